@@ -1,6 +1,7 @@
 """Time and chance as the machine has them, taken as arguments everywhere else; and where a database lies."""
 
 import asyncio
+import secrets
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +28,11 @@ CLOCK: Final = SystemClock()
 
 def new_id() -> str:
     return uuid4().hex
+
+
+def new_secret() -> str:
+    """256 bits, as 43 characters that may stand in an address."""
+    return secrets.token_urlsafe(32)
 
 
 def fresh_word() -> str:

@@ -40,6 +40,7 @@ class Subcommand(StrEnum):
     DOCTOR = "doctor"
     USAGE = "usage"
     AUDIT = "audit"
+    OPERATOR = "operator"
     BUDGET = "budget"
     PLUGINS_ADD = "add"
     PLUGINS_LIST = "list"
@@ -68,6 +69,7 @@ def parser() -> argparse.ArgumentParser:
     _usage(commands)
     _audit(commands)
     _budget(commands)
+    _operator(commands)
     _plugins(_Commands(commands.group("plugins", "folders with skills and servers of tools")))
     _manifest(_Commands(commands.group("slack", "set up the Slack app")))
     _invite(_Commands(commands.group("discord", "set up the Discord application")))
@@ -161,6 +163,15 @@ def _audit(commands: _Commands) -> None:
         "--since", type=_read(_moment), metavar="DATE", help="2026-11-30, or 2026-11-30T12:00 (UTC); else 30 days ago"
     )
     audit.add_argument("--json", dest="as_json", action="store_true", help="for programs: one object a line")
+
+
+def _operator(commands: _Commands) -> None:
+    operator = commands.add(
+        Subcommand.OPERATOR, "get a link that signs you in on the operators' page", setup_texts.OPERATOR_SAYS
+    )
+    instead = operator.add_mutually_exclusive_group()
+    instead.add_argument("--sessions", action="store_true", help="instead show who is signed in")
+    instead.add_argument("--sign-out-all", action="store_true", help="instead sign everybody out")
 
 
 def _migrate(commands: _Commands) -> None:

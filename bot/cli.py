@@ -256,6 +256,17 @@ async def _audit(settings: Settings, *, since: datetime | None, as_json: bool) -
     return Exit.OK
 
 
+async def _operator(settings: Settings, *, sessions: bool, sign_out_all: bool) -> Exit:
+    from bot.app.operator import operator_link, operator_sessions, sign_operators_out  # noqa: PLC0415 -- as above
+
+    if sign_out_all:
+        said = await sign_operators_out(settings)
+    else:
+        said = await (operator_sessions(settings) if sessions else operator_link(settings))
+    write_out(sys.stdout, f"{said}\n")
+    return Exit.OK
+
+
 async def _budget(settings: Settings, *, words: list[str]) -> Exit:
     from bot.app.operator import budget  # noqa: PLC0415 -- as above
 
@@ -437,6 +448,7 @@ DO: Mapping[Subcommand, Do] = {
     Subcommand.DOCTOR: _doctor,
     Subcommand.USAGE: _usage,
     Subcommand.AUDIT: _audit,
+    Subcommand.OPERATOR: _operator,
     Subcommand.BUDGET: _budget,
     Subcommand.PLUGINS_ADD: _plugins_add,
     Subcommand.PLUGINS_LIST: _plugins_list,

@@ -57,9 +57,9 @@ class OutputError(Exception):
     """What was to be said could not be written. No CogencyError: a chat would try to say it."""
 
 
-_STEERING: Final = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069"
+STEERING: Final = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069"
 """What moves the cursor, ends a line where none is seen, or turns the order of letters round."""
-_UNSAFE: Final = re.compile(f"[{_STEERING}]")
+_UNSAFE: Final = re.compile(f"[{STEERING}]")
 
 
 def printable(text: str) -> str:

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from hashlib import sha256
 from typing import Final
 
-from agent.ports import Clock, Ledger, Replies, Spending, ToolAudit
+from agent.ports import Clock, Ledger, OperatorSessions, Replies, Spending, ToolAudit
 from agent.protocol.render import joined
 from agent.records import Load, ReplyVerdict
 from agent.spending import By, SpendingPeriod, Spent, Total
@@ -13,6 +14,31 @@ from bot.access.budgets import cost_text
 from bot.audit import SHOWN_IN_HOME, home_text
 from bot.texts import reply_texts
 from bot.texts.formatting import counted, literal, shortened
+
+LINK_LASTS: Final = timedelta(minutes=10)
+"""Long enough to change to another machine's browser."""
+
+SESSION_IDLE: Final = timedelta(minutes=30)
+"""A session on that page ends when nobody has looked for so long; it comes from a browser that may stand anywhere."""
+SESSION_LASTS: Final = timedelta(hours=12)
+"""A day at work; who goes on asks for another link."""
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorLinks:
+    """Links that each let one browser in on the operators' page. `address`: of the page; `secret` makes 256 bits."""
+
+    sessions: OperatorSessions
+    clock: Clock
+    secret: Callable[[], str]
+    address: str
+
+    async def new(self) -> str:
+        """Raises StoreError."""
+        token, now = self.secret(), self.clock.now()
+        await self.sessions.offer(sha256(token.encode()).hexdigest(), now, now + LINK_LASTS)
+        return f"{self.address}/enter/{token}"
+
 
 DAYS: Final = 30
 """Of spending and verdicts: as long as a bill."""

@@ -120,6 +120,10 @@ class Settings:
     """Where supervisors ask how the bot does; None: nowhere."""
     metrics: bool = setting("COGENCY_METRICS", parsers.switch, default=True)
     """Whether Prometheus may ask there, too."""
+    operator_page: tuple[str, int] | None = setting("COGENCY_OPERATOR_PAGE", parsers.listen_address, None)
+    """Where the operators' page listens; None: there is none."""
+    operator_address: str = setting("COGENCY_OPERATOR_ADDRESS", parsers.url("https"), "")
+    """The address of a proxy with TLS in front of it; "": it is for this machine alone."""
     allowed_bots: frozenset[str] = setting("COGENCY_ALLOWED_BOTS", parsers.ids, frozenset())
     """Ids of other bots that may talk to this one. Two bots that answer each other never stop."""
     discord_replies: ReplyMode = setting("COGENCY_DISCORD_REPLIES", parsers.one_of(ReplyMode), ReplyMode.THREAD)

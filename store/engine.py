@@ -42,6 +42,7 @@ from store.memory import fact_index
 from store.memory.fact_store import SqlFacts
 from store.memory.people import SqlKnowledge, SqlPreferences, SqlProfiles
 from store.migrations import MIGRATIONS, Migrations
+from store.operator_sessions import SqlOperatorSessions
 from store.schedule_store import SqlSchedules
 from store.search import index, passages
 from store.search.search import search
@@ -349,6 +350,7 @@ class Store:
     summaries: ports.Summaries
     tool_accounts: ports.ToolAccounts
     audit: ports.ToolAudit
+    operator_sessions: ports.OperatorSessions
     notifier: LocalNotifier
     database: Database
     version_before: str | None
@@ -407,6 +409,15 @@ async def open_audit(
     """The audit of tool calls, to be read while another process may serve from the database. Raises StoreError."""
     async with _beside(url, patience_s, migrations) as database:
         yield SqlToolAudit(database)
+
+
+@asynccontextmanager
+async def open_operator_sessions(
+    url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
+) -> AsyncGenerator[ports.OperatorSessions, None]:
+    """Who is signed in on the operators' page, while another process serves it. Raises StoreError."""
+    async with _beside(url, patience_s, migrations) as database:
+        yield SqlOperatorSessions(database)
 
 
 @asynccontextmanager
@@ -504,6 +515,7 @@ def store_on(database: Database, prepared: Prepared, version: str) -> Store:
         SqlSummaries(database),
         SqlToolAccounts(database),
         SqlToolAudit(database),
+        SqlOperatorSessions(database),
         notifier,
         database,
         prepared.before,

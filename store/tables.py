@@ -532,6 +532,15 @@ class SignInRow(Row, table=True):
     expires: datetime = Field(sa_type=UtcDateTime, index=True)
 
 
+class OperatorSessionRow(Row, table=True):
+    """Somebody on the operators' page. `hash`: of what their browser has, or of a link; `opened`: None for a link."""
+
+    hash: str = Field(sa_type=StorableText, primary_key=True)
+    opened: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    seen: datetime = Field(sa_type=UtcDateTime)
+    expires: datetime = Field(sa_type=UtcDateTime)
+
+
 class ErasedRow(Row, table=True):
     """A keyed hash of an erased platform id, so that a redelivery or a catch-up never brings it back."""
 
@@ -539,6 +548,7 @@ class ErasedRow(Row, table=True):
     time: datetime = Field(sa_type=UtcDateTime)
 
 
-meta, preference, model_call, tool_call, tool_account, sign_in, erased = map(
-    _table, ("meta", "preference", "model_call", "tool_call", "tool_account", "sign_in", "erased")
+meta, preference, model_call, tool_call, tool_account, sign_in, operator_session, erased = map(
+    _table,
+    ("meta", "preference", "model_call", "tool_call", "tool_account", "sign_in", "operator_session", "erased"),
 )

@@ -456,6 +456,54 @@ class ToolAudit(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class OperatorSession:
+    """Somebody is signed in on the operators' page. `seen`: when they last looked; `expires`: whatever they do."""
+
+    opened: datetime
+    seen: datetime
+    expires: datetime
+
+
+class OperatorSessions(Protocol):
+    """Links to the operators' page, and who came by them, all by hashes of secrets. Every method raises StoreError.
+
+    A session counts until it expires, and only if it was seen after `idle_since`.
+    """
+
+    async def offer(self, link: str, now: datetime, expires: datetime) -> None:
+        """Let whoever has this link in, once, until it expires."""
+        ...
+
+    async def is_offered(self, link: str, now: datetime) -> bool:
+        """Whether it would let somebody in."""
+        ...
+
+    async def open(self, link: str, session: str, now: datetime, expires: datetime) -> bool:
+        """Use the link up for a session. False if there is no such link any more."""
+        ...
+
+    async def find(self, session: str, now: datetime, idle_since: datetime) -> OperatorSession | None:
+        """The session, if it counts."""
+        ...
+
+    async def see(self, session: str, now: datetime) -> None:
+        """It is used now."""
+        ...
+
+    async def end(self, session: str) -> None:
+        """It counts no more."""
+        ...
+
+    async def end_all(self) -> int:
+        """Every session and link; how many sessions there were."""
+        ...
+
+    async def listed(self, now: datetime, idle_since: datetime) -> list[OperatorSession]:
+        """Those that count, the newest first."""
+        ...
+
+
 class OpenQuestions(Protocol):
     """What tools ask their askers in the middle of a call: kept as long as the claim that waits for it holds.
 

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import fields
 from datetime import timedelta
 from typing import Final
+from urllib.parse import urlsplit
 
 from agent.errors import SettingsError
 from agent.machine import CLOCK
@@ -19,8 +20,23 @@ from bot.setting_parsers import OtherServers
 from bot.settings import Settings, needed
 from bot.texts import setup_texts
 
+LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 HTTP: Final = "http/protobuf"
 """How traces are sent, as OpenTelemetry calls it."""
+
+
+def operator_address(settings: Settings) -> str:
+    """By which browsers reach the operators' page, "" where it is off. Raises SettingsError."""
+    if settings.operator_page is None:
+        return ""
+    host, port = settings.operator_page
+    if settings.operator_address:
+        if urlsplit(settings.operator_address).path:
+            raise SettingsError(setup_texts.OPERATOR_ADDRESS_PATH)
+        return settings.operator_address
+    if host not in LOOPBACK:
+        raise SettingsError(setup_texts.OPERATOR_PAGE_OPEN.format(host=host))
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def slack_settings(settings: Settings) -> SlackSettings | None:

@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Final
 
 from agent.errors import CogencyError, ProviderError, SettingsError, StoreError, StoreLocked
+from agent.machine import new_secret
 from agent.messages import Message, ModelCall, Role, estimate_usage
 from agent.ports import AuditedCall, Provider, ResponseEnded, TokensArrived
 from agent.spending import By, SpendingPeriod, Spent, Total
 from agent.tools.registry import UNASKED, Registry
 from bot.access.acl import CommandAnswer
 from bot.access.budgets import cost_text
-from bot.app.from_settings import discord_settings, model_settings, open_models, slack_settings
+from bot.app.from_settings import discord_settings, model_settings, open_models, operator_address, slack_settings
 from bot.app.parts import (
     CLOCK,
     budget_desk,
@@ -38,6 +39,7 @@ from bot.app.parts import (
 from bot.attachments.reader import missing
 from bot.audit import pages
 from bot.exits import Finding, Level, shared_modules
+from bot.health import LINK_LASTS, SESSION_IDLE, OperatorLinks
 from bot.models.choice import open_embedder, open_transcriber
 from bot.setting_sources import is_open
 from bot.settings import Settings, moved_addresses, policy_file
@@ -46,7 +48,7 @@ from bot.texts.formatting import counted
 from bot.tools.mcp_config import AccountKind
 from bot.tools.plugins import Plugin, load_plugin, load_plugins, skills_of
 from store.backup import Tell, backup, copy, go_back, look_into, restore
-from store.engine import look_at, open_audit, open_spending, open_store
+from store.engine import look_at, open_audit, open_operator_sessions, open_spending, open_store
 from store.migrations import HEAD
 
 
@@ -76,6 +78,34 @@ async def budget(settings: Settings, person: str, words: str) -> CommandAnswer:
         return await budget_desk(settings, store).answer(person, "terminal", words)
     finally:
         await store.close()
+
+
+async def operator_link(settings: Settings) -> str:
+    """What lets somebody in on the operators' page. Raises SettingsError and StoreError."""
+    if not (address := operator_address(settings)):
+        raise SettingsError(setup_texts.OPERATOR_PAGE_OFF)
+    async with open_operator_sessions(settings.database_url) as sessions:
+        link = await OperatorLinks(sessions, CLOCK, new_secret, address).new()
+    told = setup_texts.OPERATOR_LINK.format(minutes=LINK_LASTS.seconds // 60, link=link)
+    if settings.operator_address or settings.operator_page is None:
+        return told
+    return f"{told}\n{setup_texts.OPERATOR_LINK_REMOTE.format(port=settings.operator_page[1])}"
+
+
+async def operator_sessions(settings: Settings) -> str:
+    """Who is signed in there. Raises StoreError."""
+    now = CLOCK.now()
+    async with open_operator_sessions(settings.database_url) as sessions:
+        listed = await sessions.listed(now, now - SESSION_IDLE)
+    lines = [setup_texts.SESSION_LINE.format(opened=one.opened, seen=one.seen, expires=one.expires) for one in listed]
+    return "\n".join(lines) or setup_texts.NO_SESSIONS
+
+
+async def sign_operators_out(settings: Settings) -> str:
+    """Raises StoreError."""
+    async with open_operator_sessions(settings.database_url) as sessions:
+        ended = await sessions.end_all()
+    return setup_texts.SIGNED_OUT_ALL.format(sessions=counted(ended, "session", "sessions"))
 
 
 def add_plugin(settings: Settings, path: Path) -> tuple[bool, list[str]]:

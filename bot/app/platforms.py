@@ -11,8 +11,10 @@ from datetime import timedelta
 from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from agent.errors import SettingsError
+from agent.machine import new_secret
 from agent.memory.forgetting_plans import EDIT
 from agent.patterns import compile_all
 from agent.records import Person, platform_of
@@ -28,6 +30,7 @@ from bot.app.from_settings import (
     gate_rules,
     no_traces,
     open_models,
+    operator_address,
     sends_traces,
     slack_settings,
 )
@@ -57,6 +60,9 @@ from bot.turns.approvals import ApprovalPolicy
 from bot.turns.worker import TurnsLimits
 from store.engine import Store
 
+if TYPE_CHECKING:
+    from bot.pages.recent import Recent
+
 log = logging.getLogger(__name__)
 
 GRACE_S = 6.0
@@ -71,7 +77,8 @@ async def serve_platforms(settings: Settings) -> None:
     chosen = platforms(settings)
     compile_all()
     async with AsyncExitStack() as stack:
-        telemetry, metrics = stack.enter_context(_measuring(settings))
+        operator_address(settings)
+        telemetry, metrics, recent = stack.enter_context(_measuring(settings))
         alive = await stack.enter_async_context(
             supervised(parts.CLOCK, settings.health, settings.supervisor, telemetry, metrics)
         )
@@ -104,14 +111,15 @@ async def serve_platforms(settings: Settings) -> None:
                 host.admission.budget_left,
                 FirstLook(desk.toolbox, parts.CLOCK, desk.policy.rows, desk.prepare).digest,
             )
-            async with edits.serving(), scheduler.serving():
+            pages = _operator_page(settings, store, recent, connections, models, sorted(served))
+            async with edits.serving(), scheduler.serving(), pages:
                 await serve_all(serving, connections, host.turns, parts.CLOCK, GRACE_S)
 
 
 @contextmanager
-def _measuring(settings: Settings) -> Generator[tuple[Telemetry, Callable[[], bytes] | None]]:
-    """Who is told what happens until the block ends, and the page for Prometheus; None for none."""
-    listeners, page = list[Telemetry](), None
+def _measuring(settings: Settings) -> Generator[tuple[Telemetry, Callable[[], bytes] | None, "Recent | None"]]:
+    """Who is told what happens until the block ends; the page for Prometheus, and what operators see; None for none."""
+    listeners, page, recent = list[Telemetry](), None, None
     if settings.health is not None and settings.metrics:
         from bot.metrics import Metrics  # noqa: PLC0415 -- who has nobody read them does not load it
 
@@ -125,7 +133,47 @@ def _measuring(settings: Settings) -> Generator[tuple[Telemetry, Callable[[], by
             from bot.tracing import exported  # noqa: PLC0415 -- an extra
 
             listeners.append(stack.enter_context(exported(parts.CLOCK, version("cogency-bot"))))
-        yield to_all(listeners), page
+        if settings.operator_page is not None:
+            from bot.pages.recent import Recent  # noqa: PLC0415 -- as above
+
+            recent = Recent(parts.CLOCK)
+            listeners.append(recent)
+        yield to_all(listeners), page, recent
+
+
+@asynccontextmanager
+async def _operator_page(
+    settings: Settings,
+    store: Store,
+    recent: "Recent | None",
+    connections: PlatformConnections,
+    models: ModelSwitch,
+    served: Sequence[str],
+) -> AsyncGenerator[None]:
+    """The operators' page, served until the block ends; nothing where it is off. Raises SettingsError."""
+    if settings.operator_page is None or recent is None:
+        yield
+        return
+    from bot.pages.frame import OperatorSite  # noqa: PLC0415 -- who has no such page does not load it
+    from bot.pages.serving import serving  # noqa: PLC0415 -- as above
+    from bot.pages.views import OperatorSources, operator_views  # noqa: PLC0415 -- as above
+
+    host, port = settings.operator_page
+
+    def about() -> Mapping[str, str]:
+        values = (version("cogency-bot"), models.sentence, store.database.where)
+        return dict(zip(setup_texts.ABOUT, values, strict=True))
+
+    sources = OperatorSources(recent, store.ledger, parts.CLOCK, about, connections, served)
+    site = OperatorSite(
+        operator_views(sources), store.operator_sessions, parts.CLOCK, new_secret, settings.operator_address
+    )
+    try:
+        async with serving(site, host, port):
+            log.info("%s", setup_texts.PAGE_LISTENS.format(address=operator_address(settings)))
+            yield
+    except OSError as error:
+        raise SettingsError(setup_texts.OPERATOR_PAGE_PORT.format(host=host, port=port)) from error
 
 
 async def look_at(store: Store, telemetry: Telemetry, silent_s: Callable[[], Mapping[str, float]]) -> None:

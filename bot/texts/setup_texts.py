@@ -418,3 +418,58 @@ METRICS: Final[Mapping[str, str]] = {
     "loop_silence_seconds": "How long ago the event loop beat last; it does each second.",
 }
 """What each metric counts, by its name without "cogency_" before it and "_total" behind it."""
+
+
+# The operators' page. Headings stand in its templates.
+
+VIEW_NOW = "Now"
+ABOUT = ("Version", "Models", "Database")
+DASH = "–"
+TURNS_A_MINUTE = "Answers a minute"
+TURNS_SAY = "in the last 5 minutes; {hour:,} in the last hour"
+FIRST_TEXT = "Time to the first word"
+FIRST_TEXT_SAYS = "for half of the replies; {most} for all but one in twenty, in the last hour"
+NONE_YET = "no reply in the last hour"
+FAILED_TURNS = "Failed"
+FAILED_SAY = "of the answers in the last hour: {share:.0%}"
+BACKLOG = "Waiting"
+RUNNING = "{answers} now"
+LOOP_LATE = "Event loop, late by"
+LOOP_LATE_SAYS = "at most, in the last 5 minutes"
+MINUTES_SAY = "At most {most:,} in a minute, {all:,} in the hour."
+PAGE_TOO_FAST = "Too many requests: please wait a few seconds."
+PAGE_OTHER_HOST = (
+    "This name is not known here. Open the page by 127.0.0.1 or localhost, or by the name in COGENCY_OPERATOR_ADDRESS."
+)
+PAGE_METHOD = "This is not how the page is asked."
+PAGE_OTHER_SITE = "This came from another site, or from a page that is too old: go back, load it again, and repeat it."
+PAGE_NO_FORM = "This is no form of this page."
+PAGE_NOT_THERE = ("There is no such page", "The pages that there are stand in the navigation.")
+PAGE_STORE_AWAY = (
+    "The database does not answer",
+    "Nothing can be shown before it does. The log says why; cogency doctor looks at it.",
+)
+PAGE_LINK_OVER = (
+    "This link does not work any more",
+    "It was used, is more than ten minutes old, or was tried too often. Ask for another one by cogency operator.",
+)
+PAGE_SIGNED_OUT = ("You are signed out", "Another link lets you in again.")
+PAGE_LISTENS = "the operators' page is at {address}; `cogency operator` gives a link that signs you in"
+OPERATOR_PAGE_PORT = "COGENCY_OPERATOR_PAGE names {host}:{port}, where nothing can listen now: choose another port."
+OPERATOR_PAGE_OFF = "The operators' page is off: set COGENCY_OPERATOR_PAGE=127.0.0.1:8090, and start the bot again."
+OPERATOR_PAGE_OPEN = (
+    "COGENCY_OPERATOR_PAGE names {host}, which others on the network reach, and nothing there is encrypted: name "
+    "127.0.0.1 and come by `ssh -L`, or put a proxy with TLS in front and name its https:// address in "
+    "COGENCY_OPERATOR_ADDRESS."
+)
+OPERATOR_ADDRESS_PATH = (
+    "COGENCY_OPERATOR_ADDRESS must be a host of its own, without a path: https://operate.example.com"
+)
+OPERATOR_LINK = "Open this within {minutes} minutes; it signs one browser in:\n{link}"
+OPERATOR_LINK_REMOTE = (
+    "On another machine forward the port first: ssh -L {port}:127.0.0.1:{port} and this machine's name."
+)
+OPERATOR_SAYS = "It is for the page that COGENCY_OPERATOR_PAGE switches on, and works while the bot runs."
+SIGNED_OUT_ALL = "Signed out: {sessions}. Links that were not used yet are gone, too."
+NO_SESSIONS = "Nobody is signed in."
+SESSION_LINE = "signed in {opened:%Y-%m-%d %H:%M} UTC, last seen {seen:%H:%M}, until {expires:%H:%M} at most"

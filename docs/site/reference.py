@@ -345,6 +345,12 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
     "Accounts at other services": {
         "tool_account": Stored("tokens of people who signed in, encrypted", "until they sign out"),
         "sign_in": Stored("a sign-in that is under way, encrypted", "ten minutes"),
+        "operator_session": Stored(
+            "a hash of what a browser has that is signed in on the operators' page, and when; of a link, too",
+            "twelve hours; a link ten minutes",
+            Fate.STAYS,
+            "nobody's name or words",
+        ),
     },
     "Counts and proofs": {
         "model_call": Stored(

@@ -16,7 +16,17 @@ from store.engine import Store, database_beside, look_at, open_store, prepare, t
 from store.knowledge_tables import document, place
 from store.migrations import HEAD, MIGRATIONS, RELEASES
 from store.search.index import INDEXES
-from store.tables import consent, message, metadata, open_question, schedule, sign_in, tool_account, tool_call
+from store.tables import (
+    consent,
+    message,
+    metadata,
+    open_question,
+    operator_session,
+    schedule,
+    sign_in,
+    tool_account,
+    tool_call,
+)
 from tests.contracts.steps import answered, texts_found
 from tests.fakes.incoming import START, said
 from tests.fakes.postgresql import PostgresServer
@@ -30,6 +40,7 @@ EARLIEST = "r0005"
 BACK_TO = [version for version in reversed(MIGRATIONS.versions) if EARLIEST <= version < HEAD]
 FEW = ["r0014", "r0010", "r0005"]
 LOST: Mapping[str, set[str]] = {
+    "r0017": {"sessions on the operators' page, who sign in again"},
     "r0015": {"marks that a known page lies in your own network"},
     "r0014": {"marks that a message is shared with its team"},
     "r0013": {"addresses of known pages, which are looked at no more"},
@@ -59,6 +70,7 @@ def one_of_each(connection: Connection) -> None:
     of_ann, text = {"person": "ann", "server": "wiki", "sealed": b"sealed"}, dict.fromkeys
     connection.execute(insert(tool_account).values(**of_ann))
     connection.execute(insert(sign_in).values(**of_ann, handle="handle", expires=START))
+    connection.execute(insert(operator_session).values(hash="hash", seen=START, expires=START))
     of_a_turn = {"turn": 1, "person": "ann"}
     connection.execute(insert(consent).values(
         **of_a_turn, **text(("call", "word", "conversation", "tool"), "x"), standing=True, decided=START

@@ -1,0 +1,63 @@
+"""The operators' page over a store in memory, and a browser that asks it without a socket."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from urllib.parse import urlencode, urlsplit
+
+from httpx import ASGITransport, AsyncClient, Response
+
+from agent.machine import new_secret
+from bot.health import OperatorLinks
+from bot.pages.frame import OperatorSite, OperatorView, ViewAnswer
+from store.engine import Store
+from tests.fakes.clock import FakeClock
+
+HERE = "http://127.0.0.1:8090"
+
+
+async def _words(query: Mapping[str, str]) -> ViewAnswer:
+    return ViewAnswer("sorry.html", {"says": ("Words", query.get("words", "none"))})
+
+
+SHOWN = (OperatorView("/", "Words", _words), OperatorView("/detail", "", _words))
+
+
+@dataclass(slots=True)
+class OperatorBrowser:
+    """Asks the site as a browser does, and keeps the cookies that it is given."""
+
+    site: OperatorSite
+    address: str = HERE
+    client: tuple[str, int] = ("127.0.0.1", 50_000)
+    cookies: dict[str, str] = field(default_factory=dict[str, str])
+
+    async def get(self, path: str, **headers: str) -> Response:
+        return await self._ask("GET", path, headers)
+
+    async def post(self, path: str, form: Mapping[str, str] | None = None, /, **headers: str) -> Response:
+        """Of one of its own pages, unless the headers say otherwise."""
+        own = {"sec_fetch_site": "same-origin", "origin": "null", "content_type": "application/x-www-form-urlencoded"}
+        return await self._ask("POST", path, own | headers, urlencode(form or {}))
+
+    async def _ask(self, method: str, path: str, headers: Mapping[str, str], body: str = "") -> Response:
+        named = {name.replace("_", "-"): value for name, value in headers.items() if value}
+        cookies = {"cookie": "; ".join(f"{name}={value}" for name, value in self.cookies.items())}
+        async with AsyncClient(
+            transport=ASGITransport(self.site, client=self.client), base_url=self.address, trust_env=False
+        ) as client:
+            response = await client.request(
+                method, path, headers=(cookies if self.cookies else {}) | named, content=body
+            )
+        for name, value in response.cookies.items():
+            self.cookies[name] = value
+        return response
+
+    async def sign_in(self, store: Store, clock: FakeClock) -> None:
+        link = await OperatorLinks(store.operator_sessions, clock, new_secret, self.address).new()
+        assert (await self.post(urlsplit(link).path)).status_code == 303
+
+
+def operator_site(
+    store: Store, clock: FakeClock, views: Sequence[OperatorView] = SHOWN, address: str = ""
+) -> OperatorSite:
+    return OperatorSite(views, store.operator_sessions, clock, new_secret, address)

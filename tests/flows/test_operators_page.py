@@ -1,0 +1,46 @@
+"""The operators' page of the real service: an operator gets a link at the shell, and sees how the bot does."""
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+
+from agent.machine import CLOCK
+from bot.app.operator import operator_link, operator_sessions, sign_operators_out
+from bot.settings import load_settings
+from tests.fakes.model_server import ModelServer
+from tests.fakes.sign_in_world import free_port
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_things import BOT_USER
+from tests.flows.test_metrics import answering
+from tests.flows.test_service import by_model, environment, on_slack, service, until
+from tests.patience import PATIENCE_S
+
+SAME = {"Sec-Fetch-Site": "same-origin"}
+
+
+async def test_an_operator_signs_in_by_a_link_from_the_shell_and_sees_what_was_answered(tmp_path: Path) -> None:
+    page = {"COGENCY_OPERATOR_PAGE": f"127.0.0.1:{free_port()}"}
+    async with FakeSlack(CLOCK) as slack, ModelServer([answering("At the pier.")]) as model:
+        everything = page | on_slack(slack) | by_model(model)
+        ann, general = slack.state.user("ann"), slack.state.channel("general")
+        async with service(tmp_path, **everything):
+            await slack.connected(2)
+            asked = await slack.say(ann, general, f"<@{BOT_USER}> where is my boat?")
+            await until(lambda: "At the pier." in "".join(one.text for one in slack.state.answers(general, asked.ts)))
+            settings = load_settings(environment(tmp_path, everything))
+            _, link, _ = (await operator_link(settings)).split("\n")
+            async with httpx.AsyncClient(timeout=PATIENCE_S, follow_redirects=True) as browser:
+                here = f"http://{urlsplit(link).netloc}"
+                assert (await browser.get(here)).status_code == 403
+                form = {"Content-Type": "application/x-www-form-urlencoded"}
+                now = await browser.post(link, headers=SAME | form)
+                while "1 in the last hour" not in now.text:  # its end is told a moment after it is shown
+                    now = await browser.get(here)
+                assert "Slack" in now.text
+                assert ">connected<" in now.text
+                assert "boat" not in now.text
+                assert "pier" not in now.text
+                assert "signed in" in await operator_sessions(settings)
+                assert "1 session" in await sign_operators_out(settings)
+                assert (await browser.get(here)).status_code == 403
