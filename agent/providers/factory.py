@@ -18,7 +18,6 @@ from agent.messages import Message
 from agent.providers.catalog import Endpoint, Mode, ToolsForm
 from agent.providers.dialect import Dialect, FallbackDialect
 from agent.providers.replay import ProviderWorld, ReplayProvider, ServedModel
-from agent.providers.responses_session import ResponsesProvider
 from agent.providers.socket_session import SocketLimits, SocketProvider
 from agent.providers.wire_chat import ChatDialect
 from agent.providers.wire_gemini import GeminiDialect
@@ -26,7 +25,7 @@ from agent.providers.wire_interactions import InteractionsProvider
 from agent.providers.wire_live import LiveDialect, can_write
 from agent.providers.wire_messages import MessagesDialect
 from agent.providers.wire_realtime import RealtimeDialect
-from agent.providers.wire_responses import ResponsesDialect
+from agent.providers.wire_responses import ResponsesDialect, ResponsesProvider
 
 
 class OpenedProvider(ports.Provider, Protocol):

@@ -22,10 +22,9 @@ from agent.providers.factory import (
     replaying,
 )
 from agent.providers.replay import ModelTimeouts, ReplayProvider
-from agent.providers.responses_session import ResponsesProvider
 from agent.providers.socket_session import SocketProvider
 from agent.providers.wire_interactions import InteractionsProvider
-from agent.providers.wire_responses import ResponsesDialect
+from agent.providers.wire_responses import ResponsesDialect, ResponsesProvider
 from tests.fakes.aimock import AiMock
 from tests.fakes.clock import FakeClock
 from tests.fakes.gemini_service import MODEL as GEMINI_MODEL
