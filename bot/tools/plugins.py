@@ -42,8 +42,16 @@ from bot.tools.mcp_config import (
     base_environment,
     from_folders,
 )
-from bot.tools.plugin_files import JsonPath, PluginFault, PluginFolder, line_of, refuse
-from bot.tools.skills import SKILLS, find_skills, named_apart
+from bot.tools.plugin_files import (
+    SKILLS,
+    JsonPath,
+    PluginFault,
+    PluginFolder,
+    find_skills,
+    line_of,
+    named_apart,
+    refuse,
+)
 
 MANIFEST: Final = "plugin.json"
 SERVERS: Final = "mcp.json"

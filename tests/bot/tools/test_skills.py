@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import ToolError
-from bot.tools.plugin_files import PluginFault, PluginFolder
-from bot.tools.skills import find_skills, parse_skill
+from bot.tools.plugin_files import PluginFault, PluginFolder, find_skills, parse_skill
 from tests.fakes.plugin_folders import SECRET, skill, write
 
 
