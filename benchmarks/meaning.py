@@ -36,8 +36,8 @@ from benchmarks.report import Options, print_report, read_options
 from benchmarks.talks import Talk, read_talks
 from bot.background import MeaningfulMemories, MeaningLimits
 from store.engine import Store, open_store
+from store.search.matching import nearness_of, pack_vector, sign_bits
 from store.search.text import SearchQuery
-from store.search.vectors import nearness_of, pack_vector, sign_bits
 from store.tables import embedding, message, participant
 
 BATCH: Final = 64

@@ -45,8 +45,8 @@ from store.migrations import MIGRATIONS, Migrations
 from store.operator_sessions import SqlOperatorSessions
 from store.schedule_store import SqlSchedules
 from store.search import index, passages
+from store.search.matching import SqlEmbeddings
 from store.search.search import search
-from store.search.vectors import SqlEmbeddings
 from store.tables import meta
 from store.tool_accounts import SqlToolAccounts
 from store.turns.awaited_answers import SqlConsents, SqlOpenQuestions

@@ -118,7 +118,7 @@ class MessageRow(Row, table=True):
 
 
 class EmbeddingRow(Row, table=True):
-    """What a message means to a model for embeddings (`store.search.vectors`); it falls with the message."""
+    """What a message means to a model for embeddings (`store.search.matching`); it falls with the message."""
 
     __table_args__: ClassVar[Any] = (Index("ix_embedding_model", "model", "message", "signs"),)
 

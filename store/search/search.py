@@ -46,9 +46,8 @@ from store.knowledge_tables import place
 from store.rows import ids_in_parameter, json_rows
 from store.search import matching
 from store.search.index import PLACES
-from store.search.matching import MOST, Match
+from store.search.matching import MOST, Match, nearness_of
 from store.search.text import EVER, OF_SHARED, SHARED, Range, SearchQuery, index_words, keywords, normalised, stem
-from store.search.vectors import nearness_of
 from store.tables import message, participant, person
 
 # Which found messages come first. Pure.
