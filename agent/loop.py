@@ -10,6 +10,7 @@ from collections import Counter, deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from math import inf
 from operator import attrgetter
 from typing import Final
@@ -17,7 +18,7 @@ from typing import Final
 from agent import events, ports
 from agent import turn as turns
 from agent.errors import ProviderError, ProviderSilent, StreamBroken, ToolError
-from agent.messages import Depth, Elicitation, Elicited, Keep, Message, ModelCall, Usage, estimate_usage
+from agent.messages import CallTiming, Depth, Elicitation, Elicited, Keep, Message, ModelCall, Usage, estimate_usage
 from agent.progress import Progress
 from agent.protocol.grammar import TAG_NAMES, BlockKind
 from agent.protocol.parser import Parser
@@ -34,11 +35,14 @@ that repeats itself would never end."""
 class ModelAnswer:
     """`messages` are what it answers. `pending` are events that wait for its end; `violations` those before it.
 
-    `worked_on`: the model began with it, as far as anybody knows. What it refused takes nothing.
+    `worked_on`: the model began with it, as far as anybody knows. What it refused takes nothing. `begun`: when it was
+    asked, by both clocks; `first`: when its first piece came.
     """
 
     parser: Parser
     messages: Sequence[Message]
+    begun: tuple[datetime, float]
+    first: float | None = None
     violations: int = 0
     received: list[str] = field(default_factory=list[str])
     pending: list[events.ProtocolEvent] = field(default_factory=list[events.ProtocolEvent])
@@ -71,6 +75,15 @@ class ModelAnswer:
 
     def estimate(self) -> Usage:
         return estimate_usage(self.messages, "".join(self.received), "".join(self.reasoned))
+
+    def timing(self, now: float) -> CallTiming:
+        """`now`: by the clock that only goes forward."""
+        at, begun = self.begun
+        return CallTiming(at, _ms(now - begun), None if self.first is None else _ms(self.first - begun))
+
+
+def _ms(seconds: float) -> int:
+    return max(0, round(seconds * 1000))
 
 
 # One call of a tool: its result, whatever happens.
@@ -285,8 +298,9 @@ class Loop:
 
     async def _call_model(self, number: int, messages: Sequence[Message]) -> list[turns.Effect]:
         await self._emit(events.IterationStarted(number))
-        self._turn.receive(turns.ResponseBegun(self._clock.now()))
-        answer = ModelAnswer(Parser(tool_names=self._tools.names), messages, self.violations.total())
+        begun = (self._clock.now(), self._clock.monotonic())
+        self._turn.receive(turns.ResponseBegun(begun[0]))
+        answer = ModelAnswer(Parser(tool_names=self._tools.names), messages, begun, violations=self.violations.total())
         try:
             async with aclosing(self._session.answer(messages)) as stream:
                 await self._read(stream, answer)
@@ -308,11 +322,13 @@ class Loop:
         async for event in stream:
             match event:
                 case ports.TokensArrived(text):
+                    self._note_first(answer)
                     answer.hear(text)
                     await self._take_text(answer)
                     if answer.parser.halted:
                         return await self._drain(stream, answer)
                 case ports.ReasoningArrived(text):
+                    self._note_first(answer)
                     answer.reason(text)
                     self._turn.receive(event)
                 case ports.HandleKept(handle):
@@ -326,6 +342,10 @@ class Loop:
                 answer.ended = ports.ResponseEnded(ports.StopReason.LENGTH)
                 return None
         return None
+
+    def _note_first(self, answer: ModelAnswer) -> None:
+        if answer.first is None:
+            answer.first = self._clock.monotonic()
 
     async def _drain(self, stream: AsyncGenerator[ports.ProviderEvent, None], answer: ModelAnswer) -> None:
         """After the calls: wait a moment for the answer's own end, which tells its usage and keeps the session whole.
@@ -449,7 +469,8 @@ class Loop:
         ended = answer.ended
         native = ended.native if ended and answer.violations == self.violations.total() else None
         usage = ended.usage if ended and ended.usage else answer.estimate()
-        self._turn.receive(turns.ResponseCounted(ModelCall(self._model, usage), native))
+        timing = answer.timing(self._clock.monotonic())
+        self._turn.receive(turns.ResponseCounted(ModelCall(self._model, usage, timing), native))
         return usage
 
 

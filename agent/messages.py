@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import Enum, IntEnum, StrEnum, auto
 from typing import Final, TypeAlias, TypeVar
 
@@ -284,11 +285,24 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class CallTiming:
+    """When the model was asked, and how long its answer took; `first_ms`: until its first piece, None if none came."""
+
+    began: datetime
+    ms: int
+    first_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ModelCall:
-    """One answer of a model, and what it took. `model` is the provider's name, "openai:gpt-6.1-terra"."""
+    """One answer of a model, and what it took. `model` is the provider's name, "openai:gpt-6.1-terra".
+
+    `timing`: None where nobody measured it. Two calls that took the same are equal, whenever they were.
+    """
 
     model: str
     usage: Usage
+    timing: CallTiming | None = field(default=None, compare=False)
 
 
 ASCII_PER_TOKEN = 4

@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
-from typing import Final, TypeGuard
+from typing import Any, Final, TypeGuard
 
 from agent.citations import FETCH
 from agent.events import Outcome
 from agent.memory.audience import NOWHERE, WIDE, Place, drawn_from
 from agent.messages import (
+    CallTiming,
     Consent,
     Image,
     Json,
@@ -157,12 +158,19 @@ def decode(stored: str) -> Progress:
             data["reply"],
             Outcome(data["outcome"]) if data["outcome"] else None,
             data["summary"],
-            tuple(ModelCall(call["model"], Usage(**call["usage"])) for call in data.get("model_calls", [])),
+            tuple(map(_model_call_in, data.get("model_calls", []))),
             tuple(map(int, data.get("context", []))),
             bool(data.get("own", False)),
         )
     except (KeyError, TypeError) as error:
         raise ValueError(f"not a stored progress: {error!r}") from error
+
+
+def _model_call_in(call: Mapping[str, Any]) -> ModelCall:
+    """Progress that an earlier version saved has no timings."""
+    timed = call.get("timing")
+    timing = timed and CallTiming(datetime.fromisoformat(timed["began"]), timed["ms"], timed["first_ms"])
+    return ModelCall(call["model"], Usage(**call["usage"]), timing)
 
 
 def given(progress: Progress) -> tuple[int, ...]:

@@ -2,9 +2,9 @@
 
 Rules
   A model's call is priced when it is stored, by the table of that day; its row is written with the end of its turn,
-  however it ends, or after it. The row holds no words. When its turn is forgotten it loses it at once, and its channel
-  once its day is over, with the next call that is stored; the person stays. So forgetting gives nobody a new budget,
-  and no channel either.
+  however it ends, or after it. The row holds no words. When its turn is forgotten it loses it and its time of day at
+  once, and its channel once its day is over, with the next call that is stored; the person stays. So forgetting gives
+  nobody a new budget, and no channel either.
   A tool that acts has its row before it runs; a row without an end is of a call of which nobody knows how it ended.
   Whoever has lost the turn gets no row, and runs nothing.
   A row with words has its turn, or is of the policy. When its turn is forgotten it loses turn, person, place and
@@ -27,12 +27,12 @@ from agent.spending import By, Money, SpendingPeriod, Spent, Total, cost
 from store import rows
 from store.databases.database import SqlStore, reads, row_id, writes
 from store.memory import people
-from store.tables import model_call, person, tool_call, turn
+from store.tables import TOKENS, model_call, person, tool_call, turn
 
 TURN: Final = "turn"
 """The kind of a call that answers somebody."""
 _KEYS: Final = {By.PERSON: "person", By.CHANNEL: "channel", By.DAY: "day", By.MODEL: "model"}
-_COUNTS: Final = ("input_uncached", "input_cached", "input_written", "output", "reasoning", "bytes_up")
+_COUNTS: Final = (*TOKENS, "bytes_up")
 
 
 def record(
@@ -47,12 +47,17 @@ def record(
 ) -> None:
     shared = {"turn": turn, "person": person, "channel": channel, "day": now.date(), "kind": kind}
     values = [
-        {**shared, "number": number, "model": call.model, "cost": cost(call), **asdict(call.usage)}
+        {**shared, "number": number, "model": call.model, "cost": cost(call), **asdict(call.usage), **_timing(call)}
         for number, call in enumerate(calls, 1)
     ]
     if values:
         connection.execute(sa.insert(model_call), values)
         _forget_channels(connection, now)
+
+
+def _timing(call: ModelCall) -> dict[str, object]:
+    timed = call.timing
+    return {"began": None, "ms": None, "first_ms": None} if timed is None else asdict(timed)
 
 
 def charge(connection: sa.Connection, person: str, kind: str, calls: Sequence[ModelCall], now: datetime) -> None:
@@ -77,7 +82,7 @@ def settle(connection: sa.Connection, lost: sa.ColumnElement[bool], now: datetim
 
 def detach(connection: sa.Connection, turns: sa.SelectBase, now: datetime) -> None:
     """Before these turns (a selection of ids) are erased: keep the counts of their calls, and no more."""
-    connection.execute(sa.update(model_call).where(model_call.c.turn.in_(turns)).values(turn=None))
+    connection.execute(sa.update(model_call).where(model_call.c.turn.in_(turns)).values(turn=None, began=None))
     _forget_channels(connection, now)
     connection.execute(sa.update(tool_call).where(tool_call.c.turn.in_(turns)).values(**NAMELESS))
 

@@ -265,6 +265,7 @@ class TurnRow(Row, table=True):
         Index("ix_turn_person", "person", "conversation"),
         Index("ix_turn_person_taken", "person", "taken"),
         Index("ix_turn_channel_taken", "channel", "taken"),
+        _index("ix_turn_ended", "ended", "taken", where="taken IS NOT NULL AND ended IS NOT NULL"),
         NEVER_REUSED,
     )
 
@@ -279,6 +280,8 @@ class TurnRow(Row, table=True):
     person: str = Field(sa_type=StorableText, foreign_key="person.id")
     taken: datetime | None = Field(sa_type=UtcDateTime, default=None)
     """When it was taken in, by our clock; None for what was only overheard, which no rate counts."""
+    began: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    """When it was claimed first."""
     run_at: datetime | None = Field(sa_type=UtcDateTime, default=None)
     """Not before; None means at once, whatever the platform's clock says."""
     owner: str | None = Field(sa_type=StorableText, default=None)
@@ -436,6 +439,10 @@ turn, page, verdict, consent, open_question, job, schedule, action_record, works
 
 # What was chosen, spent and erased, and what the database knows of itself.
 
+TOKENS: Final = ("input_uncached", "input_cached", "input_written", "output", "reasoning")
+SPENT: Final = ("day", "model", "person", "channel", "cost", *TOKENS, "estimated")
+"""What sums of many days read of a call: all of it stands in one index, in the order in which it is summed."""
+
 
 class MetaRow(Row, table=True):
     """What the database knows of itself: the key of the erased ids, whether a sweep is owed."""
@@ -457,11 +464,13 @@ class ModelCallRow(Row, table=True):
     its day without channel.
 
     `number` counts the calls of one turn, `kind` says what it was for, `day` is of UTC, `cost` is in nano-dollars, None
-    for a model without a price. The person is no foreign key: what they spent still counts after they are forgotten.
+    for a model without a price. `began`, `ms` and `first_ms`: see `agent.messages.CallTiming`; None of what nobody
+    measured. The person is no foreign key: what they spent still counts after they are forgotten.
     """
 
     __table_args__: ClassVar[Any] = (
         Index("ix_model_call_person", "person", "day"),
+        Index("ix_model_call_spent", *SPENT),
         _index("ix_model_call_detached", "day", where="turn IS NULL AND channel != ''"),
         NEVER_REUSED,
     )
@@ -473,7 +482,7 @@ class ModelCallRow(Row, table=True):
     model: str = Field(sa_type=StorableText)
     person: str = Field(sa_type=StorableText)
     channel: str = Field(sa_type=StorableText, default="")
-    day: date = Field(index=True)
+    day: date
     input_uncached: int
     input_cached: int
     input_written: int
@@ -482,6 +491,9 @@ class ModelCallRow(Row, table=True):
     bytes_up: int = Field(sa_type=BigInteger)
     estimated: bool
     cost: int | None = Field(sa_type=BigInteger, default=None)
+    began: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    ms: int | None = Field(sa_type=BigInteger, default=None)
+    first_ms: int | None = Field(sa_type=BigInteger, default=None)
 
 
 class ToolCallRow(Row, table=True):

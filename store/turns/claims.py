@@ -126,7 +126,8 @@ def claim_turn(connection: sa.Connection, claiming: Claiming) -> Claim | None:
         chosen := next_turn(connection, now, claiming.per_person, claiming.sources, works=claiming.works)
     ) is not None:
         try:
-            claimed = rows.claim(connection.execute(_asked(), {"chosen": chosen}).mappings().one(), owner)
+            row = connection.execute(_asked(), {"chosen": chosen}).mappings().one()
+            claimed = rows.claim(row, owner)
         except (ValueError, KeyError, TypeError, AttributeError, NoResultFound) as error:
             log.error("turn %d cannot be read and is put aside (%s)", chosen, type(error).__name__)  # noqa: TRY400  (the traceback holds the row)
             connection.execute(sa.update(turn).where(turn.c.id == chosen).values(**rows.over(now, Outcome.REFUSED)))
@@ -136,6 +137,7 @@ def claim_turn(connection: sa.Connection, claiming: Claiming) -> Claim | None:
             "lease_until": now + claiming.lease,
             "epoch": claimed.epoch,
             "attempts": claimed.attempts,
+            "began": row["began"] or now,
         }
         connection.execute(_TAKE, {"chosen": chosen, "state": RUNNING, **taken})
         mark_served(connection, claimed.incoming.person.id, now)

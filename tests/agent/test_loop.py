@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 import pytest
 
@@ -33,6 +34,7 @@ from agent.events import (
 from agent.loop import MAX_CHARS, TOOL_BROKE, Afford, Loop, Save
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import (
+    CallTiming,
     Depth,
     JsonObject,
     Message,
@@ -56,11 +58,11 @@ from agent.ports import (
     ToolEffect,
 )
 from agent.progress import Progress
-from agent.providers.scripted import Answer, ScriptedProvider, Until
+from agent.providers.scripted import Answer, ScriptedProvider, ScriptPause, Until
 from agent.records import Person
 from agent.tools.registry import Registry
 from agent.turn import Turn
-from tests.fakes.clock import FakeClock
+from tests.fakes.clock import NOON, FakeClock
 from tests.patience import PATIENCE_S
 
 ANNA = Person("terminal:anna", "Anna")
@@ -126,7 +128,7 @@ def a_loop(
 
     tools = Registry([tool])
     clock = FakeClock()
-    model = ScriptedProvider(list(answers), capabilities=capabilities)
+    model = ScriptedProvider(list(answers), capabilities=capabilities, sleep=clock.sleep)
     turn = Turn(tools.check, tools.repeatable, progress=progress or Progress())
     place = Place(PersonAudience(ANNA.id))
     context = ToolContext(ANNA, place, "c1", 1, clock.now())
@@ -372,6 +374,14 @@ async def test_where_the_model_stops_at_its_calls_the_end_is_read_for_its_usage_
     assert done.saved[0].steps[0].native == NATIVE
     assert done.saved[0].calls == (ModelCall("scripted", Usage(output=7)),)
     assert done.ended.usage == Usage(output=7)
+
+
+async def test_of_each_call_it_is_known_when_it_began_and_how_long_its_answer_took() -> None:
+    done = await ran(
+        [ScriptPause(2), CALL_ONE, ScriptPause(0.5), ending(Usage())], [ScriptPause(1), ending(Usage())], "Now."
+    )
+    timings = [call.timing for call in done.saved[-1].calls]
+    assert timings[:2] == [CallTiming(NOON, 2500, 2000), CallTiming(NOON + timedelta(seconds=2.5), 1000)]
 
 
 @pytest.mark.parametrize("rest", [[], ["\n</exe", "cute>"], ["\n", "</execute>\n"], ["\n</tool_call>", " "]])

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from agent.events import Outcome
 from agent.memory.audience import HERE, NOWHERE, WIDE, GroupAudience, PersonAudience, Place, TeamAudience
 from agent.messages import (
+    CallTiming,
     Image,
     Json,
     Keep,
@@ -43,8 +44,12 @@ json_values: st.SearchStrategy[Json] = st.recursive(
 )
 objects = st.dictionaries(texts, json_values, max_size=3)
 counts = st.integers(0, 10**9)
+times = st.datetimes(timezones=st.just(UTC))
 model_calls = st.builds(
-    ModelCall, texts, st.builds(Usage, counts, counts, counts, counts, counts, counts, st.booleans())
+    ModelCall,
+    texts,
+    st.builds(Usage, counts, counts, counts, counts, counts, counts, st.booleans()),
+    st.none() | st.builds(CallTiming, times, counts, st.none() | counts),
 )
 calls = st.builds(ToolCall, texts, st.dictionaries(texts, json_values, max_size=3))
 images = st.lists(st.builds(Image, texts, st.binary(max_size=9)), max_size=2).map(tuple)
@@ -59,7 +64,7 @@ results = st.none() | st.builds(
 def steps(draw: st.DrawFn) -> RoundStep:
     pairs = draw(st.lists(st.tuples(calls, results), max_size=3))
     return RoundStep(
-        time=draw(st.none() | st.datetimes(timezones=st.just(UTC))),
+        time=draw(st.none() | times),
         text=draw(texts),
         thought=draw(texts),
         workspace=draw(st.none() | st.builds(Workspace, texts, texts, texts, texts)),
@@ -97,7 +102,9 @@ def kept(progress: Progress) -> Progress:
 @pytest.mark.slow
 @given(progresses)
 def test_what_is_stored_reads_back_the_same(progress: Progress) -> None:
-    assert decode(encode(kept(progress))) == kept(progress)
+    read = decode(encode(kept(progress)))
+    assert read == kept(progress)
+    assert [call.timing for call in read.calls] == [call.timing for call in progress.calls]
 
 
 def test_what_an_older_version_stored_is_read() -> None:

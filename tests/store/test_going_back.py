@@ -17,15 +17,18 @@ from store.knowledge_tables import document, place
 from store.migrations import HEAD, MIGRATIONS, RELEASES
 from store.search.index import INDEXES
 from store.tables import (
+    TOKENS,
     consent,
     message,
     metadata,
+    model_call,
     open_question,
     operator_session,
     schedule,
     sign_in,
     tool_account,
     tool_call,
+    turn,
 )
 from tests.contracts.steps import answered, texts_found
 from tests.fakes.incoming import START, said
@@ -40,6 +43,7 @@ EARLIEST = "r0005"
 BACK_TO = [version for version in reversed(MIGRATIONS.versions) if EARLIEST <= version < HEAD]
 FEW = ["r0014", "r0010", "r0005"]
 LOST: Mapping[str, set[str]] = {
+    "r0018": {"times of turns and of models' answers", "times at which turns were begun"},
     "r0017": {"sessions on the operators' page, who sign in again"},
     "r0015": {"marks that a known page lies in your own network"},
     "r0014": {"marks that a message is shared with its team"},
@@ -86,6 +90,9 @@ def one_of_each(connection: Connection) -> None:
     number = connection.execute(select(place.c.number)).scalars().first()
     connection.execute(update(message).where(message.c.turn == 2).values(place=number))
     connection.execute(update(message).where(message.c.author == "bot").values(retold=False))
+    connection.execute(update(turn).values(began=START))
+    spent = text(("kind", "model", "person"), "x") | {"began": START, "ms": 1, "day": START.date(), "estimated": False}
+    connection.execute(insert(model_call).values(**spent, **dict.fromkeys(("number", *TOKENS, "bytes_up"), 1)))
 
 
 def columns_of(connection: Connection) -> dict[str, list[str]]:

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, RowMapping, select
 
 from agent.errors import StoreError
 from agent.events import Outcome
-from agent.messages import ModelCall, Usage
+from agent.messages import CallTiming, ModelCall, Usage
 from agent.records import Closing
 from agent.spending import By, SpendingPeriod, Spent, cost
 from store.engine import Store, open_spending, open_store
@@ -19,7 +19,7 @@ from tests.fakes.new_database import new_database
 from tests.fakes.plans import one_thread
 from tests.store.migrating import ADD_A_COLUMN, with_one_more
 
-LUNA = ModelCall("openai:gpt-6-luna", Usage(10, 20, 30, 4, 5, bytes_up=600))
+LUNA = ModelCall("openai:gpt-6-luna", Usage(10, 20, 30, 4, 5, bytes_up=600), CallTiming(START, 1_500, 400))
 LOCAL = ModelCall("ollama:llama3.2", Usage(input_uncached=7, output=2, estimated=True))
 TODAY = SpendingPeriod.days_until(START, 1)
 
@@ -54,6 +54,8 @@ async def test_each_call_is_a_row_with_its_place_in_the_turn_its_day_and_its_pri
     assert (first["person"], first["channel"], first["day"]) == ("ann", said("?").channel, START.date())
     assert (first["input_uncached"], first["input_cached"], first["input_written"]) == (10, 20, 30)
     assert (first["output"], first["reasoning"], first["bytes_up"]) == (4, 5, 600)
+    assert (first["began"], first["ms"], first["first_ms"]) == (START, 1_500, 400)
+    assert (second["began"], second["ms"], second["first_ms"]) == (None, None, None)
 
 
 @pytest.mark.parametrize(("days", "channel"), [(0, said("?").channel), (1, "")])
@@ -65,7 +67,9 @@ async def test_a_call_of_a_forgotten_turn_names_no_turn_and_after_its_day_no_cha
     await store.forgetting.forget(one_thread("ann", "thread"), START + timedelta(days=days))
     left = await store.database.read(rows)
     await store.close()
-    assert {(row["turn"], row["channel"], row["person"]) for row in left} == {(None, channel, "ann")}
+    assert {(row["turn"], row["channel"], row["person"], row["began"]) for row in left} == {
+        (None, channel, "ann", None)
+    }
 
 
 async def test_it_can_be_read_while_another_process_serves(tmp_path: Path) -> None:
