@@ -80,6 +80,7 @@ CONVERSATION_TOO_LONG = (
     "This conversation is too long for the model “{model}”; begin a new one, or choose a larger model."
 )
 RATE_LIMITED = "{label} limits our requests ({status}); please ask again{later}."
+FREE_TIER = "It counts them to a free plan, whose terms may let it train on what people say."
 SERVER_PROBLEM = "{label} has a problem ({status}); please ask again{later}."
 REQUEST_REFUSED = "{label} refused the request ({status})."
 NO_CREDIT = "{label} reports that the account has no credit left; check its plan and billing."

@@ -80,6 +80,11 @@ class Fault:
         return self.status == 402 or "insufficient_quota" in words or "credit balance" in words
 
     @property
+    def of_free_tier(self) -> bool:
+        """Whether the service says that it counts the request to a plan that costs nothing."""
+        return self.status == 429 and self.says("free_tier", "freetier", "free-models-per-")
+
+    @property
     def model_unknown(self) -> bool:
         if self.code == "model_not_found" or (self.bad_request and self.says("invalid model", "not a valid model")):
             return True
@@ -188,7 +193,9 @@ def _answered(fault: Fault, endpoint: Endpoint, model: str, key: str | None) -> 
     if fault.too_long:
         return ProviderRefused(texts.CONVERSATION_TOO_LONG.format(model=model))
     if status == 429:
-        return ProviderUnavailable(texts.RATE_LIMITED.format(label=label, status=status, later=_later(fault)))
+        limited = texts.RATE_LIMITED.format(label=label, status=status, later=_later(fault))
+        free = f"{limited} {texts.FREE_TIER}" if fault.of_free_tier else limited
+        return ProviderUnavailable(free, person=limited)
     if status in {408, 409} or status >= 500:
         return ProviderUnavailable(texts.SERVER_PROBLEM.format(label=label, status=status, later=_later(fault)))
     return ProviderRefused(

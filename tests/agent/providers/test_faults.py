@@ -140,6 +140,16 @@ def told(fault: Fault, endpoint: Endpoint = OPENAI, key: str | None = KEY, *, be
             "Gemini limits our requests (429); please ask again in 8 s.",
         ),
         (
+            429,
+            body(
+                {"code": 429, "message": "Quota exceeded for metric: x/generate_content_free_tier_requests, limit: 20"}
+            ),
+            GEMINI,
+            ProviderUnavailable,
+            "Gemini limits our requests (429); please ask again in a moment. It counts them to a free plan, whose terms "
+            "may let it train on what people say.",
+        ),
+        (
             503,
             body({"code": 503, "status": "UNAVAILABLE", "details": [{"retryDelay": "soon"}, {"retryDelay": "-1s"}, 7]}),
             GEMINI,
