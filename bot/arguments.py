@@ -135,6 +135,7 @@ def _doctor(commands: _Commands) -> None:
         default=True,
         help="whether to ask the model for one word, which costs a few tokens",
     )
+    doctor.add_argument("--fix", action="store_true", help=setup_texts.FIX_SAYS)
     doctor.add_argument("--json", dest="as_json", action="store_true", help="for programs")
 
 

@@ -9,7 +9,7 @@ import getpass
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Generator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -220,10 +220,11 @@ async def _check_model(settings: Settings) -> Exit:
     return Exit.OK if is_usable(verdicts) else Exit.FAILED
 
 
-async def _doctor(settings: Settings, *, ask_model: bool, as_json: bool) -> Exit:
+async def _doctor(settings: Settings, *, ask_model: bool, fix: bool, as_json: bool) -> Exit:
     from bot.app.operator import examine  # noqa: PLC0415 -- as above
 
-    found = await examine(settings, ask_model=ask_model, dotenv=Path(".env"))
+    with _waiting() as tell:
+        found = await examine(settings, ask_model=ask_model, dotenv=Path(".env"), fix=fix, tell=tell)
     told: list[Json] = [
         {"level": one.level.value, "where": one.where, "what": one.what, "remedy": one.remedy} for one in found
     ]
@@ -375,6 +376,19 @@ def _progress() -> Generator[Callable[[str, int, int], None]]:
             bar.update(steps[what], completed=done, total=of)
 
         yield tell
+
+
+@contextmanager
+def _waiting() -> Generator[Callable[[Sequence[str]], None]]:
+    """A line on standard error that says what is looked at, where a person looks."""
+    from rich.console import Console  # noqa: PLC0415 -- as above
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda _: None
+        return
+    with console.status("") as line:
+        yield lambda names: line.update(setup_texts.LOOKING_AT.format(names=", ".join(names)))
 
 
 async def _plugins_remove(settings: Settings, *, name: str) -> Exit:

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
 from pathlib import Path
 from typing import Final, TextIO
@@ -138,6 +139,8 @@ def write_out(stream: TextIO, text: str) -> None:
 class Level(StrEnum):
     """How bad it is."""
 
+    FIXED = "fixed"
+    """`cogency doctor --fix` has changed it."""
     GOOD = "ok"
     """As it should be."""
     NOTE = "note"
@@ -150,7 +153,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`where`: Settings, Database, Model, Tools, Slack or Discord. `what`: a sentence without a stop.
+    """`where`: Settings, Database, Disk, Model, Tools, Web, Slack, Discord, …. `what`: a sentence without a stop.
 
     `remedy`: what exactly to change, as a sentence; "" where nothing is to be done.
     """
@@ -159,6 +162,30 @@ class Finding:
     where: str
     what: str
     remedy: str = ""
+
+
+SKEW: Final = timedelta(seconds=10)
+"""Of this machine's clock and another's: an answer says the time to the second, and may take some to come."""
+SKEW_MOST: Final = timedelta(minutes=5)
+"""Requests of Slack that seem older are refused."""
+
+
+def clock_finding(where: str, name: str, ours: datetime, theirs: datetime, *, refused: str = "") -> Finding:
+    """How far this machine's clock is off, by what `name` says. `refused`: what goes wrong beyond five minutes."""
+    skew = abs(ours - theirs)
+    if skew <= SKEW:
+        return Finding(Level.GOOD, where, setup_texts.CLOCK_RIGHT.format(name=name))
+    matters = refused if skew > SKEW_MOST else ""
+    what = setup_texts.CLOCK_OFF.format(seconds=f"{skew.total_seconds():.0f}", name=name, matters=matters)
+    return Finding(Level.PROBLEM if matters else Level.WARNING, where, what, setup_texts.SET_CLOCK)
+
+
+def one_clock(findings: Iterable[Finding]) -> list[Finding]:
+    """With what is said of the clock once: the worst."""
+    found = list(findings)
+    clocks = [one for one in found if one.what.startswith(setup_texts.THIS_CLOCK)]
+    worst = max(clocks, key=lambda one: list(Level).index(one.level), default=None)
+    return [one for one in found if one is worst or one not in clocks]
 
 
 def healthy(findings: Iterable[Finding]) -> bool:

@@ -11,6 +11,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from io import StringIO
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -68,13 +69,6 @@ def _content(dotenv: Path) -> str:
         return file.read(MAX_BYTES).decode("utf-8-sig")
 
 
-def is_open(dotenv: Path) -> bool:
-    """Whether others on this machine can read the file."""
-    if sys.platform == "win32" or not dotenv.exists():
-        return False
-    return bool(dotenv.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH))
-
-
 def _fault(status: os.stat_result, name: str) -> str | None:
     """How somebody else could have written the file, and what to do; None if nobody could."""
     if sys.platform == "win32":
@@ -84,7 +78,7 @@ def _fault(status: os.stat_result, name: str) -> str | None:
             "belongs to another user, who could send your keys elsewhere: make it yours with `chown`, "
             "or start in another folder."
         )
-    by_group = status.st_mode & stat.S_IWGRP and not _is_own_group(status.st_gid)
+    by_group = status.st_mode & stat.S_IWGRP and not is_own_group(status.st_gid, os.geteuid())
     if by_group or status.st_mode & stat.S_IWOTH:
         return (
             f"may be written by others, who could send your keys elsewhere: `chmod go-w {name}` makes it yours alone."
@@ -92,15 +86,30 @@ def _fault(status: os.stat_result, name: str) -> str | None:
     return None
 
 
-def _is_own_group(group: int) -> bool:
-    """Whether it is the user's private group, as most systems give one to each: then its right to write is theirs."""
+def is_own_group(group: int, user: int) -> bool:
+    """Whether it is this user's private group, as most systems give one to each: then its rights are theirs."""
     if sys.platform == "win32":
         return True
     try:
-        user, found = pwd.getpwuid(os.geteuid()), grp.getgrgid(group)
+        owner, found = pwd.getpwuid(user), grp.getgrgid(group)
     except KeyError:
         return False
-    return group == user.pw_gid and found.gr_name == user.pw_name and set(found.gr_mem) <= {user.pw_name}
+    return group == owner.pw_gid and found.gr_name == owner.pw_name and set(found.gr_mem) <= {owner.pw_name}
+
+
+def owner_name(user: int) -> str:
+    """What the system calls them, or their number."""
+    if sys.platform != "win32":
+        with suppress(KeyError):
+            return pwd.getpwuid(user).pw_name
+    return str(user)
+
+
+def group_name(group: int) -> str:
+    if sys.platform != "win32":
+        with suppress(KeyError):
+            return grp.getgrgid(group).gr_name
+    return str(group)
 
 
 def named_file(setting: str, name: str) -> tuple[Path, str]:

@@ -300,6 +300,8 @@ class Settings:
     """What systemd says of how it wants to be told (sd_notify(3)), from the environment alone."""
     opentelemetry: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """OpenTelemetry's own variables, from there, too: its library reads them there itself."""
+    secret_files: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The files that hold secrets, by the settings that name them (NAME_FILE)."""
     misspelt: tuple[tuple[str, str], ...] = ()
     """Names in `.env` that nothing reads, each with the setting that it resembles."""
 
@@ -341,6 +343,7 @@ def load_settings(
     sources = _sources()
     known = {source.name for source in sources.values()}
     in_files = {name for name in _secret_names() if f"{name}{IN_FILE}" in {**from_file, **given}}
+    named = {f"{name}{IN_FILE}": {**from_file, **given}[f"{name}{IN_FILE}"].strip() for name in in_files}
     from_file, given = with_files(from_file, _secret_names()), with_files(given, _secret_names())
     in_keychain = {name for name in _secret_names() if is_in_keychain({**from_file, **given}.get(name, ""))}
     for name in in_keychain:
@@ -362,6 +365,7 @@ def load_settings(
         mcp_variables=written if "mcp" in values else {name: written[name] for name in ENVIRONMENT if name in written},
         supervisor={name: given[name] for name in ("NOTIFY_SOCKET", "WATCHDOG_USEC") if name in given},
         opentelemetry={name: value for name, value in given.items() if name.startswith("OTEL_")},
+        secret_files={setting: file for setting, file in sorted(named.items()) if file},
         misspelt=tuple(_misspelt(unknown, from_file, known - written.keys())),
     )
     held = (attribute for attribute, value in values.items() if isinstance(value, Secret))

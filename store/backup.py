@@ -554,6 +554,7 @@ def _holding(connection: Connection) -> Holding:
     counts = {
         kind: connection.execute(select(func.count()).select_from(table)).scalar_one()
         for kind, table in _COUNTED.items()
+        if connection.dialect.has_table(connection, table.name)  # an earlier version may have none
     }
     made = connection.execute(select(meta.c.value).where(meta.c.name == MADE)).scalar_one_or_none()
     return Holding(version(connection) or "", counts, None if made is None else datetime.fromisoformat(made.decode()))

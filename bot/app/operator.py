@@ -1,16 +1,18 @@
 """What an operator asks of the bot while it runs or stands: costs, budgets, migrations, checks of it all.
 
-Rules of `cogency doctor`, which changes nothing and writes to nobody
+Rules of `cogency doctor`, which changes nothing unless it is asked to, and writes to nobody
   Each part raises nothing; what is wrong with it is its finding.
   What stops a start, or an answer, is a problem here, and nothing else is: the table of broken worlds in its tests is
   tried on both.
 """
 
+import asyncio
 import sys
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from datetime import datetime, timedelta
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -18,10 +20,27 @@ from agent.errors import CogencyError, ProviderError, SettingsError, StoreError,
 from agent.machine import new_secret
 from agent.messages import Message, ModelCall, Role, estimate_usage
 from agent.ports import AuditedCall, Provider, ResponseEnded, TokensArrived
+from agent.providers.catalog import ENDPOINTS
 from agent.spending import By, SpendingPeriod, Spent, Total
 from agent.tools.registry import UNASKED, Registry
 from bot.access.acl import CommandAnswer
 from bot.access.budgets import cost_text
+from bot.app.diagnosis import (
+    Check,
+    Tried,
+    asks_who_signs_in,
+    close_files,
+    disk_facts,
+    disk_findings,
+    file_findings_of,
+    kept_files,
+    migrate_after_backup,
+    nobody,
+    side_by_side,
+    trace_findings,
+    training_findings,
+    vendors_clock,
+)
 from bot.app.from_settings import discord_settings, model_settings, open_models, operator_address, slack_settings
 from bot.app.parts import (
     CLOCK,
@@ -38,14 +57,13 @@ from bot.app.parts import (
 )
 from bot.attachments.reader import missing
 from bot.audit import pages
-from bot.exits import Finding, Level, shared_modules
+from bot.exits import Finding, Level, one_clock, shared_modules
 from bot.health import LINK_LASTS, SESSION_IDLE, OperatorLinks
 from bot.models.choice import open_embedder, open_transcriber
-from bot.setting_sources import is_open
 from bot.settings import Settings, moved_addresses, policy_file
 from bot.texts import setup_texts
 from bot.texts.formatting import counted
-from bot.tools.mcp_config import AccountKind
+from bot.tools.mcp_config import AccountKind, HttpReach
 from bot.tools.plugins import Plugin, load_plugin, load_plugins, skills_of
 from store.backup import Tell, backup, copy, go_back, look_into, restore
 from store.engine import look_at, open_audit, open_operator_sessions, open_spending, open_store
@@ -232,9 +250,44 @@ NOT_ASKED = Finding(
 ONE_WORD = Message(Role.USER, "Answer with the one word: yes")
 
 
-async def examine(settings: Settings, *, ask_model: bool, dotenv: Path | None = None) -> list[Finding]:
-    """Settings, database, model, and each platform that has a token. `ask_model` costs a few tokens."""
+DATABASE_S: Final = 30.0
+WEB_S: Final = 30.0
+PLATFORM_S: Final = 45.0
+"""Its answers come in a second or two, and some are asked for again where it has too much to do."""
+SERVERS_S: Final = 75.0
+"""A server of tools that is fetched for its first start may take a minute, and some seconds to end."""
+
+
+def checks(settings: Settings, *, ask_model: bool) -> list[Check]:
+    """Those that run side by side: all of them take as long as the longest bound. A model has as long as the settings
+    give it for an answer, since one on this machine may load for minutes.
+    """
+    model_s = settings.first_token_timeout_s + settings.next_token_timeout_s
+    model = partial(examine_model, settings, ask_model=ask_model)
     return [
+        Check("Web", partial(_web, settings), WEB_S),
+        Check("Database", partial(_database, settings), DATABASE_S, Level.PROBLEM),
+        Check("Model", model, model_s, Level.PROBLEM),
+        Check("Tools", partial(examine_servers, settings), SERVERS_S),
+        *(Check(name, each, PLATFORM_S, Level.PROBLEM) for name, each in _platforms(settings).items()),
+    ]
+
+
+async def examine(
+    settings: Settings,
+    *,
+    ask_model: bool,
+    dotenv: Path | None = None,
+    fix: bool = False,
+    tell: Callable[[Sequence[str]], object] = nobody,
+) -> list[Finding]:
+    """Settings, files, disk, database, model, and each platform that has a token. `ask_model` costs a few tokens.
+
+    `fix`: what is safe is mended first. `tell` hears what is still waited for.
+    """
+    fixed = await mend(settings, dotenv) if fix else []
+    found = [
+        *fixed,
         Finding(Level.GOOD, "Settings", "all of them can be read"),
         *(
             Finding(
@@ -245,31 +298,28 @@ async def examine(settings: Settings, *, ask_model: bool, dotenv: Path | None = 
             )
             for name, meant in settings.misspelt
         ),
-        *_dotenv(dotenv),
         *_package(),
         *(Finding(Level.NOTE, "Settings", told.rstrip(".")) for told in moved_addresses(settings)),
+        *file_findings_of(kept_files(settings, dotenv)),
+        *disk_findings(disk_facts(settings)),
+        *trace_findings(settings, find_spec),
         *_tools(settings),
         *_policy(settings),
-        *await _web(settings),
         *_plugins(settings),
         *file_findings(office=not missing("office")),
-        *await _database(settings),
-        *await examine_model(settings, ask_model=ask_model),
-        *await examine_servers(settings),
-        *await examine_platforms(settings),
     ]
+    return one_clock([*found, *await side_by_side(checks(settings, ask_model=ask_model), tell)])
+
+
+async def mend(settings: Settings, dotenv: Path | None) -> list[Finding]:
+    """Do what is safe: close files that are ours, and bring the database to the newest version after a backup."""
+    closed = close_files(settings, kept_files(settings, dotenv))
+    return [*closed, *await migrate_after_backup(settings, CLOCK.now())]
 
 
 def _package() -> list[Finding]:
     what = shared_modules(sys.path)
     return [Finding(Level.WARNING, "Settings", what, setup_texts.MODULES_APART)] if what else []
-
-
-def _dotenv(dotenv: Path | None) -> list[Finding]:
-    if dotenv is None or not is_open(dotenv):
-        return []
-    what, remedy = setup_texts.DOTENV_OPEN.format(dotenv=dotenv), setup_texts.DOTENV_CLOSE.format(dotenv=dotenv)
-    return [Finding(Level.WARNING, "Settings", what, remedy)]
 
 
 def _tools(settings: Settings) -> list[Finding]:
@@ -388,9 +438,29 @@ async def examine_model(settings: Settings, *, ask_model: bool = True) -> list[F
                 remedy = setup_texts.SET_REAL_MODEL
                 return [finding(Level.WARNING, what="only rehearsal answers, which follows rules", remedy=remedy)]
             chosen = finding(Level.GOOD, what=models.sentence.removeprefix("Model: ").rstrip("."))
-            return [chosen, await _asked(models.provider) if ask_model else NOT_ASKED]
+            terms = _terms(settings, models.provider.name)
+            if not ask_model:
+                return [chosen, NOT_ASKED, *terms]
+            asked, clock = await asyncio.gather(_asked(models.provider), _clock(settings, models.provider.name))
+            return [chosen, asked, *terms, *clock]
     except (SettingsError, ProviderError) as error:
         return [finding(Level.PROBLEM, what="none can be used", remedy=str(error))]
+
+
+def _terms(settings: Settings, name: str) -> list[Finding]:
+    """What the vendors of all models that hear what people say may do with it."""
+    others = [settings.learning_model, settings.embeddings, settings.transcription]
+    chosen = [*settings.channel_models.values(), *settings.person_models.values()]
+    models = {name, *settings.fallback_models, *settings.allowed_models, *filter(None, others), *chosen}
+    endpoint = model_settings(settings).endpoint
+    return training_findings(models, endpoint, on_discord=settings.discord_token is not None)
+
+
+async def _clock(settings: Settings, name: str) -> list[Finding]:
+    """By the vendor of the model that answers, where it is asked over the network."""
+    provider = name.partition(":")[0]
+    endpoint = model_settings(settings).endpoint(provider) if provider in ENDPOINTS else None
+    return await vendors_clock(endpoint, CLOCK) if endpoint is not None and not endpoint.is_local else []
 
 
 async def _others_can_be_used(settings: Settings) -> None:
@@ -432,13 +502,15 @@ async def examine_servers(settings: Settings, only: Sequence[Plugin] | None = No
     wrong = [Finding(Level.WARNING, "Tools", problem) for problem in problems]
     by_pages = setup_texts.BY_PAGES.format(address=settings.sign_in_address)
     how = by_pages if settings.sign_in_address else setup_texts.BY_PASTING
+    theirs = [config for config in configs if config.account is AccountKind.PERSON]
     wrong += [
         Finding(Level.NOTE, "Tools", setup_texts.PEOPLE_SIGN_IN.format(sentence=config.sentence, how=how))
-        for config in configs
-        if config.account is AccountKind.PERSON
+        for config in theirs
     ]
     async with connecting(settings, configs) as sources:
-        return wrong + [finding for source in sources for finding in await source.examine()]
+        found = [asks_who_signs_in(one.name, one.reach, CLOCK) for one in theirs if isinstance(one.reach, HttpReach)]
+        each = await asyncio.gather(*found, *(source.examine() for source in sources))
+        return wrong + [finding for findings in each for finding in findings]
 
 
 async def discord_application(settings: Settings) -> str:
@@ -451,23 +523,31 @@ async def discord_application(settings: Settings) -> str:
     return await application_id(discord)
 
 
-async def examine_platforms(settings: Settings) -> list[Finding]:
-    """How each platform that has a token is set up."""
-    finding = partial(Finding, Level.PROBLEM, "Settings")
+def _platforms(settings: Settings) -> dict[str, Tried]:
+    """Each that has a token, by its name; else what is said in their place."""
     try:
         slack, discord = slack_settings(settings), discord_settings(settings)
     except SettingsError as error:
-        return [finding("not every setting of a platform is there", str(error))]
-    found: list[Finding] = []
+        wrong = Finding(Level.PROBLEM, "Settings", "not every setting of a platform is there", str(error))
+        return {"Settings": partial(_said, wrong)}
+    found: dict[str, Tried] = {}
     if slack is not None:
         from bot.platforms.slack import doctor as of_slack  # noqa: PLC0415 -- only who uses Slack loads its libraries
 
-        found += await of_slack.examine(slack, CLOCK, settings.slack_config_token)
+        found["Slack"] = partial(of_slack.examine, slack, CLOCK, settings.slack_config_token)
     if discord is not None:
         from bot.platforms.discord import doctor as of_discord  # noqa: PLC0415 -- as above
 
-        found += await of_discord.examine(discord, CLOCK)
-    if slack is None and discord is None:
-        remedy = setup_texts.SET_TOKENS
-        return [Finding(Level.WARNING, "Settings", "no platform has a token", remedy)]
-    return found
+        found["Discord"] = partial(of_discord.examine, discord, CLOCK)
+    none = Finding(Level.WARNING, "Settings", "no platform has a token", setup_texts.SET_TOKENS)
+    return found or {"Settings": partial(_said, none)}
+
+
+async def _said(finding: Finding) -> list[Finding]:
+    return [finding]
+
+
+async def examine_platforms(settings: Settings) -> list[Finding]:
+    """How each platform that has a token is set up."""
+    each = await asyncio.gather(*(run() for run in _platforms(settings).values()))
+    return [finding for findings in each for finding in findings]

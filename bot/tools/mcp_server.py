@@ -38,7 +38,7 @@ from bot.texts import setup_texts
 from bot.texts.formatting import long_time
 from bot.tools import mcp_calls
 from bot.tools.mcp_calls import NEEDS_INPUT, CallQuestions, GivenUp, Required, pages_first, questions_of
-from bot.tools.mcp_config import HttpReach, McpServerConfig, StdioReach
+from bot.tools.mcp_config import AccountKind, HttpReach, McpServerConfig, StdioReach
 from bot.tools.mcp_listing import MAX_TOOLS, OfferedTool, ToolListing, listing, one_line
 from bot.tools.mcp_transport import Allowance, Fate, Keeper, ServerBroken, http_streams, stdio_streams
 
@@ -139,6 +139,8 @@ class McpServer:
         self.tried = asyncio.Event()
         """Set once it is known whether the first connection came to be."""
         self.attempts = 0
+        self.took_s = 0.0
+        """From the beginning of the latest connection until its tools were listed."""
         self._clock = clock
         self._jitter = jitter
         self._keeper = keeper
@@ -178,7 +180,11 @@ class McpServer:
             what = f"{self.config.sentence}, and is not connected: {self.trouble}"
             return [finding(Level.WARNING, what=what, remedy=setup_texts.CHECK_MCP_ENTRY)]
         offered = ", ".join(f"{one.name} ({one.effect})" for one in self._tools) or "none"
-        found = [finding(Level.GOOD, what=f"{self.config.sentence}; these tools are offered: {offered}")]
+        account = setup_texts.SHARED_ACCOUNT if self.config.account is AccountKind.SHARED else ""
+        what = setup_texts.MCP_CONNECTED.format(
+            sentence=self.config.sentence, account=account, seconds=self.took_s, offered=offered
+        )
+        found = [finding(Level.GOOD, what=what)]
         reasons: dict[str, list[str]] = {}
         for omitted in self._listing.omitted:
             reasons.setdefault(omitted.why, []).append(omitted.name)
@@ -235,6 +241,7 @@ class McpServer:
             self._inbox.get_nowait()
 
     async def _connection(self, fate: Fate) -> None:
+        began = self._clock.monotonic()
         with anyio.CancelScope(deadline=anyio.current_time() + self._limits.connect_s) as scope:
             async with Client(
                 self._streams(fate),
@@ -246,6 +253,7 @@ class McpServer:
                 self._take(await self._listed(client))
                 scope.deadline = math.inf
                 fate.connected, self.trouble = True, ""
+                self.took_s = self._clock.monotonic() - began
                 self.connected.set()
                 self.tried.set()
                 log.info("MCP server %s: connected, %d tools are offered", self.config.name, len(self._tools))

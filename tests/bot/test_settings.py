@@ -150,6 +150,7 @@ def test_a_secret_may_stand_in_a_file_of_its_own(tmp_path: Path, end: str) -> No
     for settings in (load_settings(files), load_settings({}, dotenv_with(tmp_path, written))):
         assert settings.openai_api_key == Secret(HIDDEN)
         assert settings.database_url == f"postgresql://bot:{HIDDEN}@db/bot"
+        assert settings.secret_files == dict(sorted(files.items()))
     named = {"OPENAI_API_KEY_FILE": "elsewhere"}
     assert load_settings({"OPENAI_API_KEY": HIDDEN}, dotenv_with(tmp_path, written)).openai_api_key == Secret(HIDDEN)
     assert refusal({**named, "OPENAI_API_KEY": HIDDEN}).startswith(

@@ -68,6 +68,8 @@ class FakeRest(Requests):
         self.message_content = True
         self.gateway_url = ""
         self.shards_recommended = 1
+        self.members = 12
+        """Of each server, as Discord counts them."""
         self.session_starts: Payload = {"total": 1000, "remaining": 990, "reset_after": 0, "max_concurrency": 1}
         self.application: Payload = {}
         """What differs from the usual about the application."""
@@ -118,8 +120,9 @@ class FakeRest(Requests):
         return user(BOT)
 
     async def _my_guilds(self, request: web.Request, body: Payload) -> list[Payload]:  # noqa: ARG002 -- as above
+        counts: Payload = {"approximate_member_count": self.members} if "with_counts" in request.query else {}
         names = self.world.guilds.items()
-        return [{"id": number, "name": name, "permissions": self.world.bot_may} for number, name in names]
+        return [{"id": number, "name": name, "permissions": self.world.bot_may, **counts} for number, name in names]
 
     async def _gateway(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
         return {"url": self.gateway_url, "shards": self.shards_recommended, "session_start_limit": self.session_starts}

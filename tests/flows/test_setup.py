@@ -121,6 +121,8 @@ async def test_the_doctor_says_what_is_missing_on_discord(tmp_path: Path) -> Non
         assert (code, complained) == (Exit.OK, "")
         assert "warning  Discord: the message content intent is missing: in its threads the bot is told only" in said
         assert "ok       Discord: in “harbour” the bot may do what it needs to.\n" in said
+        assert "ok       Discord: up to 12 users can see the bot, of 10,000 from which on Discord reviews" in said
+        assert "ok       Discord: this machine's clock is right, by Discord's.\n" in said
         code, said, _ = await cogency(tmp_path, "doctor", **{**own, "DISCORD_TOKEN": "not-the-token"})
     assert code == Exit.FAILED
     assert "problem  Discord: the token is not accepted. Copy DISCORD_TOKEN again" in said
@@ -189,6 +191,26 @@ async def test_doctor_says_who_else_can_read_the_keys_also_to_programs(tmp_path:
         _, said, _ = await cogency(tmp_path, "doctor", "--no-model", "--json")
         remedies = [one["remedy"] for one in json.loads(said) if one["where"] == "Settings"]
         assert ("`chmod 600 .env` closes it." in remedies) is told
+
+
+async def test_doctor_mends_the_rights_of_files_when_it_is_asked_to_and_says_so_to_programs(tmp_path: Path) -> None:
+    dotenv = tmp_path / ".env"
+    dotenv.write_text("COGENCY_LANGUAGE=Irish\n")
+    dotenv.chmod(0o644)
+    code, said, complained = await cogency(tmp_path, "doctor", "--fix", "--no-model", "--json")
+    assert (code, complained) == (Exit.OK, "")
+    fixed, *others = json.loads(said)
+    assert fixed == {
+        "level": "fixed",
+        "where": "Settings",
+        "what": ".env is yours alone now (mode 600, it was 644)",
+        "remedy": "",
+    }
+    assert {frozenset(one) for one in others} == {frozenset(fixed)}, "each finding has the same fields"
+    assert {one["level"] for one in others} <= {"ok", "note", "warning", "problem"}
+    assert dotenv.stat().st_mode & 0o777 == 0o600
+    _, again, _ = await cogency(tmp_path, "doctor", "--fix", "--no-model", "--json")
+    assert "fixed" not in again
 
 
 @pytest.mark.parametrize("key", ["\x03", "\x04"])

@@ -5,13 +5,14 @@ Rule: what Discord did not tell is left out of the facts, and is a finding that 
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import Any, Final, TypeAlias
 
 import discord
 
 from agent.errors import Refused
-from bot.exits import Finding, Level
+from bot.exits import Finding, Level, clock_finding
 from bot.platforms.discord.invite import PERMISSIONS, server_link
 from bot.platforms.discord.options import DiscordSettings
 from bot.setting_parsers import OtherServers
@@ -24,11 +25,20 @@ warning = partial(Finding, Level.WARNING, WHERE)
 note = partial(Finding, Level.NOTE, WHERE)
 good = partial(Finding, Level.GOOD, WHERE)
 PORTAL: Final = "in the developer portal"
+MOST_GUILDS: Final = 200
+"""One page, as large as Discord gives: whoever is in more servers than that knows them."""
 FEW_SESSIONS: Final = 50
 """A bot that begins sessions faster than Discord allows has lost its connection again and again."""
 
-_CONTENT: Final = 1 << 18 | 1 << 19
-"""The application's flags for the message content intent: granted, or for a bot in few servers."""
+REVIEWED_FROM: Final = 10_000
+"""Users who can see an application in its servers, from which on Discord reviews whether it may have the message
+content intent, since 10 June 2026, and each year anew:
+https://docs.discord.com/developers/gateway/getting-started-with-privileged-intent-review
+"""
+NEAR_REVIEW: Final = REVIEWED_FROM * 4 // 5
+_GRANTED: Final = 1 << 18
+_CONTENT: Final = _GRANTED | 1 << 19
+"""The application's flags for the message content intent: granted after a review, or switched on by its owner."""
 _ADMINISTRATOR: Final = 1 << 3
 
 Told = Mapping[str, Any]
@@ -44,10 +54,18 @@ class DiscordFacts:
     gateway: Told | None = None
     owned: frozenset[str] = frozenset()
     """The servers that belong to the application's owner; they count where the settings name none."""
+    ours: datetime | None = None
+    theirs: datetime | None = None
+    """The time here and there, at one moment."""
 
 
 def findings(facts: DiscordFacts) -> list[Finding]:
-    return [*_application(facts), *_guilds(facts), *_gateway(facts)]
+    return [*_clock(facts), *_application(facts), *_guilds(facts), *_reach(facts), *_gateway(facts)]
+
+
+def _clock(facts: DiscordFacts) -> Iterator[Finding]:
+    if facts.ours is not None and facts.theirs is not None:
+        yield clock_finding(WHERE, WHERE, facts.ours, facts.theirs)
 
 
 def _application(facts: DiscordFacts) -> Iterator[Finding]:
@@ -132,6 +150,26 @@ def _named(guild: Told, facts: DiscordFacts) -> Iterator[Finding]:
         what, level = "nobody is answered there", Level.WARNING
     remedy = setup_texts.SERVE_SERVER.format(number=number)
     yield Finding(level, WHERE, f"no setting names the server “{guild.get('name', '?')}” ({number}): {what}", remedy)
+
+
+def _reach(facts: DiscordFacts) -> Iterator[Finding]:
+    """How many users can see the bot: at most as many as its servers have members, who may be in several of them."""
+    counts = [guild.get("approximate_member_count") for guild in facts.guilds or ()]
+    known = [count for count in counts if isinstance(count, int)]
+    flags = int((facts.application or {}).get("flags") or 0)
+    if not known or not facts.settings.message_content:
+        return
+    users = sum(known)
+    part = setup_texts.REACH_PART.format(servers=MOST_GUILDS) if len(counts) >= MOST_GUILDS else ""
+    if flags & _GRANTED:
+        yield note(setup_texts.REACH_GRANTED.format(users=users, part=part), setup_texts.REACH_RENEW)
+    elif users >= REVIEWED_FROM:
+        yield warning(
+            setup_texts.REACH_OVER.format(users=users, part=part, limit=REVIEWED_FROM), setup_texts.REACH_APPLY
+        )
+    else:
+        said = setup_texts.REACH_UNDER.format(users=users, part=part, limit=REVIEWED_FROM)
+        yield good(said) if users < NEAR_REVIEW else note(said, setup_texts.REACH_APPLY)
 
 
 def missing_titles(granted: int) -> list[str]:

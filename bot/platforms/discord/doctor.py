@@ -1,6 +1,10 @@
 """Asks Discord how the application is set up, without connecting to its gateway or saying a word."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, Final, cast
 
 import aiohttp
@@ -10,24 +14,38 @@ from discord.http import Route
 from agent.errors import SettingsError
 from agent.ports import Clock
 from bot.exits import Finding, Level
-from bot.platforms.discord.checks import WHERE, DiscordFacts, findings
+from bot.platforms.discord.checks import MOST_GUILDS, WHERE, DiscordFacts, findings
 from bot.platforms.discord.members import owners_of
 from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.places import UNREADABLE
 from bot.platforms.discord.run import DiscordUnreachable, point_at
 from bot.texts import setup_texts
 
-MOST_GUILDS: Final = 200
-"""One page, as large as Discord gives: whoever is in more servers than that knows them."""
-
 MOST_ASKED: Final = 20
 """Servers that are asked whose they are, one request each, where no setting names any."""
 
 
-async def examine(settings: DiscordSettings, clock: Clock) -> list[Finding]:  # noqa: ARG001 -- as on every platform
+class _Dates:
+    """What time Discord says it is, in its last answer, and what time it was here then."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.ours: datetime | None = None
+        self.theirs: datetime | None = None
+
+    async def __call__(self, _: object, __: object, ended: aiohttp.TraceRequestEndParams) -> None:
+        with suppress(ValueError):
+            self.theirs = parsedate_to_datetime(ended.response.headers.get("date", "")).astimezone(UTC)
+            self.ours = self._clock.now()
+
+
+async def examine(settings: DiscordSettings, clock: Clock) -> list[Finding]:
     """Raises nothing that Discord can cause."""
+    dates, trace = _Dates(clock), aiohttp.TraceConfig()
+    trace.on_request_end.append(dates)
     try:
-        return findings(await _facts(settings))
+        facts = await _facts(settings, trace)
+        return findings(replace(facts, ours=dates.ours, theirs=dates.theirs))
     except SettingsError as error:
         return [Finding(Level.PROBLEM, WHERE, "the token is not accepted", str(error))]
     except DiscordUnreachable as error:
@@ -42,16 +60,17 @@ async def application_id(settings: DiscordSettings) -> str:
     return str(application["id"])
 
 
-async def _facts(settings: DiscordSettings) -> DiscordFacts:
+async def _facts(settings: DiscordSettings, trace: aiohttp.TraceConfig | None = None) -> DiscordFacts:
     point_at(settings)
-    async with discord.Client(intents=discord.Intents(guilds=True)) as client:
+    intents = discord.Intents(guilds=True)
+    async with discord.Client(intents=intents, http_trace=trace or aiohttp.TraceConfig()) as client:
         try:
             await client.login(settings.token.reveal())
         except discord.LoginFailure:
             raise SettingsError(setup_texts.COPY_DISCORD_AGAIN) from None
         except (discord.HTTPException, aiohttp.ClientError, OSError, TimeoutError):
             raise DiscordUnreachable(setup_texts.DISCORD_SILENT.format(address=settings.api_base_url)) from None
-        guilds = await _asked(client, f"/users/@me/guilds?limit={MOST_GUILDS}")
+        guilds = await _asked(client, f"/users/@me/guilds?limit={MOST_GUILDS}&with_counts=true")
         told = None if guilds is None else tuple(cast("list[Mapping[str, Any]]", guilds))
         return DiscordFacts(
             settings,

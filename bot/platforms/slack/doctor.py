@@ -6,7 +6,7 @@ manifest: that cannot be half right.
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import Final, TypeAlias, TypeVar
 
@@ -14,7 +14,7 @@ from aiohttp import ClientSession, ClientTimeout
 
 from agent.messages import JsonObject
 from agent.ports import Clock
-from bot.exits import Finding, Level
+from bot.exits import Finding, Level, clock_finding
 from bot.platforms.slack import api
 from bot.platforms.slack.api import TIMEOUT_S, SlackApi, SlackError, SlackRefused, web_client
 from bot.platforms.slack.http_events import EVENTS_PATH
@@ -44,9 +44,6 @@ problem = partial(Finding, Level.PROBLEM, WHERE)
 warning = partial(Finding, Level.WARNING, WHERE)
 note = partial(Finding, Level.NOTE, WHERE)
 good = partial(Finding, Level.GOOD, WHERE)
-SKEW: Final = timedelta(seconds=60)
-"""Of this machine's clock and Slack's; requests that seem older than five minutes are refused."""
-SKEW_MOST: Final = timedelta(minutes=5)
 NAMED: Final = 10
 """Channels that are named; of more only the number is said."""
 
@@ -82,13 +79,8 @@ def signed_in(facts: SlackFacts) -> list[Finding]:
 def clock(facts: SlackFacts) -> list[Finding]:
     if facts.ours is None or facts.theirs is None:
         return []
-    skew = abs(facts.ours - facts.theirs)
-    if skew <= SKEW:
-        return []
-    seconds = f"{skew.total_seconds():.0f} seconds"
-    matters = skew > SKEW_MOST and isinstance(facts.settings.delivery, HttpEvents)
-    said = f"this machine's clock is {seconds} off" + ("; every request of Slack is refused" if matters else "")
-    return [Finding(Level.PROBLEM if matters else Level.WARNING, WHERE, said, setup_texts.SET_CLOCK)]
+    refused = setup_texts.CLOCK_REFUSED if isinstance(facts.settings.delivery, HttpEvents) else ""
+    return [clock_finding(WHERE, WHERE, facts.ours, facts.theirs, refused=refused)]
 
 
 def granted_scopes(facts: SlackFacts) -> list[Finding]:

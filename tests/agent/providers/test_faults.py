@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent import texts
 from agent.errors import ProviderError, ProviderRefused, ProviderUnavailable, StreamBroken
 from agent.providers.catalog import ENDPOINTS, GEMINI, LLAMACPP, OLLAMA, OPENAI, OPENROUTER, XAI, Endpoint
 from agent.providers.faults import Fault, FaultKind, provider_error, read_fault
@@ -146,8 +147,7 @@ def told(fault: Fault, endpoint: Endpoint = OPENAI, key: str | None = KEY, *, be
             ),
             GEMINI,
             ProviderUnavailable,
-            "Gemini limits our requests (429); please ask again in a moment. It counts them to a free plan, whose terms "
-            "may let it train on what people say.",
+            f"Gemini limits our requests (429); please ask again in a moment. {texts.FREE_TIER}",
         ),
         (
             503,

@@ -1,14 +1,18 @@
 """What the doctor finds out about settings, the database and the model, and what it leaves as it is."""
 
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from sqlalchemy import update
 
 from agent.machine import CLOCK
-from bot.app.operator import examine, file_findings, migrate
+from bot.app.diagnosis import Check, side_by_side
+from bot.app.operator import SERVERS_S, checks, examine, file_findings, migrate
 from bot.attachments.reader import missing
-from bot.exits import Finding, Level, finding_lines, healthy
+from bot.exits import SKEW, Finding, Level, clock_finding, finding_lines, healthy, one_clock
 from bot.settings import Settings, load_settings
 from store.engine import open_store
 from store.migrations import HEAD
@@ -19,6 +23,7 @@ from tests.fakes.incoming import said
 from tests.fakes.model_server import DONE, ModelServer, head, text
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN
+from tests.patience import PATIENCE_S
 
 REHEARSAL = {"COGENCY_MODEL": "rehearsal"}
 
@@ -62,7 +67,7 @@ async def test_what_the_next_start_makes_anew_is_a_note(tmp_path: Path) -> None:
 
 async def test_a_database_that_cannot_be_read_is_a_problem_with_the_remedy(tmp_path: Path) -> None:
     (tmp_path / "cogency.db").write_text("I am a letter. " * 1_000)
-    (found,) = await about("Database", read(tmp_path))
+    *_, found = await about("Database", read(tmp_path))
     assert found.level is Level.PROBLEM
     assert found.remedy
 
@@ -115,6 +120,64 @@ async def test_slack_is_looked_at_where_it_has_tokens_and_none_of_them_is_shown(
     assert "signed in as cogency in Fake (https://fake.slack.com/)" in [one.what for one in found]
     assert BOT_TOKEN not in finding_lines(found)
     assert APP_TOKEN not in finding_lines(found)
+
+
+async def test_checks_run_side_by_side_and_are_told_in_their_order() -> None:
+    there, heard = asyncio.Event(), list[Sequence[str]]()
+
+    async def first() -> list[Finding]:
+        await there.wait()
+        return [Finding(Level.GOOD, "One", "it waited for the other")]
+
+    async def second() -> list[Finding]:
+        there.set()
+        return [Finding(Level.GOOD, "Two", "it went ahead")]
+
+    both = [Check("One", first, PATIENCE_S), Check("Two", second, PATIENCE_S)]
+    assert [one.where for one in await side_by_side(both, heard.append)] == ["One", "Two"]
+    assert heard[0] == ["One", "Two"]
+
+
+@pytest.mark.parametrize("late", [Level.WARNING, Level.PROBLEM])
+async def test_a_check_that_is_not_done_in_time_is_a_finding_and_stops_no_other(late: Level) -> None:
+    async def well() -> list[Finding]:
+        return [Finding(Level.GOOD, "Well", "it is there")]
+
+    stuck = Check("Stuck", asyncio.Event().wait, 0.01, late)  # type: ignore[arg-type] -- it never answers
+    found = await side_by_side([stuck, Check("Well", well, PATIENCE_S)])
+    assert [(one.level, one.what) for one in found] == [
+        (late, "it was not found out within 0.01 s"),
+        (Level.GOOD, "it is there"),
+    ]
+
+
+async def test_every_check_has_a_bound_and_a_model_as_long_as_the_settings_give_it(tmp_path: Path) -> None:
+    tokens = {"SLACK_BOT_TOKEN": BOT_TOKEN, "SLACK_APP_TOKEN": APP_TOKEN, "DISCORD_TOKEN": "x"}
+    bounds = {one.where: one.seconds for one in checks(read(tmp_path, **tokens), ask_model=False)}
+    assert bounds.pop("Model") == 240
+    assert bounds.keys() == {"Web", "Database", "Tools", "Slack", "Discord"}
+    assert max(bounds.values()) == SERVERS_S
+
+
+async def test_the_clock_is_told_of_once_by_whoever_sees_it_worst(tmp_path: Path) -> None:
+    async with FakeSlack(FastClock(CLOCK.now() - timedelta(hours=1), speed=1)) as slack:
+        tokens = {"SLACK_BOT_TOKEN": BOT_TOKEN, "SLACK_APP_TOKEN": APP_TOKEN, "SLACK_API_BASE_URL": slack.url}
+        found = await examine(read(tmp_path, **tokens), ask_model=False)
+    clocks = [clock_finding("Model", "Gemini", CLOCK.now(), CLOCK.now() + off) for off in (timedelta(), SKEW * 2)]
+    told = one_clock([*clocks, *found])
+    assert [one.what[:30] for one in told if one.what.startswith("this machine's clock")] == [
+        "this machine's clock is 20 sec"
+    ]
+
+
+async def test_mending_comes_first_and_what_is_mended_is_not_wrong_any_more(tmp_path: Path) -> None:
+    dotenv = tmp_path / ".env"
+    dotenv.write_text("COGENCY_LANGUAGE=Irish\n")
+    dotenv.chmod(0o644)
+    fixed, *found = await examine(read(tmp_path), ask_model=False, dotenv=dotenv, fix=True)
+    assert (fixed.level, fixed.where) == (Level.FIXED, "Settings")
+    assert fixed.what == f"{dotenv} is yours alone now (mode 600, it was 644)"
+    assert "chmod" not in finding_lines(found)
 
 
 def test_what_to_install_for_office_files_is_said_where_it_is_not_there() -> None:

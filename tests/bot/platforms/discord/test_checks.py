@@ -1,12 +1,12 @@
 """What the doctor finds in Discord's answers, one sentence for each thing that is wrong."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from bot.exits import Level, healthy
-from bot.platforms.discord.checks import DiscordFacts, findings
+from bot.platforms.discord.checks import MOST_GUILDS, NEAR_REVIEW, REVIEWED_FROM, DiscordFacts, findings
 from bot.platforms.discord.invite import EVERYTHING, DiscordFeature, needed, person_link, server_link, text
 from bot.platforms.discord.options import DiscordSettings
 from bot.setting_parsers import OtherServers, Secret
@@ -131,6 +131,40 @@ def test_fewer_connections_than_discord_recommends_are_a_warning_unless_it_decid
     assert wrong(more) == [(Level.WARNING, "Discord recommends 3 connections at once, COGENCY_DISCORD_SHARDS is 1")]
     for chosen in (None, 3):
         assert wrong(replace(more, settings=replace(SETTINGS, shards=chosen))) == []
+
+
+def reached(members: int, servers: int = 2, **change: object) -> list[tuple[Level, str]]:
+    """What is said of servers that have so many members together, and some of which Discord does not say that."""
+    guilds = ({**HARBOUR, "approximate_member_count": members}, *[HARBOUR] * (servers - 1))
+    found = findings(replace(WELL, application=APPLICATION | change, guilds=guilds))
+    return [(one.level, one.what) for one in found if "can see the bot" in one.what]
+
+
+def test_users_who_can_see_the_bot_are_counted_against_the_review_of_its_intent() -> None:
+    ((level, under),) = reached(1_234)
+    assert (level, under.partition(" from ")[0]) == (Level.GOOD, "up to 1,234 users can see the bot, of 10,000")
+    assert [level for level, _ in reached(NEAR_REVIEW)] == [Level.NOTE]
+    ((level, over),) = reached(REVIEWED_FROM)
+    assert level is Level.WARNING
+    assert over.endswith("only after a review")
+    ((level, granted),) = reached(REVIEWED_FROM, flags=1 << 18)
+    assert level is Level.NOTE
+    assert "has granted the message content intent after a review" in granted
+    assert "in its first 200 servers" in reached(1_234, MOST_GUILDS)[0][1]
+
+
+def test_without_the_intent_and_without_counts_nobody_is_counted() -> None:
+    guilds = ({**HARBOUR, "approximate_member_count": REVIEWED_FROM},)
+    without = findings(replace(WELL, settings=replace(SETTINGS, message_content=False), guilds=guilds))
+    assert not [one for one in [*without, *findings(WELL)] if "can see the bot" in one.what]
+
+
+def test_discords_clock_is_compared_with_ours() -> None:
+    now = datetime(2026, 11, 23, tzinfo=UTC)
+    assert wrong(replace(WELL, ours=now, theirs=now + timedelta(seconds=2))) == []
+    assert wrong(replace(WELL, ours=now, theirs=now + timedelta(hours=1))) == [
+        (Level.WARNING, "this machine's clock is 3600 seconds off, by Discord's")
+    ]
 
 
 def test_what_discord_did_not_say_is_a_warning_and_no_verdict() -> None:

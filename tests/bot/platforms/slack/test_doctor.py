@@ -47,6 +47,7 @@ async def test_a_whole_app_is_only_praised_and_nothing_is_changed_or_said(slack:
     found = await examined(slack)
     assert [finding.what for finding in found] == [
         "signed in as cogency in Fake (https://fake.slack.com/)",
+        "this machine's clock is right, by Slack's",
         "the bot token has exactly the scopes that are needed",
         "Socket Mode works, with 1 connection at once",
         "the app is set up as its manifest says",
@@ -143,10 +144,14 @@ async def test_over_http_no_socket_is_asked_for_and_the_request_urls_are_compare
 @pytest.mark.parametrize(
     ("seconds", "over_http", "said"),
     [
-        (30, True, []),
-        (90, True, ["warning: this machine's clock is 90 seconds off"]),
-        (400, True, ["problem: this machine's clock is 400 seconds off; every request of Slack is refused"]),
-        (400, False, ["warning: this machine's clock is 400 seconds off"]),
+        (5, True, []),
+        (30, True, ["warning: this machine's clock is 30 seconds off, by Slack's"]),
+        (
+            400,
+            True,
+            ["problem: this machine's clock is 400 seconds off, by Slack's; every request of Slack is refused"],
+        ),
+        (400, False, ["warning: this machine's clock is 400 seconds off, by Slack's"]),
     ],
 )
 async def test_a_clock_that_is_off_is_told_with_what_it_harms(
