@@ -95,7 +95,7 @@ SHORTER: Final = {
     "bot.platforms.terminal.": PAGE_CHARS,  # one person's own program
     "bot.platforms.slack.markup.": PAGE_CHARS,  # a page at a time, or a sentence of the bot's own
     "bot.platforms.slack.home.": PAGE_CHARS,
-    "bot.platforms.slack.modals.": PAGE_CHARS,
+    "bot.platforms.slack.panels.": PAGE_CHARS,
     "bot.platforms.slack.block_kit.": PAGE_CHARS,
     "agent.memory.past_threads.": PAGE_CHARS,  # of its sentences, what recollecting lets through
 }

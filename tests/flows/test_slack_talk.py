@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime
 
 from agent.records import ReplyVerdict
-from bot.platforms.slack import modals
+from bot.platforms.slack import panels
 from bot.texts import reply_texts
 from tests.fakes.slack_things import FakeMessage
 from tests.flows.test_slack_replies import ME, World, workspace
@@ -123,7 +123,7 @@ async def test_people_and_channels_are_named_to_the_model() -> None:
 
 async def test_a_question_from_anywhere_is_answered_below_it() -> None:
     async with workspace(["It is blue."]) as world, world.running():
-        await world.slack.shortcut_anywhere(world.ann, modals.ANYWHERE_SHORTCUT)
+        await world.slack.shortcut_anywhere(world.ann, panels.ANYWHERE_SHORTCUT)
         await world.slack.until(lambda: world.slack.state.views)
         await world.slack.fill_in(
             world.ann,

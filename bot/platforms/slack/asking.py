@@ -16,7 +16,7 @@ from agent.records import POSTED_BY_BOT, UNASKED, Incoming, Quoted
 from bot.caches import Backoff, RecentKeys
 from bot.commands.declaration import MessageEntry
 from bot.host import Host
-from bot.platforms.slack import api, inbound, modals, slash_commands
+from bot.platforms.slack import api, inbound, panels, slash_commands
 from bot.platforms.slack.api import Method, MethodRates, SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, SlackMessage
 from bot.platforms.slack.markup import quoted, readable
@@ -131,12 +131,12 @@ class SlackAsking:
 
     async def open_anywhere(self, body: JsonObject) -> None:
         """The shortcut "Ask", which belongs to no channel."""
-        await self._open(body, modals.anywhere_view())
+        await self._open(body, panels.anywhere_view())
 
     async def asked_anywhere(self, body: JsonObject) -> None:
         """Its window was sent. Raises CogencyError when the question could not be stored."""
         view = api.fields(body, "view")
-        made = modals.asked_anywhere(view)
+        made = panels.asked_anywhere(view)
         if made.question:
             user = api.text(body, "user", "id")
             question = SlackQuestion(api.text(view, "id"), made.question, made.private, made.depth)
@@ -150,11 +150,11 @@ class SlackAsking:
         author = names.get(user) or api.first_text(message, "username", "bot_id") or "unknown"
         about = readable(api.text(message, "text"), names)
         to, files = inbound.of_click(body), api.items(message, "files")
-        await self._open(body, modals.ask_view(author, about, to, files, api.text(message, "ts")))
+        await self._open(body, panels.ask_view(author, about, to, files, api.text(message, "ts")))
 
     async def asked_about(self, body: JsonObject) -> None:
         """Its window was sent. Raises CogencyError when the question could not be stored."""
-        asked = modals.asked(api.fields(body, "view"))
+        asked = panels.asked(api.fields(body, "view"))
         user = api.text(body, "user", "id")
         if asked is None or asked.to.user != user:
             return

@@ -14,7 +14,7 @@ import yaml
 from agent.messages import Json, JsonObject
 from bot.commands.declaration import Command
 from bot.commands.talking import SUMMARISE
-from bot.platforms.slack import modals
+from bot.platforms.slack import panels
 from bot.platforms.slack.http_events import EVENTS_PATH
 from bot.platforms.slack.options import EVERYTHING, SlackFeature, events, optional_scopes, scopes
 from bot.platforms.slack.slash_commands import SLASH_COMMANDS
@@ -24,20 +24,20 @@ NAME: Final = "Cogency"
 NAME_CHARS: Final = 35
 """Slack's limit for an app's name."""
 SHORTCUTS: Final = (
-    ("Ask", "global", modals.ANYWHERE_SHORTCUT, command_texts.ASK_ANYWHERE_WHAT),
+    ("Ask", "global", panels.ANYWHERE_SHORTCUT, command_texts.ASK_ANYWHERE_WHAT),
     (
         command_texts.ASK_ABOUT_MESSAGE,
         "message",
-        modals.ASK_SHORTCUT,
+        panels.ASK_SHORTCUT,
         command_texts.ASK_ABOUT_MESSAGE_WHAT,
     ),
     (
         command_texts.FORGET_THREAD,
         "message",
-        modals.FORGET_SHORTCUT,
+        panels.FORGET_SHORTCUT,
         command_texts.FORGET_THREAD_WHAT,
     ),
-    (command_texts.MEMORY_SHORTCUT, "message", modals.MEMORY_SHORTCUT, command_texts.MEMORY_SHORTCUT_WHAT),
+    (command_texts.MEMORY_SHORTCUT, "message", panels.MEMORY_SHORTCUT, command_texts.MEMORY_SHORTCUT_WHAT),
     (SUMMARISE.thread.label, "message", SUMMARISE.id, SUMMARISE.summary),
 )
 HEADING: Final = """\

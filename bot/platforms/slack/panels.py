@@ -1,4 +1,4 @@
-"""Panels of commands as blocks of Slack, what is pressed in them, and the windows of forms. Pure.
+"""Panels of commands as blocks of Slack, what is pressed in them, and the windows of forms and questions. Pure.
 
 Rules. A button carries what it tells its command, for whom and from where, so that it works after a restart, and for
 nobody else; a menu carries it in the id of its block. A form only spells what the command would be told. What cannot
@@ -6,18 +6,19 @@ be read is said beside its field, and the window stays.
 """
 
 import json
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import count
 from types import MappingProxyType
 from typing import Final, assert_never
 
-from agent.messages import Json, JsonObject
+from agent.messages import Depth, Json, JsonObject
+from agent.records import Attachment
 from bot.commands.declaration import Command, FieldKind, Filled, FormField, Panel, PanelAction, PanelForm, PanelSelect
 from bot.commands.discovery import COMMANDS, form_named
 from bot.platforms.slack import block_kit
-from bot.platforms.slack.api import fields, items, text
-from bot.platforms.slack.inbound import ReplyTo, SlackBot, of_window, person_id
+from bot.platforms.slack.api import fields, items, number, text
+from bot.platforms.slack.inbound import ReplyTo, SlackBot, attachment, decode_reply_to, of_window, person_id
 from bot.texts import command_texts
 from bot.texts.formatting import shortened
 
@@ -247,3 +248,129 @@ def _filled(view: JsonObject, one: FormField, me: SlackBot) -> str:
             return block_kit.selected_option(view, one.name)
         case _:
             assert_never(one.kind)
+
+
+# The windows in which a question is typed, and how they are read.
+#
+# Rule: a window carries where it is answered and for whom, so that it works after a restart, and for nobody else.
+
+ASK_SHORTCUT = "cogency_ask"
+FORGET_SHORTCUT = "cogency_forget_thread"
+MEMORY_SHORTCUT = "cogency_memory"
+ASK_VIEW = "cogency_ask_view"
+ANYWHERE_SHORTCUT = "cogency_ask_anywhere"
+ANYWHERE_VIEW = "cogency_ask_anywhere_view"
+_QUESTION, _WHERE, _DEPTH, _PRIVATE = "question", "where", "depth", "private"
+_DEPTHS = (
+    block_kit.option(command_texts.DEPTH_ADAPT, Depth.ADAPT),
+    block_kit.option(command_texts.DEPTH_DEEP, Depth.DEEP),
+    block_kit.option(command_texts.DEPTH_FAST, Depth.FAST),
+)
+
+MAX_FILES = 3
+"""Of the message that is asked about: what a view carries beside its words."""
+MAX_NAME_CHARS = 80
+"""Of a file or an author, there."""
+FILE = "file of the message that is asked about"
+
+METADATA_CHARS = 3_000
+"""The most that a view carries; a longer message is asked about by its beginning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question about one message, typed into the view of the shortcut."""
+
+    question: str
+    author: str
+    about: str
+    to: ReplyTo
+    files: tuple[Attachment, ...] = ()
+    page: str = ""
+    """The time stamp of that message."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedAnywhere:
+    """A question typed into the window that belongs to no channel; `channel` "" for the direct messages."""
+
+    question: str
+    channel: str
+    private: bool
+    depth: Depth
+
+
+def ask_view(author: str, about: str, to: ReplyTo, files: Sequence[JsonObject] = (), page: str = "") -> JsonObject:
+    """The window in which a question about a message is typed. `files`: the message's, as Slack tells them."""
+    told = [_file(file) for file in files[:MAX_FILES]]
+    author = author[:MAX_NAME_CHARS]
+    carried = _carried_question(author, about, to, told, page)
+    while len(json.dumps(carried, ensure_ascii=False)) > METADATA_CHARS and about:
+        about = about[: len(about) * 3 // 4]
+        carried = _carried_question(author, about, to, told, page)
+    label = command_texts.QUESTION_ALONE
+    return block_kit.window(
+        ASK_VIEW,
+        command_texts.ASK_ABOUT_MESSAGE,
+        "Ask",
+        carried,
+        [block_kit.field(_QUESTION, label, block_kit.line(multiline=True))],
+    )
+
+
+def asked(view: JsonObject) -> Asked | None:
+    """What was typed into the window; None if it is not one of ours."""
+    question = text(view, "state", "values", _QUESTION, _QUESTION, "value").strip()
+    try:
+        carried: Json = json.loads(text(view, "private_metadata"))
+        to = decode_reply_to(text(carried, "to"))
+    except ValueError:
+        return None
+    author = text(carried, "author")
+    files = (replace(attachment(file), author=author, source=FILE) for file in items(carried, "files"))
+    page = text(carried, "page")
+    return Asked(question, author, text(carried, "about"), to, tuple(files), page) if question else None
+
+
+def anywhere_view() -> JsonObject:
+    """The window in which something is asked from anywhere in Slack."""
+    where: dict[str, Json] = {
+        "type": "conversations_select",
+        "default_to_current_conversation": True,
+        "filter": {"include": ["public", "private", "mpim"]},
+    }
+    depth: dict[str, Json] = {"type": "static_select", "options": [*_DEPTHS], "initial_option": _DEPTHS[0]}
+    private: dict[str, Json] = {"type": "checkboxes", "options": [block_kit.option(command_texts.ONLY_I_SEE, _PRIVATE)]}
+    blocks = [
+        block_kit.field(_QUESTION, command_texts.YOUR_QUESTION, block_kit.line(multiline=True)),
+        block_kit.field(
+            _WHERE, command_texts.WHERE_TO_ANSWER, where, hint=command_texts.IN_DIRECT_MESSAGES, optional=True
+        ),
+        block_kit.field(_PRIVATE, command_texts.WHO_SEES, private, optional=True),
+        block_kit.field(_DEPTH, command_texts.HOW_DEEP, depth),
+    ]
+    return block_kit.window(ANYWHERE_VIEW, "Ask", "Ask", {}, blocks)
+
+
+def asked_anywhere(view: JsonObject) -> AskedAnywhere:
+    """What was filled in there."""
+    ticked = items(view, "state", "values", _PRIVATE, _PRIVATE, "selected_options")
+    chosen = block_kit.selected_option(view, _DEPTH)
+    depth = Depth(chosen) if chosen in {*Depth} else Depth.ADAPT
+    return AskedAnywhere(
+        block_kit.text_input(view, _QUESTION), block_kit.selected_option(view, _WHERE), bool(ticked), depth
+    )
+
+
+def _carried_question(author: str, about: str, to: ReplyTo, files: list[Json], page: str) -> dict[str, Json]:
+    return {"author": author, "about": about, "to": to.encode(), "files": files, "page": page}
+
+
+def _file(file: JsonObject) -> Json:
+    """As much of a file as it takes to ask Slack for it later."""
+    named = {
+        "id": text(file, "id")[:20],
+        "name": text(file, "name")[:MAX_NAME_CHARS],
+        "mimetype": text(file, "mimetype")[:MAX_NAME_CHARS],
+    }
+    return {**named, "size": number(file, "size"), "file_access": "check_file_info"}

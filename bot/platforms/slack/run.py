@@ -28,7 +28,7 @@ from bot.access.admission import NoticeThrottle
 from bot.commands.talking import SUMMARISE
 from bot.host import Host, PlatformUnavailable
 from bot.logs import severity
-from bot.platforms.slack import block_kit, home, modals, panels
+from bot.platforms.slack import block_kit, home, panels
 from bot.platforms.slack.agent_view import AgentDesk, AgentSessions, BestEffortCalls, Prompts, ViewedEntities
 from bot.platforms.slack.api import TIMEOUT_S, SlackApi, SlackError, SlackLimited, SlackRefused, text, web_client
 from bot.platforms.slack.asking import SlackAsking
@@ -283,22 +283,22 @@ def bolt_app(
 def _listen(on: _Registry, desk: PersonalCommands) -> None:
     """To commands, shortcuts, windows and buttons."""
     shortcuts = {
-        modals.ANYWHERE_SHORTCUT: desk.asking.open_anywhere,
-        modals.ASK_SHORTCUT: desk.asking.open_about,
-        modals.MEMORY_SHORTCUT: desk.memory_shortcut,
-        modals.FORGET_SHORTCUT: desk.forget_shortcut,
+        panels.ANYWHERE_SHORTCUT: desk.asking.open_anywhere,
+        panels.ASK_SHORTCUT: desk.asking.open_about,
+        panels.MEMORY_SHORTCUT: desk.memory_shortcut,
+        panels.FORGET_SHORTCUT: desk.forget_shortcut,
     }
     for command in SLASH_COMMANDS:
         asks = command.name == "ask"
         handle = _storing(desk, desk.asking.ask) if asks else _acting(desk, partial(desk.slash, command))
         on.command(f"/{desk.me.prefix}{command.name}")(handle)
     for name, handle in shortcuts.items():
-        forgets = name == modals.FORGET_SHORTCUT
+        forgets = name == panels.FORGET_SHORTCUT
         on.shortcut(name)(_acting(desk, handle if forgets else _admitted(desk, handle)))
     on.shortcut(SUMMARISE.id)(_storing(desk, partial(desk.asking.ask_by_entry, SUMMARISE)))
     on.command(unknown_commands(desk.me.prefix))(_unknown_command(desk))
-    on.view(modals.ANYWHERE_VIEW)(_storing(desk, desk.asking.asked_anywhere))
-    on.view(modals.ASK_VIEW)(_storing(desk, desk.asking.asked_about))
+    on.view(panels.ANYWHERE_VIEW)(_storing(desk, desk.asking.asked_anywhere))
+    on.view(panels.ASK_VIEW)(_storing(desk, desk.asking.asked_about))
     on.action(re.compile(f"^{panels.PRESS}:.*$"))(_clicked(desk, desk.pressed))
     on.action(re.compile(f"^{panels.TICK}:.*$"))(_ticked)
     asking = f"(?:{ReplyAction.CONTINUE}|{ReplyAction.REGENERATE})"

@@ -10,7 +10,7 @@ from agent.memory.audience import PersonAudience, TeamAudience
 from agent.messages import Depth
 from agent.records import Incoming
 from bot.host import ForgetAnswer, Forgetter, MemoryAnswer, TellProgress, untold
-from bot.platforms.slack import modals
+from bot.platforms.slack import panels
 from bot.platforms.slack.slash_commands import SLASH_COMMANDS, help_text
 from bot.reply_surface import PageContent, PageKey
 from tests.fakes.host import FakeHost
@@ -40,7 +40,7 @@ def said_alone(slack: FakeSlack) -> list[tuple[str, str]]:
 
 async def asked_anywhere(slack: FakeSlack, host: FakeHost, **filled: Any) -> None:
     async with serving(slack, host):
-        await slack.shortcut_anywhere(ANN, modals.ANYWHERE_SHORTCUT)
+        await slack.shortcut_anywhere(ANN, panels.ANYWHERE_SHORTCUT)
         await slack.until(lambda: slack.state.views)
         await slack.acked(await slack.fill_in(ANN, slack.state.views[0], question=typed("Why?"), **filled))
 
@@ -330,7 +330,7 @@ async def test_a_channel_that_its_asker_cannot_read_is_not_asked_in(slack: FakeS
     there = {"type": "conversations_select", "selected_conversation": "C0SECRET"}
     async with serving(slack, host):
         for private in ({}, {"private": TICKED}):
-            await slack.shortcut_anywhere(ANN, modals.ANYWHERE_SHORTCUT)
+            await slack.shortcut_anywhere(ANN, panels.ANYWHERE_SHORTCUT)
             await slack.until(lambda: slack.state.views)
             view = {**slack.state.views[0], "id": f"V{len(private)}"}
             await slack.acked(await slack.fill_in(ANN, view, question=typed("Why?"), where=there, **private))
