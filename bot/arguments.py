@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from agent.spending import By
 from bot.exits import DISTRIBUTION, complain, shared_modules, write_out
-from bot.platforms.discord import invite
+from bot.platforms.discord import options as discord
 from bot.platforms.slack.options import EVERYTHING, SlackFeature
 from bot.setting_parsers import command_prefix, database_url, one_of, whole
 from bot.texts import setup_texts
@@ -24,7 +24,7 @@ MAX_DAYS = 3_650
 MAX_ID_CHARS = 20
 """Of Discord's ids."""
 FEATURES = f"what the app shall have: {', '.join(SlackFeature)}; with commas between them (all)"
-IN_SERVERS = f"what the bot shall do in servers: {', '.join(invite.DiscordFeature)}; with commas between them (all)"
+IN_SERVERS = f"what the bot shall do in servers: {', '.join(discord.DiscordFeature)}; with commas between them (all)"
 
 
 class Subcommand(StrEnum):
@@ -252,7 +252,7 @@ def _invite(commands: _Commands) -> None:
         Subcommand.INVITE, "print the links that add the bot to a server or an account", setup_texts.INVITE_ASKS
     )
     link.add_argument(
-        "--features", type=_names(invite.DiscordFeature), default=invite.EVERYTHING, metavar="NAMES", help=IN_SERVERS
+        "--features", type=_names(discord.DiscordFeature), default=discord.EVERYTHING, metavar="NAMES", help=IN_SERVERS
     )
     link.add_argument("--application", type=_number, metavar="ID", help="the application's id")
 

@@ -37,7 +37,7 @@ from bot.exits import (
 )
 from bot.host import PlatformUnavailable
 from bot.logs import log_to
-from bot.platforms.discord import invite
+from bot.platforms.discord import options as discord
 from bot.platforms.slack.options import SlackFeature
 from bot.setting_parsers import LogLevel
 from bot.settings import Settings, load_settings, moved_addresses
@@ -417,11 +417,11 @@ async def _slack_manifest(
 
 
 async def _discord_invite(
-    settings: Settings, *, features: frozenset[invite.DiscordFeature], application: str | None
+    settings: Settings, *, features: frozenset[discord.DiscordFeature], application: str | None
 ) -> Exit:
     from bot.app.operator import discord_application  # noqa: PLC0415 -- as above
 
-    write_out(sys.stdout, invite.text(application or await discord_application(settings), features))
+    write_out(sys.stdout, discord.invite_text(application or await discord_application(settings), features))
     return Exit.OK
 
 

@@ -25,7 +25,7 @@ NOT_SENTENCES: Final = {
     "bot/settings.py": "the persona and the language are prompts",
     "bot/models/check.py": "a model reads the probes",
     "bot/app/operator.py": "what the model is asked is a prompt",
-    "bot/platforms/discord/invite.py": "permissions have the names that Discord gives them",
+    "bot/platforms/discord/options.py": "permissions have the names that Discord gives them",
     "bot/attachments/read_again.py": "a model reads what describes a tool, and what it brings",
     "bot/tools/mcp_listing.py": "a model reads what describes a tool",
     "bot/web/web_tools.py": "as above",

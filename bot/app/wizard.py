@@ -25,7 +25,7 @@ from bot.app.from_settings import model_settings
 from bot.app.operator import discord_application, examine_model, examine_platforms
 from bot.exits import Finding, finding_lines, healthy, write_out
 from bot.models.choice import DEFAULT_MODELS, models_of
-from bot.platforms.discord import invite
+from bot.platforms.discord import options as discord
 from bot.setting_sources import IN_FILE, read_dotenv
 from bot.settings import Settings, load_settings, setting_names
 from bot.texts import setup_texts
@@ -224,7 +224,7 @@ async def _discord(talk: Dialogue, draft: _Draft) -> None:
         if await _tried(talk, draft, examine_platforms, "Discord"):
             break
     try:
-        talk.say(invite.text(await discord_application(draft.settings())).rstrip())
+        talk.say(discord.invite_text(await discord_application(draft.settings())).rstrip())
     except CogencyError as error:  # it is no reason to begin anew: `cogency discord invite` prints them later
         talk.say(str(error))
 

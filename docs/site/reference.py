@@ -16,7 +16,7 @@ from agent.spending import NANO
 from agent.tools.remember import WORKING_TIME
 from bot.commands.declaration import CommandScope
 from bot.commands.discovery import COMMANDS as TERMINAL
-from bot.platforms.discord import invite
+from bot.platforms.discord import options as discord
 from bot.platforms.discord.client import intents
 from bot.platforms.discord.slash_commands import COMMANDS as DISCORD
 from bot.platforms.slack import options as slack
@@ -241,13 +241,13 @@ def permissions_page() -> str:
         "",
     ]
     lines += ["| Permission | Bit | Why |", "|---|---|---|"]
-    for name in each_once(invite.PERMISSIONS, _PERMISSIONS_WHY):
-        permission = invite.PERMISSIONS[name]
+    for name in each_once(discord.PERMISSIONS, _PERMISSIONS_WHY):
+        permission = discord.PERMISSIONS[name]
         lines.append(f"| {permission.title} | {permission.bit} | {_PERMISSIONS_WHY[name]} |")
     lines += ["", _NEVER, "With the application's id in place of `APPLICATION_ID`, the link for a server:", ""]
-    lines += [f"<{invite.server_link('APPLICATION_ID')}>", ""]
+    lines += [f"<{discord.server_link('APPLICATION_ID')}>", ""]
     lines += ["And for somebody's own account, where the commands work in every server and in direct messages:", ""]
-    lines += [f"<{invite.person_link('APPLICATION_ID')}>", ""]
+    lines += [f"<{discord.person_link('APPLICATION_ID')}>", ""]
     return "\n".join(lines)
 
 

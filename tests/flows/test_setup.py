@@ -13,7 +13,7 @@ import pytest
 
 from agent.machine import CLOCK
 from bot.exits import Exit
-from bot.platforms.discord import invite
+from bot.platforms.discord.options import DiscordFeature, invite_text, server_link
 from bot.platforms.slack.options import EVERYTHING, scopes
 from store.engine import open_store
 from tests.fakes.discord_gateway import running_discord
@@ -106,9 +106,9 @@ async def test_the_links_that_invite_the_bot_are_those_of_its_token_or_of_a_name
         own = {"DISCORD_TOKEN": TOKEN, "DISCORD_API_BASE_URL": discord.api_base_url}
         code, said, complained = await cogency(tmp_path, "discord", "invite", **own)
     assert (code, complained) == (Exit.OK, "")
-    assert said == invite.text(BOT)
+    assert said == invite_text(BOT)
     code, said, _ = await cogency(tmp_path, "discord", "invite", "--application", "123", "--features", "threads")
-    assert (code, said) == (Exit.OK, f"For a server: {invite.server_link('123', [invite.DiscordFeature.THREADS])}\n")
+    assert (code, said) == (Exit.OK, f"For a server: {server_link('123', [DiscordFeature.THREADS])}\n")
     code, _, complained = await cogency(tmp_path, "discord", "invite")
     assert code == Exit.SETTINGS
     assert complained == "cogency: DISCORD_TOKEN is missing: set it, or name the application with --application.\n"

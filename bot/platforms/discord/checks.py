@@ -13,8 +13,7 @@ import discord
 
 from agent.errors import Refused
 from bot.exits import Finding, Level, clock_finding
-from bot.platforms.discord.invite import PERMISSIONS, server_link
-from bot.platforms.discord.options import DiscordSettings
+from bot.platforms.discord.options import PERMISSIONS, DiscordSettings, server_link
 from bot.setting_parsers import OtherServers
 from bot.texts import reply_texts, setup_texts
 from bot.texts.formatting import counted

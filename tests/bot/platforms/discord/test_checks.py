@@ -7,8 +7,15 @@ import pytest
 
 from bot.exits import Level, healthy
 from bot.platforms.discord.checks import MOST_GUILDS, NEAR_REVIEW, REVIEWED_FROM, DiscordFacts, findings
-from bot.platforms.discord.invite import EVERYTHING, DiscordFeature, needed, person_link, server_link, text
-from bot.platforms.discord.options import DiscordSettings
+from bot.platforms.discord.options import (
+    EVERYTHING,
+    DiscordFeature,
+    DiscordSettings,
+    invite_text,
+    needed,
+    person_link,
+    server_link,
+)
 from bot.setting_parsers import OtherServers, Secret
 
 SETTINGS = DiscordSettings(Secret("any"), servers=frozenset({"10"}))
@@ -175,5 +182,5 @@ def test_a_link_asks_for_what_its_features_need_and_for_nothing_else() -> None:
     assert server_link("1", [DiscordFeature.MENTIONS]).endswith("&scope=bot&permissions=68608&integration_type=0")
     assert "applications.commands" in server_link("1", [DiscordFeature.COMMANDS])
     assert "permissions=0&" in server_link("1", [DiscordFeature.COMMANDS])
-    assert person_link("1") in text("1")
-    assert person_link("1") not in text("1", [DiscordFeature.MENTIONS])
+    assert person_link("1") in invite_text("1")
+    assert person_link("1") not in invite_text("1", [DiscordFeature.MENTIONS])

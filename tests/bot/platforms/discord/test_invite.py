@@ -3,7 +3,7 @@
 import discord
 
 from bot.platforms.discord.client import intents
-from bot.platforms.discord.invite import EVERYTHING, PERMISSIONS, needed
+from bot.platforms.discord.options import EVERYTHING, PERMISSIONS, needed
 
 
 def test_the_permissions_are_those_of_discord() -> None:
