@@ -113,6 +113,10 @@ class StoreError(CogencyError):
     pass
 
 
+class StoreMisnamed(StoreError):
+    """A command names a file or a version that is none."""
+
+
 class StoreLocked(StoreError):
     pass
 

@@ -5,13 +5,13 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
 from pathlib import Path
 from typing import Final, TextIO
 
-from agent.errors import CogencyError, ProviderError, SettingsError, StoreError, StoreLocked
+from agent.errors import CogencyError, ProviderError, SettingsError, StoreError, StoreLocked, StoreMisnamed
 from agent.messages import Json
 from bot.texts import setup_texts
 
@@ -21,7 +21,7 @@ class Exit(IntEnum):
     FAILED = 1
     """Something went wrong that no setting and no second try would mend."""
     ARGUMENTS = 2
-    """Words behind the command do not read as its arguments: argparse ends in the same way."""
+    """Words behind the command do not read as its arguments, or name nothing: argparse ends in the same way."""
     USAGE = 64
     """The command line does not read as a command (EX_USAGE)."""
     UNAVAILABLE = 69
@@ -43,6 +43,8 @@ def exit_code(error: CogencyError) -> Exit:
             return Exit.SETTINGS
         case StoreLocked():
             return Exit.BUSY
+        case StoreMisnamed():
+            return Exit.ARGUMENTS
         case ProviderError() | StoreError():
             return Exit.UNAVAILABLE
         case _:
@@ -194,8 +196,16 @@ def healthy(findings: Iterable[Finding]) -> bool:
 
 
 def finding_lines(findings: Sequence[Finding]) -> str:
-    """One line a finding, in their order."""
-    return "".join(f"{_line(finding)}\n" for finding in findings)
+    """One line a finding, in their order. What mends several that follow each other stands behind the last of them."""
+    follows = [*findings[1:], None]
+    return "".join(
+        f"{_line(replace(one, remedy='') if then is not None and _same_remedy(one, then) else one)}\n"
+        for one, then in zip(findings, follows, strict=True)
+    )
+
+
+def _same_remedy(one: Finding, then: Finding) -> bool:
+    return (one.where, one.remedy) == (then.where, then.remedy)
 
 
 def _line(finding: Finding) -> str:

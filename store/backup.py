@@ -17,7 +17,7 @@ import hashlib
 import os
 import sqlite3
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
-from contextlib import asynccontextmanager, closing, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -29,7 +29,7 @@ from sqlalchemy import URL, Connection, Select, Table, create_engine, delete, fu
 from sqlalchemy.exc import DBAPIError
 
 from agent import texts
-from agent.errors import StoreError, StoreLocked
+from agent.errors import StoreError, StoreLocked, StoreMisnamed
 from agent.machine import sqlite_path
 from agent.memory.forgetting_plans import Deleted, OneReply
 from store import rows
@@ -59,6 +59,8 @@ from store.tables import conversation, erased, fact, message, meta, metadata, pe
 
 MADE: Final = "backup"
 """Under which `meta` of a backup keeps when it was made."""
+_SQLITE: Final = b"SQLite format 3\0"
+"""How each of its files begins."""
 ROWS: Final = 500
 """Copied at once: as many parameters as PostgreSQL takes in one statement, and little memory."""
 POLL_S: Final = 0.2
@@ -136,11 +138,16 @@ async def backup(url: str, file: Path, now: datetime, *, replace: bool = False, 
 def look_into(file: Path) -> Holding:
     """What a backup holds. Raises StoreError for a file that is none, or that a newer version of the program wrote."""
     if not file.is_file():
-        raise StoreError(texts.BACKUP_MISSING.format(file=file))
+        raise StoreMisnamed(texts.BACKUP_MISSING.format(file=file))
+    with suppress(OSError), file.open("rb") as begun:  # one that cannot be read is told of when it is opened
+        if begun.read(len(_SQLITE)) != _SQLITE:
+            raise StoreMisnamed(texts.NO_BACKUP.format(file=file))
     with _opened(file) as connection:
+        if version(connection) is None:
+            raise StoreMisnamed(texts.NO_BACKUP.format(file=file))
         if (fault := obstacle(connection, str(file), MIGRATIONS)) is not None:
             raise StoreError(fault)
-        if version(connection) is None or connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one() != "ok":
+        if connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one() != "ok":
             raise StoreError(texts.NO_BACKUP.format(file=file))
         return _holding(connection)
 
@@ -208,7 +215,7 @@ async def go_back(url: str, name: str, file: Path, now: datetime, *, lose: bool 
     """
     to = MIGRATIONS.named(name)
     if to is None:
-        raise StoreError(texts.NO_SUCH_VERSION.format(name=name, releases=", ".join(RELEASES)))
+        raise StoreMisnamed(texts.NO_SUCH_VERSION.format(name=name, releases=", ".join(RELEASES)))
     if (look := await look_at(url)).version is None:
         raise StoreError(texts.SQLITE_NOT_YET.format(path=look.where))
     database = database_of(url)  # a file is held from here on

@@ -1,5 +1,7 @@
 """A finding is one line that says how bad it is, where, and what to change."""
 
+from dataclasses import replace
+
 import pytest
 
 from bot.exits import Finding, Level, finding_lines, healthy
@@ -15,6 +17,17 @@ def test_each_finding_is_one_line_with_its_remedy() -> None:
         "warning  Slack: the bot is in no channel. Invite it: /invite @cogency.",
         "problem  Database: it cannot be opened. Check COGENCY_DATABASE_URL.",
     ]
+
+
+def test_what_mends_several_that_follow_each_other_is_said_once_behind_the_last() -> None:
+    lacks = [Finding(Level.WARNING, "Slack", f"the bot token lacks {name}", "Take over.") for name in ("one", "two")]
+    assert finding_lines([*lacks, PROBLEM, *lacks[:1]]).splitlines() == [
+        "warning  Slack: the bot token lacks one.",
+        "warning  Slack: the bot token lacks two. Take over.",
+        "problem  Database: it cannot be opened. Check COGENCY_DATABASE_URL.",
+        "warning  Slack: the bot token lacks one. Take over.",
+    ]
+    assert finding_lines([replace(PROBLEM, where="Disk"), PROBLEM]).count("Check ") == 2
 
 
 def test_what_was_said_elsewhere_never_makes_a_second_line() -> None:

@@ -348,6 +348,11 @@ def test_a_backup_is_written_once_and_restored_where_that_is_said(tmp_path: Path
     assert "already holds 2 messages, 1 person" in cogency(tmp_path, "restore", "monday").stderr
     restored = cogency(tmp_path, "restore", "monday", "--replace")
     assert (restored.returncode, "holds it now" in restored.stdout) == (Exit.OK, True)
+    mistyped = cogency(tmp_path, "restore", "mnoday", "--replace")
+    assert (mistyped.returncode, mistyped.stderr) == (
+        Exit.ARGUMENTS,
+        "cogency: There is no file mnoday: correct the name.\n",
+    )
     copied = cogency(tmp_path, "copy", "--to", f"sqlite:///{tmp_path / 'moved.db'}")
     assert "and was compared" in copied.stdout
 
@@ -364,9 +369,12 @@ def test_migrate_goes_back_to_an_earlier_version_after_a_backup_and_says_what_is
     assert cogency(tmp_path, "ask", "remember that my boat is blue").returncode == Exit.OK
     there = cogency(tmp_path, "migrate", "--back", HEAD)
     assert (there.returncode, there.stdout) == (Exit.OK, f"{tmp_path}/bot.db: at version {HEAD} already.\n")
+    mistyped = cogency(tmp_path, "migrate", "--back", "r009")
+    assert (mistyped.returncode, "r009" in mistyped.stderr) == (Exit.ARGUMENTS, True)
     refused = cogency(tmp_path, "migrate", "--back", "r0009")
     assert refused.returncode == Exit.FAILED
-    assert "version r0009 cannot hold\n        1  entries of the audit of tools" in refused.stdout
+    assert "version r0009 cannot hold\n" in refused.stdout
+    assert "\n        1  entries of the audit of tools" in refused.stdout
     assert "add --yes" in refused.stdout
     done = cogency(tmp_path, "migrate", "--back", "r0009", "--backup", "before", "--yes")
     assert done.returncode == Exit.OK

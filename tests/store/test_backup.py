@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, select
 
-from agent.errors import StoreError, StoreLocked
+from agent.errors import StoreError, StoreLocked, StoreMisnamed
 from agent.memory.audience import PersonAudience, label
 from agent.memory.documents import DocumentPage, DocumentQuery, NewDocument, passages_of
 from agent.memory.forgetting_plans import Deleted, Everything
@@ -165,7 +165,7 @@ async def test_what_cannot_be_done_is_one_sentence_and_changes_nothing(url: str,
         with pytest.raises(StoreError, match=sentence):
             await refused
     other.write_bytes(b"no database")
-    with pytest.raises(StoreError, match="is not a database"):
+    with pytest.raises(StoreMisnamed, match="is no backup"):
         await restore(other, url, LATER, replace=True)
     other.write_bytes(file.read_bytes()[:20_000])
     with pytest.raises(StoreError, match=r"is damaged|is no backup"):
