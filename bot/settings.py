@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, TypeVar, get_args
 from urllib.parse import urlsplit
@@ -13,6 +14,7 @@ from platformdirs import user_data_path
 from agent.admission_terms import Authority
 from agent.context import LANGUAGE, PERSONA
 from agent.errors import SettingsError
+from agent.machine import place_of
 from agent.memory.audience import AudienceKind
 from agent.providers.catalog import Mode, ToolsForm, is_loopback
 from agent.spending import NANO, Money
@@ -65,6 +67,25 @@ class From:
     read: Callable[[str], object]
     default: object
     keys: tuple[str, ...] = ()
+
+
+class SettingOrigin(StrEnum):
+    """Where the value of a setting stands."""
+
+    DEFAULT = "default"
+    ENVIRONMENT = "environment"
+    DOTENV = ".env"
+    FILE = "file"
+    KEYCHAIN = "keychain"
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSetting:
+    """A setting for its operator's eyes. `value`: as it is written; None for a secret that is set."""
+
+    name: str
+    value: str | None
+    origin: SettingOrigin
 
 
 def setting(name: str, read: Callable[[str], T], default: T, *, keys: tuple[str, ...] = (), shown: bool = True) -> T:
@@ -302,6 +323,8 @@ class Settings:
     """OpenTelemetry's own variables, from there, too: its library reads them there itself."""
     secret_files: Mapping[str, str] = field(default_factory=dict[str, str])
     """The files that hold secrets, by the settings that name them (NAME_FILE)."""
+    shown: tuple[ShownSetting, ...] = field(default=(), repr=False)
+    """Every one of them, in their order, with where it came from."""
     misspelt: tuple[tuple[str, str], ...] = ()
     """Names in `.env` that nothing reads, each with the setting that it resembles."""
 
@@ -360,8 +383,11 @@ def load_settings(
         if written.get(source.name, "").strip()
     }
     values.setdefault("database_url", _default_database_url(data_folder))
+    origins = dict.fromkeys(from_file, SettingOrigin.DOTENV) | dict.fromkeys(given, SettingOrigin.ENVIRONMENT)
+    origins |= dict.fromkeys(in_files, SettingOrigin.FILE) | dict.fromkeys(in_keychain, SettingOrigin.KEYCHAIN)
     settings = Settings(
         **values,
+        shown=tuple(_shown(source, values.get(attribute), written, origins) for attribute, source in sources.items()),
         mcp_variables=written if "mcp" in values else {name: written[name] for name in ENVIRONMENT if name in written},
         supervisor={name: given[name] for name in ("NOTIFY_SOCKET", "WATCHDOG_USEC") if name in given},
         opentelemetry={name: value for name, value in given.items() if name.startswith("OTEL_")},
@@ -385,6 +411,31 @@ def load_settings(
         if source.name not in given and lent and not is_loopback(urlsplit(address).hostname or ""):
             raise SettingsError(_sent_elsewhere(source.name, dotenv, lent))
     return settings
+
+
+def _shown(
+    source: From, value: object, written: Mapping[str, str], origins: Mapping[str, SettingOrigin]
+) -> ShownSetting:
+    text = written.get(source.name, "").strip()
+    if isinstance(value, Secret):
+        return ShownSetting(source.name, None, origins[source.name])
+    if source.name == "COGENCY_DATABASE_URL":
+        origin = origins[source.name] if text else SettingOrigin.DEFAULT
+        return ShownSetting(source.name, place_of(str(value)), origin)
+    if text:
+        return ShownSetting(source.name, text, origins[source.name])
+    return ShownSetting(source.name, _default_text(source), SettingOrigin.DEFAULT)
+
+
+def _default_text(source: From) -> str:
+    """As it would be written; "" for what is not set."""
+    if isinstance(source.default, bool):
+        return "on" if source.default else "off"
+    if source.default is None or source.default in ("", (), {}, frozenset(), Networks()):
+        return ""
+    if source.read is parsers.dollars:
+        return f"{int(str(source.default)) / NANO:g}"
+    return str(source.default)
 
 
 def _secret_names() -> list[str]:

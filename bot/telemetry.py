@@ -6,7 +6,7 @@ Rules
   events, and none for a piece of text.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -285,8 +285,11 @@ class ToldAudit:
     async def end(self, id_: int, ms: int, size: int, outcome: str) -> None:
         await self.audit.end(id_, ms, size, outcome)
 
-    async def newest(self, limit: int) -> list[AuditedCall]:
-        return await self.audit.newest(limit)
+    async def newest(self, limit: int, before: int | None = None) -> list[AuditedCall]:
+        return await self.audit.newest(limit, before)
+
+    async def names_of(self, people: Collection[str]) -> Mapping[str, str]:
+        return await self.audit.names_of(people)
 
     async def page(self, since: datetime, *, after: int, limit: int) -> list[AuditedCall]:
         return await self.audit.page(since, after=after, limit=limit)

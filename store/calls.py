@@ -12,7 +12,7 @@ Rules
   it was made, the arguments go. These rows are kept for `KEPT`, and go with the next one that is stored.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -183,8 +183,14 @@ def end_call(connection: sa.Connection, id_: int, ms: int, size: int, outcome: s
     connection.execute(sa.update(tool_call).where(tool_call.c.id == id_).values(ms=ms, size=size, outcome=outcome))
 
 
-def newest(connection: sa.Connection, limit: int) -> list[AuditedCall]:
-    return [_call(row) for row in connection.execute(_ROWS.order_by(tool_call.c.id.desc()).limit(limit)).mappings()]
+def newest(connection: sa.Connection, limit: int, before: int | None = None) -> list[AuditedCall]:
+    rows_ = _ROWS if before is None else _ROWS.where(tool_call.c.id < before)
+    return [_call(row) for row in connection.execute(rows_.order_by(tool_call.c.id.desc()).limit(limit)).mappings()]
+
+
+def names_of(connection: sa.Connection, people_: Collection[str]) -> dict[str, str]:
+    known = sa.select(person.c.id, person.c.name).where(person.c.id.in_(sorted(people_)))
+    return {row.id: row.name for row in connection.execute(known)} if people_ else {}
 
 
 def page(connection: sa.Connection, since: datetime, *, after: int, limit: int) -> list[AuditedCall]:
@@ -218,4 +224,5 @@ class SqlToolAudit(SqlStore):
     keep_change = writes(audit_change)
     end = writes(end_call)
     newest = reads(newest)
+    names_of = reads(names_of)
     page = reads(page)

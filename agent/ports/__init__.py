@@ -2,7 +2,7 @@
 # pyright: reportUnusedImport=false
 # The ports of the store are offered here, too.
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -447,8 +447,12 @@ class ToolAudit(Protocol):
         """How the call of this row ended."""
         ...
 
-    async def newest(self, limit: int) -> list[AuditedCall]:
-        """The last rows, the newest first."""
+    async def newest(self, limit: int, before: int | None = None) -> list[AuditedCall]:
+        """The last rows, the newest first; `before`: those whose id is lower."""
+        ...
+
+    async def names_of(self, people: Collection[str]) -> Mapping[str, str]:
+        """What these people (ids) are called, as far as it is known."""
         ...
 
     async def page(self, since: datetime, *, after: int, limit: int) -> list[AuditedCall]:

@@ -11,12 +11,14 @@ from datetime import timedelta
 from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from agent.errors import SettingsError
 from agent.machine import new_secret
+from agent.memory.audience import PersonAudience, Place
 from agent.memory.forgetting_plans import EDIT
 from agent.patterns import compile_all
+from agent.ports import Asker, Tool
 from agent.records import Person, platform_of
 from bot.access.acl import Requester
 from bot.access.admission import AdmissionControl, RateCounter
@@ -56,7 +58,7 @@ from bot.settings import Settings
 from bot.telemetry import SILENT, SilenceSeen, StoreSeen, Telemetry, to_all
 from bot.texts import reply_texts, setup_texts
 from bot.tools.mcp_source import NOWHERE, McpSource
-from bot.turns.approvals import ApprovalPolicy
+from bot.turns.approvals import ApprovalPolicy, ToolsDesk
 from bot.turns.worker import TurnsLimits
 from store.engine import Store
 
@@ -68,6 +70,8 @@ log = logging.getLogger(__name__)
 GRACE_S = 6.0
 """Open replies may finish in this time after SIGTERM; with parking them, and leaving a platform that has frozen, it
 stays under the ten seconds that supervisors usually give."""
+NOBODY: Final = "operator"
+"""Whose tools are shown to operators: those of nobody in particular."""
 SHARE_AT_WORK = 4
 """Of the answers that may run at once: so much long work beside them. It lasts, and one's own model has them all."""
 
@@ -111,7 +115,7 @@ async def serve_platforms(settings: Settings) -> None:
                 host.admission.budget_left,
                 FirstLook(desk.toolbox, parts.CLOCK, desk.policy.rows, desk.prepare).digest,
             )
-            pages = _operator_page(settings, store, recent, connections, models, sorted(served))
+            pages = _operator_page(settings, store, recent, connections, models, desk, sorted(served))
             async with edits.serving(), scheduler.serving(), pages:
                 await serve_all(serving, connections, host.turns, parts.CLOCK, GRACE_S)
 
@@ -148,6 +152,7 @@ async def _operator_page(
     recent: "Recent | None",
     connections: PlatformConnections,
     models: ModelSwitch,
+    desk: ToolsDesk,
     served: Sequence[str],
 ) -> AsyncGenerator[None]:
     """The operators' page, served until the block ends; nothing where it is off. Raises SettingsError."""
@@ -156,7 +161,7 @@ async def _operator_page(
         return
     from bot.pages.frame import OperatorSite  # noqa: PLC0415 -- who has no such page does not load it
     from bot.pages.serving import serving  # noqa: PLC0415 -- as above
-    from bot.pages.views import OperatorSources, operator_views  # noqa: PLC0415 -- as above
+    from bot.pages.views import OfferedTools, OperatorSources, operator_views  # noqa: PLC0415 -- as above
 
     host, port = settings.operator_page
 
@@ -164,7 +169,24 @@ async def _operator_page(
         values = (version("cogency-bot"), models.sentence, store.database.where)
         return dict(zip(setup_texts.ABOUT, values, strict=True))
 
-    sources = OperatorSources(recent, store.ledger, parts.CLOCK, about, connections, served)
+    def tools() -> list[Tool]:
+        """Of nobody, on each platform; and so without those of people's own accounts."""
+        people = [Person(NOBODY, ""), *(Person(f"{source}:{NOBODY}", "") for source in sorted(connections.sources()))]
+        asked = [desk.toolbox.all(Asker(one, Place(PersonAudience(one.id)), one.id)) for one in people]
+        return [*{tool.name: tool for found in asked for tool in found}.values()]
+
+    table = desk.policy.table
+    sources = OperatorSources(
+        recent,
+        store.ledger,
+        store.audit,
+        parts.CLOCK,
+        settings,
+        about,
+        connections,
+        OfferedTools(tools, desk.away, table.fixed, lambda: table.numbered),
+        served,
+    )
     site = OperatorSite(
         operator_views(sources), store.operator_sessions, parts.CLOCK, new_secret, settings.operator_address
     )

@@ -6,14 +6,19 @@ Rule: numbers, times, and names, which are foreign text. No words of anybody: no
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
 from functools import partial
 from typing import Final, Protocol
 
-from agent.ports import Clock, Ledger
+from agent.messages import ResultStatus
+from agent.ports import CallEnd, Clock, Ledger, Tool, ToolAudit
+from agent.tool_policy import PolicyRow
+from agent.tools.registry import UNASKED
 from bot.pages.frame import OperatorView, ViewAnswer
 from bot.pages.recent import HourSeen, Recent, SocketsSeen
+from bot.settings import SettingOrigin, Settings, ShownSetting
 from bot.texts import setup_texts
-from bot.texts.formatting import counted
+from bot.texts.formatting import counted, shortened
 
 LATE_S: Final = 1.0
 """The loop: later than this, people notice."""
@@ -28,10 +33,25 @@ class OperatorSources:
 
     recent: Recent
     ledger: Ledger
+    audit: ToolAudit
     clock: Clock
+    settings: Settings
     about: Callable[[], Mapping[str, str]]
     platforms: "ConnectedPlatforms"
+    tools: "OfferedTools"
     served: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedTools:
+    """Every tool that somebody may have, the servers that are `away` with the reason, and the table that decides: the
+    rows of its file, and behind them those that were set by command, by their numbers.
+    """
+
+    tools: Callable[[], Sequence[Tool]]
+    away: Callable[[], Mapping[str, str]]
+    fixed: Sequence[PolicyRow]
+    numbered: Callable[[], Mapping[int, PolicyRow]]
 
 
 class ConnectedPlatforms(Protocol):
@@ -42,7 +62,8 @@ class ConnectedPlatforms(Protocol):
 
 
 def operator_views(sources: OperatorSources) -> tuple[OperatorView, ...]:
-    return (OperatorView("/", setup_texts.VIEW_NOW, partial(now, sources)),)
+    shown = {"/": now, "/failures": failures, "/tools": tools_and_policy, "/audit": audit, "/settings": all_settings}
+    return tuple(OperatorView(path, setup_texts.VIEWS[path], partial(show, sources)) for path, show in shown.items())
 
 
 # Now.
@@ -68,7 +89,7 @@ async def now(sources: OperatorSources, _: Mapping[str, str]) -> ViewAnswer:
         {
             "about": sources.about(),
             "since": span((moment - recent.since).total_seconds()),
-            "troubles": [f"{name}: {why}" for name, why in sorted(troubles.items())],
+            "troubles": [{"name": name.capitalize(), "why": why} for name, why in sorted(troubles.items())],
             "figures": [
                 *_of_turns(hour),
                 Figure(
@@ -122,7 +143,134 @@ def _platforms(sources: OperatorSources, seen: Sequence[SocketsSeen], moment: da
     return rows
 
 
-# How times look.
+# Failures, and what to do.
+
+LASTS: Final = timedelta(hours=1)
+"""A failure that was met within this time may well be met again."""
+
+
+async def failures(sources: OperatorSources, _: Mapping[str, str]) -> ViewAnswer:
+    moment = sources.clock.now()
+    seen = [
+        {
+            "what": setup_texts.FAILURES[one.kind.value][0],
+            "remedy": setup_texts.FAILURES[one.kind.value][1],
+            "where": shortened(one.where, NAME_CHARS),
+            "count": f"{one.count:,}",
+            "last": one.last,
+            "ago": span((moment - one.last).total_seconds()),
+            "lasts": moment - one.last < LASTS,
+        }
+        for one in sources.recent.failures()
+    ]
+    away = [{"name": name.capitalize(), "why": why} for name, why in sorted(sources.platforms.troubles.items())]
+    servers = [{"name": name, "why": why} for name, why in sorted(sources.tools.away().items())]
+    since = span((moment - sources.recent.since).total_seconds())
+    return ViewAnswer("failures.html", {"failures": seen, "platforms": away, "servers": servers, "since": since})
+
+
+# Tools and policy.
+
+
+async def tools_and_policy(sources: OperatorSources, _: Mapping[str, str]) -> ViewAnswer:
+    offered = sources.tools
+    numbered = [(setup_texts.ROW_OF_FILE, row) for row in offered.fixed]
+    numbered += [(f"{number}", row) for number, row in offered.numbered().items()]
+    tools = [
+        {
+            "name": shortened(tool.name, NAME_CHARS),
+            "does": shortened(tool.description, DOES_CHARS),
+            "effect": setup_texts.TOOL_EFFECTS.get(tool.effect, tool.effect.value),
+            "usual": setup_texts.RUNS if tool.effect in UNASKED else setup_texts.ASKS,
+            "rows": [f"{number}: {row.answer}" for number, row in numbered if fnmatchcase(tool.name, row.tools)],
+        }
+        for tool in offered.tools()
+    ]
+    rows = [
+        {"number": number, "tools": row.tools, "who": row.who, "where": row.where, "answer": row.answer.value}
+        for number, row in numbered
+    ]
+    away = [{"name": name, "why": why} for name, why in sorted(offered.away().items())]
+    return ViewAnswer("tools.html", {"tools": tools, "rows": rows, "away": away})
+
+
+# The audit.
+
+PAGE: Final = 100
+"""Rows of the audit: as many as somebody looks through."""
+NAME_CHARS: Final = 80
+DOES_CHARS: Final = 160
+CHANGE_CHARS: Final = 400
+
+
+async def audit(sources: OperatorSources, query: Mapping[str, str]) -> ViewAnswer:
+    before = query.get("before", "")
+    is_number = before.isascii() and before.isdecimal() and len(before) <= MAX_DIGITS
+    calls = await sources.audit.newest(PAGE + 1, int(before) if is_number else None)
+    names = await sources.audit.names_of({call.person for call in calls if call.person})
+    rows = [
+        {
+            "time": call.time,
+            "who": shortened(names.get(call.person, ""), NAME_CHARS) or call.person or setup_texts.DASH,
+            "id": call.person if names.get(call.person) else "",
+            "where": call.channel or setup_texts.DASH,
+            "kind": setup_texts.PLACES.get(call.audience.partition(":")[0], ""),
+            "tool": shortened(call.tool, NAME_CHARS),
+            "change": "" if call.tool else shortened(call.arguments, CHANGE_CHARS),
+            "effect": setup_texts.TOOL_EFFECTS.get(call.effect, call.effect),
+            "decision": call.decision,
+            "by": call.decided_by,
+            "outcome": setup_texts.NO_END_YET if call.outcome == CallEnd.BEGUN else call.outcome,
+            "is_bad": call.outcome not in {CallEnd.BEGUN, ResultStatus.SUCCESS},
+            "took": setup_texts.DASH if call.ms is None else seconds(call.ms / 1000),
+            "size": setup_texts.DASH if call.size is None else byte_size(call.size),
+        }
+        for call in calls[:PAGE]
+    ]
+    older = calls[PAGE - 1].id if len(calls) > PAGE else None
+    return ViewAnswer("audit.html", {"rows": rows, "older": older, "is_first": not is_number})
+
+
+MAX_DIGITS: Final = 18
+"""Of a number that every database takes."""
+
+
+# Settings.
+
+
+async def all_settings(sources: OperatorSources, _: Mapping[str, str]) -> ViewAnswer:
+    secrets = sources.settings.secrets()
+    rows = [
+        {
+            "name": one.name,
+            "value": _shown_value(one, secrets),
+            "is_secret": one.value is None,
+            "origin": setup_texts.ORIGINS[one.origin.value].format(name=one.name),
+            "is_set": one.origin is not SettingOrigin.DEFAULT,
+        }
+        for one in sources.settings.shown
+    ]
+    return ViewAnswer("settings.html", {"chosen": [row for row in rows if row["is_set"]], "rows": rows})
+
+
+def _shown_value(one: ShownSetting, secrets: Sequence[str]) -> str:
+    if one.value is None or any(secret in one.value for secret in secrets):
+        return setup_texts.SECRET_SET
+    return shortened(one.value, VALUE_CHARS) or setup_texts.NOT_SET
+
+
+VALUE_CHARS: Final = 600
+
+
+# How times and sizes look.
+
+
+def byte_size(count: int) -> str:
+    """ "512 B", "1.4 kB", "12 MB"."""
+    for unit, one in (("MB", 1_000_000), ("kB", 1_000)):
+        if count >= one:
+            return f"{count / one:.1f} {unit}" if count < 10 * one else f"{count / one:,.0f} {unit}"
+    return f"{count} B"
 
 
 def seconds(value: float) -> str:

@@ -109,6 +109,11 @@ class PolicyTable:
     def __post_init__(self) -> None:
         self.rows = list(self.fixed)
 
+    @property
+    def numbered(self) -> Mapping[int, PolicyRow]:
+        """The rows that were set by command, by their numbers."""
+        return self._set.rows
+
     @asynccontextmanager
     async def followed(self) -> AsyncGenerator[Self]:
         """As every process has changed it, from now on until the block ends. Raises StoreError if it cannot be read."""

@@ -7,10 +7,15 @@ from urllib.parse import urlencode, urlsplit
 from httpx import ASGITransport, AsyncClient, Response
 
 from agent.machine import new_secret
+from agent.messages import JsonObject
+from agent.ports import Clock, ToolContext, ToolEffect
+from agent.tool_policy import PolicyRow
 from bot.health import OperatorLinks
 from bot.pages.frame import OperatorSite, OperatorView, ViewAnswer
+from bot.pages.recent import Recent
+from bot.pages.views import OfferedTools, OperatorSources
+from bot.settings import Settings, load_settings
 from store.engine import Store
-from tests.fakes.clock import FakeClock
 
 HERE = "http://127.0.0.1:8090"
 
@@ -52,12 +57,56 @@ class OperatorBrowser:
             self.cookies[name] = value
         return response
 
-    async def sign_in(self, store: Store, clock: FakeClock) -> None:
+    async def sign_in(self, store: Store, clock: Clock) -> None:
         link = await OperatorLinks(store.operator_sessions, clock, new_secret, self.address).new()
         assert (await self.post(urlsplit(link).path)).status_code == 303
 
 
-def operator_site(
-    store: Store, clock: FakeClock, views: Sequence[OperatorView] = SHOWN, address: str = ""
-) -> OperatorSite:
+def operator_site(store: Store, clock: Clock, views: Sequence[OperatorView] = SHOWN, address: str = "") -> OperatorSite:
     return OperatorSite(views, store.operator_sessions, clock, new_secret, address)
+
+
+@dataclass(slots=True)
+class FakePlatforms:
+    troubles: dict[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class NamedTool:
+    """A tool by its name, which nobody calls."""
+
+    name: str
+    description: str = "Does what it says."
+    effect: ToolEffect = ToolEffect.READS
+    timeout_s: float = 1.0
+
+    @property
+    def schema(self) -> JsonObject:
+        return {"type": "object"}
+
+    async def run(self, args: JsonObject, context: ToolContext) -> str:
+        raise NotImplementedError
+
+
+def sources_of(
+    store: Store,
+    clock: Clock,
+    recent: Recent,
+    *,
+    settings: Settings | None = None,
+    tools: Sequence[NamedTool] = (),
+    rows: Sequence[PolicyRow] = (),
+    away: Mapping[str, str] | None = None,
+    troubles: Mapping[str, str] | None = None,
+) -> OperatorSources:
+    return OperatorSources(
+        recent,
+        store.ledger,
+        store.audit,
+        clock,
+        settings or load_settings({}),
+        lambda: {"Version": "1.2.3", "Models": "Model: rehearsal.", "Database": "nowhere"},
+        FakePlatforms(dict(troubles or {})),
+        OfferedTools(lambda: tools, lambda: away or {}, rows[:1], lambda: dict(enumerate(rows[1:], 1))),
+        ["slack", "discord"],
+    )

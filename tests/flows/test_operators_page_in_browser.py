@@ -1,0 +1,176 @@
+"""The operators' page in Chromium: its pages by keyboard and press, in the light, in the dark, on a phone and enlarged.
+
+With OPERATOR_PICTURES=FOLDER in the environment it leaves pictures of them there.
+"""
+
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from playwright.async_api import Page
+
+from agent.events import ModelAnswered, Outcome
+from agent.machine import new_secret
+from agent.ports import AuditedCall, ToolEffect
+from agent.records import Load
+from agent.tool_policy import PolicyAnswer, PolicyRow
+from bot.audit import policy_change
+from bot.health import OperatorLinks
+from bot.pages.frame import OperatorSite
+from bot.pages.recent import Recent
+from bot.pages.serving import serving
+from bot.pages.views import operator_views
+from bot.settings import load_settings
+from bot.telemetry import (
+    AgentTold,
+    ConnectionOpened,
+    JobEnd,
+    JobOver,
+    PageWritten,
+    RateLimited,
+    SilenceSeen,
+    StoreSeen,
+    TurnBegan,
+    TurnOver,
+    WriteEnd,
+)
+from store.engine import Store
+from tests.browser import DESK, PHONE, Opened, open_browser, open_page, overflows, violations
+from tests.fakes.clock import FakeClock
+from tests.fakes.incoming import said
+from tests.fakes.operator_site import NamedTool, sources_of
+from tests.fakes.store import store_in_memory
+
+PICTURES: Final = os.environ.get("OPERATOR_PICTURES", "")  # noqa: TID251 -- of whoever looks at them
+PAGES: Final = {"now": "/", "failures": "/failures", "tools": "/tools", "audit": "/audit", "settings": "/settings"}
+ENLARGED: Final = (640, 400)
+"""A desk's window at 200 %."""
+SECRET: Final = "sk-proj-0123456789abcdef0123456789"
+ENVIRON: Final = {
+    "OPENAI_API_KEY": SECRET,
+    "COGENCY_MODEL": "openai:gpt-6.1-sol",
+    "COGENCY_OPERATORS": "U0123",
+    "COGENCY_PERSONA": "You are Ada, the assistant of the harbour office, and name your sources.",
+    "COGENCY_DATABASE_URL": "postgresql://cogency:hunter22@db.example.com/cogency",
+    "COGENCY_ALLOW": "team:T0123,channel:C0123",
+}
+TOOLS: Final = (
+    NamedTool("recall", "Search what was said before."),
+    NamedTool("remember", "Keep a fact.", ToolEffect.WRITES_HERE),
+    NamedTool("jira.search_issues", "Find issues by words, project, assignee or label."),
+    NamedTool("jira.create_issue", "Create an issue in a project.", ToolEffect.ACTS_OUTWARD),
+    NamedTool("github.delete_branch", "Delete a branch for good.", ToolEffect.IRREVERSIBLE),
+)
+ROWS: Final = (
+    PolicyRow("github.delete_*", "*", "*", PolicyAnswer.NO),
+    PolicyRow("jira.*", "manager", "team", PolicyAnswer.ASK),
+    PolicyRow("jira.search_issues", "*", "*", PolicyAnswer.YES),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    store: Store
+    clock: FakeClock
+    address: str
+
+    async def link(self) -> str:
+        return await OperatorLinks(self.store.operator_sessions, self.clock, new_secret, self.address).new()
+
+    async def sign_in(self, opened: Opened) -> None:
+        await opened.page.goto(await self.link())
+        await opened.page.get_by_role("button", name="Sign in here").click()
+        await opened.page.get_by_role("heading", name="Now").wait_for()
+
+
+@asynccontextmanager
+async def served() -> AsyncGenerator[Served]:
+    """The page of a bot at work, where some things fail."""
+    store, clock = store_in_memory(), FakeClock()
+    recent = Recent(clock)
+    for minute in range(58):
+        for turn in range((minute * 7) % 5 + (minute > 40)):
+            number, fails = minute * 10 + turn, (minute, turn) == (50, 0)
+            recent.tell(TurnBegan(number, "slack", "c", 0.4, resumed=False))
+            recent.tell(PageWritten(number, "post", WriteEnd.DONE, 0.1, has_text=True))
+            recent.tell(TurnOver(number, Outcome.REFUSED if fails else Outcome.ANSWERED))
+            if fails:
+                recent.tell(AgentTold(number, ModelAnswered("openai:gpt-6.1-sol", None, "ProviderUnavailable"), ""))
+        await clock.advance(60)
+        if minute == 3:
+            recent.tell(ConnectionOpened("slack", 0))
+            recent.tell(ConnectionOpened("slack", 1))
+    recent.tell(RateLimited("slack"))
+    recent.tell(JobOver("learning", JobEnd.FAILED, 1.0))
+    recent.tell(SilenceSeen({"slack": 2.5}))
+    recent.tell(StoreSeen(Load(2, 3), {"indexing": 95.0}))
+    await store.ledger.accept(said("where is my boat?"))
+    for number in range(112):
+        tool = TOOLS[number % len(TOOLS)]
+        at = clock.now() - timedelta(minutes=120 - number)
+        call = AuditedCall(at, "ann", "C0123", "team:T1", tool.name, "{}", tool.effect, "unasked", "effect")
+        await store.audit.end(await store.audit.keep(call), 40 * number, 900 * number, "success")
+    await store.audit.keep(policy_change(clock.now(), f"set {ROWS[1]}", "bob", "C0456"))
+    settings = load_settings(ENVIRON)
+    troubles = {"discord": "Discord did not accept the token: set DISCORD_TOKEN anew."}
+    away = {"wiki": "has not answered for 3 minutes"}
+    sources = sources_of(store, clock, recent, settings=settings, tools=TOOLS, rows=ROWS, away=away, troubles=troubles)
+    site = OperatorSite(operator_views(sources), store.operator_sessions, clock, new_secret)
+    async with serving(site, "127.0.0.1", 0) as address:
+        yield Served(store, clock, address)
+
+
+async def picture(page: Page, name: str) -> None:
+    if PICTURES:
+        await page.screenshot(path=Path(PICTURES) / f"{name}.png", full_page=True)
+
+
+async def test_each_page_can_be_read_and_gone_through_by_everybody() -> None:
+    async with served() as here, open_browser() as browser:
+        async with open_page(browser, size=DESK) as opened:
+            page = opened.page
+            await page.goto(here.address)
+            assert await violations(page) == []
+            await picture(page, "signed-out")
+            await page.goto(await here.link())
+            assert await violations(page) == []
+            await picture(page, "enter")
+            await page.keyboard.press("Tab")
+            await page.keyboard.press("Enter")
+            await page.get_by_role("heading", name="Now").wait_for()
+            await page.keyboard.press("Tab")
+            assert await page.evaluate("document.activeElement.className") == "skip"
+            await page.keyboard.press("Enter")
+            assert await page.evaluate("document.activeElement.id") == "main"
+            await page.get_by_role("link", name="Audit").click()
+            assert await page.locator("[aria-current=page]").inner_text() == "Audit"
+            assert await page.get_by_role("row").count() == 101
+            await page.get_by_role("link", name="Older").click()
+            assert await page.get_by_role("row").count() == 14
+            for name, path in PAGES.items():
+                await page.goto(f"{here.address}{path}")
+                assert await violations(page) == [], name
+                assert not await overflows(page), name
+                assert SECRET not in await page.content()
+                assert "hunter22" not in await page.content()
+                await picture(page, f"{name}-light")
+                await page.emulate_media(color_scheme="dark")
+                assert await violations(page, rules=["wcag2aa"]) == [], f"{name} in the dark"
+                await picture(page, f"{name}-dark")
+                await page.emulate_media(color_scheme="light")
+                for size, kind in ((PHONE, "phone"), (ENLARGED, "enlarged")):
+                    await page.set_viewport_size({"width": size[0], "height": size[1]})
+                    assert not await overflows(page), f"{name} {kind}"
+                    await picture(page, f"{name}-{kind}")
+                await page.set_viewport_size({"width": DESK[0], "height": DESK[1]})
+            await page.get_by_role("button", name="Sign out").click()
+            await page.get_by_role("heading", name="You are signed out").wait_for()
+            await page.goto(f"{here.address}/audit")
+            await page.get_by_role("heading", name="You are not signed in").wait_for()
+            assert [one for one in opened.wrong if "403" not in one] == []
+        assert urlsplit(here.address).hostname == "127.0.0.1"
