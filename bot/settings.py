@@ -323,7 +323,7 @@ class Settings:
     """OpenTelemetry's own variables, from there, too: its library reads them there itself."""
     secret_files: Mapping[str, str] = field(default_factory=dict[str, str])
     """The files that hold secrets, by the settings that name them (NAME_FILE)."""
-    shown: tuple[ShownSetting, ...] = field(default=(), repr=False)
+    shown: tuple[ShownSetting, ...] = field(default=(), repr=False, compare=False)
     """Every one of them, in their order, with where it came from."""
     misspelt: tuple[tuple[str, str], ...] = ()
     """Names in `.env` that nothing reads, each with the setting that it resembles."""

@@ -61,7 +61,7 @@ TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 """256 bits, as `secrets.token_urlsafe` writes them."""
 BODY_BYTES: Final = 4_096
 BODY_S: Final = 5.0
-QUERY_CHARS: Final = 1_000
+FIELDS: Final = 20
 SEEN_EVERY: Final = timedelta(minutes=1)
 """A session's time is written down so often."""
 PER_S, AT_ONCE = 20.0, 100.0
@@ -112,6 +112,9 @@ class TokenBuckets:
         self._left[client] = (left - 1 if left >= 1 else left, now)
         return left >= 1
 
+    def __len__(self) -> int:
+        return len(self._left)
+
 
 _EMOJI: Final = "\u2190-\u2bff\U0001f000-\U0001faff\ufe0f"
 _UNSEEN: Final = re.compile(
@@ -156,7 +159,7 @@ def _static() -> dict[str, tuple[str, bytes]]:
 
 class OperatorSite:
     """An ASGI application. `address`: by which browsers reach it through a proxy, as "https://operate.example.com"; ""
-    for this machine alone. `secret` makes 256 bits.
+    for this machine alone. `secret` makes 256 bits. `body_s`: how long what is filled in may take to come.
     """
 
     def __init__(
@@ -166,6 +169,8 @@ class OperatorSite:
         clock: Clock,
         secret: Callable[[], str],
         address: str = "",
+        *,
+        body_s: float = BODY_S,
     ) -> None:
         self._views = {view.path: view for view in views}
         self._navigation = [(view.path, view.title) for view in views if view.title]
@@ -174,6 +179,7 @@ class OperatorSite:
         self._secret = secret
         self._origin = address.rstrip("/")
         self._host = urlsplit(address).netloc.lower()
+        self._body_s = body_s
         self._templates = templates()
         self._static = _static()
         self._requests = TokenBuckets(clock, PER_S, AT_ONCE)
@@ -214,11 +220,10 @@ class OperatorSite:
         session = await self._session(browser)
         if session is None:
             return self._page(ViewAnswer("sign_in.html", status=403))
-        view, query = self._views.get(path), browser.request.url.query
-        if view is None or len(query) > QUERY_CHARS:
+        view, query = self._views.get(path), _fields(browser.request.url.query)
+        if view is None or query is None:
             return self._page(ViewAnswer("sorry.html", {"says": setup_texts.PAGE_NOT_THERE}, 404), browser)
-        shown = await view.show(dict(parse_qsl(query, max_num_fields=20)) if query else {})
-        return self._page(shown, browser)
+        return self._page(await view.show(query), browser)
 
     async def _offer(self, browser: "_Browser", token: str) -> Response:
         if not await self._is_offered(browser, token):
@@ -242,7 +247,7 @@ class OperatorSite:
     async def _act(self, browser: "_Browser", host: str) -> Response:
         if not browser.is_from(self._origin if host == self._host else f"http://{host}"):
             return _refused(403, setup_texts.PAGE_OTHER_SITE)
-        form = await browser.form()
+        form = await browser.form(self._body_s)
         if form is None:
             return _refused(400, setup_texts.PAGE_NO_FORM)
         path = browser.request.url.path
@@ -332,20 +337,28 @@ class _Browser:
             return said == origin
         return site == "same-origin" and said in {None, "null", origin}
 
-    async def form(self) -> Mapping[str, str] | None:
+    async def form(self, body_s: float) -> Mapping[str, str] | None:
         """What was filled in; None if it is none of our forms, too long or too slow."""
         if self.request.headers.get("content-type", "").partition(";")[0] != "application/x-www-form-urlencoded":
             return None
         body = bytearray()
         try:
-            async with asyncio.timeout(BODY_S):
+            async with asyncio.timeout(body_s):
                 async for piece in self.request.stream():
                     body += piece
                     if len(body) > BODY_BYTES:
                         return None
-            return dict(parse_qsl(body.decode(), max_num_fields=20))
+            return _fields(body.decode())
         except (TimeoutError, ClientDisconnect, ValueError):
             return None
+
+
+def _fields(text: str) -> Mapping[str, str] | None:
+    """What stands in an address or a form, by its names; None if it is more than any of ours."""
+    try:
+        return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=FIELDS)) if len(text) <= BODY_BYTES else None
+    except ValueError:
+        return None
 
 
 def _refused(status: int, says: str, headers: Mapping[str, str] | None = None) -> Response:
