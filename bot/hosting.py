@@ -16,9 +16,8 @@ from agent.ports import Asker, Clock, Conversations, Ledger, Membership, Prefere
 from agent.records import Incoming, platform_of
 from agent.schedules import SchedulePlatform
 from bot.access.acl import CommandAnswer
-from bot.access.admission import AdmissionControl
+from bot.access.admission import AdmissionControl, Readers
 from bot.access.budgets import BudgetDesk
-from bot.access.readers import Readers
 from bot.attachments.kinds import with_names
 from bot.attachments.reading import Fetch, FilesNow
 from bot.caches import Backoff

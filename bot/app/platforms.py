@@ -21,9 +21,8 @@ from agent.patterns import compile_all
 from agent.ports import Asker, Tool
 from agent.records import Person, platform_of
 from bot.access.acl import Requester
-from bot.access.admission import AdmissionControl, RateCounter
+from bot.access.admission import AdmissionControl, RateCounter, Readers
 from bot.access.budgets import BudgetAllowances, BudgetDesk
-from bot.access.readers import Readers
 from bot.app import parts
 from bot.app.from_settings import (
     access_rules,

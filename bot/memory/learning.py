@@ -36,7 +36,7 @@ from agent.records import Incoming, Job, StoredMessage
 from agent.state import ActionRecord, SituationSummary
 from agent.summary import SUMMARY, Uncovered, extracted, read_summary, summary_batch, summary_prompt
 from agent.tools.recall import query_of
-from bot.access.readers import Readers
+from bot.access.admission import Readers
 from bot.memory.view import PauseLearning
 from bot.models.choice import LearningModel
 from bot.texts import memory_texts, reply_texts, setup_texts

@@ -113,7 +113,7 @@ class AgentConfig:
     settle: Callable[[float], Awaitable[None]] | None = None
     """Waits, so many seconds at most, until the servers of tools were tried: after a start they still connect."""
     groups_of: Callable[[Place], Awaitable[frozenset[str]]] = no_groups
-    """The group places that may be drawn from where only one person reads (`bot.access.readers`)."""
+    """The group places that may be drawn from where only one person reads (`bot.access.admission`)."""
     recollect: Callable[[RecallQuery], Awaitable[Sequence[PastMessage]]] | None = None
     """Finds the past threads that a question is about; None: they are left to the recall tool."""
     summarises: bool = False

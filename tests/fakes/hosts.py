@@ -23,9 +23,8 @@ from agent.ports import (
 )
 from agent.schedules import Schedules
 from agent.tools.registry import Toolbox
-from bot.access.admission import AdmissionControl, AdmissionRules
+from bot.access.admission import AdmissionControl, AdmissionRules, Readers
 from bot.access.budgets import BudgetAllowances, BudgetDesk, Budgets
-from bot.access.readers import Readers
 from bot.attachments.reader import Reader
 from bot.attachments.reading import AttachmentReader
 from bot.health import Health

@@ -45,7 +45,7 @@ from agent.tools.recall import RecallTool, recollect
 from agent.tools.registry import Toolbox
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
-from bot.access.readers import Readers
+from bot.access.admission import Readers
 from bot.caches import MAX_AGE_S
 from bot.memory.learning import Learner, LearningModel
 from bot.reply.live import LiveReply

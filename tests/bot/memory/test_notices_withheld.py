@@ -6,7 +6,7 @@ from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudi
 from agent.messages import ToolCall
 from agent.records import Incoming
 from agent.state import ActionRecord
-from bot.access.readers import Readers
+from bot.access.admission import Readers
 from bot.memory.learning import MAX_SEARCHES, WithheldNotice
 from tests.contracts.steps import answered
 from tests.fakes.clock import NOON, FakeClock
