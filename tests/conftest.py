@@ -7,15 +7,19 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.examples import DEV
+from tests.examples import DEV, SOAK, USUAL
 from tests.fakes.aimock import AiMock, running_aimock
 from tests.fakes.compiled_statements import share_compiled_statements
 from tests.fakes.postgresql import PostgresServer, running_postgres
 
-# A busy machine is no defect: tests are bounded by their own waits. CI has a profile of its own, which does the same.
-settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# A busy machine is no defect: tests are bounded by their own waits. CI's own profile draws the same values each time.
+_GIVEN = settings.get_current_profile_name()
+settings.register_profile(
+    SOAK, settings.get_profile(_GIVEN), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("here", settings.get_profile(SOAK), max_examples=USUAL)
 settings.register_profile(DEV, settings.get_profile("here"), max_examples=10)
-if settings.get_current_profile_name() == "default":
+if _GIVEN in {"default", "ci"}:
     settings.load_profile("here")
 
 share_compiled_statements()

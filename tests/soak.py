@@ -14,7 +14,9 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 
-SUITE = ("-n", "4", "--dist", "worksteal", "-q", "-p", "pytest_randomly")
+from tests.examples import SOAK
+
+SUITE = ("-n", "4", "--dist", "worksteal", "-q", "-p", "pytest_randomly", f"--hypothesis-profile={SOAK}")
 
 
 def _spin() -> None:

@@ -1,7 +1,7 @@
 """The audience rule over all places."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.memory.audience import (
@@ -15,6 +15,7 @@ from agent.memory.audience import (
     may_flow,
     may_flow_from,
 )
+from tests.examples import examples
 
 names = st.sampled_from(["a", "b", "c:d"])
 audiences: st.SearchStrategy[Audience] = st.one_of(
@@ -25,6 +26,7 @@ groups = st.frozensets(names)
 
 
 @given(audiences)
+@settings(max_examples=examples(100))
 def test_a_label_reads_back_as_the_same_audience(audience: Audience) -> None:
     assert audience_of(label(audience)) == audience
 
@@ -36,6 +38,7 @@ def test_anything_else_is_not_a_label(text: str) -> None:
 
 
 @given(audiences, places, groups)
+@settings(max_examples=examples(100))
 def test_the_set_of_sources_says_the_same_as_the_rule(
     source: Audience, target: Place, readable: frozenset[str]
 ) -> None:
@@ -43,6 +46,7 @@ def test_the_set_of_sources_says_the_same_as_the_rule(
 
 
 @given(audiences, places, groups)
+@settings(max_examples=examples(100))
 def test_what_was_said_to_the_bot_alone_flows_only_back_to_that_person(
     source: Audience, target: Place, readable: frozenset[str]
 ) -> None:
@@ -51,6 +55,7 @@ def test_what_was_said_to_the_bot_alone_flows_only_back_to_that_person(
 
 
 @given(audiences, places, groups)
+@settings(max_examples=examples(100))
 def test_a_group_flows_into_itself_and_to_a_person_who_can_read_it_now(
     source: Audience, target: Place, readable: frozenset[str]
 ) -> None:

@@ -3,11 +3,12 @@
 from time import process_time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.memory.own_words import FILES_NOTE, TextsRead, mention, said_by, without_quotes
 from agent.memory.statements import is_function_word, stem
+from tests.examples import examples
 
 WORDS = st.text("abcdefghijklmnop", min_size=4, max_size=9).filter(
     lambda word: not is_function_word(word) and stem(word) != "call"  # by that a model speaks of the person
@@ -99,11 +100,13 @@ def _word(first: str, number: int) -> str:
 
 
 @given(SENTENCES)
+@settings(max_examples=examples(100))
 def test_whatever_somebody_wrote_themselves_may_be_kept_whoever_else_wrote_it_too(text: str) -> None:
     assert said_by(text, ["Well.", text], [text])
 
 
 @given(st.lists(WORDS, min_size=1, max_size=12), st.lists(WORDS, max_size=12))
+@settings(max_examples=examples(100))
 def test_a_text_of_nothing_but_others_words_is_never_kept(theirs: list[str], own: list[str]) -> None:
     beginnings = {word[:4] for word in own}
     assert not said_by(" ".join(theirs), [" ".join(own)], [" ".join(theirs)]) or any(
@@ -158,6 +161,7 @@ def test_a_letter_tells_plans_apart_and_links_words() -> None:
 
 
 @given(st.lists(SENTENCES, max_size=4), st.lists(SENTENCES, max_size=3), st.lists(SENTENCES, min_size=1, max_size=4))
+@settings(max_examples=examples(100))
 def test_what_was_read_before_changes_no_answer(own: list[str], others: list[str], texts: list[str]) -> None:
     read = TextsRead()
     for text in (*texts, *own):

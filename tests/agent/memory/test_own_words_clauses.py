@@ -1,10 +1,11 @@
 """What somebody denies, asks, supposes or tells of others is not what they said; in doubt they said it."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.memory.own_words import clauses, otherwise
+from tests.examples import examples
 
 OTHERWISE = [
     ("I am not allergic to nuts", "allergic to nuts"),
@@ -148,6 +149,7 @@ def test_a_supposition_is_kept_as_one() -> None:
 
 
 @given(st.text(max_size=200))
+@settings(max_examples=examples(100))
 def test_whatever_somebody_wrote_was_said_as_they_wrote_it(text: str) -> None:
     assert not otherwise(text, [text])
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label, may_flow, may_flow_from
@@ -24,6 +24,7 @@ from agent.memory.profile import (
     stated,
 )
 from agent.messages import estimate_tokens
+from tests.examples import examples
 from tests.fakes.incoming import START
 
 DM = "person:ann"
@@ -115,6 +116,7 @@ PLACES = st.sampled_from([PersonAudience("ann"), GroupAudience("club"), GroupAud
 
 
 @given(st.lists(PLACES, max_size=12), PLACES, st.sampled_from([None, "t"]), st.sets(st.sampled_from(["club", "board"])))
+@settings(max_examples=examples(100))
 def test_nothing_is_read_where_its_audience_may_not_flow(
     said: list[PersonAudience | GroupAudience | TeamAudience],
     here: PersonAudience | GroupAudience | TeamAudience,

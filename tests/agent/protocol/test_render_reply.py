@@ -1,11 +1,12 @@
 """The one rule by which the parts of a reply become its text."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.protocol.grammar import unclosed_fence
 from agent.protocol.render import ReplyText, is_blank, joined
+from tests.examples import examples
 
 PARTS = st.lists(st.text(alphabet=" \n\t\rab`|", max_size=12), max_size=5)
 
@@ -32,27 +33,32 @@ def test_between_two_parts_stands_exactly_one_blank_line(parts: list[str], text:
 
 
 @given(st.text().filter(lambda text: bool(text.strip())))
+@settings(max_examples=examples(100))
 def test_a_reply_in_one_part_is_that_part_byte_for_byte(text: str) -> None:
     assert joined([text]) == text
 
 
 @given(PARTS, PARTS)
+@settings(max_examples=examples(100))
 def test_joining_may_be_done_in_steps(before: list[str], after: list[str]) -> None:
     assert joined([joined(before), *after]) == joined([*before, *after])
 
 
 @given(PARTS)
+@settings(max_examples=examples(100))
 def test_no_visible_character_is_lost(parts: list[str]) -> None:
     remaining = iter("".join(joined(parts).split()))
     assert all(character in remaining for character in "".join("".join(parts).split()))
 
 
 @given(PARTS, st.sampled_from(["*Stopped.*", "The answer was cut off here."]))
+@settings(max_examples=examples(100))
 def test_a_notice_is_never_read_as_code(parts: list[str], notice: str) -> None:
     assert unclosed_fence(joined([*parts, notice])) is None
 
 
 @given(PARTS)
+@settings(max_examples=examples(100))
 def test_fed_piece_by_piece_it_is_the_same_and_the_settled_text_only_grows(parts: list[str]) -> None:
     reply, before = ReplyText(), ""
     for part in parts:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.admission_terms import Authority
@@ -21,6 +21,7 @@ from bot.access.acl import (
     refusal,
 )
 from bot.setting_parsers import people
+from tests.examples import examples
 from tests.fakes.incoming import said
 
 LISTS = st.frozensets(
@@ -99,6 +100,7 @@ def test_an_allowed_channel_does_not_let_guests_in() -> None:
 
 
 @given(LISTS, LISTS, AUTHORITIES)
+@settings(max_examples=examples(100))
 def test_whoever_is_denied_may_not_whatever_else_is_listed(
     allow: frozenset[AccessEntry], deny: frozenset[AccessEntry], authority: Authority
 ) -> None:
@@ -109,6 +111,7 @@ def test_whoever_is_denied_may_not_whatever_else_is_listed(
 
 
 @given(LISTS, LISTS, AUTHORITIES)
+@settings(max_examples=examples(100))
 def test_operators_and_the_terminal_always_may(
     allow: frozenset[AccessEntry], deny: frozenset[AccessEntry], authority: Authority
 ) -> None:
@@ -118,6 +121,7 @@ def test_operators_and_the_terminal_always_may(
 
 
 @given(LISTS, LISTS, AUTHORITIES, AUTHORITIES)
+@settings(max_examples=examples(100))
 def test_more_authority_never_shuts_somebody_out(
     allow: frozenset[AccessEntry], deny: frozenset[AccessEntry], one: Authority, other: Authority
 ) -> None:
