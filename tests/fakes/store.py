@@ -54,9 +54,13 @@ def _migrated() -> bytes:
 
 
 def _bytes_of(connection: Connection) -> bytes:
+    return _driver(connection).serialize()
+
+
+def _driver(connection: Connection) -> sqlite3.Connection:
     driver = connection.connection.driver_connection
     assert isinstance(driver, sqlite3.Connection)
-    return driver.serialize()
+    return driver
 
 
 def _copied() -> sqlite3.Connection:
@@ -99,6 +103,8 @@ class DatabaseInMemory:
         self.outages = OutageLog()
         self._connection = _engine.connect()
         self.files: DatabaseFiles | None = BytesInMemory(self._connection)
+        self._driver = _driver(self._connection)
+        self._looked: dict[Callable[[Connection], Any], tuple[int, Any]] = {}
 
     def now(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         try:
@@ -106,6 +112,13 @@ class DatabaseInMemory:
                 return work(self._connection, *args, **options)
         except (DBAPIError, sqlite3.Error) as error:
             raise store_error(error, None) from error
+
+    def look(self, work: Callable[[Connection], T]) -> T:
+        """What it read last, as long as no row was written since: whoever waits for something looks at all events."""
+        changes = self._driver.total_changes
+        if work not in self._looked or self._looked[work][0] != changes:
+            self._looked[work] = changes, self.now(work)
+        return self._looked[work][1]
 
     async def read(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         return self.now(work, *args, **options)
@@ -195,12 +208,12 @@ class StoreInMemory(Store):
     @property
     def turns(self) -> list[StoredTurn]:
         """In the order in which they run."""
-        return self.database.now(_turns)
+        return [*self.database.look(_turns)]
 
     @property
     def messages(self) -> list[tuple[int, StoredMessage]]:
         """With the turns to which they belong, in their order."""
-        return self.database.now(_messages)
+        return [*self.database.look(_messages)]
 
     @property
     def verdicts(self) -> dict[tuple[int, str], ReplyVerdict]:

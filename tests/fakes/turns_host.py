@@ -37,7 +37,7 @@ from tests.fakes.store import StoreInMemory
 
 _owners = count(1)
 
-AT_ONCE = TurnsLimits(sweep_s=0.01, lease=timedelta(minutes=30))
+AT_ONCE = TurnsLimits(sweep_s=0.05, lease=timedelta(minutes=30))
 """What another process left is found at once. Half an hour of `FastClock`: a busy machine lets nobody take over a turn
 that is being answered.
 """

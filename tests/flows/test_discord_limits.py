@@ -104,7 +104,7 @@ async def ask(fake: FakeDiscord, number: int, one: Asked) -> None:
 async def played(asked: list[Asked], limits: int) -> FakeDiscord:
     """All of it, to the end."""
     clock = FastClock(speed=1.0)
-    host = answering_host(answering(asked), clock, limits=replace(AT_ONCE, per_person=None))
+    host = answering_host(answering(asked), clock, limits=replace(AT_ONCE, per_person=None, sweep_s=1.0))
     async with running_discord(clock) as fake:
         chosen: Payload = {"reply_mode": ReplyMode.CHAIN, "edit_interval_s": PACE_S}
         async with serving(fake, host, **chosen), host.answering():
