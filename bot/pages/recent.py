@@ -121,7 +121,7 @@ class HourSeen:
 
 
 @dataclass(slots=True)
-class _Begun:
+class _RunningTurn:
     platform: str
     at: float
     waited_s: float
@@ -139,7 +139,7 @@ class Recent:
     late_s: Mapping[str, float] = field(init=False, default_factory=dict[str, float])
     loop_late_s: float = field(init=False, default=0.0)
     """The latest beat of the last minutes."""
-    _open: dict[int, _Begun] = field(init=False, default_factory=dict[int, _Begun])
+    _open: dict[int, _RunningTurn] = field(init=False, default_factory=dict[int, _RunningTurn])
     _ended: deque[tuple[datetime, bool]] = field(
         init=False, default_factory=lambda: deque[tuple[datetime, bool]](maxlen=MOST_TURNS)
     )
@@ -161,7 +161,7 @@ class Recent:
     def tell(self, event: TelemetryEvent, /) -> None:
         match event:
             case TurnBegan(turn, platform, _, waited_s, resumed):
-                self._open[turn] = _Begun(platform, self.clock.monotonic(), waited_s, resumed)
+                self._open[turn] = _RunningTurn(platform, self.clock.monotonic(), waited_s, resumed)
             case PageWritten():
                 self._written(event)
             case TurnOver(turn, end):

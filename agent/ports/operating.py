@@ -1,0 +1,120 @@
+"""What those who operate the bot need of the world: the audit of tools, and who of them is signed in."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+from agent.records import Claim
+
+
+class CallEnd(StrEnum):
+    """What the audit says of a call besides how its result ended (`ResultStatus`)."""
+
+    BEGUN = "begun"
+    """It runs; or nobody knows how it ended, because its process died."""
+    STOPPED = "stopped"
+    """Its person stopped it."""
+    NOT_RUN = "not run"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedCall:
+    """A row of the audit: a tool's call, or a change of the policy (`tool` is "", `arguments` what was changed).
+
+    `decision`: whether it ran unasked, was allowed or not; `decided_by`: its effect, a row of the policy, or its asker.
+    `ms` and `size` (in bytes): None until it ended. What is forgotten keeps neither turn nor words.
+    """
+
+    time: datetime
+    person: str
+    channel: str
+    audience: str
+    tool: str
+    arguments: str
+    effect: str
+    decision: str
+    decided_by: str
+    outcome: str = CallEnd.BEGUN
+    ms: int | None = None
+    size: int | None = None
+    call: str = ""
+    turn: int | None = None
+    id: int = 0
+
+
+class ToolAudit(Protocol):
+    """What was called, for whom, and who decided it. Every method raises StoreError."""
+
+    async def keep(self, call: AuditedCall, claim: Claim | None = None) -> int:
+        """Store a row, of this turn if one is given; its id. Raises LeaseLost: then the call must not run."""
+        ...
+
+    async def keep_change(self, change: AuditedCall, owner: str, name: str, before: str | None, after: str) -> bool:
+        """Change a preference as `Preferences.swap` does, and store the row that says so: both, or neither."""
+        ...
+
+    async def end(self, id_: int, ms: int, size: int, outcome: str) -> None:
+        """How the call of this row ended."""
+        ...
+
+    async def newest(self, limit: int, before: int | None = None) -> list[AuditedCall]:
+        """The last rows, the newest first; `before`: those whose id is lower."""
+        ...
+
+    async def names_of(self, people: Collection[str]) -> Mapping[str, str]:
+        """What these people (ids) are called, as far as it is known."""
+        ...
+
+    async def page(self, since: datetime, *, after: int, limit: int) -> list[AuditedCall]:
+        """The rows from that time on whose id is above `after`, the oldest first."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorSession:
+    """Somebody is signed in on the operators' page. `seen`: when they last looked; `expires`: whatever they do."""
+
+    opened: datetime
+    seen: datetime
+    expires: datetime
+
+
+class OperatorSessions(Protocol):
+    """Links to the operators' page, and who came by them, all by hashes of secrets. Every method raises StoreError.
+
+    A session counts until it expires, and only if it was seen after `idle_since`.
+    """
+
+    async def offer(self, link: str, now: datetime, expires: datetime) -> None:
+        """Let whoever has this link in, once, until it expires."""
+        ...
+
+    async def is_offered(self, link: str, now: datetime) -> bool:
+        """Whether it would let somebody in."""
+        ...
+
+    async def open(self, link: str, session: str, now: datetime, expires: datetime) -> bool:
+        """Use the link up for a session. False if there is no such link any more."""
+        ...
+
+    async def find(self, session: str, now: datetime, idle_since: datetime) -> OperatorSession | None:
+        """The session, if it counts."""
+        ...
+
+    async def see(self, session: str, now: datetime) -> None:
+        """It is used now."""
+        ...
+
+    async def end(self, session: str) -> None:
+        """It counts no more."""
+        ...
+
+    async def end_all(self) -> int:
+        """Every session and link; how many sessions there were."""
+        ...
+
+    async def listed(self, now: datetime, idle_since: datetime) -> list[OperatorSession]:
+        """Those that count, the newest first."""
+        ...
