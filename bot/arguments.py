@@ -30,6 +30,7 @@ IN_SERVERS = f"what the bot shall do in servers: {', '.join(discord.DiscordFeatu
 class Subcommand(StrEnum):
     CHAT = "chat"
     ASK = "ask"
+    PLAY = "play"
     RUN = "run"
     INIT = "init"
     MIGRATE = "migrate"
@@ -59,6 +60,7 @@ def parser() -> argparse.ArgumentParser:
     init.add_argument("--yes", action="store_true", help="ask nothing")
     commands.add(Subcommand.CHAT, "chat in the terminal, or through pipes", setup_texts.CHAT_HELP)
     _ask(commands)
+    _play(commands)
     commands.add(Subcommand.RUN, "serve Slack and Discord: every platform that has a token", setup_texts.RUN_ENDS)
     _migrate(commands)
     _backups(commands)
@@ -120,6 +122,21 @@ def _ask(commands: _Commands) -> None:
     ask = commands.add(Subcommand.ASK, "ask one question, and print its answer", setup_texts.ASK_READS)
     ask.add_argument("words", nargs="*", metavar="QUESTION", help="the question; - stands for standard input")
     ask.add_argument("--json", dest="as_json", action="store_true", help="for programs")
+
+
+def _play(commands: _Commands) -> None:
+    play = commands.add(Subcommand.PLAY, "try it on a page of this machine, as two people", setup_texts.PLAY_SAYS)
+    play.add_argument(
+        "--keep", type=_read(_file_to_keep), metavar="FILE", help="the database for what is said (else all of it goes)"
+    )
+    play.add_argument("--port", type=_read(whole(1, 65_535)), metavar="N", help="of the page (8766, or a free one)")
+    play.add_argument("--no-browser", dest="browser", action="store_false", help="only print the page's address")
+
+
+def _file_to_keep(text: str) -> Path:
+    if not (file := Path(text)).absolute().parent.is_dir():
+        raise ValueError(setup_texts.PLAY_NO_FOLDER.format(file=file))
+    return file
 
 
 def _doctor(commands: _Commands) -> None:

@@ -166,19 +166,48 @@ async def _ask(settings: Settings, *, words: list[str], as_json: bool) -> Exit:
         return code
 
 
+async def _play(settings: Settings, *, keep: Path | None, port: int | None, browser: bool) -> Exit:
+    from bot.app.platforms import play  # noqa: PLC0415 -- as above
+
+    def opened(address: str) -> None:
+        write_out(sys.stdout, f"{setup_texts.PLAY_AT.format(address=address)}\n")
+        if browser:
+            asyncio.get_running_loop().run_in_executor(None, open_browser, address, os.environ)  # noqa: TID251 -- as above
+
+    await _until_ended(play(settings, keep, port, local_time_zone(Path("/etc/localtime")), opened), signal.SIGINT)
+    return Exit.OK
+
+
+def open_browser(address: str, environ: Mapping[str, str]) -> bool:
+    """Whether there was one with a window: in a terminal it would stand in its own way."""
+    import webbrowser  # noqa: PLC0415 -- as above
+
+    has_windows = sys.platform in ("darwin", "win32") or bool(environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY"))
+    try:
+        return has_windows and webbrowser.open(address)
+    except (OSError, webbrowser.Error):
+        return False
+
+
+async def _until_ended(serve: Coroutine[object, None, None], *signals: signal.Signals) -> None:
+    """Serve until a SIGTERM, or one of these, which are a good end."""
+    serving = asyncio.ensure_future(serve)
+    for one in (signal.SIGTERM, *signals):
+        asyncio.get_running_loop().add_signal_handler(one, serving.cancel)
+    try:
+        await serving
+    except asyncio.CancelledError:
+        if not serving.cancelled():
+            raise
+
+
 async def _run(settings: Settings) -> Exit:
     from bot.app.platforms import serve_platforms  # noqa: PLC0415 -- as above
 
     log_to(sys.stderr, settings.log_level or LogLevel.INFO, settings.secrets(), settings.log_form)
     if what := shared_modules(sys.path):
         complain(f"cogency: Warning: {what}. {setup_texts.MODULES_APART}")
-    serving = asyncio.ensure_future(serve_platforms(settings))
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, serving.cancel)
-    try:
-        await serving
-    except asyncio.CancelledError:
-        if not serving.cancelled():
-            raise
+    await _until_ended(serve_platforms(settings))
     return Exit.OK
 
 
@@ -453,6 +482,7 @@ DO: Mapping[Subcommand, Do] = {
     Subcommand.INIT: _init,
     Subcommand.CHAT: _chat,
     Subcommand.ASK: _ask,
+    Subcommand.PLAY: _play,
     Subcommand.RUN: _run,
     Subcommand.MIGRATE: _migrate,
     Subcommand.BACKUP: _backup,
@@ -472,5 +502,5 @@ DO: Mapping[Subcommand, Do] = {
     Subcommand.INVITE: _discord_invite,
 }
 
-STARTS = frozenset({Subcommand.CHAT, Subcommand.ASK, Subcommand.RUN, Subcommand.CHECK_MODEL})
+STARTS = frozenset({Subcommand.CHAT, Subcommand.ASK, Subcommand.PLAY, Subcommand.RUN, Subcommand.CHECK_MODEL})
 """What sends something to models and platforms."""

@@ -6,6 +6,7 @@ one platform works for the next. Docstrings and comments may give examples ("sla
 """
 
 import ast
+import re
 from pathlib import Path
 from typing import Final, cast
 
@@ -13,6 +14,10 @@ ROOT: Final = Path(__file__).parent.parent
 PLATFORMS: Final = ROOT / "bot" / "platforms"
 NAMES: Final = frozenset(one.name for one in PLATFORMS.iterdir() if (one / "run.py").is_file()) - {"terminal"}
 """The terminal is no place of others: who may do what there is a rule of its own (`bot.access.acl`)."""
+PARTS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+WORDS: Final = frozenset({"play"})
+"""Names that are part of other words ("display"): those count alone, in names and paths."""
+NAME: Final = re.compile(r"[\w.:/-]+")
 COMPOSED: Final = (
     ROOT / "bot" / "app",
     ROOT / "bot" / "texts",
@@ -37,7 +42,9 @@ def modules() -> list[Path]:
 
 def named_in(path: Path) -> set[str]:
     words = words_of(ast.parse(path.read_text()))
-    return {name for name in NAMES for word in words if name in word.casefold()}
+    found = {name for name in NAMES - WORDS for word in words if name in word.casefold()}
+    names = (word for word in words if NAME.fullmatch(word))
+    return found | {part for name in names for part in map(str.casefold, PARTS.findall(name)) if part in WORDS}
 
 
 def test_no_code_names_a_platform_outside_its_folder_and_where_the_bot_is_put_together() -> None:
@@ -65,4 +72,10 @@ def test_where_the_bot_is_put_together_no_form_of_a_platforms_ids_is_known() -> 
 def test_the_words_of_code_are_names_and_texts_but_no_docstrings() -> None:
     code = ast.parse('"""slack"""\nX = "a"\n"""slack"""\nfrom b.c import d\ndef e(f): g.h(i=f"j{k}")')
     assert set(words_of(code)) == {"X", "a", "b.c", "d", "e", "f", "g", "h", "i", "j", "k"}
-    assert {"slack", "discord"} == NAMES
+    assert {"slack", "discord", "play"} == NAMES
+
+
+def test_a_name_that_is_part_of_other_words_is_found_where_it_stands_alone() -> None:
+    words = ("PlaySurface", "for_play", "COGENCY_PLAY", "bot.platforms.play.run", "display", "replay", "Player")
+    found = [word for word in words if "play" in map(str.casefold, PARTS.findall(word))]
+    assert found == ["PlaySurface", "for_play", "COGENCY_PLAY", "bot.platforms.play.run"]

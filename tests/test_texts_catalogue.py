@@ -30,6 +30,7 @@ NOT_SENTENCES: Final = {
     "bot/tools/mcp_listing.py": "a model reads what describes a tool",
     "bot/web/web_tools.py": "as above",
     "bot/platforms/discord/channel_history.py": "a model reads what a tool says",
+    "bot/platforms/play/surface.py": "a model reads what a tool says",
     "bot/platforms/slack/channel_history.py": "a model reads what a tool says",
     "bot/platforms/slack/search_slack.py": "a model reads what a tool says",
     "bot/platforms/slack/doctor.py": "what was found is said beside its check; what to do about it is in the catalogue",

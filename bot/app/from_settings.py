@@ -3,8 +3,9 @@
 import random
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -123,6 +124,19 @@ def budgets(settings: Settings) -> Budgets:
         person=Budget(settings.person_tokens, settings.person_dollars),
         channel=Budget(settings.channel_tokens, settings.channel_dollars),
         everyone=Budget(settings.everyone_tokens, settings.everyone_dollars),
+    )
+
+
+def for_play(settings: Settings, database: Path) -> Settings:
+    """For the page to try the bot, whose people are its own: whom a service lets in, and what it serves, goes."""
+    usual = Settings()
+    own = ["allow", "deny", "open_to", "model_access", "operators"]
+    own += ["health", "operator_page", "operator_address", "supervisor"]
+    own += ["slack_http", "slack_app_token", "slack_bot_token", "discord_token"]
+    return replace(
+        settings,
+        database_url=f"sqlite:///{database.absolute().as_posix()}",
+        **{name: getattr(usual, name) for name in own},
     )
 
 

@@ -5,13 +5,15 @@ terminal.
 import gc
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, nullcontext
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, closing, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from agent.errors import SettingsError
 from agent.machine import new_secret
@@ -28,6 +30,7 @@ from bot.app.from_settings import (
     access_rules,
     budgets,
     discord_settings,
+    for_play,
     gate_rules,
     no_traces,
     open_models,
@@ -66,18 +69,25 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+Platforms: TypeAlias = Mapping[str, Callable[[Host, Telemetry], Awaitable[None]]]
 GRACE_S = 6.0
 """Open replies may finish in this time after SIGTERM; with parking them, and leaving a platform that has frozen, it
 stays under the ten seconds that supervisors usually give."""
 NOBODY: Final = "operator"
 """Whose tools are shown to operators: those of nobody in particular."""
+PLAY_GRACE_S = 0.5
+"""Whoever ends the page to try it looks at it: what is not finished goes on at the next start, if it is kept."""
 SHARE_AT_WORK = 4
 """Of the answers that may run at once: so much long work beside them. It lasts, and one's own model has them all."""
 
 
-async def serve_platforms(settings: Settings) -> None:
-    """Serve every platform that has a token, until cancelled. Raises SettingsError, StoreError, or the only failure."""
-    chosen = platforms(settings)
+async def serve_platforms(
+    settings: Settings, chosen: Platforms | None = None, *, grace_s: float = GRACE_S, sign_ins: bool = True
+) -> None:
+    """Serve every platform that has a token, or those that are `chosen`, until cancelled. `sign_ins`: their pages are
+    served, too. Raises SettingsError, StoreError, or the only failure.
+    """
+    chosen = platforms(settings) if chosen is None else chosen
     compile_all()
     async with AsyncExitStack() as stack:
         operator_address(settings)
@@ -92,7 +102,7 @@ async def serve_platforms(settings: Settings) -> None:
         async with (
             parts.background_of(settings, store, models, connections.deletions, telemetry) as work,
             parts.open_reader(settings, store, connections.fetchers) as reader,
-            parts.open_tool_sources(settings, store.tool_accounts) as sources,
+            parts.open_tool_sources(settings, store.tool_accounts, pages=sign_ins) as sources,
             parts.open_policy(settings, store) as policy,
         ):
             log.info("%s", models.sentence)
@@ -116,7 +126,7 @@ async def serve_platforms(settings: Settings) -> None:
             )
             pages = _operator_page(settings, store, recent, connections, models, desk, sorted(served))
             async with edits.serving(), scheduler.serving(), pages:
-                await serve_all(serving, connections, host.turns, parts.CLOCK, GRACE_S)
+                await serve_all(serving, connections, host.turns, parts.CLOCK, grace_s)
 
 
 @contextmanager
@@ -324,7 +334,7 @@ def _about(store: Store, models: ModelSwitch, connections: PlatformConnections) 
     ]
 
 
-def platforms(settings: Settings) -> dict[str, Callable[[Host, Telemetry], Awaitable[None]]]:
+def platforms(settings: Settings) -> Platforms:
     """How to serve each platform that the settings hold a token for. Raises SettingsError if there is none."""
     chosen: dict[str, Callable[[Host, Telemetry], Awaitable[None]]] = {}
     if (slack := slack_settings(settings)) is not None:
@@ -348,6 +358,32 @@ async def _serve_discord(discord: DiscordSettings, host: Host, telemetry: Teleme
 
     _keep_loaded()
     await serve(host, discord, parts.CLOCK, telemetry)
+
+
+async def play(
+    settings: Settings, keep: Path | None, port: int | None, zone: str, opened: Callable[[str], None]
+) -> None:
+    """Serve the page to try it until cancelled. `keep`: the database, beside which the page's own messages are kept;
+    None: everything goes at the end. `opened`: told the page's address. Raises SettingsError and StoreError.
+    """
+    with ExitStack() as stack:
+        if keep is None:
+            keep = Path(stack.enter_context(TemporaryDirectory(prefix="cogency-play-"))) / "play.db"
+        serve = partial(_serve_play, keep, port, zone, opened)
+        await serve_platforms(for_play(settings, keep), {"Play": serve}, grace_s=PLAY_GRACE_S, sign_ins=False)
+
+
+async def _serve_play(
+    keep: Path, port: int | None, zone: str, opened: Callable[[str], None], host: Host, _: Telemetry
+) -> None:
+    from bot.platforms.play.run import PlaySettings, serve  # noqa: PLC0415 -- a bot without the page does not load its libraries
+    from bot.platforms.play.surface import MessageFile, MessageLog  # noqa: PLC0415 -- as above
+
+    with closing(MessageFile(keep.with_name(f"{keep.name}.messages"))) as kept:
+        token = kept.name("token", new_secret)
+        messages = MessageLog(kept, parts.CLOCK, parts.new_id)
+        _keep_loaded()
+        await serve(host, PlaySettings(messages, token, zone, opened, port), parts.CLOCK)
 
 
 def _keep_loaded() -> None:

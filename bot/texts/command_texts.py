@@ -33,6 +33,8 @@ HOW_ON_DISCORD = (
     "Mention me in a channel, or write to me directly; below my answers are buttons, and a 👍, 👎 or 🗑 as a "
     "reaction does the same. “Ask about this” and “Forget this” stand in the menu of every message, under Apps."
 )
+PLAY_SETTINGS_SUMMARY = "Choose the model that answers you, and whether I learn from you"
+HOW_ON_PLAY = "Mention me in a channel, or write to me directly; below my answers are buttons."
 MISTYPED = "There is no command `/{name}`; did you mean `/{near}`? “@{bot} help” says what I can do."
 NEARLY = "Nothing is done yet: did you mean `{near}`?"
 STOP_IN_THREAD = "To stop an answer in a thread, write “@{name} stop” in it."

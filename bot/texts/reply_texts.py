@@ -342,6 +342,24 @@ FILE_UNWRITABLE = "{name} could not be written: name a file in a folder that exi
 FILE_WRITTEN = "Written to {name}."
 NEW_THREAD = "A new thread."
 
+# The page to try it
+
+PLAY_WORKSPACE = "Try-out"
+PLAY_UNREADABLE = "The page asked for something that I do not understand: please reload it."
+PLAY_TOO_LONG = "That is too long: {chars:,} characters, of at most {limit:,}."
+PLAY_EMPTY = "There is nothing to send."
+PLAY_NOT_THERE = "There is no such place or message for you."
+PLAY_NOT_YOURS = "Only its author can change a message."
+PLAY_NO_CHANNEL = "There is no such channel that the asker reads."
+PLAY_POSTED = "Posted in #{channel} (message {message})."
+PLAY_POSTED_FOR = "posted for {name}"
+# What a place is, above its messages: who reads it, and where what is said in it may be used.
+PLAY_PUBLIC = "**Everybody** in this workspace reads this. What is said here may be used everywhere in it."
+PLAY_PRIVATE = (
+    "**{readers} alone** reads this channel. What is said here is used here, and in {readers}'s direct messages."
+)
+PLAY_DIRECT = "**{person} alone** reads this. Nothing that is said here reaches {others}, in any place."
+
 # After a button below a reply
 
 NOTED = "Thank you, I have noted that. The other button changes it."

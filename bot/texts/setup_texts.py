@@ -63,6 +63,14 @@ ASK_READS = (
 )
 WORKS_BESIDE = "It works while the bot runs."
 CHAT_HELP = "Write /help in it for its commands."
+PLAY_SAYS = (
+    "Two people, a public and a private channel, and direct messages, side by side in a browser, with the model that "
+    "COGENCY_MODEL or a key chooses, or the offline rehearsal. Only this machine reaches it. Ctrl-C ends it."
+)
+PLAY_AT = "Open this page; its address is as good as a password:\n\n    {address}\n\nCtrl-C ends it."
+PLAY_PORT_TAKEN = "Nothing can listen at port {port} of this machine: end what does, or name another with --port."
+PLAY_NO_FOLDER = "must be a file in a folder that exists, which that of {file} does not"
+PLAY_NO_FILE = "{file} cannot be used to keep messages: name another file with --keep."
 RUN_ENDS = "Ends with Ctrl-C or SIGTERM."
 
 # Work in the background

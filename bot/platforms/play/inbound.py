@@ -1,0 +1,368 @@
+"""The small workspace of `cogency play`: its people and places, what its page asks, and the question in it. Pure.
+
+A mention in a channel is answered in the thread below it; direct messages go on in one line.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final, TypeAlias, cast
+
+from agent.admission_terms import Authority
+from agent.errors import Refused
+from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
+from agent.records import SCHEDULED, Incoming, Person
+from agent.schedules import (
+    Admitted,
+    NotAllowed,
+    Occurrence,
+    Schedule,
+    ScheduleKind,
+    occurrence_id,
+    work_conversation,
+)
+from bot.reply_surface import ReplyAction
+from bot.texts import reply_texts
+
+SOURCE: Final = "play"
+BOT: Final = "cogency"
+"""The author of what the bot says."""
+BOT_NAME: Final = "Cogency"
+MAX_TEXT_CHARS: Final = 4_000
+"""Of a message: what the smaller platforms take, too."""
+MAX_NAME_CHARS: Final = 80
+"""Of ids, names of fields and the like, which the page has from us."""
+MAX_VALUES: Final = 50
+OFFERS: Final = frozenset(one.value for one in ReplyAction)
+_MENTION: Final = re.compile(rf" ?(?<![\w.@])@{BOT}\b[,:]?", re.IGNORECASE)
+_PERSON: Final = re.compile(r"@([a-z]{1,20})\b", re.IGNORECASE)
+_CHANNEL: Final = re.compile(r"#([a-z]{1,20})\b", re.IGNORECASE)
+
+
+Body: TypeAlias = dict[str, Any]
+"""An object of JSON, as the page sends and is sent it."""
+
+
+def known_as(id_: str) -> str:
+    """The id of a person, a conversation or a place outside this adapter: unique across platforms."""
+    return f"{SOURCE}:{id_}"
+
+
+TEAM: Final = known_as("workspace")
+
+
+@dataclass(frozen=True, slots=True)
+class PlayPerson:
+    id: str
+    name: str
+    authority: Authority
+
+
+PEOPLE: Final[Mapping[str, PlayPerson]] = {
+    one.id: one for one in (PlayPerson("ann", "Ann", Authority.ADMIN), PlayPerson("ben", "Ben", Authority.EMPLOYEE))
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PlayChannel:
+    """`members`: the ids of those who read it; `direct`: it is one person's, with the bot."""
+
+    id: str
+    name: str
+    members: frozenset[str]
+    direct: bool = False
+
+    @property
+    def place(self) -> Place:
+        """Where a reply here is read."""
+        if self.direct:
+            (person,) = self.members
+            return Place(PersonAudience(known_as(person)), within_team=TEAM)
+        if self.members >= PEOPLE.keys():
+            return Place(TeamAudience(TEAM), within_team=TEAM)
+        return Place(GroupAudience(known_as(self.id)), within_team=TEAM, whole_channel=True)
+
+
+CHANNELS: Final[Mapping[str, PlayChannel]] = {
+    one.id: one
+    for one in (
+        PlayChannel("general", "general", frozenset(PEOPLE)),
+        PlayChannel("plans", "plans", frozenset({"ann"})),
+        *(PlayChannel(f"dm-{person}", BOT_NAME, frozenset({person}), direct=True) for person in PEOPLE),
+    )
+}
+
+
+def direct_channel(person: str) -> PlayChannel:
+    return CHANNELS[f"dm-{person}"]
+
+
+def channel_named(name: str, person: str) -> PlayChannel | None:
+    """A channel by its name or id, if this person reads it."""
+    wanted = name.strip().removeprefix("#").casefold()
+    found = (one for one in CHANNELS.values() if not one.direct and wanted in (one.id, one.name))
+    return next((one for one in found if person in one.members), None)
+
+
+class PlayMembership:
+    """The port Membership."""
+
+    async def readable(self, person: str, places: Sequence[str]) -> Mapping[str, bool]:
+        ids = {known_as(one.id): one.members for one in CHANNELS.values() if not one.direct}
+        return {place: person.removeprefix(known_as("")) in ids.get(place, ()) for place in places}
+
+
+# What the page asks, as JSON. Whatever is not of this form is refused.
+
+
+@dataclass(frozen=True, slots=True)
+class SayMessage:
+    """`key`: the page's own name of the message, by which one that is sent twice is taken once; `thread`: the id of
+    the message that it began with, "" for none.
+    """
+
+    key: str
+    channel: str
+    thread: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class EditMessage:
+    message: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveMessage:
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class PressOffer:
+    """A button below a reply."""
+
+    message: str
+    offer: ReplyAction
+
+
+@dataclass(frozen=True, slots=True)
+class PressButton:
+    """A button or a menu of a panel, by its number; what was chosen there, and the flags that are ticked. `filled`:
+    what was filled into its window, None before that.
+    """
+
+    message: str
+    button: int
+    values: tuple[str, ...] = ()
+    ticked: frozenset[str] = frozenset()
+    filled: Mapping[str, str] | None = None
+
+
+Request: TypeAlias = SayMessage | EditMessage | RemoveMessage | PressOffer | PressButton
+
+
+def read_request(written: str) -> tuple[int, Request]:
+    """What a frame asks, with its number. Raises Refused."""
+    try:
+        body = json.loads(written)
+    except (ValueError, RecursionError):
+        raise Refused(reply_texts.PLAY_UNREADABLE) from None
+    if not isinstance(body, dict):
+        raise Refused(reply_texts.PLAY_UNREADABLE)
+    read = cast("Body", body)
+    return _number(read, "number"), _request(read)
+
+
+def number_of(written: str) -> int:
+    """The number of a frame that could not be read; 0 if that, too, is not known."""
+    found = re.match(r'\{"number": ?(\d{1,9})\b', written)
+    return int(found[1]) if found else 0
+
+
+def _request(body: Body) -> Request:
+    message = _text(body, "message", MAX_NAME_CHARS)
+    match body.get("type"):
+        case "say":
+            key, channel, thread = (_text(body, name, MAX_NAME_CHARS) for name in ("key", "channel", "thread"))
+            return SayMessage(key, channel, thread, _text(body, "text", MAX_TEXT_CHARS))
+        case "edit":
+            return EditMessage(message, _text(body, "text", MAX_TEXT_CHARS))
+        case "remove":
+            return RemoveMessage(message)
+        case "offer" if (offer := _text(body, "offer", MAX_NAME_CHARS)) in OFFERS:
+            return PressOffer(message, ReplyAction(offer))
+        case "press":
+            filled = body.get("filled")
+            return PressButton(
+                message,
+                _number(body, "button"),
+                tuple(_texts(body, "values")),
+                frozenset(_texts(body, "ticked")),
+                None if filled is None else _filled(filled),
+            )
+        case _:
+            raise Refused(reply_texts.PLAY_UNREADABLE)
+
+
+def _text(body: Body, name: str, limit: int) -> str:
+    value = body.get(name, "")
+    if not isinstance(value, str):
+        raise Refused(reply_texts.PLAY_UNREADABLE)
+    if len(value) > limit:
+        raise Refused(reply_texts.PLAY_TOO_LONG.format(limit=limit, chars=len(value)))
+    return value
+
+
+def _number(body: Body, name: str) -> int:
+    value = body.get(name)
+    if type(value) is not int or not 0 <= value < 10**9:
+        raise Refused(reply_texts.PLAY_UNREADABLE)
+    return value
+
+
+def _texts(body: Body, name: str) -> list[str]:
+    values = body.get(name, [])
+    if not isinstance(values, list) or len(cast("list[object]", values)) > MAX_VALUES:
+        raise Refused(reply_texts.PLAY_UNREADABLE)
+    return [_text({"one": value}, "one", MAX_TEXT_CHARS) for value in cast("list[object]", values)]
+
+
+def _filled(body: object) -> Mapping[str, str]:
+    if not isinstance(body, dict) or len(filled := cast("Body", body)) > MAX_VALUES:
+        raise Refused(reply_texts.PLAY_UNREADABLE)
+    return {name: _text(filled, name, MAX_TEXT_CHARS) for name in filled}
+
+
+# From a message to an `Incoming`.
+
+
+@dataclass(frozen=True, slots=True)
+class PlayAddress:
+    """Where an answer belongs, as a text that the ledger keeps. `person`: who asked."""
+
+    channel: str
+    person: str
+    thread: str = ""
+
+    def encode(self) -> str:
+        return json.dumps([self.channel, self.person, self.thread])
+
+    @classmethod
+    def decode(cls, text: str) -> "PlayAddress":
+        return cls(*json.loads(text))
+
+
+def mentions_bot(text: str) -> bool:
+    return _MENTION.search(text) is not None
+
+
+def without_mention(text: str) -> str:
+    """What is asked, without the bot's name; the name, where nothing else was written."""
+    return _MENTION.sub("", text, count=1).strip() or f"@{BOT_NAME}"
+
+
+def asked_by_command(text: str, channel: PlayChannel) -> str:
+    """A question that was asked by `/ask`, as a message that asks it; every other message as it is."""
+    word, _, rest = text.strip().partition(" ")
+    if word.casefold() != "/ask" or not rest.strip():
+        return text
+    return rest.strip() if channel.direct else f"@{BOT_NAME} {rest.strip()}"
+
+
+def budget_ids(words: str) -> str:
+    """With ids in place of mentions, as `bot.access.budgets` reads them."""
+
+    def person(found: re.Match[str]) -> str:
+        id_ = found[1].casefold()
+        return f"person:{known_as(id_)}" if id_ in PEOPLE else found[0]
+
+    def channel(found: re.Match[str]) -> str:
+        id_ = found[1].casefold()
+        return f"channel:{id_}" if id_ in CHANNELS else found[0]
+
+    return _CHANNEL.sub(channel, _PERSON.sub(person, words))
+
+
+def conversation_of(channel: PlayChannel, root: str) -> str:
+    """That of a thread, by the message that it began with; of direct messages the first of them."""
+    return known_as(channel.id if channel.direct else f"{channel.id}:{root}")
+
+
+def thread_of(channel: PlayChannel, conversation: str) -> str:
+    """The message that the thread of a conversation began with; "" for direct messages, and what is no thread."""
+    root = conversation.removeprefix(f"{known_as(channel.id)}:").partition(":")[0]
+    return root if not channel.direct and root.isdecimal() else ""
+
+
+def link_to(address: str, message: str) -> str:
+    """A message's own address. Without the token, so that it may be told."""
+    return f"{address}/#message-{message}"
+
+
+def read_message(
+    person: PlayPerson,
+    channel: PlayChannel,
+    message: str,
+    text: str,
+    time: datetime,
+    zone: str,
+    *,
+    thread: str = "",
+    conversation: str = "",
+    address: str = "",
+) -> Incoming:
+    """`thread`: in which it stands. `conversation`: where that is not the thread's. `address`: of the page."""
+    root = thread or message
+    return Incoming(
+        source=SOURCE,
+        event_id=message,
+        channel=channel.id,
+        message_id=message,
+        conversation=conversation or conversation_of(channel, root),
+        person=Person(known_as(person.id), person.name, zone),
+        place=channel.place,
+        text=text,
+        time=time,
+        permalink=link_to(address, message) if address and message.isdecimal() else None,
+        reply_to=PlayAddress(channel.id, person.id, "" if channel.direct else root).encode(),
+        authority=person.authority,
+        team=TEAM,
+        organization=reply_texts.PLAY_WORKSPACE,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PlaySchedules:
+    """Implements `SchedulePlatform`: everybody is always there, and reads what they read. `zone`: the machine's."""
+
+    zone: str
+
+    async def admit(self, occurrence: Occurrence) -> Admitted:
+        made = occurrence.schedule.made
+        person = PEOPLE.get(made.person.removeprefix(known_as("")))
+        if person is None:
+            return NotAllowed(reply_texts.SCHEDULE_PERSON_GONE)
+        alone = made.direct or isinstance(made.place.audience, PersonAudience)
+        channel = direct_channel(person.id) if alone else CHANNELS.get(made.channel)
+        if channel is None or person.id not in channel.members:
+            return NotAllowed(reply_texts.SCHEDULE_PLACE_GONE)
+        return self._incoming(occurrence.schedule, occurrence.time, person, channel)
+
+    async def direct(self, schedule: Schedule, time: datetime) -> Incoming:
+        person = PEOPLE[schedule.made.person.removeprefix(known_as(""))]
+        return self._incoming(schedule, time, person, direct_channel(person.id), ":told")
+
+    def _incoming(
+        self, schedule: Schedule, time: datetime, person: PlayPerson, channel: PlayChannel, more: str = ""
+    ) -> Incoming:
+        """A reminder stands in its channel, work below what asked for it."""
+        made, name = schedule.made, f"{occurrence_id(schedule.id, time)}{more}"
+        works = made.kind is ScheduleKind.WORK and not more
+        beside = known_as(f"{channel.id}:{SCHEDULED}{schedule.id}")
+        conversation = work_conversation(made.conversation, schedule.id) if works else beside
+        asked = read_message(person, channel, name, made.words, time, self.zone, conversation=conversation)
+        thread = thread_of(channel, made.conversation) if works else ""
+        return replace(asked, reply_to=PlayAddress(channel.id, person.id, thread).encode())

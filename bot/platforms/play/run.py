@@ -1,0 +1,511 @@
+"""Serves the page of `cogency play`, on this machine alone, and takes in what its people write.
+
+Rules
+  Who has no token is told nothing: the page brings it along as a WebSocket's subprotocol, from the part of its address
+  that no request holds. No other page is listened to (Origin), under whatever name it reached us (Host).
+  Each person has a socket of their own, which is told what they may see and nothing else.
+"""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache, partial
+from http import HTTPStatus
+from pathlib import Path
+from typing import Final, NoReturn, TypeVar, assert_never
+
+from cachetools import LRUCache
+from starlette.applications import Starlette
+from starlette.requests import Request as PageRequest
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from agent.errors import CogencyError, Refused, SettingsError
+from agent.ports import Clock
+from agent.records import Incoming, ShownPage, repeats_of
+from bot import message_intake
+from bot.access.acl import Requester
+from bot.commands.declaration import CommandMeant
+from bot.host import Host
+from bot.message_intake import MessageFacts, decide, is_stop
+from bot.pages.serving import serving
+from bot.platforms.play import commands
+from bot.platforms.play.commands import PlayCaller, PlayHost
+from bot.platforms.play.inbound import (
+    BOT,
+    BOT_NAME,
+    CHANNELS,
+    PEOPLE,
+    SOURCE,
+    Body,
+    EditMessage,
+    PlayChannel,
+    PlayMembership,
+    PlayPerson,
+    PlaySchedules,
+    PressButton,
+    PressOffer,
+    RemoveMessage,
+    Request,
+    SayMessage,
+    asked_by_command,
+    known_as,
+    mentions_bot,
+    number_of,
+    read_message,
+    read_request,
+    without_mention,
+)
+from bot.platforms.play.surface import MessageLog, PlayMessage, PlaySurface, PostMessage, clear, html_of, shown
+from bot.reply_surface import Surface
+from bot.texts import reply_texts, setup_texts
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+HOST: Final = "127.0.0.1"
+STATIC: Final = Path(__file__).parent / "static"
+TYPES: Final[Mapping[str, str]] = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+WRONG_HOST: Final = HTTPStatus.MISDIRECTED_REQUEST
+PROTOCOL: Final = "cogency-play"
+WRONG_TOKEN: Final = 4403
+"""How a socket is closed whose token is not that of this start."""
+TOLD_WRONG: Final = 4400
+AT_ONCE: Final = 20
+"""Of what one page asks; more waits in its socket."""
+DM_IDLE: Final = timedelta(hours=6)
+"""After so long a silence direct messages begin a conversation."""
+MAX_DONE: Final = 1_000
+"""Commands whose page may not have heard that they are done."""
+FOUND: Final = 250
+"""Messages in one frame: what a page is told at its start comes in a few."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlaySettings:
+    """`port`: None for the usual one, or any other where that is taken. `zone`: the machine's. `opened`: is told the
+    address of the page.
+    """
+
+    messages: MessageLog
+    token: str
+    zone: str
+    opened: Callable[[str], None]
+    port: int | None = None
+
+
+USUAL_PORT: Final = 8766
+
+
+async def serve(host: Host, settings: PlaySettings, clock: Clock) -> NoReturn:
+    """Serve the page. Returns only by being cancelled. Raises SettingsError where nothing can listen."""
+    intake = PlayIntake(PlayHost(host, settings.messages, clock, settings.zone))
+    page = PlayPage(intake, settings.token)
+    ports = [USUAL_PORT, 0] if settings.port is None else [settings.port]
+    async with AsyncExitStack() as stack:
+        stack.callback(host.platforms.unregister, SOURCE)
+        address = await _listening(stack, page.app(), ports)
+        await _serve(intake, page, address, settings)
+
+
+async def _listening(stack: AsyncExitStack, app: ASGIApp, ports: Sequence[int]) -> str:
+    """The address at the first of these ports that is free. Raises SettingsError."""
+    for port in ports:
+        with suppress(OSError):
+            return await stack.enter_async_context(serving(app, HOST, port))
+    raise SettingsError(setup_texts.PLAY_PORT_TAKEN.format(port=ports[0]))
+
+
+async def _serve(intake: "PlayIntake", page: "PlayPage", address: str, settings: PlaySettings) -> NoReturn:
+    page.served_at(address)
+    intake.play = play = PlayHost(intake.play.host, settings.messages, intake.play.clock, settings.zone, address)
+
+    def surface_for(incoming: Incoming) -> Surface:
+        return PlaySurface(play.log, incoming, partial(commands.show_waiting, play, incoming))
+
+    async def delete(shown_there: ShownPage) -> None:
+        clear(play.log, shown_there)
+
+    platforms = play.host.platforms
+    platforms.register_deletion(SOURCE, delete)
+    platforms.ask_readers(SOURCE, PlayMembership())
+    platforms.register_schedules(SOURCE, PlaySchedules(settings.zone))
+    platforms.register_tools(SOURCE, [PostMessage(play.log)])
+    platforms.register_surface(SOURCE, surface_for)
+    await intake.catch_up()
+    settings.opened(f"{address}/#token={settings.token}")
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+class PlayIntake:
+    """What people write, edit, delete and press, on its way to the host.
+
+    What is written in one place is handled in its order. What concerns its author alone is told to them.
+    """
+
+    def __init__(self, play: PlayHost) -> None:
+        self.play = play
+        self._orders = {channel: asyncio.Lock() for channel in CHANNELS}
+        self._used = LRUCache[str, bool](MAX_DONE)
+        """Commands that were used, by the page's names of them."""
+
+    async def catch_up(self) -> None:
+        """What was written and not taken in when the process before ended."""
+        for message in self.play.log.unheard():
+            await self._take(message, late=True)
+
+    async def handle(self, person: PlayPerson, request: Request) -> Body | None:
+        """What the page is answered, besides that it is done. Raises CogencyError."""
+        match request:
+            case SayMessage():
+                await self._say(person, request)
+            case EditMessage(message, text):
+                await self._edit(self._own(person, message), text)
+            case RemoveMessage(message):
+                await self._remove(self._own(person, message))
+            case PressOffer(message, offer):
+                page = self._seen(person, message)
+                if offer not in page.offers:
+                    raise Refused(reply_texts.NO_SUCH_REPLY)
+                await self._told(self._caller(person, page), partial(commands.press_offer, page=page, made=request))
+            case PressButton(message):
+                page = self._seen(person, message)
+                return await self._told(self._caller(person, page), partial(commands.press, message=page, made=request))
+            case _:
+                assert_never(request)
+        return None
+
+    async def _told(self, caller: PlayCaller, do: Callable[[PlayCaller], Awaitable[T]]) -> T | None:
+        """Do it; what keeps it from being done, its presser reads where they are."""
+        try:
+            return await do(caller)
+        except CogencyError as error:
+            commands.refuse(caller, error)
+            return None
+
+    async def _say(self, person: PlayPerson, said: SayMessage) -> None:
+        channel, key = CHANNELS.get(said.channel), f"{person.id} {said.key}"
+        if channel is None or person.id not in channel.members:
+            raise Refused(reply_texts.PLAY_NOT_THERE)
+        if said.thread:
+            root = self._seen(person, said.thread)
+            if channel.direct or root.channel != channel.id or root.thread:
+                raise Refused(reply_texts.PLAY_NOT_THERE)
+        if not said.text.strip():
+            raise Refused(reply_texts.PLAY_EMPTY)
+        async with self._orders[channel.id]:
+            if said.key and (self.play.log.was_said(key) or key in self._used):
+                return
+            text = asked_by_command(said.text, channel)
+            order = commands.read_order(text.strip(), self.play.clock.now()) if text.startswith("/") else None
+            if order is None:
+                what = {"text": text, "thread": said.thread, "key": key}
+                await self._take(self.play.log.add(channel.id, person.id, taken=False, **what))
+                return
+            self._used[key] = True
+        await self._obey(PlayCaller(self.play, person, channel, said.thread), order, said.text)
+
+    async def _obey(self, caller: PlayCaller, order: CommandMeant | str, asked: str) -> None:
+        if isinstance(order, str):
+            commands.tell(caller, text=order)
+        else:
+            await self._told(caller, partial(commands.carry_out, meant=order, asked=asked))
+
+    async def _take(self, message: PlayMessage, *, late: bool = False) -> None:
+        """Do about a message what is to be done."""
+        person, channel = PEOPLE[message.author], CHANNELS[message.channel]
+        caller = PlayCaller(self.play, person, channel, message.thread)
+        try:
+            await self._decided(caller, message, late=late)
+        except CogencyError as error:
+            if not late:
+                commands.refuse(caller, error)
+        self.play.log.change(message.id, taken=True)
+
+    async def _decided(self, caller: PlayCaller, message: PlayMessage, *, late: bool) -> None:
+        host, channel = self.play.host, caller.where
+        incoming = await self._incoming(caller, message)
+        mentioned = mentions_bot(message.text)
+        order = commands.read_order(incoming.text, incoming.time)
+        participants = await host.conversations.participants(incoming.conversation) if message.thread else None
+        facts = MessageFacts(
+            author=incoming.person.id,
+            direct=channel.direct,
+            mentioned=mentioned,
+            participants=participants,
+            stops=is_stop(incoming.text),
+            orders=order is not None,
+            late=late,
+        )
+        decision = decide(facts)
+        if isinstance(decision, message_intake.Stop):
+            decision = await self._stop(decision, caller, incoming)
+        match decision:
+            case message_intake.Answer():
+                await host.submit(incoming)
+            case message_intake.Overhear():
+                await host.record_context_message(incoming)
+            case message_intake.Obey():
+                assert order is not None  # noqa: S101 -- that is what is obeyed
+                below = PlayCaller(self.play, caller.one, channel, message.thread)
+                await self._obey(below, order, "")
+            case message_intake.Ignore():
+                pass
+            case _:
+                assert_never(decision)
+
+    async def _incoming(self, caller: PlayCaller, message: PlayMessage) -> Incoming:
+        play, channel, text = self.play, caller.where, without_mention(message.text)
+        now, conversation = play.clock.now(), ""
+        if channel.direct:
+            direct, base = play.host.direct_messages, known_as(channel.id)
+            conversation = (
+                await direct.current(base)
+                if is_stop(text)
+                else await direct.conversation_of(base, message.id, now, idle=DM_IDLE)
+            )
+        return read_message(
+            caller.one,
+            channel,
+            message.id,
+            text,
+            now,
+            play.zone,
+            thread=message.thread,
+            conversation=conversation,
+            address=play.address,
+        )
+
+    async def _stop(
+        self, stop: message_intake.Stop, caller: PlayCaller, incoming: Incoming
+    ) -> message_intake.AfterStop:
+        host = self.play.host
+
+        async def stopped() -> bool:
+            host.admission.admit_order(Requester.wrote(incoming), incoming.authority, incoming.person.time_zone)
+            return await host.turns.stop_conversation(incoming.conversation)
+
+        async def nothing_runs() -> None:
+            commands.tell(caller, text=reply_texts.NOTHING_RUNNING)
+
+        async def refused(refusal: Refused) -> None:
+            raise refusal
+
+        return await message_intake.stop_by_word(stop, stopped, nothing_runs, refused)
+
+    async def _edit(self, message: PlayMessage, text: str) -> None:
+        if not text.strip():
+            raise Refused(reply_texts.PLAY_EMPTY)
+        async with self._orders[message.channel]:
+            self.play.log.change(message.id, text=text, edited=True)
+            said = without_mention(text)
+            for asked in (message.id, *repeats_of(message.id)):
+                if not await self.play.host.forgetting.amend(message.channel, asked, said) and asked != message.id:
+                    return
+
+    async def _remove(self, message: PlayMessage) -> None:
+        async with self._orders[message.channel]:
+            self.play.log.remove(message.id)
+            await self.play.host.forgetting.deleted(message.channel, {message.id, *repeats_of(message.id)})
+
+    def _seen(self, person: PlayPerson, message: str) -> PlayMessage:
+        found = self.play.log.of(message)
+        if found is None or not found.is_seen_by(person.id):
+            raise Refused(reply_texts.PLAY_NOT_THERE)
+        return found
+
+    def _own(self, person: PlayPerson, message: str) -> PlayMessage:
+        found = self._seen(person, message)
+        if found.author != person.id:
+            raise Refused(reply_texts.PLAY_NOT_YOURS)
+        return found
+
+    def _caller(self, person: PlayPerson, page: PlayMessage) -> PlayCaller:
+        return PlayCaller(self.play, person, CHANNELS[page.channel], page.thread)
+
+
+# The page and its sockets.
+
+
+@dataclass(slots=True)
+class PlayPage:
+    intake: PlayIntake
+    token: str
+    hosts: frozenset[str] = frozenset()
+
+    def served_at(self, address: str) -> None:
+        port = address.rpartition(":")[2]
+        self.hosts = frozenset({f"{HOST}:{port}", f"localhost:{port}"})
+
+    def app(self) -> ASGIApp:
+        routes = [
+            Route("/", self._file, methods=["GET"]),
+            Route("/static/{name}", self._file, methods=["GET"]),
+            WebSocketRoute("/socket/{person}", self._socket),
+        ]
+        return PageGuard(Starlette(routes=routes), lambda: self.hosts)
+
+    async def _file(self, request: PageRequest) -> Response:
+        name = str(request.path_params.get("name", "index.html"))
+        if (content := _files().get(name)) is None:
+            return PlainTextResponse(HTTPStatus.NOT_FOUND.phrase, HTTPStatus.NOT_FOUND)
+        return Response(content, media_type=TYPES[Path(name).suffix])
+
+    async def _socket(self, socket: WebSocket) -> None:
+        given: list[str] = [*socket.scope["subprotocols"], "", ""]
+        person = PEOPLE.get(str(socket.path_params["person"]))
+        await socket.accept(PROTOCOL if given[0] == PROTOCOL else None)
+        if person is None or not secrets.compare_digest(given[1].encode(), self.token.encode()):
+            await socket.close(WRONG_TOKEN)
+            return
+        telling = asyncio.ensure_future(self._tell(socket, person))
+        try:
+            with suppress(WebSocketDisconnect, RuntimeError):  # the library raises either for one that is gone
+                await self._hear(socket, person)
+        finally:
+            telling.cancel()
+            await asyncio.wait({telling})
+
+    async def _tell(self, socket: WebSocket, person: PlayPerson) -> None:
+        """Everything that this person may see, and then whatever changes."""
+        messages, known = self.intake.play.log, socket.query_params.get("since", "")
+        since = int(known) if known.isascii() and known.isdecimal() and len(known) < 10 else 0
+        anew = socket.query_params.get("log") != messages.name
+        since = 0 if anew else since
+        with suppress(WebSocketDisconnect, RuntimeError), messages.watching() as changed:
+            await socket.send_json(await self._hello(person, anew=anew))
+            while True:
+                changed.clear()
+                at, found = messages.since(since, person.id)
+                for first in range(0, len(found), FOUND):
+                    part = found[first : first + FOUND]
+                    await socket.send_json({"type": "changed", "messages": [shown(one) for one in part]})
+                await socket.send_json({"type": "at", "change": at})
+                since = at
+                await changed.wait()
+
+    async def _hello(self, person: PlayPerson, *, anew: bool) -> Body:
+        menu = await self.intake.play.host.models.menu(Requester(known_as(person.id)))
+        return {
+            "type": "hello",
+            "log": self.intake.play.log.name,
+            "anew": anew,
+            "person": person.id,
+            "bot": BOT,
+            "names": {BOT: BOT_NAME, **{one.id: one.name for one in PEOPLE.values()}},
+            "model": menu.current,
+            "channels": [_channel(one) for one in CHANNELS.values() if person.id in one.members],
+        }
+
+    async def _hear(self, socket: WebSocket, person: PlayPerson) -> None:
+        doing = set[asyncio.Task[None]]()
+        try:
+            while True:
+                written = await socket.receive_text()
+                if len(doing) >= AT_ONCE:
+                    await asyncio.wait(doing, return_when=asyncio.FIRST_COMPLETED)
+                task = asyncio.create_task(self._answer(socket, person, written))
+                doing.add(task)
+                task.add_done_callback(doing.discard)
+        except KeyError:  # bytes, which the page never sends
+            await socket.close(TOLD_WRONG)
+        finally:
+            # What was asked is done, also where nobody waits for it any more.
+            if doing:
+                await asyncio.wait(doing)
+
+    async def _answer(self, socket: WebSocket, person: PlayPerson, written: str) -> None:
+        answer: Body = {"type": "done", "number": number_of(written)}
+        try:
+            answer["number"], request = read_request(written)
+            answer |= await self.intake.handle(person, request) or {}
+        except CogencyError as error:
+            answer |= {"type": "refused", "why": reply_texts.failure(error)}
+        except Exception:
+            log.exception("what the page asked for could not be done")
+            answer |= {"type": "refused", "why": reply_texts.PLAY_UNREADABLE}
+        with suppress(WebSocketDisconnect, RuntimeError):
+            await socket.send_json(answer)
+
+
+def _channel(channel: PlayChannel) -> Body:
+    readers = [PEOPLE[one].name for one in PEOPLE if one in channel.members]
+    others = [PEOPLE[one].name for one in PEOPLE if one not in channel.members]
+    says = reply_texts.PLAY_PUBLIC
+    if channel.direct:
+        says = reply_texts.PLAY_DIRECT.format(person=readers[0], others=" or ".join(others))
+    elif others:
+        says = reply_texts.PLAY_PRIVATE.format(readers=" and ".join(readers))
+    offered = [[one.name, one.hint, one.summary] for one in commands.offered_in(channel) if one.run is not None]
+    return {
+        "id": channel.id,
+        "name": channel.name,
+        "kind": "direct" if channel.direct else "private" if others else "public",
+        "html": html_of(says),
+        "commands": offered,
+    }
+
+
+@cache
+def _files() -> Mapping[str, bytes]:
+    """What the page is made of, by name. Nothing else is served, whatever is asked for."""
+    return {one.name: one.read_bytes() for one in STATIC.iterdir() if one.suffix in TYPES}
+
+
+@dataclass(frozen=True, slots=True)
+class PageGuard:
+    """Lets in what is asked of this very address, and says what the page may load."""
+
+    app: ASGIApp
+    hosts: Callable[[], frozenset[str]]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = dict[bytes, bytes](scope["headers"])
+        host = headers.get(b"host", b"").decode("latin-1")
+        is_ours = host in self.hosts()
+        if scope["type"] == "websocket":
+            origin = headers.get(b"origin", b"").decode("latin-1")
+            if not is_ours or origin != f"http://{host}":
+                await send({"type": "websocket.close", "code": WRONG_TOKEN})  # before it is accepted: 403
+                return
+            await self.app(scope, receive, send)
+            return
+        if not is_ours:
+            await PlainTextResponse(WRONG_HOST.phrase, WRONG_HOST)(scope, receive, send)
+            return
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message["headers"], *_guards(host)]}
+            await send(message)
+
+        await self.app(scope, receive, guarded)
+
+
+def _guards(host: str) -> list[tuple[bytes, bytes]]:
+    policy = (
+        f"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src ws://{host}; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+    told = {
+        "Content-Security-Policy": policy,
+        "X-Content-Type-Options": "nosniff",
+        "Referrer-Policy": "no-referrer",
+        "Cross-Origin-Opener-Policy": "same-origin",
+        "Cross-Origin-Resource-Policy": "same-origin",
+        "Cache-Control": "no-store",
+    }
+    return [(name.lower().encode(), value.encode()) for name, value in told.items()]

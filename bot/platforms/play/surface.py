@@ -1,0 +1,416 @@
+"""Everything that the page of `cogency play` shows: its messages, each with the number of its last change.
+
+A page that was away asks for what changed since the last number that it knows, and is told each message as it is now.
+"""
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+
+from agent.errors import SettingsError, ToolError
+from agent.messages import JsonObject
+from agent.ports import Clock, ToolContext, ToolEffect
+from agent.records import Incoming, ShownPage, ShownReply
+from bot.platforms.play.inbound import (
+    BOT,
+    CHANNELS,
+    PEOPLE,
+    Body,
+    PlayAddress,
+    channel_named,
+    known_as,
+)
+from bot.reply_surface import Limits, OutFile, PageContent, PageFound, PageGone, PageKey, PageRef, ReplyAction
+from bot.texts import memory_texts, reply_texts, setup_texts
+
+MAX_MESSAGES: Final = 2_000
+"""Of which the oldest go: more than anybody tries in a day."""
+LIMITS: Final = Limits(
+    page_chars=4_000,  # what a browser draws ten times a second without effort
+    edit_interval_s=0.1,
+    offers=frozenset(ReplyAction),
+    steps=True,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PlayMessage:
+    """`only`: the person who alone sees it, "" for everybody there. `key`: by which it is found again. `status`: it is
+    no message, and says what the bot does. `panel`: of a command, with what its buttons do.
+
+    Of a page of a reply: `grows`, whose `turn` and `conversation` it is, what is offered below it.
+    """
+
+    id: str
+    channel: str
+    author: str
+    time: str = ""
+    text: str = ""
+    thread: str = ""
+    only: str = ""
+    key: str = ""
+    edited: bool = False
+    gone: bool = False
+    status: bool = False
+    taken: bool = True
+    """Whether the bot has heard it."""
+    grows: bool = False
+    conversation: str = ""
+    turn: int = 0
+    offers: tuple[str, ...] = ()
+    note: str = ""
+    steps: tuple[tuple[str, str, str], ...] = ()
+    asked: str = ""
+    """The command that it answers."""
+    panel: Body = field(default_factory=dict[str, Any])
+    files: tuple[tuple[str, str], ...] = ()
+
+    def encode(self) -> str:
+        return json.dumps({name: value for name, value in asdict(self).items() if value not in ("", (), {})})
+
+    @classmethod
+    def decode(cls, text: str) -> "PlayMessage":
+        kept: dict[str, Any] = json.loads(text)
+        rows: Any = ("steps", "files")
+        kept |= {name: tuple(tuple(row) for row in kept.get(name, ())) for name in rows}
+        kept["offers"] = tuple(kept.get("offers", ()))
+        return cls(**kept)
+
+    def is_seen_by(self, person: str) -> bool:
+        return person in CHANNELS[self.channel].members and self.only in ("", person)
+
+
+class MessageFile:
+    """Keeps the messages of a workspace for the next start. Words that are deleted leave its bytes, too."""
+
+    def __init__(self, path: Path | None) -> None:
+        """None: it keeps them in memory. Raises SettingsError for a file that is none of these."""
+        self._kept = sqlite3.connect(":memory:" if path is None else path, isolation_level=None)
+        with self._ours(path):
+            self._kept.execute("PRAGMA secure_delete=ON")
+            self._kept.execute("PRAGMA journal_mode=MEMORY")
+            self._kept.execute("PRAGMA synchronous=OFF")  # a message is lost with the machine, and not with the process
+            self._kept.execute("CREATE TABLE IF NOT EXISTS message (id TEXT PRIMARY KEY, change INTEGER, body TEXT)")
+            self._kept.execute("CREATE TABLE IF NOT EXISTS name (name TEXT PRIMARY KEY, value TEXT)")
+        if path is not None:
+            path.chmod(0o600)
+
+    @contextmanager
+    def _ours(self, path: Path | None) -> Generator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            self._kept.close()
+            raise SettingsError(setup_texts.PLAY_NO_FILE.format(file=path)) from error
+
+    def name(self, name: str, new: Callable[[], str]) -> str:
+        """What was kept under this name; `new` makes it, where there was none."""
+        self._kept.execute("INSERT OR IGNORE INTO name VALUES (?, ?)", (name, new()))
+        return self._kept.execute("SELECT value FROM name WHERE name = ?", (name,)).fetchone()[0]
+
+    def messages(self) -> list[tuple[int, PlayMessage]]:
+        """With the numbers of their last changes, in that order."""
+        rows = self._kept.execute("SELECT change, body FROM message ORDER BY change")
+        return [(change, PlayMessage.decode(body)) for change, body in rows]
+
+    def keep(self, change: int, message: PlayMessage) -> None:
+        row = (message.id, change, message.encode())
+        self._kept.execute("INSERT OR REPLACE INTO message VALUES (?, ?, ?)", row)
+
+    def drop(self, message: str) -> None:
+        self._kept.execute("DELETE FROM message WHERE id = ?", (message,))
+
+    def close(self) -> None:
+        self._kept.close()
+
+
+class MessageLog:
+    """All messages of the workspace."""
+
+    def __init__(self, kept: MessageFile, clock: Clock, new_id: Callable[[], str], limit: int = MAX_MESSAGES) -> None:
+        self._kept = kept
+        self._clock = clock
+        self._limit = limit
+        self._messages: dict[str, tuple[int, PlayMessage]] = {}
+        """In the order of their last changes."""
+        self._keys: dict[str, str] = {}
+        self._watching: set[asyncio.Event] = set()
+        self.name = kept.name("log", new_id)
+        """By which a page knows that the numbers which it knows are of this log."""
+        for change, message in kept.messages():
+            self._messages[message.id] = change, message
+            self._keys |= {message.key: message.id} if message.key else {}
+        self._last = max((change for change, _ in self._messages.values()), default=0)
+        self._newest = max((int(one) for one in self._messages if one.isdecimal()), default=0)
+
+    def of(self, message: str) -> PlayMessage | None:
+        """None for one that there is not, or no more."""
+        found = self._messages.get(message)
+        return None if found is None or found[1].gone else found[1]
+
+    def with_key(self, key: str) -> PlayMessage | None:
+        return self.of(self._keys.get(key, ""))
+
+    def was_said(self, key: str) -> bool:
+        """Whether there ever was one of this key."""
+        return key in self._keys
+
+    def unheard(self) -> list[PlayMessage]:
+        """What the bot has not heard yet, the oldest first."""
+        unheard = [one for _, one in self._messages.values() if not (one.taken or one.gone)]
+        return sorted(unheard, key=lambda one: int(one.id))
+
+    def add(self, channel: str, author: str, **what: Any) -> PlayMessage:  # noqa: ANN401 -- fields of the message
+        self._newest += 1
+        message = PlayMessage(str(self._newest), channel, author, self._clock.now().isoformat(), **what)
+        if message.key:
+            self._keys[message.key] = message.id
+        self._put(message)
+        if len(self._messages) > self._limit:
+            self._forget_oldest()
+        return message
+
+    def change(self, message: str, **what: Any) -> PlayMessage | None:  # noqa: ANN401 -- as above
+        """None if there is none any more."""
+        if (before := self.of(message)) is None:
+            return None
+        after = replace(before, **what)
+        if after != before:
+            self._put(after)
+        return after
+
+    def remove(self, message: str) -> None:
+        """Nothing stays but that it is gone."""
+        if (before := self.of(message)) is not None:
+            self._put(
+                PlayMessage(before.id, before.channel, before.author, "", only=before.only, key=before.key, gone=True)
+            )
+
+    def status(self, name: str, channel: str, thread: str, text: str) -> None:
+        """Show there what the bot does now; "" takes it away. `name`: of the reply."""
+        id_ = f"status-{name}"
+        if text:
+            self._put(PlayMessage(id_, channel, BOT, "", text=text, thread=thread, status=True))
+        elif self.of(id_) is not None:
+            self._put(PlayMessage(id_, channel, BOT, "", status=True, gone=True))
+
+    def since(self, change: int, person: str) -> tuple[int, list[PlayMessage]]:
+        """What has changed since for this person, and the number of the last change of all."""
+        found = list[PlayMessage]()
+        for at, message in reversed(self._messages.values()):
+            if at <= change:
+                break
+            if message.is_seen_by(person):
+                found.append(message)
+        return self._last, found[::-1]
+
+    def is_current(self, change: int) -> bool:
+        return change >= self._last
+
+    @contextmanager
+    def watching(self) -> Generator[asyncio.Event]:
+        """Set with each change until the block ends."""
+        changed = asyncio.Event()
+        self._watching.add(changed)
+        try:
+            yield changed
+        finally:
+            self._watching.discard(changed)
+
+    def _put(self, message: PlayMessage) -> None:
+        self._last += 1
+        self._messages.pop(message.id, None)
+        self._messages[message.id] = self._last, message
+        if not message.status:
+            self._kept.keep(self._last, message)
+        for changed in self._watching:
+            changed.set()
+
+    def _forget_oldest(self) -> None:
+        """Nothing that still grows."""
+        oldest = next((one for _, one in self._messages.values() if one.gone or not (one.grows or one.status)), None)
+        if oldest is not None:
+            del self._messages[oldest.id]
+            self._keys.pop(oldest.key, None)
+            self._kept.drop(oldest.id)
+
+
+# As the page is told it.
+
+
+def shown(message: PlayMessage) -> Body:
+    """Without what is ours alone."""
+    if message.gone:
+        return {"id": message.id, "channel": message.channel, "gone": True}
+    told: Body = {
+        "id": message.id,
+        "channel": message.channel,
+        "thread": message.thread,
+        "author": message.author,
+        "time": message.time,
+        "html": html_of(message.text),
+        "only": message.only,
+        "edited": message.edited,
+        "status": message.status,
+        "grows": message.grows,
+        "note": message.note,
+        "asked": message.asked,
+        "steps": [list(step) for step in message.steps],
+        "offers": [one.value for one in ReplyAction if one.value in message.offers],
+        "files": [list(file) for file in message.files],
+        "panel": _panel(message.panel),
+    }
+    if message.author in PEOPLE:
+        told["text"] = message.text  # to be edited
+    return told
+
+
+def _panel(panel: Body) -> Body | None:
+    """With its texts as HTML, and its buttons without what they tell the command."""
+    if not panel:
+        return None
+    parts = [{**part, "html": html_of(part["text"])} for part in panel["parts"]]
+    buttons = [{name: one[name] for name in ("label", "danger", "confirm", "opens")} for one in panel["buttons"]]
+    return {**panel, "parts": parts, "buttons": buttons}
+
+
+@lru_cache(maxsize=1_000)
+def html_of(markdown: str) -> str:
+    """What people and models wrote, as HTML of which none is theirs."""
+    return _markdown().render(markdown)
+
+
+@cache
+def _markdown() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
+    parser.disable(["image"])
+    parser.add_render_rule("link_open", _link)
+    return parser
+
+
+def _link(
+    renderer: RendererHTML, tokens: Sequence[Token], at: int, options: Mapping[str, Any], env: Mapping[str, Any]
+) -> str:
+    tokens[at].attrSet("rel", "noopener noreferrer")
+    tokens[at].attrSet("target", "_blank")
+    return renderer.renderToken(tokens, at, options, env)  # pyright: ignore[reportArgumentType] -- wider than it says
+
+
+# Where a reply grows.
+
+
+class PlaySurface:
+    def __init__(self, log: MessageLog, asked: Incoming, waiting: Callable[[int], Awaitable[None]]) -> None:
+        """`waiting`: shows the asker what a turn waits for."""
+        self._log = log
+        self._asked = asked
+        self._waiting = waiting
+        self._address = PlayAddress.decode(asked.reply_to)
+
+    @property
+    def limits(self) -> Limits:
+        return LIMITS
+
+    async def find(self, key: PageKey) -> PageRef | None:
+        found = self._log.with_key(self._key(key))
+        return None if found is None else PageRef(found.id)
+
+    async def post(self, key: PageKey, look: PageContent) -> PageRef:
+        if (found := await self.find(key)) is not None:
+            raise PageFound(found)
+        page = {"key": self._key(key), "conversation": self._asked.conversation}
+        return PageRef(self._add(**page, **_look(look, look.turn or key.turn)).id)
+
+    async def edit(self, page: PageRef, look: PageContent) -> None:
+        before = self._log.of(page.id)
+        if before is None or self._log.change(page.id, **_look(look, look.turn or before.turn)) is None:
+            raise PageGone("the message is gone")
+
+    async def delete(self, page: PageRef) -> None:
+        self._log.remove(page.id)
+
+    async def attach(self, key: PageKey, files: Sequence[OutFile], *, again: bool) -> tuple[PageRef, ...]:  # noqa: ARG002 -- it is found by its key
+        if (found := await self.find(key)) is not None:
+            return (found,)
+        texts = tuple((one.name, one.content.decode(errors="replace")) for one in files)
+        return (PageRef(self._add(key=self._key(key), files=texts).id),)
+
+    async def send_ephemeral(self, text: str) -> None:
+        self._add(text=text, only=self._address.person)
+
+    async def show_waiting(self, turn: int) -> None:
+        await self._waiting(turn)
+
+    async def status(self, text: str) -> None:
+        self._log.status(self._asked.event_id, self._address.channel, self._address.thread, text)
+
+    def finish(self, *, ended: bool) -> None:  # noqa: ARG002 -- whoever goes on says so
+        self._log.status(self._asked.event_id, self._address.channel, self._address.thread, "")
+
+    def _add(self, **what: Any) -> PlayMessage:  # noqa: ANN401 -- as above
+        return self._log.add(self._address.channel, BOT, thread=self._address.thread, **what)
+
+    def _key(self, key: PageKey) -> str:
+        return f"{self._asked.event_id} {key}"
+
+
+def _look(look: PageContent, turn: int) -> dict[str, Any]:
+    return {
+        "text": look.text,
+        "grows": not look.final,
+        "turn": turn,
+        "note": look.note,
+        "offers": tuple(sorted(look.offers)),
+        "steps": tuple((step.title, step.state.value, step.output) for step in look.steps),
+    }
+
+
+def clear(log: MessageLog, shown_there: ShownPage) -> None:
+    """Take away what stands there of forgotten words."""
+    if shown_there.what is ShownReply.PAGE:
+        log.remove(shown_there.page)
+    elif shown_there.what is ShownReply.KEPT and (page := log.of(shown_there.page)) is not None:
+        offers = tuple(one for one in page.offers if one != ReplyAction.UNDO)
+        log.change(page.id, text=memory_texts.undone(page.text), offers=offers)
+
+
+@dataclass(frozen=True, slots=True)
+class PostMessage:
+    """The tool `post_message`: posts in a channel that its asker reads. Others see it, so the asker is asked first."""
+
+    log: MessageLog
+    timeout_s: float = 10.0
+    name: str = "post_message"
+    description: str = "Post a message in a channel of this workspace, for everybody who reads it."
+    effect: ToolEffect = ToolEffect.ACTS_OUTWARD
+
+    @property
+    def schema(self) -> JsonObject:
+        return {
+            "type": "object",
+            "properties": {
+                "channel": {"type": "string", "description": "its name"},
+                "text": {"type": "string", "minLength": 1, "maxLength": LIMITS.page_chars},
+            },
+            "required": ["channel", "text"],
+            "additionalProperties": False,
+        }
+
+    async def run(self, args: JsonObject, context: ToolContext) -> str:
+        person = context.person.id.removeprefix(known_as(""))
+        channel = channel_named(str(args["channel"]), person)
+        if channel is None:
+            raise ToolError(reply_texts.PLAY_NO_CHANNEL)
+        note = reply_texts.PLAY_POSTED_FOR.format(name=PEOPLE[person].name)
+        message = self.log.add(channel.id, BOT, text=str(args["text"]), note=note)
+        return reply_texts.PLAY_POSTED.format(channel=channel.name, message=message.id)

@@ -1,0 +1,263 @@
+"""`cogency play` without a browser: the whole bot on the rehearsal model, and each person's socket."""
+
+from pathlib import Path
+
+import httpx
+import pytest
+from websockets.exceptions import ConnectionClosedError, InvalidStatus
+
+from bot.platforms.play.run import WRONG_TOKEN
+from tests.fakes.play_people import playing
+from tests.fakes.telling_model import ALLOW as ALLOW_ONCE
+from tests.fakes.telling_model import REFUSE
+
+BOAT = "remember that the boat is vermilion"
+
+
+async def test_a_reply_grows_before_everybody_who_reads_the_channel_in_the_thread_of_its_question(
+    tmp_path: Path,
+) -> None:
+    async with playing(tmp_path) as here:
+        ann, ben = await here.page("ann"), await here.page("ben")
+        assert (await ann.say("general", "@Cogency what can you do?"))["type"] == "done"
+        seen = await ben.shown("rehearsal")
+        (question,) = [one for one in ben.there("general") if one["author"] == "ann"]
+        assert (seen["thread"], seen["channel"]) == (question["id"], "general")
+        told = [one for frame in ben.frames if frame["type"] == "changed" for one in frame["messages"]]
+        grown = [one["html"] for one in told if one["id"] == seen["id"]]
+        assert len(grown) > 3
+        assert grown == sorted(grown, key=len)
+        assert not [one for one in ben.messages.values() if one.get("status") and not one.get("gone")]
+
+
+async def test_what_one_tells_in_private_the_other_is_not_told_and_it_is_known_to_the_one_with_its_source(
+    tmp_path: Path,
+) -> None:
+    async with playing(tmp_path) as here:
+        ann, ben = await here.page("ann"), await here.page("ben")
+        await ann.say("dm-ann", BOAT)
+        await ann.shown("I will remember that")
+        await ben.say("dm-ben", "what do you know about the boat?")
+        await ben.shown("I found nothing")
+        await ben.say("general", "@Cogency what do you know about the boat?")
+        await ben.shown("I found nothing about “boat”")
+        await ann.say("dm-ann", "/new")
+        await ann.shown("begins a new conversation")
+        await ann.say("dm-ann", "what do you know about the boat?")
+        answer = await ann.shown("This is what I found")
+        assert "vermilion" in answer["html"]
+        (told,) = [one for one in ann.there("dm-ann") if one["author"] == "ann" and BOAT in one["html"]]
+        assert f"/#message-{told['id']}" in answer["html"]
+        assert "vermilion" not in str(ben.frames)
+
+
+async def test_what_was_said_in_a_private_channel_is_known_to_its_reader_alone_and_not_said_in_public(
+    tmp_path: Path,
+) -> None:
+    async with playing(tmp_path) as here:
+        ann, ben = await here.page("ann"), await here.page("ben")
+        assert "plans" not in ben.channels
+        await ann.say("plans", f"@Cogency {BOAT}")
+        await ann.shown("I will remember that")
+        await ann.say("general", "@Cogency what do you know about the boat?")
+        await ann.shown("I found nothing")
+        await ann.say("dm-ann", "what do you know about the boat?")
+        assert "vermilion" in (await ann.shown("This is what I found"))["html"]
+        assert (await ben.say("plans", "hello"))["type"] == "refused"
+        assert "vermilion" not in str(ben.frames)
+
+
+async def test_a_tool_that_others_notice_runs_once_its_asker_has_allowed_it(tmp_path: Path) -> None:
+    async with playing(tmp_path) as here:
+        ann, ben = await here.page("ann"), await here.page("ben")
+        await ann.say("dm-ann", 'use post_message {"channel": "general", "text": "Lunch at noon."}')
+        waits = await ann.first(lambda one: one["panel"])
+        assert "post_message" in waits["html"]
+        assert (waits["only"], ben.there("general")) == ("ann", [])
+        assert (await ann.press(waits, ALLOW_ONCE))["type"] == "done"
+        posted = await ben.shown("Lunch at noon.")
+        assert (posted["channel"], posted["note"]) == ("general", "posted for Ann")
+        await ann.shown("Posted in #general")
+
+
+async def test_who_refuses_a_tool_reads_that_it_was_not_used(tmp_path: Path) -> None:
+    async with playing(tmp_path) as here:
+        ann = await here.page("ann")
+        await ann.say("general", '@Cogency use post_message {"channel": "general", "text": "Lunch at noon."}')
+        waits = await ann.first(lambda one: one["panel"])
+        await ann.press(waits, REFUSE)
+        await ann.shown("That did not work")
+        assert not [one for one in ann.there("general") if one["note"]]
+
+
+async def test_what_is_forgotten_is_shown_first_has_a_receipt_and_is_not_found_any_more(tmp_path: Path) -> None:
+    async with playing(tmp_path) as here:
+        ann = await here.page("ann")
+        await ann.say("dm-ann", BOAT)
+        reply = await ann.shown("I will remember that")
+        await ann.say("dm-ann", "/forget about boat")
+        asked = await ann.first(lambda one: one["panel"])
+        assert asked["asked"] == "/forget about boat"
+        await ann.press(asked, "Forget", ticked=["delete_replies"])
+        receipt = await ann.until(lambda: ann.messages[asked["id"]]["panel"] is None and ann.messages[asked["id"]])
+        assert "search" in receipt["html"]
+        await ann.until(lambda: ann.messages[reply["id"]].get("gone"))
+        await ann.say("dm-ann", "/new")
+        await ann.say("dm-ann", "what do you know about the boat?")
+        await ann.shown("I found nothing")
+
+
+async def test_a_page_that_was_cut_off_is_told_what_it_missed_and_nothing_twice(tmp_path: Path) -> None:
+    async with playing(tmp_path) as here:
+        ann, ben = await here.page("ann"), await here.page("ben")
+        await ann.say("general", "@Cogency hello", key="k1")
+        await ben.shown("rehearsal")
+        await ben.socket.close()
+        await ann.say("general", "@Cogency hello", key="k1")
+        await ann.say("general", "nobody is asked here", key="k2")
+        again = await here.page("ben", before=ben)
+        await again.shown("nobody is asked here", author="ann")
+        told = [one["id"] for frame in again.frames if frame["type"] == "changed" for one in frame["messages"]]
+        assert len(told) == 1
+        assert len(again.there("general")) == 3
+
+
+async def test_what_is_kept_stands_there_after_a_new_start_and_the_page_goes_on_with_its_token(tmp_path: Path) -> None:
+    async with playing(tmp_path) as here:
+        ann, token = await here.page("ann"), here.token
+        await ann.say("dm-ann", BOAT)
+        await ann.shown("I will remember that")
+        before = ann.there("dm-ann")
+    async with playing(tmp_path) as here:
+        assert here.token == token
+        again = await here.page("ann", before=ann)
+        assert not again.hello["anew"]
+        assert again.there("dm-ann") == before
+        await again.say("dm-ann", "/new")
+        await again.shown("begins a new conversation")
+        await again.say("dm-ann", "what do you know about the boat?")
+        assert "vermilion" in (await again.shown("This is what I found"))["html"]
+
+
+async def test_edits_and_deletions_of_ones_own_messages_count_and_those_of_others_are_refused(tmp_path: Path) -> None:
+    async with playing(tmp_path) as here:
+        ann, ben = await here.page("ann"), await here.page("ben")
+        await ann.say("general", f"@Cogency {BOAT}")
+        reply = await ann.shown("I will remember that")
+        (question,) = [one for one in ann.there("general") if one["author"] == "ann"]
+        assert (await ben.ask("edit", message=question["id"], text="@Cogency hi"))["type"] == "refused"
+        assert (await ben.ask("remove", message=question["id"]))["type"] == "refused"
+        assert (await ben.ask("remove", message=reply["id"]))["type"] == "refused"
+        await ann.ask("edit", message=question["id"], text=f"@Cogency {BOAT} and old")
+        await ben.until(lambda: ben.messages[question["id"]]["edited"])
+        await ann.ask("remove", message=question["id"])
+        await ben.until(lambda: ben.messages[question["id"]].get("gone"))
+        await ann.say("dm-ann", "what do you know about the boat?")
+        await ann.shown("I found nothing")
+
+
+async def test_buttons_below_a_reply_judge_repeat_and_delete_it(tmp_path: Path) -> None:
+    async with playing(tmp_path) as here:
+        ann, ben = await here.page("ann"), await here.page("ben")
+        await ann.say("general", "@Cogency hello")
+        reply = await ben.shown("rehearsal")
+        await ben.offer(reply, "good")
+        assert (await ben.shown("Thank you"))["only"] == "ben"
+        await ben.offer(reply, "delete")
+        assert (await ben.shown("Only the person who asked"))["only"] == "ben"
+        await ann.offer(reply, "regenerate")
+        await ann.until(lambda: len([one for one in ann.with_words("rehearsal") if not one["grows"]]) == 2)
+        assert (await ann.offer(reply, "regenerate"))["type"] == "refused"
+        await ann.offer(reply, "delete")
+        await ben.until(lambda: ben.messages[reply["id"]].get("gone"))
+        assert not [one for one in ann.messages.values() if one.get("only") == "ben"]
+
+
+async def test_a_growing_answer_stops_at_a_word_and_at_a_press(tmp_path: Path) -> None:
+    async with playing(tmp_path) as here:
+        ann = await here.page("ann")
+        await ann.say("dm-ann", "show me some code")
+        grows = await ann.first(lambda one: "stop" in one.get("offers", ()))
+        await ann.offer(grows, "stop")
+        await ann.until(lambda: not ann.messages[grows["id"]]["grows"])
+        await ann.say("dm-ann", "stop")
+        await ann.shown("Nothing is running here")
+
+
+async def test_a_reminder_is_set_listed_changed_in_a_window_and_cancelled(tmp_path: Path) -> None:
+    async with playing(tmp_path) as here:
+        ann = await here.page("ann")
+        await ann.say("dm-ann", "/remind")
+        empty = await ann.first(lambda one: one["panel"])
+        window = (await ann.press(empty, "New reminder…"))["window"]
+        assert [one["name"] for one in window["fields"]] == ["when", "what", "me"]
+        filled = {"when": "tomorrow at 9:00", "what": "water the plants", "me": "me"}
+        await ann.press(empty, "New reminder…", filled=filled)
+        await ann.first(lambda one: "tomorrow" in one["html"])
+        await ann.say("dm-ann", "/schedules")
+        listed = await ann.first(lambda one: one["asked"] == "/schedules")
+        await ann.press(listed, "Cancel")
+        await ann.until(lambda: "Cancel" not in str(ann.messages[listed["id"]]["panel"]))
+
+
+async def test_a_command_is_answered_to_its_user_alone_and_a_mistyped_one_is_told_the_nearest(tmp_path: Path) -> None:
+    async with playing(tmp_path) as here:
+        ann, ben = await here.page("ann"), await here.page("ben")
+        await ann.say("general", "/memory")
+        assert (await ann.until(lambda: ann.there("general")))[0]["only"] == "ann"
+        await ann.say("general", "/memroy")
+        await ann.shown("did you mean")
+        await ann.say("general", "/settings")
+        settings = await ann.shown("Settings")
+        await ann.press(settings, "Stop learning")
+        await ann.until(lambda: "Learn again" in str(ann.messages[settings["id"]]["panel"]))
+        assert (await ann.ask("press", message=settings["id"], button=99))["type"] == "done"
+        await ann.shown("This command has changed")
+        assert ben.there("general") == []
+
+
+async def test_no_other_page_name_or_token_is_listened_to_and_nothing_but_the_page_is_served(tmp_path: Path) -> None:
+    async with playing(tmp_path) as here, httpx.AsyncClient(trust_env=False) as http:
+        elsewhere = f"example.com:{here.port}"
+        for origin, headers in (
+            ("http://127.0.0.1:1", {}),
+            ("http://example.com", {}),
+            (f"http://{elsewhere}", {"Host": elsewhere}),
+        ):
+            with pytest.raises(InvalidStatus):
+                await here.connecting("ann", origin=origin, headers=headers)
+        for person, token in (("ann", "x"), ("ann", f"{here.token}x"), ("nobody", here.token)):
+            async with here.connecting(person, token=token) as refused:
+                with pytest.raises(ConnectionClosedError) as closed:
+                    await refused.recv()
+                assert closed.value.rcvd is not None
+                assert closed.value.rcvd.code == WRONG_TOKEN
+        address = f"http://127.0.0.1:{here.port}"
+        page = await http.get(f"{address}/")
+        assert here.token not in page.text
+        policy = page.headers["content-security-policy"]
+        assert "default-src 'none'; script-src 'self'; style-src 'self'" in policy
+        assert (await http.get(f"{address}/", headers={"Host": "example.com"})).status_code == 421
+        for path in ("/static/../run.py", "/static/..%2frun.py", "/static/%2e%2e/run.py", "/static/", "/x"):
+            assert (await http.get(f"{address}{path}")).status_code == 404
+        assert (await http.post(f"{address}/")).status_code == 405
+
+
+async def test_whatever_a_page_sends_is_answered_and_nothing_of_the_other_person_can_be_reached(tmp_path: Path) -> None:
+    async with playing(tmp_path) as here:
+        ann, ben = await here.page("ann"), await here.page("ben")
+        await ann.say("dm-ann", BOAT)
+        private = await ann.shown("I will remember that")
+        for kind, what in (
+            ("offer", {"message": private["id"], "offer": "good"}),
+            ("press", {"message": private["id"], "button": 0}),
+            ("edit", {"message": private["id"], "text": "x"}),
+            ("say", {"channel": "dm-ann", "text": "x", "key": "", "thread": ""}),
+            ("say", {"channel": "general", "text": "x", "key": "", "thread": private["id"]}),
+            ("say", {"channel": "general", "text": "  ", "key": "", "thread": ""}),
+            ("explode", {}),
+        ):
+            assert (await ben.ask(kind, **what))["type"] == "refused"
+        await ben.socket.send(b"\x00")
+        await ben.socket.wait_closed()
+        assert "vermilion" not in str(ben.frames)
