@@ -10,6 +10,7 @@ from agent.ports import Clock, Ledger, OperatorSessions, Replies, Spending, Tool
 from agent.protocol.render import joined
 from agent.records import Load, ReplyVerdict
 from agent.spending import By, SpendingPeriod, Spent, Total
+from bot.access.acl import CommandAnswer
 from bot.access.budgets import cost_text
 from bot.audit import SHOWN_IN_HOME, home_text
 from bot.texts import reply_texts
@@ -38,6 +39,22 @@ class OperatorLinks:
         token, now = self.secret(), self.clock.now()
         await self.sessions.offer(sha256(token.encode()).hexdigest(), now, now + LINK_LASTS)
         return f"{self.address}/enter/{token}"
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorDesk:
+    """Implements `OperatorAnswers`. `links`: None where the page is off, or this is no process that serves it."""
+
+    links: OperatorLinks | None
+    operates: Callable[[str], bool]
+
+    async def link(self, person: str) -> CommandAnswer:
+        if not self.operates(person):
+            return CommandAnswer(reply_texts.NO_OPERATOR, refused=True)
+        if self.links is None:
+            return CommandAnswer(reply_texts.NO_OPERATOR_PAGE, refused=True)
+        minutes = LINK_LASTS.seconds // 60
+        return CommandAnswer(reply_texts.OPERATOR_PAGE.format(link=await self.links.new(), minutes=minutes))
 
 
 DAYS: Final = 30

@@ -17,7 +17,7 @@ from agent.ports import Asker, Membership, Tool
 from agent.records import Answered, Attachment, Incoming, LastSeen, Person, ReplyVerdict, ShownPage
 from agent.schedules import SchedulePlatform
 from agent.spending import SpendingAccount
-from bot.access.acl import CommandAnswer, Requester, ScheduleAnswer
+from bot.access.acl import CommandAnswer, OperatorAnswers, Requester, ScheduleAnswer
 from bot.attachments.reading import Fetch, FilesNow
 from bot.reply_surface import Surface
 from bot.tools.mcp_questions import QuestionField
@@ -37,7 +37,6 @@ class PlatformUnavailable(CogencyError):
 @dataclass(frozen=True, slots=True)
 class ModelMenu:
     """The model that answers a person in a channel, why it is this one, and the names among which they may choose.
-
     `sentence` says it in place of the others, if it is not "".
     """
 
@@ -50,7 +49,6 @@ class ModelMenu:
 @dataclass(frozen=True, slots=True)
 class Viewer:
     """Somebody who looks at what is remembered about them. `place`: where only they read the answer.
-
     `channel`: the platform's id of where they ask; `manages`: whether they may decide there for everybody.
     """
 
@@ -532,6 +530,8 @@ class CommandHost(Protocol):
     def knowledge(self) -> PlaceKnowledge: ...
     @property
     def schedules(self) -> ScheduleAnswers: ...
+    @property
+    def operator_page(self) -> OperatorAnswers: ...
 
     async def memory(self, viewer: Viewer, words: str = "") -> MemoryAnswer:
         """What `/memory` with these words (see `bot.memory.view`) says to this person there, for them alone."""

@@ -15,7 +15,7 @@ from agent.memory.forgetting_plans import GOES_ON
 from agent.ports import Asker, Clock, Conversations, Ledger, Membership, Preferences, Tool
 from agent.records import Incoming, platform_of
 from agent.schedules import SchedulePlatform
-from bot.access.acl import CommandAnswer
+from bot.access.acl import CommandAnswer, OperatorAnswers
 from bot.access.admission import AdmissionControl, Readers
 from bot.access.budgets import BudgetDesk
 from bot.attachments.kinds import with_names
@@ -324,6 +324,7 @@ class BotHost:
     knowledge: PlaceKnowledge
     schedules: ScheduleDesk
     budgets: BudgetDesk
+    operator_page: OperatorAnswers
     models: ModelDesk
     direct_messages: RollingConversations
     claims: Deduplicator

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, TypeAlias, cast
+from typing import Final, Protocol, TypeAlias, cast
 
 from agent.admission_terms import Authority
 from agent.records import Incoming
@@ -47,6 +47,12 @@ class CommandAnswer:
 
     text: str
     refused: bool = False
+
+
+class OperatorAnswers(Protocol):
+    async def link(self, person: str) -> CommandAnswer:
+        """What `/operator` says to this person, for them alone. Raises StoreError."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

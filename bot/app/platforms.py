@@ -41,7 +41,7 @@ from bot.app.from_settings import (
 from bot.app.liveness import Vitals, supervised
 from bot.attachments.reading import AttachmentReader
 from bot.background import Background
-from bot.health import Health
+from bot.health import Health, OperatorDesk, OperatorLinks
 from bot.host import Host
 from bot.hosting import BotHost, Deduplicator, PlatformConnections, RollingConversations, serve_all
 from bot.memory.desk import ReplyFeedback
@@ -290,6 +290,7 @@ def _host(
         ),
         schedules=parts.schedule_desk(store, access.is_operator),
         budgets=BudgetDesk(access, allowances, parts.CLOCK),
+        operator_page=OperatorDesk(_links(settings, store), access.is_operator),
         models=model_desk,
         direct_messages=RollingConversations(store.conversations, store.preferences),
         claims=Deduplicator(store.preferences),
@@ -318,6 +319,11 @@ def _host(
         ),
         clock=parts.CLOCK,
     )
+
+
+def _links(settings: Settings, store: Store) -> OperatorLinks | None:
+    address = operator_address(settings)
+    return OperatorLinks(store.operator_sessions, parts.CLOCK, new_secret, address) if address else None
 
 
 def _revoke(sources: Sequence[McpSource], store: Store) -> Callable[[str], Awaitable[str]]:
@@ -454,6 +460,7 @@ async def open_terminal(
             knowledge=parts.knowledge_desk(settings, store, reader),
             schedules=parts.schedule_desk(store, person.id.__eq__),
             budgets=parts.budget_desk(settings, store),
+            operator_page=OperatorDesk(None, access_rules(settings).is_operator),
             policies=PolicyDesk(store.facts, parts.CLOCK),
             tool_desk=tool_desk,
             questions=parts.question_desk(answering, store),

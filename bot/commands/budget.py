@@ -1,4 +1,4 @@
-"""`/budget`: what somebody may spend today; operators see and change all budgets."""
+"""`/budget`: what somebody may spend today; operators see and change all budgets. `/operator`: their page."""
 
 from collections.abc import Mapping, Sequence
 
@@ -79,4 +79,17 @@ COMMAND = declaration.Command(
     forms=(CHANGE,),
     means=lambda words, _: read_budget_request(words) is not None,
     examples={"everyone": "see the budget of everybody together", "everyone $200": "raise it"},
+)
+
+
+async def open_page(call: declaration.CommandCall) -> declaration.Panel:
+    answer = await call.host.operator_page.link(call.caller.person.id)
+    return declaration.Panel(answer.text, refused=answer.refused)
+
+
+OPERATOR_COMMAND = declaration.Command(
+    name="operator",
+    summary="For operators: a link to the page that shows how the bot does",
+    run=open_page,
+    bare=False,
 )

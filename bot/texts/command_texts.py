@@ -230,6 +230,7 @@ EARLIER_PAGE = "Earlier page"
 NEXT_PAGE = "Next page"
 HOME_POLICIES = "What holds for everybody"
 HOME_OPERATORS = "For operators"
+OPEN_OPERATOR_PAGE = "Open the operators' page"
 EXPORT_BUTTON = "Send me all of it as a file"
 
 # Windows and buttons for forgetting

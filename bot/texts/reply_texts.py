@@ -374,3 +374,13 @@ STORE = "**Store**: {where}."
 VERDICTS = "**Verdicts**, {days} days: {good:,} good, {bad:,} bad."
 BY_PERSON = "By person"
 BY_MODEL = "By model"
+
+NO_OPERATOR = "This is for those who run the bot: COGENCY_OPERATORS names them."
+NO_OPERATOR_PAGE = (
+    "The operators' page is not served here: COGENCY_OPERATOR_PAGE switches it on for `cogency run`, and at the shell "
+    "`cogency operator` gives a link to it."
+)
+OPERATOR_PAGE = (
+    "[Open the operators' page]({link}): the link works for {minutes} minutes and signs one browser in, after a press. "
+    "Do not pass it on."
+)

@@ -20,6 +20,7 @@ from agent.spending import SpendingAccount, Spent
 from bot.access import acl
 from bot.access.acl import AccessRules, CommandAnswer, Requester
 from bot.attachments.reading import Fetch, FilesNow
+from bot.health import OperatorDesk, OperatorLinks
 from bot.host import (
     ForgetAnswer,
     Forgetter,
@@ -96,6 +97,7 @@ class FakeHost:
     chosen_for: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
     done: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     operators: set[str] = field(default_factory=set[str])
+    operator_links: OperatorLinks | None = None
     access: AccessRules = field(default_factory=lambda: AccessRules(open_to=frozenset(Authority)))
     surfaces: dict[str, Callable[[Incoming], Surface]] = field(default_factory=dict[str, Callable[[Incoming], Surface]])
     memberships: dict[str, Membership] = field(default_factory=dict[str, Membership])
@@ -403,6 +405,10 @@ class FakeHost:
 
     def operates(self, person: str) -> bool:
         return person in self.operators
+
+    @property
+    def operator_page(self) -> OperatorDesk:
+        return OperatorDesk(self.operator_links, self.operates)
 
     async def report(self, person: str) -> str | None:
         return "All is well." if person in self.operators else None

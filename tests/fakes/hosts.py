@@ -5,6 +5,7 @@ Above: hosts of the tests. Below: `bot.hosting` and its desks.
 
 from typing import Protocol
 
+from agent.machine import new_secret
 from agent.memory.documents import Documents
 from agent.ports import (
     Clock,
@@ -15,6 +16,7 @@ from agent.ports import (
     Jobs,
     Ledger,
     OpenQuestions,
+    OperatorSessions,
     Preferences,
     Profiles,
     Replies,
@@ -27,7 +29,7 @@ from bot.access.admission import AdmissionControl, AdmissionRules, Readers
 from bot.access.budgets import BudgetAllowances, BudgetDesk, Budgets
 from bot.attachments.reader import Reader
 from bot.attachments.reading import AttachmentReader
-from bot.health import Health
+from bot.health import Health, OperatorDesk, OperatorLinks
 from bot.hosting import BotHost, Deduplicator, PlatformConnections, RollingConversations
 from bot.memory.desk import MemoryDesk, ReplyFeedback
 from bot.memory.forget_desk import ForgetDesk
@@ -78,6 +80,8 @@ class Stored(Protocol):
     def replies(self) -> Replies: ...
     @property
     def audit(self) -> ToolAudit: ...
+    @property
+    def operator_sessions(self) -> OperatorSessions: ...
 
 
 def connections_of(store: Stored, clock: Clock) -> PlatformConnections:
@@ -129,6 +133,9 @@ def host_on(
         ),
         schedules=ScheduleDesk(store.schedules, store.preferences, clock, rules.access.is_operator),
         budgets=BudgetDesk(rules.access, allowances, clock),
+        operator_page=OperatorDesk(
+            OperatorLinks(store.operator_sessions, clock, new_secret, "http://127.0.0.1:8090"), rules.access.is_operator
+        ),
         models=ModelDesk(rehearsal, store.preferences, rules.access),
         direct_messages=RollingConversations(store.conversations, store.preferences),
         claims=Deduplicator(store.preferences),

@@ -3,6 +3,7 @@
 What people see of it, and that what is done there counts everywhere else.
 """
 
+import hashlib
 import json
 import re
 from collections.abc import AsyncGenerator, Sequence
@@ -209,6 +210,21 @@ async def test_an_operator_sees_how_the_bot_does_and_lifts_a_budget(office: Offi
     assert office.slack.state.whispers[0].text.startswith("@ann, today (UTC): ")
     assert "no limit" in await office.looks(office.ann)
     assert "For operators" not in office.ann.text
+
+
+async def test_an_operator_gets_a_link_to_their_page_and_nobody_else_does(office: Office) -> None:
+    await office.looks(office.boss)
+    await office.boss.click(command_texts.OPEN_OPERATOR_PAGE)
+    await office.boss.changed("Open the operators' page>")
+    found = re.search(r"<http://127\.0\.0\.1:8090/enter/([\w-]{43})\|", office.boss.text)
+    assert found is not None
+    assert await office.store.operator_sessions.is_offered(
+        hashlib.sha256(found[1].encode()).hexdigest(), office.slack.clock.now()
+    )
+    assert found[1] not in await office.looks(office.boss)
+    await office.slack.command(office.ann.user, office.general, "/operator", "")
+    await office.slack.until(lambda: office.slack.state.whispers)
+    assert "those who run the bot" in office.slack.state.whispers[-1].text
 
 
 async def test_what_a_command_changes_stands_there_when_it_is_opened_next(office: Office) -> None:

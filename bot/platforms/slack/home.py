@@ -71,6 +71,7 @@ class Part(StrEnum):
     USAGE = "usage"
     MODEL = "model"
     POLICIES = "policies"
+    OPERATING = "operating"
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +239,15 @@ def _policies(shown: HomeContent) -> list[Json]:
 
 
 def _operating(shown: HomeContent) -> list[Json]:
-    return [] if shown.report is None else [_header(command_texts.HOME_OPERATORS), *_texts(shown.report)]
+    if shown.report is None:
+        return []
+    opening = Panel("", (PanelAction(command_texts.OPEN_OPERATOR_PAGE),))
+    return [
+        _header(command_texts.HOME_OPERATORS),
+        *_news(shown, Part.OPERATING),
+        *_texts(shown.report),
+        *_below(opening, budget.OPERATOR_COMMAND, shown.user),
+    ]
 
 
 def _news(shown: HomeContent, part: Part) -> list[Json]:
@@ -288,6 +297,7 @@ _PARTS: Final = {
     "model": Part.MODEL,
     "budget": Part.USAGE,
     "policy": Part.POLICIES,
+    "operator": Part.OPERATING,
 }
 """Where it is shown what a command says."""
 
