@@ -56,7 +56,7 @@ from benchmarks.talks import Line, Question, Talk, is_bot, read_talks
 from store.engine import Store, open_store
 from store.forgetting.selection import ErasedIds
 from store.search.text import indexed_text, keywords
-from store.turns import claims, ledger
+from store.turns import ledger, turn_queue
 
 QUICK: Final = 2
 WORDINGS: Final = Path(__file__).parent / "data" / "wordings.json"
@@ -171,7 +171,7 @@ def _overhear(connection: Connection, said: Incoming) -> int:
 
 
 def _answer(connection: Connection, line: Line) -> int:
-    claim = claims.claim_turn(connection, Claiming("benchmark", line.time, LEASE))
+    claim = turn_queue.claim_turn(connection, Claiming("benchmark", line.time, LEASE))
     if claim is None:
         raise SystemExit(f"{line.key} answers nothing.")
     ledger.finish(

@@ -49,8 +49,8 @@ from store.search.matching import SqlEmbeddings
 from store.search.search import search
 from store.tables import meta
 from store.tool_accounts import SqlToolAccounts
-from store.turns.awaited_answers import SqlConsents, SqlOpenQuestions
 from store.turns.ledger import SqlLedger
+from store.turns.turn_queue import SqlConsents, SqlOpenQuestions
 
 if TYPE_CHECKING:
     from alembic.config import Config

@@ -3,7 +3,7 @@
 Rules
   A message is taken in once: by its event, by its place in the platform, and never again after it was forgotten.
   Within a conversation turns run one at a time, in the order of their ids, which is the order in which the questions
-  were asked as long as they wait (`store.turns.ledger`). Across conversations `store.turns.claims` decides. Each
+  were asked as long as they wait (`store.turns.ledger`). Across conversations `store.turns.turn_queue` decides. Each
   claim raises the epoch; every later write names it. A worker whose lease ran out and was taken over, or whose turn was
   forgotten, gets LeaseLost and has changed nothing.
 """
@@ -46,9 +46,9 @@ from store.tables import (
     turn,
     workspace,
 )
-from store.turns import amendments, awaited_answers, claims
+from store.turns import amendments, turn_queue
 from store.turns.amendments import restrict_place
-from store.turns.claims import claim_turn
+from store.turns.turn_queue import claim_turn
 
 # Whether a message may be taken in now: counted inside the transaction that would store it.
 #
@@ -242,7 +242,7 @@ def accept(
         turn_id = reorder_late_question(connection, incoming.conversation, turn_id, incoming.time)
     claim = None if claiming is None else claim_turn(connection, claiming)
     if claiming is not None and claiming.waits:
-        claims.hold_place(connection, incoming.source, claiming.now + claiming.lease)
+        turn_queue.hold_place(connection, incoming.source, claiming.now + claiming.lease)
     return Accepted(turn_id, duplicate=False, claim=claim)
 
 
@@ -461,7 +461,7 @@ def release(connection: sa.Connection, claim: Claim) -> None:
 def put_aside(connection: sa.Connection, claim: Claim, until: datetime) -> None:
     """Waiting so long, it holds up nobody in its conversation."""
     _write(connection, claim, {"state": WAITING, "owner": None, "lease_until": None, "run_at": until}, _HELD_IN_VAIN)
-    awaited_answers.go_on(connection, claim.turn)  # the asker may have been quick, or somebody has stopped it
+    turn_queue.go_on(connection, claim.turn)  # the asker may have been quick, or somebody has stopped it
 
 
 MAX_KNOWN: Final = 10_000
@@ -497,9 +497,9 @@ class SqlLedger(SqlStore):
     withdrawn = reads(amendments.withdrawn)
     waiting = reads(amendments.waiting_to_join)
     withdraw = writes(amendments.withdraw)
-    ended = reads(claims.ended_turns)
-    hold_place = writes(claims.hold_place)
-    load = reads(claims.current_load)
+    ended = reads(turn_queue.ended_turns)
+    hold_place = writes(turn_queue.hold_place)
+    load = reads(turn_queue.current_load)
 
     def __init__(self, database: Database, erased_ids: ErasedIds) -> None:
         super().__init__(database)
@@ -543,10 +543,10 @@ class SqlLedger(SqlStore):
 
     async def take_over_turns(self, person: str, family: str, source: str, now: datetime, lease: timedelta) -> int:
         alone = not self.database.is_shared
-        return await self.database.write(claims.take_over_turns, person, family, source, now, lease, alone=alone)
+        return await self.database.write(turn_queue.take_over_turns, person, family, source, now, lease, alone=alone)
 
     async def pages(self, turn: int) -> tuple[str, ...] | None:
-        return await self.database.read(claims.pages_of_ended, turn)
+        return await self.database.read(turn_queue.pages_of_ended, turn)
 
     async def release_all(self) -> int:
         """See the port. Where other processes work too nothing is freed: a dead one's leases simply run out."""

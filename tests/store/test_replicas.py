@@ -23,8 +23,8 @@ from store.forgetting.selection import ErasedIds
 from store.search.passages import keep, rows_of
 from store.search.text import indexed_text
 from store.tables import person
-from store.turns.claims import claim_turn as claim_next
 from store.turns.ledger import accept, finish
+from store.turns.turn_queue import claim_turn as claim_next
 from tests.contracts.steps import answered, claimed, summary_of
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.postgresql import PostgresServer
