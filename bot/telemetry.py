@@ -288,8 +288,8 @@ class ToldAudit:
     async def newest(self, limit: int, before: int | None = None) -> list[AuditedCall]:
         return await self.audit.newest(limit, before)
 
-    async def names_of(self, people: Collection[str]) -> Mapping[str, str]:
-        return await self.audit.names_of(people)
+    async def names_of(self, ids: Collection[str]) -> Mapping[str, str]:
+        return await self.audit.names_of(ids)
 
     async def page(self, since: datetime, *, after: int, limit: int) -> list[AuditedCall]:
         return await self.audit.page(since, after=after, limit=limit)

@@ -188,9 +188,9 @@ def newest(connection: sa.Connection, limit: int, before: int | None = None) -> 
     return [_call(row) for row in connection.execute(rows_.order_by(tool_call.c.id.desc()).limit(limit)).mappings()]
 
 
-def names_of(connection: sa.Connection, people_: Collection[str]) -> dict[str, str]:
-    known = sa.select(person.c.id, person.c.name).where(person.c.id.in_(sorted(people_)))
-    return {row.id: row.name for row in connection.execute(known)} if people_ else {}
+def names_of(connection: sa.Connection, ids: Collection[str]) -> dict[str, str]:
+    known = sa.select(person.c.id, person.c.name).where(person.c.id.in_(sorted(ids)))
+    return {row.id: row.name for row in connection.execute(known)} if ids else {}
 
 
 def page(connection: sa.Connection, since: datetime, *, after: int, limit: int) -> list[AuditedCall]:

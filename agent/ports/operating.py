@@ -63,8 +63,8 @@ class ToolAudit(Protocol):
         """The last rows, the newest first; `before`: those whose id is lower."""
         ...
 
-    async def names_of(self, people: Collection[str]) -> Mapping[str, str]:
-        """What these people (ids) are called, as far as it is known."""
+    async def names_of(self, ids: Collection[str]) -> Mapping[str, str]:
+        """What the people with these ids are called, as far as it is known."""
         ...
 
     async def page(self, since: datetime, *, after: int, limit: int) -> list[AuditedCall]:
