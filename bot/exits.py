@@ -91,7 +91,7 @@ def shared_modules(path: Iterable[str]) -> str:
     """
     found: dict[str, set[str]] = {}
     for folder in map(Path, path):
-        for other in folder.glob("*.dist-info"):
+        for other in _distributions(folder):
             name = other.name.partition("-")[0].replace("_", "-").lower()
             if name != DISTRIBUTION:
                 files, listed = b"\n" + _read(other / "RECORD"), _read(other / "top_level.txt").split()
@@ -101,6 +101,13 @@ def shared_modules(path: Iterable[str]) -> str:
     others = sorted(name for name, modules in found.items() if modules)
     names = ", ".join(one for one in PACKAGES if any(one in modules for modules in found.values()))
     return setup_texts.MODULES_SHARED.format(others=", ".join(others), modules=names) if others else ""
+
+
+def _distributions(folder: Path) -> list[Path]:
+    try:
+        return [*folder.glob("*.dist-info")]
+    except OSError:  # a folder that this user may not see
+        return []
 
 
 def _read(file: Path) -> bytes:

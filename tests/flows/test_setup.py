@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from agent.machine import CLOCK
-from bot.exits import Exit
+from bot.exits import Exit, shared_modules
 from bot.platforms.discord.options import DiscordFeature, invite_text, server_link
 from bot.platforms.slack.options import EVERYTHING, scopes
 from store.engine import open_store
@@ -245,19 +245,32 @@ async def test_with_nothing_set_in_the_environment_nothing_is_written_and_the_re
         ("RECORD", "agents/__init__.py,,\nx/agent/__init__.py,,\n", False),
     ],
 )
-@pytest.mark.parametrize("command", ["doctor --no-model", "--version", "run"])
-async def test_it_is_said_whose_modules_have_the_same_names(
-    tmp_path: Path, file: str, listed: str, told: bool, command: str
+def test_whose_modules_have_the_same_names_is_seen_in_its_lists_of_files(
+    tmp_path: Path, file: str, listed: str, told: bool
 ) -> None:
-    other = tmp_path / "cogency-0.4.dist-info"
+    other = another_package(tmp_path)
+    (other / file).write_text(listed)
+    assert shared_modules([str(tmp_path)]).startswith("another package here, cogency, has modules") is told
+
+
+def test_a_folder_of_modules_that_cannot_be_looked_at_is_left_out() -> None:
+    assert shared_modules(["x" * 5_000]) == ""
+
+
+def another_package(folder: Path) -> Path:
+    other = folder / "cogency-0.4.dist-info"
     other.mkdir()
     (other / "METADATA").write_text("Metadata-Version: 2.1\nName: cogency\nVersion: 0.4\n")
-    (other / file).write_text(listed)
+    return other
+
+
+@pytest.mark.parametrize("command", ["doctor --no-model", "--version", "run"])
+async def test_it_is_said_whose_modules_have_the_same_names(tmp_path: Path, command: str) -> None:
+    (another_package(tmp_path) / "top_level.txt").write_text("agent\n")
     program = f"import sys; from bot.__main__ import run; sys.exit(run({command.split()}))"
     environment = {"PATH": os.defpath, "HOME": str(tmp_path), "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
     ran = await asyncio.to_thread(
         subprocess.run, [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True
     )
     shown = ran.stdout if command.startswith("doctor") else ran.stderr
-    warned = "another package here, cogency, has modules of the same names (agent)" in shown
-    assert warned is told, ran.stdout + ran.stderr
+    assert "another package here, cogency, has modules of the same names (agent)" in shown, ran.stdout + ran.stderr
