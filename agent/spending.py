@@ -1,16 +1,16 @@
-"""What model calls took, summed: by person, channel, day or model. Pure.
+"""What model calls took, summed: by person, channel, day or model; and what turns took of time. Pure.
 
 Rule: days are of UTC, so that everybody's budget begins anew at the same moment.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, NewType, Self
 
-from agent.messages import ModelCall, Usage
+from agent.messages import CallTiming, ModelCall, Usage
 
 if TYPE_CHECKING:
     from genai_prices.types import PriceCalculation
@@ -167,3 +167,90 @@ class SpendingAccount:
 def account(days: Iterable[Total], now: datetime) -> SpendingAccount:
     by_day = {total.key: total.spent for total in days}
     return SpendingAccount(by_day.get(now.date().isoformat(), Spent()), sum(by_day.values(), Spent()))
+
+
+@dataclass(frozen=True, slots=True)
+class SpendingSpread:
+    """What was spent in a period, by day ("2026-11-21") and model; and by the people and the channels of which it was
+    most, the most expensive first: some of them, so their sum may be less.
+    """
+
+    by_day: Mapping[tuple[str, str], Spent]
+    people: Sequence[Total] = ()
+    channels: Sequence[Total] = ()
+
+    @property
+    def whole(self) -> Spent:
+        return sum(self.by_day.values(), Spent())
+
+    def of_days(self) -> dict[str, Spent]:
+        return _summed((day, spent) for (day, _), spent in self.by_day.items())
+
+    def of_models(self) -> dict[str, Spent]:
+        return _summed((model, spent) for (_, model), spent in self.by_day.items())
+
+
+def _summed(some: Iterable[tuple[str, Spent]]) -> dict[str, Spent]:
+    sums = dict[str, Spent]()
+    for key, spent in some:
+        sums[key] = sums.get(key, Spent()) + spent
+    return sums
+
+
+# What turns took of people's time.
+
+
+@dataclass(frozen=True, slots=True)
+class EndedTurn:
+    """A turn that is over, from its being taken in until its end."""
+
+    id: int
+    ended: datetime
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredCall:
+    """A call of a model in a turn. `cost`: None if its model has no price."""
+
+    model: str
+    usage: Usage
+    cost: Money | None
+    timing: CallTiming | None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolTook:
+    """A call of a tool in a turn: no word of what it was given. `ms`: None until it has ended."""
+
+    tool: str
+    began: datetime
+    ms: int | None
+    effect: str
+    decision: str
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnTook:
+    """Where the time of a turn went. `began`: when it was claimed first; None of one that is older than this is kept.
+
+    `name`: what its asker is called, as long as that is known.
+    """
+
+    id: int
+    person: str
+    name: str
+    source: str
+    channel: str
+    outcome: str
+    attempts: int
+    taken: datetime
+    began: datetime | None
+    ended: datetime
+    calls: tuple[AnsweredCall, ...] = ()
+    tools: tuple[ToolTook, ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        return (self.ended - self.taken).total_seconds()

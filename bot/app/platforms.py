@@ -169,8 +169,10 @@ async def _operator_page(
         yield
         return
     from bot.pages.frame import OperatorSite  # noqa: PLC0415 -- who has no such page does not load it
+    from bot.pages.reports import report_views  # noqa: PLC0415 -- as above
     from bot.pages.serving import serving  # noqa: PLC0415 -- as above
     from bot.pages.views import OfferedTools, OperatorSources, operator_views  # noqa: PLC0415 -- as above
+    from store.oversight import SqlOversight  # noqa: PLC0415 -- as above
 
     host, port = settings.operator_page
 
@@ -196,9 +198,9 @@ async def _operator_page(
         OfferedTools(tools, desk.away, table.fixed, lambda: table.numbered),
         served,
     )
-    site = OperatorSite(
-        operator_views(sources), store.operator_sessions, parts.CLOCK, new_secret, settings.operator_address
-    )
+    how, failures, *others = operator_views(sources)
+    views = (how, failures, *report_views(SqlOversight(store.database), parts.CLOCK), *others)
+    site = OperatorSite(views, store.operator_sessions, parts.CLOCK, new_secret, settings.operator_address)
     try:
         async with serving(site, host, port):
             log.info("%s", setup_texts.PAGE_LISTENS.format(address=operator_address(settings)))

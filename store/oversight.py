@@ -1,0 +1,203 @@
+"""What operators are shown of the whole: money and tokens, slow turns, schedules, what places know.
+
+Rules
+  No words of anybody are read: no message, no argument of a tool, no text of a schedule or of a document. Of what
+  somebody keeps in their direct messages, not even the name of a file.
+  Whatever the store holds, few rows come out of an index, and never more than a bound.
+"""
+
+from collections.abc import Collection, Iterable
+from datetime import datetime
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from agent.memory.audience import AudienceKind
+from agent.memory.documents import ON, SHARING, Document
+from agent.messages import CallTiming, Usage
+from agent.schedules import Schedule
+from agent.spending import (
+    AnsweredCall,
+    By,
+    EndedTurn,
+    Money,
+    SpendingPeriod,
+    SpendingSpread,
+    Spent,
+    ToolTook,
+    Total,
+    TurnTook,
+)
+from store import rows, schedule_store
+from store.databases.database import SqlStore, reads, reads_long
+from store.knowledge_tables import document
+from store.search import passages
+from store.tables import TOKENS, consent, model_call, person, preference, schedule, tool_call, turn
+
+MOST: Final = 20
+"""People, channels: a chart of more is not read."""
+MAX_MODELS: Final = 50
+MAX_STEPS: Final = 500
+"""Of a turn, and of all that are read at once: more rounds than any turn may have."""
+CHANNEL: Final = "channel:"
+
+# Money and tokens. The calls of a period are read once, from an index that holds all that is summed, in its order.
+
+_KEYS: Final = ("day", "model", "person", "channel")
+_SUMS: Final = ("calls", *TOKENS, "estimated", "cost", "unpriced")
+
+
+def spread(connection: sa.Connection, period: SpendingPeriod) -> SpendingSpread:
+    calls = model_call.c
+    groups = (
+        sa.select(
+            *(calls[key] for key in _KEYS),
+            sa.func.count().label("calls"),
+            *(sa.func.sum(calls[name]).label(name) for name in TOKENS),
+            sa.func.max(sa.case((calls.estimated, 1), else_=0)).label("estimated"),
+            sa.func.coalesce(sa.func.sum(calls.cost), 0).label("cost"),
+            (sa.func.count() - sa.func.count(calls.cost)).label("unpriced"),
+        )
+        .where(calls.day.between(period.first, period.last))
+        .group_by(*(calls[key] for key in _KEYS))
+        .cte("spent")
+        .prefix_with("MATERIALIZED")
+    )
+    days = _summed(groups, By.DAY, groups.c.day, groups.c.model, None)
+    people = _summed(groups, By.PERSON, sa.literal(period.first), groups.c.person, MOST)
+    channels = _summed(groups, By.CHANNEL, sa.literal(period.first), groups.c.channel, MOST)
+    by: dict[By, list[tuple[Any, str, Spent]]] = {one: [] for one in By}
+    for row in connection.execute(sa.union_all(days, people, channels)).mappings():
+        by[By(row["by"])].append((row["day"], row["key"], _spent(row)))
+    names = _names(connection, [key for _, key, _ in by[By.PERSON]])
+    return SpendingSpread(
+        {(f"{day}", model): spent for day, model, spent in by[By.DAY]},
+        _dearest(Total(key, spent, names.get(key, "")) for _, key, spent in by[By.PERSON]),
+        _dearest(Total(key, spent) for _, key, spent in by[By.CHANNEL]),
+    )
+
+
+def _summed(groups: sa.CTE, by: By, day: Any, key: Any, limit: int | None) -> sa.Select[*tuple[Any, ...]]:  # noqa: ANN401 -- columns
+    sums = {name: sa.func.sum(groups.c[name]).label(name) for name in _SUMS}
+    keys = (day, key) if by is By.DAY else (key,)
+    chosen = sa.select(sa.literal(by.value).label("by"), day.label("day"), key.label("key"), *sums.values())
+    chosen = chosen.group_by(*keys)
+    if limit is not None:
+        chosen = chosen.order_by(sa.desc("cost"), sa.desc("calls"), "key").limit(limit)
+    return sa.select(chosen.subquery())
+
+
+def _spent(row: sa.RowMapping) -> Spent:
+    """PostgreSQL sums whole numbers to decimals."""
+    usage = Usage(*(int(row[name]) for name in TOKENS), estimated=bool(row["estimated"]))
+    return Spent(int(row["calls"]), usage, Money(int(row["cost"])), int(row["unpriced"]))
+
+
+def _dearest(totals: Iterable[Total]) -> list[Total]:
+    return sorted(totals, key=lambda total: (-total.spent.cost, -total.spent.calls, total.key))
+
+
+def _names(connection: sa.Connection, ids: Collection[str]) -> dict[str, str]:
+    found = connection.execute(sa.select(person.c.id, person.c.name).where(person.c.id.in_(ids)))
+    return {row.id: row.name for row in found}
+
+
+# Slow turns. One that has waited for its asker's word was not slow: people are not timed.
+
+_WAITED: Final = sa.exists().where(consent.c.turn == turn.c.id)
+
+
+def ended(connection: sa.Connection, since: datetime, limit: int) -> list[EndedTurn]:
+    """The last turns that ended since then, the newest first."""
+    columns = turn.c.id, turn.c.ended, turn.c.taken
+    over = sa.select(*columns).where(turn.c.ended >= since, turn.c.taken.is_not(None), ~_WAITED)
+    found = connection.execute(over.order_by(turn.c.ended.desc()).limit(limit))
+    return [EndedTurn(row.id, row.ended, max(0.0, (row.ended - row.taken).total_seconds())) for row in found]
+
+
+def took(connection: sa.Connection, turns: Collection[int]) -> list[TurnTook]:
+    """Those of these turns that are over and stand, with their steps; the slowest first."""
+    columns = ("id", "person", "source", "channel", "outcome", "attempts", "taken", "began", "ended")
+    over = sa.select(*(turn.c[name] for name in columns), person.c.name)
+    over = over.join(person, person.c.id == turn.c.person)
+    over = over.where(turn.c.id.in_(turns), turn.c.taken.is_not(None), turn.c.ended.is_not(None))
+    calls, tools = _calls(connection, turns), _tools(connection, turns)
+    told = list[TurnTook]()
+    for row in connection.execute(over).mappings():
+        values = {str(name): value for name, value in row.items()}
+        values["outcome"] = values["outcome"] or ""
+        told.append(TurnTook(**values, calls=tuple(calls.get(row["id"], ())), tools=tuple(tools.get(row["id"], ()))))
+    return sorted(told, key=lambda one: -one.seconds)
+
+
+def _calls(connection: sa.Connection, turns: Collection[int]) -> dict[int, list[AnsweredCall]]:
+    of_turns = sa.select(model_call).where(model_call.c.turn.in_(turns))
+    of_turns = of_turns.order_by(model_call.c.turn, model_call.c.number, model_call.c.id).limit(MAX_STEPS)
+    calls = dict[int, list[AnsweredCall]]()
+    for row in connection.execute(of_turns):
+        timing = None if row.began is None or row.ms is None else CallTiming(row.began, row.ms, row.first_ms)
+        usage = Usage(*(getattr(row, name) for name in TOKENS), estimated=row.estimated)
+        price = None if row.cost is None else Money(row.cost)
+        calls.setdefault(row.turn, []).append(AnsweredCall(row.model, usage, price, timing))
+    return calls
+
+
+def _tools(connection: sa.Connection, turns: Collection[int]) -> dict[int, list[ToolTook]]:
+    columns = ("turn", "tool", "time", "ms", "effect", "decision", "outcome")
+    of_turns = sa.select(*(tool_call.c[name] for name in columns)).where(tool_call.c.turn.in_(turns))
+    of_turns = of_turns.order_by(tool_call.c.turn, tool_call.c.id).limit(MAX_STEPS)
+    tools = dict[int, list[ToolTook]]()
+    for row in connection.execute(of_turns):
+        one = ToolTook(row.tool, row.time, row.ms, row.effect, row.decision, row.outcome)
+        tools.setdefault(row.turn, []).append(one)
+    return tools
+
+
+# Schedules, and what places know.
+
+
+def schedules(connection: sa.Connection, state: str, limit: int) -> tuple[list[tuple[Schedule, str]], dict[str, int]]:
+    """Those in this state, the next first, each with its owner's name and without its words; how many there are by
+    their state.
+    """
+    columns = [one for one in schedule.c if one.name not in {"words", "run_at"}]
+    chosen = sa.select(*columns, sa.literal("").label("words"), person.c.name.label("owner"))
+    chosen = chosen.outerjoin(person, person.c.id == schedule.c.person).where(schedule.c.state == state)
+    chosen = chosen.order_by(schedule.c.next, schedule.c.id).limit(limit)
+    counted = sa.select(schedule.c.state, sa.func.count()).group_by(schedule.c.state)
+    shown = [(schedule_store.read(row), row["owner"] or "") for row in connection.execute(chosen).mappings()]
+    return shown, {row[0]: row[1] for row in connection.execute(counted)}
+
+
+def documents(connection: sa.Connection, limit: int) -> tuple[list[Document], int, int]:
+    """The newest that places know, how many there are, and of how many passages. One that somebody keeps for themselves
+    has no name here.
+    """
+    is_own = document.c.audience.startswith(f"{AudienceKind.PERSON}:", autoescape=True)
+    hidden = {name: sa.case((is_own, ""), else_=document.c[name]).label(name) for name in ("name", "link", "address")}
+    columns = [hidden.get(name, document.c[name]) for name in ("id", *rows.OF_DOCUMENT)]
+    newest = sa.select(*columns, person.c.name.label("by"))
+    newest = newest.outerjoin(person, person.c.id == document.c.person).where(document.c.state == passages.KNOWN)
+    newest = newest.order_by(document.c.id.desc()).limit(limit)
+    shown = [rows.document_of(row) for row in connection.execute(newest).mappings()]
+    whole = sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(document.c.passages), 0))
+    count, pieces = connection.execute(whole.where(document.c.state == passages.KNOWN)).one()
+    return shown, count, int(pieces)
+
+
+def sharing(connection: sa.Connection, limit: int) -> list[str]:
+    """The ids of channels that share with their teams."""
+    chosen = preference.c.name == SHARING, preference.c.value == ON, preference.c.owner.startswith(CHANNEL)
+    owners = sa.select(preference.c.owner).where(*chosen).order_by(preference.c.owner).limit(limit)
+    return [owner.removeprefix(CHANNEL) for owner in connection.execute(owners).scalars()]
+
+
+class SqlOversight(SqlStore):
+    """Implements `bot.pages.reports.Oversight`."""
+
+    spread = reads_long(spread)
+    ended = reads_long(ended)
+    took = reads(took)
+    schedules = reads(schedules)
+    documents = reads(documents)
+    sharing = reads(sharing)
