@@ -3,19 +3,21 @@
 With OPERATOR_PICTURES=FOLDER in the environment it leaves pictures of them there.
 """
 
+import json
 import os
+import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
 
 from playwright.async_api import Page
 
-from agent.events import ModelAnswered, Outcome
+from agent.events import CallFinished, ModelAnswered, Outcome
 from agent.machine import new_secret
+from agent.messages import ResultStatus, ToolResult
 from agent.ports import AuditedCall, ToolEffect
 from agent.records import Load
 from agent.tool_policy import PolicyAnswer, PolicyRow
@@ -48,6 +50,8 @@ from tests.fakes.store import store_in_memory
 
 PICTURES: Final = os.environ.get("OPERATOR_PICTURES", "")  # noqa: TID251 -- of whoever looks at them
 PAGES: Final = {"now": "/", "failures": "/failures", "tools": "/tools", "audit": "/audit", "settings": "/settings"}
+LONG: Final = {"audit", "settings"}
+"""They have no colours of their own, and axe looks at each cell."""
 ENLARGED: Final = (640, 400)
 """A desk's window at 200 %."""
 SECRET: Final = "sk-proj-0123456789abcdef0123456789"
@@ -131,46 +135,112 @@ async def picture(page: Page, name: str) -> None:
 
 
 async def test_each_page_can_be_read_and_gone_through_by_everybody() -> None:
-    async with served() as here, open_browser() as browser:
-        async with open_page(browser, size=DESK) as opened:
-            page = opened.page
-            await page.goto(here.address)
-            assert await violations(page) == []
-            await picture(page, "signed-out")
-            await page.goto(await here.link())
-            assert await violations(page) == []
-            await picture(page, "enter")
-            await page.keyboard.press("Tab")
-            await page.keyboard.press("Enter")
-            await page.get_by_role("heading", name="Now").wait_for()
-            await page.keyboard.press("Tab")
-            assert await page.evaluate("document.activeElement.className") == "skip"
-            await page.keyboard.press("Enter")
-            assert await page.evaluate("document.activeElement.id") == "main"
-            await page.get_by_role("link", name="Audit").click()
-            assert await page.locator("[aria-current=page]").inner_text() == "Audit"
-            assert await page.get_by_role("row").count() == 101
-            await page.get_by_role("link", name="Older").click()
-            assert await page.get_by_role("row").count() == 14
-            for name, path in PAGES.items():
-                await page.goto(f"{here.address}{path}")
-                assert await violations(page) == [], name
-                assert not await overflows(page), name
-                assert SECRET not in await page.content()
-                assert "hunter22" not in await page.content()
-                await picture(page, f"{name}-light")
-                await page.emulate_media(color_scheme="dark")
-                assert await violations(page, rules=["wcag2aa"]) == [], f"{name} in the dark"
-                await picture(page, f"{name}-dark")
-                await page.emulate_media(color_scheme="light")
-                for size, kind in ((PHONE, "phone"), (ENLARGED, "enlarged")):
-                    await page.set_viewport_size({"width": size[0], "height": size[1]})
-                    assert not await overflows(page), f"{name} {kind}"
-                    await picture(page, f"{name}-{kind}")
-                await page.set_viewport_size({"width": DESK[0], "height": DESK[1]})
-            await page.get_by_role("button", name="Sign out").click()
-            await page.get_by_role("heading", name="You are signed out").wait_for()
-            await page.goto(f"{here.address}/audit")
-            await page.get_by_role("heading", name="You are not signed in").wait_for()
-            assert [one for one in opened.wrong if "403" not in one] == []
-        assert urlsplit(here.address).hostname == "127.0.0.1"
+    async with served() as here, open_browser() as browser, open_page(browser, size=DESK) as opened:
+        page = opened.page
+        await page.goto(here.address)
+        assert await violations(page) == []
+        await picture(page, "signed-out")
+        await page.goto(await here.link())
+        assert await violations(page) == []
+        await picture(page, "enter")
+        await page.keyboard.press("Tab")
+        await page.keyboard.press("Enter")
+        await page.get_by_role("heading", name="Now").wait_for()
+        await page.keyboard.press("Tab")
+        assert await page.evaluate("document.activeElement.className") == "skip"
+        await page.keyboard.press("Enter")
+        assert await page.evaluate("document.activeElement.id") == "main"
+        await page.get_by_role("link", name="Audit").click()
+        assert await page.locator("[aria-current=page]").inner_text() == "Audit"
+        assert await page.get_by_role("row").count() == 101
+        await page.get_by_role("link", name="Older").click()
+        assert await page.get_by_role("row").count() == 14
+        for name, path in PAGES.items():
+            await page.goto(f"{here.address}{path}")
+            assert await violations(page) == [], name
+            assert not await overflows(page), name
+            assert SECRET not in await page.content()
+            assert "hunter22" not in await page.content()
+            await picture(page, f"{name}-light")
+            await page.emulate_media(color_scheme="dark")
+            assert await violations(page, rules=["wcag2aa"]) == [], f"{name} in the dark"
+            await picture(page, f"{name}-dark")
+            await page.emulate_media(color_scheme="light")
+            for size, kind in ((PHONE, "phone"), (ENLARGED, "enlarged")):
+                await page.set_viewport_size({"width": size[0], "height": size[1]})
+                assert not await overflows(page), f"{name} {kind}"
+                await picture(page, f"{name}-{kind}")
+            await page.set_viewport_size({"width": DESK[0], "height": DESK[1]})
+        await page.get_by_role("button", name="Sign out").click()
+        await page.get_by_role("heading", name="You are signed out").wait_for()
+        await page.goto(f"{here.address}/audit")
+        await page.get_by_role("heading", name="You are not signed in").wait_for()
+        assert [one for one in opened.wrong if "403" not in one] == []
+
+
+HOSTILE: Final = (
+    "</td><script>alert(1)</script><img src=x onerror=alert(2)>\"' onmouseover=alert(3) {{7*7}} javascript:alert(4)"
+)
+TURNED: Final = "\u202egnp.exe\u2066 a\u200bb \x1b[2J"
+"""What turns letters round, what nobody sees, and what steers a terminal."""
+WORDS: Final = "zanzibar"
+"""In all that people and tools say, which no page shows."""
+
+
+@asynccontextmanager
+async def served_with_hostile_names() -> AsyncGenerator[Served]:
+    """Every name that comes from elsewhere is an attack."""
+    store, clock = store_in_memory(), FakeClock()
+    name = f"{HOSTILE}{TURNED}"
+    recent = Recent(clock)
+    recent.tell(TurnBegan(1, name, "c", 0.1, resumed=False))
+    recent.tell(AgentTold(1, ModelAnswered(name, None, "StreamBroken"), name))
+    recent.tell(AgentTold(1, CallFinished("1.1", ToolResult(name, ResultStatus.FAILURE, f"{WORDS} {HOSTILE}")), "m"))
+    recent.tell(TurnOver(1, Outcome.CUT))
+    recent.tell(JobOver(name, JobEnd.GIVEN_UP, 1.0))
+    recent.tell(ConnectionOpened(name, 0))
+    recent.tell(StoreSeen(Load(0, 0), {name: 10.0}))
+    asked = said(f"{WORDS} {HOSTILE}")
+    await store.ledger.accept(replace(asked, person=replace(asked.person, name=name), channel=name))
+    call = AuditedCall(
+        clock.now(), asked.person.id, name, f"team:{name}", name, f'{{"q": "{WORDS}"}}', name, name, name
+    )
+    await store.audit.end(await store.audit.keep(call), 1, 1, name)
+    await store.audit.keep(replace(call, person=name, tool="", arguments=name))
+    tools = [NamedTool(name, name)]
+    rows = [PolicyRow(name, name, name, PolicyAnswer.NO), PolicyRow("*", name, name, PolicyAnswer.YES)]
+    environ = {"COGENCY_PERSONA": name, "COGENCY_CHANNEL_INSTRUCTIONS": json.dumps({"C1": name})}
+    sources = sources_of(
+        store,
+        clock,
+        recent,
+        settings=load_settings(environ),
+        tools=tools,
+        rows=rows,
+        away={name: name},
+        troubles={name: name},
+    )
+    site = OperatorSite(operator_views(sources), store.operator_sessions, clock, new_secret)
+    async with serving(site, "127.0.0.1", 0) as address:
+        yield Served(store, clock, address)
+
+
+async def test_no_name_of_anybody_does_anything_on_any_page() -> None:
+    async with served_with_hostile_names() as here, open_browser() as browser, open_page(browser) as opened:
+        dialogs = list[str]()
+        opened.page.on("dialog", lambda dialog: dialogs.append(dialog.message))
+        await here.sign_in(opened)
+        for name, path in PAGES.items():
+            answer = await opened.page.goto(f"{here.address}{path}")
+            assert answer is not None
+            sent = await answer.text()
+            assert answer.status == 200, name
+            assert "alert(1)" in sent or name == "now", "it is there, as text"
+            assert not re.search(r"<script|<img|\son\w+=(?!alert)|\x1b|[\u202a-\u202e\u2066-\u2069\u200b]", sent), name
+            assert WORDS not in sent, name
+            assert "49" not in re.findall(r"onmouseover=alert\(3\) (\S+)", sent)
+            assert await opened.page.locator("script, img, [onmouseover], [onerror], [style]").count() == 0, name
+            await opened.page.mouse.move(400, 300)
+            assert not await overflows(opened.page), name
+        assert dialogs == []
+        assert opened.wrong == []
