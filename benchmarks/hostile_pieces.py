@@ -1,0 +1,105 @@
+"""What an expression is made of: of each part that it repeats some texts, with what stands before them."""
+
+import importlib
+import re
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any, Final, TypeAlias
+
+import regex
+
+Pattern: TypeAlias = "re.Pattern[str] | regex.Pattern[str]"
+_tree: Final[Any] = importlib.import_module("re._parser")
+_code: Final[Any] = importlib.import_module("re._constants")
+_REPEATS: Final = frozenset({"MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"})
+_LETTERS: Final = "aA1 \n.-_<>[]{}()*`'\"|:/,=@#$é中、\u0301\u200b😀\t"
+_VARIANTS: Final = 3
+MOST_PIECES: Final = 40
+
+
+def expression_pieces(pattern: Pattern, most_chars: int) -> Iterator[tuple[str, str]]:
+    """The pieces with what stands before each, none of `most_chars` or more."""
+    flags = pattern.flags & (re.VERBOSE | re.IGNORECASE | re.DOTALL | re.MULTILINE | re.ASCII)
+    try:
+        tree = _tree.parse(pattern.pattern, flags)
+    except re.error:  # the other library knows more: its letters have to do
+        for letter in dict.fromkeys(pattern.pattern):
+            yield "", letter
+        return
+    pieces = [one for one in dict.fromkeys(_pieces_of(tree, "")) if one[1] and len(one[1]) < most_chars]
+    yield from pieces[:: max(len(pieces) // MOST_PIECES, 1)]  # a list of a thousand words repeats itself
+
+
+def _pieces_of(tree: Any, before: str) -> Iterator[tuple[str, str]]:  # noqa: ANN401 -- the parser's own types are private
+    for op, value in tree:
+        name = str(op)
+        for part in _inside(name, value):
+            yield from _pieces_of(part, before)
+        if name in _REPEATS:
+            for variant in range(_VARIANTS):
+                yield before, _sample(value[2], variant)
+        before += _one(name, value, 0)
+    yield "", before
+    yield "", before[:-1]
+
+
+def _inside(name: str, value: Any) -> Iterable[Any]:  # noqa: ANN401 -- as above
+    if name == "BRANCH":
+        return value[1]
+    if name == "SUBPATTERN":
+        return [value[3]]
+    if name == "ATOMIC_GROUP":
+        return [value]
+    if name in {"ASSERT", "ASSERT_NOT"}:
+        return [value[1]]
+    return [value[2]] if name in _REPEATS else []
+
+
+def _sample(tree: Any, variant: int) -> str:  # noqa: ANN401 -- as above
+    return "".join(_one(str(op), value, variant) for op, value in tree)
+
+
+def _one(name: str, value: Any, variant: int) -> str:  # noqa: ANN401 -- as above
+    """A string that this part of an expression takes."""
+    if name == "LITERAL":
+        return chr(value)
+    if name == "NOT_LITERAL":
+        return "b" if value == ord("a") else "a"
+    if name == "ANY":
+        return "a"
+    if name == "IN":
+        letters = _letters_in(value)
+        return letters[variant * 7 % len(letters)]
+    if name == "BRANCH":
+        return _sample(value[1][variant % len(value[1])], variant)
+    if name == "SUBPATTERN":
+        return _sample(value[3], variant)
+    if name == "ATOMIC_GROUP":
+        return _sample(value, variant)
+    if name in _REPEATS:
+        return _sample(value[2], variant) * max(value[0], 1)
+    return ""
+
+
+def _letters_in(members: Any) -> str:  # noqa: ANN401 -- as above
+    named = [chr(number) for op, value in members for number in _numbers(str(op), value)]
+    spelled = "".join(_spelled(str(op), value) for op, value in members)
+    fits = re.compile(f"[{spelled}]")
+    return "".join(dict.fromkeys(one for one in chain(named, _LETTERS) if fits.match(one))) or "a"
+
+
+def _numbers(name: str, value: Any) -> Iterable[int]:  # noqa: ANN401 -- as above
+    return [value] if name == "LITERAL" else value if name == "RANGE" else []
+
+
+def _spelled(name: str, value: Any) -> str:  # noqa: ANN401 -- as above
+    if name == "NEGATE":
+        return "^"
+    if name == "LITERAL":
+        return re.escape(chr(value)) if chr(value) != "^" else "\\^"
+    if name == "RANGE":
+        return f"{re.escape(chr(value[0]))}-{re.escape(chr(value[1]))}"
+    kinds = {"DIGIT": "d", "SPACE": "s", "WORD": "w"}
+    kind = str(value).removeprefix("CATEGORY_")
+    letter = kinds[kind.removeprefix("NOT_")]
+    return f"\\{letter.upper() if kind.startswith('NOT_') else letter}"
