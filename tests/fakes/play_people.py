@@ -156,12 +156,17 @@ class Playing:
 
 
 @asynccontextmanager
-async def playing(folder: Path, *, keep: str = "play.db", **settings: str) -> AsyncGenerator[Playing, None]:
-    """`cogency play` on the rehearsal model, in this process; it goes on with what the one before has kept."""
+async def playing(
+    folder: Path, *, keep: str = "play.db", port: int = 0, **settings: str
+) -> AsyncGenerator[Playing, None]:
+    """`cogency play` on the rehearsal model, in this process; it goes on with what the one before has kept.
+
+    `port`: 0 for any that is free.
+    """
     await new_database(folder / keep)
     opened: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     given = {"COGENCY_MODEL": "rehearsal", "COGENCY_FIRST_NOTICE": "off", **settings}
-    serving = asyncio.create_task(play(load_settings(given), folder / keep, 0, "UTC", opened.set_result))
+    serving = asyncio.create_task(play(load_settings(given), folder / keep, port, "UTC", opened.set_result))
     try:
         async with AsyncExitStack() as stack:
             await asyncio.wait({serving, opened}, timeout=PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, lru_cache
+from html import escape
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,6 +36,8 @@ from bot.texts import memory_texts, reply_texts, setup_texts
 
 MAX_MESSAGES: Final = 2_000
 """Of which the oldest go: more than anybody tries in a day."""
+MAX_MARKDOWN_CHARS: Final = 12_000
+"""What is longer stands as it is: nested marks take a time that grows faster than the text."""
 LIMITS: Final = Limits(
     page_chars=4_000,  # what a browser draws ten times a second without effort
     edit_interval_s=0.1,
@@ -287,6 +290,8 @@ def _panel(panel: Body) -> Body | None:
 @lru_cache(maxsize=1_000)
 def html_of(markdown: str) -> str:
     """What people and models wrote, as HTML of which none is theirs."""
+    if len(markdown) > MAX_MARKDOWN_CHARS:
+        return f"<pre>{escape(markdown)}</pre>\n"
     return _markdown().render(markdown)
 
 

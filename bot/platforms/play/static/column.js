@@ -1,7 +1,7 @@
 // One person's side of the page: their places, the messages in the one that is open, and what they write.
 
 import { Link } from "/static/link.js";
-import { avatar, icon, made, shown, words } from "/static/messages.js";
+import { avatar, icon, made, messageAt, shown, words } from "/static/messages.js";
 import { fill } from "/static/window.js";
 
 const ICONS = { private: "lock", direct: "bot" };
@@ -54,7 +54,7 @@ export class Column {
     this.tries = made("div", { class: "tries" });
     this.offered = made("ul", { class: "offered", role: "listbox", id: `offered-${this.person}`, hidden: true, "aria-label": "Commands" });
     this.input = made("textarea", {
-      rows: 1, maxlength: 4000, role: "combobox", "aria-autocomplete": "list", "aria-expanded": "false",
+      "aria-label": `Message of ${this.person}`, rows: 1, maxlength: 4000, role: "combobox", "aria-autocomplete": "list", "aria-expanded": "false",
       "aria-controls": `offered-${this.person}`, onkeydown: (event) => this.typed(event), oninput: () => this.written(),
     });
     this.into = made("p", { class: "into", hidden: true });
@@ -364,10 +364,10 @@ export class Column {
   // A link to a message of this workspace leads there.
   clicked(event) {
     const link = event.target.closest("a[href]");
-    const found = link && /^http:\/\/(?:127\.0\.0\.1|localhost):\d+\/#message-(\d+)$/.exec(link.href);
+    const found = link && messageAt(link.href);
     if (!found) return;
     event.preventDefault();
-    const message = this.messages.get(found[1]);
+    const message = this.messages.get(found);
     if (!message || message.gone) {
       this.refusal.textContent = "That message is gone.";
       return;

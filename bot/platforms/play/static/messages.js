@@ -5,7 +5,6 @@ const OFFERS = {
   decide: "Decide…", answer: "Answer…", undo: "Undo", change: "Change", cancel: "Cancel it",
 };
 const SPOKEN = { good: "Good answer", bad: "Bad answer", delete: "Delete this answer" };
-const STEPS = { running: "◌", done: "✓", failed: "✕" };
 const SURE_MS = 4000;
 const ICONS = {
   good: "M5 21H2V10h3m0 11V10l5-8c2 0 3 1.500 2.500 3.500L12 9h7.500c1.500 0 2.500 1.500 2 3l-2 7c-.3 1.200-1.200 2-2.500 2H5",
@@ -13,6 +12,8 @@ const ICONS = {
   lock: "M5 11h14v10H5zM8 11V7a4 4 0 0 1 8 0v4",
   bot: "M12 2l2.400 7.600L22 12l-7.600 2.400L12 22l-2.400-7.600L2 12l7.600-2.400z",
 };
+const ADDRESS = /https?:\/\/[^\s<>()]*[^\s<>().,;:!?'"]/;
+const OURS = /^http:\/\/(?:127\.0\.0\.1|localhost):\d+\/#message-(\d+)$/;
 const SVG = "http://www.w3.org/2000/svg";
 
 export function made(tag, attributes = {}, ...inside) {
@@ -36,10 +37,20 @@ export function icon(name) {
   return svg;
 }
 
+// The message of this workspace to which an address leads; undefined for every other address.
+export function messageAt(address) {
+  return OURS.exec(address)?.[1];
+}
+
+function link(address) {
+  const told = messageAt(address) ? "show the message" : address;
+  return made("a", { href: address, rel: "noopener noreferrer", target: "_blank" }, told);
+}
+
 export function words(html, names) {
   const element = made("div", { class: "words" });
   element.innerHTML = html;
-  const known = new RegExp(`@(?:${Object.values(names).join("|")})\\b`, "gi");
+  const known = new RegExp(`@(?:${["nobody", ...Object.values(names)].join("|")})\\b|${ADDRESS.source}`, "gi");
   const texts = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
   const found = [];
   while (texts.nextNode()) if (!texts.currentNode.parentElement.closest("code, a")) found.push(texts.currentNode);
@@ -47,7 +58,7 @@ export function words(html, names) {
     const parts = [];
     let last = 0;
     for (const match of text.data.matchAll(known)) {
-      parts.push(text.data.slice(last, match.index), made("span", { class: "mention" }, match[0]));
+      parts.push(text.data.slice(last, match.index), match[0][0] === "@" ? made("span", { class: "mention" }, match[0]) : link(match[0]));
       last = match.index + match[0].length;
     }
     if (last) text.replaceWith(...parts.filter((one) => one !== ""), text.data.slice(last));
@@ -70,12 +81,12 @@ function sure(button, question, press) {
   let until = 0;
   const before = button.textContent;
   button.addEventListener("click", () => {
-    if (!question || Date.now() < until) {
+    if (question === null || Date.now() < until) {
       press();
       return;
     }
     until = Date.now() + SURE_MS;
-    button.textContent = question;
+    button.textContent = `Really? ${question}`.trim();
     setTimeout(() => { button.textContent = before; }, SURE_MS);
   });
   return button;
@@ -94,7 +105,7 @@ function offers(message, page) {
 function steps(message) {
   if (!message.steps.length) return null;
   const rows = message.steps.map(([title, state, output]) =>
-    made("li", { class: state }, made("span", { "aria-hidden": true }, STEPS[state] ?? "·"), ` ${title}`,
+    made("li", { class: state }, title,
       output ? made("small", {}, ` ${output}`) : null));
   return made("ul", { class: "steps" }, ...rows);
 }
@@ -106,7 +117,7 @@ function panel(message, page) {
   const button = (number) => {
     const one = told.buttons[number];
     const shown = made("button", { class: one.danger ? "danger" : "plain" }, one.label);
-    return sure(shown, one.confirm, () => page.press(message, number, [], ticked()));
+    return sure(shown, one.confirm || null, () => page.press(message, number, [], ticked()));
   };
   const menu = (one) => {
     const options = one.options.map(([value, label]) => made("option", { value, selected: value === one.chosen }, label));
@@ -140,7 +151,7 @@ export function shown(message, page) {
   const asked = message.asked ? made("p", { class: "asked" }, "used ", made("code", {}, message.asked)) : null;
   const tools = isOwn ? made("div", { class: "tools" },
     made("button", { onclick: () => page.edit(message) }, "Edit"),
-    sure(made("button", {}, "Delete"), "Really?", () => page.remove(message))) : null;
+    sure(made("button", {}, "Delete"), "", () => page.remove(message))) : null;
   const head = made("header", {}, made("b", {}, name),
     message.author === page.bot ? made("span", { class: "badge" }, "app") : null, time(message.time),
     message.edited ? made("small", {}, "edited") : null, message.note ? made("small", {}, message.note) : null);

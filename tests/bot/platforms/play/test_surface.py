@@ -177,3 +177,7 @@ def test_a_link_opens_elsewhere_and_is_told_nothing() -> None:
     assert html_of("[a](https://example.com)") == (
         '<p><a href="https://example.com" rel="noopener noreferrer" target="_blank">a</a></p>\n'
     )
+
+
+def test_a_text_that_is_too_long_to_be_read_as_markdown_stands_as_it_is() -> None:
+    assert html_of("<b>" + "[" * 20_000).startswith("<pre>&lt;b&gt;[[")
