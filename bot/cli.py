@@ -416,7 +416,7 @@ def _waiting() -> Generator[Callable[[Sequence[str]], None]]:
     if not console.is_terminal:
         yield lambda _: None
         return
-    with console.status("") as line:
+    with console.status(setup_texts.LOOKING_AT.format(names="settings and files")) as line:
         yield lambda names: line.update(setup_texts.LOOKING_AT.format(names=", ".join(names)))
 
 

@@ -207,7 +207,7 @@ def finding_lines(findings: Sequence[Finding]) -> str:
     follows = [*findings[1:], None]
     return "".join(
         f"{_line(replace(one, remedy='') if then is not None and _same_remedy(one, then) else one)}\n"
-        for one, then in zip(findings, follows, strict=True)
+        for one, then in zip(findings, follows, strict=False)
     )
 
 

@@ -57,7 +57,8 @@ class Check:
             async with asyncio.timeout(self.seconds):
                 return await self.run()
         except TimeoutError:
-            return [Finding(self.late, self.where, setup_texts.NOT_IN_TIME.format(seconds=self.seconds))]
+            what = setup_texts.NOT_IN_TIME.format(seconds=self.seconds)
+            return [Finding(self.late, self.where, what, setup_texts.LOOK_AGAIN)]
 
 
 def nobody(_: Sequence[str]) -> None:

@@ -251,6 +251,7 @@ NOTHING_TO_RUN = "There is nothing to run: set SLACK_BOT_TOKEN and SLACK_APP_TOK
 # What `cogency doctor` advises
 
 NOT_IN_TIME = "it was not found out within {seconds:g} s"
+LOOK_AGAIN = "Look whether it answers at all, and start this again."
 EVERYBODY = "everybody on this machine"
 WHOM_A_LIST_LETS = "whom an access list of its folder lets in"
 THE_GROUP = "the group {name}"

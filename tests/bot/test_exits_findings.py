@@ -27,6 +27,7 @@ def test_what_mends_several_that_follow_each_other_is_said_once_behind_the_last(
         "problem  Database: it cannot be opened. Check COGENCY_DATABASE_URL.",
         "warning  Slack: the bot token lacks one. Take over.",
     ]
+    assert finding_lines([]) == ""
     assert finding_lines([replace(PROBLEM, where="Disk"), PROBLEM]).count("Check ") == 2
 
 

@@ -213,6 +213,14 @@ async def test_doctor_mends_the_rights_of_files_when_it_is_asked_to_and_says_so_
     assert "fixed" not in again
 
 
+def test_a_terminal_shows_what_doctor_looks_at_until_it_has_found_out(tmp_path: Path) -> None:
+    program = f"import os; os.chdir({str(tmp_path)!r}); from bot.__main__ import run; raise SystemExit(run(['doctor']))"
+    with FakeTerminal(program, HOME=str(tmp_path), COGENCY_MODEL="rehearsal") as terminal:
+        terminal.until("looking at ")
+        terminal.until("ok       Settings: all of them can be read.")
+        assert terminal.ended() == Exit.OK
+
+
 @pytest.mark.parametrize("key", ["\x03", "\x04"])
 def test_setting_up_by_questions_ends_at_once_with_ctrl_c_and_ctrl_d_and_writes_nothing(
     tmp_path: Path, key: str

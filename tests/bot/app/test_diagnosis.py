@@ -37,11 +37,12 @@ from bot.app.diagnosis import (
 from bot.exits import Finding, Level
 from bot.settings import Settings, load_settings
 from bot.tools.mcp_config import HttpReach
-from store.backup import look_into
+from store.backup import look_into, restore
 from store.databases.database import migrating
 from store.engine import database_of, look_at, prepare
 from store.migrations import HEAD
 from tests.fakes.fast_clock import FastClock
+from tests.fakes.postgresql import PostgresServer
 from tests.fakes.test_clock import FakeClock
 from tests.store.migrating import up_to
 
@@ -194,9 +195,9 @@ def test_what_only_a_folder_keeps_from_others_is_a_note_that_names_it(world: Pat
     assert f"only the rights of {world}/data keep others from reading {world}/data/cogency.db," in found[0].what
 
 
-async def older(folder: Path) -> Settings:
+async def older(folder: Path, url: str = "") -> Settings:
     """A database of an earlier version, without the tables that came later."""
-    settings = load_settings({"COGENCY_MODEL": "rehearsal"}, data_folder=folder)
+    settings = load_settings({"COGENCY_MODEL": "rehearsal", "COGENCY_DATABASE_URL": url}, data_folder=folder)
     database = database_of(settings.database_url)
     try:
         async with migrating():
@@ -217,6 +218,19 @@ async def test_a_database_is_brought_to_the_newest_version_after_a_backup_of_it(
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert (await look_at(settings.database_url)).version == HEAD
     assert await migrate_after_backup(settings, NOW) == []
+    again = f"sqlite:///{tmp_path / 'again.db'}"
+    await restore(file, again, NOW)
+    assert (await look_at(again)).version == HEAD
+
+
+@pytest.mark.slow
+async def test_a_database_on_a_server_is_left_to_who_can_save_it(tmp_path: Path, postgres: PostgresServer) -> None:
+    async with postgres.database() as url:
+        settings = await older(tmp_path, url)
+        (left,) = await migrate_after_backup(settings, NOW)
+        assert (await look_at(url)).version == "r0009"
+    assert left.level is Level.NOTE
+    assert left.what.endswith("make a backup with PostgreSQL's own means, then `cogency migrate`")
 
 
 @pytest.mark.slow
