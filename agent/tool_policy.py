@@ -67,6 +67,7 @@ class DecidedBy(StrEnum):
     CHECK = "check"
     COMMAND = "command"
     FILE = "file"
+    OPERATOR = "operator"
 
 
 @dataclass(frozen=True, slots=True)

@@ -240,12 +240,17 @@ def _taken_back(connection: Connection, where: str, to: str) -> None:
     take_back(connection, to, MIGRATIONS)
 
 
+def is_connected_to(connection: Connection) -> bool:
+    """Whether somebody else, another connection of this process perhaps, is connected to a server."""
+    return is_postgresql(connection) and connection.execute(_OTHERS).scalar_one() > 0
+
+
 def _require_alone(connection: Connection, where: str) -> None:
     """Raises StoreLocked while a bot is connected to a server. (A file is one process's own anyway.)"""
     if not is_postgresql(connection):
         return
     for _ in range(GOING_LOOKS):
-        if not connection.execute(_OTHERS).scalar_one():
+        if not is_connected_to(connection):
             return
         connection.execute(_A_MOMENT)
     raise StoreLocked(texts.BOTS_ARE_CONNECTED.format(where=where))

@@ -12,6 +12,7 @@ Rules
   it was made, the arguments go. These rows are kept for `KEPT`, and go with the next one that is stored.
 """
 
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
@@ -20,10 +21,11 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from agent.errors import LeaseLost
-from agent.messages import ModelCall, Usage
+from agent.messages import Json, ModelCall, Usage
 from agent.ports import AuditedCall, CallEnd
 from agent.records import Claim
 from agent.spending import By, Money, SpendingPeriod, Spent, Total, cost
+from agent.tool_policy import DecidedBy
 from store import rows
 from store.databases.database import SqlStore, reads, row_id, writes
 from store.memory import people
@@ -133,7 +135,8 @@ def _total(row: Mapping[Any, Any]) -> Total:
     return Total(str(row["key"]), spent, row["name"])
 
 
-# The audit of tool calls: a row a call, and a row a change of their policy.
+# The audit: a row a call of a tool, a row a change of their policy, and a row what an operator does about somebody. The
+# last names whom as a JSON string in its arguments; when they are forgotten, a keyed hash takes the place of their id.
 
 KEPT: Final = timedelta(days=400)
 """A year, and a month in which to look back at it: no audit asks for more, and the table does not grow for ever."""
@@ -201,6 +204,8 @@ def page(connection: sa.Connection, since: datetime, *, after: int, limit: int) 
 _ROWS: Final = sa.select(tool_call)
 _OF_POLICY: Final = sa.text("tool = ''")
 """Written out: an index of few rows is used only for what it was made with."""
+_BY_OPERATOR: Final = tool_call.c.decided_by == DecidedBy.OPERATOR
+OF_OPERATORS: Final = sa.and_(_OF_POLICY, _BY_OPERATOR)
 
 
 def _call(row: sa.RowMapping) -> AuditedCall:
@@ -212,11 +217,17 @@ def drop_arguments(connection: sa.Connection, where: sa.ColumnElement[bool]) -> 
     connection.execute(sa.update(tool_call).where(where, tool_call.c.arguments != "").values(arguments=""))
 
 
-def drop_person(connection: sa.Connection, who: str) -> None:
-    """Take somebody out: what they changed in the policy stays without their name, and so do rows that name them."""
+def drop_person(connection: sa.Connection, who: str, known_as: str) -> None:
+    """Take somebody out: what they changed in the policy stays without their name, and so do rows that name them. What
+    operators did about them stays, about `known_as`.
+    """
+    plain, hashed = quoted(who), quoted(known_as)
+    about = sa.and_(_OF_POLICY, _BY_OPERATOR, tool_call.c.arguments.contains(plain, autoescape=True))
+    renamed = sa.func.replace(tool_call.c.arguments, plain, hashed)
+    connection.execute(sa.update(tool_call).where(about).values(arguments=renamed))
     connection.execute(sa.update(tool_call).where(tool_call.c.person == who).values(**NAMELESS))
-    named = sa.and_(_OF_POLICY, (" " + tool_call.c.arguments + " ").contains(f" {who} ", autoescape=True))
-    connection.execute(sa.update(tool_call).where(named).values(arguments=""))
+    named = (" " + tool_call.c.arguments + " ").contains(f" {who} ", autoescape=True)
+    connection.execute(sa.update(tool_call).where(_OF_POLICY, ~_BY_OPERATOR, named).values(arguments=""))
 
 
 class SqlToolAudit(SqlStore):
@@ -226,3 +237,41 @@ class SqlToolAudit(SqlStore):
     newest = reads(newest)
     names_of = reads(names_of)
     page = reads(page)
+
+
+# What operators do about people and places.
+
+
+def quoted(id_: str) -> str:
+    """As it stands in the arguments of a row."""
+    return json.dumps(id_, ensure_ascii=False)
+
+
+def act(connection: sa.Connection, id_: int) -> AuditedCall | None:
+    """The row of something that an operator does."""
+    row = connection.execute(_ROWS.where(tool_call.c.id == id_, _BY_OPERATOR)).mappings().one_or_none()
+    return None if row is None else _call(row)
+
+
+def acts_about(connection: sa.Connection, whom: str, after: int, limit: int) -> list[AuditedCall]:
+    """What operators did about a person or a place, the oldest first."""
+    named = tool_call.c.arguments.contains(quoted(whom), autoescape=True)
+    about = _ROWS.where(_OF_POLICY, _BY_OPERATOR, named, tool_call.c.id > after)
+    return [_call(row) for row in connection.execute(about.order_by(tool_call.c.id).limit(limit)).mappings()]
+
+
+def take(connection: sa.Connection, id_: int, before: str, after: str) -> bool:
+    """Give a row another outcome, if it is still as it was, whoever else tries at the same moment."""
+    this = sa.and_(tool_call.c.id == id_, _BY_OPERATOR, tool_call.c.outcome == before)
+    return connection.execute(sa.update(tool_call).where(this).values(outcome=after)).rowcount > 0
+
+
+def close(
+    connection: sa.Connection, id_: int, more: Mapping[str, Json], outcome: str, ms: int, size: int | None = None
+) -> None:
+    """How what an operator did has ended, said in the arguments of its row as they stand by now."""
+    row = act(connection, id_)
+    if row is not None:
+        words = json.dumps({**json.loads(row.arguments), **more}, ensure_ascii=False)
+        ended = {"arguments": words, "outcome": outcome, "ms": ms, "size": size}
+        connection.execute(sa.update(tool_call).where(tool_call.c.id == id_).values(**ended))

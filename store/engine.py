@@ -97,11 +97,15 @@ def prepare(connection: Connection, where: str, key: Callable[[], bytes], migrat
         if (fault := obstacle(connection, where, migrations)) is not None:
             raise StoreError(fault)
         _migrate(connection, where, migrations)
-    stored = connection.execute(select(meta.c.value).where(meta.c.name == ERASED_KEY)).scalar_one_or_none()
+    stored = erased_key(connection)
     if stored is None:
         stored = key()
         connection.execute(insert(meta).values(name=ERASED_KEY, value=stored))
     return Prepared(stored, before, outdated(connection))
+
+
+def erased_key(connection: Connection) -> bytes | None:
+    return connection.execute(select(meta.c.value).where(meta.c.name == ERASED_KEY)).scalar_one_or_none()
 
 
 def one_by_one(connection: Connection) -> None:
@@ -398,7 +402,7 @@ async def open_spending(
     url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
 ) -> AsyncGenerator[ports.Spending, None]:
     """What was spent, to be read or added to while another process may serve from the database. Raises StoreError."""
-    async with _beside(url, patience_s, migrations) as database:
+    async with beside(url, patience_s, migrations) as database:
         yield SqlSpending(database)
 
 
@@ -407,7 +411,7 @@ async def open_audit(
     url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
 ) -> AsyncGenerator[ports.ToolAudit, None]:
     """The audit of tool calls, to be read while another process may serve from the database. Raises StoreError."""
-    async with _beside(url, patience_s, migrations) as database:
+    async with beside(url, patience_s, migrations) as database:
         yield SqlToolAudit(database)
 
 
@@ -416,12 +420,15 @@ async def open_operator_sessions(
     url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
 ) -> AsyncGenerator[ports.OperatorSessions, None]:
     """Who is signed in on the operators' page, while another process serves it. Raises StoreError."""
-    async with _beside(url, patience_s, migrations) as database:
+    async with beside(url, patience_s, migrations) as database:
         yield SqlOperatorSessions(database)
 
 
 @asynccontextmanager
-async def _beside(url: str, patience_s: float, migrations: Migrations) -> AsyncGenerator[Database, None]:
+async def beside(
+    url: str, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
+) -> AsyncGenerator[Database, None]:
+    """A database at the newest version, while another process may serve from it. Raises StoreError."""
     database = database_beside(url, patience_s)
     try:
         await database.read(require_head, database.where, migrations)

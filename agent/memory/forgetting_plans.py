@@ -28,6 +28,10 @@ forgotten has not asked to be remembered again.
 
 ERASE_ENTRIES: Final = "erase_entries"
 """The kind of job that wipes what a person deleted a while ago and has not brought back."""
+OPERATOR_ERASE: Final = "operator_erase"
+"""The kind of job by which an operator asks the process that serves to erase; its key is the number of their row in the
+audit, which says what.
+"""
 EDIT: Final = "edit"
 """The kind of job that keeps an edit for which it was too soon. Its key is `post_key`, its payload holds the words."""
 

@@ -275,9 +275,9 @@ class Forgetting(Protocol):
         ...
 
     async def forget(
-        self, plan: ForgettingPlan, now: datetime, *, replies: bool = False, related: bool = False
+        self, plan: ForgettingPlan, now: datetime, *, replies: bool = ..., related: bool = ..., limit: int | None = ...
     ) -> records.Receipt:
-        """Erase what the plan names in one transaction, then search for proof.
+        """Erase what the plan names in one transaction, then search for proof. `limit`: as of `retire`.
 
         `replies`: have the bot's replies that fall deleted in the platform, too, by jobs (`DELETE_REPLY`). `related`:
         what may have been made of it falls, too (`Preview.related`).

@@ -273,7 +273,7 @@ def erase_by_plan(
         counts["documents"] = documents
     if schedules := drop(connection, schedule.c.id, doomed.schedules):
         counts["schedules"] = schedules
-    _drop_people(connection, plan, counts, whole=doomed.whole)
+    _drop_people(connection, plan, counts, erased_ids, whole=doomed.whole)
     _switch_off(connection, plan, doomed)
     owe(connection)
     return Erasure(doomed, texts, summaries, touched, [*chain(*readers)], counts, deleting)
@@ -430,7 +430,9 @@ def _switch_off(connection: Connection, plan: plans.ForgettingPlan, doomed: Eras
             connection.execute(delete(preference).where(where, preference.c.name == SHARING))
 
 
-def _drop_people(connection: Connection, plan: plans.ForgettingPlan, counts: dict[str, int], *, whole: bool) -> None:
+def _drop_people(
+    connection: Connection, plan: plans.ForgettingPlan, counts: dict[str, int], erased_ids: ErasedIds, *, whole: bool
+) -> None:
     """Who has nothing left, and what they chose."""
     match plan:
         case plans.Everything(who):
@@ -448,7 +450,7 @@ def _drop_people(connection: Connection, plan: plans.ForgettingPlan, counts: dic
         connection.execute(delete(workspace).where(workspace.c.person == who))
         connection.execute(delete(profile).where(profile.c.person == who))
         connection.execute(delete(verdict).where(verdict.c.person == who))
-        calls.drop_person(connection, who)
+        calls.drop_person(connection, who, erased_ids.of_person(who))
         connection.execute(update(document).where(document.c.person == who).values(person=""))
         chosen = delete(preference).where(preference.c.owner == who, preference.c.value != plans.PAUSED)
         counts["preferences"] += connection.execute(chosen).rowcount

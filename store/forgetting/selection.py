@@ -150,16 +150,8 @@ def _schedules(
     connection: Connection, plan: plans.ForgettingPlan, said: Mapping[int, ForgottenMessage]
 ) -> frozenset[int]:
     match plan:
-        case plans.Everything(person=who):
-            return _ids(connection, schedule, schedule.c.person == who)
-        case plans.Gone(conversations=conversations, channels=channels, audiences=audiences, sources=sources):
-            alone = schedule.c.audience.startswith(f"{AudienceKind.PERSON}:")
-            here = and_(schedule.c.channel.in_(sorted(channels)), ~alone)
-            asked_here, theirs = (
-                schedule.c.conversation.in_(sorted(conversations)),
-                schedule.c.source.in_(sorted(sources)),
-            )
-            return _ids(connection, schedule, or_(here, asked_here, theirs, schedule.c.audience.in_(sorted(audiences))))
+        case plans.Everything() | plans.Gone():
+            return _ids(connection, schedule, schedules_named(plan))
         case plans.OneThread(person=who, conversations=conversations):
             named = and_(schedule.c.person == who, schedule.c.conversation.in_(sorted(conversations)))
         case plans.Deleted(channel=channel, messages=messages):
@@ -177,6 +169,23 @@ def _schedules(
         case _:
             assert_never(plan)
     return _ids(connection, schedule, named) | _quoting(connection, said)
+
+
+def schedules_named(plan: plans.Everything | plans.Gone) -> ColumnElement[bool]:
+    """Those of a person, or of a place, whatever they say."""
+    match plan:
+        case plans.Everything(person=who):
+            return schedule.c.person == who
+        case plans.Gone(conversations=conversations, channels=channels, audiences=audiences, sources=sources):
+            alone = schedule.c.audience.startswith(f"{AudienceKind.PERSON}:")
+            here = and_(schedule.c.channel.in_(sorted(channels)), ~alone)
+            asked_here, theirs = (
+                schedule.c.conversation.in_(sorted(conversations)),
+                schedule.c.source.in_(sorted(sources)),
+            )
+            return or_(here, asked_here, theirs, schedule.c.audience.in_(sorted(audiences)))
+        case _:
+            assert_never(plan)
 
 
 def _is_meant(plan: plans.During | plans.AboutTopic, row: Mapping[Any, Any]) -> bool:
@@ -207,13 +216,13 @@ def _named_rows(connection: Connection, plan: plans.ForgettingPlan, limit: int |
             return Selection(messages_where(connection, and_(message.c.turn == number, message.c.author == Author.BOT)))
         case _:
             pass
-    said = _many_messages(connection, _messages(plan), watch, limit)
+    said = _many_messages(connection, said_by_plan(plan), watch, limit)
     whole = limit is None or len(said) < limit
     return Selection(
         said,
         turns=_ids(connection, turn, _turns(plan)) if whole else frozenset(),
-        entries=_ids(connection, profile_entry, _known(plan, profile_entry)) if whole else frozenset(),
-        facts=_ids(connection, fact, _known(plan, fact)) if whole else frozenset(),
+        entries=_ids(connection, profile_entry, known_by_plan(plan, profile_entry)) if whole else frozenset(),
+        facts=_ids(connection, fact, known_by_plan(plan, fact)) if whole else frozenset(),
         whole=whole,
     )
 
@@ -289,7 +298,7 @@ def messages_in(
     return {id_: one for where in places for id_, one in messages_where(connection, and_(where, *more)).items()}
 
 
-def _messages(
+def said_by_plan(
     plan: plans.OneThread | plans.Everything | plans.During | plans.Gone | plans.Expired,
 ) -> ColumnElement[bool]:
     match plan:
@@ -333,7 +342,7 @@ def _turns(plan: plans.OneThread | plans.Everything | plans.During | plans.Gone 
             assert_never(plan)
 
 
-def _known(
+def known_by_plan(
     plan: plans.OneThread | plans.Everything | plans.During | plans.Gone | plans.Expired, table: Table
 ) -> ColumnElement[bool]:
     """What is known and falls with the plan whatever it was learned from."""
@@ -418,6 +427,10 @@ def _ids(connection: Connection, table: Table, where: ColumnElement[bool]) -> fr
 
 # Platform ids that were forgotten, as keyed hashes: enough to know one again, too little to read it. Pure.
 
+FORGOTTEN: Final = "forgotten:"
+NAME_DIGITS: Final = 16
+"""Enough to tell everybody in an audit apart."""
+
 
 @dataclass(frozen=True, slots=True)
 class ErasedIds:
@@ -438,6 +451,10 @@ class ErasedIds:
     def of_message(self, incoming: Incoming) -> tuple[str, str]:
         """The two hashes under which a message is known again."""
         return self.of_event(incoming.source, incoming.event_id), self.of_post(incoming.channel, incoming.message_id)
+
+    def of_person(self, who: str) -> str:
+        """What the audit calls somebody who was forgotten."""
+        return f"{FORGOTTEN}{self._hash('person', who)[:NAME_DIGITS]}"
 
     def _hash(self, *parts: str) -> str:
         plain = "\0".join(parts).encode("utf-8", "surrogatepass")

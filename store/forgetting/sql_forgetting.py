@@ -373,12 +373,18 @@ class SqlForgetting(SqlStore):
         self._erased_ids = erased_ids
 
     async def forget(
-        self, plan: plans.ForgettingPlan, now: datetime, *, replies: bool = False, related: bool = False
+        self,
+        plan: plans.ForgettingPlan,
+        now: datetime,
+        *,
+        replies: bool = False,
+        related: bool = False,
+        limit: int | None = None,
     ) -> Receipt:
         """See the port. `bytes_gone` False means that another reader holds old pages: `sweep`, or the next start,
         wipes them; or that a server keeps the files (`kept_by_server`).
         """
-        wishes = Wishes(replies=replies, related=related)
+        wishes = Wishes(limit, replies, related)
         gone = await self.database.write_alone(erase_by_plan, plan, self._erased_ids, now, wishes)
         receipt = Receipt(gone.counts, await self.database.read_long(found_again, plan, gone), bytes_gone=False)
         wiped = await self._wiped(receipt, gone.texts, gone.summaries)

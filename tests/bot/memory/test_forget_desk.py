@@ -321,10 +321,16 @@ class SlowErasing(SqlForgetting):
         self.go_on = asyncio.Event()
 
     async def forget(
-        self, plan: ForgettingPlan, now: datetime, *, replies: bool = False, related: bool = False
+        self,
+        plan: ForgettingPlan,
+        now: datetime,
+        *,
+        replies: bool = False,
+        related: bool = False,
+        limit: int | None = None,
     ) -> Receipt:
         await self.go_on.wait()
-        return await super().forget(plan, now, replies=replies, related=related)
+        return await super().forget(plan, now, replies=replies, related=related, limit=limit)
 
 
 async def test_what_is_being_erased_is_no_longer_stopped_and_its_person_is_told_that_it_takes_a_while() -> None:

@@ -1,0 +1,591 @@
+"""What is held of a person or a place: found, counted, and read section by section for an export.
+
+Rules
+  What is read of them is what forgetting them would name (`store.forgetting.selection`).
+  What may be kept for its turn only is named without its words: it leaves the database in no form.
+  Each page is a transaction of its own, so that to read a lot holds nobody up.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, TypeAlias
+
+import sqlalchemy as sa
+
+from agent import ports
+from agent.machine import sqlite_path
+from agent.memory import forgetting_plans as plans
+from agent.memory.audience import (
+    NOWHERE,
+    AudienceKind,
+    GroupAudience,
+    PersonAudience,
+    TeamAudience,
+    label,
+)
+from agent.memory.own_words import FILES_NOTE
+from agent.messages import Json
+from agent.records import Author
+from agent.spending import NANO
+from store import calls
+from store.backup import is_connected_to
+from store.databases.database import Database, SqlStore, reads, writes
+from store.databases.sqlite import is_held
+from store.engine import Store, beside, erased_key
+from store.forgetting import selection
+from store.forgetting.selection import ErasedIds
+from store.forgetting.sql_forgetting import SqlForgetting
+from store.job_queue import SqlJobs
+from store.knowledge_tables import document, passage
+from store.rows import read_json
+from store.tables import (
+    RUNNING,
+    WAITING,
+    consent,
+    conversation,
+    fact,
+    job,
+    message,
+    model_call,
+    open_question,
+    person,
+    preference,
+    profile_entry,
+    profile_source,
+    schedule,
+    sign_in,
+    tool_account,
+    tool_call,
+    turn,
+    verdict,
+    working_item,
+)
+
+PAGE: Final = 500
+"""Rows read at once."""
+DOCUMENTS: Final = 5
+"""With all their words."""
+PAGED_BY: Final = "paged_by"
+NAMES: Final = 10_000
+"""Ids among which a mistyped one is looked for, of those who wrote last."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldPerson:
+    id: str
+
+    @property
+    def plan(self) -> plans.Everything:
+        return plans.Everything(self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class HeldPlace:
+    """A channel, a thread, or a whole workspace or server. `id`: "slack:T1:C1", "slack:T1", "discord:7"."""
+
+    id: str
+    plan: plans.Gone
+
+
+Held: TypeAlias = HeldPerson | HeldPlace
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A person or a place, `name` as far as one is known, and how much was said by or to them, or there."""
+
+    id: str
+    name: str
+    messages: int
+    last: datetime | None
+
+
+def find_people(connection: sa.Connection, words: str, limit: int) -> list[Found]:
+    """Those whose name or id has these letters; who wrote last comes first."""
+    small = words.lower()
+    named = sa.or_(
+        person.c.name.contains(words, autoescape=True),
+        *(sa.func.lower(column).contains(small, autoescape=True) for column in (person.c.name, person.c.id)),
+    )
+    last = sa.func.max(message.c.time).label("last")
+    listed = sa.select(person.c.id, person.c.name, sa.func.count(message.c.id), last).select_from(
+        person.outerjoin(message, message.c.person == person.c.id)
+    )
+    found = listed.where(named).group_by(person.c.number, person.c.id, person.c.name)
+    return [Found(*row) for row in connection.execute(found.order_by(last.desc(), person.c.id).limit(limit))]
+
+
+def find_places(connection: sa.Connection, words: str, limit: int) -> list[Found]:
+    """Channels whose id has these letters, and where something was said that not one person alone reads."""
+    id_ = (turn.c.source + ":" + turn.c.channel).label("id")
+    last = sa.func.max(message.c.time).label("last")
+    shared = sa.and_(~_private(message.c.audience), sa.func.lower(id_).contains(words.lower(), autoescape=True))
+    kinds = sa.func.min(message.c.audience)
+    listed = sa.select(id_, kinds, sa.func.count(message.c.id), last).join_from(turn, message).where(shared)
+    found = connection.execute(listed.group_by(id_).order_by(last.desc(), id_).limit(limit))
+    return [Found(row[0], row[1].partition(":")[0], row[2], row[3]) for row in found]
+
+
+def people_ids(connection: sa.Connection) -> list[str]:
+    return [*connection.execute(sa.select(person.c.id).order_by(person.c.served.desc()).limit(NAMES)).scalars()]
+
+
+def place_ids(connection: sa.Connection) -> list[str]:
+    id_ = turn.c.source + ":" + turn.c.channel
+    channels = sa.select(id_).join_from(turn, message).where(~_private(message.c.audience)).distinct().limit(NAMES)
+    sources = sa.select(turn.c.source).where(turn.c.source.contains(":")).distinct().limit(NAMES)
+    return [*connection.execute(sources).scalars(), *connection.execute(channels).scalars()]
+
+
+def is_known(connection: sa.Connection, who: str) -> bool:
+    """Whether anything stands in the database that `/forget everything` of this person would erase."""
+    columns = (
+        *(person.c.id, message.c.person, turn.c.person, fact.c.person, profile_entry.c.person, schedule.c.person),
+        *(tool_account.c.person, sign_in.c.person, document.c.person, job.c.person, open_question.c.person),
+        *(verdict.c.person,),
+    )
+    chosen = sa.exists().where(preference.c.owner == who, preference.c.value != plans.PAUSED)
+    own = sa.exists().where(selection.documents_of(plans.Everything(who)))
+    held = [sa.exists().where(column == who) for column in columns]
+    return connection.execute(sa.select(sa.or_(chosen, own, *held))).scalar_one()
+
+
+def place_named(connection: sa.Connection, id_: str) -> HeldPlace | None:
+    """What an id stands for: a whole workspace ("slack:T1"), a server, a channel or a thread. None: nothing is known.
+
+    The private channels of a server that names its channels by number alone are those whose messages' links name it.
+    """
+    source, found, last = id_.rpartition(":")
+    if not found or not source or not last:
+        return None
+    if _is_there(connection, turn.c.source == id_):
+        return HeldPlace(id_, plans.Gone(sources=frozenset({id_}), audiences=frozenset({label(TeamAudience(id_))})))
+    channels, audiences = set[str](), set[str]()
+    if _is_there(connection, turn.c.source == source, turn.c.channel == last):
+        channels.add(last)
+    for one in (label(GroupAudience(id_)), label(TeamAudience(id_))):
+        if _is_there(connection, conversation.c.audience == one) or _is_there(connection, document.c.audience == one):
+            audiences.add(one)
+    if label(TeamAudience(id_)) in audiences:
+        channels |= _linked_channels(connection, source, last)
+    if channels:
+        audiences |= {label(GroupAudience(f"{source}:{channel}")) for channel in channels}
+    conversations = {id_} if _is_there(connection, conversation.c.id == id_, ~_private(conversation.c.audience)) else ()
+    if not (channels or audiences or conversations):
+        return None
+    return HeldPlace(id_, plans.Gone(frozenset(conversations), frozenset(channels), frozenset(audiences)))
+
+
+def _linked_channels(connection: sa.Connection, source: str, server: str) -> set[str]:
+    linked = message.c.permalink.contains(f"/{server}/", autoescape=True)
+    found = sa.select(message.c.channel).join_from(message, turn).where(turn.c.source == source, linked)
+    return {*connection.execute(found.where(~_private(message.c.audience)).distinct()).scalars()}
+
+
+def _private(audience: sa.ColumnElement[str]) -> sa.ColumnElement[bool]:
+    return audience.startswith(f"{AudienceKind.PERSON}:")
+
+
+def _is_there(connection: sa.Connection, *where: sa.ColumnElement[bool]) -> bool:
+    return connection.execute(sa.select(sa.exists().where(*where))).scalar_one()
+
+
+def counts(connection: sa.Connection, held: Held) -> dict[str, int]:
+    """How much of each kind an export would hold; nothing of what is not there."""
+    sizes = {name: _size(connection, each(held)) for name, each in _counted(held).items()}
+    return {name: size for name, size in sizes.items() if size}
+
+
+def _size(connection: sa.Connection, rows: "Rows") -> int:
+    counted = sa.select(sa.func.count()).select_from(rows.query.order_by(None).subquery())
+    return connection.execute(counted).scalar_one()
+
+
+def running_posts(connection: sa.Connection, held: Held) -> list[tuple[str, str]]:
+    """The questions there whose answers are begun: their channels and messages."""
+    said = sa.select(message.c.turn).where(selection.said_by_plan(held.plan))
+    begun = sa.or_(turn.c.state == RUNNING, turn.c.progress != "", turn.c.reply_ref != "")
+    is_open = sa.and_(turn.c.state.in_((WAITING, RUNNING)), begun, turn.c.id.in_(said))
+    return [(row.channel, row.message_id) for row in connection.execute(sa.select(turn).where(is_open))]
+
+
+# The sections of an export. Each is a query with a key by which pages follow one another, and how a row is told.
+
+Told: TypeAlias = dict[str, Json]
+Tell: TypeAlias = Callable[[sa.Connection, Sequence[sa.RowMapping]], Iterator[Told]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """`key`: grows from row to row, and is in the query as PAGED_BY."""
+
+    query: sa.Select[*tuple[Any, ...]]
+    key: sa.ColumnElement[Any]
+    tell: Tell
+    limit: int = PAGE
+
+
+@dataclass(frozen=True, slots=True)
+class HeldPage:
+    """`after`: where the next one begins; None behind the last."""
+
+    rows: Sequence[Told]
+    after: Any
+
+
+def page(connection: sa.Connection, held: Held, section: str, after: object = None) -> HeldPage:
+    """The next rows of a section."""
+    rows = _sections(held)[section](held)
+    query = rows.query if after is None else rows.query.where(rows.key > after)
+    found = connection.execute(query.order_by(rows.key).limit(rows.limit)).mappings().all()
+    last = found[-1][PAGED_BY] if len(found) == rows.limit else None
+    return HeldPage([*rows.tell(connection, found)], last)
+
+
+def sections(held: Held) -> Sequence[str]:
+    """The names of the sections of an export, in their order."""
+    return tuple(_sections(held))
+
+
+def _sections(held: Held) -> "Mapping[str, Callable[[Any], Rows]]":
+    return _OF_PERSON if isinstance(held, HeldPerson) else _OF_PLACE
+
+
+def _counted(held: Held) -> "Mapping[str, Callable[[Any], Rows]]":
+    return {name: each for name, each in _sections(held).items() if name not in {"spending", "operators"}}
+
+
+def _each(tell: Callable[[sa.RowMapping], Told]) -> Tell:
+    return lambda _, found: map(tell, found)
+
+
+def _rows(table: sa.Table, where: sa.ColumnElement[bool], tell: Tell, limit: int = PAGE) -> Rows:
+    """Of a table whose rows have a number."""
+    return Rows(sa.select(table, table.c.id.label(PAGED_BY)).where(where), table.c.id, tell, limit)
+
+
+def _about(held: Held, where: Callable[[str], sa.ColumnElement[bool]]) -> sa.ColumnElement[bool]:
+    """Where an audience is that of the person's direct messages, or one of the place's."""
+    names = [label(PersonAudience(held.id))] if isinstance(held, HeldPerson) else sorted(held.plan.audiences)
+    return sa.or_(sa.false(), *map(where, names))
+
+
+def _messages(held: Held) -> Rows:
+    return _rows(message, selection.said_by_plan(held.plan), _each(_message))
+
+
+def _message(row: sa.RowMapping) -> Told:
+    is_kept = row["drawn_from"] != NOWHERE
+    words = str(row["text"]) if is_kept else ""
+    told: Told = {
+        "thread": row["conversation"],
+        "author": row["author"],
+        "person": row["person"],
+        "text": words,
+        "time": _time(row["time"]),
+        "audience": row["audience"],
+        "source": row["permalink"],
+    }
+    if not is_kept:
+        told["withheld"] = True
+    elif row["drawn_from"]:
+        told["drawn_from"] = row["drawn_from"]
+    if row["author"] == Author.PERSON and FILES_NOTE in words:
+        told["files"] = [*words.rpartition(FILES_NOTE)[2].removesuffix(")").split(", ")]
+    return told
+
+
+def _said_there(held: Held) -> sa.Select[Any]:
+    return sa.select(message.c.id).where(selection.said_by_plan(held.plan))
+
+
+def _facts(held: Held) -> Rows:
+    known = selection.known_by_plan(held.plan, fact)
+    where = known if isinstance(held, HeldPerson) else sa.or_(known, fact.c.source_message.in_(_said_there(held)))
+
+    def tell(connection: sa.Connection, found: Sequence[sa.RowMapping]) -> Iterator[Told]:
+        links = _links(connection, [row["source_message"] for row in found if row["source_message"] is not None])
+        for row in found:
+            source = links.get(row["source_message"]) if row["source_message"] is not None else None
+            plain = ("person", "audience", "scope", "is_constraint", "needs_review", "everywhere")
+            told: Told = {
+                "key": row["key"] or None,
+                "text": row["value"],
+                "time": _time(row["time"]),
+                "source": source,
+                "kept_by": row["source"],
+                "superseded": not row["is_valid"],
+            }
+            yield told | {name: row[name] for name in plain}
+
+    return _rows(fact, where, tell)
+
+
+def _profile(held: Held) -> Rows:
+    known = selection.known_by_plan(held.plan, profile_entry)
+    if isinstance(held, HeldPlace):
+        came = sa.select(profile_source.c.entry).where(profile_source.c.message.in_(_said_there(held)))
+        known = sa.or_(known, profile_entry.c.id.in_(came))
+
+    def tell(connection: sa.Connection, found: Sequence[sa.RowMapping]) -> Iterator[Told]:
+        sources = sa.select(profile_source.c.entry, message.c.permalink)
+        joined = sources.join(message, message.c.id == profile_source.c.message)
+        links = dict[int, list[Json]]()
+        for entry, link in selection.rows_in(connection, joined, profile_source.c.entry, [row["id"] for row in found]):
+            links.setdefault(entry, []).append(link)
+        for row in found:
+            plain = ("person", "field", "text", "audience", "confidence", "everywhere")
+            told: Told = {name: row[name] for name in plain}
+            told |= {"key": row["key"] or None, "time": _time(row["time"]), "sources": links.get(row["id"], [])}
+            yield told
+
+    return _rows(profile_entry, known, tell)
+
+
+def _links(connection: sa.Connection, ids: Sequence[int]) -> dict[int, str | None]:
+    linked = sa.select(message.c.id, message.c.permalink)
+    return {row.id: row.permalink for row in selection.rows_in(connection, linked, message.c.id, ids)}
+
+
+def _schedules(held: Held) -> Rows:
+    return _rows(schedule, selection.schedules_named(held.plan), _each(_schedule))
+
+
+def _schedule(row: sa.RowMapping) -> Told:
+    plain = ("id", "person", "audience", "state")
+    times = {name: row[name] and _time(row[name]) for name in ("next", "last")}
+    return {name: row[name] for name in plain} | {"text": row["words"], **times, "made": read_json(row["made"])}
+
+
+def _documents(held: Held) -> Rows:
+    known = selection.documents_of(held.plan)
+    where = sa.or_(known, document.c.person == held.id) if isinstance(held, HeldPerson) else known
+
+    def tell(connection: sa.Connection, found: Sequence[sa.RowMapping]) -> Iterator[Told]:
+        for row in found:
+            theirs = isinstance(held, HeldPlace) or row["audience"] == label(PersonAudience(held.id))
+            words = sa.select(passage.c.text).where(passage.c.document == row["id"]).order_by(passage.c.number)
+            told: Told = {name: row[name] for name in ("name", "link", "address", "audience", "person")}
+            told |= {"time": _time(row["time"])}
+            if theirs:
+                told["text"] = [*connection.execute(words).scalars()]
+            yield told
+
+    return _rows(document, where, tell, DOCUMENTS)
+
+
+def _preferences(held: Held) -> Rows:
+    if isinstance(held, HeldPerson):
+        owners = [held.id]
+    else:
+        teams = [one.partition(":")[2] for one in held.plan.audiences]
+        owners = [f"channel:{one}" for one in held.plan.channels]
+        owners += [f"{kind}:{one}" for kind in ("team", "source") for one in {*teams, *held.plan.sources}]
+    key = preference.c.owner + " " + preference.c.name
+    return Rows(
+        sa.select(preference, key.label(PAGED_BY)).where(preference.c.owner.in_(owners)), key, _each(_preference)
+    )
+
+
+def _preference(row: sa.RowMapping) -> Told:
+    return {"of": row["owner"], "name": row["name"], "value": row["value"]}
+
+
+def _tool_calls(held: Held) -> Rows:
+    if isinstance(held, HeldPerson):
+        where = tool_call.c.person == held.id
+    else:
+        in_channel = sa.and_(tool_call.c.channel.in_(sorted(held.plan.channels)), ~_private(tool_call.c.audience))
+        where = sa.or_(in_channel, tool_call.c.audience.in_(sorted(held.plan.audiences)))
+    return _rows(tool_call, where, _each(_tool_call))
+
+
+def _tool_call(row: sa.RowMapping) -> Told:
+    plain = ("person", "channel", "audience", "tool", "effect", "decision", "decided_by", "outcome", "ms", "size")
+    told: Told = {"time": _time(row["time"]), "arguments": read_json(row["arguments"])}
+    return told | {name: row[name] for name in plain}
+
+
+def _operators(held: Held) -> Rows:
+    named = tool_call.c.arguments.contains(calls.quoted(held.id), autoescape=True)
+    return _rows(tool_call, sa.and_(calls.OF_OPERATORS, named), _each(_operator))
+
+
+def _operator(row: sa.RowMapping) -> Told:
+    plain = ("person", "decision", "outcome")
+    told: Told = {"time": _time(row["time"]), "did": read_json(row["arguments"])}
+    return told | {name: row[name] for name in plain}
+
+
+def _summaries(held: Held) -> Rows:
+    spoken = sa.select(message.c.conversation).where(selection.said_by_plan(held.plan))
+    here = _about(held, lambda name: conversation.c.audience == name)
+    where = sa.and_(conversation.c.summary != "{}", here)
+    if isinstance(held, HeldPlace):
+        where = sa.and_(conversation.c.summary != "{}", sa.or_(here, conversation.c.id.in_(spoken)))
+    return Rows(
+        sa.select(conversation, conversation.c.id.label(PAGED_BY)).where(where),
+        conversation.c.id,
+        _each(lambda row: {"thread": row["id"], "summary": read_json(row["summary"])}),
+    )
+
+
+def _working(held: Held) -> Rows:
+    return _rows(
+        working_item,
+        _about(held, lambda name: working_item.c.audience == name),
+        _each(lambda row: {"thread": row["conversation"], "key": row["key"], "value": row["value"]}),
+    )
+
+
+def _people(held: HeldPlace) -> Rows:
+    wrote = sa.select(message.c.person).where(selection.said_by_plan(held.plan))
+    query = sa.select(person, person.c.number.label(PAGED_BY)).where(person.c.id.in_(wrote))
+    return Rows(query, person.c.number, _each(_person))
+
+
+def _person(row: sa.RowMapping) -> Told:
+    return {name: row[name] for name in ("id", "name", "time_zone")}
+
+
+def _itself(held: HeldPerson) -> Rows:
+    query = sa.select(person, person.c.number.label(PAGED_BY)).where(person.c.id == held.id)
+    return Rows(query, person.c.number, _each(_person))
+
+
+def _accounts(held: HeldPerson) -> Rows:
+    query = sa.select(tool_account, tool_account.c.server.label(PAGED_BY)).where(tool_account.c.person == held.id)
+    return Rows(query, tool_account.c.server, _each(lambda row: {"server": row["server"]}))
+
+
+def _verdicts(held: HeldPerson) -> Rows:
+    query = sa.select(verdict, verdict.c.turn.label(PAGED_BY)).where(verdict.c.person == held.id)
+    tell = _each(lambda row: {"verdict": row["verdict"], "time": _time(row["time"])})
+    return Rows(query, verdict.c.turn, tell)
+
+
+def _answers(held: HeldPerson) -> Rows:
+    """What they answered when a call asked for their leave, or a tool for something."""
+    key = sa.cast(consent.c.turn, sa.Text) + " " + consent.c.call
+    query = sa.select(consent, key.label(PAGED_BY)).where(consent.c.person == held.id)
+    plain = ("tool", "word", "standing")
+    return Rows(query, key, _each(lambda row: {name: row[name] for name in plain} | {"time": _time(row["decided"])}))
+
+
+def _questions(held: HeldPerson) -> Rows:
+    key = sa.cast(open_question.c.turn, sa.Text) + " " + open_question.c.key
+    query = sa.select(open_question.c.asked, open_question.c.filled, open_question.c.action, key.label(PAGED_BY))
+    shown = _each(lambda row: {name: read_json(row[name]) for name in ("asked", "filled", "action")})
+    return Rows(query.where(open_question.c.person == held.id), key, shown)
+
+
+def _spending(held: HeldPerson) -> Rows:
+    sums = [
+        sa.func.sum(column).label(column.name)
+        for column in (
+            *(model_call.c.input_uncached, model_call.c.input_cached, model_call.c.input_written),
+            *(model_call.c.output, model_call.c.reasoning, model_call.c.cost),
+        )
+    ]
+    by_day = sa.select(model_call.c.day.label(PAGED_BY), sa.func.count().label("calls"), *sums)
+    theirs = by_day.where(model_call.c.person == held.id).group_by(model_call.c.day)
+    return Rows(theirs, model_call.c.day, _each(_spent))
+
+
+def _spent(row: sa.RowMapping) -> Told:
+    tokens = ("calls", "input_uncached", "input_cached", "input_written", "output", "reasoning")
+    counted: Told = {name: int(row[name] or 0) for name in tokens}
+    return (
+        {"day": str(row[PAGED_BY])} | counted | {"cost_usd": None if row["cost"] is None else int(row["cost"]) / NANO}
+    )
+
+
+def _time(moment: datetime) -> str:
+    return moment.isoformat()
+
+
+_BOTH: Final[Mapping[str, Callable[[Any], Rows]]] = {
+    "profile": _profile,
+    "facts": _facts,
+    "messages": _messages,
+    "summaries": _summaries,
+    "working": _working,
+    "documents": _documents,
+    "schedules": _schedules,
+    "preferences": _preferences,
+    "tool_calls": _tool_calls,
+    "operators": _operators,
+}
+_OF_PERSON: Final[Mapping[str, Callable[[Any], Rows]]] = {
+    "person": _itself,
+    **_BOTH,
+    "answers": _answers,
+    "open_questions": _questions,
+    "verdicts": _verdicts,
+    "accounts": _accounts,
+    "spending": _spending,
+}
+_OF_PLACE: Final[Mapping[str, Callable[[Any], Rows]]] = {"people": _people, **_BOTH}
+
+
+class SqlHeld(SqlStore):
+    """For operators: what is held, and the rows of the audit that say what they did about it."""
+
+    find_people = reads(find_people)
+    find_places = reads(find_places)
+    people_ids = reads(people_ids)
+    place_ids = reads(place_ids)
+    is_known = reads(is_known)
+    place_named = reads(place_named)
+    counts = reads(counts)
+    running_posts = reads(running_posts)
+    page = reads(page)
+
+    keep = writes(calls.audit)
+    act = reads(calls.act)
+    acts_about = reads(calls.acts_about)
+    take = writes(calls.take)
+    close = writes(calls.close)
+
+    def __init__(self, database: Database, erased_ids: ErasedIds) -> None:
+        super().__init__(database)
+        self._erased_ids = erased_ids
+
+    def known_as(self, who: str) -> str:
+        """What the audit calls a person once they were forgotten."""
+        return self._erased_ids.of_person(who)
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorsView:
+    """What operators see, and the ways to have something done, whoever serves from the database.
+
+    `is_served`: another process does, as far as one can see.
+    """
+
+    held: SqlHeld
+    forgetting: ports.Forgetting
+    jobs: ports.Jobs
+    is_served: bool
+
+
+@asynccontextmanager
+async def open_beside(url: str) -> AsyncGenerator[OperatorsView, None]:
+    """While another process may serve from the database. Raises StoreError."""
+    scheme, _, rest = url.partition("://")
+    path = sqlite_path(rest) if scheme.partition("+")[0] == "sqlite" else None
+    async with beside(url) as database:
+        names = await _names(database)
+        served = await database.read(is_connected_to) if path is None else is_held(path)
+        yield OperatorsView(SqlHeld(database, names), SqlForgetting(database, names), SqlJobs(database), served)
+
+
+async def held_in(store: Store) -> SqlHeld:
+    """The same of a store that this process has open. Raises StoreError."""
+    return SqlHeld(store.database, await _names(store.database))
+
+
+async def _names(database: Database) -> ErasedIds:
+    return ErasedIds(await database.read(erased_key) or b"")
