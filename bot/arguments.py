@@ -21,6 +21,8 @@ E = TypeVar("E", bound=StrEnum)
 
 MAX_DAYS = 3_650
 """More than anybody keeps a bill for."""
+MAX_ROW = 2**31
+"""Of the audit."""
 MAX_ID_CHARS = 20
 """Of Discord's ids."""
 FEATURES = f"what the app shall have: {', '.join(SlackFeature)}; with commas between them (all)"
@@ -43,6 +45,10 @@ class Subcommand(StrEnum):
     AUDIT = "audit"
     OPERATOR = "operator"
     BUDGET = "budget"
+    FIND = "find"
+    EXPORT = "export"
+    ERASE = "erase"
+    CONFIRM = "confirm"
     PLUGINS_ADD = "add"
     PLUGINS_LIST = "list"
     PLUGINS_CHECK = "check"
@@ -72,6 +78,8 @@ def parser() -> argparse.ArgumentParser:
     _audit(commands)
     _budget(commands)
     _operator(commands)
+    _people(_Commands(commands.group("person", "see, export or erase what is kept of one person")), "person")
+    _people(_Commands(commands.group("place", "the same for a channel, a server or a workspace")), "place")
     _plugins(_Commands(commands.group("plugins", "folders with skills and servers of tools")))
     _manifest(_Commands(commands.group("slack", "set up the Slack app")))
     _invite(_Commands(commands.group("discord", "set up the Discord application")))
@@ -234,6 +242,33 @@ def _moment(text: str) -> datetime:
 def _budget(commands: _Commands) -> None:
     budget = commands.add(Subcommand.BUDGET, "see a budget, or change it: person:ID 5,000,000 tokens")
     budget.add_argument("words", nargs="*", metavar="WORD", help="whose (everyone, person:ID, channel:ID), and what")
+
+
+def _people(commands: _Commands, kind: str) -> None:
+    found = commands.add(Subcommand.FIND, f"look for the ID of a {kind}", setup_texts.WORKS_BESIDE)
+    export = commands.add(Subcommand.EXPORT, f"write all that is kept of a {kind} to a file", setup_texts.WORKS_BESIDE)
+    erase = commands.add(
+        Subcommand.ERASE, f"erase all that is kept of a {kind}, with a receipt", setup_texts.WORKS_BESIDE
+    )
+    confirm = commands.add(Subcommand.CONFIRM, "do what another operator asked for", setup_texts.CONFIRM_SAYS)
+    found.add_argument("words", nargs="?", default="", metavar="NAME", help="letters of its name or ID (all)")
+    found.add_argument("--json", dest="as_json", action="store_true", help="for programs")
+    for command in (export, erase):
+        command.add_argument("of", metavar="ID", help=f"as `cogency {kind} find` shows it")
+    confirm.add_argument("number", type=_read(whole(1, MAX_ROW)), metavar="NUMBER", help="as the other was told")
+    for command in (export, confirm):
+        command.add_argument(
+            "file", nargs="?", metavar="FILE", help="for the export, readable by you alone (one named by ID and day)"
+        )
+        command.add_argument("--force", action="store_true", help="let go of a file of that name")
+    for command in (erase, confirm):
+        command.add_argument("--yes", action="store_true", help="erase without asking")
+    erase.add_argument("--replies", action="store_true", help="have the bot's answers deleted in the platform, too")
+    erase.add_argument("--related", action="store_true", help="erase what may say the same in other words, too")
+    for command in (found, export, erase, confirm):
+        command.set_defaults(kind=kind)
+    for command in (export, erase, confirm):
+        command.add_argument("--operator", metavar="NAME", help="who does it (the account's name); the audit has both")
 
 
 def _plugins(commands: _Commands) -> None:

@@ -1,4 +1,4 @@
-"""The audit of tool calls: each call of a turn as it happens, changes of the policy, and how operators read it.
+"""The audit: each call of a tool as it happens, changes of the policy, what operators do about people; reading it.
 
 Rules
   What acts is written down before it runs, and if that fails it does not run; what only reads, at its end; what could
@@ -9,7 +9,7 @@ Rules
 """
 
 import json
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Final
@@ -170,6 +170,46 @@ def policy_change(now: datetime, change: str, person: str = "", channel: str = "
     )
 
 
+OPERATOR: Final = "operator:"
+"""Before the name of an operator at a shell: no platform has such people, so no forgetting takes them out."""
+WAITS: Final = "waits"
+"""The outcome of what a second operator has not confirmed yet."""
+
+
+def operator_act(
+    now: datetime, operator: str, told: Mapping[str, Json], decision: str, outcome: str = CallEnd.BEGUN
+) -> AuditedCall:
+    """What an operator does about a person or a place: `told` has its "act" and "kind", and the id as "of"."""
+    return AuditedCall(
+        time=now,
+        person=f"{OPERATOR}{operator}",
+        channel="",
+        audience="",
+        tool="",
+        arguments=json.dumps(told, ensure_ascii=False),
+        effect="",
+        decision=decision,
+        decided_by=DecidedBy.OPERATOR,
+        outcome=outcome,
+    )
+
+
+def change_words(call: AuditedCall) -> str:
+    """What a row says that is of no tool: a change of the policy, or what an operator did."""
+    if call.decided_by != DecidedBy.OPERATOR or not call.arguments:
+        return call.arguments
+    return ": ".join(_act_words(call))
+
+
+def _act_words(call: AuditedCall) -> tuple[str, str]:
+    """The name of what an operator did, and about whom with how much."""
+    told: dict[str, Json] = json.loads(call.arguments)
+    receipt, rows = told.get("receipt"), told.get("rows")
+    amounts = rows if isinstance(rows, dict) else receipt.get("erased") if isinstance(receipt, dict) else None
+    many = [f"{count} {kind}" for kind, count in amounts.items() if count] if isinstance(amounts, dict) else []
+    return f"{told.get('act')} {told.get('kind')}", " ".join([str(told.get("of")), ", ".join(many)]).strip()
+
+
 async def pages(audit: ToolAudit, since: datetime) -> AsyncGenerator[Sequence[AuditedCall], None]:
     """The rows from that time on, the oldest first, some at a time."""
     after = 0
@@ -185,8 +225,11 @@ def as_line(call: AuditedCall) -> str:
     size = "" if call.size is None else counted(call.size, "byte", "bytes")
     where = " ".join(filter(None, [call.channel, call.audience.partition(":")[0]]))
     decided = f"{call.decision} ({call.decided_by})"
-    parts = [f"{call.time:%Y-%m-%d %H:%M:%S}", who, where, call.tool or tool_texts.POLICY, call.effect, decided]
-    words = shortened(call.arguments, SHOWN_ARGUMENTS)
+    name, words = call.tool or tool_texts.POLICY, shortened(call.arguments, SHOWN_ARGUMENTS)
+    if call.decided_by == DecidedBy.OPERATOR and call.arguments:
+        name, words = _act_words(call)
+        who = f"{who} #{call.id}"
+    parts = [f"{call.time:%Y-%m-%d %H:%M:%S}", who, where, name, call.effect, decided]
     return printable_line("  ".join(filter(None, [*parts, _outcome(call), took, size, words])))
 
 
@@ -204,7 +247,9 @@ def home_text(calls: Sequence[AuditedCall]) -> str:
 
 def _home_line(call: AuditedCall) -> str:
     who = literal(shortened(_who(call), NAME_CHARS))
-    tool = literal(shortened(call.tool or tool_texts.POLICY, NAME_CHARS))
+    by_operator = call.decided_by == DecidedBy.OPERATOR and call.arguments
+    name = _act_words(call)[0] if by_operator else call.tool or tool_texts.POLICY
+    tool = literal(shortened(name, NAME_CHARS))
     took = "" if call.ms is None else f", {call.ms:,} ms"
     return (
         f"- {call.time:%Y-%m-%d %H:%M} UTC: {tool}, {who}: {call.decision} ({call.decided_by}), {_outcome(call)}{took}"

@@ -10,8 +10,9 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, nullcontext
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 from zoneinfo import ZoneInfo
@@ -39,11 +40,12 @@ from bot.host import PlatformUnavailable
 from bot.logs import log_to
 from bot.platforms.discord import options as discord
 from bot.platforms.slack.options import SlackFeature
-from bot.setting_parsers import LogLevel
+from bot.setting_parsers import LogLevel, OperatorAct
 from bot.settings import Settings, load_settings, moved_addresses
 from bot.texts import setup_texts
 
 if TYPE_CHECKING:
+    from bot.app.subject_requests import Order
     from bot.models.check import ProbeVerdict
 
 Do: TypeAlias = Callable[..., Coroutine[object, object, Exit]]
@@ -297,6 +299,110 @@ async def _operator(settings: Settings, *, sessions: bool, sign_out_all: bool) -
     return Exit.OK
 
 
+async def _find(settings: Settings, *, kind: str, words: str, as_json: bool) -> Exit:
+    from bot.app.subject_requests import Kind, found, found_line  # noqa: PLC0415 -- as above
+
+    people = await found(settings, Kind(kind), words)
+    if as_json:
+        told: list[Json] = [
+            {"id": one.id, "name": one.name, "messages": one.messages, "last": one.last and one.last.isoformat()}
+            for one in people
+        ]
+        write_out(sys.stdout, f"{printable_json(told, indent=2)}\n")
+    elif not people:
+        complain(f"cogency {kind}: {setup_texts.NOBODY_FOUND}")
+    else:
+        write_out(sys.stdout, "".join(f"{found_line(one)}\n" for one in people))
+    return Exit.OK if people else Exit.FAILED
+
+
+async def _export(
+    settings: Settings, *, kind: str, of: str, file: str | None, force: bool, operator: str | None
+) -> Exit:
+    from bot.app.subject_requests import Kind, Order  # noqa: PLC0415 -- as above
+
+    return await _exported(settings, Order(OperatorAct.EXPORT, Kind(kind), of), operator, file, force=force)
+
+
+async def _exported(settings: Settings, order: "Order", operator: str | None, file: str | None, *, force: bool) -> Exit:
+    from bot.app.subject_requests import Operator, ask, file_name, needs_another, open_export, private_file  # noqa: PLC0415 -- as above
+
+    who = Operator(operator or account_name(), account_name())
+    if needs_another(settings, order):
+        return _asked_now(await ask(settings, order, who, CLOCK))
+    path = file_name(order, CLOCK) if file is None else Path(file)
+    with nullcontext(partial(write_out, sys.stdout)) if file == "-" else private_file(path, force=force) as write:
+        async with open_export(settings, order, who, CLOCK) as (agreed, pieces):
+            async for piece in pieces:
+                write(piece)
+    if file != "-":
+        write_out(sys.stdout, f"{setup_texts.EXPORTED_TO.format(file=path, of=order.of, number=agreed.number)}\n")
+    return Exit.OK
+
+
+async def _erase(
+    settings: Settings,
+    *,
+    kind: str,
+    of: str,
+    yes: bool,
+    replies: bool,
+    related: bool,
+    operator: str | None,
+) -> Exit:
+    from bot.app.subject_requests import Kind, Order  # noqa: PLC0415 -- as above
+
+    order = Order(OperatorAct.ERASE, Kind(kind), of, replies, related)
+    return await _erased(settings, order, operator, yes=yes)
+
+
+async def _erased(settings: Settings, order: "Order", operator: str | None, *, yes: bool) -> Exit:
+    from bot.app.subject_requests import Operator, ask, erase, erased_text, look, needs_another, preview_text  # noqa: PLC0415 -- as above
+
+    who = Operator(operator or account_name(), account_name())
+    write_out(sys.stdout, f"{preview_text(await look(settings, order.kind, order.of))}\n")
+    if not (yes or _typed(order.of)):
+        return Exit.ARGUMENTS
+    if needs_another(settings, order):
+        return _asked_now(await ask(settings, order, who, CLOCK))
+    erased = await erase(settings, order, who, CLOCK)
+    write_out(sys.stdout, f"{erased_text(erased)}\n")
+    return Exit.OK if not erased.receipt.found_again else Exit.FAILED
+
+
+def _typed(of: str) -> bool:
+    """Whether they type what is to be erased."""
+    if not sys.stdin.isatty():
+        complain(f"cogency: {setup_texts.SAY_YES}")
+        return False
+    heeded = signal.signal(signal.SIGINT, signal.default_int_handler)  # asyncio would first wait for the answer
+    try:
+        is_it = input(setup_texts.TYPE_ID.format(of=of)).strip() == of
+    except EOFError:
+        is_it = False
+    finally:
+        signal.signal(signal.SIGINT, heeded)
+    if not is_it:
+        complain(f"cogency: {setup_texts.NOT_TYPED.format(of=of)}")
+    return is_it
+
+
+def _asked_now(order: "Order") -> Exit:
+    write_out(sys.stdout, f"{setup_texts.ASKED_NOW.format(kind=order.kind, number=order.number)}\n")
+    return Exit.OK
+
+
+async def _confirm(
+    settings: Settings, *, kind: str, number: int, file: str | None, force: bool, yes: bool, operator: str | None
+) -> Exit:
+    from bot.app.subject_requests import Kind, Operator, asked  # noqa: PLC0415 -- as above
+
+    order = await asked(settings, Kind(kind), number, Operator(operator or account_name(), account_name()), CLOCK)
+    if order.act is OperatorAct.EXPORT:
+        return await _exported(settings, order, operator, file, force=force)
+    return await _erased(settings, order, operator, yes=yes)
+
+
 async def _budget(settings: Settings, *, words: list[str]) -> Exit:
     from bot.app.operator import budget  # noqa: PLC0415 -- as above
 
@@ -469,6 +575,16 @@ def user_name() -> str:
         return "you"
 
 
+def account_name() -> str:
+    """What the system calls the account that runs this, whatever the environment says."""
+    try:
+        import pwd  # noqa: PLC0415 -- Windows has none
+
+        return pwd.getpwuid(os.getuid()).pw_name
+    except (ImportError, KeyError):
+        return user_name()
+
+
 def local_time_zone(link: Path) -> str:
     """The machine's time zone by name, from the file that the system links to it; UTC where there is none."""
     parts = link.resolve().parts
@@ -494,6 +610,10 @@ DO: Mapping[Subcommand, Do] = {
     Subcommand.AUDIT: _audit,
     Subcommand.OPERATOR: _operator,
     Subcommand.BUDGET: _budget,
+    Subcommand.FIND: _find,
+    Subcommand.EXPORT: _export,
+    Subcommand.ERASE: _erase,
+    Subcommand.CONFIRM: _confirm,
     Subcommand.PLUGINS_ADD: _plugins_add,
     Subcommand.PLUGINS_LIST: _plugins_list,
     Subcommand.PLUGINS_CHECK: _plugins_check,

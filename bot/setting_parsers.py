@@ -204,6 +204,13 @@ class WhileBusy(StrEnum):
     """The running answer takes it into account after its next round of tools; if there is none, it is answered next."""
 
 
+class OperatorAct(StrEnum):
+    """What operators may do about a person or a place."""
+
+    EXPORT = "export"
+    ERASE = "erase"
+
+
 def text(value: str) -> str:
     return value
 
@@ -323,6 +330,19 @@ def one_of(kind: type[E]) -> Callable[[str], E]:
         if value.casefold() not in by_name:
             raise ValueError(f"must be one of {', '.join(kind)}")
         return by_name[value.casefold()]
+
+    return read
+
+
+def some_of(kind: type[E]) -> Callable[[str], frozenset[E]]:
+    """Members of an enumeration, with commas between them."""
+    each = one_of(kind)
+
+    def read(value: str) -> frozenset[E]:
+        try:
+            return frozenset(each(piece.strip()) for piece in value.split(","))
+        except ValueError:
+            raise ValueError(f"must be of {', '.join(kind)}, with commas between them") from None
 
     return read
 

@@ -23,7 +23,16 @@ from bot import setting_parsers as parsers
 from bot.access import acl
 from bot.attachments.kinds import TEXT_TOKENS
 from bot.logs import LogForm
-from bot.setting_parsers import FooterStyle, LogLevel, OtherServers, ReplyMode, Secret, Streaming, WhileBusy
+from bot.setting_parsers import (
+    FooterStyle,
+    LogLevel,
+    OperatorAct,
+    OtherServers,
+    ReplyMode,
+    Secret,
+    Streaming,
+    WhileBusy,
+)
 from bot.setting_sources import (
     IN_FILE,
     Keychain,
@@ -209,6 +218,8 @@ class Settings:
     """How many days is kept what was said in direct messages, private and public places; others for ever."""
     removal_grace_days: int = setting("COGENCY_REMOVAL_GRACE_DAYS", parsers.whole(0, 3650), 30)
     """How long a server that has removed the bot may change its mind before what was said there is erased."""
+    two_operators: frozenset[OperatorAct] = setting("COGENCY_TWO_OPERATORS", parsers.some_of(OperatorAct), frozenset())
+    """What a second operator has to confirm of what one does about a person or a place."""
     first_token_timeout_s: float = setting("COGENCY_FIRST_TOKEN_TIMEOUT_S", parsers.seconds(3600), 180.0)
     """A local model may load for minutes before its first word."""
     next_token_timeout_s: float = setting("COGENCY_NEXT_TOKEN_TIMEOUT_S", parsers.seconds(600), 60.0)

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from agent.errors import SettingsError
 from agent.machine import new_secret
 from agent.memory.audience import PersonAudience, Place
-from agent.memory.forgetting_plans import EDIT
+from agent.memory.forgetting_plans import EDIT, OPERATOR_ERASE
 from agent.patterns import compile_all
 from agent.ports import Asker, Tool
-from agent.records import Person, platform_of
+from agent.records import Job, Person, platform_of
 from bot.access.acl import Requester
 from bot.access.admission import AdmissionControl, RateCounter, Readers
 from bot.access.budgets import BudgetAllowances, BudgetDesk
@@ -45,6 +45,7 @@ from bot.health import Health, OperatorDesk, OperatorLinks
 from bot.host import Host
 from bot.hosting import BotHost, Deduplicator, PlatformConnections, RollingConversations, serve_all
 from bot.memory.desk import ReplyFeedback
+from bot.memory.forget_desk import ForgetDesk
 from bot.memory.learning import WithheldNotice
 from bot.memory.policies import PolicyDesk
 from bot.models.choice import ModelDesk, ModelSwitch
@@ -112,7 +113,7 @@ async def serve_platforms(
             connected = partial(_connected, connections)
             alive.vitals = Vitals(host.turns.has_stopped, look, served, connected, connections.silent_s)
             serving = {name: partial(serve, host, telemetry) for name, serve in chosen.items()}
-            handlers = {EDIT: host.forgetting.keep_edit}
+            handlers = {EDIT: host.forgetting.keep_edit, OPERATOR_ERASE: partial(_erase, store, host.forgetting)}
             edits = JobWorker(store.jobs, handlers, parts.CLOCK, parts.new_id(), telemetry=telemetry)
             desk = host.tool_desk
             scheduler = Scheduler(
@@ -216,6 +217,13 @@ async def look_at(store: Store, telemetry: Telemetry, silent_s: Callable[[], Map
         telemetry.tell(SilenceSeen(silent_s()))
         late = await store.jobs.late(parts.CLOCK.now())
         telemetry.tell(StoreSeen(load, {kind: by.total_seconds() for kind, by in late.items()}))
+
+
+async def _erase(store: Store, desk: ForgetDesk, job: Job) -> None:
+    """The job: what an operator wants erased. Raises StoreError."""
+    from bot.app.subject_requests import OperatorErasing, held_in  # noqa: PLC0415 -- few bots are ever asked
+
+    await OperatorErasing(desk=desk, held=await held_in(store), clock=parts.CLOCK).carry_out(job)
 
 
 def _connected(connections: PlatformConnections) -> frozenset[str]:

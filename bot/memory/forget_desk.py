@@ -14,7 +14,7 @@ from agent.errors import StoreError
 from agent.memory.forgetting_plans import EDIT, AboutTopic, Deleted, During, Everything, Gone, OneThread, Wish, post_key
 from agent.memory.periods import TimeSpan, periods_in
 from agent.ports import Clock, Forgetting, Jobs, Ledger, Preferences
-from agent.records import DELETE_REPLY, Job, ShownPage, ShownReply
+from agent.records import DELETE_REPLY, Job, Receipt, ShownPage, ShownReply
 from bot.access.admission import RateCounter
 from bot.caches import FairTurns
 from bot.host import ForgetAnswer, ForgetProgress, Forgetter, TellProgress, untold
@@ -443,12 +443,27 @@ class ForgetDesk:
         await self._begin_erasing(who.person, search)
         for conversation in _taken_back(wish):
             await self.take_back(who.person, conversation)
-        titles = await self.forgetting.titles(wish)
-        untold = await self.revoke(who.person) if self.revoke and isinstance(wish, Everything) else ""
-        receipt = await self.forgetting.forget(wish, self.clock.now(), replies=replies, related=agreed.related)
-        homes = [ShownPage(source, "", who.person, ShownReply.HOME) for source in self.sources()]
-        await self._clear([*titles, *(home for home in homes if who.person.startswith(f"{home.source}:"))])
+        receipt, untold = await self.erase(wish, who.person, replies=replies, related=agreed.related)
         return ForgetAnswer(f"{memory_texts.receipt_text(receipt)} {untold}".rstrip())
+
+    async def erase(
+        self,
+        plan: Wish | Gone,
+        person: str = "",
+        *,
+        replies: bool = False,
+        related: bool = False,
+        limit: int | None = None,
+    ) -> tuple[Receipt, str]:
+        """Erase what was agreed to, when nothing of it is answered any more; and the sentence about accounts elsewhere
+        of which nobody could say that they have ended. `person`: whose it is, "" for a place. Raises StoreError.
+        """
+        titles = await self.forgetting.titles(plan)
+        untold = await self.revoke(person) if self.revoke and isinstance(plan, Everything) else ""
+        receipt = await self.forgetting.forget(plan, self.clock.now(), replies=replies, related=related, limit=limit)
+        homes = [ShownPage(source, "", person, ShownReply.HOME) for source in self.sources()]
+        await self._clear([*titles, *(home for home in homes if person.startswith(f"{home.source}:"))])
+        return receipt, untold
 
     async def amend(self, channel: str, message_id: str, text: str) -> bool:
         person, now = await self.forgetting.author(channel, message_id), self.clock.now()

@@ -14,6 +14,7 @@ from agent.messages import ResultStatus
 from agent.ports import CallEnd, Clock, Ledger, Tool, ToolAudit
 from agent.tool_policy import PolicyRow
 from agent.tools.registry import UNASKED
+from bot.audit import change_words
 from bot.pages.frame import OperatorView, ViewAnswer
 from bot.pages.recent import HourSeen, Recent, SocketsSeen
 from bot.settings import SettingOrigin, Settings, ShownSetting
@@ -216,7 +217,7 @@ async def audit(sources: OperatorSources, query: Mapping[str, str]) -> ViewAnswe
             "where": call.channel or setup_texts.DASH,
             "kind": setup_texts.PLACES.get(call.audience.partition(":")[0], ""),
             "tool": shortened(call.tool, NAME_CHARS),
-            "change": "" if call.tool else shortened(call.arguments, CHANGE_CHARS),
+            "change": "" if call.tool else shortened(change_words(call), CHANGE_CHARS),
             "effect": setup_texts.TOOL_EFFECTS.get(call.effect, call.effect),
             "decision": call.decision,
             "by": call.decided_by,

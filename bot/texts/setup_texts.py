@@ -62,6 +62,7 @@ ASK_READS = (
     "if the model could not."
 )
 WORKS_BESIDE = "It works while the bot runs."
+CONFIRM_SAYS = "COGENCY_TWO_OPERATORS says what needs a second one."
 CHAT_HELP = "Write /help in it for its commands."
 PLAY_SAYS = (
     "Two people, a public and a private channel, and direct messages, side by side in a browser, with the model that "
@@ -624,3 +625,43 @@ OPERATOR_SAYS = "It is for the page that COGENCY_OPERATOR_PAGE switches on, and 
 SIGNED_OUT_ALL = "Signed out: {sessions}. Links that were not used yet are gone, too."
 NO_SESSIONS = "Nobody is signed in."
 SESSION_LINE = "signed in {opened:%Y-%m-%d %H:%M} UTC, last seen {seen:%H:%M}, until {expires:%H:%M} at most"
+
+
+# What operators do about a person or a place
+
+NO_ID = "That is no ID: `cogency {kind} find NAME` looks for one."
+ID_UNKNOWN = "Nothing is kept of {of}."
+ID_NEAR = "Did you mean {near}?"
+ID_FIND = "`cogency {kind} find NAME` looks for an ID."
+NOBODY_FOUND = "Nobody and nothing is known by that: try fewer letters."
+ERASED_BEFORE = "Nothing is kept of {of}: it was erased on {when:%Y-%m-%d %H:%M} UTC (row {number} of the audit)."
+FOUND_LINE = "{id}  {name}  {messages}, last {last}"
+OPERATOR_NAME = "{name!r} cannot be an operator's name: use letters, digits and . _ @ + - (at most 64)."
+NOTHING_ASKED = (
+    "Nothing was asked for under the number {number}: `cogency audit` shows what was, with its number behind #."
+)
+ASKED_BEFORE = "What was asked for under the number {number} was confirmed already."
+ASKED_LONG_AGO = "That was asked for on {when:%Y-%m-%d %H:%M} UTC, more than a day ago: ask for it again."
+ASKED_BY_YOU = "{name} asked for this, so somebody else has to confirm it: another account, or --operator NAME."
+ASKED_OTHERWISE = "The number {number} is to {act} the {kind} {of}: confirm it with `cogency {kind} confirm {number}`."
+ASKED_NOW = (
+    "Nothing is done yet: COGENCY_TWO_OPERATORS wants a second operator. Within a day, another one confirms it with "
+    "`cogency {kind} confirm {number}`."
+)
+NOBODY_ERASES = "Another process has {where} open and did not take this up: stop it, and try again. Nothing was erased."
+STILL_ERASING = "It is not known yet how this ends: `cogency audit` shows it, as #{number}."
+ERASES = "This erases all that is kept of {of}: {amounts}. It cannot be undone."
+ERASES_CHOICES = "Of {of} only choices, accounts and records without words are kept. This erases them."
+ERASES_RETOLD = "Among that: {count} in other threads, which told it again."
+ERASES_RELATED = "{count} elsewhere may say the same in other words: they stay, unless you add --related."
+TYPE_ID = "Type {of} to erase it: "
+NOT_TYPED = "That was not {of}: nothing is erased."
+SAY_YES = "Nobody can be asked here: add --yes. Nothing is erased."
+CHECK_PERSON = (
+    "To check: `cogency person export {of}` finds nothing any more. The audit has it as #{number}, about {known_as}: "
+    "what stands there in place of the ID."
+)
+CHECK_PLACE = "To check: `cogency place export {of}` finds nothing any more. The audit has it as #{number}."
+EXPORTED_TO = "{file} holds what is kept of {of}. The audit has it as #{number}."
+FILE_EXISTS = "{file} exists: choose another name, or add --force."
+FILE_NOT_WRITTEN = "{file} cannot be written ({reason})."

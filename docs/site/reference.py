@@ -361,10 +361,11 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "without its question, and after its day without its place; it still counts towards budgets",
         ),
         "tool_call": Stored(
-            "the audit: each call of a tool, with arguments, effect, decision, time and outcome",
+            "the audit: each call of a tool, with arguments, effect, decision, time and outcome; exports and erasings by "
+            "operators",
             f"{KEPT.days} days",
             Fate.STAYS,
-            "without person, place and arguments",
+            "without person, place and arguments; in what operators did about them, a keyed hash in place of their id",
         ),
         "erased": Stored(
             "keyed hashes of the ids of forgotten messages, so that none is taken in again",

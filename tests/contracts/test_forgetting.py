@@ -12,6 +12,7 @@ from store.engine import Store
 from tests.contracts.steps import answered, claimed, found, proved, summary_of, texts_found
 from tests.fakes.facts import remember
 from tests.fakes.incoming import LEASE, START, said
+from tests.fakes.operators import EITHER_WAY, Forget
 from tests.fakes.plans import one_thread
 
 CLUB = Place(GroupAudience("club"))
@@ -32,13 +33,16 @@ async def test_forgetting_a_thread_leaves_the_other_threads(store: Store) -> Non
     assert set(await texts_found(store, "blue boat")) == {"my boat is fast", "a fast boat"}
 
 
-async def test_forgetting_everything_leaves_nothing_of_the_person_and_all_of_the_others(store: Store) -> None:
+@EITHER_WAY
+async def test_forgetting_everything_leaves_nothing_of_the_person_and_all_of_the_others(
+    store: Store, forget: Forget
+) -> None:
     await answered(store, said("my boat", conversation="club", place=CLUB), "your boat")
     await answered(store, said("my train", conversation="dm"), "your train")
     await answered(store, said("ben's boat", person="ben", conversation="club", place=CLUB), "his boat")
     await remember(store.facts, "ann", "has a boat", "person:ann", START)
     kept = await remember(store.facts, "ben", "has a boat", "person:ben", START)
-    receipt = await store.forgetting.forget(Everything("ann"), START)
+    receipt = await forget(store, "ann")
     assert (receipt.erased["messages"], receipt.erased["facts"], receipt.erased["turns"]) == (4, 1, 2)
     assert proved(receipt)
     assert await history(store, "club") == ["ben's boat", "his boat"]
@@ -69,10 +73,11 @@ async def test_the_summary_falls_with_its_conversation(store: Store) -> None:
     assert await summary_of(store, "club") == SituationSummary()
 
 
-async def test_a_forgotten_message_that_is_delivered_again_stays_forgotten(store: Store) -> None:
+@EITHER_WAY
+async def test_a_forgotten_message_that_is_delivered_again_stays_forgotten(store: Store, forget: Forget) -> None:
     message = said("a secret")
     await answered(store, message, "kept")
-    await store.forgetting.forget(Everything("ann"), START)
+    await forget(store, "ann")
     assert (await store.ledger.accept(message)).duplicate
     assert await store.ledger.claim(Claiming("worker", START, LEASE)) is None
     assert await history(store, "thread") == []
@@ -92,10 +97,11 @@ async def test_a_running_turn_that_is_forgotten_loses_its_claim_and_a_waiting_on
     assert await history(store, "thread") == []
 
 
-async def test_a_note_from_a_message_that_was_forgotten_meanwhile_is_not_kept(store: Store) -> None:
+@EITHER_WAY
+async def test_a_note_from_a_message_that_was_forgotten_meanwhile_is_not_kept(store: Store, forget: Forget) -> None:
     await store.ledger.accept(said("remember: tea"))
     running = await claimed(store)
-    await store.forgetting.forget(Everything("ann"), START)
+    await forget(store, "ann")
     with pytest.raises(StoreError, match="was forgotten"):
         await remember(store.facts, "ann", "tea", "person:ann", START, running.message)
     assert await store.facts.readable("ann", frozenset({"person:ann"})) == []
@@ -110,7 +116,8 @@ async def test_forgetting_what_is_not_there_erases_nothing(store: Store) -> None
     assert await history(store, "thread") == ["hello", "hi"]
 
 
-async def test_after_a_complete_forgetting_no_sweep_is_owed(store: Store) -> None:
+@EITHER_WAY
+async def test_after_a_complete_forgetting_no_sweep_is_owed(store: Store, forget: Forget) -> None:
     await answered(store, said("hello"), "hi")
-    await store.forgetting.forget(Everything("ann"), START)
+    await forget(store, "ann")
     assert await store.forgetting.sweep()

@@ -35,9 +35,10 @@ from agent.memory.periods import TimeSpan
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.memory.writing import NewFact, Written
 from agent.messages import ResultStatus, ToolCall, ToolResult
-from agent.records import Closing
+from agent.records import Closing, Receipt
 from agent.schedules import NewSchedule, Schedule, ScheduleKind, Timing
 from agent.state import ActionRecord, SituationSummary
+from bot.app.subject_requests import Kind
 from store.databases.database import is_postgresql
 from store.engine import Store, open_store
 from store.tables import metadata
@@ -45,6 +46,7 @@ from tests.contracts.steps import claimed
 from tests.examples import examples
 from tests.fakes.incoming import START, dm, said
 from tests.fakes.new_database import new_database
+from tests.fakes.operators import by_operator
 from tests.fakes.postgresql import PostgresServer
 
 PEOPLE = ("ann", "ben", "cem")
@@ -205,6 +207,11 @@ def plan_of(kind: str, person: str, at: int, world: list[Said]) -> ForgettingPla
             return AboutTopic(one.talk.person, one.word)
         case "deleted":
             return Deleted(one.conversation, frozenset({one.message_id}))
+        case "everything, by an operator":
+            return Everything(person)
+        case "place, by an operator":
+            room = next((said.conversation for said in world if said.talk.room != "own"), "yard")
+            return Gone(frozenset({room}))
         case "gone":
             audience = f"person:{one.talk.person}" if one.talk.room == "own" else f"group:{one.talk.room}"
             return Gone(frozenset({one.conversation}), audiences=frozenset({audience}))
@@ -212,7 +219,8 @@ def plan_of(kind: str, person: str, at: int, world: list[Said]) -> ForgettingPla
             return Expired(AudienceKind.GROUP, START + at * HOUR)
 
 
-KINDS = ("thread", "everything", "during", "about", "deleted", "gone", "expired")
+BY_OPERATOR = ("everything, by an operator", "place, by an operator")
+KINDS = ("thread", "everything", "during", "about", "deleted", "gone", "expired", *BY_OPERATOR)
 LIFE = (
     Talk("ann", "club"),
     Talk("ben", "yard", recalls=0, rests_on=0),
@@ -263,7 +271,7 @@ async def forgotten(store: Store, life: Sequence[Talk], kind: str, person: str, 
     plan = plan_of(kind, person, at, world.said)
     gone = [one for one in world.said if falls(plan, one) and not may_stay(one, world.said, plan)]
     kept = [one.word for one in world.said if not falls(plan, one)]
-    receipt = await store.forgetting.forget(plan, START)
+    receipt = await erased(store, kind, plan)
     assert receipt.found_again == 0
     assert receipt.bytes_gone is not receipt.kept_by_server
     held = await store.database.read(words_in_rows)
@@ -274,6 +282,16 @@ async def forgotten(store: Store, life: Sequence[Talk], kind: str, person: str, 
     assert [word for word in lost if word in held] == []
     assert [word for word in left if f"{word} is away" not in held] == []
     return [*(one.word for one in gone), *lost], kept
+
+
+async def erased(store: Store, kind: str, plan: ForgettingPlan) -> Receipt:
+    match plan:
+        case Everything(person) if kind in BY_OPERATOR:
+            return await by_operator(store, person)
+        case Gone(conversations=conversations) if kind in BY_OPERATOR:
+            return await by_operator(store, f"test:{min(conversations)}", Kind.PLACE)
+        case _:
+            return await store.forgetting.forget(plan, START)
 
 
 async def on_a_file(life: Sequence[Talk], kind: str, person: str, at: int) -> None:

@@ -32,6 +32,7 @@ from tests.contracts.steps import answered, claimed, found, summary_of
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
 from tests.fakes.new_database import open_new
+from tests.fakes.operators import EITHER_WAY, Forget
 from tests.fakes.plans import one_thread
 from tests.fakes.postgresql import PostgresServer
 from tests.store.processes import pieces_in_files
@@ -88,8 +89,9 @@ def build(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
+@EITHER_WAY
 @pytest.mark.usefixtures("build")
-async def test_no_byte_of_twenty_secrets_stays_in_any_file(url: str, path: Path) -> None:
+async def test_no_byte_of_twenty_secrets_stays_in_any_file(url: str, path: Path, forget: Forget) -> None:
     store = await open_store(url)
     for number, secret in enumerate(SECRETS):
         await live_through(store, secret, f"thread {number % 4}")
@@ -98,7 +100,7 @@ async def test_no_byte_of_twenty_secrets_stays_in_any_file(url: str, path: Path)
     assert await pieces_in_files(path.parent, pieces) == len(pieces)
     await store.ledger.accept(said(f"lingering {SECRETS[0]}"))
     await store.preferences.set("ann", "model", SECRETS[0])
-    receipt = await store.forgetting.forget(Everything("ann"), START)
+    receipt = await forget(store, "ann")
     assert (receipt.found_again, receipt.bytes_gone) == (0, True)
     assert receipt.erased == {
         "accounts": 0,
@@ -120,32 +122,37 @@ async def test_no_byte_of_twenty_secrets_stays_in_any_file(url: str, path: Path)
     assert await pieces_in_files(path.parent, ["it stays"]) == 1
 
 
-async def test_no_byte_of_a_text_that_spans_many_pages_stays(store: Store, path: Path) -> None:
+@EITHER_WAY
+async def test_no_byte_of_a_text_that_spans_many_pages_stays(store: Store, path: Path, forget: Forget) -> None:
     marks = [f"mark{n:03}quince" for n in range(0, 900, 60)]
     filler = [f"{'lorem ipsum dolor ' * 3}mark{n:03}quince " for n in range(900)]
     await answered(store, said("".join(filler)), "".join(reversed(filler)))
     assert await pieces_in_files(path.parent, marks) == len(marks)
-    receipt = await store.forgetting.forget(Everything("ann"), START)
+    receipt = await forget(store, "ann")
     assert (receipt.found_again, receipt.bytes_gone) == (0, True)
     assert await pieces_in_files(path.parent, [*marks, "quince", "lorem"]) == 0
 
 
-async def test_platform_ids_stay_as_hashes_only(store: Store, path: Path) -> None:
+@EITHER_WAY
+async def test_platform_ids_stay_as_hashes_only(store: Store, path: Path, forget: Forget) -> None:
     asked = replace(said("hello", person="person-of-slack", conversation="channel-77.3"), event_id="Ev0123456")
     await store.ledger.accept(asked)
     await store.ledger.finish(await claimed(store), Closing(Outcome.ANSWERED, "hi", ("page-8", "page-9")), START)
-    await store.forgetting.forget(Everything("person-of-slack"), START)
+    await forget(store, "person-of-slack")
     ids = ["Ev0123456", asked.message_id, "page-8", "page-9", "channel-77.3", "person-of-slack", str(asked.permalink)]
     assert await pieces_in_files(path.parent, ids) == 0
     assert await store.database.read(rows_of, erased) == 4
 
 
-async def test_an_open_reader_holds_the_bytes_back_and_a_later_sweep_wipes_them(store: Store, path: Path) -> None:
+@EITHER_WAY
+async def test_an_open_reader_holds_the_bytes_back_and_a_later_sweep_wipes_them(
+    store: Store, path: Path, forget: Forget
+) -> None:
     await answered(store, said("a quince marmalade"), "noted")
     with closing(sqlite3.connect(path, isolation_level=None)) as reader:
         reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM message").fetchone()
-        receipt = await store.forgetting.forget(Everything("ann"), START)
+        receipt = await forget(store, "ann")
         assert (receipt.found_again, receipt.bytes_gone) == (0, False)
         assert not await store.forgetting.sweep()
         assert await pieces_in_files(path.parent, ["quince marmalade"]) == 1
@@ -169,12 +176,13 @@ async def test_what_a_reader_held_back_is_wiped_at_the_next_start(url: str, path
     await again.close()
 
 
-async def test_what_others_said_in_the_same_words_is_no_false_alarm_and_stays(store: Store) -> None:
+@EITHER_WAY
+async def test_what_others_said_in_the_same_words_is_no_false_alarm_and_stays(store: Store, forget: Forget) -> None:
     words = "the quince marmalade is in the cellar"
     await answered(store, said(words, conversation="club", place=CLUB), f"So {words}.")
     await answered(store, said(words, person="ben", conversation="club", place=CLUB), f"Indeed {words}.")
     await remember(store.facts, "ben", words, "person:ben", START)
-    receipt = await store.forgetting.forget(Everything("ann"), START)
+    receipt = await forget(store, "ann")
     assert (receipt.found_again, receipt.bytes_gone) == (0, True)
     hits = await found(store, "quince marmalade", person="ben", place=CLUB)
     assert [hit.message.text for hit in hits] == [words, f"Indeed {words}."]

@@ -1,0 +1,60 @@
+"""Everything of a person, or of a place, erased as an operator has it done: `bot.app.subject_requests` on any store."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import pytest
+
+from agent.memory.forgetting_plans import Everything
+from agent.records import Receipt
+from bot.app.subject_requests import Kind, Operator, OperatorErasing, Order, receipt_of
+from bot.audit import operator_act
+from bot.memory.forget_desk import ForgetDesk
+from bot.setting_parsers import OperatorAct
+from store.engine import Store
+from store.held import held_in
+from tests.fakes.clock import FakeClock
+from tests.fakes.incoming import START
+
+ANNA: Final = Operator("anna", "root")
+BERT: Final = Operator("bert", "root")
+Forget = Callable[[Store, str], Awaitable[Receipt]]
+
+
+async def own(store: Store, person: str) -> Receipt:
+    """As their own `/forget everything` does."""
+    return await store.forgetting.forget(Everything(person), START)
+
+
+async def by_operator(store: Store, of: str, kind: Kind = Kind.PERSON) -> Receipt:
+    """As `cogency person erase` and `cogency place erase` do; with the receipt that stands in the audit."""
+    erasing = await erasing_on(store)
+    order = Order(OperatorAct.ERASE, kind, of)
+    number = await erasing.held.keep(operator_act(START, ANNA.name, order.told, "alone"))
+    await erasing.erase(number)
+    row = await erasing.held.act(number)
+    assert row is not None
+    return receipt_of(row)
+
+
+async def erasing_on(store: Store) -> OperatorErasing:
+    async def take_back(person: str, conversation: str | None) -> None:
+        await store.ledger.take_back(person, conversation)
+
+    async def withdraw(channel: str, message: str) -> bool:
+        return await store.ledger.withdraw(channel, message, START)
+
+    desk = ForgetDesk(
+        forgetting=store.forgetting,
+        ledger=store.ledger,
+        jobs=store.jobs,
+        preferences=store.preferences,
+        clock=FakeClock(START),
+        take_back=take_back,
+        withdraw=withdraw,
+    )
+    return OperatorErasing(desk=desk, held=await held_in(store), clock=desk.clock)
+
+
+EITHER_WAY: Final = pytest.mark.parametrize("forget", [own, by_operator], ids=["by themselves", "by an operator"])
+"""What a person's own forgetting promises, an operator's has to keep."""
