@@ -39,6 +39,7 @@ OFFERS: Final = frozenset(one.value for one in ReplyAction)
 _MENTION: Final = re.compile(rf" ?(?<![\w.@])@{BOT}\b[,:]?", re.IGNORECASE)
 _PERSON: Final = re.compile(r"@([a-z]{1,20})\b", re.IGNORECASE)
 _CHANNEL: Final = re.compile(r"#([a-z]{1,20})\b", re.IGNORECASE)
+_NUMBER: Final = re.compile(r'\{"number": ?(\d{1,9})\b')
 
 
 Body: TypeAlias = dict[str, Any]
@@ -178,7 +179,7 @@ def read_request(written: str) -> tuple[int, Request]:
 
 def number_of(written: str) -> int:
     """The number of a frame that could not be read; 0 if that, too, is not known."""
-    found = re.match(r'\{"number": ?(\d{1,9})\b', written)
+    found = _NUMBER.match(written)
     return int(found[1]) if found else 0
 
 
