@@ -201,7 +201,7 @@ class MessageLog:
 
     def status(self, name: str, channel: str, thread: str, text: str) -> None:
         """Show there what the bot does now; "" takes it away. `name`: of the reply."""
-        id_ = f"status-{name}"
+        id_ = f"status-{channel}-{name}"
         if text:
             self._put(PlayMessage(id_, channel, BOT, "", text=text, thread=thread, status=True))
         elif self.of(id_) is not None:
