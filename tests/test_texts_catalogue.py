@@ -15,9 +15,18 @@ from typing import Final
 
 import agent.texts
 from benchmarks.house_code import ROOT
-from bot.texts import command_texts, memory_texts, reply_texts, schedule_texts, setup_texts, tool_texts
+from bot.texts import command_texts, memory_texts, page_texts, reply_texts, schedule_texts, setup_texts, tool_texts
 
-MODULES: Final = (agent.texts, command_texts, memory_texts, reply_texts, schedule_texts, setup_texts, tool_texts)
+MODULES: Final = (
+    agent.texts,
+    command_texts,
+    memory_texts,
+    page_texts,
+    reply_texts,
+    schedule_texts,
+    setup_texts,
+    tool_texts,
+)
 CATALOGUE: Final = {module.__name__.rpartition(".")[2]: module for module in MODULES}
 SENTENCE: Final = re.compile(r"[*`“(]*[A-Z][a-z’']* [^|\n]*[a-z]|…[ ,:].* .*[.!?]\s*$", re.DOTALL)
 NOT_SENTENCES: Final = {

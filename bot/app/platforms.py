@@ -59,7 +59,7 @@ from bot.scheduler import JobWorker, LongWork, Scheduler
 from bot.setting_parsers import WhileBusy
 from bot.settings import Settings
 from bot.telemetry import SILENT, SilenceSeen, StoreSeen, Telemetry, to_all
-from bot.texts import reply_texts, setup_texts
+from bot.texts import page_texts, reply_texts, setup_texts
 from bot.tools.mcp_source import NOWHERE, McpSource
 from bot.turns.approvals import ApprovalPolicy, ToolsDesk
 from bot.turns.worker import TurnsLimits
@@ -179,7 +179,7 @@ async def _operator_page(
 
     def about() -> Mapping[str, str]:
         values = (version("cogency-bot"), models.sentence, store.database.where)
-        return dict(zip(setup_texts.ABOUT, values, strict=True))
+        return dict(zip(page_texts.ABOUT, values, strict=True))
 
     def tools() -> list[Tool]:
         """Of nobody, on each platform; and so without those of people's own accounts."""

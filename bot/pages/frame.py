@@ -34,7 +34,7 @@ from agent.ports import Clock, OperatorSession, OperatorSessions
 from bot.exits import STEERING
 from bot.health import SESSION_IDLE, SESSION_LASTS
 from bot.logs import severity
-from bot.texts import setup_texts
+from bot.texts import page_texts
 
 log = logging.getLogger(__name__)
 
@@ -197,12 +197,12 @@ class OperatorSite:
     async def _answer(self, request: Request) -> Response:
         client = request.client.host if request.client else ""
         if not self._requests.take(client):
-            return _refused(429, setup_texts.PAGE_TOO_FAST, {"Retry-After": "5"})
+            return _refused(429, page_texts.PAGE_TOO_FAST, {"Retry-After": "5"})
         host = request.headers.get("host", "").lower()
         if not host or (host != self._host and not LOCAL.fullmatch(host)):
-            return _refused(421, setup_texts.PAGE_OTHER_HOST)
+            return _refused(421, page_texts.PAGE_OTHER_HOST)
         if request.method not in {"GET", "HEAD", "POST"}:
-            return _refused(405, setup_texts.PAGE_METHOD, {"Allow": "GET, HEAD, POST"})
+            return _refused(405, page_texts.PAGE_METHOD, {"Allow": "GET, HEAD, POST"})
         if (found := self._static.get(request.url.path)) is not None:
             kept = {"Cache-Control": "private, max-age=86400, immutable"}
             return Response(found[1], headers={"Content-Type": found[0], **kept})
@@ -211,7 +211,7 @@ class OperatorSite:
             return await (self._act(browser, host) if request.method == "POST" else self._show(browser))
         except StoreError as error:
             log.log(severity(error), "a page for operators could not be shown: %s", error)
-            return self._page(ViewAnswer("sorry.html", {"says": setup_texts.PAGE_STORE_AWAY}, 503))
+            return self._page(ViewAnswer("sorry.html", {"says": page_texts.PAGE_STORE_AWAY}, 503))
 
     async def _show(self, browser: "_Browser") -> Response:
         path = browser.request.url.path
@@ -222,12 +222,12 @@ class OperatorSite:
             return self._page(ViewAnswer("sign_in.html", status=403))
         view, query = self._views.get(path), _fields(browser.request.url.query)
         if view is None or query is None:
-            return self._page(ViewAnswer("sorry.html", {"says": setup_texts.PAGE_NOT_THERE}, 404), browser)
+            return self._page(ViewAnswer("sorry.html", {"says": page_texts.PAGE_NOT_THERE}, 404), browser)
         return self._page(await view.show(query), browser)
 
     async def _offer(self, browser: "_Browser", token: str) -> Response:
         if not await self._is_offered(browser, token):
-            return self._page(ViewAnswer("sorry.html", {"says": setup_texts.PAGE_LINK_OVER}, 404))
+            return self._page(ViewAnswer("sorry.html", {"says": page_texts.PAGE_LINK_OVER}, 404))
         return self._page(
             ViewAnswer(
                 "enter.html",
@@ -246,25 +246,25 @@ class OperatorSite:
 
     async def _act(self, browser: "_Browser", host: str) -> Response:
         if not browser.is_from(self._origin if host == self._host else f"http://{host}"):
-            return _refused(403, setup_texts.PAGE_OTHER_SITE)
+            return _refused(403, page_texts.PAGE_OTHER_SITE)
         form = await browser.form(self._body_s)
         if form is None:
-            return _refused(400, setup_texts.PAGE_NO_FORM)
+            return _refused(400, page_texts.PAGE_NO_FORM)
         path = browser.request.url.path
         if path.startswith(ENTER):
             return await self._enter(browser, path.removeprefix(ENTER))
         if await self._session(browser) is None:
             return self._page(ViewAnswer("sign_in.html", status=403))
         if not secrets.compare_digest(browser.csrf.encode(), form.get(CSRF, "").encode()):
-            return _refused(403, setup_texts.PAGE_OTHER_SITE)
+            return _refused(403, page_texts.PAGE_OTHER_SITE)
         if path != SIGN_OUT:
-            return self._page(ViewAnswer("sorry.html", {"says": setup_texts.PAGE_NOT_THERE}, 404), browser)
+            return self._page(ViewAnswer("sorry.html", {"says": page_texts.PAGE_NOT_THERE}, 404), browser)
         if form.get("all"):
             await self._sessions.end_all()
         else:
             await self._sessions.end(hashed(browser.secret))
         log.info("an operator signed out of the page for operators")
-        response = self._page(ViewAnswer("sorry.html", {"says": setup_texts.PAGE_SIGNED_OUT}))
+        response = self._page(ViewAnswer("sorry.html", {"says": page_texts.PAGE_SIGNED_OUT}))
         response.delete_cookie(browser.cookie, secure=browser.is_secure, httponly=True, samesite="strict")
         response.headers["Clear-Site-Data"] = '"cache"'
         return response
@@ -274,7 +274,7 @@ class OperatorSite:
         if not await self._is_offered(browser, token) or not await self._sessions.open(
             hashed(token), hashed(session), now, now + SESSION_LASTS
         ):
-            return self._page(ViewAnswer("sorry.html", {"says": setup_texts.PAGE_LINK_OVER}, 404))
+            return self._page(ViewAnswer("sorry.html", {"says": page_texts.PAGE_LINK_OVER}, 404))
         if browser.secret:
             await self._sessions.end(hashed(browser.secret))
         log.info("an operator signed in on the page for operators")

@@ -48,7 +48,7 @@ GOOD: Final = frozenset({Outcome.ANSWERED, Outcome.STOPPED, TurnUnended.PUT_ASID
 
 
 class FailureKind(StrEnum):
-    """What has failed; `bot.texts.setup_texts` says of each what to do."""
+    """What has failed; `bot.texts.page_texts` says of each what to do."""
 
     MODEL_UNAVAILABLE = "ProviderUnavailable"
     MODEL_SILENT = "ProviderSilent"

@@ -24,7 +24,7 @@ from bot.pages import charts
 from bot.pages.charts import ChartColumn, ChartRange
 from bot.pages.frame import OperatorView, ViewAnswer
 from bot.pages.views import Figure, seconds
-from bot.texts import command_texts, setup_texts
+from bot.texts import command_texts, page_texts
 from bot.texts.formatting import counted, money
 
 SPENDING_DAYS: Final = (30, 7, 90)
@@ -286,7 +286,7 @@ def _quantile(ordered: Sequence[float], share: float) -> float | None:
 
 
 def _seconds(value: float | None) -> str:
-    return setup_texts.DASH if value is None else seconds(value)
+    return page_texts.DASH if value is None else seconds(value)
 
 
 def _spans(found: Sequence[EndedTurn], now: datetime, days: int) -> list[ChartRange]:
@@ -461,9 +461,9 @@ def _schedule_row(one: Schedule, name: str, now: datetime) -> Mapping[str, objec
         "name": name or made.person,
         "kind": made.kind.value,
         "where": where,
-        "rule": rule or setup_texts.DASH,
-        "next": setup_texts.DASH if one.next is None else _when(one.next),
-        "last": setup_texts.DASH if one.last is None else _when(one.last),
+        "rule": rule or page_texts.DASH,
+        "next": page_texts.DASH if one.next is None else _when(one.next),
+        "last": page_texts.DASH if one.last is None else _when(one.last),
         "looks": made.check is not None,
     }
 
@@ -494,8 +494,8 @@ def _document_row(one: Document) -> Mapping[str, object]:
         "fault": bool(one.web and one.web.fault),
         "where": command_texts.IN_DIRECT if kind is AudienceKind.PERSON else one.channel.rpartition(":")[2],
         "readers": command_texts.READERS[kind],
-        "by": one.by or setup_texts.DASH,
+        "by": one.by or page_texts.DASH,
         "when": _when(one.time),
-        "pages": f"{one.pages:,}" if one.pages else setup_texts.DASH,
+        "pages": f"{one.pages:,}" if one.pages else page_texts.DASH,
         "passages": f"{one.passages:,}",
     }

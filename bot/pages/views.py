@@ -18,7 +18,7 @@ from bot.audit import change_words
 from bot.pages.frame import OperatorView, ViewAnswer
 from bot.pages.recent import HourSeen, Recent, SocketsSeen
 from bot.settings import SettingOrigin, Settings, ShownSetting
-from bot.texts import setup_texts
+from bot.texts import page_texts
 from bot.texts.formatting import counted, shortened
 
 LATE_S: Final = 1.0
@@ -64,7 +64,7 @@ class ConnectedPlatforms(Protocol):
 
 def operator_views(sources: OperatorSources) -> tuple[OperatorView, ...]:
     shown = {"/": now, "/failures": failures, "/tools": tools_and_policy, "/audit": audit, "/settings": all_settings}
-    return tuple(OperatorView(path, setup_texts.VIEWS[path], partial(show, sources)) for path, show in shown.items())
+    return tuple(OperatorView(path, page_texts.VIEWS[path], partial(show, sources)) for path, show in shown.items())
 
 
 # Now.
@@ -94,16 +94,16 @@ async def now(sources: OperatorSources, _: Mapping[str, str]) -> ViewAnswer:
             "figures": [
                 *_of_turns(hour),
                 Figure(
-                    setup_texts.BACKLOG,
+                    page_texts.BACKLOG,
                     f"{load.waiting:,}",
-                    setup_texts.RUNNING.format(answers=counted(load.running, "answer grows", "answers grow")),
+                    page_texts.RUNNING.format(answers=counted(load.running, "answer grows", "answers grow")),
                     is_bad=load.waiting > MANY_WAIT,
                 ),
-                Figure(setup_texts.LOOP_LATE, seconds(late_s), setup_texts.LOOP_LATE_SAYS, is_bad=late_s > LATE_S),
+                Figure(page_texts.LOOP_LATE, seconds(late_s), page_texts.LOOP_LATE_SAYS, is_bad=late_s > LATE_S),
             ],
             "minutes": hour.turns,
             "most": max(1, *hour.turns),
-            "minutes_say": setup_texts.MINUTES_SAY.format(most=max(hour.turns), all=hour.ended),
+            "minutes_say": page_texts.MINUTES_SAY.format(most=max(hour.turns), all=hour.ended),
             "platforms": _platforms(sources, recent.sockets(), moment),
             "late": [{"name": name, "by": span(late)} for name, late in sorted(recent.late_s.items()) if late > 0],
         },
@@ -113,14 +113,14 @@ async def now(sources: OperatorSources, _: Mapping[str, str]) -> ViewAnswer:
 def _of_turns(hour: HourSeen) -> list[Figure]:
     lately = sum(hour.turns[-5:]) / 5
     half, most = hour.quantile(0.5), hour.quantile(0.95)
-    beside = setup_texts.FIRST_TEXT_SAYS.format(most=seconds(most)) if most is not None else setup_texts.NONE_YET
+    beside = page_texts.FIRST_TEXT_SAYS.format(most=seconds(most)) if most is not None else page_texts.NONE_YET
     return [
-        Figure(setup_texts.TURNS_A_MINUTE, f"{lately:.1f}", setup_texts.TURNS_SAY.format(hour=hour.ended)),
-        Figure(setup_texts.FIRST_TEXT, setup_texts.DASH if half is None else seconds(half), beside),
+        Figure(page_texts.TURNS_A_MINUTE, f"{lately:.1f}", page_texts.TURNS_SAY.format(hour=hour.ended)),
+        Figure(page_texts.FIRST_TEXT, page_texts.DASH if half is None else seconds(half), beside),
         Figure(
-            setup_texts.FAILED_TURNS,
+            page_texts.FAILED_TURNS,
             f"{hour.failed:,}",
-            setup_texts.FAILED_SAY.format(share=hour.failed / (hour.ended or 1)),
+            page_texts.FAILED_SAY.format(share=hour.failed / (hour.ended or 1)),
             is_bad=hour.failed > 0,
         ),
     ]
@@ -137,8 +137,8 @@ def _platforms(sources: OperatorSources, seen: Sequence[SocketsSeen], moment: da
                 "name": name.capitalize(),
                 "connected": name.casefold() not in away and (one.count > 0 or one.silent_s is not None),
                 "sockets": f"{one.count:,}",
-                "oldest": setup_texts.DASH if one.oldest is None else span((moment - one.oldest).total_seconds()),
-                "silent": setup_texts.DASH if one.silent_s is None else seconds(one.silent_s),
+                "oldest": page_texts.DASH if one.oldest is None else span((moment - one.oldest).total_seconds()),
+                "silent": page_texts.DASH if one.silent_s is None else seconds(one.silent_s),
             }
         )
     return rows
@@ -154,8 +154,8 @@ async def failures(sources: OperatorSources, _: Mapping[str, str]) -> ViewAnswer
     moment = sources.clock.now()
     seen = [
         {
-            "what": setup_texts.FAILURES[one.kind.value][0],
-            "remedy": setup_texts.FAILURES[one.kind.value][1],
+            "what": page_texts.FAILURES[one.kind.value][0],
+            "remedy": page_texts.FAILURES[one.kind.value][1],
             "where": shortened(one.where, NAME_CHARS),
             "count": f"{one.count:,}",
             "last": one.last,
@@ -175,14 +175,14 @@ async def failures(sources: OperatorSources, _: Mapping[str, str]) -> ViewAnswer
 
 async def tools_and_policy(sources: OperatorSources, _: Mapping[str, str]) -> ViewAnswer:
     offered = sources.tools
-    numbered = [(setup_texts.ROW_OF_FILE, row) for row in offered.fixed]
+    numbered = [(page_texts.ROW_OF_FILE, row) for row in offered.fixed]
     numbered += [(f"{number}", row) for number, row in offered.numbered().items()]
     tools = [
         {
             "name": shortened(tool.name, NAME_CHARS),
             "does": shortened(tool.description, DOES_CHARS),
-            "effect": setup_texts.TOOL_EFFECTS.get(tool.effect, tool.effect.value),
-            "usual": setup_texts.RUNS if tool.effect in UNASKED else setup_texts.ASKS,
+            "effect": page_texts.TOOL_EFFECTS.get(tool.effect, tool.effect.value),
+            "usual": page_texts.RUNS if tool.effect in UNASKED else page_texts.ASKS,
             "rows": [f"{number}: {row.answer}" for number, row in numbered if fnmatchcase(tool.name, row.tools)],
         }
         for tool in offered.tools()
@@ -212,19 +212,19 @@ async def audit(sources: OperatorSources, query: Mapping[str, str]) -> ViewAnswe
     rows = [
         {
             "time": call.time,
-            "who": shortened(names.get(call.person, ""), NAME_CHARS) or call.person or setup_texts.DASH,
+            "who": shortened(names.get(call.person, ""), NAME_CHARS) or call.person or page_texts.DASH,
             "id": call.person if names.get(call.person) else "",
-            "where": call.channel or setup_texts.DASH,
-            "kind": setup_texts.PLACES.get(call.audience.partition(":")[0], ""),
+            "where": call.channel or page_texts.DASH,
+            "kind": page_texts.PLACES.get(call.audience.partition(":")[0], ""),
             "tool": shortened(call.tool, NAME_CHARS),
             "change": "" if call.tool else shortened(change_words(call), CHANGE_CHARS),
-            "effect": setup_texts.TOOL_EFFECTS.get(call.effect, call.effect),
+            "effect": page_texts.TOOL_EFFECTS.get(call.effect, call.effect),
             "decision": call.decision,
             "by": call.decided_by,
-            "outcome": setup_texts.NO_END_YET if call.outcome == CallEnd.BEGUN else call.outcome,
+            "outcome": page_texts.NO_END_YET if call.outcome == CallEnd.BEGUN else call.outcome,
             "is_bad": call.outcome not in {CallEnd.BEGUN, ResultStatus.SUCCESS},
-            "took": setup_texts.DASH if call.ms is None else seconds(call.ms / 1000),
-            "size": setup_texts.DASH if call.size is None else byte_size(call.size),
+            "took": page_texts.DASH if call.ms is None else seconds(call.ms / 1000),
+            "size": page_texts.DASH if call.size is None else byte_size(call.size),
         }
         for call in calls[:PAGE]
     ]
@@ -246,7 +246,7 @@ async def all_settings(sources: OperatorSources, _: Mapping[str, str]) -> ViewAn
             "name": one.name,
             "value": _shown_value(one, secrets),
             "is_secret": one.value is None,
-            "origin": setup_texts.ORIGINS[one.origin.value].format(name=one.name),
+            "origin": page_texts.ORIGINS[one.origin.value].format(name=one.name),
             "is_set": one.origin is not SettingOrigin.DEFAULT,
         }
         for one in sources.settings.shown
@@ -256,8 +256,8 @@ async def all_settings(sources: OperatorSources, _: Mapping[str, str]) -> ViewAn
 
 def _shown_value(one: ShownSetting, secrets: Sequence[str]) -> str:
     if one.value is None or any(secret in one.value for secret in secrets):
-        return setup_texts.SECRET_SET
-    return shortened(one.value, VALUE_CHARS) or setup_texts.NOT_SET
+        return page_texts.SECRET_SET
+    return shortened(one.value, VALUE_CHARS) or page_texts.NOT_SET
 
 
 VALUE_CHARS: Final = 600

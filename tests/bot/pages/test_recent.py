@@ -22,7 +22,7 @@ from bot.telemetry import (
     TurnUnended,
     WriteEnd,
 )
-from bot.texts import setup_texts
+from bot.texts import page_texts
 from tests.fakes.clock import FakeClock
 
 
@@ -103,7 +103,7 @@ async def test_failures_are_counted_where_they_were_the_newest_first(recent: Rec
 
 
 def test_each_failure_has_words_and_what_to_do() -> None:
-    assert {kind.value for kind in FailureKind} == setup_texts.FAILURES.keys()
+    assert {kind.value for kind in FailureKind} == page_texts.FAILURES.keys()
 
 
 def test_however_much_fails_there_is_a_bound(recent: Recent) -> None:

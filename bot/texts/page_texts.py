@@ -1,0 +1,104 @@
+"""What operators read on their page. Headings stand in its templates. Pure."""
+
+VIEWS = {
+    "/": "Now",
+    "/failures": "Failures",
+    "/tools": "Tools and policy",
+    "/audit": "Audit",
+    "/settings": "Settings",
+}
+FAILURES = {
+    "ProviderUnavailable": (
+        "A model was down, overloaded or out of reach",
+        "Look at the vendor's status page; COGENCY_FALLBACK_MODELS lets another one answer meanwhile.",
+    ),
+    "ProviderSilent": (
+        "A model said nothing in time",
+        "A local one may be loading; COGENCY_FIRST_TOKEN_TIMEOUT_S says how long to wait for it.",
+    ),
+    "ProviderRefused": (
+        "A model refused the request",
+        "The key, the credit or the model's name is wrong: run cogency doctor, which asks it and says why.",
+    ),
+    "StreamBroken": (
+        "An answer of a model broke off",
+        "It goes on by itself. If it happens often, look for a proxy that cuts long connections.",
+    ),
+    "model": ("A model could not be asked", "The log has the reason; cogency doctor tries it."),
+    "refused": (
+        "No answer came about: the person read one sentence",
+        "The failures of models above or below say why; the log names the turn.",
+    ),
+    "cut": ("An answer ended before its end", "The model's connection broke off, and nothing could go on with it."),
+    "exhausted": (
+        "An answer took all its rounds",
+        "COGENCY_MAX_ITERATIONS is how many model calls one answer may take; a better model needs fewer.",
+    ),
+    "failed": ("A turn failed by a fault of the program", "The log has the traceback: please report it."),
+    "put off": (
+        "A turn had to wait for the database or the platform",
+        "It is tried again by itself. If it goes on, look whether both can be reached.",
+    ),
+    "lost": (
+        "A process lost a turn to another one",
+        "It had said nothing for COGENCY_LEASE_S seconds: look for a machine that is paused or overloaded.",
+    ),
+    "write": (
+        "The platform did not take a message",
+        "A right may be missing, or the channel gone: cogency doctor looks at the rights, the log has the answer.",
+    ),
+    "limited": (
+        "The platform was asked too often",
+        "The bot slows down by itself. More processes with one token share one allowance.",
+    ),
+    "tool": (
+        "Calls of a tool failed",
+        "Calls fail for bad arguments, too. If all of them do, run cogency doctor: it connects to each server.",
+    ),
+    "job": ("Work behind the answers failed", "It is tried again by itself; the log has the reason."),
+    "job given up": ("Work behind the answers was given up", "It failed too often; the log has the reason."),
+}
+ROW_OF_FILE = "file"
+TOOL_EFFECTS = {"irreversible": "cannot be taken back"}
+RUNS, ASKS = "runs", "asks first"
+PLACES = {"person": "direct message", "group": "private", "team": "public"}
+NO_END_YET = "no end known"
+ORIGINS = {
+    "default": "default",
+    "environment": "environment",
+    ".env": ".env",
+    "file": "file named by {name}_FILE",
+    "keychain": "the system's keychain",
+}
+SECRET_SET, NOT_SET = "set", "not set"
+ABOUT = ("Version", "Models", "Database")
+DASH = "–"
+TURNS_A_MINUTE = "Answers a minute"
+TURNS_SAY = "in the last 5 minutes; {hour:,} in the last hour"
+FIRST_TEXT = "Time to the first word"
+FIRST_TEXT_SAYS = "for half of the replies; {most} for all but one in twenty, in the last hour"
+NONE_YET = "no reply in the last hour"
+FAILED_TURNS = "Failed"
+FAILED_SAY = "of the answers in the last hour: {share:.0%}"
+BACKLOG = "Waiting"
+RUNNING = "{answers} now"
+LOOP_LATE = "Event loop, late by"
+LOOP_LATE_SAYS = "at most, in the last 5 minutes"
+MINUTES_SAY = "At most {most:,} in a minute, {all:,} in the hour."
+PAGE_TOO_FAST = "Too many requests: please wait a few seconds."
+PAGE_OTHER_HOST = (
+    "This name is not known here. Open the page by 127.0.0.1 or localhost, or by the name in COGENCY_OPERATOR_ADDRESS."
+)
+PAGE_METHOD = "This is not how the page is asked."
+PAGE_OTHER_SITE = "This came from another site, or from a page that is too old: go back, load it again, and repeat it."
+PAGE_NO_FORM = "This is no form of this page."
+PAGE_NOT_THERE = ("There is no such page", "The pages that there are stand in the navigation.")
+PAGE_STORE_AWAY = (
+    "The database does not answer",
+    "Nothing can be shown before it does. The log says why; cogency doctor looks at it.",
+)
+PAGE_LINK_OVER = (
+    "This link does not work any more",
+    "It was used, is more than ten minutes old, or was tried too often. Ask for another one by cogency operator.",
+)
+PAGE_SIGNED_OUT = ("You are signed out", "Another link lets you in again.")
