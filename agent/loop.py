@@ -490,6 +490,7 @@ async def complete(
     messages: Sequence[Message],
     count: Callable[[ModelCall], Awaitable[None]],
     options: ports.CallOptions = ports.CallOptions(),  # noqa: B008 -- frozen
+    max_chars: int = MAX_PLAIN_CHARS,
 ) -> str:
     """One plain question to a model, outside of turns: no tools, no protocol, the whole answer as one text.
 
@@ -513,7 +514,7 @@ async def complete(
                         ended = event
                     case _:
                         pass
-                if chars > MAX_PLAIN_CHARS:
+                if chars > max_chars:
                     break
     finally:
         if chars or ended:

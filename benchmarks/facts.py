@@ -61,11 +61,12 @@ from agent.turn import TurnLimits
 from agent.turn_setup import asker_of, known_context
 from benchmarks.report import Options, print_report, read_options
 from benchmarks.statebench import Query, Timeline, Turn, Write, matches, read_timelines
+from bot.caches import ForegroundPriority
 from bot.host import PolicyAsker
 from bot.memory.learning import Learner, LearningLimits
 from bot.memory.policies import PolicyDesk
 from bot.models.choice import LearningModel
-from bot.turns.runner import AgentConfig, ForegroundPriority
+from bot.turns.runner import AgentConfig
 from store.engine import Store, open_store
 from tests.fakes.minds import always
 

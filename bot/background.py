@@ -16,6 +16,7 @@ from agent.memory.profile import LEARNING
 from agent.ports import Clock, Embedder, Embeddings, Facts, Jobs, Memories, Profiles, Spending, Summaries
 from agent.records import DELETE_REPLY, INDEXING, Hit, Job, Meaning, RecallQuery, Unembedded
 from agent.summary import SUMMARY
+from bot.caches import ForegroundPriority
 from bot.memory.knowledge_desk import LinkedPages
 from bot.memory.learning import Learner, LearningPauses, Summariser, may_spend
 from bot.memory.retention import KIND as VENDOR_COPY
@@ -23,7 +24,6 @@ from bot.memory.retention import Delete, ReplyDeletion, Retention, VendorCopies
 from bot.models.choice import ModelSwitch
 from bot.scheduler import Handler, JobWorker
 from bot.telemetry import SILENT, Telemetry, TimedMemories
-from bot.turns.runner import ForegroundPriority
 
 log = logging.getLogger(__name__)
 

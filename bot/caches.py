@@ -5,11 +5,11 @@ Answers of platforms, keys that came lately, how long to wait after a failure, w
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from cachetools import LRUCache, TLRUCache
 
@@ -167,3 +167,43 @@ class FairTurns:
             elif turns:
                 self._waiting = {person: turns} | self._waiting
                 return
+
+
+# Who has the model of this machine: answers go first, and whoever works in the background gives way at once.
+#
+# It knows of this process only: processes that share a machine share its model without knowing of each other.
+
+
+class ForegroundPriority:
+    """Free at first."""
+
+    def __init__(self) -> None:
+        self._answering = 0
+        self._taken = asyncio.Event()
+
+    @contextmanager
+    def answering(self) -> Generator[None]:
+        """Somebody is being answered until the block ends."""
+        self._answering += 1
+        self._taken.set()
+        try:
+            yield
+        finally:
+            self._answering -= 1
+            if not self._answering:
+                self._taken.clear()
+
+    async def while_free(self, work: Coroutine[Any, Any, T]) -> T | None:
+        """The outcome of `work`; None if somebody had to be answered before its end, and it was cancelled."""
+        if self._taken.is_set():
+            work.close()
+            return None
+        working = asyncio.create_task(work)
+        taken = asyncio.create_task(self._taken.wait())
+        try:
+            await asyncio.wait({working, taken}, return_when=asyncio.FIRST_COMPLETED)
+            return await working if working.done() else None
+        finally:
+            for task in (working, taken):
+                task.cancel()
+            await asyncio.gather(working, taken, return_exceptions=True)

@@ -17,8 +17,9 @@ from agent.ports import Asker, Membership, Tool
 from agent.records import Answered, Attachment, Incoming, LastSeen, Person, ReplyVerdict, ShownPage
 from agent.schedules import SchedulePlatform
 from agent.spending import SpendingAccount
-from bot.access.acl import CommandAnswer, OperatorAnswers, Requester, ScheduleAnswer
+from bot.access.acl import CommandAnswer, OperatorAnswers, PlaceAsker, PlaceChoices, Requester, ScheduleAnswer
 from bot.attachments.reading import Fetch, FilesNow
+from bot.message_intake import Overhearing
 from bot.reply_surface import Surface
 from bot.tools.mcp_questions import QuestionField
 from bot.tools.mcp_source import ToolSignIns
@@ -139,18 +140,6 @@ class QuestionAnswer:
     ready: bool = False
     opens: bool = False
     refused: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class PlaceAsker:
-    """Who asks about a place, or has something done there. `manages`: whether they may decide there for everybody."""
-
-    person: Person
-    authority: Authority
-    place: Place
-    source: str
-    channel: str = ""
-    manages: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -532,6 +521,8 @@ class CommandHost(Protocol):
     def schedules(self) -> ScheduleAnswers: ...
     @property
     def operator_page(self) -> OperatorAnswers: ...
+    @property
+    def places(self) -> PlaceChoices: ...
 
     async def memory(self, viewer: Viewer, words: str = "") -> MemoryAnswer:
         """What `/memory` with these words (see `bot.memory.view`) says to this person there, for them alone."""
@@ -567,6 +558,8 @@ class Host(CommandHost, Protocol):
     def admission(self) -> Admissions: ...
     @property
     def feedback(self) -> Feedback: ...
+    @property
+    def ambient(self) -> Overhearing: ...
 
     async def submit(self, incoming: Incoming) -> bool:
         """Store the message durably; it will be answered. False if it had been taken in before.

@@ -15,7 +15,7 @@ from agent.memory.forgetting_plans import GOES_ON
 from agent.ports import Asker, Clock, Conversations, Ledger, Membership, Preferences, Tool
 from agent.records import Incoming, platform_of
 from agent.schedules import SchedulePlatform
-from bot.access.acl import CommandAnswer, OperatorAnswers
+from bot.access.acl import CommandAnswer, OperatorAnswers, PlaceChoices
 from bot.access.admission import AdmissionControl, Readers
 from bot.access.budgets import BudgetDesk
 from bot.attachments.kinds import with_names
@@ -36,6 +36,7 @@ from bot.memory.forget_desk import ForgetDesk
 from bot.memory.learning import LearningPauses
 from bot.memory.policies import PolicyDesk
 from bot.memory.retention import Delete
+from bot.message_intake import Overhearing
 from bot.models.choice import ModelDesk
 from bot.reply_surface import PageUnsent, Surface
 from bot.schedule_desk import ScheduleDesk
@@ -322,6 +323,7 @@ class BotHost:
     forgetting: ForgetDesk
     sign_ins: ToolSignIns
     knowledge: PlaceKnowledge
+    places: PlaceChoices
     schedules: ScheduleDesk
     budgets: BudgetDesk
     operator_page: OperatorAnswers
@@ -333,6 +335,7 @@ class BotHost:
     tool_desk: ToolsDesk
     questions: QuestionDesk
     feedback: ReplyFeedback
+    ambient: Overhearing
     health: Health
     clock: Clock
 
@@ -353,7 +356,7 @@ class BotHost:
         return not accepted.duplicate
 
     async def record_context_message(self, incoming: Incoming) -> None:
-        if self.admission.hears(incoming):
+        if await self.admission.hears(incoming):
             await self.ledger.record_context_message(with_names(incoming))
 
     async def memory(self, viewer: Viewer, words: str = "") -> MemoryAnswer:

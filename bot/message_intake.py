@@ -4,12 +4,104 @@ import re
 from collections.abc import Awaitable, Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from agent.errors import Refused
 from agent.memory.audience import TeamAudience, label
 from agent.records import Answered, Incoming, repeat_of
 from bot.texts import reply_texts
+
+# Whether a message that was not said to the bot is a question to everybody, as far as its words tell. Pure; in doubt it
+# is none, and a model looks at what is left.
+
+MIN_CHARS: Final = 8
+MIN_WORDS: Final = 3
+MAX_CHARS: Final = 1_500
+"""A longer message is no question in passing."""
+_ASKS: Final = re.compile(r"[?？؟][\s)\]\"'”»*_~`]{0,20}(?:\Z|\n)|[?？؟]\s")
+"""A question mark at the end of a sentence, and not within an address."""
+_UNSPACED: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+"""Of scripts that write words without blanks between them."""
+_ENDS_ASKING: Final = re.compile(r"(?:ですか|ますか|でしょうか|吗|呢)[。．.！!]?\s{0,9}\Z")
+_SOMEBODY: Final = re.compile(
+    r"\b(?:any(?:one|body)|does someone|can someone|jemand|quelqu['’]un|alguien|alguém|qualcuno|iemand|ktoś|któś|"
+    r"кто-нибудь|кто-то|någon|nogen|noen|birisi|biri)\b",
+    re.IGNORECASE,
+)
+"""With such a word a question may do without its mark."""
+_NAMES: Final = re.compile(r"<[@!#]|(?<![\w@])@\w|\A\s{0,9}>|```")
+"""Somebody is named, a channel, or words of somebody else are quoted."""
+_GREETED: Final = re.compile(
+    r"\A\s{0,9}(?:(?:hi|hey|hello|hallo|moin|servus|bonjour|salut|hola|ciao|olá|oi|cześć|hej|привет)[\s,!]{1,5})?"
+    r"(?P<name>[^\W\d_]{2,20})\s?(?:[,:]\s|[-–—]\s)",
+    re.IGNORECASE,
+)
+_CALLED: Final = re.compile(r",\s{0,3}(?P<name>[^\W\d_]{2,20})\s?[?!.]{0,5}\s{0,9}\Z")
+_EVERYBODY: Final = re.compile(
+    "all|alle|allen|everyone|everybody|folks|guys|people|team|channel|friends|leute|zusammen|kollegen|miteinander|tous|"
+    "toutes|monde|equipe|équipe|todos|todas|tutti|ragazzi|pessoal|galera|gente|equipo|iedereen|mensen|wszyscy|ребята|"
+    "всем|коллеги|hi|hey|hello|hallo|moin|bonjour|salut|hola|ciao|olá|oi|hej|привет|question|frage|pregunta|domanda|"
+    "pergunta|vraag|pytanie|вопрос|quick|also|so|well|ok|okay|btw|fyi|ps|sorry|please|bitte|por|merci|danke|gracias|"
+    "grazie|obrigado|nochmal|kurz|curious|thanks|help|hilfe",
+    re.IGNORECASE,
+)
+"""What looks like a name at the beginning or the end, and is none."""
+
+
+def asks_everybody(text: str) -> bool:
+    """Whether it looks like a question that is put to nobody in particular; in linear time."""
+    said = text.strip()
+    if not MIN_CHARS <= len(said) <= MAX_CHARS or _NAMES.search(said) is not None:
+        return False
+    if len(said.split()) < MIN_WORDS and _UNSPACED.search(said) is None:
+        return False
+    asks = _ASKS.search(said) is not None or _ENDS_ASKING.search(said) is not None
+    if not asks and _SOMEBODY.search(said) is None:
+        return False
+    named = (_GREETED.match(said), _CALLED.search(said))
+    return not any(found is not None and _is_name(found["name"]) for found in named)
+
+
+def _is_name(word: str) -> bool:
+    """A word that begins with a capital, or in a script without any, and calls not all."""
+    return _EVERYBODY.fullmatch(word) is None and not word[0].islower()
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionToAll:
+    """A question that nobody asked the bot. `person` and `message`: ids; `read`: makes of it what the bot takes in, and
+    may raise CogencyError; `submit`: takes that in.
+    """
+
+    source: str
+    channel: str
+    message: str
+    person: str
+    read: Callable[[], Awaitable[Incoming]]
+    submit: Callable[[Incoming], Awaitable[bool]]
+
+
+class Overhearing(Protocol):
+    """What is not said to the bot, in channels where it may answer that."""
+
+    def heard(self, channel: str, person: str, message: str) -> None:
+        """Somebody wrote there."""
+        ...
+
+    def changed(self, channel: str, message: str) -> None:
+        """A message there was edited or deleted."""
+        ...
+
+    def consider(self, question: QuestionToAll) -> None:
+        """Answer it in a while, or let it be."""
+        ...
+
+    async def hush(self, channel: str, conversation: str) -> bool:
+        """Somebody wants none of that: if this conversation began so, the channel gets no more for a day. Whether it
+        did. Raises StoreError.
+        """
+        ...
+
 
 _STOP = re.compile(r"\s*+stop\s*+[.!]?\s*+", re.IGNORECASE)
 
@@ -34,6 +126,8 @@ class MessageFacts:
     stops: bool = False
     orders: bool = False
     late: bool = False
+    to_everybody: bool = False
+    """It begins a conversation, and seems to be a question that is put to nobody (`asks_everybody`)."""
 
     @property
     def is_for_bot(self) -> bool:
@@ -47,6 +141,11 @@ class MessageFacts:
 @dataclass(frozen=True, slots=True)
 class Ignore:
     """Nothing is done, and nothing is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Consider:
+    """It was not said to the bot, which may answer it where the channel wants that; until then nothing is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +172,10 @@ class Obey:
     """Once, in whichever process: do what the message orders, if they may give orders."""
 
 
-Decision: TypeAlias = Ignore | Overhear | Answer | Stop | Obey
+Decision: TypeAlias = Ignore | Consider | Overhear | Answer | Stop | Obey
 AfterStop: TypeAlias = Ignore | Overhear
+TALK: Final = (Ignore, Consider, Overhear)
+"""What is decided about what people say to one another."""
 
 
 def decide(message: MessageFacts) -> Decision:
@@ -84,14 +185,15 @@ def decide(message: MessageFacts) -> Decision:
     Rules
       A direct message and a mention are for the bot. In a thread with the bot every message is, as long as one person
       takes part; once others join in, only mentions are, and the rest is context. Nothing else is: messages outside
-      conversations with the bot are not even stored.
+      conversations with the bot are not even stored. A question among them that is put to nobody is considered.
       A message of the one word "stop" is never a question: it stops what runs in its conversation. Where it was not
       said to the bot, and nothing runs, it is talk; so it is if whoever said it may give no orders.
       What was missed when it came is answered late, or kept as context; what wanted something done at once is let be.
     """
     for_bot = message.is_for_bot
     if not (for_bot or message.direct) and message.participants is None:
-        return Ignore()
+        is_talk = not (message.automatic or message.stops or message.orders or message.late)
+        return Consider() if message.to_everybody and is_talk else Ignore()
     if message.stops:
         return Ignore() if message.late else Stop(for_bot)
     if not for_bot:

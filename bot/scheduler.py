@@ -230,7 +230,7 @@ class Scheduler:
     platforms: Mapping[str, SchedulePlatform]
     clock: Clock
     wake: Callable[[], None]
-    closed: Callable[[Incoming], str | None] = lambda _: None
+    closed: Callable[[Incoming], Awaitable[str | None]] = unlimited
     budget_left: Callable[[Incoming], Awaitable[str | None]] = unlimited
     look_first: Look = no_checks
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -324,7 +324,8 @@ class Scheduler:
     async def _begin(self, due: Occurrence, admitted: Incoming, platform: SchedulePlatform) -> None:
         """Raises CogencyError where that cannot be done now."""
         made, now = due.schedule.made, self.clock.now()
-        if (why := self.closed(replace(admitted, channel=made.channel))) is not None:  # as of where it was asked for
+        asked = replace(admitted, channel=made.channel)  # as of where it was asked for
+        if (why := await self.closed(asked)) is not None:
             await self._end(due, why, platform)
             return
         if made.kind is ScheduleKind.WORK:

@@ -167,6 +167,8 @@ class Settings:
     """Guests and people from elsewhere see only a part of a workspace, and nobody here answers for them."""
     model_access: Mapping[str, acl.Entries] = setting("COGENCY_MODEL_ACCESS", acl.parse_model_access, {})
     """Who may choose a model; one that is not named is everybody's."""
+    ambient_per_day: int = setting("COGENCY_AMBIENT_PER_DAY", parsers.whole(0, 10_000), 20)
+    """In one channel, where its managers want that; each takes a look of a small model before it, and others do."""
     operators: frozenset[str] = setting("COGENCY_OPERATORS", parsers.people, frozenset())
     """Ids of people without limits, who may change those of others."""
     person_per_minute: int | None = setting("COGENCY_PERSON_PER_MINUTE", parsers.limit(100_000), 20)

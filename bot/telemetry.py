@@ -261,8 +261,8 @@ class ToldSpending:
     async def totals(self, period: SpendingPeriod, by: By, *, person: str | None = None) -> list[Total]:
         return await self.spending.totals(period, by, person=person)
 
-    async def charge(self, person: str, kind: str, calls: Sequence[ModelCall], now: datetime) -> None:
-        await self.spending.charge(person, kind, calls, now)
+    async def charge(self, person: str, kind: str, calls: Sequence[ModelCall], now: datetime, where: str = "") -> None:
+        await self.spending.charge(person, kind, calls, now, where)
         self.telemetry.tell(Charged(kind, calls))
 
 

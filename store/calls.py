@@ -62,8 +62,10 @@ def _timing(call: ModelCall) -> dict[str, object]:
     return {"began": None, "ms": None, "first_ms": None} if timed is None else asdict(timed)
 
 
-def charge(connection: sa.Connection, person: str, kind: str, calls: Sequence[ModelCall], now: datetime) -> None:
-    record(connection, calls, turn=None, person=person, channel="", now=now, kind=kind)
+def charge(
+    connection: sa.Connection, person: str, kind: str, calls: Sequence[ModelCall], now: datetime, where: str = ""
+) -> None:
+    record(connection, calls, turn=None, person=person, channel=where, now=now, kind=kind)
 
 
 def settle_claim(connection: sa.Connection, claim: Claim, calls: tuple[ModelCall, ...], now: datetime) -> None:

@@ -20,6 +20,12 @@ from agent.memory.periods import TimeSpan
 GOES_ON: Final = "direct:"
 """What the owner of a choice begins with that says which conversation goes on in a channel; behind it, the channel."""
 
+PLACE_RULES: Final = "place"
+AMBIENT_STATE: Final = "ambient"
+"""What was chosen for a channel by who manages it, and what it got of answers that nobody asked for. It goes with the
+channel, and with no person: like a policy it names none who chose it.
+"""
+
 PAUSED: Final = "paused"
 """The value of the choice not to be learned from. It outlives everything else that a person chose: whoever wants to be
 forgotten has not asked to be remembered again.

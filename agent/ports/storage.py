@@ -258,8 +258,8 @@ class Spending(Protocol):
         """What model calls took in these days, of everybody or of one person: a total for each key, in their order."""
         ...
 
-    async def charge(self, person: str, kind: str, calls: Sequence[ModelCall], now: datetime) -> None:
-        """Keep what calls outside of turns took; `kind` says what they were for."""
+    async def charge(self, person: str, kind: str, calls: Sequence[ModelCall], now: datetime, where: str = "") -> None:
+        """Keep what calls outside of turns took; `kind` says what they were for, `where` in which channel."""
         ...
 
 

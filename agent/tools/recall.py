@@ -10,7 +10,7 @@ Rules
   People ask in other words than they were told in, and only the model knows those: it gives several wordings at once.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Final
@@ -89,7 +89,10 @@ _SCHEMA: Final[JsonObject] = {
 
 @dataclass(frozen=True, slots=True)
 class RecallTool:
-    """`documents`: what places know; None where none does. With them its description is WITH_DOCUMENTS."""
+    """`documents`: what places know; None where none does. With them its description is WITH_DOCUMENTS.
+
+    `finds`: whether they may be found in a channel.
+    """
 
     memories: Memories
     timeout_s: float = 10.0
@@ -98,6 +101,7 @@ class RecallTool:
     description: str = OWN
     effect: ToolEffect = ToolEffect.READS
     schema: JsonObject = field(default_factory=lambda: _SCHEMA)
+    finds: Callable[[str], Awaitable[bool]] | None = None
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         query = query_of(args, context)
@@ -111,6 +115,8 @@ class RecallTool:
         """What documents say; nothing for guests, nor where somebody's words are asked for, or those of a time."""
         narrowed = any(str(args.get(name, "")).strip() for name in ("by", "when"))
         if self.documents is None or narrowed or context.authority < Authority.EMPLOYEE:
+            return ()
+        if self.finds is not None and not await self.finds(context.channel):
             return ()
         sought = DocumentQuery(query.text, query.audiences, query.wordings, MAX_PASSAGES)
         return await self.documents.search(sought)

@@ -181,7 +181,7 @@ class AdmissionControl:
 
     async def admission(self, incoming: Incoming) -> Admission:
         """For the ledger, which counts as it stores. Raises Refused for somebody to whom the bot is closed."""
-        why = acl.refusal(self.rules.access, incoming)
+        why = await self.refusal(incoming)
         if why is not None:
             raise self._refused(incoming, "access", why)
         if self.is_exempt(incoming):
@@ -201,9 +201,19 @@ class AdmissionControl:
         if not self.is_exempt(incoming):
             self._asked.count(incoming.person.id, incoming.channel, admission.terms.now)
 
-    def hears(self, incoming: Incoming) -> bool:
+    async def refusal(self, incoming: Incoming) -> str | None:
+        """Why somebody may not ask there, by the operator's lists and by what was chosen for the channel. Raises
+        StoreError.
+        """
+        why = acl.refusal(self.rules.access, incoming)
+        if why is not None or self.is_exempt(incoming):
+            return why
+        rules = await acl.rules_at(self.allowances.preferences, incoming.channel)
+        return None if rules.admits(Requester.wrote(incoming), incoming.authority) else reply_texts.CLOSED_HERE
+
+    async def hears(self, incoming: Incoming) -> bool:
         """Whether a message to others may be kept as context; it is then counted. Nobody is told that it may not."""
-        if acl.refusal(self.rules.access, incoming) is not None:
+        if await self.refusal(incoming) is not None:
             return False
         if self.is_exempt(incoming):
             return True
@@ -229,6 +239,8 @@ class AdmissionControl:
         for what would be refused, as far as that can be told without storing it.
         """
         self.admit_order(Requester.wrote(incoming), incoming.authority, incoming.person.time_zone)
+        if (why := await self.refusal(incoming)) is not None:
+            raise self._refused(incoming, "access", why)
         spent = await self.budget_left(incoming)
         if spent is not None:
             raise self._refused(incoming, "budget", spent)

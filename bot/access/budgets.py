@@ -15,7 +15,7 @@ from agent.admission_terms import Whose
 from agent.messages import Json, ModelCall
 from agent.ports import Clock, Preferences, Spending
 from agent.spending import NANO, PRICES_AS_OF, By, Money, SpendingAccount, SpendingPeriod, Spent, Total, account
-from bot.access.acl import AccessRules, CommandAnswer
+from bot.access.acl import AccessRules, CommandAnswer, place_owner
 from bot.exits import printable_json, printable_line
 from bot.setting_parsers import FooterStyle
 from bot.texts import formatting, reply_texts
@@ -130,7 +130,7 @@ class BudgetAccount:
             case Whose.PERSON:
                 return self.id
             case Whose.CHANNEL:
-                return f"channel:{self.id}"
+                return place_owner(self.id)
             case Whose.EVERYONE:
                 return "everyone"
 

@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent import texts
 from agent.admission_terms import Whose
 from agent.citations import FETCH
 from agent.context import COMMANDS, ContextBudget, Persona
@@ -20,7 +21,8 @@ from agent.errors import SettingsError
 from agent.machine import CLOCK, fresh_word, new_id
 from agent.memory.audience import Place
 from agent.messages import ModelCall
-from agent.ports import Memories, Tool, ToolAccounts, ToolSource
+from agent.ports import Memories, Preferences, Tool, ToolAccounts, ToolSource
+from agent.protocol.render import joined, neutralise
 from agent.records import Incoming, platform_of
 from agent.tools.functions import load_tools
 from agent.tools.recall import WITH_DOCUMENTS, RecallTool, recollect
@@ -30,7 +32,10 @@ from agent.tools.schedule import BackgroundTool, SchedulesTool, ScheduleTool
 from agent.tools.share_file import ShareFileTool
 from agent.tools.skill import SkillTool
 from agent.turn import TurnLimits
+from bot.access.acl import PlaceRule, rules_at
+from bot.access.admission import AdmissionControl
 from bot.access.budgets import BudgetAccount, BudgetAllowances, BudgetDesk
+from bot.ambient import AmbientDesk, ClaimOnce
 from bot.app.from_settings import access_rules, budgets, model_settings
 from bot.attachments.read_again import ReadAgainTool
 from bot.attachments.reader import missing
@@ -40,6 +45,7 @@ from bot.memory.desk import MemoryDesk, flowing
 from bot.memory.forget_desk import ForgetDesk
 from bot.memory.knowledge_desk import KnowledgeDesk, LinkedPages, ReadPage
 from bot.memory.learning import FirstNotice, KeptNotice, LearningPauses
+from bot.memory.place_desk import PlaceDesk
 from bot.memory.retention import Delete, Retention
 from bot.models.choice import ModelDesk, ModelSwitch, open_embedder, open_transcriber
 from bot.platforms.slack.options import PLATFORM as SLACK
@@ -189,6 +195,36 @@ def knowledge_desk(
         preferences=store.preferences,
         audiences=audiences,
         read_page=page_reader(settings),
+    )
+
+
+def place_desk(settings: Settings, store: Store, desk: ModelDesk, can_judge: Callable[[], bool]) -> PlaceDesk:
+    """`can_judge`: whether a model tells what may be answered that nobody asked the bot."""
+    return PlaceDesk(
+        preferences=store.preferences,
+        audit=store.audit,
+        pauses=LearningPauses(store.preferences, store.profiles, CLOCK),
+        model_desk=desk,
+        clock=CLOCK,
+        access=access_rules(settings),
+        most_ambient=settings.ambient_per_day,
+        can_judge=can_judge,
+    )
+
+
+def ambient_desk(
+    settings: Settings, store: Store, models: ModelSwitch, admission: AdmissionControl, claim_once: ClaimOnce
+) -> AmbientDesk:
+    return AmbientDesk(
+        preferences=store.preferences,
+        admission=admission,
+        spending=store.spending,
+        ledger=store.ledger,
+        jobs=store.jobs,
+        claim_once=claim_once,
+        model=models.learning_model,
+        clock=CLOCK,
+        most=settings.ambient_per_day,
     )
 
 
@@ -360,8 +396,12 @@ def core_tools(
 ) -> tuple[Tool, ...]:
     """The tools that everybody has everywhere. `hands_over`: whether a file can be handed over with an answer."""
     timeout_s = settings.tool_timeout_s
+
+    async def finds(channel: str) -> bool:
+        return (await rules_at(store.preferences, channel)).finds_documents
+
     known = (
-        RecallTool(memories or store.memories, timeout_s, store.documents, description=WITH_DOCUMENTS),
+        RecallTool(memories or store.memories, timeout_s, store.documents, description=WITH_DOCUMENTS, finds=finds),
         RememberTool(store.facts, store.working_set, timeout_s),
     )
     return (*known, ShareFileTool(timeout_s)) if hands_over else known
@@ -447,6 +487,17 @@ def skill_tools(settings: Settings) -> tuple[Tool, ...]:
     return (SkillTool(skills, settings.tool_timeout_s),) if skills else ()
 
 
+async def persona_here(preferences: Preferences, usual: Callable[[Incoming], Persona], asked: Incoming) -> Persona:
+    """With what was chosen for the channel: the same in each turn there, so that vendors' caches serve it."""
+    rules, persona = await rules_at(preferences, asked.channel), usual(asked)
+    if language := rules.text(PlaceRule.LANGUAGE):
+        persona = replace(persona, language_rule=texts.LANGUAGE_HERE.format(language=language))
+    if words := rules.text(PlaceRule.INSTRUCTIONS):
+        quoted = [texts.PLACE_INSTRUCTIONS, *(f"> {line}" for line in neutralise(words).splitlines())]
+        persona = replace(persona, channel_instructions=joined([persona.channel_instructions, "\n".join(quoted)]))
+    return persona
+
+
 def mind(
     settings: Settings,
     store: Store,
@@ -530,5 +581,6 @@ def mind(
         history_messages=settings.history_messages,
         attached=None if reader is None else reader.read,
         summarises=True,
+        persona_here=partial(persona_here, store.preferences, persona),
         telemetry=telemetry,
     )

@@ -22,9 +22,9 @@ from agent.memory.forgetting_plans import EDIT, OPERATOR_ERASE
 from agent.patterns import compile_all
 from agent.ports import Asker, Tool
 from agent.records import Job, Person, platform_of
-from bot.access.acl import Requester
 from bot.access.admission import AdmissionControl, RateCounter, Readers
 from bot.access.budgets import BudgetAllowances, BudgetDesk
+from bot.ambient import AmbientDesk
 from bot.app import parts
 from bot.app.from_settings import (
     access_rules,
@@ -107,7 +107,7 @@ async def serve_platforms(
             parts.open_policy(settings, store) as policy,
         ):
             log.info("%s", models.sentence)
-            host = _host(settings, store, models, connections, work, reader, sources, policy, telemetry)
+            host, ambient = _host(settings, store, models, connections, work, reader, sources, policy, telemetry)
             served = frozenset(map(platform_of, chosen))
             look = partial(look_at, store, telemetry, connections.silent_s)
             connected = partial(_connected, connections)
@@ -121,12 +121,12 @@ async def serve_platforms(
                 connections.schedules,
                 parts.CLOCK,
                 host.turns.wake,
-                lambda asked: host.admission.closed_to(Requester.wrote(asked), asked.authority),
+                host.admission.refusal,
                 host.admission.budget_left,
                 FirstLook(desk.toolbox, parts.CLOCK, desk.policy.rows, desk.prepare).digest,
             )
             pages = _operator_page(settings, store, recent, connections, models, desk, sorted(served))
-            async with edits.serving(), scheduler.serving(), pages:
+            async with edits.serving(), scheduler.serving(), ambient.serving(), pages:
                 await serve_all(serving, connections, host.turns, parts.CLOCK, grace_s)
 
 
@@ -253,11 +253,13 @@ def _host(
     sources: Sequence[McpSource],
     policy: ApprovalPolicy,
     telemetry: Telemetry,
-) -> BotHost:
+) -> tuple[BotHost, AmbientDesk]:
     readers, access = connections.readers, access_rules(settings)
     allowances = BudgetAllowances(budgets(settings), store.spending, store.preferences, parts.CLOCK)
     admission = AdmissionControl(gate_rules(settings), allowances, parts.CLOCK)
     model_desk = ModelDesk(models, store.preferences, access)
+    claims = Deduplicator(store.preferences)
+    ambient = parts.ambient_desk(settings, store, models, admission, claims.claim_once)
     longer = LongWork(store.schedules, connections.schedules, parts.CLOCK, admission.budget_left)
     answering = replace(
         parts.mind(
@@ -278,11 +280,13 @@ def _host(
         aside=WithheldNotice(store.memories, readers, parts.CLOCK).aside,
         work_ends=longer.ends,
         work_told=longer.told,
+        unasked=ambient.notice,
+        unanswered=ambient.unanswered,
     )
     many, lease = settings.max_running, timedelta(seconds=settings.lease_s)
     limits = TurnsLimits(many, settings.person_running, max_working=max(1, many // SHARE_AT_WORK), lease=lease)
     turns = parts.open_turns(store, answering, connections.surface_for, limits, connections.sources)
-    return BotHost(
+    host = BotHost(
         platforms=connections,
         admission=admission,
         turns=turns,
@@ -298,12 +302,13 @@ def _host(
         knowledge=replace(
             parts.knowledge_desk(settings, store, reader, readers.audiences), operates=access.is_operator
         ),
+        places=parts.place_desk(settings, store, model_desk, lambda: models.learning_model().can_learn),
         schedules=parts.schedule_desk(store, access.is_operator),
         budgets=BudgetDesk(access, allowances, parts.CLOCK),
         operator_page=OperatorDesk(_links(settings, store), access.is_operator),
         models=model_desk,
         direct_messages=RollingConversations(store.conversations, store.preferences),
-        claims=Deduplicator(store.preferences),
+        claims=claims,
         memories=parts.memory_desk(store, readers.audiences),
         policies=PolicyDesk(store.facts, parts.CLOCK, readers.audiences),
         tool_desk=parts.tools_desk(answering, policy, turns, sources),
@@ -317,7 +322,9 @@ def _host(
             connections.deletions,
             access,
             turns.withdraw,
+            ambient.disliked,
         ),
+        ambient=ambient,
         health=Health(
             store.ledger,
             store.replies,
@@ -329,6 +336,7 @@ def _host(
         ),
         clock=parts.CLOCK,
     )
+    return host, ambient
 
 
 def _links(settings: Settings, store: Store) -> OperatorLinks | None:

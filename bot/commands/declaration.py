@@ -207,6 +207,11 @@ class Caller(Protocol):
         ...
 
     @property
+    def deaf(self) -> str:
+        """Why the bot does not hear what is not said to it there, in a sentence; "" if it does."""
+        ...
+
+    @property
     def window_fields(self) -> int:
         """How many fields a window holds here."""
         ...

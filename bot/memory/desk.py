@@ -385,6 +385,8 @@ class ReplyFeedback:
     access: AccessRules
     withdraw: Callable[[str, str], Awaitable[bool]]
     """Takes back a question, by its channel and message."""
+    disliked: Callable[[Answered], Awaitable[None]] | None = None
+    """Is told of a reply that somebody found bad, or had deleted."""
     _said_last: LRUCache[tuple[int, str], ReplyVerdict] = field(default_factory=lambda: LRUCache(MAX_ENTRIES))
 
     async def at(self, source: str, page: str, channel: str = "") -> Answered | None:
@@ -402,7 +404,11 @@ class ReplyFeedback:
     async def judge(self, turn: int, person: str, verdict: ReplyVerdict) -> bool:
         """False if there is no such reply any more. Raises StoreError."""
         self._said_last[turn, person] = verdict
-        return await self.replies.judge(turn, person, verdict, self.clock.now())
+        known = await self.replies.judge(turn, person, verdict, self.clock.now())
+        judged = await self.replies.by_turn(turn) if known and verdict is ReplyVerdict.BAD and self.disliked else None
+        if judged is not None and self.disliked is not None:
+            await self.disliked(judged)
+        return known
 
     async def take_verdict_back(self, turn: int, person: str, verdict: ReplyVerdict) -> None:
         if self._said_last.get((turn, person), verdict) == verdict:
@@ -421,6 +427,8 @@ class ReplyFeedback:
             return False
         if reply.person != person and not self.access.is_operator(person):
             raise Refused(reply_texts.NOT_YOURS)
+        if self.disliked is not None:
+            await self.disliked(reply)
         await self.forgetting.forget(OneReply(turn), self.clock.now())
         for page in reply.pages:
             if not page.startswith(EPHEMERAL_PAGE):

@@ -37,11 +37,11 @@ from agent.state import ActionRecord, SituationSummary
 from agent.summary import SUMMARY, Uncovered, extracted, read_summary, summary_batch, summary_prompt
 from agent.tools.recall import query_of
 from bot.access.admission import Readers
+from bot.caches import ForegroundPriority
 from bot.memory.view import PauseLearning
 from bot.models.choice import LearningModel
 from bot.texts import memory_texts, reply_texts, setup_texts
 from bot.texts.formatting import literal, shortened
-from bot.turns.runner import ForegroundPriority
 
 log = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from agent.providers.faults import RetryPolicy
 from agent.providers.rehearsal import RehearsalProvider
 from agent.providers.wire import as_list, as_object, as_text, parse_json
 from agent.records import Incoming
-from bot.access.acl import AccessRules, Requester, may_use
+from bot.access.acl import AccessRules, PlaceRule, Requester, may_use, rules_at
 from bot.host import ModelMenu
 from bot.setting_parsers import Secret
 from bot.texts import reply_texts, setup_texts
@@ -356,6 +356,16 @@ class LearningModel:
     can_learn: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class PlaceModels:
+    """What was chosen for a channel, as far as the operator's settings and its asker's roles allow it. `only`: the
+    models that answer there, () for all; `first`: the one that does where nobody chose another, "" for the usual one.
+    """
+
+    only: tuple[str, ...] = ()
+    first: str = ""
+
+
 class ModelSwitch:
     """Made by `open`. Names of models are as in COGENCY_MODEL, "provider:model"."""
 
@@ -413,21 +423,30 @@ class ModelSwitch:
         names = dict.fromkeys([self._choice.name, *(choice.name for choice in self._allowed)])
         return tuple(names) if self._allowed else ()
 
-    def provider_for(self, person: str, channel: str, chosen: str = "") -> Provider:
+    def provider_for(self, person: str, channel: str, chosen: str = "", here: "PlaceModels | None" = None) -> Provider:
         """The model that answers this person there. `chosen` is what they chose earlier, allowed or not."""
-        return self._row(self.choice_for(person, channel, chosen))
+        return self._row(self.choice_for(person, channel, chosen, here))
 
-    def choice_for(self, person: str, channel: str, chosen: str = "") -> ModelChoice:
-        if chosen in self.allowed:
-            picked = next((choice for choice in self._allowed if choice.name == chosen), self._choice)
-            return replace(picked, why=reply_texts.MODEL_CHOSEN)
-        if (own := self._people.get(person.rpartition(":")[2])) is not None:
+    def choice_for(self, person: str, channel: str, chosen: str = "", here: "PlaceModels | None" = None) -> ModelChoice:
+        only, first = (here.only, here.first) if here is not None else ((), "")
+        if chosen in self.allowed and (not only or chosen in only):
+            return self._among_allowed(chosen, reply_texts.MODEL_CHOSEN)
+        own = self._people.get(person.rpartition(":")[2])
+        if own is not None and (not only or own.name in only):
             return replace(own, why=reply_texts.MODEL_FOR_PERSON)
-        if (here := self._channels.get(channel)) is not None:
-            return replace(here, why=reply_texts.MODEL_FOR_CHANNEL)
+        if first:
+            return self._among_allowed(first, reply_texts.MODEL_FOR_PLACE)
+        of_channel = self._channels.get(channel)
+        if of_channel is not None and (not only or of_channel.name in only):
+            return replace(of_channel, why=reply_texts.MODEL_FOR_CHANNEL)
+        if only and self._choice.name not in only:
+            return self._among_allowed(only[0], reply_texts.MODEL_FOR_PLACE)
         # Which setting it comes from, and at which address it is, is for the log and for operators.
         by_setting = self._choice.why != reply_texts.MODEL_CHOSEN
         return replace(self._choice, why=reply_texts.MODEL_AS_USUAL) if by_setting else self._choice
+
+    def _among_allowed(self, name: str, why: str) -> ModelChoice:
+        return replace(next((choice for choice in self._allowed if choice.name == name), self._choice), why=why)
 
     async def choose(self, name: str) -> None:
         """Make that model the usual one, from the next question on. Raises SettingsError."""
@@ -490,25 +509,40 @@ class ModelDesk:
     async def provider(self, incoming: Incoming) -> Provider:
         """Who answers this message: the model that was chosen for it alone, if that is open to them still."""
         who, asked = Requester.wrote(incoming), incoming.model
-        here = asked if asked in self.switch.allowed and may_use(self.access, asked, who) else ""
-        return self.switch.provider_for(who.person, who.channel, here or await self._chosen(who))
+        chosen, here = await asyncio.gather(self._chosen(who), self._chosen_here(who))
+        own = asked if asked in self._open_to(who, here) else chosen
+        return self.switch.provider_for(who.person, who.channel, own, here)
 
     async def menu(self, who: Requester) -> ModelMenu:
-        choice = self.switch.choice_for(who.person, who.channel, await self._chosen(who))
-        return ModelMenu(choice.name, choice.why, self._open_to(who))
+        here = await self._chosen_here(who)
+        choice = self.switch.choice_for(who.person, who.channel, await self._chosen(who), here)
+        return ModelMenu(choice.name, choice.why, self._open_to(who, here))
 
     async def choose(self, who: Requester, name: str) -> None:
         """That model from now on; "" goes back to the usual one. Raises SettingsError."""
         if name:
             check_allowed(self.switch, name)
-            if not may_use(self.access, name, who):
-                raise SettingsError(reply_texts.MODEL_NOT_OPEN.format(names=", ".join(self._open_to(who))))
+            open_ = self._open_to(who, await self._chosen_here(who))
+            if name not in open_:
+                raise SettingsError(reply_texts.MODEL_NOT_OPEN.format(names=", ".join(open_)))
         await self.preferences.set(who.person, MODEL, name or None)
+
+    def for_everybody(self) -> tuple[str, ...]:
+        """Among which everybody may choose."""
+        return self._open_to(Requester(""))
 
     async def _chosen(self, who: Requester) -> str:
         chosen = (await self.preferences.of(who.person)).get(MODEL, "")
         return chosen if may_use(self.access, chosen, who) else ""
 
-    def _open_to(self, who: Requester) -> tuple[str, ...]:
+    async def _chosen_here(self, who: Requester) -> PlaceModels:
+        rules = await rules_at(self.preferences, who.channel)
+        open_ = self._open_to(who)
+        only = tuple(name for name in rules.models if name in open_)
+        first = rules.text(PlaceRule.MODEL)
+        return PlaceModels(only, first if first in (only or open_) else "")
+
+    def _open_to(self, who: Requester, here: PlaceModels | None = None) -> tuple[str, ...]:
         usual, *others = self.switch.allowed or ("",)
-        return tuple(name for name in (usual, *others) if name and (name == usual or may_use(self.access, name, who)))
+        open_ = [name for name in (usual, *others) if name and (name == usual or may_use(self.access, name, who))]
+        return tuple(name for name in open_ if here is None or not here.only or name in here.only)

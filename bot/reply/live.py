@@ -127,6 +127,7 @@ class LiveReply:
         self._backoff = Backoff()
         self._logged = OncePerMinute() if logged is None else logged
         self._telemetry = telemetry
+        self._seen = False
         self._failure: reply_surface.SurfaceError | None = None
         self._give_up_at = float("inf")
         self._changed = asyncio.Event()
@@ -136,6 +137,11 @@ class LiveReply:
         self._just_posted: reply_surface.PageRef | None = None
         self._ornament_tries = 0
         self._ornament_until = float("inf")
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing of the turn was seen yet."""
+        return not self._seen
 
     @property
     def stray(self) -> reply_surface.PageRef | None:
@@ -158,6 +164,7 @@ class LiveReply:
         it.
         """
         self._raise_failure()
+        self._seen = True
         self._draft.see(event)
         self._wake()
 

@@ -47,6 +47,16 @@ HOW_IN_SLACK_THREADS = (
     "In a thread, write the same to me without the slash, such as “@{bot} usage”; only you see the answer."
 )
 
+# `/channel`
+
+SWITCH_ON = "Switch {what} on"
+SWITCH_OFF = "Switch {what} off"
+A_DAY = "On: {many} a day at most"
+NO_CONTENT_INTENT = (
+    "I do not hear here what is not said to me: my operator has to switch on Discord's Message Content Intent, and "
+    "`COGENCY_DISCORD_MESSAGE_CONTENT`."
+)
+
 # What tools ask in the middle of a call
 
 ANSWER_BUTTON = "Answer…"

@@ -181,6 +181,7 @@ MODEL_CHOSEN = "you chose it"
 MODEL_AS_USUAL = "it is the usual one"
 MODEL_FOR_PERSON = "chosen for you by my operator"
 MODEL_FOR_CHANNEL = "chosen for this channel by my operator"
+MODEL_FOR_PLACE = "chosen for this channel by who manages it"
 
 
 def model_not_allowed(allowed: Collection[str]) -> str:
@@ -205,6 +206,11 @@ NOT_ALLOWED: Mapping[str, str] = {
     "role": "Your role may not use me; please ask my operator to let you in.",
     "person": "I may not answer you; please ask my operator to let you in.",
 }
+NO_ANSWER_THERE = "I cannot answer that message where it stands."
+CLOSED_HERE = "Who manages this channel has chosen who may ask me here; please ask me in another one, or them."
+PLACE_UNREADABLE = (
+    "What was chosen for this channel cannot be read: an operator has to take out its preference “{name}”."
+)
 IT_IS_TIME = "**It is time:**"
 AT_IT = "**I am at it now.** Ctrl-C stops it; if this window is closed, it goes on with your next chat."
 # Why something that somebody had me do at a time is not done any more.

@@ -6,12 +6,11 @@ and one log line with the turn's id.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, TypeVar
 
 from agent import texts
 from agent.citations import Cited, cite, references_of
@@ -46,7 +45,7 @@ from agent.state import ActionRecord, SituationSummary
 from agent.tools.registry import Registry, Toolbox
 from agent.turn import EndDue, Turn, TurnLimits
 from agent.turn_setup import ANSWERED, asker_of, closed, known_context, loop_of
-from bot.access.acl import TERMINAL
+from bot.access.acl import AMBIENT, TERMINAL
 from bot.access.budgets import footer
 from bot.attachments.reading import Attached
 from bot.audit import CallAudit
@@ -122,6 +121,12 @@ class AgentConfig:
     """Reads the files that came with a question; None: they are not read."""
     telemetry: Telemetry = SILENT
     """Is told what turns do."""
+    unasked: Callable[[Incoming], Awaitable[str]] | None = None
+    """What an answer to a question that nobody asked the bot says below it (`bot.ambient`)."""
+    unanswered: Callable[[Incoming], Awaitable[None]] | None = None
+    """Told of such a question that gets no answer, before its turn ends."""
+    persona_here: Callable[[Incoming], Awaitable[Persona]] | None = None
+    """In place of `persona`, with what was chosen for the channel by who manages it."""
     history_messages: int = 200
     """Messages read from the store for one turn; the budget's tokens cut further."""
 
@@ -174,6 +179,8 @@ class TurnRunner:
         A cancellation while `stopped()` ends the turn with what was said; any other one is raised, as are StoreError
         and SurfaceError.
         """
+        if _is_ambient(claim.incoming):
+            return await self._think_unasked(claim, live, stopped)
         if not _is_scheduled(claim.incoming) or self._works:
             return await self._think(claim, live, stopped)
         if (whole := _reminder(claim, stopped)) is not None:
@@ -185,8 +192,19 @@ class TurnRunner:
         thought = await self._think(replace(claim, incoming=replace(claim.incoming, text=text)), live, stopped)
         if isinstance(thought, PutAside) or not _says_nothing(thought):
             return thought
-        # What was written meanwhile is answered by itself.
-        return replace(thought, reply="", footer="", files=(), summary=None, joined=(), outcome=Outcome.ANSWERED)
+        return _without_words(thought)
+
+    async def _think_unasked(self, claim: Claim, live: LiveReply, stopped: Callable[[], bool]) -> Closing | PutAside:
+        """Nothing is shown before there is an answer, and without one nobody sees that there was a turn."""
+        text = joined([claim.incoming.text, texts.OVERHEARD_QUESTION])
+        thought = await self._think(replace(claim, incoming=replace(claim.incoming, text=text)), live, stopped)
+        fails = isinstance(thought, PutAside) or thought.outcome not in ANSWERED
+        if isinstance(thought, Closing) and not _says_nothing(thought) and not (fails and live.is_empty):
+            said = await self._mind.unasked(claim.incoming) if self._mind.unasked is not None else ""
+            return replace(thought, footer=joined([thought.footer, said]))
+        if self._mind.unanswered is not None:
+            await self._mind.unanswered(claim.incoming)
+        return _without_words(thought if isinstance(thought, Closing) else Closing(Outcome.ANSWERED, ""))
 
     def _at_work(self) -> "TurnRunner":
         usual = self._mind.turn_limits
@@ -205,13 +223,14 @@ class TurnRunner:
             lambda: () if context is None else context.read,
         )
         closing = Closing(Outcome.STOPPED, turn.text)
-        held: list[AgentEvent] | None = [] if _is_scheduled(claim.incoming) and not self._works else None
+        held: list[AgentEvent] | None = [] if _may_be_silent(claim.incoming) and not self._works else None
         heard = _ObservedEvents(
             live,
             self._mind.notice,
             partial(_explained, claim.incoming),
             audit,
             held=held,
+            asks=not _is_ambient(claim.incoming),
             turn=claim.turn,
             telemetry=self.telemetry,
         )
@@ -252,7 +271,7 @@ class TurnRunner:
             noted = SituationSummary().merged(written) if written else None
             closing = replace(closing, outcome=ended.outcome, reply=ended.text, summary=noted)
             if closing.outcome in ANSWERED:
-                if self._mind.first_notice is not None and closing.reply:
+                if self._mind.first_notice is not None and closing.reply and not _says_nothing(closing):
                     notice = await self._mind.first_notice(claim.incoming.person.id, claim.turn)
                 closing = await self._to_be_learned(claim.incoming, turn.progress.joined, closing)
         except asyncio.CancelledError:
@@ -283,8 +302,16 @@ class TurnRunner:
         if self._works:
             text = joined([claim.incoming.text, texts.LONG_WORK])
             asked = replace(claim, incoming=replace(claim.incoming, text=text))
+        mind = self._mind
+        if mind.persona_here is not None:
+            persona = await mind.persona_here(claim.incoming)
+
+            def as_chosen(_: Incoming) -> Persona:
+                return persona
+
+            mind = replace(mind, persona=as_chosen)
         context, until = await known_context(
-            self._mind,
+            mind,
             tools,
             self._knowledge,
             asked,
@@ -341,7 +368,7 @@ class TurnRunner:
 
     async def _to_be_learned(self, question: Incoming, joined: Sequence[Waiting], closing: Closing) -> Closing:
         """Without a time to learn at, small talk is learned from as soon as its message is edited into something."""
-        if _is_scheduled(question):  # learned from when they asked for it
+        if _may_be_silent(question):  # learned from when they asked for it; or they asked nothing
             return replace(closing, passed_over=True)
         if self._mind.may_learn is not None and not await self._mind.may_learn(question):
             return replace(closing, passed_over=True)
@@ -359,7 +386,8 @@ class TurnRunner:
     async def _put_aside(
         self, ended: TurnPutAside, turn: Turn, audit: CallAudit | None, heard: "_ObservedEvents"
     ) -> PutAside:
-        await heard.release()
+        if heard.asks:
+            await heard.release()
         if audit is not None:  # whoever goes on with it takes what has a result for written down
             await audit.keep_unrun()
         return PutAside(ended.calls, wait_until(turn.progress, self._clock.now()))
@@ -432,7 +460,8 @@ TOLD = (IterationStarted, ModelAnswered, CallStarted, CallFinished)
 class _ObservedEvents:
     """Passes on what happens, and notes which model was `asked`, and why another one answered.
 
-    `held`: what happened before it is known that there is something to report; None where there always is.
+    `held`: what happened before it is known that there is something to report; None where there always is. `asks`:
+    whether somebody may be asked for a call meanwhile.
     """
 
     live: LiveReply
@@ -442,6 +471,7 @@ class _ObservedEvents:
     asked: str = ""
     switched: str = ""
     held: list[AgentEvent] | None = None
+    asks: bool = True
     turn: int = 0
     telemetry: Telemetry = SILENT
     _said: str = ""
@@ -453,7 +483,7 @@ class _ObservedEvents:
         self.held.append(event)
         if isinstance(event, TextArrived):
             self._said = f"{self._said}{event.text}".lstrip()
-        if isinstance(event, CallAsks) or not texts.NOTHING_TO_REPORT.startswith(self._said.rstrip()):
+        if (isinstance(event, CallAsks) and self.asks) or not texts.NOTHING_TO_REPORT.startswith(self._said.rstrip()):
             await self.release()
 
     async def release(self) -> None:
@@ -477,6 +507,19 @@ class _ObservedEvents:
         """Why another model answered than the one that was asked, "" if it did."""
         another = bool(self.asked and calls) and calls[-1].model != self.asked
         return (self.switched or reply_texts.NO_ANSWER_FROM_FIRST) if another else ""
+
+
+def _without_words(closing: Closing) -> Closing:
+    """What was written meanwhile is answered by itself."""
+    return replace(closing, reply="", footer="", files=(), summary=None, joined=(), outcome=Outcome.ANSWERED)
+
+
+def _is_ambient(question: Incoming) -> bool:
+    return question.event_id.startswith(AMBIENT)
+
+
+def _may_be_silent(question: Incoming) -> bool:
+    return _is_scheduled(question) or _is_ambient(question)
 
 
 def _is_scheduled(question: Incoming) -> bool:
@@ -554,45 +597,3 @@ async def _show_again(
             if steps and result is not None:
                 await show(CallStarted(f"{number}.{at}", call))
                 await show(CallFinished(f"{number}.{at}", result))
-
-
-# Who has the model of this machine: answers go first, and whoever works in the background gives way at once.
-#
-# It knows of this process only: processes that share a machine share its model without knowing of each other.
-
-T = TypeVar("T")
-
-
-class ForegroundPriority:
-    """Free at first."""
-
-    def __init__(self) -> None:
-        self._answering = 0
-        self._taken = asyncio.Event()
-
-    @contextmanager
-    def answering(self) -> Generator[None]:
-        """Somebody is being answered until the block ends."""
-        self._answering += 1
-        self._taken.set()
-        try:
-            yield
-        finally:
-            self._answering -= 1
-            if not self._answering:
-                self._taken.clear()
-
-    async def while_free(self, work: Coroutine[Any, Any, T]) -> T | None:
-        """The outcome of `work`; None if somebody had to be answered before its end, and it was cancelled."""
-        if self._taken.is_set():
-            work.close()
-            return None
-        working = asyncio.create_task(work)
-        taken = asyncio.create_task(self._taken.wait())
-        try:
-            await asyncio.wait({working, taken}, return_when=asyncio.FIRST_COMPLETED)
-            return await working if working.done() else None
-        finally:
-            for task in (working, taken):
-                task.cancel()
-            await asyncio.gather(working, taken, return_exceptions=True)

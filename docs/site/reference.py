@@ -160,8 +160,8 @@ no feature can do without. *Optional*: an admin may untick it at the installatio
 _SLACK_WHY: Final[Mapping[str, str]] = {
     "app_mentions:read": "To be told when somebody mentions it in a channel.",
     "assistant:write": "To suggest questions in direct messages, and to know what the asker looks at there.",
-    "channels:history": "To follow its threads in public channels, with edits and deletions, and to read a channel there "
-    "when a question needs it.",
+    "channels:history": "To follow its threads in public channels, with edits and deletions, to read a channel there "
+    "when a question needs it, and to hear open questions where `/channel ambient on` was chosen.",
     "channels:read": "To know which public channels it is in, and who can read them: that decides what may be said there.",
     "chat:write": "To answer, to let the answer grow, and to delete its own messages.",
     "commands": "The slash commands, and the shortcuts in the menus of messages.",
@@ -200,8 +200,8 @@ _INTENTS_WHY: Final[Mapping[str, str]] = {
     "guild_reactions": "👍, 👎 or 🗑 on one of its answers: what people think of it, or that it is to go.",
     "guilds": "Channels, threads and roles: who can read a place decides what may be said there. With a deleted channel goes "
     "what was said in it, and some time after the bot was removed from a server what was said in that.",
-    "message_content": "The text of messages in its threads that do not mention it. Without it the bot works by mentions, "
-    "direct messages and commands.",
+    "message_content": "The text of messages in its threads that do not mention it, and of open questions where "
+    "`/channel ambient on` was chosen. Without it the bot works by mentions, direct messages and commands.",
 }
 _PERMISSIONS_WHY: Final[Mapping[str, str]] = {
     "view_channel": "To see where it is mentioned.",
@@ -308,8 +308,9 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             f"{WORKING_TIME.days * 24} hours at most, and no longer than its question",
         ),
         "preference": Stored(
-            "what people chose with `/settings`, `/model`, `/memory` and `/knowledge`, and what managers chose for a channel",
-            "until it is changed",
+            "what people chose with `/settings`, `/model`, `/memory` and `/knowledge`, and what managers chose for a channel "
+            "with `/channel`: instructions, who may ask, the last 30 changes without who made them",
+            "until it is changed; what was chosen for a channel until the channel or the bot in it goes",
             but="a pause of learning, and what was taken out of sharing, stay; so does what was chosen for a channel",
         ),
     },

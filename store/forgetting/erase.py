@@ -423,11 +423,12 @@ def _go_on_nowhere(connection: Connection, conversations: frozenset[str]) -> Non
 
 
 def _switch_off(connection: Connection, plan: plans.ForgettingPlan, doomed: ErasureSet) -> None:
-    """A channel that the bot comes back to shares nothing until people there are told so again."""
+    """In a channel that the bot comes back to nothing is shared or chosen until people there are told so again."""
     if isinstance(plan, plans.Gone):
         channels = plan.channels | ({one.channel for one in doomed.said.values()} if plan.sources else set[str]())
         for where in in_batches(preference.c.owner, {f"channel:{one}" for one in channels}):
-            connection.execute(delete(preference).where(where, preference.c.name == SHARING))
+            chosen = preference.c.name.in_((SHARING, plans.PLACE_RULES, plans.AMBIENT_STATE))
+            connection.execute(delete(preference).where(where, chosen))
 
 
 def _drop_people(

@@ -10,7 +10,7 @@ from agent.providers.static_embeddings import StaticEmbedder
 from agent.records import RecallQuery
 from agent.spending import By, SpendingPeriod
 from bot.background import EMBEDDING, MeaningfulMemories, MeaningLimits, MeaningWriter, between
-from bot.turns.runner import ForegroundPriority
+from bot.caches import ForegroundPriority
 from store.engine import Store
 from tests.contracts.steps import answered
 from tests.fakes.clock import FakeClock

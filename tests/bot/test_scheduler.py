@@ -126,12 +126,15 @@ class World:
         async def look(_: FirstCheck, __: Incoming) -> str:
             return self.looks.pop(0)
 
+        async def closed(_: Incoming) -> str | None:
+            return self.closed
+
         return Scheduler(
             self.store.schedules,
             {"test": self.place},
             self.clock,
             self.turns.wake,
-            lambda _: self.closed,
+            closed,
             left,
             look,
         )

@@ -15,7 +15,7 @@ from agent.admission_terms import Authority
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label, may_flow_from
 from agent.memory.documents import ON, SHARING
-from agent.memory.forgetting_plans import PAUSED, Deleted, Everything, Gone
+from agent.memory.forgetting_plans import AMBIENT_STATE, PAUSED, PLACE_RULES, Deleted, Everything, Gone
 from agent.memory.periods import TimeSpan
 from agent.records import Author, Claim, Closing, Hit, Incoming, Meaning, RecallQuery
 from store.databases.database import is_postgresql
@@ -235,6 +235,8 @@ async def test_what_is_forgotten_is_gone_for_everybody_and_from_the_index(store:
 async def test_a_channel_that_the_bot_comes_back_to_is_switched_off(store: Store, gone: Gone) -> None:
     await switch(store)
     await switch(store, "elsewhere")
+    for name in (PLACE_RULES, AMBIENT_STATE):
+        await store.preferences.set("channel:channel", name, "{}")
     await tell(store, told())
     assert proved(await store.forgetting.forget(gone, START))
     assert await store.preferences.of("channel:channel") == {}

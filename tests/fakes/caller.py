@@ -52,6 +52,10 @@ class FakeCaller:
         return ""
 
     @property
+    def deaf(self) -> str:
+        return ""
+
+    @property
     def window_fields(self) -> int:
         return 5
 

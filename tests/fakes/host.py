@@ -18,7 +18,7 @@ from agent.records import Answered, Incoming, LastSeen, Receipt, ReplyVerdict, S
 from agent.schedules import SchedulePlatform
 from agent.spending import SpendingAccount, Spent
 from bot.access import acl
-from bot.access.acl import AccessRules, CommandAnswer, Requester
+from bot.access.acl import AccessRules, CommandAnswer, NoPlaces, PlaceChoices, Requester
 from bot.attachments.reading import Fetch, FilesNow
 from bot.health import OperatorDesk, OperatorLinks
 from bot.host import (
@@ -36,6 +36,7 @@ from bot.host import (
     Viewer,
     untold,
 )
+from bot.message_intake import QuestionToAll
 from bot.reply_surface import Surface
 from bot.texts import memory_texts, reply_texts
 from bot.tools.mcp_source import NOWHERE, ToolSignIns
@@ -111,6 +112,9 @@ class FakeHost:
     silences: dict[str, Callable[[], float]] = field(default_factory=dict[str, Callable[[], float]])
     troubles: dict[str, str] = field(default_factory=dict[str, str])
     """Why each platform is not connected; "" if it is."""
+    considered: list[QuestionToAll] = field(default_factory=list[QuestionToAll])
+    hushes: set[str] = field(default_factory=set[str])
+    """The conversations whose answer nobody asked for."""
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -142,6 +146,10 @@ class FakeHost:
         return NothingKnown()
 
     @property
+    def places(self) -> PlaceChoices:
+        return NoPlaces()
+
+    @property
     def schedules(self) -> ScheduleAnswers:
         return self.scheduled
 
@@ -168,6 +176,10 @@ class FakeHost:
     @property
     def feedback(self) -> Self:
         return self
+
+    @property
+    def ambient(self) -> "FakeOverhearing":
+        return FakeOverhearing(self.considered, self.hushes)
 
     @property
     def preferences(self) -> "FakeChoices":
@@ -456,3 +468,23 @@ class FakeChoices:
             chosen.pop(name, None)
         else:
             chosen[name] = value
+
+
+@dataclass(frozen=True)
+class FakeOverhearing:
+    """The port Overhearing: it keeps what it may consider, and answers none of it."""
+
+    considered: list[QuestionToAll]
+    hushes: set[str]
+
+    def heard(self, channel: str, person: str, message: str) -> None:
+        """Nobody asks how lively it is."""
+
+    def changed(self, channel: str, message: str) -> None:
+        self.considered[:] = [one for one in self.considered if (one.channel, one.message) != (channel, message)]
+
+    def consider(self, question: QuestionToAll) -> None:
+        self.considered.append(question)
+
+    async def hush(self, channel: str, conversation: str) -> bool:  # noqa: ARG002 -- conversations are told apart
+        return conversation in self.hushes

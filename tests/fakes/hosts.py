@@ -19,14 +19,17 @@ from agent.ports import (
     OperatorSessions,
     Preferences,
     Profiles,
+    Provider,
     Replies,
     Spending,
     ToolAudit,
 )
+from agent.providers.rehearsal import RehearsalProvider
 from agent.schedules import Schedules
 from agent.tools.registry import Toolbox
 from bot.access.admission import AdmissionControl, AdmissionRules, Readers
 from bot.access.budgets import BudgetAllowances, BudgetDesk, Budgets
+from bot.ambient import AmbientDesk
 from bot.attachments.reader import Reader
 from bot.attachments.reading import AttachmentReader
 from bot.health import Health, OperatorDesk, OperatorLinks
@@ -34,14 +37,18 @@ from bot.hosting import BotHost, Deduplicator, PlatformConnections, RollingConve
 from bot.memory.desk import MemoryDesk, ReplyFeedback
 from bot.memory.forget_desk import ForgetDesk
 from bot.memory.knowledge_desk import KnowledgeDesk
+from bot.memory.learning import LearningPauses
+from bot.memory.place_desk import PlaceDesk
 from bot.memory.policies import PolicyDesk
-from bot.models.choice import ModelChoice, ModelDesk, ModelSettings, ModelSwitch
+from bot.models.choice import LearningModel, ModelChoice, ModelDesk, ModelSettings, ModelSwitch
 from bot.schedule_desk import ScheduleDesk
 from bot.tools.mcp_source import NOWHERE, ToolSignIns
 from bot.turns.approvals import ApprovalPolicy, PolicyTable, ToolsDesk
 from bot.turns.questions import QuestionDesk
 from bot.turns.worker import Turns
 from tests.patience import PATIENCE_S
+
+MOST_AMBIENT = 20
 
 
 def patient_reader() -> Reader:
@@ -89,6 +96,22 @@ def connections_of(store: Stored, clock: Clock) -> PlatformConnections:
     return PlatformConnections(Readers(store.conversations.groups, clock))
 
 
+def ambient_on(store: Stored, model: Provider | None, clock: Clock, rules: AdmissionRules) -> AmbientDesk:
+    allowances = BudgetAllowances(Budgets(), store.spending, store.preferences, clock)
+    chooses = model or RehearsalProvider(sleep=clock.sleep)
+    return AmbientDesk(
+        preferences=store.preferences,
+        admission=AdmissionControl(rules, allowances, clock),
+        spending=store.spending,
+        ledger=store.ledger,
+        jobs=store.jobs,
+        claim_once=Deduplicator(store.preferences).claim_once,
+        model=lambda: LearningModel(chooses, can_learn=model is not None),
+        clock=clock,
+        most=MOST_AMBIENT,
+    )
+
+
 def host_on(
     store: Stored,
     turns: Turns,
@@ -99,10 +122,13 @@ def host_on(
     toolbox: Toolbox | None = None,
     questions: QuestionDesk | None = None,
     policy: ApprovalPolicy | None = None,
+    model: Provider | None = None,
 ) -> BotHost:
+    """`model`: chooses what of talk is answered; None: nothing is, as with a rehearsal."""
     audiences = connections.readers.audiences
     allowances = BudgetAllowances(Budgets(), store.spending, store.preferences, clock)
     policy = policy or ApprovalPolicy(store.consents, clock, PolicyTable(store.preferences, store.audit, clock))
+    ambient = ambient_on(store, model, clock, rules)
     rehearsal = ModelSwitch(ModelSettings(), ModelChoice(None, "", None, "nothing is set"), clock, lambda: 0.0)
     return BotHost(
         platforms=connections,
@@ -130,6 +156,15 @@ def host_on(
             clock=clock,
             preferences=store.preferences,
             audiences=audiences,
+        ),
+        places=PlaceDesk(
+            preferences=store.preferences,
+            audit=store.audit,
+            pauses=LearningPauses(store.preferences, store.profiles, clock),
+            model_desk=ModelDesk(rehearsal, store.preferences, rules.access),
+            clock=clock,
+            access=rules.access,
+            most_ambient=MOST_AMBIENT,
         ),
         schedules=ScheduleDesk(store.schedules, store.preferences, clock, rules.access.is_operator),
         budgets=BudgetDesk(rules.access, allowances, clock),
@@ -162,7 +197,9 @@ def host_on(
             connections.deletions,
             rules.access,
             turns.withdraw,
+            ambient.disliked,
         ),
+        ambient=ambient,
         health=Health(store.ledger, store.replies, store.spending, clock, clock.now(), lambda: (), store.audit),
         clock=clock,
     )

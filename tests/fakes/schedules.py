@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from agent.memory.audience import Place
 from agent.schedules import NewSchedule, Occurrence, Schedule, ScheduleKind, Timing
-from bot.access.acl import AccessRules, Requester, parse_entries
+from bot.access.acl import AccessRules, parse_entries
 from bot.access.admission import AdmissionRules
 from bot.hosting import BotHost
 from bot.scheduler import Scheduler
@@ -52,7 +52,7 @@ async def doing(host: BotHost, store: Stored) -> AsyncGenerator[Scheduler, None]
         host.platforms.schedules,
         host.clock,
         host.turns.wake,
-        lambda asked: host.admission.closed_to(Requester.wrote(asked), asked.authority),
+        host.admission.refusal,
         host.admission.budget_left,
     )
     async with scheduler.serving():

@@ -12,8 +12,9 @@ from agent.providers.scripted import ScriptedProvider
 from agent.records import Incoming
 from agent.tools.registry import Toolbox
 from agent.turn import TurnLimits
+from bot.caches import ForegroundPriority
 from bot.memory.learning import FirstNotice, Learner, LearningModel, LearningPauses
-from bot.turns.runner import AgentConfig, ForegroundPriority, TurnRunner
+from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.database import LocalNotifier
 from store.engine import Store

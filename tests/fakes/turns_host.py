@@ -12,6 +12,7 @@ from agent.admission_terms import Authority
 from agent.context import ContextBudget, Persona
 from agent.ports import Clock, Tool, Transcriber
 from agent.providers.scripted import ScriptedProvider
+from agent.records import Incoming
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.registry import FixedTools, Toolbox
 from agent.tools.remember import RememberTool
@@ -20,6 +21,7 @@ from agent.turn import TurnLimits
 from bot.access.acl import AccessRules
 from bot.access.admission import AdmissionControl, AdmissionRules
 from bot.access.budgets import BudgetAllowances, Budgets
+from bot.app.parts import persona_here
 from bot.attachments.read_again import ReadAgainTool
 from bot.attachments.reading import FETCH_S, AttachmentReader
 from bot.hosting import BotHost
@@ -31,7 +33,7 @@ from bot.turns.questions import QuestionDesk
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.database import LocalNotifier
-from tests.fakes.hosts import connections_of, host_on, patient_reader
+from tests.fakes.hosts import ambient_on, connections_of, host_on, patient_reader
 from tests.fakes.minds import always
 from tests.fakes.store import StoreInMemory
 
@@ -56,11 +58,13 @@ def turns_host(
     budgets: Budgets = Budgets(),  # noqa: B008 -- frozen
     *,
     earlier: bool = False,
+    judge: ScriptedProvider | None = None,
 ) -> BotHost:
     """A process of its own, on a store that may be shared or taken over. Answer with `host.turns.serving()`.
 
     `tools` come besides those that every bot has, under the policy that holds without any rows. `budgets`: of long
-    work. `earlier`: past threads that a question is about come with it.
+    work. `earlier`: past threads that a question is about come with it. `judge`: it
+    chooses what of talk is answered.
     """
     connections = connections_of(store, clock)
     allowances = BudgetAllowances(budgets, store.spending, store.preferences, clock)
@@ -72,10 +76,16 @@ def turns_host(
     again = ReadAgainTool(store.conversations, reader, connections.files_now)
     core = (RecallTool(store.memories, documents=store.documents), RememberTool(store.facts), ShareFileTool(), again)
     toolbox = Toolbox(core, [FixedTools(tuple(tools)), connections], policy)
+    access = AccessRules(open_to=frozenset(Authority), operators=operators)
+    ambient = ambient_on(store, judge or model, clock, AdmissionRules(access))
+
+    def usual(_: Incoming) -> Persona:
+        return Persona("You are a bot.", "Answer in English.")
+
     mind = AgentConfig(
         fresh_word=lambda: "w0rd",
         provider=always(model),
-        persona=lambda _: Persona("You are a bot.", "Answer in English.", ""),
+        persona=usual,
         tools=toolbox,
         policy=policy,
         audit=store.audit,
@@ -88,6 +98,9 @@ def turns_host(
         work_told=longer.told,
         attached=reader.read,
         footer=footer,
+        persona_here=partial(persona_here, store.preferences, usual),
+        unasked=ambient.notice,
+        unanswered=ambient.unanswered,
         recollect=partial(recollect, store.memories, store.conversations) if earlier else None,
     )
     thinking = TurnRunner(mind, store.ledger, store.knowledge, clock)
@@ -102,7 +115,14 @@ def turns_host(
         limits,
         waiting=questions.waiting,
     )
-    access = AccessRules(open_to=frozenset(Authority), operators=operators)
     return host_on(
-        store, turns, connections, clock, AdmissionRules(access), toolbox=toolbox, questions=questions, policy=policy
+        store,
+        turns,
+        connections,
+        clock,
+        AdmissionRules(access),
+        toolbox=toolbox,
+        questions=questions,
+        policy=policy,
+        model=judge or model,
     )

@@ -46,10 +46,10 @@ from agent.tools.registry import Toolbox
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
 from bot.access.admission import Readers
-from bot.caches import MAX_AGE_S
+from bot.caches import MAX_AGE_S, ForegroundPriority
 from bot.memory.learning import Learner, LearningModel
 from bot.reply.live import LiveReply
-from bot.turns.runner import AgentConfig, ForegroundPriority, TurnRunner
+from bot.turns.runner import AgentConfig, TurnRunner
 from store.engine import Store, open_store
 from tests.examples import examples
 from tests.fakes.clock import FakeClock

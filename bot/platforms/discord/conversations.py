@@ -174,10 +174,12 @@ class DiscordConversations:
         self._host = host
         self._settings = settings
 
-    async def of_post(self, post: DiscordPost, me: DiscordBot) -> DiscordMessage | None:
-        """The message in its conversation; None if it is not for the bot to read, as `inbound.read` says."""
+    async def of_post(self, post: DiscordPost, me: DiscordBot, *, asked: bool = False) -> DiscordMessage | None:
+        """The message in its conversation; None if it is not for the bot to read, as `inbound.read` says. `asked`: as
+        if it mentioned the bot.
+        """
         where = post.where
-        meant = inbound.mentioned(post, me) or inbound.answers_me(post, me)
+        meant = asked or inbound.mentioned(post, me) or inbound.answers_me(post, me)
         asked_in_channel = meant and not where.direct and where.parent is None
         mode = await self._mode(where, post.author.standing.team) if asked_in_channel else self._settings.reply_mode
         incoming = inbound.read_post(post, me, mode)

@@ -25,19 +25,19 @@ from bot.commands.knowledge import LEARN_COMMAND as LEARN
 from bot.commands.knowledge import links_in
 from bot.host import Host, PlaceAsker
 from bot.logs import severity
-from bot.message_intake import MessageFacts, decide, is_stop
+from bot.message_intake import MessageFacts, QuestionToAll, asks_everybody, decide, is_stop
 from bot.platforms.discord import checks, inbound, interactions, objects, pressing
 from bot.platforms.discord.attachments import attachments
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations, DiscordMessage
-from bot.platforms.discord.inbound import DiscordBot, decode_address
+from bot.platforms.discord.inbound import DiscordBot, DiscordPost, decode_address
 from bot.platforms.discord.members import DiscordMemberUnknown, Members, Servers, refusal
 from bot.platforms.discord.options import DiscordSettings
-from bot.platforms.discord.places import SOURCE, UNREADABLE
+from bot.platforms.discord.places import SOURCE, UNREADABLE, known_as
 from bot.platforms.discord.slash_commands import command_in, help_text
 from bot.platforms.discord.surroundings import ChannelUnknown, Surroundings
 from bot.setting_parsers import ReplyMode
-from bot.texts import reply_texts
+from bot.texts import memory_texts, reply_texts
 from bot.turns.watermark import Watermark
 
 log = logging.getLogger(__name__)
@@ -114,6 +114,7 @@ class DiscordIntake:
 
     async def amend(self, message: discord.Message) -> None:
         """An edit begins nothing; it changes a question that waits, and what is known. Raises CogencyError."""
+        self._host.ambient.changed(str(message.channel.id), str(message.id))
         await self._surroundings.find_channel(message)
         post = objects.post_of(message, self._connection.clock.now())
         if (changed := inbound.read_post(post, self._me(message.guild), ReplyMode.IN_PLACE)) is not None:
@@ -124,6 +125,8 @@ class DiscordIntake:
                     return
 
     async def deleted(self, channel: int, guild: int | None, messages: Collection[int]) -> None:
+        for each in messages:
+            self._host.ambient.changed(str(channel), str(each))
         async with self.in_order(channel):
             gone = {again for each in messages for again in (str(each), *repeats_of(str(each)))}
 
@@ -167,13 +170,18 @@ class DiscordIntake:
             stops=is_stop(incoming.text),
             orders=bool(command),
             late=late,
+            to_everybody=_to_everybody(post, incoming),
         )
         decision = decide(facts)
+        if isinstance(decision, message_intake.TALK) and not (direct or late):
+            self._host.ambient.heard(incoming.channel, incoming.person.id, incoming.message_id)
         if isinstance(decision, message_intake.Stop):
             decision = await self._stop(decision, message, incoming)
         match decision:
             case message_intake.Answer():
                 return await self._ask(message, said, known=participants is not None)
+            case message_intake.Consider():
+                self._consider(message, post, me)
             case message_intake.Overhear():
                 await self._host.record_context_message(incoming)
             case message_intake.Obey():
@@ -191,6 +199,19 @@ class DiscordIntake:
             case _:
                 assert_never(decision)
         return False
+
+    def _consider(self, message: discord.Message, post: DiscordPost, me: DiscordBot) -> None:
+        """A question that nobody asked the bot: it may answer as it answers mentions there."""
+
+        async def read() -> Incoming:
+            said = await self._conversations.of_post(post, me, asked=True)
+            if said is None:
+                raise Refused(reply_texts.NO_ANSWER_THERE)
+            checks.check(message.channel, in_thread=bool(decode_address(said.incoming.reply_to).thread))
+            return said.incoming
+
+        channel, person = str(post.where.channel), known_as(post.author.id)
+        self._host.ambient.consider(QuestionToAll(SOURCE, channel, str(post.id), person, read, self._host.submit))
 
     async def _learn(self, message: discord.Message, incoming: Incoming, pages: Sequence[str]) -> None:
         """Said to everybody who reads there: they are who can ask about it. Raises Refused and StoreError."""
@@ -257,7 +278,9 @@ class DiscordIntake:
 
         async def stopped() -> bool:
             self._admit_order(incoming)
-            return await self._host.turns.stop_conversation(incoming.conversation)
+            if hushed := await self._host.ambient.hush(incoming.channel, incoming.conversation):
+                await self._answer(message, memory_texts.HUSHED)
+            return await self._host.turns.stop_conversation(incoming.conversation) or hushed
 
         async def refused(refusal: Refused) -> None:
             raise refusal
@@ -271,3 +294,9 @@ class DiscordIntake:
         assert user is not None  # noqa: S101 -- events come after the login
         role = guild.self_role if guild is not None else None
         return DiscordBot(user.id, frozenset({role.id} if role else ()), self._settings.allowed_bots)
+
+
+def _to_everybody(post: DiscordPost, incoming: Incoming) -> bool:
+    """Whether it begins something in a channel, and seems to be a question that is put to nobody."""
+    begins = post.where.parent is None and post.replies_to is None and not (post.mentions or post.carries)
+    return begins and asks_everybody(incoming.text)

@@ -254,6 +254,10 @@ class DiscordCaller:
         return Forgetter(known_as(person), thread, (await self.known()).time_zone)
 
     @property
+    def deaf(self) -> str:
+        return "" if self.interaction.client.intents.message_content else command_texts.NO_CONTENT_INTENT
+
+    @property
     def window_fields(self) -> int:
         return WINDOW_FIELDS
 

@@ -126,6 +126,10 @@ class PlayCaller:
         return 200
 
     @property
+    def deaf(self) -> str:
+        return ""
+
+    @property
     def window_fields(self) -> int:
         return MAX_FIELDS
 

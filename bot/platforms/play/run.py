@@ -33,7 +33,7 @@ from bot import message_intake
 from bot.access.acl import Requester
 from bot.commands.declaration import CommandMeant
 from bot.host import Host
-from bot.message_intake import MessageFacts, decide, is_stop
+from bot.message_intake import MessageFacts, QuestionToAll, asks_everybody, decide, is_stop
 from bot.pages.serving import serving
 from bot.platforms.play import commands
 from bot.platforms.play.commands import PlayCaller, PlayHost
@@ -64,7 +64,7 @@ from bot.platforms.play.inbound import (
 )
 from bot.platforms.play.surface import MessageLog, PlayMessage, PlaySurface, PostMessage, clear, html_of, shown
 from bot.reply_surface import Surface
-from bot.texts import reply_texts, setup_texts
+from bot.texts import memory_texts, reply_texts, setup_texts
 
 log = logging.getLogger(__name__)
 
@@ -249,13 +249,23 @@ class PlayIntake:
             stops=is_stop(incoming.text),
             orders=order is not None,
             late=late,
+            to_everybody=not message.thread and asks_everybody(message.text),
         )
         decision = decide(facts)
+        if isinstance(decision, message_intake.TALK) and not (channel.direct or late):
+            host.ambient.heard(channel.id, incoming.person.id, message.id)
         if isinstance(decision, message_intake.Stop):
             decision = await self._stop(decision, caller, incoming)
         match decision:
             case message_intake.Answer():
                 await host.submit(incoming)
+            case message_intake.Consider():
+
+                async def read() -> Incoming:
+                    return incoming
+
+                question = QuestionToAll(incoming.source, channel.id, message.id, incoming.person.id, read, host.submit)
+                host.ambient.consider(question)
             case message_intake.Overhear():
                 await host.record_context_message(incoming)
             case message_intake.Obey():
@@ -296,7 +306,9 @@ class PlayIntake:
 
         async def stopped() -> bool:
             host.admission.admit_order(Requester.wrote(incoming), incoming.authority, incoming.person.time_zone)
-            return await host.turns.stop_conversation(incoming.conversation)
+            if hushed := await host.ambient.hush(incoming.channel, incoming.conversation):
+                commands.tell(caller, text=memory_texts.HUSHED)
+            return await host.turns.stop_conversation(incoming.conversation) or hushed
 
         async def nothing_runs() -> None:
             commands.tell(caller, text=reply_texts.NOTHING_RUNNING)

@@ -475,6 +475,10 @@ class SlackCaller:
         return Asker(member.person, place, to.channel, member.authority)
 
     @property
+    def deaf(self) -> str:
+        return ""
+
+    @property
     def window_fields(self) -> int:
         return WINDOW_FIELDS
 
@@ -526,6 +530,9 @@ class AnswerCommands:
         outside_threads = heard.direct and not heard.in_thread
         meant = await self.direct.going_on(heard.channel) if outside_threads else await self.direct.thread_of(heard)
         return any([await self.host.turns.stop_conversation(conversation) for conversation in meant])
+
+    async def hushed(self, heard: SlackMessage) -> None:
+        await self._say(inbound.of_message(heard), memory_texts.HUSHED)
 
     async def nothing_runs(self, heard: SlackMessage) -> None:
         await self._say(inbound.of_message(heard), reply_texts.NOTHING_RUNNING)

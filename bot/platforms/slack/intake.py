@@ -18,7 +18,7 @@ from bot.attachments.kinds import naming
 from bot.commands.declaration import CommandMeant, command_meant, command_named, nearest, nearly_meant
 from bot.commands.talking import HELP_COMMAND as HELP
 from bot.host import Host
-from bot.message_intake import MessageFacts, decide, is_stop
+from bot.message_intake import MessageFacts, QuestionToAll, asks_everybody, decide, is_stop
 from bot.platforms.slack import inbound
 from bot.platforms.slack.agent_view import AgentDesk
 from bot.platforms.slack.api import SlackError
@@ -158,6 +158,11 @@ class SlackIntake:
         participants = await self.host.conversations.participants(conversation)
         order = read_order(heard, self.me)
         decision = decide(self._facts(heard, participants, orders_something=order is not None, late=late))
+        if isinstance(decision, message_intake.TALK) and not (heard.direct or late):
+            self.host.ambient.heard(heard.channel, inbound.person_id(self.me, heard.user), heard.ts)
+        if isinstance(decision, message_intake.Consider):
+            self._consider(heard, conversation)
+            return False
         if isinstance(decision, message_intake.Ignore) or (author := await self._author(heard)).gone:
             return False
         if isinstance(decision, message_intake.Stop):
@@ -181,6 +186,13 @@ class SlackIntake:
             case _:
                 assert_never(decision)
         return False
+
+    def _consider(self, heard: SlackMessage, conversation: str) -> None:
+        """A question that nobody asked the bot: it may answer in a thread below."""
+        read = partial(self._question, heard, conversation, new=False)
+        person = inbound.person_id(self.me, heard.user)
+        question = QuestionToAll(self.me.source, heard.channel, heard.ts, person, read, self.host.submit)
+        self.host.ambient.consider(question)
 
     async def _happened(self, body: JsonObject) -> None:
         """What an event says that is no message."""
@@ -210,6 +222,7 @@ class SlackIntake:
             stops=says_stop(heard, self.me),
             orders=orders_something,
             late=late,
+            to_everybody=not (heard.in_thread or heard.files) and asks_everybody(heard.text),
         )
 
     def _admit_order(self, heard: SlackMessage, author: Member) -> None:
@@ -236,7 +249,9 @@ class SlackIntake:
 
         async def stopped() -> bool:
             self._admit_order(heard, author)
-            return await self.control.stop_in_words(heard)
+            if hushed := await self.host.ambient.hush(heard.channel, inbound.conversation(self.me, heard)):
+                await self.control.hushed(heard)
+            return await self.control.stop_in_words(heard) or hushed
 
         told = partial(self.control.nothing_runs, heard), partial(self.control.refused, heard=heard)
         obey = partial(message_intake.stop_by_word, stop, stopped, *told)
@@ -274,6 +289,7 @@ class SlackIntake:
 
     async def _change(self, changed: inbound.Changed) -> None:
         """An edited question is answered, and learned from, as edited; a deleted one not at all."""
+        self.host.ambient.changed(changed.channel, changed.ts)
         repeats = repeats_of(changed.ts)
         if changed.text is None:
             private = inbound.private_message(f"{changed.channel}:{changed.ts}")

@@ -19,7 +19,7 @@ from agent.messages import Depth
 from agent.ports import Asker, Clock, Conversations
 from agent.records import SCHEDULED, Attachment, Author, Incoming, Person, StoredMessage, Thread
 from agent.schedules import Occurrence, Schedule, ScheduleKind, is_work, occurrence_id, work_conversation
-from bot.access.acl import CommandAnswer, OperatorAnswers, Requester
+from bot.access.acl import CommandAnswer, NoPlaces, OperatorAnswers, Requester
 from bot.access.budgets import BudgetDesk
 from bot.attachments.kinds import with_names
 from bot.host import (
@@ -133,6 +133,10 @@ class TerminalBot:
     @property
     def models(self) -> Self:
         return self
+
+    @property
+    def places(self) -> NoPlaces:
+        return NoPlaces()
 
     @property
     def place(self) -> Place:

@@ -407,6 +407,10 @@ class _Chat:
         """There are no buttons."""
 
     @property
+    def deaf(self) -> str:
+        return ""
+
+    @property
     def window_fields(self) -> int:
         """There are no windows."""
         return MAX_FIELDS

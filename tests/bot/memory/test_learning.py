@@ -19,9 +19,9 @@ from agent.messages import Depth, Message, Usage
 from agent.providers.scripted import Answer, Answering, ScriptedProvider, Until
 from agent.records import Claiming, Closing, Incoming
 from agent.spending import By, SpendingPeriod
+from bot.caches import ForegroundPriority
 from bot.memory.learning import Learner, LearningLimits, LearningModel
 from bot.scheduler import JobLimits, JobWorker
-from bot.turns.runner import ForegroundPriority
 from store.engine import Store
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import LEASE, START, said

@@ -20,9 +20,10 @@ from agent.summary import SUMMARY
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.registry import Toolbox
 from agent.turn import TurnLimits
+from bot.caches import ForegroundPriority
 from bot.memory.learning import LearningModel, Summariser, may_spend
 from bot.scheduler import JobWorker
-from bot.turns.runner import AgentConfig, ForegroundPriority, TurnRunner
+from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.database import LocalNotifier
 from store.engine import Store

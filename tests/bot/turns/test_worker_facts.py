@@ -20,10 +20,11 @@ from agent.tool_policy import PolicyAnswer, PolicyRow
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.registry import Toolbox
 from agent.tools.remember import RememberTool
+from bot.caches import ForegroundPriority
 from bot.memory.learning import Learner, LearningModel
 from bot.scheduler import JobWorker
 from bot.turns.approvals import ApprovalPolicy, PolicyTable
-from bot.turns.runner import AgentConfig, ForegroundPriority
+from bot.turns.runner import AgentConfig
 from tests.bot.turns.test_worker import World
 from tests.fakes.incoming import said
 from tests.fakes.one_turn import Echo

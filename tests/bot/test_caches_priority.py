@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bot.turns.runner import ForegroundPriority
+from bot.caches import ForegroundPriority
 from tests.patience import PATIENCE_S
 
 

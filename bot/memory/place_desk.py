@@ -1,0 +1,411 @@
+"""What who manages a channel chooses for it: who may ask, models, words, learning; `/channel` on every platform."""
+
+import json
+import logging
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, tzinfo
+from typing import Final, Self, TypeAlias, assert_never, cast
+
+from agent.admission_terms import Authority
+from agent.errors import Refused, StoreError
+from agent.memory.secrets import has_secret
+from agent.ports import Clock, Preferences, ToolAudit
+from bot.access.acl import (
+    MEMBERS,
+    OFF,
+    PLACE,
+    AccessKind,
+    AccessRules,
+    AmbientState,
+    PlaceAnswer,
+    PlaceAsker,
+    PlaceRule,
+    PlaceRules,
+    parse_entries,
+    place_owner,
+)
+from bot.audit import policy_change
+from bot.memory.learning import LearningPauses
+from bot.models.choice import ModelDesk
+from bot.texts import memory_texts, reply_texts
+from bot.texts.formatting import counted, literal, shortened, zone_of
+
+log = logging.getLogger(__name__)
+
+# What `/channel` is asked, read from its words; the same on every platform. Pure.
+
+MAX_INSTRUCTIONS: Final = 1_000
+"""About 250 tokens: they stand in the cached beginning of every question asked there."""
+MAX_LANGUAGE: Final = 40
+MAX_LISTED: Final = 50
+"""People, roles and models in one list."""
+DAILY: Final = 10
+"""Answers to what was not said to the bot, where only "on" was said."""
+MAX_HISTORY: Final = 30
+TRIES: Final = 9
+"""How often a change is tried that another one came between."""
+SHOWN_CHARS: Final = 80
+"""Of a text in the history."""
+
+_MENTIONED: Final = re.compile(r"<@&(\d{1,20})>|<!subteam\^(S\w{1,20})(?:\|[^<>]{0,100})?>", re.ASCII)
+"""A role of Discord, or a user group of Slack, as their clients write it."""
+_PERSON: Final = re.compile(r"person:\S{1,100}", re.ASCII)
+_USUAL: Final = frozenset({"", "all", "any", "auto", "default", "everybody", "everyone", "none", "reset", "usual"})
+_SWITCH: Final = {"on": "", "off": OFF}
+
+
+@dataclass(frozen=True, slots=True)
+class ShowPlace:
+    past: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePlace:
+    """`value` in the form in which it is kept; "" for what the operator's settings say."""
+
+    rule: PlaceRule
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class UndoChange:
+    """`number`: of a change in the history; None for the newest."""
+
+    number: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnclearPlace:
+    sentence: str
+
+
+PlaceRequest: TypeAlias = ShowPlace | ChangePlace | UndoChange | UnclearPlace
+
+
+def read_place_request(words: str) -> PlaceRequest:
+    name, _, rest = words.strip().partition(" ")
+    rule, rest = name.casefold().rstrip(":"), rest.strip()
+    plain = rest.casefold().rstrip(".!")
+    match rule:
+        case "" | "show" | "list" if not rest:
+            return ShowPlace()
+        case "history" if not rest:
+            return ShowPlace(past=True)
+        case "undo" if not rest or (len(rest) < MAX_DIGITS and rest.isascii() and rest.isdecimal()):
+            return UndoChange(int(rest) if rest else None)
+        case "who" if rest:
+            return _who(rest)
+        case "models" if rest:
+            names = [] if plain in _USUAL else rest.replace(",", " ").split()
+            return ChangePlace(PlaceRule.MODELS, " ".join(dict.fromkeys(names[:MAX_LISTED])))
+        case "model" if rest and len(rest.split()) == 1:
+            return ChangePlace(PlaceRule.MODEL, "" if plain in _USUAL else rest)
+        case "instructions" if rest:
+            text = "" if plain in _USUAL else "\n".join(line.strip() for line in rest.splitlines()).strip()
+            too_long = memory_texts.INSTRUCTIONS_TOO_LONG.format(most=MAX_INSTRUCTIONS)
+            return UnclearPlace(too_long) if len(text) > MAX_INSTRUCTIONS else ChangePlace(PlaceRule.INSTRUCTIONS, text)
+        case "language" if rest:
+            is_name = len(rest) <= MAX_LANGUAGE and all(char.isalpha() or char in " -()" for char in rest)
+            return ChangePlace(PlaceRule.LANGUAGE, "" if plain in _USUAL else rest) if is_name else _unclear()
+        case "ambient" if plain in _SWITCH:
+            return ChangePlace(PlaceRule.AMBIENT, str(DAILY) if plain == "on" else "")
+        case "ambient" if rest.isascii() and rest.isdecimal() and len(rest) < MAX_DIGITS:
+            return ChangePlace(PlaceRule.AMBIENT, str(int(rest)) if int(rest) else "")
+        case "learning" | "knowledge" if plain in _SWITCH:
+            return ChangePlace(PlaceRule(rule), _SWITCH[plain])
+        case _:
+            return _unclear()
+
+
+MAX_DIGITS: Final = 7
+
+
+def _unclear() -> UnclearPlace:
+    return UnclearPlace(memory_texts.PLACE_USAGE)
+
+
+def _who(rest: str) -> PlaceRequest:
+    named = _MENTIONED.sub(lambda found: f" role:{found[1] or found[2]} ", rest).replace(",", " ").split()
+    words = [word for word in named if word.casefold() not in {"and", "only"}]
+    if len(words) == 1 and words[0].casefold() in _USUAL:
+        return ChangePlace(PlaceRule.WHO, "")
+    listed = [word.casefold() if word.casefold() == MEMBERS else word for word in words[:MAX_LISTED]]
+    try:
+        parse_entries(",".join(one for one in listed if one != MEMBERS))
+    except ValueError:
+        return UnclearPlace(memory_texts.WHO_UNCLEAR)
+    if not listed or any(one.startswith(("team:", "channel:")) for one in listed):
+        return UnclearPlace(memory_texts.WHO_UNCLEAR)
+    return ChangePlace(PlaceRule.WHO, " ".join(dict.fromkeys(listed)))
+
+
+# The choices and their history, as they are kept.
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceChange:
+    """`at`: a time in ISO's form; `by`: the authority of who did it, who is not named: it outlives them."""
+
+    number: int
+    rule: str
+    before: str
+    after: str
+    at: str
+    by: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeptPlace:
+    rules: PlaceRules
+    history: tuple[PlaceChange, ...] = ()
+
+    @classmethod
+    def read(cls, kept: Mapping[str, str]) -> Self:
+        """Raises StoreError."""
+        rules, lines = PlaceRules.kept(kept), kept.get(PLACE, "").split("\n")[1:]
+        try:
+            return cls(rules, tuple(PlaceChange(**cast("dict[str, object]", json.loads(line))) for line in lines))  # pyright: ignore[reportArgumentType] -- as `text` made it
+        except (ValueError, TypeError):
+            raise StoreError(reply_texts.PLACE_UNREADABLE.format(name=PLACE)) from None
+
+    def text(self) -> str:
+        rules = {name: value for name, value in self.rules.chosen.items() if value}
+        lines = [rules, *map(asdict, self.history[-MAX_HISTORY:])]
+        return "\n".join(json.dumps(line, ensure_ascii=False) for line in lines)
+
+    def changed(self, change: ChangePlace, before: str, now: datetime, by: Authority) -> Self:
+        rules = self.rules
+        if change.rule is not PlaceRule.LEARNING:
+            rules = PlaceRules({**rules.chosen, change.rule.value: change.value})
+        number = self.history[-1].number + 1 if self.history else 1
+        done = PlaceChange(number, change.rule.value, before, change.value, now.isoformat(), int(by))
+        return replace(self, rules=rules, history=(*self.history, done))
+
+
+# Seeing and changing them.
+
+Say: TypeAlias = Callable[[str], Awaitable[None]]
+"""Says something to all who read a place. Raises Refused where it cannot."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceDesk:
+    """Rules
+    Everybody who reads a channel may see what was chosen for it; who manages it changes it. What the settings of the
+    operator do not allow is refused with a sentence, and if they change later, ignored.
+    A choice counts from the next message on, in every process: it is read with each question.
+    Each change is in the history, without its maker's name, as with policies; with it in the operators' audit. Undoing
+    one is a change like any other.
+    What concerns others is said to all who read there before it is switched on: learning, and answers to what nobody
+    asked the bot.
+    Instructions are words of who manages the place, and stay when their writer goes. They are text for the model, and
+    nothing that decides over audience, authority or calls reads them.
+    """
+
+    preferences: Preferences
+    audit: ToolAudit
+    pauses: LearningPauses
+    model_desk: ModelDesk
+    clock: Clock
+    access: AccessRules
+    most_ambient: int = 0
+    """Answers a day in a channel to what was not said to the bot; 0: nobody may switch them on."""
+    can_judge: Callable[[], bool] = lambda: True
+    """Whether there is a model that tells which message may be answered."""
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Among which may be chosen for everybody there."""
+        return self.model_desk.for_everybody()
+
+    async def chosen(self, channel: str) -> Mapping[str, str]:
+        """By the names of the rules; what is not there is as usual. Raises StoreError."""
+        rules = PlaceRules.kept(await self.preferences.of(place_owner(channel)))
+        learning = await self._current(channel, rules, PlaceRule.LEARNING)
+        return {**rules.chosen, **({PlaceRule.LEARNING.value: learning} if learning else {})}
+
+    async def answer(self, asker: PlaceAsker, words: str, say: Say, deaf: str = "") -> PlaceAnswer:
+        """What `/channel` with these words says to them. `say` tells all there; `deaf`: why what is not said to the bot
+        is not heard there. Raises StoreError.
+        """
+        if not asker.channel:
+            return PlaceAnswer(memory_texts.NO_CHANNEL_HERE, refused=True)
+        request = read_place_request(words)
+        try:
+            match request:
+                case ShowPlace(past):
+                    return await (self._past(asker) if past else self._shown(asker))
+                case UnclearPlace(sentence):
+                    return PlaceAnswer(sentence, refused=True)
+                case ChangePlace():
+                    return await self._change(asker, request, say, deaf)
+                case UndoChange(number):
+                    return await self._undo(asker, number, say, deaf)
+                case _:
+                    assert_never(request)
+        except Refused as refused:
+            return PlaceAnswer(str(refused), refused=True)
+
+    def _may_change(self, asker: PlaceAsker) -> bool:
+        return asker.manages or self.access.is_operator(asker.person.id)
+
+    async def _undo(self, asker: PlaceAsker, number: int | None, say: Say, deaf: str) -> PlaceAnswer:
+        history = KeptPlace.read(await self.preferences.of(place_owner(asker.channel))).history
+        change = next((one for one in reversed(history) if number in {None, one.number}), None)
+        if change is None:
+            return PlaceAnswer(memory_texts.NO_SUCH_CHANGE, refused=True)
+        return await self._change(asker, ChangePlace(PlaceRule(change.rule), change.before), say, deaf)
+
+    async def _change(self, asker: PlaceAsker, change: ChangePlace, say: Say, deaf: str) -> PlaceAnswer:
+        if not self._may_change(asker):
+            return PlaceAnswer(memory_texts.NOT_YOUR_CHANNEL, refused=True)
+        self._check(change, deaf)
+        owner = place_owner(asker.channel)
+        rules = PlaceRules.kept(await self.preferences.of(owner))
+        before = await self._current(asker.channel, rules, change.rule)
+        if before == change.value:
+            return await self._shown(asker, memory_texts.SO_ALREADY)
+        if change.rule is PlaceRule.MODEL and change.value and rules.models and change.value not in rules.models:
+            raise Refused(memory_texts.NOT_AMONG_MODELS.format(names=", ".join(rules.models)))
+        if (told := _announced(change, before)) is not None:
+            who = literal(asker.person.name) or memory_texts.A_MANAGER
+            try:
+                await say(told.format(who=who, many=counted(int(change.value or 0), "answer", "answers")))
+            except Refused as why:
+                if change.value or change.rule is not PlaceRule.AMBIENT:  # to be silent needs nobody's knowledge
+                    raise Refused(memory_texts.NOT_SWITCHED.format(why=why)) from None
+        if change.rule is PlaceRule.AMBIENT and not before:
+            await self._begin_anew(owner)
+        if change.rule is PlaceRule.LEARNING:
+            await self.pauses.set(None, asker.channel, on=change.value == OFF)
+        await self._keep(asker, change, before)
+        return await self._shown(asker, memory_texts.CHOSEN_FOR_CHANNEL)
+
+    async def _begin_anew(self, owner: str) -> None:
+        kept = (await self.preferences.of(owner)).get(AmbientState.NAME)
+        if kept is not None:  # else nothing was answered there yet; what comes between has the newer say
+            after = AmbientState.kept({AmbientState.NAME: kept}).switched_on()
+            await self.preferences.swap(owner, AmbientState.NAME, kept, str(after))
+
+    async def _keep(self, asker: PlaceAsker, change: ChangePlace, before: str) -> None:
+        owner, now = place_owner(asker.channel), self.clock.now()
+        by = Authority.ADMIN if self.access.is_operator(asker.person.id) else max(asker.authority, Authority.MANAGER)
+        row = policy_change(now, _in_audit(change), asker.person.id, asker.channel)
+        for _ in range(TRIES):
+            kept = await self.preferences.of(owner)
+            after = KeptPlace.read(kept).changed(change, before, now, by)
+            if await self.audit.keep_change(row, owner, PLACE, kept.get(PLACE), after.text()):
+                log.info("what holds in a channel was changed: %s", change.rule)
+                return
+        raise StoreError(reply_texts.TOO_MUCH_AT_ONCE)
+
+    def _check(self, change: ChangePlace, deaf: str) -> None:
+        """Whether the operator's settings allow it. Raises Refused."""
+        value, open_ = change.value, self.models
+        match change.rule:
+            case PlaceRule.MODELS | PlaceRule.MODEL if not set(value.split()) <= set(open_):
+                raise Refused(reply_texts.model_not_allowed(open_) if open_ else memory_texts.ONE_MODEL)
+            case PlaceRule.WHO:
+                unknown = [one for one in value.split() if one.startswith("role:S") and not self._knows(one)]
+                if unknown:
+                    raise Refused(memory_texts.GROUP_UNKNOWN)
+            case PlaceRule.INSTRUCTIONS if has_secret(value):
+                raise Refused(memory_texts.NO_SECRETS)
+            case PlaceRule.AMBIENT if value:
+                if not self.most_ambient:
+                    raise Refused(memory_texts.NO_AMBIENT)
+                if int(value) > self.most_ambient:
+                    raise Refused(memory_texts.AMBIENT_MOST.format(most=self.most_ambient))
+                if deaf or not self.can_judge():
+                    raise Refused(deaf or memory_texts.NO_JUDGE)
+            case _:
+                pass
+
+    def _knows(self, role: str) -> bool:
+        """A user group of Slack is asked about only where the operator's settings name it."""
+        named = {one.id for one in self.access.allow if one.kind is AccessKind.ROLE}
+        named |= {one.id for listed in self.access.models.values() for one in listed if one.kind is AccessKind.ROLE}
+        return role.partition(":")[2] in named
+
+    async def _current(self, channel: str, rules: PlaceRules, rule: PlaceRule) -> str:
+        if rule is not PlaceRule.LEARNING:
+            return rules.text(rule)
+        lasting = await self.pauses.lasting("", channel)
+        return OFF if any(pause.for_everybody for pause in lasting) else ""
+
+    async def _shown(self, asker: PlaceAsker, before: str = "") -> PlaceAnswer:
+        chosen, may = await self.chosen(asker.channel), self._may_change(asker)
+        lines = [
+            f"- **{memory_texts.PLACE_RULES[rule]}**: {self._value(rule, chosen.get(rule, ''))}" for rule in PlaceRule
+        ]
+        how = memory_texts.PLACE_USAGE if may else memory_texts.NOT_YOUR_CHANNEL
+        text = "\n\n".join(filter(None, [before, memory_texts.PLACE_HEADING, "\n".join(lines), how]))
+        return PlaceAnswer(text, chosen if may else None, most_ambient=self.most_ambient)
+
+    async def _past(self, asker: PlaceAsker) -> PlaceAnswer:
+        history = KeptPlace.read(await self.preferences.of(place_owner(asker.channel))).history
+        zone = zone_of(asker.person.time_zone)
+        lines = [self._line(one, zone) for one in history]
+        return PlaceAnswer("\n".join([memory_texts.PLACE_HISTORY, "", *lines]) if lines else memory_texts.NO_CHANGES)
+
+    def _line(self, change: PlaceChange, zone: tzinfo) -> str:
+        rule, day = PlaceRule(change.rule), datetime.fromisoformat(change.at).astimezone(zone).date().isoformat()
+        by = memory_texts.BY_ADMIN if change.by >= Authority.ADMIN else memory_texts.BY_MANAGER
+        before, after = (shortened(self._value(rule, value), SHOWN_CHARS) for value in (change.before, change.after))
+        return memory_texts.PLACE_CHANGE.format(
+            number=change.number, rule=memory_texts.PLACE_RULES[rule], before=before, after=after, day=day, by=by
+        )
+
+    def _value(self, rule: PlaceRule, value: str) -> str:
+        """What is kept, as people read it."""
+        if not value:
+            return memory_texts.PLACE_USUAL[rule]
+        match rule:
+            case PlaceRule.WHO:
+                return ", ".join(map(_named, value.split()))
+            case PlaceRule.MODELS:
+                return ", ".join(map(literal, value.split()))
+            case PlaceRule.AMBIENT:
+                return memory_texts.AMBIENT_ON.format(many=counted(int(value), "answer", "answers"))
+            case PlaceRule.LEARNING | PlaceRule.KNOWLEDGE:
+                return OFF
+            case _:
+                return literal(value)
+
+
+def _named(entry: str) -> str:
+    """As the platforms' clients show names."""
+    kind, _, id_ = entry.partition(":")
+    if kind == AccessKind.PERSON:
+        return f"<@{id_.rpartition(':')[2]}>"
+    if kind == AccessKind.ROLE:
+        return f"<!subteam^{id_}>" if id_.startswith("S") else f"<@&{id_}>"
+    return memory_texts.FULL_MEMBERS
+
+
+def _announced(change: ChangePlace, before: str) -> str | None:
+    match change.rule:
+        case PlaceRule.AMBIENT if change.value and not before:
+            return memory_texts.SAID_AMBIENT_ON
+        case PlaceRule.AMBIENT if before and not change.value:
+            return memory_texts.SAID_AMBIENT_OFF
+        case PlaceRule.LEARNING if not change.value:
+            return memory_texts.SAID_LEARNING_ON
+        case _:
+            return None
+
+
+def _in_audit(change: ChangePlace) -> str:
+    """Ids of people stand between blanks, so that forgetting finds them; of instructions only that there are some."""
+    if change.rule is PlaceRule.INSTRUCTIONS and change.value:
+        return f"channel {change.rule}: {counted(len(change.value), 'character', 'characters')}"
+    return f"channel {change.rule}: {change.value.replace('person:', '') or 'usual'}"
+
+
+def is_place_request(words: str) -> bool:
+    """Whether these words, behind its name in a message without a slash, order something: instructions need a colon."""
+    if words.casefold().startswith("instructions ") or not words.strip():
+        return False
+    return not isinstance(read_place_request(words), UnclearPlace)

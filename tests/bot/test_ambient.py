@@ -1,0 +1,235 @@
+"""What of talk gets an answer: silence in doubt, bounds that processes share, and nobody asked twice."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+from agent.messages import Message
+from agent.providers.scripted import ScriptedProvider
+from agent.records import Incoming
+from agent.spending import By, SpendingPeriod
+from bot.access.acl import AMBIENT, LOOKS, MARKS, AccessRules, AmbientState, parse_entries, place_owner
+from bot.access.admission import AdmissionControl, AdmissionRules
+from bot.access.budgets import Budget, BudgetAllowances, Budgets
+from bot.ambient import AmbientDesk, is_yes
+from bot.hosting import Deduplicator
+from bot.message_intake import QuestionToAll
+from bot.models.choice import LearningModel
+from tests.fakes.clock import FakeClock
+from tests.fakes.incoming import said
+from tests.fakes.store import StoreInMemory, store_in_memory
+from tests.patience import PATIENCE_S
+
+CHANNEL = "C1"
+LATER = timedelta(minutes=10)
+
+
+@dataclass
+class World:
+    """One channel, as one or several processes hear it. `judgement`: what the small model says."""
+
+    store: StoreInMemory = field(default_factory=store_in_memory)
+    clock: FakeClock = field(default_factory=FakeClock)
+    judgement: str = "yes"
+    rules: AdmissionRules = field(default_factory=AdmissionRules)
+    budgets: Budgets = field(default_factory=Budgets)
+    seen: list[str] = field(default_factory=list[str])
+    answered: list[Incoming] = field(default_factory=list[Incoming])
+    number: int = 0
+
+    async def switch(self, answers: int) -> None:
+        await self.store.preferences.set(place_owner(CHANNEL), "place", f'{{"ambient": "{answers}"}}')
+
+    def process(self, most: int = 20) -> AmbientDesk:
+        def judge(messages: Sequence[Message]) -> str:
+            self.seen.append(messages[-1].text)
+            return self.judgement
+
+        allowances = BudgetAllowances(self.budgets, self.store.spending, self.store.preferences, self.clock)
+        return AmbientDesk(
+            preferences=self.store.preferences,
+            admission=AdmissionControl(self.rules, allowances, self.clock),
+            spending=self.store.spending,
+            ledger=self.store.ledger,
+            jobs=self.store.jobs,
+            claim_once=Deduplicator(self.store.preferences).claim_once,
+            model=lambda: LearningModel(ScriptedProvider(judge)),
+            clock=self.clock,
+            most=most,
+        )
+
+    def question(self, person: str = "ann", text: str = "Where is the wiki?") -> QuestionToAll:
+        self.number += 1
+        name = f"m{self.number}"
+        asked = replace(said(text, person=person, conversation=f"t{name}"), channel=CHANNEL, event_id=name)
+
+        async def read() -> Incoming:
+            return replace(asked, time=self.clock.now())
+
+        async def submit(incoming: Incoming) -> bool:
+            self.answered.append(incoming)
+            return True
+
+        return QuestionToAll("test", CHANNEL, name, person, read, submit)
+
+    async def asked(
+        self,
+        *desks: AmbientDesk,
+        question: QuestionToAll | None = None,
+        meanwhile: Callable[[], None] = lambda: None,
+        pause: timedelta = LATER,
+    ) -> int:
+        """How many answers there are after somebody has asked, every process was told, and some time has passed."""
+        question = question or self.question()
+        for desk in desks:
+            desk.heard(CHANNEL, question.person, question.message)
+            desk.consider(question)
+        await asyncio.sleep(0)
+        meanwhile()
+        async with asyncio.timeout(PATIENCE_S):
+            for desk in desks:
+                await desk.idle()
+        await self.clock.advance(pause.total_seconds())
+        return len(self.answered)
+
+
+async def test_a_question_is_answered_where_that_is_switched_on_and_a_model_says_yes() -> None:
+    world = World()
+    desk = world.process()
+    assert await world.asked(desk) == 0
+    await world.switch(10)
+    assert await world.asked(desk) == 1
+    assert world.answered[0].event_id == f"{AMBIENT}m2"
+    assert "Where is the wiki?" in world.seen[0]
+    world.judgement = "No."
+    assert await world.asked(desk) == 1
+    totals = await world.store.spending.totals(SpendingPeriod.days_until(world.clock.now(), 1), By.CHANNEL)
+    assert [(total.key, total.spent.calls) for total in totals] == [(CHANNEL, 2)]
+    people = await world.store.spending.totals(SpendingPeriod.days_until(world.clock.now(), 1), By.PERSON)
+    assert [total.key for total in people] == [""]
+
+
+def test_anything_but_a_plain_yes_is_a_no() -> None:
+    assert [is_yes(one) for one in ("yes", "Yes.", '"YES"', " yes\nbecause")] == [True] * 4
+    assert [is_yes(one) for one in ("", "no", "yesterday", "I think yes", "<think>yes", "oui")] == [False] * 6
+
+
+async def test_two_processes_share_one_bound_and_answer_each_question_once() -> None:
+    world = World()
+    await world.switch(2)
+    one, two = world.process(), world.process()
+    assert [await world.asked(one, two) for _ in range(4)] == [1, 2, 2, 2]
+    await world.switch(3)
+    assert await world.asked(two) == 3
+    await world.clock.advance(timedelta(days=1).total_seconds())
+    assert await world.asked(one) == 4
+
+
+async def test_the_operators_bound_holds_whatever_was_chosen() -> None:
+    world = World()
+    await world.switch(50)
+    desk = world.process(most=1)
+    assert [await world.asked(desk) for _ in range(3)] == [1, 1, 1]
+    assert await world.asked(world.process(most=0)) == 1
+
+
+async def test_looks_that_end_in_a_no_are_bounded_too() -> None:
+    world = World(judgement="no")
+    await world.switch(1)
+    desk = world.process()
+    for _ in range(LOOKS + 3):
+        await world.asked(desk)
+    assert len(world.seen) == LOOKS
+
+
+async def test_two_answers_are_some_time_apart() -> None:
+    world = World()
+    await world.switch(10)
+    desk = world.process()
+    assert await world.asked(desk, pause=timedelta(minutes=1)) == 1
+    assert await world.asked(desk) == 1
+    assert await world.asked(desk) == 2
+
+
+async def test_people_who_talk_with_one_another_are_not_disturbed() -> None:
+    world = World()
+    await world.switch(10)
+    desk = world.process()
+    desk.heard(CHANNEL, "bob", "m-1")
+    assert await world.asked(desk) == 0
+    desk.heard(CHANNEL, "bob", "m-2")
+    await world.clock.advance(30)
+    assert await world.asked(desk) == 1
+    desk.heard(CHANNEL, "bob", "m-3")
+    desk.heard(CHANNEL, "cleo", "m-4")
+    await world.clock.advance(30)
+    assert await world.asked(desk) == 1
+    assert await world.asked(desk) == 2
+
+
+async def test_whoever_answers_first_is_left_to_it_and_what_is_changed_is_let_be() -> None:
+    world = World()
+    await world.switch(10)
+    desk = world.process()
+    assert await world.asked(desk, meanwhile=lambda: desk.heard(CHANNEL, "bob", "m-1")) == 0
+    question = world.question()
+    assert await world.asked(desk, question=question, meanwhile=lambda: desk.changed(CHANNEL, question.message)) == 0
+    assert world.seen == []
+    assert await world.asked(desk) == 1
+
+
+async def test_who_may_not_ask_gets_no_answer_and_no_model_is_asked() -> None:
+    world = World(rules=AdmissionRules(AccessRules(deny=parse_entries("person:ann"))))
+    await world.switch(10)
+    assert await world.asked(world.process()) == 0
+    world.budgets = Budgets(channel=Budget(tokens=0))
+    assert await world.asked(world.process(), question=world.question("bob")) == 0
+    world.budgets = Budgets()
+    await world.store.preferences.set(place_owner(CHANNEL), "place", '{"ambient": "9", "who": "person:cleo"}')
+    assert await world.asked(world.process(), question=world.question("bob")) == 0
+    assert world.seen == []
+    assert await world.asked(world.process(), question=world.question("cleo")) == 1
+
+
+async def test_stop_below_such_an_answer_keeps_it_silent_for_a_day_in_every_process() -> None:
+    world = World()
+    await world.switch(10)
+    one, two = world.process(), world.process()
+    await world.asked(one)
+    assert not await two.hush(CHANNEL, "another thread")
+    assert await two.hush(CHANNEL, world.answered[0].conversation)
+    assert await world.asked(one) == 1
+    await world.clock.advance(timedelta(days=1).total_seconds())
+    assert await world.asked(one) == 2
+
+
+async def test_the_first_answer_alone_says_how_it_is_ended() -> None:
+    world = World()
+    await world.switch(10)
+    desk = world.process()
+    for _ in range(2):
+        await world.asked(desk)
+    first, second = world.answered
+    assert [bool(await desk.notice(one)) for one in (first, first, second)] == [True, True, False]
+
+
+async def test_what_gets_no_answer_is_erased() -> None:
+    world = World()
+    await world.switch(10)
+    desk = world.process()
+    await world.asked(desk)
+    await world.store.ledger.accept(world.answered[0])
+    await desk.unanswered(world.answered[0])
+    assert [turn.state for turn in world.store.turns] == ["done"]
+    assert [kind for kind, _ in world.store.waiting_jobs] == ["forget_deleted"]
+
+
+def test_what_is_kept_of_it_names_nobody_and_is_bounded() -> None:
+    state, now = AmbientState(), FakeClock().now()
+    for number in range(MARKS + 5):
+        state = state.answering(now, f"slack:T1:C1:{number}")
+    assert AmbientState.kept({"ambient": str(state)}) == state
+    assert "slack" not in str(state)
+    assert len(state.marks) == MARKS
+    assert AmbientState.kept({"ambient": '{"marks": 7}'}) == AmbientState()

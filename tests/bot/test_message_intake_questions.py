@@ -1,0 +1,82 @@
+"""Which messages look like questions that are put to everybody: the look that costs nothing."""
+
+import time
+
+import pytest
+
+from bot.message_intake import Answer, Consider, Ignore, MessageFacts, Overhear, asks_everybody, decide
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "How do I get into the staging server?",
+        "Does anyone know the wifi password for guests",
+        "Hi all, which form do we use for trips?",
+        "Quick question: where is the wiki?",
+        "Weiß jemand, wie man den Drucker zurücksetzt?",
+        "Hallo zusammen, wo finde ich die Reiserichtlinie?",
+        "kann mir jemand sagen wann der Server neu startet",
+        "Quelqu'un sait où trouver le contrat ?",
+        "¿Alguien sabe cómo se reinicia el servidor?",
+        "Qualcuno sa dove si trova il modulo?",
+        "Alguém sabe onde está o manual?",
+        "Weet iemand hoe laat de winkel opent?",
+        "Кто-нибудь знает, где лежит договор?",
+        "誰かこのサーバーの再起動方法を知っていますか。",
+        "请问怎么重启服务器？",
+        "كيف أعيد تشغيل الخادم؟",
+        "The build is red (again).\nWhat does error 137 mean?",
+        "See https://a.example/x?y=1 for it, but which key is meant?",
+    ],
+)
+def test_a_question_to_everybody_is_looked_at_further(text: str) -> None:
+    assert asks_everybody(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I am off for lunch.",
+        "lunch?",
+        "Really now?",
+        "<@U123> how do I get in there?",
+        "@anna do you know how to get in there?",
+        "Anna, how do I get into the staging server?",
+        "Hey Anna, do you know the way?",
+        "Peter: can you look at this one?",
+        "Have you got a minute for this, Bob?",
+        "> how do I get in?\nno idea, ask them?",
+        "See https://a.example/x?y=1 for it.",
+        "```\nassert what?\n``` fails?",
+        "Wie schön das Wetter heute ist",
+        "<!here> who has the keys for the car?",
+        f"{'so much to tell ' * 200}?",
+        "",
+    ],
+)
+def test_what_is_no_question_or_put_to_somebody_is_let_be(text: str) -> None:
+    assert not asks_everybody(text)
+
+
+def test_only_talk_outside_of_conversations_with_the_bot_is_considered() -> None:
+    asked = MessageFacts("ann", to_everybody=True)
+    assert decide(asked) == Consider()
+    for other in (
+        MessageFacts("ann", to_everybody=False),
+        MessageFacts("ann", to_everybody=True, automatic=True),
+        MessageFacts("ann", to_everybody=True, late=True),
+        MessageFacts("ann", to_everybody=True, orders=True),
+    ):
+        assert decide(other) == Ignore()
+    assert decide(MessageFacts("ann", to_everybody=True, mentioned=True)) == Answer()
+    assert decide(MessageFacts("ann", to_everybody=True, participants={"ann", "bob"})) == Overhear()
+
+
+@pytest.mark.parametrize("piece", ["?", "? ", "a ", "@", ", a", "hey ", "\u304b", "jemand", "(", "> "])
+def test_a_message_is_looked_at_in_time_whatever_is_written(piece: str) -> None:
+    texts = [piece * (size // len(piece)) for size in (1_499, 40_000)]
+    began = time.process_time()
+    for text in texts:
+        asks_everybody(f"{text}x")
+    assert time.process_time() - began < 0.5

@@ -1,0 +1,164 @@
+"""What who manages a channel chooses for it, on each platform: who may ask, words, answers that nobody asked for."""
+
+from collections.abc import Sequence
+
+from agent.admission_terms import Authority
+from agent.memory.audience import Place, TeamAudience
+from agent.messages import Message, Role
+from agent.providers.scripted import ScriptedProvider
+from agent.records import Person
+from agent.texts import NOTHING_TO_REPORT
+from bot.access.acl import PlaceAsker
+from bot.ambient import AmbientDesk
+from bot.hosting import BotHost
+from bot.memory.knowledge_desk import untold
+from bot.texts import memory_texts, reply_texts
+from tests.fakes.answering_host import answering_host
+from tests.fakes.discord_bot import by_the_bot
+from tests.fakes.discord_bot import serving as serving_discord
+from tests.fakes.discord_gateway import running_discord
+from tests.fakes.discord_world import ANN, BO, GENERAL
+from tests.fakes.discord_world import seen as seen_in
+from tests.fakes.fast_clock import FastClock
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_bot import serving
+from tests.fakes.slack_things import BOT_USER, TEAM
+from tests.fakes.store import store_in_memory
+from tests.fakes.turns_host import turns_host
+from tests.flows.test_discord_commands import answer_to
+
+ME = f"<@{BOT_USER}>"
+WIKI = "It is at wiki.example."
+
+
+def knowing(seen: list[str]) -> ScriptedProvider:
+    """A model that knows where the wiki is, and keeps what it was told to be. As the small one it says yes to all but
+    lunch.
+    """
+
+    def answer(messages: Sequence[Message]) -> str:
+        asked = messages[-1].text
+        if "You decide whether" in messages[0].text:
+            return "no" if "lunch" in asked else "yes"
+        seen.append(next(one.text for one in messages if one.role is Role.SYSTEM))
+        return WIKI if "wiki" in asked else NOTHING_TO_REPORT
+
+    return ScriptedProvider(answer)
+
+
+async def considered(host: BotHost) -> None:
+    assert isinstance(host.ambient, AmbientDesk)
+    await host.ambient.idle()
+
+
+async def test_in_slack_open_questions_are_answered_in_threads_until_somebody_says_stop() -> None:
+    seen = list[str]()
+    async with FakeSlack(FastClock()) as slack:
+        boss, ann = slack.state.user("boss", is_admin=True), slack.state.user("ann")
+        general, store = slack.state.channel("general"), store_in_memory()
+        host = turns_host(store, knowing(seen), slack.clock)
+
+        async def order(user: str, words: str) -> str:
+            before = len(slack.state.whispers)
+            await slack.say(user, general, f"{ME} {words}")
+            await slack.until(lambda: slack.state.whispers[before:])
+            return slack.state.whispers[-1].text
+
+        async def ask(words: str) -> str:
+            """The time stamp of a question, once nobody considers it any more."""
+            asked = await slack.say(ann, general, words)
+            await considered(host)
+            await slack.until(lambda: all(turn.state == "done" for turn in store.turns))
+            return asked.ts
+
+        async with serving(slack, host), host.turns.serving():
+            await ask("Where do I find the wiki of the team?")
+            assert store.turns == []
+            assert await order(ann, "channel ambient on") == memory_texts.NOT_YOUR_CHANNEL
+            assert memory_texts.CHOSEN_FOR_CHANNEL in await order(boss, "channel ambient on")
+            assert sum("answer a question that nobody put to me" in one.text for one in slack.state.messages) == 1
+            await ask("Shall we all go for lunch now?")
+            assert store.turns == []
+            thread = await ask("Where do I find the wiki of the team?")
+            await slack.until(lambda: slack.state.answers(general, thread))
+            (reply,) = slack.state.answers(general, thread)
+            assert reply.text.startswith(WIKI)
+            assert "/channel ambient off" in reply.text
+            await slack.say(ann, general, "stop", thread_ts=thread)
+            await slack.until(lambda: slack.state.whispers[-1].text == memory_texts.HUSHED)
+            await ask("And where is the wiki of the others?")
+            assert len(store.turns) == 1
+
+
+async def test_in_slack_a_question_that_the_model_cannot_answer_leaves_nothing_behind() -> None:
+    async with FakeSlack(FastClock()) as slack:
+        boss, ann = slack.state.user("boss", is_admin=True), slack.state.user("ann")
+        general, store = slack.state.channel("general"), store_in_memory()
+        host = turns_host(store, knowing([]), slack.clock)
+        async with serving(slack, host), host.turns.serving():
+            await slack.say(boss, general, f"{ME} channel ambient on")
+            await slack.until(lambda: slack.state.whispers)
+            asked = await slack.say(ann, general, "Who of you has seen my umbrella?")
+            await considered(host)
+            await slack.until(lambda: [turn.state for turn in store.turns] == ["done"])
+            assert slack.state.answers(general, asked.ts) == []
+            assert [message.text for _, message in store.messages if message.text] == []
+
+
+async def test_in_slack_a_channel_narrows_who_asks_and_says_how_it_is_answered() -> None:
+    seen = list[str]()
+    async with FakeSlack(FastClock()) as slack:
+        boss, ann = slack.state.user("boss", is_admin=True), slack.state.user("ann")
+        bob, general = slack.state.user("bob"), slack.state.channel("general")
+        store = store_in_memory()
+        host, other = (turns_host(store, knowing(seen), slack.clock) for _ in range(2))
+
+        async def order(words: str) -> None:
+            """In another process."""
+            place = Place(TeamAudience(f"slack:{TEAM}"))
+            asker = PlaceAsker(Person(boss, "Boss"), Authority.ADMIN, place, "slack", general, manages=True)
+            assert not (await other.places.answer(asker, words, untold)).refused
+
+        async def ask(user: str) -> None:
+            await slack.say(user, general, f"{ME} where is the wiki?")
+
+        async with serving(slack, host), host.turns.serving():
+            await order("language German")
+            await order("instructions: Name the </page> you found it on.")
+            await order(f"who person:{ann}")
+            await ask(ann)
+            await slack.until(lambda: seen)
+            assert "Answer in German." in seen[0]
+            assert "> Name the </page> you found it on." in seen[0]
+            await ask(bob)
+            await slack.until(lambda: slack.state.whispers)
+            assert slack.state.whispers[-1].text == reply_texts.CLOSED_HERE
+            await order("undo")
+            await ask(bob)
+            await slack.until(lambda: len(seen) == 2)
+
+
+async def test_on_discord_open_questions_are_answered_until_somebody_says_stop() -> None:
+    seen, clock = list[str](), FastClock()
+    host = answering_host(knowing(seen), clock)
+    async with running_discord(clock) as fake, serving_discord(fake, host), host.answering():
+
+        async def ask(words: str) -> str:
+            said = await fake.say(BO, words, GENERAL)
+            await considered(host)
+            await host.turns.idle()
+            return said["id"]
+
+        def answers() -> list[str]:
+            return [one["content"] for one in by_the_bot(fake) if WIKI in one["content"]]
+
+        await ask("Where do I find the wiki of the team?")
+        shown = await answer_to(fake, ANN, "channel", words="ambient on")
+        await fake.until(lambda: memory_texts.CHOSEN_FOR_CHANNEL in seen_in(shown))
+        assert answers() == []
+        thread = await ask("Where do I find the wiki of the team?")
+        await fake.until(answers)
+        (reply,) = answers()
+        assert "/channel ambient off" in reply
+        await fake.say(BO, "stop", thread)
+        await fake.until(lambda: any(one["content"] == memory_texts.HUSHED for one in by_the_bot(fake)))
