@@ -9,8 +9,8 @@ import getpass
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
-from contextlib import aclosing, contextmanager, nullcontext
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import aclosing, nullcontext
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -33,7 +33,9 @@ from bot.exits import (
     finding_lines,
     healthy,
     printable_json,
+    progress,
     shared_modules,
+    waiting,
     write_out,
 )
 from bot.host import PlatformUnavailable
@@ -223,7 +225,7 @@ async def _migrate(settings: Settings, *, back: str | None, file: Path | None, y
     if back is None:
         write_out(sys.stdout, f"{await migrate(settings)}\n")
         return Exit.OK
-    with _progress() as tell:
+    with progress() as tell:
         is_there, said = await migrate_back(settings, back, file, tell, lose=yes)
     write_out(sys.stdout, "".join(f"{sentence}\n" for sentence in said))
     return Exit.OK if is_there else Exit.FAILED
@@ -254,7 +256,7 @@ async def _check_model(settings: Settings) -> Exit:
 async def _doctor(settings: Settings, *, ask_model: bool, fix: bool, as_json: bool) -> Exit:
     from bot.app.operator import examine  # noqa: PLC0415 -- as above
 
-    with _waiting() as tell:
+    with waiting() as tell:
         found = await examine(settings, ask_model=ask_model, dotenv=Path(".env"), fix=fix, tell=tell)
     told: list[Json] = [
         {"level": one.level.value, "where": one.where, "what": one.what, "remedy": one.remedy} for one in found
@@ -472,7 +474,7 @@ async def _plugins_check(settings: Settings, *, path: Path | None, connect: bool
 async def _backup(settings: Settings, *, file: Path, replace: bool) -> Exit:
     from bot.app.operator import back_up  # noqa: PLC0415 -- as above
 
-    with _progress() as tell:
+    with progress() as tell:
         said = await back_up(settings, file, tell, replace=replace)
     write_out(sys.stdout, f"{said}\n")
     return Exit.OK
@@ -481,7 +483,7 @@ async def _backup(settings: Settings, *, file: Path, replace: bool) -> Exit:
 async def _restore(settings: Settings, *, file: Path, replace: bool) -> Exit:
     from bot.app.operator import restore_backup  # noqa: PLC0415 -- as above
 
-    with _progress() as tell:
+    with progress() as tell:
         said = await restore_backup(settings, file, tell, replace=replace)
     write_out(sys.stdout, "".join(f"{sentence}\n" for sentence in said))
     return Exit.OK
@@ -490,40 +492,10 @@ async def _restore(settings: Settings, *, file: Path, replace: bool) -> Exit:
 async def _copy(settings: Settings, *, source: str | None, target: str, replace: bool) -> Exit:
     from bot.app.operator import copy_database  # noqa: PLC0415 -- as above
 
-    with _progress() as tell:
+    with progress() as tell:
         said = await copy_database(settings, source, target, tell, replace=replace)
     write_out(sys.stdout, f"{said}\n")
     return Exit.OK
-
-
-@contextmanager
-def _progress() -> Generator[Callable[[str, int, int], None]]:
-    """A bar on standard error for each step, where a person looks."""
-    from rich.console import Console  # noqa: PLC0415 -- as above
-    from rich.progress import Progress, TaskID  # noqa: PLC0415 -- as above
-
-    steps: dict[str, TaskID] = {}
-    with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as bar:
-
-        def tell(what: str, done: int, of: int) -> None:
-            if what not in steps:
-                steps[what] = bar.add_task(what, total=of)
-            bar.update(steps[what], completed=done, total=of)
-
-        yield tell
-
-
-@contextmanager
-def _waiting() -> Generator[Callable[[Sequence[str]], None]]:
-    """A line on standard error that says what is looked at, where a person looks."""
-    from rich.console import Console  # noqa: PLC0415 -- as above
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda _: None
-        return
-    with console.status(setup_texts.LOOKING_AT.format(names="settings and files")) as line:
-        yield lambda names: line.update(setup_texts.LOOKING_AT.format(names=", ".join(names)))
 
 
 async def _plugins_remove(settings: Settings, *, name: str) -> Exit:

@@ -4,7 +4,8 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
@@ -133,6 +134,36 @@ def write_out(stream: TextIO, text: str) -> None:
         if isinstance(error, BrokenPipeError):
             raise
         raise OutputError(setup_texts.OUTPUT_CLOSED.format(reason=error.strerror)) from error
+
+
+@contextmanager
+def progress() -> Generator[Callable[[str, int, int], None]]:
+    """A bar on standard error for each step, where a person looks."""
+    from rich.console import Console  # noqa: PLC0415 -- few commands take long
+    from rich.progress import Progress, TaskID  # noqa: PLC0415 -- as above
+
+    steps: dict[str, TaskID] = {}
+    with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as bar:
+
+        def tell(what: str, done: int, of: int) -> None:
+            if what not in steps:
+                steps[what] = bar.add_task(what, total=of)
+            bar.update(steps[what], completed=done, total=of)
+
+        yield tell
+
+
+@contextmanager
+def waiting() -> Generator[Callable[[Sequence[str]], None]]:
+    """A line on standard error that says what is looked at, where a person looks."""
+    from rich.console import Console  # noqa: PLC0415 -- as above
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda _: None
+        return
+    with console.status(setup_texts.LOOKING_AT.format(names="settings and files")) as line:
+        yield lambda names: line.update(setup_texts.LOOKING_AT.format(names=", ".join(names)))
 
 
 # What `cogency doctor` finds: one line each, with what to change. Pure.
