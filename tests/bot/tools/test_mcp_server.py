@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ from agent.records import Person
 from agent.tool_policy import CallGate
 from agent.tools.registry import Registry
 from bot.tools.mcp_calls import NEEDS_INPUT
-from bot.tools.mcp_config import HttpReach, McpServerConfig, StdioReach
+from bot.tools.mcp_config import AccountKind, HttpReach, McpServerConfig, StdioReach
 from bot.tools.mcp_listing import MAX_TOOLS, NO_NAME, NO_SCHEMA, TAKEN, TOO_MANY
 from bot.tools.mcp_server import McpLimits, reason_of
 from bot.tools.mcp_transport import MAX_MESSAGE_BYTES, Allowance, ServerBroken
@@ -250,6 +251,15 @@ async def test_why_a_process_does_not_start_is_told_its_operator() -> None:
         assert server.trouble == "its process ended; it said: no key is set"
         (finding,) = await server.examine()
         assert "not connected" in finding.what
+
+
+async def test_an_operator_is_told_how_long_a_connection_took_and_whose_account_it_has() -> None:
+    clock = NotingClock()
+    theirs = replace(config(raw(), "theirs"), account=AccountKind.SHARED)
+    async with connected(config(raw()), theirs, clock=clock) as servers:
+        (plain,), (shared,) = [await server.examine() for server in servers]
+    assert "; connected after 0.0 s; these tools are offered: " in plain.what
+    assert "; connected with your account after 0.0 s; these tools are offered: " in shared.what
 
 
 async def test_a_dead_server_delays_nobody_hermes_29726() -> None:
