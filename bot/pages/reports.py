@@ -24,7 +24,7 @@ from bot.pages import charts
 from bot.pages.charts import ChartColumn, ChartRange
 from bot.pages.frame import OperatorView, ViewAnswer
 from bot.pages.views import Figure, seconds
-from bot.texts import command_texts, page_texts
+from bot.texts import page_texts
 from bot.texts.formatting import counted, money
 
 SPENDING_DAYS: Final = (30, 7, 90)
@@ -68,11 +68,11 @@ class Oversight(Protocol):
 
 def report_views(oversight: Oversight, clock: Clock) -> tuple[OperatorView, ...]:
     views = (
-        ("/spending", command_texts.VIEW_SPENDING, spending),
-        ("/slow", command_texts.VIEW_SLOW, slow),
+        ("/spending", page_texts.VIEW_SPENDING, spending),
+        ("/slow", page_texts.VIEW_SLOW, slow),
         ("/turn", "", one_turn),
-        ("/schedules", command_texts.VIEW_SCHEDULES, schedules),
-        ("/places", command_texts.VIEW_PLACES, places),
+        ("/schedules", page_texts.VIEW_SCHEDULES, schedules),
+        ("/places", page_texts.VIEW_PLACES, places),
     )
     return tuple(OperatorView(path, title, partial(show, oversight, clock)) for path, title, show in views)
 
@@ -104,20 +104,20 @@ async def spending(oversight: Oversight, clock: Clock, query: Mapping[str, str])
     series = _series(found, value)
     models = [Total(model, spent) for model, spent in found.of_models().items()]
     tables = (
-        (command_texts.BY_MODEL, models),
-        (command_texts.BY_PERSON, found.people),
-        (command_texts.BY_CHANNEL, found.channels),
+        (page_texts.BY_MODEL, models),
+        (page_texts.BY_PERSON, found.people),
+        (page_texts.BY_CHANNEL, found.channels),
     )
     return ViewAnswer(
         "spending.html",
         {
             "periods": [
-                PageChoice(command_texts.DAYS.format(days=one), f"?days={one}&show={measure}", one == days)
+                PageChoice(page_texts.DAYS.format(days=one), f"?days={one}&show={measure}", one == days)
                 for one in sorted(SPENDING_DAYS)
             ],
             "measures": [
                 PageChoice(title, f"?days={days}&show={one}", one == measure)
-                for one, title in zip(MEASURES, command_texts.MEASURES, strict=True)
+                for one, title in zip(MEASURES, page_texts.MEASURES, strict=True)
             ],
             "period": period,
             "figures": _spending_figures(whole, days),
@@ -153,12 +153,10 @@ def _spending_figures(whole: Spent, days: int) -> list[Figure]:
     share = whole.usage.input_cached / (_read(whole) or 1)
     each = Money(round(whole.cost / days))
     return [
-        Figure(command_texts.SPENT, cost_text(whole), command_texts.SPENT_SAYS.format(each=money(each))),
-        Figure(command_texts.MODEL_CALLS, f"{whole.calls:,}", command_texts.UNPRICED.format(count=whole.unpriced)),
-        Figure(command_texts.TOKENS_IN, f"{_read(whole):,}", command_texts.CACHED.format(share=share)),
-        Figure(
-            command_texts.TOKENS_OUT, f"{_written(whole):,}", command_texts.REASONED.format(count=whole.usage.reasoning)
-        ),
+        Figure(page_texts.SPENT, cost_text(whole), page_texts.SPENT_SAYS.format(each=money(each))),
+        Figure(page_texts.MODEL_CALLS, f"{whole.calls:,}", page_texts.UNPRICED.format(count=whole.unpriced)),
+        Figure(page_texts.TOKENS_IN, f"{_read(whole):,}", page_texts.CACHED.format(share=share)),
+        Figure(page_texts.TOKENS_OUT, f"{_written(whole):,}", page_texts.REASONED.format(count=whole.usage.reasoning)),
     ]
 
 
@@ -167,7 +165,7 @@ def _series(found: SpendingSpread, value: Callable[[Spent], float]) -> list[str]
     models = found.of_models()
     ordered = sorted(models, key=lambda model: (-value(models[model]), model))
     some = ordered[: charts.MAX_SERIES - 1]
-    return [*some, command_texts.OTHERS] if len(ordered) > len(some) else some
+    return [*some, page_texts.OTHERS] if len(ordered) > len(some) else some
 
 
 def _spending_chart(
@@ -178,8 +176,8 @@ def _spending_chart(
     for (day, model), spent in found.by_day.items():
         if day in columns:
             columns[day][at.get(model, len(series) - 1)] += value(spent)
-    name = command_texts.CHARTS[MEASURES.index(measure)]
-    says = command_texts.CHART_SAYS.format(first=days[0], last=days[-1], models=", ".join(series))
+    name = page_texts.CHARTS[MEASURES.index(measure)]
+    says = page_texts.CHART_SAYS.format(first=days[0], last=days[-1], models=", ".join(series))
     shown = [ChartColumn(_short(day), tuple(columns[f"{day}"])) for day in days]
     number = _dollars if measure == "money" else _short_number
     return charts.stacked(name, says, shown, series, number, "spent")
@@ -235,8 +233,8 @@ def _spent_table(
     highest = max((value(total.spent) for total in ordered), default=0.0)
     rows = list[SpentRow]()
     for total in ordered:
-        channel = total.key.rpartition(":")[2] if titles == command_texts.BY_CHANNEL else total.key
-        who = total.name or channel or command_texts.FORGOTTEN
+        channel = total.key.rpartition(":")[2] if titles == page_texts.BY_CHANNEL else total.key
+        who = total.name or channel or page_texts.FORGOTTEN
         beside = total.key if total.key != who else ""
         rows.append(_spent_row(who, beside, total.spent, charts.parts([(0, value(total.spent))], highest)))
     listed = sum(total.spent.calls for total in ordered)
@@ -256,14 +254,14 @@ async def slow(oversight: Oversight, clock: Clock, query: Mapping[str, str]) -> 
     return ViewAnswer(
         "slow.html",
         {
-            "periods": [PageChoice(command_texts.SLOW_PERIODS[one], f"?days={one}", one == days) for one in SLOW_DAYS],
+            "periods": [PageChoice(page_texts.SLOW_PERIODS[one], f"?days={one}", one == days) for one in SLOW_DAYS],
             "figures": _time_figures(found),
-            "chart": charts.ranges(command_texts.TIME_CHART, command_texts.TIME_CHART_SAYS, spans, seconds, "time")
+            "chart": charts.ranges(page_texts.TIME_CHART, page_texts.TIME_CHART_SAYS, spans, seconds, "time")
             if found
             else None,
             "spans": [(one.label, *map(seconds, one.values)) for one in reversed(spans) if one.values is not None],
             "cut": len(found) == MAX_TURNS,
-            "keys": [(charts.key(at), title) for at, title in command_texts.TURN_PARTS.items()],
+            "keys": [(charts.key(at), title) for at, title in page_texts.TURN_PARTS.items()],
             "turns": [_turn_row(one, longest) for one in told],
         },
     )
@@ -273,10 +271,10 @@ def _time_figures(found: Sequence[EndedTurn]) -> list[Figure]:
     times = sorted(one.seconds for one in found)
     half, most, last = (_quantile(times, share) for share in (0.5, 0.95, 1.0))
     return [
-        Figure(command_texts.TURNS, f"{len(found):,}", command_texts.TURNS_SAYS),
-        Figure(command_texts.HALF, _seconds(half), command_texts.HALF_SAYS),
-        Figure(command_texts.MOST, _seconds(most), command_texts.MOST_SAYS),
-        Figure(command_texts.SLOWEST, _seconds(last), command_texts.SLOWEST_SAYS),
+        Figure(page_texts.TURNS, f"{len(found):,}", page_texts.TURNS_SAYS),
+        Figure(page_texts.HALF, _seconds(half), page_texts.HALF_SAYS),
+        Figure(page_texts.MOST, _seconds(most), page_texts.MOST_SAYS),
+        Figure(page_texts.SLOWEST, _seconds(last), page_texts.SLOWEST_SAYS),
     ]
 
 
@@ -367,7 +365,7 @@ async def one_turn(oversight: Oversight, clock: Clock, query: Mapping[str, str])
     known = number.isascii() and number.isdecimal() and len(number) < 19
     found = await oversight.took([int(number)]) if known else []
     if not found:
-        return ViewAnswer("sorry.html", {"says": command_texts.TURN_NOT_THERE}, 404)
+        return ViewAnswer("sorry.html", {"says": page_texts.TURN_NOT_THERE}, 404)
     one = found[0]
     spent = sum((Spent(1, call.usage, call.cost or Money(0), int(call.cost is None)) for call in one.calls), Spent())
     facts = (
@@ -383,9 +381,9 @@ async def one_turn(oversight: Oversight, clock: Clock, query: Mapping[str, str])
         "turn.html",
         {
             "id": one.id,
-            "facts": dict(zip(command_texts.TURN_FACTS, facts, strict=True)),
+            "facts": dict(zip(page_texts.TURN_FACTS, facts, strict=True)),
             "steps": _steps(one),
-            "keys": [(charts.key(at), title) for at, title in command_texts.TURN_PARTS.items()],
+            "keys": [(charts.key(at), title) for at, title in page_texts.TURN_PARTS.items()],
             "untimed": one.began is None or any(call.timing is None for call in one.calls),
         },
     )
@@ -409,20 +407,20 @@ def _steps(one: TurnTook) -> list[TurnStep]:
             used = call.usage
             read, written = used.input_uncached + used.input_cached + used.input_written, used.output + used.reasoning
             first = _seconds(None if call.timing.first_ms is None else call.timing.first_ms / 1000)
-            says = command_texts.MODEL_STEP.format(read=read, cached=used.input_cached, written=written, first=first)
+            says = page_texts.MODEL_STEP.format(read=read, cached=used.input_cached, written=written, first=first)
             lines.append((*_within(one, call.timing.began, call.timing.ms), MODEL, call.model, says))
     for tool in one.tools:
-        says = command_texts.TOOL_STEP.format(decision=tool.decision, effect=tool.effect, outcome=tool.outcome)
+        says = page_texts.TOOL_STEP.format(decision=tool.decision, effect=tool.effect, outcome=tool.outcome)
         lines.append((*_within(one, tool.began, tool.ms or 0), TOOL, tool.tool, says))
     first = min((begin for begin, *_ in lines), default=one.seconds)
     last = max((end for _, end, *_ in lines), default=one.seconds)
     began = first if one.began is None else min(first, max(0.0, (one.began - one.taken).total_seconds()))
-    waits, why = command_texts.WAITED_AND_PREPARED if one.began is None else command_texts.WAITED
+    waits, why = page_texts.WAITED_AND_PREPARED if one.began is None else page_texts.WAITED
     lines.append((0.0, began, WAIT, waits, why))
     if began < first:
-        lines.append((began, first, REST, command_texts.PREPARED[0], command_texts.PREPARED[1]))
+        lines.append((began, first, REST, page_texts.PREPARED[0], page_texts.PREPARED[1]))
     if last < one.seconds:
-        lines.append((last, one.seconds, REST, command_texts.SHOWED[0], command_texts.SHOWED[1]))
+        lines.append((last, one.seconds, REST, page_texts.SHOWED[0], page_texts.SHOWED[1]))
     return [
         TurnStep(what, says, seconds(begin), seconds(end - begin), charts.part(begin, end - begin, one.seconds, series))
         for begin, end, series, what, says in sorted(lines)
@@ -455,7 +453,7 @@ def _schedule_row(one: Schedule, name: str, now: datetime) -> Mapping[str, objec
         rule = in_words(made.timing, now)
     except (ValueError, SettingsError):
         rule = ""
-    where = command_texts.IN_DIRECT if made.direct else made.channel.rpartition(":")[2]
+    where = page_texts.IN_DIRECT if made.direct else made.channel.rpartition(":")[2]
     return {
         "id": one.id,
         "name": name or made.person,
@@ -475,8 +473,8 @@ async def places(oversight: Oversight, clock: Clock, query: Mapping[str, str]) -
         "places.html",
         {
             "figures": [
-                Figure(command_texts.DOCUMENTS, f"{count:,}", command_texts.DOCUMENTS_SAY),
-                Figure(command_texts.PASSAGES, f"{passages:,}", command_texts.PASSAGES_SAY),
+                Figure(page_texts.DOCUMENTS, f"{count:,}", page_texts.DOCUMENTS_SAY),
+                Figure(page_texts.PASSAGES, f"{passages:,}", page_texts.PASSAGES_SAY),
             ],
             "documents": [_document_row(one) for one in documents],
             "more": count - len(documents),
@@ -489,11 +487,11 @@ async def places(oversight: Oversight, clock: Clock, query: Mapping[str, str]) -
 def _document_row(one: Document) -> Mapping[str, object]:
     kind = AudienceKind(one.audience.partition(":")[0])
     return {
-        "name": one.name or command_texts.OWN_DOCUMENT,
+        "name": one.name or page_texts.OWN_DOCUMENT,
         "web": one.web is not None,
         "fault": bool(one.web and one.web.fault),
-        "where": command_texts.IN_DIRECT if kind is AudienceKind.PERSON else one.channel.rpartition(":")[2],
-        "readers": command_texts.READERS[kind],
+        "where": page_texts.IN_DIRECT if kind is AudienceKind.PERSON else one.channel.rpartition(":")[2],
+        "readers": page_texts.READERS[kind],
         "by": one.by or page_texts.DASH,
         "when": _when(one.time),
         "pages": f"{one.pages:,}" if one.pages else page_texts.DASH,

@@ -102,3 +102,47 @@ PAGE_LINK_OVER = (
     "It was used, is more than ten minutes old, or was tried too often. Ask for another one by cogency operator.",
 )
 PAGE_SIGNED_OUT = ("You are signed out", "Another link lets you in again.")
+
+
+# What the store holds.
+
+VIEW_SPENDING = "Money and tokens"
+VIEW_SLOW = "Slow answers"
+VIEW_SCHEDULES = "Schedules"
+VIEW_PLACES = "Knowledge"
+DAYS = "{days} days"
+MEASURES = ("Money", "Tokens")
+BY_MODEL, BY_PERSON, BY_CHANNEL = ("By model", "Model"), ("By person", "Person"), ("By channel", "Channel")
+OTHERS = "others"
+FORGOTTEN = "(none, or forgotten)"
+SPENT, SPENT_SAYS = "Spent", "{each} a day"
+MODEL_CALLS, UNPRICED = "Calls of models", "{count:,} of them without a price"
+TOKENS_IN, CACHED = "Tokens in", "{share:.0%} read from the vendors' caches"
+TOKENS_OUT, REASONED = "Tokens out", "{count:,} of them reasoning"
+CHARTS = ("Money on each day, by model", "Tokens on each day, by model")
+CHART_SAYS = (
+    "A bar for each day from {first} to {last}, with a part for each of: {models}. The table below has the numbers."
+)
+
+SLOW_PERIODS = {1: "24 hours", 7: "7 days"}
+TURNS, TURNS_SAYS = "Answers", "without those that waited for a person's consent"
+HALF, HALF_SAYS = "Half of them within", "from being taken in until their end"
+MOST, MOST_SAYS = "95 of 100 within", "what people remember"
+SLOWEST, SLOWEST_SAYS = "The slowest", "its steps stand below"
+TIME_CHART = "How long answers took"
+TIME_CHART_SAYS = "A bar for each stretch of time: from what half of the answers took to what 95 of 100 stayed within."
+TURN_PARTS = {2: "waiting for a free place", 0: "a model writes", 1: "tools run", 4: "preparing, showing, storing"}
+TURN_NOT_THERE = ("This answer is not there", "It was forgotten, is not over yet, or never was.")
+TURN_FACTS = ("Asked by", "In", "Taken in", "Took", "Ended", "Cost", "Begun")
+MODEL_STEP = "{read:,} tokens in ({cached:,} cached), {written:,} out; its first piece after {first}"
+TOOL_STEP = "{decision}, {effect}; {outcome}"
+WAITED = ("Waiting", "until a worker was free, and earlier questions of the conversation were answered")
+WAITED_AND_PREPARED = ("Waiting and preparing", "when it began was not kept")
+PREPARED = ("Preparing", "reading history, memory and files")
+SHOWED = ("Showing and storing", "until the platform had the whole reply, and the database")
+
+IN_DIRECT = "direct messages"
+DOCUMENTS, DOCUMENTS_SAY = "Documents", "that places were told to know"
+PASSAGES, PASSAGES_SAY = "Passages", "that a search finds"
+OWN_DOCUMENT = "(of a person's own)"
+READERS = {"person": "this person alone", "group": "who reads the channel", "team": "the whole team"}
