@@ -152,7 +152,7 @@ class Settings:
     """Whether Prometheus may ask there, too."""
     operator_page: tuple[str, int] | None = setting("COGENCY_OPERATOR_PAGE", parsers.listen_address, None)
     """Where the operators' page listens; None: there is none."""
-    operator_address: str = setting("COGENCY_OPERATOR_ADDRESS", parsers.url("https"), "")
+    operator_address: str = setting("COGENCY_OPERATOR_ADDRESS", parsers.url("https", "http"), "")
     """The address of a proxy with TLS in front of it; "": it is for this machine alone."""
     allowed_bots: frozenset[str] = setting("COGENCY_ALLOWED_BOTS", parsers.ids, frozenset())
     """Ids of other bots that may talk to this one. Two bots that answer each other never stop."""

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from agent.errors import SettingsError
 from agent.machine import CLOCK
+from agent.providers.catalog import is_loopback
 from bot.access.acl import AccessKind, AccessRules, Entries
 from bot.access.admission import AdmissionRules, RateLimits
 from bot.access.budgets import Budget, Budgets
@@ -20,8 +21,8 @@ from bot.platforms.slack.options import Delivery, HttpEvents, SlackSettings, Soc
 from bot.setting_parsers import OtherServers
 from bot.settings import Settings, needed
 from bot.texts import setup_texts
+from bot.tools.mcp_config import is_plain_loopback
 
-LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 HTTP: Final = "http/protobuf"
 """How traces are sent, as OpenTelemetry calls it."""
 
@@ -34,8 +35,10 @@ def operator_address(settings: Settings) -> str:
     if settings.operator_address:
         if urlsplit(settings.operator_address).path:
             raise SettingsError(setup_texts.OPERATOR_ADDRESS_PATH)
+        if settings.operator_address.startswith("http:") and not is_plain_loopback(settings.operator_address):
+            raise SettingsError(setup_texts.OPERATOR_ADDRESS_PLAIN)
         return settings.operator_address
-    if host not in LOOPBACK:
+    if not is_loopback(host):
         raise SettingsError(setup_texts.OPERATOR_PAGE_OPEN.format(host=host))
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 

@@ -305,6 +305,7 @@ async def examine(
         *trace_findings(settings, find_spec),
         *_tools(settings),
         *_policy(settings),
+        *_operators_page(settings),
         *_plugins(settings),
         *file_findings(office=not missing("office")),
     ]
@@ -376,6 +377,16 @@ async def _searched(settings: Settings) -> list[Finding]:
         return [Finding(Level.WARNING, "Web", what, f"{str(error)[:1].upper()}{str(error)[1:]}.")]
     seconds = CLOCK.monotonic() - began
     return [Finding(Level.GOOD, "Web", setup_texts.SEARCH_WORKS.format(name=engine.name, seconds=seconds, count=count))]
+
+
+def _operators_page(settings: Settings) -> list[Finding]:
+    """Nothing is said where it is off."""
+    finding = partial(Finding, where="Operators' page")
+    try:
+        address = operator_address(settings)
+    except SettingsError as error:
+        return [finding(Level.PROBLEM, what="it cannot be served", remedy=str(error))]
+    return [finding(Level.GOOD, what=setup_texts.PAGE_IS_AT.format(address=address))] if address else []
 
 
 def _plugins(settings: Settings) -> list[Finding]:

@@ -202,12 +202,13 @@ async def _operator_page(
     how, failures, *others = operator_views(sources)
     views = (how, failures, *report_views(SqlOversight(store.database), parts.CLOCK), *others)
     site = OperatorSite(views, store.operator_sessions, parts.CLOCK, new_secret, settings.operator_address)
-    try:
-        async with serving(site, host, port):
-            log.info("%s", setup_texts.PAGE_LISTENS.format(address=operator_address(settings)))
-            yield
-    except OSError as error:
-        raise SettingsError(setup_texts.OPERATOR_PAGE_PORT.format(host=host, port=port)) from error
+    async with AsyncExitStack() as stack:
+        try:
+            await stack.enter_async_context(serving(site, host, port))
+        except OSError as error:
+            raise SettingsError(setup_texts.OPERATOR_PAGE_PORT.format(host=host, port=port)) from error
+        log.info("%s", setup_texts.PAGE_LISTENS.format(address=operator_address(settings)))
+        yield
 
 
 async def look_at(store: Store, telemetry: Telemetry, silent_s: Callable[[], Mapping[str, float]]) -> None:

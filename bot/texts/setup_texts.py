@@ -504,6 +504,7 @@ METRICS: Final[Mapping[str, str]] = {
 
 # The operators' page, as those who set it up are told of it.
 
+PAGE_IS_AT = "it is at {address}; `cogency operator` gives a link that signs in"
 PAGE_LISTENS = "the operators' page is at {address}; `cogency operator` gives a link that signs you in"
 OPERATOR_PAGE_PORT = "COGENCY_OPERATOR_PAGE names {host}:{port}, where nothing can listen now: choose another port."
 OPERATOR_PAGE_OFF = "The operators' page is off: set COGENCY_OPERATOR_PAGE=127.0.0.1:8090, and start the bot again."
@@ -511,6 +512,10 @@ OPERATOR_PAGE_OPEN = (
     "COGENCY_OPERATOR_PAGE names {host}, which others on the network reach, and nothing there is encrypted: name "
     "127.0.0.1 and come by `ssh -L`, or put a proxy with TLS in front and name its https:// address in "
     "COGENCY_OPERATOR_ADDRESS."
+)
+OPERATOR_ADDRESS_PLAIN = (
+    "COGENCY_OPERATOR_ADDRESS must begin with https://, which is the work of a proxy in front of the page; http:// is "
+    "for 127.0.0.1 and localhost alone."
 )
 OPERATOR_ADDRESS_PATH = (
     "COGENCY_OPERATOR_ADDRESS must be a host of its own, without a path: https://operate.example.com"

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.app.from_settings import no_traces, sends_traces, slack_settings
+from agent.errors import SettingsError
+from bot.app.from_settings import no_traces, operator_address, sends_traces, slack_settings
 from bot.setting_parsers import Streaming
 from bot.settings import load_settings
 
@@ -62,3 +63,34 @@ def test_what_opentelemetry_is_told_comes_from_the_environment_alone_and_is_show
     assert not sends_traces(settings)
     assert "very-secret-key" in settings.secrets()
     assert "very-secret-key" not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("page", "address", "reached_at"),
+    [
+        ("127.0.0.1:8090", "", "http://127.0.0.1:8090"),
+        ("[::1]:8090", "", "http://[::1]:8090"),
+        ("127.0.0.1:8090", "https://operate.example.com", "https://operate.example.com"),
+        ("0.0.0.0:8090", "https://operate.example.com/", "https://operate.example.com"),
+        ("0.0.0.0:8090", "http://127.0.0.1:9000", "http://127.0.0.1:9000"),
+        ("", "https://operate.example.com", ""),
+    ],
+)
+def test_the_operators_page_is_reached_on_this_machine_or_through_tls(page: str, address: str, reached_at: str) -> None:
+    settings = load_settings({"COGENCY_OPERATOR_PAGE": page, "COGENCY_OPERATOR_ADDRESS": address})
+    assert operator_address(settings) == reached_at
+
+
+@pytest.mark.parametrize(
+    ("page", "address", "why"),
+    [
+        ("0.0.0.0:8090", "", "put a proxy with TLS in front"),
+        ("192.168.1.2:8090", "", "put a proxy with TLS in front"),
+        ("127.0.0.1:8090", "http://operate.example.com", "must begin with https://"),
+        ("127.0.0.1:8090", "https://example.com/operate", "without a path"),
+    ],
+)
+def test_anywhere_else_it_is_refused_with_what_to_do(page: str, address: str, why: str) -> None:
+    settings = load_settings({"COGENCY_OPERATOR_PAGE": page, "COGENCY_OPERATOR_ADDRESS": address})
+    with pytest.raises(SettingsError, match=why):
+        operator_address(settings)
