@@ -12,9 +12,9 @@ from typing import Final, Protocol
 
 from agent.messages import ResultStatus
 from agent.ports import CallEnd, Clock, Ledger, Tool, ToolAudit
-from agent.tool_policy import PolicyRow
+from agent.tool_policy import DecidedBy, PolicyRow
 from agent.tools.registry import UNASKED
-from bot.audit import change_words
+from bot.audit import WAITS, change_words
 from bot.pages.frame import OperatorView, ViewAnswer
 from bot.pages.recent import HourSeen, Recent, SocketsSeen
 from bot.settings import SettingOrigin, Settings, ShownSetting
@@ -217,12 +217,13 @@ async def audit(sources: OperatorSources, query: Mapping[str, str]) -> ViewAnswe
             "where": call.channel or page_texts.DASH,
             "kind": page_texts.PLACES.get(call.audience.partition(":")[0], ""),
             "tool": shortened(call.tool, NAME_CHARS),
+            "about": page_texts.OPERATORS_ACT if call.decided_by == DecidedBy.OPERATOR else page_texts.POLICY_CHANGE,
             "change": "" if call.tool else shortened(change_words(call), CHANGE_CHARS),
             "effect": page_texts.TOOL_EFFECTS.get(call.effect, call.effect),
             "decision": call.decision,
             "by": call.decided_by,
             "outcome": page_texts.NO_END_YET if call.outcome == CallEnd.BEGUN else call.outcome,
-            "is_bad": call.outcome not in {CallEnd.BEGUN, ResultStatus.SUCCESS},
+            "is_bad": call.outcome not in {CallEnd.BEGUN, ResultStatus.SUCCESS, WAITS},
             "took": page_texts.DASH if call.ms is None else seconds(call.ms / 1000),
             "size": page_texts.DASH if call.size is None else byte_size(call.size),
         }

@@ -62,6 +62,7 @@ ROW_OF_FILE = "file"
 TOOL_EFFECTS = {"irreversible": "cannot be taken back"}
 RUNS, ASKS = "runs", "asks first"
 PLACES = {"person": "direct message", "group": "private", "team": "public"}
+OPERATORS_ACT, POLICY_CHANGE = "operator", "policy"
 NO_END_YET = "no end known"
 ORIGINS = {
     "default": "default",

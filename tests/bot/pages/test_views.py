@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from agent.messages import Json
 from agent.ports import AuditedCall, ToolEffect
 from agent.tool_policy import PolicyAnswer, PolicyRow
-from bot.audit import policy_change
+from bot.audit import WAITS, operator_act, policy_change
 from bot.pages.frame import ViewAnswer
 from bot.pages.recent import Recent
 from bot.pages.views import PAGE, OperatorSources, byte_size, operator_views, seconds, span
@@ -51,6 +52,7 @@ async def test_the_audit_goes_back_page_by_page_with_names_and_without_arguments
     assert len(first["rows"]) == PAGE
     assert (first["rows"][0]["change"], first["rows"][0]["who"]) == ("set * * * ask", "bob")
     assert (first["rows"][1]["who"], first["rows"][1]["id"], first["rows"][1]["kind"]) == ("Ann", "ann", "private")
+    assert first["rows"][0]["about"] == "policy"
     assert "zanzibar" not in str(first)
     older = await shown(sources, "/audit", {"before": str(first["older"])})
     assert [row["tool"] for row in older["rows"]] == ["t2", "t1", "t0"]
@@ -108,3 +110,11 @@ def test_long_times_have_two_units(value: float, told: str) -> None:
 @pytest.mark.parametrize(("value", "told"), [(512, "512 B"), (1_400, "1.4 kB"), (12_000_000, "12 MB")])
 def test_sizes_have_one_unit(value: int, told: str) -> None:
     assert byte_size(value) == told
+
+
+async def test_what_an_operator_did_about_somebody_is_in_the_audit(store: Store, clock: FakeClock) -> None:
+    told: Mapping[str, Json] = {"act": "export", "kind": "person", "of": "slack:T1:U1", "rows": {"message": 3}}
+    await store.audit.keep(operator_act(clock.now(), "root", told, "done", WAITS))
+    (row,) = (await shown(sources_of(store, clock, Recent(clock)), "/audit"))["rows"]
+    assert (row["about"], row["who"], row["is_bad"]) == ("operator", "operator:root", False)
+    assert row["change"] == "export person: slack:T1:U1 3 message"
