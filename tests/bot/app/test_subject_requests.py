@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from agent.errors import Refused, StoreLocked
+from agent.errors import LeaseLost, Refused, StoreLocked
+from agent.events import Outcome
 from agent.memory.audience import NOWHERE, GroupAudience, Place, TeamAudience
 from agent.memory.forgetting_plans import OPERATOR_ERASE, Everything
+from agent.records import Closing
 from bot.app.subject_requests import (
     CONFIRM_WITHIN,
     TAKEN_S,
@@ -40,13 +42,13 @@ from bot.setting_parsers import OperatorAct
 from bot.settings import Settings, load_settings
 from store.engine import Store, open_store
 from store.tables import message
-from tests.contracts.steps import answered
+from tests.contracts.steps import answered, claimed
 from tests.fakes.clock import FakeClock
 from tests.fakes.facts import remember
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.incoming import START, said
 from tests.fakes.new_database import new_database
-from tests.fakes.operators import ANNA, BERT, erasing_on
+from tests.fakes.operators import ANNA, BERT, by_operator, erasing_on
 from tests.fakes.postgresql import PostgresServer
 from tests.store.processes import pieces_in_files
 
@@ -308,6 +310,46 @@ async def test_a_whole_workspace_is_erased(tmp_path: Path) -> None:
     assert erased.receipt.erased["messages"] == 8
     assert erased.receipt.found_again == 0
     assert await found(settings, Kind.PERSON, "") == []
+
+
+async def test_a_server_has_its_public_channels_and_the_private_ones_whose_links_name_it(tmp_path: Path) -> None:
+    async with operated(tmp_path) as (settings, store):
+        server, hidden = Place(TeamAudience("discord:9")), Place(GroupAudience("discord:72"))
+        for number, (place, channel, guild) in enumerate(
+            ((server, "71", "9"), (hidden, "72", "9"), (Place(GroupAudience("discord:81")), "81", "8")), 11
+        ):
+            one = said(f"ann in {channel}", person="discord:1", conversation=f"discord:{channel}", number=number)
+            link = f"https://discord.com/channels/{guild}/{channel}/{number}"
+            await answered(
+                store,
+                replace(one, source="discord", channel=channel, place=place, permalink=link),
+                f"Hello, {channel}.",
+            )
+        counts = {
+            of: (await exported(settings, Kind.PLACE, of))["messages"]
+            for of in ("discord:9", "discord:71", "discord:72", "discord:81")
+        }
+        receipt = await by_operator(store, "discord:9", Kind.PLACE)
+        left = [one.id for one in await found(settings, Kind.PLACE, "discord")]
+    assert {of: len(messages) for of, messages in counts.items()} == {
+        "discord:9": 4,
+        "discord:71": 2,
+        "discord:72": 2,
+        "discord:81": 2,
+    }
+    assert (receipt.erased["messages"], receipt.found_again) == (4, 0)
+    assert left == ["discord:81"]
+
+
+async def test_an_answer_that_runs_at_a_place_is_ended_before_the_place_is_erased(tmp_path: Path) -> None:
+    async with operated(tmp_path) as (_, store):
+        one = said("ann asks in the club", person=ANN, conversation="slack:T1:C1", place=CLUB, number=9)
+        await store.ledger.accept(replace(one, source="slack:T1", channel="C1"))
+        running = await claimed(store)
+        receipt = await by_operator(store, "slack:T1:C1", Kind.PLACE)
+        assert (receipt.erased["messages"], receipt.found_again) == (5, 0)
+        with pytest.raises(LeaseLost):
+            await store.ledger.finish(running, Closing(Outcome.ANSWERED, "too late"), START)
 
 
 async def test_two_operators_have_to_agree_where_the_setting_says_so(tmp_path: Path) -> None:
