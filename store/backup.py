@@ -4,7 +4,8 @@ Rules
   A backup is a database of ours in one SQLite file, whichever engine it came from: of one moment, taken while the bot
   runs, and without the bytes of what was forgotten.
   What was forgotten after a backup is forgotten again when it is restored over the database that knows it: of that the
-  keyed hashes of messages are left. A database that is lost, and single entries of memory, leave nothing to know it by.
+  keyed hashes of messages and of people are left. A database that is lost, and single entries of memory, leave nothing
+  to know it by.
   A restored database takes the place of the one before in one step, when it is whole: a kill leaves one or the other.
   Rows are copied as they are, ids too, and no id is given out twice later. What is derived from them, the search
   indexes, is made anew at the next start wherever the engines differ.
@@ -25,13 +26,13 @@ from tempfile import mkdtemp
 from typing import Any, Final, TypeAlias
 
 from filelock import FileLock, Timeout
-from sqlalchemy import URL, Connection, Select, Table, create_engine, delete, func, insert, select, text
+from sqlalchemy import URL, Connection, Select, Table, create_engine, delete, func, insert, select, text, union
 from sqlalchemy.exc import DBAPIError
 
 from agent import texts
 from agent.errors import StoreError, StoreLocked, StoreMisnamed
 from agent.machine import sqlite_path
-from agent.memory.forgetting_plans import Deleted, OneReply
+from agent.memory.forgetting_plans import Deleted, Everything, OneReply
 from store import rows
 from store.databases.database import is_postgresql, migrating
 from store.databases.sqlite import BLOCK_BYTES, store_error
@@ -55,7 +56,18 @@ from store.knowledge_tables import document
 from store.migrations import MIGRATIONS, RELEASES
 from store.search import passages
 from store.search.index import INDEXES
-from store.tables import conversation, erased, fact, message, meta, metadata, person, turn
+from store.tables import (
+    conversation,
+    erased,
+    fact,
+    message,
+    meta,
+    metadata,
+    person,
+    preference,
+    tool_account,
+    turn,
+)
 
 MADE: Final = "backup"
 """Under which `meta` of a backup keeps when it was made."""
@@ -458,6 +470,9 @@ async def _forgotten_again(store: Store, since: frozenset[str], now: datetime) -
             await store.forgetting.forget(Deleted(channel, frozenset(messages[at : at + AGAIN])), now)
     for one in replies:
         await store.forgetting.forget(OneReply(one), now)
+    for who in await store.database.read(_people):
+        if ids.times_forgotten(who, since) > ids.times_forgotten(who, known):
+            await store.forgetting.forget(Everything(who), now)
     await store.database.write(_kept_hashes, new, now)
     return before - (await store.database.read(_holding)).counts["messages"]
 
@@ -472,6 +487,12 @@ def _named_by(connection: Connection, ids: ErasedIds, hashes: frozenset[str]) ->
         elif any(ids.of_page(channel, page) in hashes for ref in shown for page in rows.read_pages(ref)):
             replies.append(id_)
     return posts, replies
+
+
+def _people(connection: Connection) -> list[str]:
+    """Everybody of whom something is kept."""
+    columns = (person.c.id, preference.c.owner, fact.c.person, tool_account.c.person)
+    return [*connection.execute(union(*(select(column) for column in columns))).scalars()]
 
 
 def _kept_hashes(connection: Connection, hashes: frozenset[str], now: datetime) -> None:

@@ -369,7 +369,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "without person, place and arguments; in what operators did about them, a keyed hash in place of their id",
         ),
         "erased": Stored(
-            "keyed hashes of the ids of forgotten messages, so that none is taken in again",
+            "keyed hashes of the ids of forgotten messages, so that none is taken in again, and of forgotten people",
             "always",
             Fate.STAYS,
             "no words",

@@ -11,7 +11,8 @@ import json
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import chain
+from functools import partial
+from itertools import chain, count
 from typing import Any, Final
 
 from sqlalchemy import Column, Connection, Row, and_, delete, exists, false, func, insert, or_, select, union, update
@@ -274,6 +275,8 @@ def erase_by_plan(
     if schedules := drop(connection, schedule.c.id, doomed.schedules):
         counts["schedules"] = schedules
     _drop_people(connection, plan, counts, erased_ids, whole=doomed.whole)
+    if isinstance(plan, plans.Everything) and any(counts.values()):
+        _keep_person(connection, plan.person, erased_ids, now)
     _switch_off(connection, plan, doomed)
     owe(connection)
     return Erasure(doomed, texts, summaries, touched, [*chain(*readers)], counts, deleting)
@@ -456,6 +459,13 @@ def _drop_people(
         chosen = delete(preference).where(preference.c.owner == who, preference.c.value != plans.PAUSED)
         counts["preferences"] += connection.execute(chosen).rowcount
         counts["people"] += connection.execute(delete(person).where(person.c.id == who)).rowcount
+
+
+def _keep_person(connection: Connection, who: str, erased_ids: ErasedIds, now: datetime) -> None:
+    """So that a backup of before forgets what of them hangs on no message, too."""
+    each = map(partial(erased_ids.of_everything, who), count())
+    new = next(one for one in each if not set(values_in(connection, erased.c.hash, erased.c.hash, [one])))
+    connection.execute(insert(erased).values(hash=new, time=now))
 
 
 def drop_kept(connection: Connection, doomed: ErasureSet) -> None:

@@ -7,9 +7,10 @@ them.
 import hashlib
 import hmac
 from collections import ChainMap
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import count
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, TypeVarTuple, assert_never, cast
 
 from sqlalchemy import Column, ColumnElement, Connection, Row, Select, Table, and_, exists, false, or_, select
@@ -451,6 +452,14 @@ class ErasedIds:
     def of_message(self, incoming: Incoming) -> tuple[str, str]:
         """The two hashes under which a message is known again."""
         return self.of_event(incoming.source, incoming.event_id), self.of_post(incoming.channel, incoming.message_id)
+
+    def of_everything(self, who: str, time: int) -> str:
+        """That all of a person was forgotten, for the first time (0) or a later one."""
+        return self._hash("everything", who, str(time))
+
+    def times_forgotten(self, who: str, hashes: Container[str]) -> int:
+        """How often all of them was, as far as these say."""
+        return next(time for time in count() if self.of_everything(who, time) not in hashes)
 
     def of_person(self, who: str) -> str:
         """What the audit calls somebody who was forgotten."""

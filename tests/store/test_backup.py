@@ -19,8 +19,10 @@ from store.backup import MADE, backup, copy, digest, look_into, restore
 from store.engine import Store, open_store
 from store.tables import meta, metadata
 from tests.contracts.steps import answered, texts_found
+from tests.fakes.facts import remember
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.new_database import new_database
+from tests.fakes.operators import EITHER_WAY, Forget
 from tests.fakes.postgresql import PostgresServer
 from tests.store.processes import line, pieces_in_files, running
 
@@ -130,25 +132,34 @@ async def test_a_backup_is_taken_while_a_bot_serves(url: str, path: Path, tmp_pa
         assert (await texts_found(store, "tent"), await texts_found(store, "hat")) == (["my tent is green"], [])
 
 
+@EITHER_WAY
 @pytest.mark.parametrize("engine", ["sqlite", "postgresql"])
 async def test_what_was_forgotten_since_a_backup_is_forgotten_again(
-    request: pytest.FixtureRequest, tmp_path: Path, engine: str
+    request: pytest.FixtureRequest, tmp_path: Path, engine: str, forget: Forget
 ) -> None:
     url, file = await new(engine, request, tmp_path / "data"), tmp_path / "backup"
     await fill(url)
+    async with opened(url) as store:
+        await forget(store, "bob")  # what was said after that is in the backup
+        await answered(store, said("bob likes tea again", person="bob", conversation="other", number=8), "Fine.")
+        await remember(store.facts, "bob", "likes herring", "person:bob", START)
+        await store.preferences.set("bob", "model", "herring")
+        await store.preferences.set("ann", "model", "small")
     await backup(url, file, START)
     async with opened(url) as store:
         await answered(store, said("my hat is grey", number=51), "Noted.")
-        await store.forgetting.forget(Everything("bob"), START)
+        await forget(store, "bob")
         await store.forgetting.forget(Deleted("channel", frozenset({"post-2", "post-51"})), START)
     restored = await restore(file, url, LATER, replace=True)
     assert (restored.again, restored.knows) == (4, True)
     async with opened(url) as store:
         assert await texts_found(store, "tea", person="bob") == []
+        assert await store.facts.readable("bob", frozenset({"person:bob"})) == []
+        assert [await store.preferences.of(who) for who in ("bob", "ann")] == [{}, {"model": "small"}]
         assert len(await texts_found(store, "boat")) == 4
         assert (await store.ledger.accept(said("my hat is grey", number=51))).duplicate
     if engine == "sqlite":
-        assert await pieces_in_files(tmp_path / "data", ["number 2 is blue", "bob likes tea"]) == 0
+        assert await pieces_in_files(tmp_path / "data", ["number 2 is blue", "bob likes tea", "herring"]) == 0
     assert (await restore(file, f"sqlite:///{tmp_path / 'new' / 'db'}", LATER)).knows is False
 
 
