@@ -12,13 +12,14 @@ from agent.spending import By, SpendingPeriod
 from bot.access.acl import AMBIENT, LOOKS, MARKS, AccessRules, AmbientState, parse_entries, place_owner
 from bot.access.admission import AdmissionControl, AdmissionRules
 from bot.access.budgets import Budget, BudgetAllowances, Budgets
-from bot.ambient import AmbientDesk, is_yes
+from bot.ambient import WAIT_S, AmbientDesk, is_yes
 from bot.hosting import Deduplicator
 from bot.message_intake import QuestionToAll
 from bot.models.choice import LearningModel
+from store.engine import Store
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said
-from tests.fakes.store import StoreInMemory, store_in_memory
+from tests.fakes.store import store_in_memory
 from tests.patience import PATIENCE_S
 
 CHANNEL = "C1"
@@ -29,7 +30,7 @@ LATER = timedelta(minutes=10)
 class World:
     """One channel, as one or several processes hear it. `judgement`: what the small model says."""
 
-    store: StoreInMemory = field(default_factory=store_in_memory)
+    store: Store = field(default_factory=store_in_memory)
     clock: FakeClock = field(default_factory=FakeClock)
     judgement: str = "yes"
     rules: AdmissionRules = field(default_factory=AdmissionRules)
@@ -41,7 +42,7 @@ class World:
     async def switch(self, answers: int) -> None:
         await self.store.preferences.set(place_owner(CHANNEL), "place", f'{{"ambient": "{answers}"}}')
 
-    def process(self, most: int = 20) -> AmbientDesk:
+    def process(self, most: int = 20, wait_s: float = WAIT_S) -> AmbientDesk:
         def judge(messages: Sequence[Message]) -> str:
             self.seen.append(messages[-1].text)
             return self.judgement
@@ -57,6 +58,7 @@ class World:
             model=lambda: LearningModel(ScriptedProvider(judge)),
             clock=self.clock,
             most=most,
+            wait_s=wait_s,
         )
 
     def question(self, person: str = "ann", text: str = "Where is the wiki?") -> QuestionToAll:
@@ -215,14 +217,15 @@ async def test_the_first_answer_alone_says_how_it_is_ended() -> None:
 
 
 async def test_what_gets_no_answer_is_erased() -> None:
-    world = World()
+    store = store_in_memory()
+    world = World(store)
     await world.switch(10)
     desk = world.process()
     await world.asked(desk)
-    await world.store.ledger.accept(world.answered[0])
+    await store.ledger.accept(world.answered[0])
     await desk.unanswered(world.answered[0])
-    assert [turn.state for turn in world.store.turns] == ["done"]
-    assert [kind for kind, _ in world.store.waiting_jobs] == ["forget_deleted"]
+    assert [turn.state for turn in store.turns] == ["done"]
+    assert [kind for kind, _ in store.waiting_jobs] == ["forget_deleted"]
 
 
 def test_what_is_kept_of_it_names_nobody_and_is_bounded() -> None:

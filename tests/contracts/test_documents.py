@@ -23,7 +23,9 @@ from agent.memory.documents import (
     passages_of,
 )
 from agent.memory.forgetting_plans import Everything, ForgettingPlan, Gone
-from agent.records import INDEXING
+from agent.ports import ToolContext
+from agent.records import INDEXING, Person
+from agent.tools.recall import RecallTool
 from store.engine import Store
 from store.knowledge_tables import document
 from store.search import passages
@@ -387,3 +389,17 @@ async def test_the_bytes_of_a_removed_document_are_wiped_from_the_files(tmp_path
     pieces += (b"macadamia", b"pistachio", b"brazil")
     assert [piece for piece in pieces if piece in held] == list(pieces)
     assert [piece for piece in pieces if piece in left] == []
+
+
+async def test_where_a_channel_has_documents_switched_off_recall_finds_none(store: Store) -> None:
+    await store.documents.keep(handed("The code is walnut."))
+    off = set[str]()
+
+    async def finds(channel: str) -> bool:
+        return channel not in off
+
+    recall = RecallTool(store.memories, documents=store.documents, finds=finds)
+    asked = ToolContext(Person("ann", "Ann"), PUBLIC, "now", 1, START, channel="C1")
+    assert "walnut" in (await recall.run({"query": "code"}, asked)).text
+    off.add("C1")
+    assert "walnut" not in (await recall.run({"query": "code"}, asked)).text

@@ -22,8 +22,9 @@ from bot.memory.place_desk import (
 )
 from bot.models.choice import ModelDesk, ModelSettings, ModelSwitch
 from bot.texts import memory_texts, reply_texts
+from store.engine import Store
 from tests.fakes.clock import FakeClock
-from tests.fakes.store import StoreInMemory, store_in_memory
+from tests.fakes.store import store_in_memory
 
 BOSS = Person("slack:T1:UBOSS", "Boss")
 CHANNEL = "C1"
@@ -80,7 +81,7 @@ class World:
     """A channel of a workspace, and who manages it."""
 
     access: AccessRules = field(default_factory=AccessRules)
-    store: StoreInMemory = field(default_factory=store_in_memory)
+    store: Store = field(default_factory=store_in_memory)
     clock: FakeClock = field(default_factory=FakeClock)
     said: list[str] = field(default_factory=list[str])
     dumb: bool = False

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from agent.errors import SettingsError
-from bot.access.acl import AccessRules, Requester, parse_model_access
+from bot.access.acl import PLACE, AccessRules, Requester, parse_model_access, place_owner
 from bot.host import ModelMenu
 from bot.models.choice import ModelDesk, ModelSettings, ModelSwitch
 from bot.texts import reply_texts
@@ -61,3 +61,21 @@ async def test_a_question_may_name_its_own_model_for_itself_alone_as_far_as_it_i
     assert (await at.provider(anna)).name == "ollama:usual"
     assert (await at.provider(replace(anna, model="ollama:small", roles=frozenset()))).name == "ollama:usual"
     assert (await at.provider(replace(anna, model="ollama:other"))).name == "ollama:usual"
+
+
+async def test_a_channel_narrows_the_models_and_names_the_one_for_who_chose_none() -> None:
+    at, anna = await desk(), said("Hello?")
+
+    async def chosen_here(rules: str) -> str:
+        await at.preferences.set(place_owner(anna.channel), PLACE, rules)
+        return (await at.provider(anna)).name
+
+    who = Requester.wrote(anna)
+    assert await chosen_here('{"model": "ollama:small"}') == "ollama:small"
+    await at.choose(who, "ollama:usual")
+    assert await chosen_here('{"model": "ollama:small"}') == "ollama:usual"
+    assert await chosen_here('{"models": "ollama:small"}') == "ollama:small"
+    assert (await at.menu(who)).allowed == ("ollama:small",)
+    with pytest.raises(SettingsError, match="choose one of ollama:small"):
+        await at.choose(who, "ollama:usual")
+    assert await chosen_here('{"models": "openai:gone", "model": "openai:gone"}') == "ollama:usual"
