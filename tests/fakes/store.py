@@ -71,7 +71,7 @@ def _copied() -> sqlite3.Connection:
 
 
 def _begin(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN")
+    _driver(connection).execute("BEGIN")  # without what SQLAlchemy does around a statement
 
 
 _engine: Final = create_engine("sqlite://", creator=_copied, poolclass=NullPool, hide_parameters=True)
