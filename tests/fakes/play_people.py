@@ -25,6 +25,11 @@ from tests.patience import PATIENCE_S
 Told = dict[str, Any]
 
 
+def labels(message: Told) -> list[str]:
+    """Of the buttons of its panel."""
+    return [one["label"] for one in message["panel"]["buttons"]]
+
+
 @dataclass
 class PlayPage:
     """One person's socket. `messages`: everything that it was told of, as it is now."""
@@ -103,8 +108,7 @@ class PlayPage:
 
     async def press(self, message: Told, label: str, **what: Any) -> Told:
         """A button of a panel, by its label."""
-        labels = [one["label"] for one in message["panel"]["buttons"]]
-        return await self.ask("press", message=message["id"], button=labels.index(label), **what)
+        return await self.ask("press", message=message["id"], button=labels(message).index(label), **what)
 
     async def offer(self, message: Told, offer: str) -> Told:
         return await self.ask("offer", message=message["id"], offer=offer)

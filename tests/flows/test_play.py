@@ -1,15 +1,24 @@
 """`cogency play` without a browser: the whole bot on the rehearsal model, and each person's socket."""
 
+import asyncio
+import re
+import signal
+import sys
+from asyncio.subprocess import PIPE
 from pathlib import Path
 
 import httpx
 import pytest
 from websockets.exceptions import ConnectionClosedError, InvalidStatus
 
+from agent.errors import SettingsError
+from bot.cli import open_browser
 from bot.platforms.play.run import WRONG_TOKEN
-from tests.fakes.play_people import playing
+from tests.fakes.play_people import PlayPage, Told, labels, playing
 from tests.fakes.telling_model import ALLOW as ALLOW_ONCE
 from tests.fakes.telling_model import REFUSE
+from tests.flows.test_service import environment
+from tests.patience import PATIENCE_S
 
 BOAT = "remember that the boat is vermilion"
 
@@ -90,6 +99,20 @@ async def test_who_refuses_a_tool_reads_that_it_was_not_used(tmp_path: Path) -> 
         assert not [one for one in ann.there("general") if one["note"]]
 
 
+async def agreed(page: PlayPage, question: str) -> Told:
+    """The receipt, once it was agreed; what has changed meanwhile is asked about anew."""
+    while (shown := page.messages[question])["panel"]:
+        await page.press(shown, "Forget", ticked=["delete_replies"])
+        before = shown
+
+        def answered() -> bool:
+            now = page.messages[question]
+            return now != before and (not now["panel"] or "Forget" in labels(now))  # noqa: B023 -- awaited at once
+
+        await page.until(answered)
+    return shown
+
+
 async def test_what_is_forgotten_is_shown_first_has_a_receipt_and_is_not_found_any_more(tmp_path: Path) -> None:
     async with playing(tmp_path) as here:
         ann = await here.page("ann")
@@ -98,8 +121,7 @@ async def test_what_is_forgotten_is_shown_first_has_a_receipt_and_is_not_found_a
         await ann.say("dm-ann", "/forget about boat")
         asked = await ann.first(lambda one: one["panel"])
         assert asked["asked"] == "/forget about boat"
-        await ann.press(asked, "Forget", ticked=["delete_replies"])
-        receipt = await ann.until(lambda: ann.messages[asked["id"]]["panel"] is None and ann.messages[asked["id"]])
+        receipt = await agreed(ann, asked["id"])
         assert "search" in receipt["html"]
         await ann.until(lambda: ann.messages[reply["id"]].get("gone"))
         await ann.say("dm-ann", "/new")
@@ -261,3 +283,30 @@ async def test_whatever_a_page_sends_is_answered_and_nothing_of_the_other_person
         await ben.socket.send(b"\x00")
         await ben.socket.wait_closed()
         assert "vermilion" not in str(ben.frames)
+
+
+async def test_the_program_says_where_the_page_is_keeps_nothing_and_ends_well_with_ctrl_c(tmp_path: Path) -> None:
+    settings = environment(tmp_path, {"COGENCY_MODEL": "rehearsal", "TMPDIR": str(tmp_path)})
+    started = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "bot", "play", "--no-browser", cwd=tmp_path, stdout=PIPE, stderr=PIPE, env=settings
+    )
+    assert started.stdout is not None
+    async with asyncio.timeout(PATIENCE_S):
+        told = (await started.stdout.readuntil(b"Ctrl-C ends it.")).decode()
+        assert re.search(r"http://127\.0\.0\.1:\d+/#token=\S{40}", told)
+        started.send_signal(signal.SIGINT)
+        _, wrong = await started.communicate()
+    assert (started.returncode, wrong.decode()) == (0, "")
+    assert not any(tmp_path.iterdir())  # noqa: ASYNC240 -- nothing else runs
+
+
+async def test_a_port_that_is_taken_is_told_and_without_one_named_another_is_used(tmp_path: Path) -> None:
+    async with playing(tmp_path) as here:
+        with pytest.raises(SettingsError, match=f"port {here.port} .* --port"):
+            async with playing(tmp_path, keep="other.db", port=int(here.port)):
+                pass
+
+
+def test_a_browser_is_opened_only_where_it_has_windows() -> None:
+    if sys.platform == "linux":
+        assert not open_browser("http://127.0.0.1:1", {})

@@ -62,6 +62,8 @@ from bot.reply_surface import SCHEDULING, ReplyAction
 from bot.texts import command_texts, memory_texts, reply_texts
 from bot.tools.mcp_questions import MAX_FIELDS
 
+LOOKS: Final = 20
+LOOK_S: Final = 0.1
 VERDICTS: Final = {ReplyAction.GOOD: ReplyVerdict.GOOD, ReplyAction.BAD: ReplyVerdict.BAD}
 
 
@@ -452,11 +454,16 @@ def _take_away(
 
 
 async def _known(caller: PlayCaller, page: PlayMessage) -> Answered:
-    """The reply that a page is of. Raises Refused for one that is forgotten."""
-    reply = await caller.host.feedback.of(page.turn)
-    if reply is None or page.id not in reply.pages:
-        raise Refused(reply_texts.NO_SUCH_REPLY)
-    return reply
+    """The reply that a page is of. Raises Refused for one that is forgotten.
+
+    Its buttons are there a moment before it is stored: whoever is as quick waits for that.
+    """
+    for _ in range(LOOKS):
+        reply = await caller.host.feedback.of(page.turn)
+        if reply is not None and page.id in reply.pages:
+            return reply
+        await caller.play.clock.sleep(LOOK_S)
+    raise Refused(reply_texts.NO_SUCH_REPLY)
 
 
 async def _ask(caller: PlayCaller, page: PlayMessage, once: str, text: str, reply: Answered | None = None) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cache, partial
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final, NoReturn, TypeVar, assert_never
@@ -471,7 +471,6 @@ def _channel(channel: PlayChannel) -> Body:
     }
 
 
-@cache
 def _files() -> Mapping[str, bytes]:
     """What the page is made of, by name. Nothing else is served, whatever is asked for."""
     return {one.name: one.read_bytes() for one in STATIC.iterdir() if one.suffix in TYPES}

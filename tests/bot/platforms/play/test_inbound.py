@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from agent.errors import Refused
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, may_flow
+from agent.records import Incoming
+from agent.schedules import NewSchedule, NotAllowed, Occurrence, Schedule, ScheduleKind, Timing
 from bot.platforms.play.inbound import (
     CHANNELS,
     MAX_TEXT_CHARS,
@@ -18,6 +20,7 @@ from bot.platforms.play.inbound import (
     EditMessage,
     PlayAddress,
     PlayMembership,
+    PlaySchedules,
     PressButton,
     PressOffer,
     SayMessage,
@@ -169,3 +172,33 @@ def test_a_question_in_a_channel_is_answered_in_the_thread_below_it_and_one_in_p
     assert (private.conversation, PlayAddress.decode(private.reply_to).thread) == ("play:dm-ann", "")
     assert thread_of(general, question.conversation) == "7"
     assert (thread_of(general, "play:general:scheduled:3"), thread_of(direct, "play:dm-ann:9")) == ("", "")
+
+
+def made(person: str, channel: str, *, direct: bool = False, kind: ScheduleKind = ScheduleKind.REMINDER) -> Schedule:
+    place = CHANNELS[channel].place if channel in CHANNELS else CHANNELS["general"].place
+    asked = "play:general:7"
+    wanted = NewSchedule(
+        f"play:{person}", "play", channel, place, kind, "stretch", Timing("UTC", at=NOW), NOW, asked, "", direct
+    )
+    return Schedule(3, wanted, NOW)
+
+
+async def test_what_is_due_is_done_for_its_person_where_it_was_asked_for_or_in_private() -> None:
+    schedules = PlaySchedules("UTC")
+    there = await schedules.admit(Occurrence(made("ben", "general"), NOW))
+    assert isinstance(there, Incoming)
+    assert (there.person.name, there.place) == ("Ben", CHANNELS["general"].place)
+    assert PlayAddress.decode(there.reply_to) == PlayAddress("general", "ben", "")
+    alone = await schedules.admit(Occurrence(made("ben", "general", direct=True), NOW))
+    assert isinstance(alone, Incoming)
+    assert PlayAddress.decode(alone.reply_to) == PlayAddress("dm-ben", "ben", "")
+    works = await schedules.admit(Occurrence(made("ben", "general", kind=ScheduleKind.WORK), NOW))
+    assert isinstance(works, Incoming)
+    assert PlayAddress.decode(works.reply_to).thread == "7"
+    told = await schedules.direct(made("ann", "general"), NOW)
+    assert (told.event_id == there.event_id, PlayAddress.decode(told.reply_to).channel) == (False, "dm-ann")
+
+
+@pytest.mark.parametrize(("person", "channel"), [("carol", "general"), ("ben", "plans"), ("ben", "gone")])
+async def test_what_is_due_is_not_done_for_who_does_not_read_there(person: str, channel: str) -> None:
+    assert isinstance(await PlaySchedules("UTC").admit(Occurrence(made(person, channel), NOW)), NotAllowed)
