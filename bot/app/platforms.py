@@ -66,7 +66,7 @@ from bot.turns.worker import TurnsLimits
 from store.engine import Store
 
 if TYPE_CHECKING:
-    from bot.pages.recent import Recent
+    from bot.pages.views import Recent
 
 log = logging.getLogger(__name__)
 
@@ -148,7 +148,7 @@ def _measuring(settings: Settings) -> Generator[tuple[Telemetry, Callable[[], by
 
             listeners.append(stack.enter_context(exported(parts.CLOCK, version("cogency-bot"))))
         if settings.operator_page is not None:
-            from bot.pages.recent import Recent  # noqa: PLC0415 -- as above
+            from bot.pages.views import Recent  # noqa: PLC0415 -- as above
 
             recent = Recent(parts.CLOCK)
             listeners.append(recent)

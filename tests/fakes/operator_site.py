@@ -12,8 +12,7 @@ from agent.ports import Clock, ToolContext, ToolEffect
 from agent.tool_policy import PolicyRow
 from bot.health import OperatorLinks
 from bot.pages.frame import OperatorSite, OperatorView, ViewAnswer
-from bot.pages.recent import Recent
-from bot.pages.views import OfferedTools, OperatorSources
+from bot.pages.views import OfferedTools, OperatorSources, Recent
 from bot.settings import Settings, load_settings
 from store.engine import Store
 

@@ -24,9 +24,8 @@ from agent.tool_policy import PolicyAnswer, PolicyRow
 from bot.audit import policy_change
 from bot.health import OperatorLinks
 from bot.pages.frame import OperatorSite
-from bot.pages.recent import Recent
 from bot.pages.serving import serving
-from bot.pages.views import operator_views
+from bot.pages.views import Recent, operator_views
 from bot.settings import load_settings
 from bot.telemetry import (
     AgentTold,

@@ -6,7 +6,7 @@ import pytest
 
 from agent.events import CallFinished, CallStarted, ModelAnswered, Outcome
 from agent.messages import ResultStatus, ToolCall, ToolResult
-from bot.pages.recent import MOST_FAILURES, FailureKind, Recent
+from bot.pages.views import MOST_FAILURES, FailureKind, Recent
 from bot.telemetry import (
     AgentTold,
     ConnectionClosed,

@@ -11,8 +11,7 @@ from agent.ports import AuditedCall, ToolEffect
 from agent.tool_policy import PolicyAnswer, PolicyRow
 from bot.audit import WAITS, operator_act, policy_change
 from bot.pages.frame import ViewAnswer
-from bot.pages.recent import Recent
-from bot.pages.views import PAGE, OperatorSources, byte_size, operator_views, seconds, span
+from bot.pages.views import PAGE, OperatorSources, Recent, byte_size, operator_views, seconds, span
 from bot.settings import load_settings
 from store.engine import Store
 from tests.fakes.clock import FakeClock
