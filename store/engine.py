@@ -42,13 +42,12 @@ from store.memory import fact_index
 from store.memory.fact_store import SqlFacts
 from store.memory.people import SqlKnowledge, SqlPreferences, SqlProfiles
 from store.migrations import MIGRATIONS, Migrations
-from store.operator_sessions import SqlOperatorSessions
 from store.schedule_store import SqlSchedules
 from store.search import index, passages
 from store.search.matching import SqlEmbeddings
 from store.search.search import search
+from store.sign_ins import SqlOperatorSessions, SqlToolAccounts
 from store.tables import meta
-from store.tool_accounts import SqlToolAccounts
 from store.turns.ledger import SqlLedger
 from store.turns.turn_queue import SqlConsents, SqlOpenQuestions
 

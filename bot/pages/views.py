@@ -1,5 +1,5 @@
-"""What the operators' page shows of the bot itself, and what this process has lately done, which it shows: as Prometheus
-has it, but of the last hour, and with no other program to ask.
+"""What the operators' page shows of the bot itself; and what this process has lately done, which it shows: as
+Prometheus has it, but of the last hour, and with no other program to ask.
 
 Rules
   It is told on the event loop and read there. It holds numbers, times, and names of platforms, models and kinds of

@@ -7,7 +7,7 @@ The rules.
 - A key that is lost or was changed makes no error: what it had sealed counts as signed out, and stays, should it
   return.
 - A token is read anew for each request, so that whoever signs out, or is forgotten, is so in every process at once.
-- One process renews an account at a time (`store.tool_accounts`), to its end even if nobody waits for it any more.
+- One process renews an account at a time (`store.sign_ins`), to its end even if nobody waits for it any more.
 """
 
 import asyncio

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from store.engine import Store
-from store.operator_sessions import MOST
+from store.sign_ins import MOST
 from tests.fakes.incoming import START
 
 LATER = START + timedelta(minutes=10)
