@@ -67,10 +67,10 @@ class World:
             budget_left=self.budget_left,
         )
 
-    def turns(self, owner: str = "worker") -> Turns:
+    def turns(self, owner: str = "worker", limits: TurnsLimits | None = None) -> Turns:
         store = self.store
         thinking = TurnRunner(self.mind(), store.ledger, store.knowledge, self.clock)
-        return Turns(store.ledger, thinking, self.surface, LocalNotifier(), self.clock, owner, self.limits)
+        return Turns(store.ledger, thinking, self.surface, LocalNotifier(), self.clock, owner, limits or self.limits)
 
     @asynccontextmanager
     async def serving(self) -> AsyncGenerator[Turns, None]:

@@ -118,7 +118,8 @@ async def test_a_page_that_arrives_after_its_turn_was_taken_over_is_taken_away_i
     hangs = Until(asyncio.Event().wait)
     world = World([["Hel", hangs], ["Hel", Until(goes_on.wait), "lo."]], store=store, clock=clock)
     surface = world.surfaces["thread"] = SlowSurface(clock)
-    stopped, another = world.turns("stopped"), world.turns("another")
+    asleep = TurnsLimits(sweep_s=PATIENCE_S)  # or it might be the first to find its own turn, and wait for its own post
+    stopped, another = world.turns("stopped", asleep), world.turns("another")
     async with asyncio.timeout(PATIENCE_S), stopped.serving():
         await stopped.submit(said("Hello?"))
         await _until(lambda: surface.posts == 1)
