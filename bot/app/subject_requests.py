@@ -56,6 +56,8 @@ PIECE_CHARS: Final = 100_000
 """Of an export that are in memory at once, and some rows."""
 EXPORT_VERSION: Final = 1
 _NAME: Final = re.compile(r"[\w.@+-]{1,64}")
+_UNPLAIN: Final = re.compile(r"[^\w.-]+")
+"""What does not stand in the name of a file."""
 CONVERSATIONS: Final = "conversations"
 
 
@@ -336,7 +338,7 @@ def private_file(path: Path, *, force: bool) -> Generator[Callable[[str], object
 
 def file_name(order: Order, clock: Clock) -> Path:
     """Where an export is written if nobody says where."""
-    plain = re.sub(r"[^\w.-]+", "-", order.of)[:NAME_CHARS]
+    plain = _UNPLAIN.sub("-", order.of[:NAME_CHARS])
     return Path(f"cogency-{order.kind}-{plain}-{clock.now():%Y%m%d}.json")
 
 
