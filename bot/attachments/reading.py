@@ -1,7 +1,8 @@
 """Reads the files of a question when its turn begins: pictures, text, documents, speech.
 
 Rules. A file is fetched only if its kind may be read, and never beyond the bound of its kind. What it turns out to be
-counts, not what it says. Files are read one after the other, in bounded time; the rest are named with the reason.
+counts, not what it says. Files are read one after the other, in bounded time; the rest are named with the reason, so
+that the answer does not pretend that there had been none.
 """
 
 import asyncio
