@@ -15,7 +15,7 @@ from agent.messages import Depth, ModelCall, Usage
 from agent.ports import Asker
 from agent.records import Attachment, Author, Person, Receipt, StoredMessage, Thread
 from agent.spending import SpendingAccount, Spent
-from bot.access.acl import CommandAnswer, Requester
+from bot.access.acl import CommandAnswer, NoPlaces, Requester
 from bot.host import (
     ForgetAnswer,
     ForgetProgress,
@@ -180,6 +180,14 @@ class FakeChatBot:
         return self
 
     @property
+    def places(self) -> NoPlaces:
+        return NoPlaces()
+
+    @property
+    def operator_page(self) -> Self:
+        return self
+
+    @property
     def forgetting(self) -> "FakeForgetting":
         return FakeForgetting(self)
 
@@ -192,6 +200,9 @@ class FakeChatBot:
 
     async def policy(self, asker: PolicyAsker, words: str) -> CommandAnswer:  # noqa: ARG002 -- as above
         return CommandAnswer(f"The policies: {words or 'none'}.")
+
+    async def link(self, person: str) -> CommandAnswer:  # noqa: ARG002 -- as above
+        return CommandAnswer("There is no page here.")
 
     async def answer(self, person: str, channel: str, words: str) -> CommandAnswer:  # noqa: ARG002 -- as above
         return CommandAnswer(f"The budget of {words or 'me'}: no limit.")
