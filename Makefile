@@ -84,7 +84,7 @@ generated: .venv/run.stamp
 	$(BIN)/python -m docs.site.reference
 	$(BIN)/cogency slack manifest > manifests/slack.yaml
 
-film: .venv/dev.stamp $(FONTS)/.stamp
+film: .venv/dev.stamp $(FONTS)/.stamp $(NODE_TOOLS)/.stamp
 	$(BIN)/python -m tests.films.make $(if $(CHROMIUM),--chromium "$(CHROMIUM)")
 
 # The project itself is linked, not copied; its build back end comes from the same lock file.

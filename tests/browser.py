@@ -93,11 +93,20 @@ class Opened:
 
 @asynccontextmanager
 async def open_page(
-    browser: Browser, *, size: tuple[int, int] = DESK, scheme: Literal["light", "dark"] = "light"
+    browser: Browser,
+    *,
+    size: tuple[int, int] = DESK,
+    scheme: Literal["light", "dark"] = "light",
+    sharpness: float = 1,
 ) -> AsyncGenerator[Opened, None]:
-    """A page with cookies of its own. `size`: in CSS pixels."""
+    """A page with cookies of its own. `size`: in CSS pixels; `sharpness`: how many of a picture's each has, in both
+    directions.
+    """
     context = await browser.new_context(
-        viewport={"width": size[0], "height": size[1]}, color_scheme=scheme, reduced_motion="reduce"
+        viewport={"width": size[0], "height": size[1]},
+        color_scheme=scheme,
+        reduced_motion="reduce",
+        device_scale_factor=sharpness,
     )
     context.set_default_timeout(WAIT_MS)
     page, wrong = await context.new_page(), list[str]()

@@ -1,7 +1,4 @@
-"""The page of `cogency play` without a browser: each person's socket, and what it has been told.
-
-Above: tests of that page. Below: `bot.app.platforms.play`.
-"""
+"""The page of `cogency play` without a browser: each person's socket, and what it has been told."""
 
 import asyncio
 import json

@@ -9,8 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, TypeAlias
 
-from tests.films import chat_in_terminal, forgetting_in_discord, reply_in_slack
-from tests.films.camera import NoChromium, film, find_chromium, open_camera, write_gif
+from tests.films import chat_in_terminal, forgetting_in_discord, private_in_play, reply_in_slack
+from tests.films.camera import Frame, NoChromium, film, find_chromium, open_camera, write_gif
 from tests.films.chat_pages import discord_page, slack_page
 from tests.films.chat_states import Shot
 from tests.films.recording import Pace
@@ -56,14 +56,26 @@ FILMS: Final = {
 }
 
 
+PLAY: Final = "play"
+"""Filmed on the page itself."""
+ALL: Final = (*FILMS, PLAY)
+
+
+async def _drawn(made: Film, home: Path, chromium: str) -> list[Frame]:
+    pages = await made.record(home)
+    # A browser's helpers write in its folder for a moment after it has ended.
+    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        async with open_camera(chromium, Path(folder), made.size) as camera:
+            return await film(camera, pages, LAST_S)
+
+
 async def make(name: str, chromium: str) -> Path:
     """Record one, and write it."""
-    made = FILMS[name]
-    # A browser's helpers write in its folder for a moment after it has ended.
-    with TemporaryDirectory() as home, TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        pages = await made.record(Path(home))
-        async with open_camera(chromium, Path(folder), made.size) as camera:
-            frames = await film(camera, pages, LAST_S)
+    with TemporaryDirectory() as home:
+        if name == PLAY:
+            frames = await private_in_play.record(Path(home), Pace(), LAST_S)
+        else:
+            frames = await _drawn(FILMS[name], Path(home), chromium)
     path = FOLDER / f"{name}.gif"
     write_gif(path, frames)
     lasts_s = sum(frame.lasts_s for frame in frames)
@@ -74,12 +86,12 @@ async def make(name: str, chromium: str) -> Path:
 def main() -> int:
     """Make those that are named, or all."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("films", nargs="*", choices=[*FILMS, []], help=f"of {', '.join(FILMS)}; all of them by default")
+    parser.add_argument("films", nargs="*", choices=[*ALL, []], help=f"of {', '.join(ALL)}; all of them by default")
     parser.add_argument("--chromium", default="", help="the path of a Chromium; else one at a usual place")
     given = parser.parse_args()
     try:
         chromium = find_chromium(given.chromium)
-        for name in given.films or FILMS:
+        for name in given.films or ALL:
             asyncio.run(make(name, chromium))
     except NoChromium as missing:
         print(missing, file=sys.stderr)

@@ -2,6 +2,7 @@
 
 import json
 from html.parser import HTMLParser
+from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,11 +12,11 @@ from hypothesis import strategies as st
 from PIL import Image, ImageSequence
 
 from tests.examples import examples
-from tests.films import chat_in_terminal, forgetting_in_discord, reply_in_slack
+from tests.films import chat_in_terminal, forgetting_in_discord, private_in_play, reply_in_slack
 from tests.films.camera import NoChromium, find_chromium, without_flicker
 from tests.films.chat_pages import discord_page, slack_page
 from tests.films.chat_states import Shot, ShownButton, ShownChat, ShownMessage, Speaker
-from tests.films.make import FILMS, FOLDER
+from tests.films.make import ALL, FOLDER
 from tests.films.recording import MODEL, STARTS, Pace
 from tests.films.terminal_pages import terminal_pages
 
@@ -135,6 +136,20 @@ def test_what_stands_there_too_shortly_is_not_drawn_and_what_stays_the_same_only
     assert without_flicker(pages) == [(0.0, "a"), (1.0, "c"), (3.0, "d")]
 
 
+def test_pictures_that_stay_the_same_are_one_frame_which_lasts_until_the_next() -> None:
+    def png(colour: str) -> bytes:
+        Image.new("RGB", (2, 2), colour).save(written := BytesIO(), "PNG")
+        return written.getvalue()
+
+    taken = [(5.0, png("red")), (5.5, png("red")), (6.0, png("blue")), (6.5, png("red"))]
+    made = private_in_play.frames(taken, last_s=2)
+    assert [(one.picture.getpixel((0, 0)), one.lasts_s) for one in made] == [
+        ((255, 0, 0), 1.0),
+        ((0, 0, 255), 0.5),
+        ((255, 0, 0), 2.0),
+    ]
+
+
 def test_without_a_browser_one_sentence_says_what_to_do() -> None:
     with pytest.raises(NoChromium) as missing:
         find_chromium("/nowhere/chromium")
@@ -144,7 +159,7 @@ def test_without_a_browser_one_sentence_says_what_to_do() -> None:
     )
 
 
-@pytest.mark.parametrize("name", FILMS)
+@pytest.mark.parametrize("name", ALL)
 def test_each_film_of_the_documents_is_small_lasts_half_a_minute_at_most_and_begins_again(name: str) -> None:
     path = FOLDER / f"{name}.gif"
     assert path.stat().st_size < MOST_BYTES

@@ -4,14 +4,15 @@ With PLAY_PICTURES=FOLDER in the environment it leaves pictures there.
 """
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from playwright.async_api import Browser, Locator, Page, expect
+from playwright.async_api import Browser, Page, expect
 
+from bot.texts import memory_texts
 from tests.browser import DESK, PHONE, WAIT_MS, Opened, open_browser, open_page, overflows, violations
 from tests.fakes.play_people import playing
+from tests.fakes.play_sides import sides
 
 PICTURES: Final = os.environ.get("PLAY_PICTURES", "")  # noqa: TID251 -- of whoever looks at them
 LENGTHS: Final = """() => {
@@ -23,38 +24,6 @@ LENGTHS: Final = """() => {
 }"""
 FACT: Final = "the launch of Apollo is on Friday"
 ASKED: Final = "what do you know about Apollo?"
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """One person's side of the page."""
-
-    page: Page
-    person: str
-
-    @property
-    def column(self) -> Locator:
-        return self.page.locator(f".column[data-person={self.person}]")
-
-    async def open(self, place: str) -> None:
-        await self.column.get_by_role("tab", name=place).click()
-
-    async def say(self, text: str) -> None:
-        await self.column.get_by_role("combobox").fill(text)
-        await self.column.get_by_role("combobox").press("Enter")
-
-    async def sees(self, text: str, times: int = 1) -> Locator:
-        """The messages with these words, which nobody writes any more."""
-        found = self.column.locator("article:not(.grows)", has_text=text)
-        await expect(found).to_have_count(times, timeout=WAIT_MS)
-        return found
-
-    async def press(self, name: str) -> None:
-        await self.column.get_by_role("button", name=name, exact=True).last.click()
-
-
-def sides(opened: Opened) -> tuple[Side, Side]:
-    return Side(opened.page, "ann"), Side(opened.page, "ben")
 
 
 async def picture(page: Page, name: str) -> None:
@@ -129,7 +98,7 @@ async def forgetting(opened: Opened) -> None:
     await box.press("Enter")
     await ann.sees("This cannot be undone")
     await ann.press("Forget")
-    await ann.sees("search")
+    await ann.sees(memory_texts.FOUND_NOTHING)
     await ann.say("/new")
     await ann.sees("begins a new conversation", 2)
     await ann.say(ASKED)
