@@ -376,8 +376,10 @@ def _shared_with_question(connection: sa.Connection, claim: Claim, closing: Clos
     shared = connection.execute(still).scalar_one_or_none() if is_public else None
     if shared is None or not (closing.context_messages or closing.context_facts):
         return shared
-    of_facts = sa.select(fact.c.source_message).where(fact.c.id.in_(map(int, closing.context_facts)))
-    given = sa.or_(message.c.id.in_(closing.context_messages), message.c.id.in_(of_facts))
+    noted = sa.select(fact.c.id).where(fact.c.id.in_(map(int, closing.context_facts)), fact.c.person != "").limit(1)
+    if connection.execute(noted).first() is not None:  # the bot put it into words, of whatever it knew then
+        return None
+    given = message.c.id.in_(closing.context_messages)
     is_shared = sa.and_(message.c.place.is_not(None), message.c.channel == here)
     others = sa.select(message.c.id).where(given, ~is_shared, message.c.id != claim.message).limit(1)
     return shared if connection.execute(others).first() is None else None

@@ -604,6 +604,15 @@ async def test_what_was_told_before_it_was_shared_is_not_shared_by_being_told_ag
     await live(store_in_memory(), [told, *learned, switching("t:hall"), again, *asked], 8)
 
 
+async def test_what_was_told_before_it_was_shared_is_not_shared_by_being_noted_afterwards() -> None:
+    told = saying("t:ann", "t:hall", alone=False, notes=False, repeats=False, thread=" first")
+    noted = saying("t:ann", "t:hall", alone=False, notes=True, repeats=False, thread=" first")
+    again = saying("t:ann", "t:hall", alone=False, notes=True, repeats=True)
+    asked = saying("t:ann", "t:hall", alone=False, notes=False, repeats=False)
+    done = [told, switching("t:hall"), noted, again, asked, pointing("t:bob", "dm", 0)]
+    await live(store_in_memory(), done, 4_000)
+
+
 @settings(max_examples=examples(60))
 @given(bringing(), budgets)
 async def test_what_a_tool_brings_reaches_only_who_may_read_it(done: list[Deed], history: int) -> None:
