@@ -10,7 +10,7 @@ Rules
 import json
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, ExitStack, aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from difflib import get_close_matches
@@ -326,14 +326,14 @@ def private_file(path: Path, *, force: bool) -> Generator[Callable[[str], object
     except OSError as error:
         raise OutputError(setup_texts.FILE_NOT_WRITTEN.format(file=path, reason=error.strerror)) from error
     try:
-        with part.open("w", encoding="utf-8") as opened:
-            yield opened.write
-        part.replace(path)
-    except BaseException as error:
-        part.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise OutputError(setup_texts.FILE_NOT_WRITTEN.format(file=path, reason=error.strerror)) from error
-        raise
+        with ExitStack() as undo:
+            undo.callback(part.unlink, missing_ok=True)
+            with part.open("w", encoding="utf-8") as opened:
+                yield opened.write
+            part.replace(path)
+            undo.pop_all()
+    except OSError as error:
+        raise OutputError(setup_texts.FILE_NOT_WRITTEN.format(file=path, reason=error.strerror)) from error
 
 
 def file_name(order: Order, clock: Clock) -> Path:
