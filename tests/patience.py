@@ -1,5 +1,7 @@
-"""How long tests wait."""
+"""How tests wait, and how long."""
 
+import asyncio
+from collections.abc import Callable
 from typing import Final
 
 PATIENCE_S: Final = 90.0
@@ -9,3 +11,18 @@ than pytest's own timeout.
 
 LOOK_S: Final = 0.05
 """How often a fake looks at what it cannot see happen."""
+
+
+def is_so(happened: Callable[[], object]) -> bool:
+    """Whether it happened. What is asked of a thing that does not stand there yet (`answers[1].text`) did not."""
+    try:
+        return bool(happened())
+    except LookupError:
+        return False
+
+
+async def until(happened: Callable[[], object], look_s: float = 0.005) -> None:
+    """Until it happened, of which nobody tells: it is looked at again and again."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not is_so(happened):  # noqa: ASYNC110 -- see above
+            await asyncio.sleep(look_s)

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -22,7 +22,7 @@ from bot.turns.worker import TurnsLimits
 from tests.bot.turns.test_worker import World
 from tests.fakes.incoming import START, said
 from tests.fakes.one_turn import Echo, echo_call
-from tests.patience import PATIENCE_S
+from tests.patience import until
 
 CALL = f"<execute>{echo_call('Hello Ben.')}</execute>"
 ALLOWED, _ = read_rows("echo * * yes")
@@ -53,12 +53,6 @@ class Audited(World):
 def says(messages: Sequence[Message]) -> str:
     """A model that calls the tool once."""
     return "Done." if "hears" in messages[-1].text or "not run" in messages[-1].text else CALL
-
-
-async def until(happened: Callable[[], object]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not happened():  # noqa: ASYNC110 -- nobody tells
-            await asyncio.sleep(0.001)  # while nobody has anything to do, the clock goes on
 
 
 @pytest.mark.parametrize("effect", list(ToolEffect)[:3])

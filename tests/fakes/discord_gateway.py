@@ -31,7 +31,7 @@ from tests.fakes.discord_world import (
     user,
     without_content,
 )
-from tests.patience import LOOK_S, PATIENCE_S
+from tests.patience import LOOK_S, PATIENCE_S, is_so
 
 MESSAGE_CONTENT = 1 << 15
 DISPATCH, HEARTBEAT, IDENTIFY, RESUME, INVALID_SESSION, HELLO, ACK = 0, 1, 2, 6, 9, 10, 11
@@ -94,7 +94,7 @@ class FakeDiscord:
     async def until(self, happened: Callable[[], object]) -> None:
         """Wait until it is so; looked at after each request and each event of the gateway, and now and then."""
         async with asyncio.timeout(PATIENCE_S):
-            while not happened():
+            while not is_so(happened):
                 self._changed.clear()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(LOOK_S):

@@ -36,7 +36,7 @@ from tests.fakes.slack_things import (
     Object,
     ResponseUrl,
 )
-from tests.patience import LOOK_S, PATIENCE_S
+from tests.patience import LOOK_S, PATIENCE_S, is_so
 
 REPEAT_S = 10.0
 """Real time, which a busy machine may need to acknowledge something."""
@@ -107,7 +107,7 @@ class FakeSlack:
     async def until(self, happened: Callable[[], object]) -> None:
         """Until this is true; it is looked at whenever anything comes in or goes out, and now and then."""
         async with asyncio.timeout(PATIENCE_S):
-            while not happened():
+            while not is_so(happened):
                 self._changed.clear()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(LOOK_S):
@@ -270,7 +270,7 @@ class FakeSlack:
         socket that was replaced meanwhile.
         """
         async with asyncio.timeout(PATIENCE_S):
-            while not happened():
+            while not is_so(happened):
                 with suppress(TimeoutError):
                     async with asyncio.timeout(REPEAT_S):
                         await self.until(happened)

@@ -21,8 +21,9 @@ from tests.fakes.slack_clicks import labels
 from tests.fakes.slack_things import BOT_USER, TEAM, FakeMessage
 from tests.flows.test_discord_control import labels as below
 from tests.flows.test_python_tools import named
-from tests.flows.test_service import on_discord, on_slack, service, until
+from tests.flows.test_service import on_discord, on_slack, service
 from tests.flows.test_terminal import cogency
+from tests.patience import until
 
 USE = 'use send {"text": "hello"}'
 TOOLS = '''

@@ -18,9 +18,9 @@ from tests.fakes.ready_process import ReadyService
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import BOT_USER, FakeWhisper
 from tests.fakes.terminal import FakeTerminal
-from tests.flows.test_service import on_slack, service, until
+from tests.flows.test_service import on_slack, service
 from tests.flows.test_terminal import CHAT, cogency, environment
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, until
 
 pytestmark = pytest.mark.server
 USE = f"use raw.wonder {json.dumps({'about': 'Which boat?', 'schema': BOAT})}"

@@ -1,7 +1,7 @@
 """Calls that wait for their asker's word on Discord: real discord.py, turns and store; the model is scripted."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -13,12 +13,13 @@ from bot.texts import reply_texts, tool_texts
 from bot.turns.approvals import CONSENT_TIME
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
-from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
+from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, EPHEMERAL, Payload, seen
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.one_turn import Echo
 from tests.fakes.telling_model import ALLOW, HERE, REFUSE, WAITS, says, says_after_looking
 from tests.flows.test_discord_control import AT_THE_END, labels
+from tests.patience import until
 
 ME = f"<@{BOT}>"
 OPERATORS = frozenset({f"discord:{ANN}"})
@@ -49,17 +50,11 @@ class Approval:
         """The question, and the reply once it waits for a word."""
         question = await self.fake.say(ANN, f"{ME} tell Ben")
         page = await self.shown(WAITING)
-        await self.until(lambda: all(turn.state == "waiting" for turn in self.host.store.turns))
+        await until(lambda: all(turn.state == "waiting" for turn in self.host.store.turns))
         return question, page
 
-    async def until(self, happened: Callable[[], object]) -> None:
-        """Also of the ledger, which tells nobody."""
-        async with asyncio.timeout(PATIENCE_S):
-            while not happened():  # noqa: ASYNC110 -- see above
-                await asyncio.sleep(0.01)
-
     async def shown(self, text: str) -> Payload:
-        await self.until(lambda: any(text in seen(one) for one in by_the_bot(self.fake)))
+        await until(lambda: any(text in seen(one) for one in by_the_bot(self.fake)))
         return next(one for one in by_the_bot(self.fake) if text in seen(one))
 
     async def panel(self, page: Payload) -> Payload:
@@ -72,7 +67,7 @@ class Approval:
         await self.shown(tool_texts.NOT_DECIDED["OVER"])
 
     async def ended(self) -> None:
-        await self.until(lambda: all(turn.state == "done" for turn in self.host.store.turns))
+        await until(lambda: all(turn.state == "done" for turn in self.host.store.turns))
 
 
 @asynccontextmanager
@@ -98,7 +93,7 @@ async def test_nothing_is_done_before_its_asker_who_alone_is_shown_all_of_it_has
         assert here.tool.said == []
         await here.fake.press(ANN, panel, ALLOW)
         answer = await here.shown("I will tell Ben.\n\nBen knows.")
-        await here.until(lambda: labels(answer) == AT_THE_END)
+        await until(lambda: labels(answer) == AT_THE_END)
         assert answer["id"] == page["id"]
     assert here.tool.said == ["Hello Ben."]
 
@@ -148,7 +143,7 @@ async def test_what_is_allowed_there_for_good_is_not_asked_for_again() -> None:
         await here.shown("I will tell Ben.\n\nBen knows.")
         await here.ended()
         await here.fake.say(ANN, f"{ME} once more", question["id"])
-        await here.until(lambda: len(here.host.store.turns) == 2)
+        await until(lambda: len(here.host.store.turns) == 2)
         await here.ended()
     assert here.tool.said == ["Hello Ben."] * 2
 
@@ -208,7 +203,7 @@ async def test_with_its_question_what_waits_disappears() -> None:
         question, page = await here.asked()
         panel = await here.panel(page)
         await here.fake.take_back(question)
-        await here.until(lambda: all(one["id"] != page["id"] for one in by_the_bot(here.fake)))
+        await until(lambda: all(one["id"] != page["id"] for one in by_the_bot(here.fake)))
         await here.ended()
         await here.is_over(panel)
     assert here.tool.said == []
@@ -218,8 +213,8 @@ async def test_an_edited_question_is_asked_anew() -> None:
     async with approval() as here, here.running():
         question, page = await here.asked()
         await here.fake.change(question, f"{ME} tell Ben at once")
-        await here.until(lambda: [turn.epoch for turn in here.host.store.turns] == [3])
-        await here.until(lambda: all(turn.state == "waiting" for turn in here.host.store.turns))
+        await until(lambda: [turn.epoch for turn in here.host.store.turns] == [3])
+        await until(lambda: all(turn.state == "waiting" for turn in here.host.store.turns))
         panel = await here.panel(page)
         assert "tell Ben at once" in seen(panel)
         await here.fake.press(ANN, panel, ALLOW)
@@ -234,7 +229,7 @@ async def test_of_a_question_that_is_edited_after_something_was_done_the_answer_
         async with here.running():
             question = await here.fake.say(ANN, f"{ME} tell Ben")
             page = await here.shown(WAITS)
-            await here.until(lambda: all(turn.state == "waiting" for turn in here.host.store.turns))
+            await until(lambda: all(turn.state == "waiting" for turn in here.host.store.turns))
             panel = await here.panel(page)
             await here.fake.change(question, f"{ME} tell Cy")
             answer = await here.shown(f"I look, and tell Ben.\n\n{QUESTION_EDITED}\n\nOnly Cy, then.")
@@ -248,10 +243,10 @@ async def test_what_is_forgotten_is_taken_back_while_it_waits() -> None:
         _, page = await here.asked()
         panel = await here.panel(page)
         await here.fake.command(ANN, "forget", what="everything")
-        await here.until(lambda: any("Forget" in labels(one) for one in by_the_bot(here.fake)))
+        await until(lambda: any("Forget" in labels(one) for one in by_the_bot(here.fake)))
         question = next(one for one in by_the_bot(here.fake) if "Forget" in labels(one))
         await here.fake.press(ANN, question, "Forget")
-        await here.until(lambda: all(one["id"] != page["id"] for one in by_the_bot(here.fake)))
-        await here.until(lambda: not here.host.store.turns)
+        await until(lambda: all(one["id"] != page["id"] for one in by_the_bot(here.fake)))
+        await until(lambda: not here.host.store.turns)
         await here.is_over(panel)
     assert here.tool.said == []

@@ -1,7 +1,6 @@
 """What tools ask in mid-call, on Discord: real discord.py, turns and store; the model is scripted."""
 
-import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from agent.messages import ElicitAction, Elicited, Json
@@ -11,10 +10,11 @@ from bot.turns.questions import ANSWER_TIME
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.asking_tool import BOAT, PAGE, SAID, SMALL, AskingTool, books
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
-from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
+from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, EPHEMERAL, Payload, parts, seen
 from tests.fakes.fast_clock import MovedClock
 from tests.flows.test_discord_control import AT_THE_END, labels
+from tests.patience import until
 
 ME = f"<@{BOT}>"
 WAITS = reply_texts.WAITS_FOR_ANSWER.format(tool="boats")
@@ -47,16 +47,11 @@ class Harbour:
     async def asked(self) -> Payload:
         """The reply, once it waits for an answer."""
         await self.fake.say(ANN, f"{ME} book it")
-        await self.until(lambda: any(ANSWER in labels(one) for one in by_the_bot(self.fake)))
+        await until(lambda: any(ANSWER in labels(one) for one in by_the_bot(self.fake)))
         return next(one for one in by_the_bot(self.fake) if ANSWER in labels(one))
 
-    async def until(self, happened: Callable[[], object]) -> None:
-        async with asyncio.timeout(PATIENCE_S):
-            while not happened():  # noqa: ASYNC110 -- the ledger tells nobody
-                await asyncio.sleep(0.01)
-
     async def shown(self, text: str, but: int = 0) -> Payload:
-        await self.until(lambda: sum(text in seen(one) for one in by_the_bot(self.fake)) > but)
+        await until(lambda: sum(text in seen(one) for one in by_the_bot(self.fake)) > but)
         return [one for one in by_the_bot(self.fake) if text in seen(one)][but]
 
     async def panel(self, page: Payload) -> Payload:
@@ -65,11 +60,11 @@ class Harbour:
 
     async def window(self, shown: Payload, label: str = ANSWER) -> Payload:
         pressed = await self.fake.press(ANN, shown, label)
-        await self.until(lambda: pressed.window)
+        await until(lambda: pressed.window)
         return pressed.window
 
     async def ended(self) -> None:
-        await self.until(lambda: all(turn.state == "done" for turn in self.host.store.turns))
+        await until(lambda: all(turn.state == "done" for turn in self.host.store.turns))
 
 
 @asynccontextmanager
@@ -95,7 +90,7 @@ async def test_the_reply_says_that_it_waits_and_its_asker_alone_is_shown_for_wha
         window = await here.window(panel)
         await here.fake.fill_in(ANN, window, panel, **{"0": "halibut"})
         answer = await here.shown("I look.\n\nIt is booked.")
-        await here.until(lambda: labels(answer) == AT_THE_END)
+        await until(lambda: labels(answer) == AT_THE_END)
         assert answer["id"] == page["id"]
         assert WAITS not in seen(answer)
         assert "halibut" in seen(await here.shown("Your answer goes to `harbour`"))
@@ -116,7 +111,7 @@ async def test_more_fields_than_a_window_holds_are_filled_in_in_several_and_sent
         (name,) = [part for part in parts(again) if part.get("custom_id") == "0"]
         assert name["value"] == "Mary"
         await here.fake.fill_in(ANN, again, wrong, **{"1": "1", "2": "3", "3": "0 2", "4": "0"})
-        await here.until(
+        await until(
             lambda: any(
                 labels(one) == [first, second, command_texts.SEND_BUTTON, DECLINE, LATER]
                 for one in by_the_bot(here.fake)
@@ -142,7 +137,7 @@ async def test_a_press_in_another_process_reaches_the_one_that_waits() -> None:
             window = await here.window(panel)
             await here.fake.fill_in(ANN, window, panel, **{"0": "halibut"})
             await here.shown("Your answer goes to `harbour`")
-            await here.until(lambda: here.tool.answers)
+            await until(lambda: here.tool.answers)
         await here.ended()
     assert here.tool.answers == [Elicited(ElicitAction.ACCEPT, {"name": "halibut"})]
 

@@ -59,7 +59,7 @@ class Harbour:
         """Bo asks for work, which then is at its first step."""
         self.question = await self.fake.say(BO, f"<@{BOT}> {ASKED}", GENERAL)
         await self.fake.until(lambda: ON_IT in self.said())
-        await self.fake.until(lambda: self.tool.counted and len(self.said()) > 1 and STEP in self.work["content"])
+        await self.fake.until(lambda: self.tool.counted and STEP in self.work["content"])
 
     async def idle(self) -> None:
         async with asyncio.timeout(PATIENCE_S):

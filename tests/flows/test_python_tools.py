@@ -10,8 +10,9 @@ from bot.exits import Exit
 from bot.texts import setup_texts
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import BOT_USER
-from tests.flows.test_service import ROOT, on_slack, service, until
+from tests.flows.test_service import ROOT, on_slack, service
 from tests.flows.test_terminal import cogency
+from tests.patience import until
 
 PAGE = (ROOT / "docs" / "tools.md").read_text(encoding="utf-8")
 USE = 'use ferry {"harbour": "Kiel"}'

@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from tests.fakes.model_server import DONE, ModelServer, Reply, Wait, head, text
 from tests.fakes.ready_process import ReadyService
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN, BOT_USER
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, until
 
 ROOT = Path(__file__).parents[2]
 HALF = "The boat lies in the harbour. " * 10
@@ -97,12 +97,6 @@ def on_discord(discord: FakeDiscord) -> dict[str, str]:
 
 def by_model(server: ModelServer) -> dict[str, str]:
     return {"OPENAI_BASE_URL": server.url}
-
-
-async def until(happened: Callable[[], object]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not happened():  # noqa: ASYNC110 -- it happens in another process
-            await asyncio.sleep(0.02)
 
 
 async def test_killed_in_the_middle_of_an_answer_on_slack_it_finishes_the_same_message(tmp_path: Path) -> None:

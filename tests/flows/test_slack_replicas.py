@@ -10,8 +10,8 @@ from tests.fakes.postgresql import PostgresServer
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import http_events
 from tests.fakes.slack_things import BOT_TOKEN, BOT_USER, SIGNING_SECRET
-from tests.flows.test_service import service, until
-from tests.patience import PATIENCE_S
+from tests.flows.test_service import service
+from tests.patience import PATIENCE_S, until
 
 REPLICAS, QUESTIONS = 2, 4
 

@@ -17,8 +17,9 @@ from tests.fakes.oauth_server import tool_service
 from tests.fakes.sign_in_world import KEY, Browser, free_port
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import BOT_USER, FakeWhisper
-from tests.flows.test_service import on_discord, on_slack, service, until
+from tests.flows.test_service import on_discord, on_slack, service
 from tests.flows.test_terminal import cogency
+from tests.patience import until
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 USE = "use wiki.notes {}"

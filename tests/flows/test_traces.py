@@ -12,7 +12,8 @@ from tests.fakes.model_server import DONE, ModelServer, Reply, Wait, event, head
 from tests.fakes.otlp_collector import OtlpCollector, attributes, collecting
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import BOT_USER
-from tests.flows.test_service import by_model, on_slack, service, until
+from tests.flows.test_service import by_model, on_slack, service
+from tests.patience import until
 
 TWO_CALLS = (
     '<execute>[{"name": "recall", "args": {"query": "zanzibar"}}, {"name": "recall", "args": {"query": "tides"}}]'

@@ -23,10 +23,10 @@ from bot.tools.mcp_config import HttpReach
 from bot.tools.mcp_questions import fields_of
 from bot.tools.mcp_server import McpLimits, McpServer
 from tests.bot.tools.test_mcp_official import reached
-from tests.bot.tools.test_mcp_server import until
 from tests.fakes.clock import FakeClock
 from tests.fakes.mcp_world import QUICK, called, called_for, config, connected, context, raw
 from tests.flows.test_official_servers import NODE, OF_NPM
+from tests.patience import until
 
 pytestmark = pytest.mark.server
 RED = Elicited(ElicitAction.ACCEPT, {"colour": "red"})

@@ -7,7 +7,7 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -32,15 +32,9 @@ from bot.tools.mcp_transport import MAX_MESSAGE_BYTES, Allowance, ServerBroken
 from tests.fakes import mcp_raw
 from tests.fakes.clock import FakeClock
 from tests.fakes.mcp_world import called, config, connected, context, raw
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, until
 
 pytestmark = pytest.mark.server
-
-
-async def until(true: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not true():  # noqa: ASYNC110 -- it happens in another process
-            await asyncio.sleep(0.01)
 
 
 def lives(process: int) -> bool:

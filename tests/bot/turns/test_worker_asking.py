@@ -14,10 +14,10 @@ from agent.records import Accepted, Claim, Claiming, Closing, Incoming
 from bot.texts import reply_texts
 from bot.turns.worker import AnsweredElsewhere, TurnsLimits
 from tests.bot.turns.test_worker import World
-from tests.bot.turns.test_worker_stopping import HALF, asking, hang, until
+from tests.bot.turns.test_worker_stopping import HALF, asking, hang
 from tests.fakes.incoming import LEASE, said
 from tests.fakes.store import WatchedLedger, store_in_memory
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, until
 
 
 async def test_what_another_process_answers_ends_the_waiting() -> None:

@@ -1,7 +1,6 @@
 """Turns that are stopped, taken back, asked twice or claimed anew at the worst moments."""
 
 import asyncio
-from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import pytest
@@ -17,7 +16,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said
 from tests.fakes.store import WatchedLedger, store_in_memory
 from tests.fakes.surface import FakeSurface
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, until
 
 
 async def test_a_store_that_cannot_be_asked_for_turns_is_asked_again() -> None:
@@ -34,7 +33,7 @@ async def test_a_stop_while_the_last_frame_waits_for_its_pace_changes_nothing() 
     async with world.serving() as turns:
         asking = asyncio.create_task(turns.ask(said("Hello?")))
         await clock.advance(0.5)
-        await _until(lambda: world.shown() and world.store.turns[0].progress.find("Two.") >= 0)
+        await until(lambda: world.shown() and world.store.turns[0].progress.find("Two.") >= 0)
         asking.cancel()
         await clock.advance(5)
         with pytest.raises(asyncio.CancelledError):
@@ -122,20 +121,20 @@ async def test_a_page_that_arrives_after_its_turn_was_taken_over_is_taken_away_i
     stopped, another = world.turns("stopped", asleep), world.turns("another")
     async with asyncio.timeout(PATIENCE_S), stopped.serving():
         await stopped.submit(said("Hello?"))
-        await _until(lambda: surface.posts == 1)
+        await until(lambda: surface.posts == 1)
         await clock.advance(31)
         async with another.serving():
-            await _until(lambda: surface.wall)
+            await until(lambda: surface.wall)
             ledger.awake = True
             if still_running:
                 surface.arrives.set()
-                await _until(lambda: len(surface.wall) == 2)
+                await until(lambda: len(surface.wall) == 2)
                 await clock.advance(11)
             goes_on.set()
             while store.turns[0].state != "done":
                 await clock.advance(1)
             surface.arrives.set()
-            await _until(lambda: "post 1-1" in surface.calls)
+            await until(lambda: "post 1-1" in surface.calls)
             while len(surface.wall) == 2:
                 await clock.advance(1)
     assert surface.wall == {"page-1-2": "Hello."}
@@ -168,11 +167,11 @@ async def test_a_turn_that_is_claimed_for_the_third_time_waits_until_its_first_r
     turns = world.turns("stopped")
     async with asyncio.timeout(PATIENCE_S), turns.serving():
         asking = asyncio.create_task(turns.ask(said("Hello?")))
-        await _until(lambda: surface.posting)
+        await until(lambda: surface.posting)
         await clock.advance(120)
-        await _until(lambda: world.store.turns[0].epoch == 2)
+        await until(lambda: world.store.turns[0].epoch == 2)
         await clock.advance(120)
-        await _until(lambda: world.store.turns[0].epoch == 3)
+        await until(lambda: world.store.turns[0].epoch == 3)
         await _ticks()
         assert surface.wall == {}
         surface.ends.set()
@@ -193,7 +192,7 @@ async def test_forgetting_ends_a_running_answer_and_takes_its_page_away() -> Non
     async with world.serving() as turns:
         asking = asyncio.create_task(turns.ask(said("Hello?")))
         await reached.wait()
-        await _until(world.shown)
+        await until(world.shown)
         await turns.take_back("ann", None)
         assert await asking is Outcome.STOPPED
     assert world.shown() == []
@@ -205,7 +204,7 @@ async def test_forgetting_lets_other_peoples_answers_run() -> None:
     world = World([["Hello.", Until(gate.wait)]])
     async with world.serving() as turns:
         asking = asyncio.create_task(turns.ask(said("Hello?", person="bob")))
-        await _until(lambda: world.model.requests)
+        await until(lambda: world.model.requests)
         await turns.take_back("ann", None)
         await turns.take_back("bob", "another thread")
         gate.set()
@@ -226,7 +225,7 @@ async def test_an_ask_that_still_waits_when_the_service_ends_is_told_so() -> Non
     async with world.serving() as turns:
         first = asyncio.create_task(turns.ask(said("first?")))
         second = asyncio.create_task(turns.ask(said("second?")))
-        await _until(lambda: world.model.requests)
+        await until(lambda: world.model.requests)
     async with asyncio.timeout(PATIENCE_S):
         assert await asyncio.gather(first, second) == [None, None]
 
@@ -260,7 +259,7 @@ async def test_a_stopped_turn_that_is_interrupted_while_it_is_shown_stays_stoppe
     async with asyncio.timeout(PATIENCE_S), first.serving():
         await reached.wait()
         first.stop(accepted.turn)
-        await _until(lambda: "stopped" in world.store.turns[0].progress)
+        await until(lambda: "stopped" in world.store.turns[0].progress)
     await world.store.ledger.release_all()
     world.surfaces["thread"].limits = Limits(page_chars=2_000, edit_interval_s=0.0)
     second = world.turns()
@@ -286,12 +285,6 @@ async def _ticks() -> None:
     """Long enough for a page to be posted."""
     for _ in range(20):
         await asyncio.sleep(0)
-
-
-async def _until(happened: Callable[[], object]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not happened():  # noqa: ASYNC110 -- the fakes notifies nobody
-            await asyncio.sleep(0.001)
 
 
 async def test_an_answer_that_the_platform_refuses_is_told_to_its_asker_alone_and_to_the_log_once_a_minute(

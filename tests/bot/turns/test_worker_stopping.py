@@ -1,7 +1,6 @@
 """Stopping a conversation, and what is left below a reply that has ended."""
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
@@ -26,7 +25,7 @@ from tests.fakes.incoming import said
 from tests.fakes.one_turn import Echo
 from tests.fakes.store import KEY, StoreInMemory
 from tests.fakes.surface import BUTTONED, FakeSurface
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, until
 
 HALF = "Half an answer"
 
@@ -41,12 +40,6 @@ async def asking(world: World, turns: Turns, text: str, conversation: str = "thr
     task = asyncio.create_task(turns.ask(said(text, conversation=conversation)))
     await until(lambda: len(world.model.requests) > asked)
     return task
-
-
-async def until(happened: Callable[[], object]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not happened():  # noqa: ASYNC110 -- the fakes notifies nobody
-            await asyncio.sleep(0)
 
 
 async def test_stopping_a_conversation_ends_its_answer_with_what_was_said_and_a_line_that_is_not_stored() -> None:
