@@ -60,6 +60,7 @@ from store.tables import (
     conversation,
     erased,
     fact,
+    installation,
     message,
     meta,
     metadata,
@@ -491,7 +492,7 @@ def _named_by(connection: Connection, ids: ErasedIds, hashes: frozenset[str]) ->
 
 def _people(connection: Connection) -> list[str]:
     """Everybody of whom something is kept."""
-    columns = (person.c.id, preference.c.owner, fact.c.person, tool_account.c.person)
+    columns = (person.c.id, preference.c.owner, fact.c.person, tool_account.c.person, installation.c.installer)
     return [*connection.execute(union(*(select(column) for column in columns))).scalars()]
 
 

@@ -37,6 +37,7 @@ from store.forgetting.erase import owe
 from store.forgetting.selection import ErasedIds
 from store.forgetting.sql_forgetting import SqlForgetting
 from store.history import SqlConversations, SqlReplies, SqlSummaries, SqlWorkingSet
+from store.installations import SqlInstallations
 from store.job_queue import SqlJobs
 from store.memory import fact_index
 from store.memory.fact_store import SqlFacts
@@ -354,6 +355,7 @@ class Store:
     tool_accounts: ports.ToolAccounts
     audit: ports.ToolAudit
     operator_sessions: ports.OperatorSessions
+    installations: ports.Installations
     notifier: LocalNotifier
     database: Database
     version_before: str | None
@@ -522,6 +524,7 @@ def store_on(database: Database, prepared: Prepared, version: str) -> Store:
         SqlToolAccounts(database),
         SqlToolAudit(database),
         SqlOperatorSessions(database),
+        SqlInstallations(database),
         notifier,
         database,
         prepared.before,

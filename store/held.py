@@ -46,6 +46,7 @@ from store.tables import (
     consent,
     conversation,
     fact,
+    installation,
     job,
     message,
     model_call,
@@ -144,7 +145,7 @@ def is_known(connection: sa.Connection, who: str) -> bool:
     columns = (
         *(person.c.id, message.c.person, turn.c.person, fact.c.person, profile_entry.c.person, schedule.c.person),
         *(tool_account.c.person, sign_in.c.person, document.c.person, job.c.person, open_question.c.person),
-        *(verdict.c.person,),
+        *(verdict.c.person, installation.c.installer),
     )
     chosen = sa.exists().where(preference.c.owner == who, preference.c.value != plans.PAUSED)
     own = sa.exists().where(selection.documents_of(plans.Everything(who)))

@@ -553,6 +553,26 @@ class OperatorSessionRow(Row, table=True):
     expires: datetime = Field(sa_type=UtcDateTime)
 
 
+class InstallationRow(Row, table=True):
+    """An app that a workspace was given by its install page, by the source of its messages. `sealed`: its tokens.
+
+    `epoch` and `renewing`: who renews them, and until when; `removed`: since when it is no longer installed.
+    """
+
+    source: str = Field(sa_type=StorableText, primary_key=True)
+    app: str = Field(sa_type=StorableText)
+    organization: str = Field(sa_type=StorableText, default="")
+    bot: str = Field(sa_type=StorableText)
+    scopes: str = Field(sa_type=StorableText)
+    installer: str = Field(sa_type=StorableText, default="")
+    installed: datetime = Field(sa_type=UtcDateTime)
+    expires: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    sealed: bytes
+    epoch: int = 0
+    renewing: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    removed: datetime | None = Field(sa_type=UtcDateTime, default=None)
+
+
 class ErasedRow(Row, table=True):
     """A keyed hash of an erased platform id, so that a redelivery or a catch-up never brings it back."""
 
@@ -560,7 +580,9 @@ class ErasedRow(Row, table=True):
     time: datetime = Field(sa_type=UtcDateTime)
 
 
-meta, preference, model_call, tool_call, tool_account, sign_in, operator_session, erased = map(
-    _table,
-    ("meta", "preference", "model_call", "tool_call", "tool_account", "sign_in", "operator_session", "erased"),
+meta, preference, model_call, tool_call, erased = map(
+    _table, ("meta", "preference", "model_call", "tool_call", "erased")
+)
+tool_account, sign_in, operator_session, installation = map(
+    _table, ("tool_account", "sign_in", "operator_session", "installation")
 )

@@ -11,6 +11,7 @@ from store.engine import Store, open_store
 from store.search.index import INDEXES
 from store.tables import (
     embedding,
+    installation,
     metadata,
     model_call,
     preference,
@@ -78,6 +79,8 @@ async def lived(store: Store) -> None:
         connection.execute(insert(tool_account).values(person=PERSON, server="wiki", sealed=b"quince"))
         pending = {"handle": "h", "sealed": b"quince", "expires": START}
         connection.execute(insert(sign_in).values(person=PERSON, server="wiki", **pending))
+        app = {"source": "slack:T1", "app": "A1", "organization": "", "bot": "U0", "scopes": "", "sealed": b"x"}
+        connection.execute(insert(installation).values(installer=PERSON, installed=START, epoch=0, **app))
         took = dict.fromkeys(("input_uncached", "input_cached", "input_written", "output", "reasoning", "bytes_up"), 1)
         spent = {"number": 1, "kind": "turn", "model": "m", "day": START.date(), "estimated": False, **took}
         connection.execute(insert(model_call).values(person=PERSON, channel="C1", **spent))

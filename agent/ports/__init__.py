@@ -33,7 +33,15 @@ from agent.messages import (
     ToolSpec,
     Usage,
 )
-from agent.ports.operating import AuditedCall, CallEnd, OperatorSession, OperatorSessions, ToolAudit
+from agent.ports.operating import (
+    AuditedCall,
+    CallEnd,
+    Installation,
+    Installations,
+    OperatorSession,
+    OperatorSessions,
+    ToolAudit,
+)
 from agent.ports.storage import (
     AgentStore,
     Conversations,

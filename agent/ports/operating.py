@@ -1,8 +1,8 @@
 """What those who operate the bot need of the world: the audit of tools, and who of them is signed in."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol
 
@@ -117,4 +117,51 @@ class OperatorSessions(Protocol):
 
     async def listed(self, now: datetime, idle_since: datetime) -> list[OperatorSession]:
         """Those that count, the newest first."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """An app that a workspace was given by its install page, by the source of its messages ("slack:T0123").
+
+    `sealed`: its tokens, which only who has the key can read; `expires`: when they end, None for never. `organization`:
+    the id of the one that the workspace belongs to, "" for none. `removed`: since when it is no longer installed.
+    """
+
+    source: str
+    app: str
+    organization: str
+    bot: str
+    scopes: str
+    installer: str
+    installed: datetime
+    expires: datetime | None
+    sealed: bytes = field(repr=False)
+    removed: datetime | None = None
+
+
+class Installations(Protocol):
+    """Every method raises StoreError.
+
+    A refresh token counts once, so one process renews at a time: the epoch of its claim is named by what it writes.
+    """
+
+    async def put(self, one: Installation) -> None:
+        """It is installed from now on, also if it was before; a claim on what stood there counts no more."""
+        ...
+
+    async def listed(self) -> list[Installation]:
+        """All, by their sources; those that were removed until what was said there is forgotten."""
+        ...
+
+    async def claim(self, source: str, sealed: bytes, now: datetime, lease: timedelta) -> int | None:
+        """The epoch with which these tokens may be renewed within the lease; None if somebody else does, or did."""
+        ...
+
+    async def renewed(self, source: str, epoch: int, sealed: bytes, expires: datetime | None) -> bool:
+        """Keep what they were renewed to. False if the claim counts no more."""
+        ...
+
+    async def remove(self, source: str, installed: datetime, now: datetime) -> bool:
+        """It is not installed any more, and its tokens are gone. False if it was installed anew since, or is none."""
         ...

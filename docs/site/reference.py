@@ -353,6 +353,11 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             Fate.STAYS,
             "nobody's name or words",
         ),
+        "installation": Stored(
+            "an app that a workspace was given by its install page: ids, rights, its tokens, encrypted; who installed it",
+            "until the workspace has taken it away, and what was said there is forgotten",
+            but="it stays, without who installed it",
+        ),
     },
     "Counts and proofs": {
         "model_call": Stored(

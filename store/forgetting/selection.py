@@ -26,6 +26,7 @@ from store.search import index, passages
 from store.search.text import holds, index_words, stem, telling_words
 from store.tables import (
     fact,
+    installation,
     message,
     person,
     preference,
@@ -235,10 +236,12 @@ def reaches_anything(connection: Connection, plan: plans.ForgettingPlan) -> bool
         return True
     if passages.count(connection, documents_of(plan)):
         return True
-    return isinstance(plan, plans.Gone) and any(
-        connection.execute(select(column).where(of_sources(column, plan.sources), ~kept).limit(1)).first() is not None
-        for column, kept in _OWNED
-    )
+    if not isinstance(plan, plans.Gone):
+        return False
+    removed = installation.c.source.in_(sorted(plan.sources)), installation.c.removed.is_not(None)
+    owned = (select(column).where(of_sources(column, plan.sources), ~kept) for column, kept in _OWNED)
+    each = (select(installation.c.source).where(*removed), *owned)
+    return any(connection.execute(one.limit(1)).first() is not None for one in each)
 
 
 _OWNED: Final = (
@@ -246,6 +249,7 @@ _OWNED: Final = (
     (preference.c.owner, preference.c.value == plans.PAUSED),
     (tool_account.c.person, false()),
     (sign_in.c.person, false()),
+    (installation.c.installer, false()),
 )
 """What people have who said nothing; and what of it outlives them."""
 

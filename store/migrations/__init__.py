@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-RELEASES: Final[Mapping[str, str]] = {"0.1.0": "r0019"}
+RELEASES: Final[Mapping[str, str]] = {"0.1.0": "r0020"}
 """The version of the database that each release of the program has."""
 
 

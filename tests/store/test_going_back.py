@@ -19,6 +19,7 @@ from store.search.index import INDEXES
 from store.tables import (
     TOKENS,
     consent,
+    installation,
     message,
     metadata,
     model_call,
@@ -43,6 +44,7 @@ EARLIEST = "r0005"
 BACK_TO = [version for version in reversed(MIGRATIONS.versions) if EARLIEST <= version < HEAD]
 FEW = ["r0014", "r0010", "r0005"]
 LOST: Mapping[str, set[str]] = {
+    "r0019": {"apps that workspaces installed, and install again"},
     "r0018": {"times of turns and of models' answers", "times at which turns were begun"},
     "r0017": {"sessions on the operators' page, who sign in again"},
     "r0015": {"marks that a known page lies in your own network"},
@@ -75,6 +77,8 @@ def one_of_each(connection: Connection) -> None:
     connection.execute(insert(tool_account).values(**of_ann))
     connection.execute(insert(sign_in).values(**of_ann, handle="handle", expires=START))
     connection.execute(insert(operator_session).values(hash="hash", seen=START, expires=START))
+    of_a_workspace = text(("source", "app", "organization", "bot", "scopes", "installer"), "x")
+    connection.execute(insert(installation).values(**of_a_workspace, installed=START, sealed=b"sealed", epoch=1))
     of_a_turn = {"turn": 1, "person": "ann"}
     connection.execute(insert(consent).values(
         **of_a_turn, **text(("call", "word", "conversation", "tool"), "x"), standing=True, decided=START
