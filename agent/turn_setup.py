@@ -18,9 +18,8 @@ from agent.errors import ProviderError
 from agent.events import Outcome
 from agent.loop import Afford, Arrived, AskPerson, Emit, Ends, Loop, Save
 from agent.memory.audience import WIDE, PersonAudience, Place, may_flow_from
-from agent.memory.facts import Scope
+from agent.memory.facts import Scope, assumed_in, reading_scopes
 from agent.memory.past_threads import PastMessage
-from agent.memory.scopes import assumed_in, reading_scopes
 from agent.messages import Image
 from agent.ports import Asker, CallOptions, Clock, Knowledge, Provider, ToolContext
 from agent.progress import Progress, action_records, brought_by, given, sources, turn_drawn_from

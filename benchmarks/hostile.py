@@ -31,13 +31,12 @@ import regex
 from agent.context import ContextParts, Persona, build_context
 from agent.events import TextArrived
 from agent.memory.audience import Place, TeamAudience
-from agent.memory.facts import Fact
+from agent.memory.facts import Fact, reading_scopes
 from agent.memory.layers import ContextReader, Environment, IdentityRole, Layers, memory_context
 from agent.memory.marking import Superseded, mark, superseded, withhold
 from agent.memory.past_threads import PastMessage
 from agent.memory.periods import periods_in
 from agent.memory.profile import Utterance
-from agent.memory.scopes import reading_scopes
 from agent.memory.supersession import contradicts
 from agent.memory.synthesizer import list_in, stated_facts
 from agent.messages import fit_newest

@@ -19,9 +19,8 @@ from itertools import islice
 from typing import Final
 
 from agent.admission_terms import Authority
-from agent.memory.facts import Fact, Scope
+from agent.memory.facts import Fact, Scope, is_hypothetical, scopes_of
 from agent.memory.marking import Superseded, mostly_superseded, withhold
-from agent.memory.scopes import is_hypothetical, scopes_of
 from agent.memory.statements import (
     QUESTION_CHARS,
     Statement,

@@ -17,7 +17,7 @@ from enum import StrEnum
 from typing import Final, cast
 
 from agent.admission_terms import Authority
-from agent.memory.facts import Fact, Scope
+from agent.memory.facts import Fact, Scope, scopes_of
 from agent.memory.own_words import otherwise, without_quotes
 from agent.memory.profile import (
     KEY_CHARS,
@@ -31,7 +31,6 @@ from agent.memory.profile import (
     bounded,
     tidy,
 )
-from agent.memory.scopes import scopes_of
 from agent.memory.secrets import asks_to_remember, has_secret, is_sensitive, without_secrets
 from agent.memory.writing import NewFact
 from agent.messages import Message, Role, is_too_deep

@@ -17,10 +17,9 @@ from typing import Final, assert_never
 from agent import texts
 from agent.errors import ToolError
 from agent.memory.audience import label
-from agent.memory.facts import FACTS_KEPT, Fact, Scope
+from agent.memory.facts import FACTS_KEPT, Fact, Scope, scope_said
 from agent.memory.layers import WorkingItem
 from agent.memory.own_words import said_by, without_quotes
-from agent.memory.scopes import scope_said
 from agent.memory.secrets import has_secret
 from agent.memory.writing import POLICY_AUTHORITY, NewFact, WriteRefused, binding_words
 from agent.messages import JsonObject

@@ -4,8 +4,7 @@ import time
 
 import pytest
 
-from agent.memory.facts import Scope
-from agent.memory.scopes import assumed_in, is_hypothetical, reading_scopes, scopes_of
+from agent.memory.facts import Scope, assumed_in, is_hypothetical, reading_scopes, scopes_of
 
 G, H, D, T = Scope.GLOBAL, Scope.HYPOTHETICAL, Scope.DRAFT, Scope.TASK
 
