@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from bot.commands.budget import AMOUNT, CHANGE, CHOOSE
-from bot.commands.policy import REMOVE, SET
+from bot.commands.channel import REMOVE_POLICY, SET_POLICY
 from bot.texts import command_texts, memory_texts, reply_texts
 from tests.fakes.discord_bot import by_the_bot
 from tests.fakes.discord_gateway import FakeDiscord
@@ -96,12 +96,12 @@ async def test_what_somebody_typed_is_put_before_nobody_else() -> None:
 
 async def test_managers_fill_in_a_policy_and_only_they_can_use_their_buttons() -> None:
     async with recording(everyone_may=MANAGE_GUILD) as (fake, host):
-        assert labels(await said(fake, ANN, "policy")) == [SET.label, REMOVE.label]
+        assert labels(await said(fake, ANN, "policy")) == [SET_POLICY.label, REMOVE_POLICY.label]
         host.policies = memory_texts.NO_POLICY
         shown = await said(fake, ANN, "policy")
-        assert labels(shown) == [SET.label]
-        await fake.press(BO, shown, SET.label)
+        assert labels(shown) == [SET_POLICY.label]
+        await fake.press(BO, shown, SET_POLICY.label)
         await fake.until(told(fake, reply_texts.NOT_YOURS))
-        window = await opened(fake, ANN, shown, SET.label)
+        window = await opened(fake, ANN, shown, SET_POLICY.label)
         await fake.fill_in(ANN, window, shown, name="budget", text="at most 50 EUR")
         await fake.until(lambda: host.asked_for_policy[-1][1] == "set budget: at most 50 EUR")

@@ -12,7 +12,7 @@ import pytest
 
 from agent.providers.scripted import ScriptedProvider, Until
 from agent.records import Answered, Incoming
-from bot.commands.forget import TIMES, WORDS
+from bot.commands.memory import FORGET_WORDS, TIMES
 from bot.platforms.discord.asking import SOURCE_WORDS
 from bot.platforms.discord.interactions import STORE_FIRST_S
 from bot.texts import command_texts, reply_texts
@@ -267,7 +267,7 @@ async def test_a_scope_says_what_the_words_are_about() -> None:
 
 async def test_what_fits_the_scope_is_offered_while_somebody_types() -> None:
     async with recording() as (fake, _):
-        for options, offered in (({}, list(WORDS)), ({"scope": "time"}, list(TIMES))):
+        for options, offered in (({}, list(FORGET_WORDS)), ({"scope": "time"}, list(TIMES))):
             typing = await fake.complete(ANN, "forget", "what", "", GENERAL, **options)
             await fake.until(lambda typing=typing: typing.choices)
             assert typing.choices == offered

@@ -17,7 +17,7 @@ from agent.messages import Message
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Person
 from bot.commands.budget import CHANGE
-from bot.commands.policy import REMOVE, SET
+from bot.commands.channel import REMOVE_POLICY, SET_POLICY
 from bot.host import PlaceAsker
 from bot.hosting import BotHost
 from bot.memory import view
@@ -182,18 +182,18 @@ async def test_learning_is_stopped_and_begun_again(office: Office) -> None:
 
 async def test_a_policy_that_is_set_there_holds_for_everybody(office: Office) -> None:
     await office.looks(office.boss)
-    window = await office.window(office.boss, SET.label)
+    window = await office.window(office.boss, SET_POLICY.label)
     assert await fill_in(office.slack, office.boss.user, window, name="budget", text="at most 50 EUR") == {}
     await office.boss.changed("Set.")
     assert office.boss.text.count(memory_texts.POLICY_HEADING) == 1
     assert "budget: at most 50 EUR" in await office.looks(office.ann)
-    assert SET.label not in office.ann.labels
+    assert SET_POLICY.label not in office.ann.labels
     number = re.search(r"\*(\d+)\* budget", office.ann.text)
     assert number is not None
-    window = await office.window(office.boss, REMOVE.label)
+    window = await office.window(office.boss, REMOVE_POLICY.label)
     await fill_in(office.slack, office.boss.user, window, number=number[1])
     await office.boss.changed("Removed")
-    assert REMOVE.label not in office.boss.labels
+    assert REMOVE_POLICY.label not in office.boss.labels
     assert "budget: at most 50 EUR" not in await office.looks(office.ann)
 
 

@@ -15,7 +15,7 @@ from agent.errors import CogencyError, Refused, SettingsError
 from agent.messages import Depth
 from agent.records import Attachment, Incoming, Quoted, repeats_of
 from bot.commands.declaration import Command, CommandCall, Panel
-from bot.commands.forget import agreement
+from bot.commands.memory import agreement
 from bot.commands.talking import SUMMARISE
 from bot.host import Host
 from bot.platforms.discord import conversations, interactions, objects, panels, pressing

@@ -21,8 +21,8 @@ from bot import message_intake
 from bot.access.acl import Requester
 from bot.access.admission import NoticeThrottle
 from bot.attachments.kinds import naming
-from bot.commands.knowledge import LEARN_COMMAND as LEARN
-from bot.commands.knowledge import links_in
+from bot.commands.channel import LEARN_COMMAND as LEARN
+from bot.commands.channel import links_in
 from bot.host import Host, PlaceAsker
 from bot.logs import severity
 from bot.message_intake import MessageFacts, QuestionToAll, asks_everybody, decide, is_stop

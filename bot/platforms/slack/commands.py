@@ -24,7 +24,7 @@ from agent.records import Attachment, Person
 from bot.access.acl import Requester
 from bot.access.admission import NoticeThrottle
 from bot.caches import RecentKeys
-from bot.commands import forget, memory, remind, tools
+from bot.commands import memory, remind, tools
 from bot.commands.declaration import (
     Command,
     CommandCall,
@@ -338,7 +338,7 @@ class PersonalCommands:
         to = inbound.of_click(body)
         message = fields(body, "message")
         thread = await self.direct.thread_at(to.channel, text(message, "ts"), text(message, "thread_ts"))
-        await self.run(forget.COMMAND, to, "thread", thread)
+        await self.run(memory.FORGET_COMMAND, to, "thread", thread)
 
     async def failed(self, body: JsonObject, error: CogencyError) -> None:
         """Tell the person, in the error's own sentence."""

@@ -18,7 +18,8 @@ from agent.ports import Clock
 from agent.spending import SpendingAccount
 from bot.access.acl import Requester, ScheduleAnswer
 from bot.access.budgets import account_text
-from bot.commands import budget, forget, memory, policy, remind, talking
+from bot.commands import budget, memory, remind, talking
+from bot.commands.channel import POLICY_COMMAND, policy_actions
 from bot.commands.declaration import Command, Panel, PanelAction
 from bot.commands.discovery import form_named
 from bot.commands.memory import memory_panel
@@ -184,7 +185,7 @@ def _forgetting(shown: HomeContent) -> list[Json]:
     return [
         _header(command_texts.HOME_FORGET),
         _section(command_texts.FORGET_SECTION),
-        *_below(Panel("", forget.choices(thread=False)), forget.COMMAND, shown.user),
+        *_below(Panel("", memory.choices(thread=False)), memory.FORGET_COMMAND, shown.user),
         *_news(shown, Part.FORGETTING),
     ]
 
@@ -228,13 +229,13 @@ def _policies(shown: HomeContent) -> list[Json]:
         for label, other in around.items()
         if 1 <= other <= len(pages)
     ]
-    setting = Panel("", policy.policy_actions(shown.policies) if shown.sets_policies else ())
+    setting = Panel("", policy_actions(shown.policies) if shown.sets_policies else ())
     return [
         _header(command_texts.HOME_POLICIES),
         *_news(shown, Part.POLICIES),
         *[_section(piece) for piece in pages[page - 1 : page]],
         *row(turning),
-        *_below(setting, policy.COMMAND, shown.user),
+        *_below(setting, POLICY_COMMAND, shown.user),
     ]
 
 

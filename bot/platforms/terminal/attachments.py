@@ -16,7 +16,7 @@ from agent.errors import Refused
 from agent.memory.own_words import FILES_NOTE
 from agent.records import AttachedMessage, Attachment
 from bot.attachments.kinds import MAX_NAME_CHARS
-from bot.commands.knowledge import is_order, links_in
+from bot.commands.channel import is_order, links_in
 from bot.texts import command_texts, formatting, reply_texts
 
 _NOT_OURS: Final = FILES_NOTE.replace("\n", "\n ")

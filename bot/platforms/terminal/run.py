@@ -22,10 +22,10 @@ from agent.messages import Depth, Json
 from agent.ports import Asker
 from agent.records import Attachment, Person, Thread
 from bot.access.acl import Requester
+from bot.commands.channel import LEARN_COMMAND as LEARN
 from bot.commands.declaration import Command, CommandCall, Panel, PanelFile, Run, Stoppable
-from bot.commands.forget import COMMAND as FORGET
-from bot.commands.forget import forget
-from bot.commands.knowledge import LEARN_COMMAND as LEARN
+from bot.commands.memory import FORGET_COMMAND as FORGET
+from bot.commands.memory import forget
 from bot.commands.tools import ALLOW, ALWAYS, ANSWER, DECLINE, LATER, REFUSE, SEND, show_words
 from bot.commands.tools import COMMAND as TOOLS
 from bot.commands.tools import show as show_tools

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from bot.commands.knowledge import is_order, links_in
+from bot.commands.channel import is_order, links_in
 
 A, B = "https://a.example/x", "http://b.example/y_(z)?q=1&r=2"
 

@@ -11,7 +11,7 @@ from agent.memory.documents import ON, SHARING
 from agent.memory.forgetting_plans import PAUSED
 from agent.records import Attachment, Person
 from bot.attachments.reading import ReadDocument
-from bot.commands.knowledge import COMMAND, knowledge_panel
+from bot.commands.channel import KNOWLEDGE_COMMAND, knowledge_panel
 from bot.host import PlaceAsker
 from bot.memory.knowledge_desk import KnowledgeDesk, asks_to_share
 from bot.texts import memory_texts
@@ -122,8 +122,8 @@ def test_words_that_switch_it_are_understood_and_others_are_talk() -> None:
         None,
         None,
     ]
-    assert COMMAND.means("share on", NOON)
-    assert not COMMAND.means("share on Monday", NOON)
+    assert KNOWLEDGE_COMMAND.means("share on", NOON)
+    assert not KNOWLEDGE_COMMAND.means("share on Monday", NOON)
 
 
 async def test_a_person_takes_theirs_out_and_sees_that_they_did() -> None:

@@ -10,8 +10,8 @@ from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience
 from agent.memory.forgetting_plans import PAUSED
 from bot.access.acl import AccessRules
 from bot.commands.budget import CHANGE
+from bot.commands.channel import NO_COLON, NUMBER, REMOVE_POLICY, SET_POLICY
 from bot.commands.memory import FILE_NAME
-from bot.commands.policy import NO_COLON, NUMBER, REMOVE, SET
 from bot.host import MemoryAnswer, ShownEntry, Viewer
 from bot.memory.learning import PAUSE
 from bot.platforms.slack import home
@@ -24,7 +24,7 @@ from tests.fakes.slack_bot import serving
 from tests.fakes.slack_faults import Fault, limited
 from tests.fakes.slack_home import HomeTab, fill_in
 
-FORMS = [CHANGE, SET, REMOVE]
+FORMS = [CHANGE, SET_POLICY, REMOVE_POLICY]
 """Of those who decide for others."""
 
 ANN, BOB, SECRET, DM = "U0ANN", "U0BOB", "C0SECRET", "D0ANN"

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from slack_sdk.models.views import View
 
 from agent.messages import Usage
+from agent.schedules import ScheduleState
 from agent.spending import Money, SpendingAccount, Spent
 from bot.access.acl import ScheduleAnswer, ShownSchedule
-from bot.commands import forget, memory, talking
+from bot.commands import memory, talking
 from bot.commands.declaration import Panel, PanelForm
 from bot.commands.discovery import COMMANDS
 from bot.commands.talking import model_part
@@ -23,6 +24,7 @@ from bot.platforms.slack import home
 from bot.platforms.slack.home import HomeContent, News, Pages, Part, home_view, pages_of, sorry_view
 from bot.platforms.slack.inbound import ReplyTo
 from bot.platforms.slack.panels import ShownTo, panel_blocks, view_of
+from bot.schedule_desk import PAGE
 from bot.texts import memory_texts, schedule_texts
 from tests.examples import examples
 from tests.fakes.slack_blocks import problems
@@ -72,8 +74,17 @@ entries = st.builds(
 )
 page_numbers = st.integers(1, 10**6)
 answers = st.builds(MemoryAnswer, texts, st.lists(entries, max_size=25).map(tuple), page_numbers, page_numbers)
-QUESTION = forget.agreement("Shall I?", "about|name|Apollo", "about+|name|Apollo", replies=True)
-agreeing = st.just((*panel_blocks(QUESTION, forget.COMMAND, ShownTo(ANN)),))
+schedules = st.builds(
+    ScheduleAnswer,
+    texts,
+    st.lists(st.builds(ShownSchedule, st.integers(1, 10**9), texts, st.sampled_from(ScheduleState)), max_size=PAGE).map(
+        tuple
+    ),
+    page=page_numbers,
+    pages=page_numbers,
+)
+QUESTION = memory.agreement("Shall I?", "about|name|Apollo", "about+|name|Apollo", replies=True)
+agreeing = st.just((*panel_blocks(QUESTION, memory.FORGET_COMMAND, ShownTo(ANN)),))
 homes = st.builds(
     HomeContent,
     user=st.just(ANN),
@@ -81,6 +92,7 @@ homes = st.builds(
     prefix=st.sampled_from(["", "cogency-"]),
     memory=answers,
     learns=st.booleans(),
+    schedules=schedules,
     account=st.sampled_from([SpendingAccount(Spent(), Spent()), SpendingAccount(SPENT, SPENT)]),
     budget=texts,
     models=st.builds(ModelMenu, texts, texts, st.lists(texts, max_size=120).map(tuple)),
@@ -119,10 +131,10 @@ def test_slack_takes_every_window(kind: PanelForm, home: str) -> None:
 
 def test_the_rows_of_messages_are_taken_too() -> None:
     at = ShownTo(ANN, "C0GENERAL", ["a thread"])
-    asking = Panel("", (*forget.choices(thread=True), forget.KEEP))
+    asking = Panel("", (*memory.choices(thread=True), memory.KEEP))
     blocks = [
-        *panel_blocks(asking, forget.COMMAND, at),
-        *panel_blocks(QUESTION, forget.COMMAND, at),
+        *panel_blocks(asking, memory.FORGET_COMMAND, at),
+        *panel_blocks(QUESTION, memory.FORGET_COMMAND, at),
         *panel_blocks(Panel("", tuple(form.button() for form in FORMS)), memory.COMMAND, at),
         *panel_blocks(Panel("", parts=(model_part(USUAL.models),)), talking.MODEL_COMMAND, at, lambda _: []),
     ]

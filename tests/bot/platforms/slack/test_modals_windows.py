@@ -6,7 +6,7 @@ import pytest
 
 from agent.memory.audience import GroupAudience, TeamAudience
 from bot.commands.budget import CHANGE
-from bot.commands.policy import REMOVE, SET
+from bot.commands.channel import REMOVE_POLICY, SET_POLICY
 from bot.texts import command_texts, memory_texts, reply_texts
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
@@ -41,7 +41,7 @@ async def test_an_operator_is_offered_the_window_for_budgets_where_nothing_was_s
 async def test_admins_are_offered_the_windows_for_policies_where_nothing_was_said(slack: FakeSlack) -> None:
     boss = slack.state.user("boss", is_admin=True)
     async with serving(slack, FakeHost()):
-        assert labels(await said(slack, boss, GENERAL, "/policy")) == [SET.label, REMOVE.label]
+        assert labels(await said(slack, boss, GENERAL, "/policy")) == [SET_POLICY.label, REMOVE_POLICY.label]
         assert labels(await said(slack, boss, GENERAL, "/policy", "list")) == []
         assert labels(await said(slack, ANN, GENERAL, "/policy")) == []
 
@@ -49,7 +49,7 @@ async def test_admins_are_offered_the_windows_for_policies_where_nothing_was_sai
 async def test_where_nothing_is_set_there_is_no_button_to_remove_it(slack: FakeSlack) -> None:
     boss = slack.state.user("boss", is_admin=True)
     async with serving(slack, FakeHost(policies=memory_texts.NO_POLICY)):
-        assert labels(await said(slack, boss, GENERAL, "/policy")) == [SET.label]
+        assert labels(await said(slack, boss, GENERAL, "/policy")) == [SET_POLICY.label]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ async def test_a_window_below_a_command_counts_where_the_command_was_written(
     host = FakeHost()
     async with serving(slack, host):
         whisper = await said(slack, boss, channel, "/policy")
-        await slack.click(boss, whisper, SET.label)
+        await slack.click(boss, whisper, SET_POLICY.label)
         await slack.until(lambda: slack.state.views)
         (view,) = slack.state.views
         assert [block["block_id"] for block in view["blocks"]] == ["name", "text"]
@@ -82,7 +82,7 @@ async def test_a_window_counts_no_more_for_who_has_left_the_private_channel_mean
     host = FakeHost()
     async with serving(slack, host):
         whisper = await said(slack, boss, SECRET, "/policy")
-        await slack.click(boss, whisper, SET.label)
+        await slack.click(boss, whisper, SET_POLICY.label)
         await slack.until(lambda: slack.state.views)
         slack.state.channels[SECRET].members.remove(boss)
         await fill_in(slack, boss, slack.state.views[0], name="budget", text="at most 50 EUR")
