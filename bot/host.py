@@ -233,7 +233,9 @@ class PlatformRegistry(Protocol):
         ...
 
     def connected(self, source: str, trouble: str = "") -> None:
-        """What is said there comes in; or it does not, for this reason: a sentence for operators."""
+        """What is said there comes in; or it does not, for this reason: a sentence for operators. `source`: a platform,
+        or a part that comes and goes by itself ("slack:acme").
+        """
         ...
 
     def ask_readers(self, source: str, membership: Membership) -> None:

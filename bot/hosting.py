@@ -77,7 +77,10 @@ class PlatformConnections:
     schedules: dict[str, SchedulePlatform] = field(default_factory=dict[str, SchedulePlatform])
     """What is known there of the places and people of schedules."""
     troubles: dict[str, str] = field(default_factory=dict[str, str])
-    """Why a platform is not connected now, in a sentence, by the first word of the source of its messages."""
+    """Why a platform is not connected now, in a sentence, by the first word of the source of its messages; or a part of
+    one ("slack:acme"), while others of its parts may be."""
+    _parts: set[str] = field(default_factory=set[str])
+    """What has told of itself as a part of a platform."""
     _shown: asyncio.Event = field(default_factory=asyncio.Event)
 
     def sources(self) -> frozenset[str]:
@@ -92,7 +95,7 @@ class PlatformConnections:
 
     def register_surface(self, source: str, surface_for: Callable[[Incoming], Surface]) -> None:
         self.surfaces[source] = surface_for
-        self.connected(source, "")
+        self.connected(platform_of(source))
 
     def unregister(self, source: str) -> None:
         """The platform is not served any more."""
@@ -131,23 +134,39 @@ class PlatformConnections:
         self.silences[source] = silence
 
     def silent_s(self) -> dict[str, float]:
-        """For how long each platform that is said to be connected has been silent, by its name."""
-        told = {platform_of(source): silence() for source, silence in [*self.silences.items()]}
-        return {name: silent for name, silent in told.items() if name not in self.troubles}
+        """For how long each platform that is said to be connected has been silent, by its name; of several parts the
+        one that has been for longest.
+        """
+        told: dict[str, float] = {}
+        for source, silence in [*self.silences.items()]:
+            name = platform_of(source)
+            told[name] = max(told.get(name, 0.0), silence())
+        away = self.away()
+        return {name: silent for name, silent in told.items() if name not in away}
 
     def connected(self, source: str, trouble: str = "") -> None:
-        """Why a platform is not connected, by its name or by a source; "" if it is."""
-        self.troubles.pop(platform_of(source), None)
+        """Why a platform is not connected, by its name, or a part of one ("slack:acme"); "" if it is."""
+        name = source.casefold()
+        self.troubles.pop(name, None)
+        if name != platform_of(name):
+            self._parts.add(name)
         if trouble:
-            self.troubles[platform_of(source)] = trouble
+            self.troubles[name] = trouble
         self._shown.set()
+
+    def away(self) -> frozenset[str]:
+        """The names of the platforms of which nothing is connected: they are in trouble, or all of their parts are."""
+        well = {*map(platform_of, self._parts - self.troubles.keys())}
+        return frozenset({*map(platform_of, self.troubles)} - well) | (
+            self.troubles.keys() & {*map(platform_of, self.troubles)}
+        )
 
     async def all_shown(self, serving: Collection[asyncio.Task[None]], clock: Clock, patience_s: float) -> None:
         """Until each of these tasks has said where its answers are shown, or that it cannot be served now, or ended, or
         took `patience_s` seconds.
         """
         deadline = clock.monotonic() + patience_s
-        while len({*map(platform_of, self.surfaces), *self.troubles}) + sum(task.done() for task in serving) < len(
+        while len({*map(platform_of, self.surfaces)} | self.away()) + sum(task.done() for task in serving) < len(
             serving
         ):
             self._shown.clear()

@@ -17,7 +17,7 @@ from bot.access.admission import AdmissionRules, RateLimits
 from bot.access.budgets import Budget, Budgets
 from bot.models.choice import ModelSettings, ModelSwitch
 from bot.platforms.discord.options import DiscordSettings, Ranks
-from bot.platforms.slack.options import Delivery, HttpEvents, SlackSettings, SocketMode
+from bot.platforms.slack.options import Delivery, HttpEvents, SlackApp, SlackSettings, SocketMode
 from bot.setting_parsers import OtherServers
 from bot.settings import Settings, needed
 from bot.texts import setup_texts
@@ -43,21 +43,24 @@ def operator_address(settings: Settings) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def slack_settings(settings: Settings) -> SlackSettings | None:
-    """None without a token. Raises SettingsError when not everything is there that serving Slack takes."""
-    if not (settings.slack_bot_token or settings.slack_app_token or settings.slack_http):
-        return None
+def slack_settings(settings: Settings) -> SlackSettings:
+    """What holds for each app of Slack."""
     return SlackSettings(
-        needed(settings.slack_bot_token, "SLACK_BOT_TOKEN"),
-        _delivery(settings),
         settings.slack_api_base_url,
         settings.allowed_bots,
         managers=settings.slack_managers,
         groups=_groups(settings.allow, *settings.model_access.values()),
         denied=_groups(settings.deny),
-        command_prefix=settings.slack_command_prefix,
         streaming=settings.slack_stream,
     )
+
+
+def slack_apps(settings: Settings) -> tuple[SlackApp, ...]:
+    """The apps of Slack; none without a token. Raises SettingsError when not everything is there that one takes."""
+    if not (settings.slack_bot_token or settings.slack_app_token or settings.slack_http):
+        return ()
+    token = needed(settings.slack_bot_token, "SLACK_BOT_TOKEN")
+    return (SlackApp(token, _delivery(settings), command_prefix=settings.slack_command_prefix),)
 
 
 def _groups(*lists: Entries) -> frozenset[str]:

@@ -41,7 +41,14 @@ from bot.app.diagnosis import (
     training_findings,
     vendors_clock,
 )
-from bot.app.from_settings import discord_settings, model_settings, open_models, operator_address, slack_settings
+from bot.app.from_settings import (
+    discord_settings,
+    model_settings,
+    open_models,
+    operator_address,
+    slack_apps,
+    slack_settings,
+)
 from bot.app.parts import (
     CLOCK,
     budget_desk,
@@ -537,15 +544,16 @@ async def discord_application(settings: Settings) -> str:
 def _platforms(settings: Settings) -> dict[str, Tried]:
     """Each that has a token, by its name; else what is said in their place."""
     try:
-        slack, discord = slack_settings(settings), discord_settings(settings)
+        slack, discord = slack_apps(settings), discord_settings(settings)
     except SettingsError as error:
         wrong = Finding(Level.PROBLEM, "Settings", "not every setting of a platform is there", str(error))
         return {"Settings": partial(_said, wrong)}
     found: dict[str, Tried] = {}
-    if slack is not None:
+    if slack:
         from bot.platforms.slack import doctor as of_slack  # noqa: PLC0415 -- only who uses Slack loads its libraries
 
-        found["Slack"] = partial(of_slack.examine, slack, CLOCK, settings.slack_config_token)
+        shared, token = slack_settings(settings), settings.slack_config_token
+        found |= {app.label: partial(of_slack.examine, app, shared, CLOCK, token) for app in slack}
     if discord is not None:
         from bot.platforms.discord import doctor as of_discord  # noqa: PLC0415 -- as above
 

@@ -36,6 +36,7 @@ from bot.app.from_settings import (
     open_models,
     operator_address,
     sends_traces,
+    slack_apps,
     slack_settings,
 )
 from bot.app.liveness import Vitals, supervised
@@ -50,7 +51,7 @@ from bot.memory.learning import WithheldNotice
 from bot.memory.policies import PolicyDesk
 from bot.models.choice import ModelDesk, ModelSwitch
 from bot.platforms.discord.options import DiscordSettings
-from bot.platforms.slack.options import HttpEvents, SlackSettings
+from bot.platforms.slack.options import HttpEvents, SlackApp, SlackSettings
 from bot.platforms.terminal.attachments import fetch, files_now
 from bot.platforms.terminal.bot import TerminalBot, TerminalSchedules, TerminalSurfaces
 from bot.platforms.terminal.surface import SOURCE as TERMINAL
@@ -60,6 +61,7 @@ from bot.setting_parsers import WhileBusy
 from bot.settings import Settings
 from bot.telemetry import SILENT, SilenceSeen, StoreSeen, Telemetry, to_all
 from bot.texts import page_texts, reply_texts, setup_texts
+from bot.texts.formatting import platform_name
 from bot.tools.mcp_source import NOWHERE, McpSource
 from bot.turns.approvals import ApprovalPolicy, ToolsDesk
 from bot.turns.worker import TurnsLimits
@@ -228,19 +230,20 @@ async def _erase(store: Store, desk: ForgetDesk, job: Job) -> None:
 
 
 def _connected(connections: PlatformConnections) -> frozenset[str]:
-    return frozenset({*map(platform_of, connections.sources())} - connections.troubles.keys())
+    return frozenset({*map(platform_of, connections.sources())} - connections.away())
 
 
 @asynccontextmanager
 async def _starting(settings: Settings) -> AsyncGenerator[None]:
     """To open the store may take minutes after an upgrade: who asks over HTTP is told so."""
-    slack = slack_settings(settings)
-    if slack is None or not isinstance(slack.delivery, HttpEvents):
+    slack = slack_apps(settings)
+    over_http = [app.delivery for app in slack if isinstance(app.delivery, HttpEvents)]
+    if not over_http:
         yield
         return
     from bot.platforms.slack.http_events import starting  # noqa: PLC0415 -- a bot without Slack does not load its libraries
 
-    async with starting(slack.delivery):
+    async with starting(over_http[0]):
         yield
 
 
@@ -355,15 +358,15 @@ def _about(store: Store, models: ModelSwitch, connections: PlatformConnections) 
     return [
         reply_texts.VERSION.format(version=version("cogency-bot"), models=models.sentence),
         reply_texts.STORE.format(where=store.database.where),
-        *(f"**{name.capitalize()}**: not connected. {why}" for name, why in sorted(connections.troubles.items())),
+        *(f"**{platform_name(name)}**: not connected. {why}" for name, why in sorted(connections.troubles.items())),
     ]
 
 
 def platforms(settings: Settings) -> Platforms:
     """How to serve each platform that the settings hold a token for. Raises SettingsError if there is none."""
     chosen: dict[str, Callable[[Host, Telemetry], Awaitable[None]]] = {}
-    if (slack := slack_settings(settings)) is not None:
-        chosen["Slack"] = partial(_serve_slack, slack)
+    if slack := slack_apps(settings):
+        chosen["Slack"] = partial(_serve_slack, slack, slack_settings(settings))
     if (discord := discord_settings(settings)) is not None:
         chosen["Discord"] = partial(_serve_discord, discord)
     if not chosen:
@@ -371,11 +374,11 @@ def platforms(settings: Settings) -> Platforms:
     return chosen
 
 
-async def _serve_slack(slack: SlackSettings, host: Host, telemetry: Telemetry) -> None:
-    from bot.platforms.slack.run import serve  # noqa: PLC0415 -- a bot without Slack does not load its libraries
+async def _serve_slack(apps: Sequence[SlackApp], slack: SlackSettings, host: Host, telemetry: Telemetry) -> None:
+    from bot.platforms.slack.apps import serve_apps  # noqa: PLC0415 -- a bot without Slack does not load its libraries
 
     _keep_loaded()
-    await serve(host, slack, parts.CLOCK, telemetry)
+    await serve_apps(host, apps, slack, parts.CLOCK, telemetry)
 
 
 async def _serve_discord(discord: DiscordSettings, host: Host, telemetry: Telemetry) -> None:

@@ -18,7 +18,7 @@ from typing import Final, Protocol, assert_never
 from agent.events import CallFinished, ModelAnswered, Outcome
 from agent.messages import ResultStatus
 from agent.ports import CallEnd, Clock, Ledger, Tool, ToolAudit
-from agent.records import Load
+from agent.records import Load, platform_of
 from agent.tool_policy import DecidedBy, PolicyRow
 from agent.tools.registry import UNASKED
 from bot.audit import WAITS, change_words
@@ -46,7 +46,7 @@ from bot.telemetry import (
     WriteEnd,
 )
 from bot.texts import page_texts
-from bot.texts.formatting import counted, shortened
+from bot.texts.formatting import counted, platform_name, shortened
 
 HOUR: Final = timedelta(hours=1)
 MOST_TURNS: Final = 5_000
@@ -324,7 +324,7 @@ async def now(sources: OperatorSources, _: Mapping[str, str]) -> ViewAnswer:
         {
             "about": sources.about(),
             "since": span((moment - recent.since).total_seconds()),
-            "troubles": [{"name": name.capitalize(), "why": why} for name, why in sorted(troubles.items())],
+            "troubles": [{"name": platform_name(name), "why": why} for name, why in sorted(troubles.items())],
             "figures": [
                 *_of_turns(hour),
                 Figure(
@@ -364,11 +364,12 @@ def _platforms(sources: OperatorSources, seen: Sequence[SocketsSeen], moment: da
     known, troubles = {one.platform.casefold(): one for one in seen}, sources.platforms.troubles
     away = {name.casefold() for name in troubles}
     rows = list[Mapping[str, object]]()
-    for name in sorted({*sources.served, *known}):
+    in_parts = {*map(platform_of, known)} - known.keys()
+    for name in sorted({*sources.served, *known} - in_parts):
         one = known.get(name.casefold(), SocketsSeen(name, 0, None, None))
         rows.append(
             {
-                "name": name.capitalize(),
+                "name": platform_name(name),
                 "connected": name.casefold() not in away and (one.count > 0 or one.silent_s is not None),
                 "sockets": f"{one.count:,}",
                 "oldest": page_texts.DASH if one.oldest is None else span((moment - one.oldest).total_seconds()),
@@ -398,7 +399,7 @@ async def failures(sources: OperatorSources, _: Mapping[str, str]) -> ViewAnswer
         }
         for one in sources.recent.failures()
     ]
-    away = [{"name": name.capitalize(), "why": why} for name, why in sorted(sources.platforms.troubles.items())]
+    away = [{"name": platform_name(name), "why": why} for name, why in sorted(sources.platforms.troubles.items())]
     servers = [{"name": name, "why": why} for name, why in sorted(sources.tools.away().items())]
     since = span((moment - sources.recent.since).total_seconds())
     return ViewAnswer("failures.html", {"failures": seen, "platforms": away, "servers": servers, "since": since})

@@ -31,6 +31,12 @@ def money(cost: Money) -> str:
 _MARKDOWN = re.compile(r"[\\`*\[\]<>~|&]|(?<![^\W_])_|_(?![^\W_])|^[#+-]|^(?:\d+)[.)]|^=+$")
 
 
+def platform_name(name: str) -> str:
+    """A platform, or a part of one, as people read it: "Slack" of "slack", "Slack acme" of "slack:acme"."""
+    platform, _, part = name.partition(":")
+    return f"{platform.capitalize()} {part}".rstrip()
+
+
 def literal(text: str) -> str:
     """`text` on one line, as Markdown that shows exactly these characters."""
     line = " ".join(text.split())

@@ -408,7 +408,16 @@ FOR_YOURSELF = "For yourself: {link}"
 HTTPS_ADDRESS = "Slack needs an address that begins with https://, without ? or #"
 SOCKET_UNREACHABLE = "Slack's socket cannot be reached."
 SOCKETS_CLOSED = "Its sockets have closed, and the next one is not open yet."
-SCOPES_LACKING = "SLACK_BOT_TOKEN lacks scopes ({names}): take over manifests/slack.yaml and install the app again."
+SCOPES_LACKING = "{setting} lacks scopes ({names}): take over manifests/slack.yaml and install the app again."
+SLACK_APP_NOT_SERVED = (
+    "a request for the app %s was not taken: name it as app_id in the file of COGENCY_SLACK_APPS, or have Slack "
+    "send its requests to an address that ends in %s/NAME"
+)
+SLACK_APP_REVOKED = (
+    "it was uninstalled, or its token was revoked: what was said there is erased after COGENCY_REMOVAL_GRACE_DAYS days."
+    " To keep it, install the app again, write its new token down, and start it again."
+)
+SLACK_APP_BROKE = "It ended by a mistake of this program, which the log tells: start the bot again, and report it."
 SLACK_LOGIN_REFUSED = "{setting} is not accepted by Slack ({code}): copy it again from the app's page."
 SLACK_SILENT = "Slack does not answer at {address} (SLACK_API_BASE_URL): check the network. {error}"
 CHOOSE_ADDRESS = "{problem}: choose an address of this machine, and a free port."

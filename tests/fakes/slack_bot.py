@@ -12,8 +12,8 @@ from typing import Any, assert_never
 
 from agent.ports import Clock
 from bot.host import Host
-from bot.platforms.slack.options import Delivery, HttpEvents, SlackSettings, SocketMode
-from bot.platforms.slack.run import serve
+from bot.platforms.slack.options import Delivery, HttpEvents, SlackApp, SlackSettings, SocketMode
+from bot.platforms.slack.run import AppRevoked, serve
 from bot.setting_parsers import Secret
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET
@@ -29,9 +29,13 @@ def http_events() -> HttpEvents:
         return HttpEvents(Secret(SIGNING_SECRET), "127.0.0.1", probe.getsockname()[1])
 
 
-def settings(slack: FakeSlack) -> SlackSettings:
+def app_of(slack: FakeSlack, **more: Any) -> SlackApp:
     """For the way in which this workspace delivers events."""
-    return SlackSettings(Secret(BOT_TOKEN), http_events() if slack.over_http else SOCKETS, slack.url)
+    return replace(SlackApp(Secret(BOT_TOKEN), http_events() if slack.over_http else SOCKETS), **more)
+
+
+def settings(slack: FakeSlack) -> SlackSettings:
+    return SlackSettings(slack.url)
 
 
 @asynccontextmanager
@@ -39,10 +43,11 @@ async def serving(
     slack: FakeSlack, host: Host, clock: Clock | None = None, *, delivery: Delivery | None = None, **more: Any
 ) -> AsyncGenerator[None, None]:
     """The adapter, connected; whatever ends it early fails the test. Several make several processes."""
-    chosen = settings(slack)
-    chosen = replace(chosen, delivery=delivery or chosen.delivery, **more)
+    own = {name: more.pop(name) for name in ("bot_token", "command_prefix") if name in more}
+    chosen = app_of(slack, **own)
+    chosen = replace(chosen, delivery=delivery or chosen.delivery)
     sockets = len(slack.sockets)
-    task = asyncio.create_task(serve(host, chosen, clock or slack.clock))
+    task = asyncio.create_task(serve(host, chosen, replace(settings(slack), **more), clock or slack.clock))
     try:
         match chosen.delivery:
             case SocketMode(connections=connections):
@@ -59,7 +64,7 @@ async def serving(
                 assert_never(chosen.delivery)
     finally:
         task.cancel()
-        with suppress(asyncio.CancelledError):
+        with suppress(asyncio.CancelledError, AppRevoked):  # who is uninstalled in a test goes by itself
             await task
     await slack.connected(sockets)
 

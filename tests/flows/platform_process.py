@@ -19,7 +19,7 @@ from bot.host import Host
 from bot.hosting import serve_all
 from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.run import serve as serve_discord
-from bot.platforms.slack.options import SlackSettings, SocketMode
+from bot.platforms.slack.options import SlackApp, SlackSettings, SocketMode
 from bot.platforms.slack.run import serve as serve_slack
 from bot.scheduler import LongWork
 from bot.setting_parsers import Secret
@@ -44,9 +44,10 @@ LONGEST_S = 60
 
 def main(folder: Path, url: str, started: str, *, works: bool = False) -> None:
     """Serve Slack until killed. `started` is the time on the workspace's clock. `works`: see `worker_in`."""
-    slack = SlackSettings(Secret(BOT_TOKEN), SocketMode(Secret(APP_TOKEN), connections=1), url)
+    app = SlackApp(Secret(BOT_TOKEN), SocketMode(Secret(APP_TOKEN), connections=1))
+    slack = SlackSettings(url)
     clock = partial(FastClock, datetime.fromisoformat(started))
-    asyncio.run(_main(folder, clock, {"Slack": lambda host, clock: serve_slack(host, slack, clock)}, works=works))
+    asyncio.run(_main(folder, clock, {"Slack": lambda host, clock: serve_slack(host, app, slack, clock)}, works=works))
 
 
 def discord_main(folder: Path, addresses: tuple[str, str], started: str, *, works: bool = False) -> None:

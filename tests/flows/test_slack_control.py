@@ -10,7 +10,7 @@ from bot.platforms.slack.run import CLOSE_S, DELIVERY_CLOSE_S, serve
 from bot.turns.worker import LEAVE_S
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack
-from tests.fakes.slack_bot import settings
+from tests.fakes.slack_bot import app_of, settings
 from tests.fakes.slack_things import BOT_USER
 from tests.fakes.store import store_in_memory
 from tests.fakes.turns_host import turns_host
@@ -81,7 +81,7 @@ async def test_the_end_of_the_process_does_not_wait_for_a_slack_that_has_frozen(
         ann, general = slack.state.user("ann"), slack.state.channel("general")
         store = store_in_memory()
         host = turns_host(store, ScriptedProvider(["It is blue."]), slack.clock)
-        serve_slack = partial(serve, host, settings(slack), slack.clock)
+        serve_slack = partial(serve, host, app_of(slack), settings(slack), slack.clock)
         process = asyncio.create_task(
             serve_all({"Slack": serve_slack}, host.platforms, host.turns, host.clock, grace_s=0.2)
         )

@@ -9,6 +9,7 @@ SlackError
 └── SlackRefused    Slack said no; `code` is its word for why
 """
 
+import asyncio
 import json
 import re
 from collections import deque
@@ -156,6 +157,9 @@ _FILE_ORIGIN: Final = re.compile(r"https://(?:files\.slack\.com|(?:[a-z0-9-]+\.)
 DEFAULT_RETRY_AFTER_S = 30.0
 """When a limit comes without its header: Slack's own default."""
 
+REVOKED: Final = frozenset({"account_inactive", "invalid_auth", "token_revoked"})
+"""What is answered once an app was uninstalled, or its token revoked."""
+
 _DOWN = frozenset(
     {"internal_error", "fatal_error", "service_unavailable", "request_timeout", "team_added_to_org", "accesslimited"}
     | {"org_login_required", "ekm_access_denied"}
@@ -230,16 +234,22 @@ def file_url(url: str, api_base_url: str) -> URL | None:
 class SlackApi:
     """One workspace's Web API. `session` carries every request, so that connections are reused."""
 
-    def __init__(self, client: AsyncWebClient, session: ClientSession, telemetry: Telemetry = SILENT) -> None:
+    def __init__(
+        self, client: AsyncWebClient, session: ClientSession, telemetry: Telemetry = SILENT, known_as: str = PLATFORM
+    ) -> None:
         self._telemetry = telemetry
+        self._known_as = known_as
         self._client = cast("_Client", client)  # slack-sdk's own types are incomplete
         self._session = session
         self._proxy = client.proxy
         self._base_url = client.base_url
+        self._signed_in = False
         self.granted: frozenset[str] = frozenset()
         """The scopes of the bot token, as far as Slack said."""
         self.said_at: datetime | None = None
         """What time it was there."""
+        self.revoked = asyncio.Event()
+        """Set once Slack took this bot token for good, after it had accepted it."""
 
     async def call(self, method: Method, mentions: str = "", /, **args: Json) -> JsonObject:
         """The method's answer. Raises SlackError; None among the arguments means: leave it out.
@@ -270,6 +280,7 @@ class SlackApi:
         response = await self._send(Method.AUTH_TEST)
         self.granted = _scopes(response)
         self.said_at = _date(response)
+        self._signed_in = True
         return _body(response)
 
     async def open_connection(self, app_token: Secret) -> str:
@@ -330,7 +341,9 @@ class SlackApi:
         except SlackApiError as error:
             meant = _translated(method, error)
             if isinstance(meant, SlackLimited):
-                self._telemetry.tell(RateLimited(PLATFORM))
+                self._telemetry.tell(RateLimited(self._known_as))
+            elif isinstance(meant, SlackRefused) and meant.code in REVOKED and headers is None and self._signed_in:
+                self.revoked.set()
             raise meant from error
         except (ClientError, SlackClientError, TimeoutError, ValueError, AttributeError) as error:
             # The last: JSON that is no object, from whatever stands between; slack-sdk takes it for one.
@@ -348,7 +361,7 @@ class SlackApi:
                 reply_texts.SLACK_UNREACHABLE.format(method="response_url", why=_in_words(error))
             ) from error
         if status == 429:
-            self._telemetry.tell(RateLimited(PLATFORM))
+            self._telemetry.tell(RateLimited(self._known_as))
             raise SlackLimited("response_url", _seconds(response.headers.get("Retry-After", "")))
         if status >= 500:
             raise SlackDown(reply_texts.SLACK_FAILED.format(method="response_url", why=f"status {status}"))

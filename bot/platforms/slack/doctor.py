@@ -5,7 +5,7 @@ manifest: that cannot be half right.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Final, TypeAlias, TypeVar
@@ -17,11 +17,12 @@ from agent.ports import Clock
 from bot.exits import Finding, Level, clock_finding
 from bot.platforms.slack import api
 from bot.platforms.slack.api import TIMEOUT_S, SlackApi, SlackError, SlackRefused, web_client
-from bot.platforms.slack.http_events import EVENTS_PATH
+from bot.platforms.slack.http_events import EVENTS_PATH, events_path
 from bot.platforms.slack.options import (
     EVERYTHING,
     HttpEvents,
     Method,
+    SlackApp,
     SlackFeature,
     SlackSettings,
     SocketMode,
@@ -50,8 +51,9 @@ NAMED: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class SlackFacts:
-    """What Slack said. `socket`: whether Socket Mode can be had, None over HTTP; `app`: its manifest, if asked for."""
+    """What Slack said. `socket`: whether Socket Mode can be had, None over HTTP. `set_up`: the manifest, if asked."""
 
+    app: SlackApp
     settings: SlackSettings
     signed_in: Told[JsonObject]
     granted: frozenset[str] = frozenset()
@@ -61,14 +63,16 @@ class SlackFacts:
     socket: Told[bool] | None = None
     channels: Told[tuple[str, ...]] = ()
     groups: Mapping[str, Told[JsonObject]] = field(default_factory=dict[str, "Told[JsonObject]"])
-    app: Told[JsonObject] | None = None
+    set_up: Told[JsonObject] | None = None
 
 
 def findings(facts: SlackFacts) -> list[Finding]:
     """Everything, in the order in which somebody would mend it."""
     if isinstance(facts.signed_in, SlackError):
-        return [_not_signed_in(facts.signed_in, facts.settings.api_base_url)]
-    return [finding for check in CHECKS for finding in check(facts)]
+        found = [_not_signed_in(facts.signed_in, facts)]
+    else:
+        found = [finding for check in CHECKS for finding in check(facts)]
+    return [replace(finding, where=facts.app.label) for finding in found]
 
 
 def signed_in(facts: SlackFacts) -> list[Finding]:
@@ -79,7 +83,7 @@ def signed_in(facts: SlackFacts) -> list[Finding]:
 def clock(facts: SlackFacts) -> list[Finding]:
     if facts.ours is None or facts.theirs is None:
         return []
-    refused = setup_texts.CLOCK_REFUSED if isinstance(facts.settings.delivery, HttpEvents) else ""
+    refused = setup_texts.CLOCK_REFUSED if isinstance(facts.app.delivery, HttpEvents) else ""
     return [clock_finding(WHERE, WHERE, facts.ours, facts.theirs, refused=refused)]
 
 
@@ -107,12 +111,12 @@ def granted_scopes(facts: SlackFacts) -> list[Finding]:
 
 
 def delivery(facts: SlackFacts) -> list[Finding]:
-    way = facts.settings.delivery
+    way = facts.app.delivery
     if isinstance(way, HttpEvents):
-        return [good(f"events come over HTTP, to {way.host}:{way.port}{EVENTS_PATH}")]
+        return [good(f"events come over HTTP, to {way.host}:{way.port}{events_path(facts.app.name)}")]
     match facts.socket:
         case SlackRefused(code=code):
-            said = f"Socket Mode cannot be had with SLACK_APP_TOKEN ({code})"
+            said = f"Socket Mode cannot be had with {facts.app.setting('SLACK_APP_TOKEN')} ({code})"
             remedy = setup_texts.SOCKET_MODE_ON
             return [problem(said, remedy)]
         case SlackError():
@@ -144,7 +148,7 @@ def groups(facts: SlackFacts) -> list[Finding]:
 
 def app(facts: SlackFacts) -> list[Finding]:
     """How the app is set up, by its own manifest."""
-    match facts.app:
+    match facts.set_up:
         case None:
             return [
                 note(
@@ -154,13 +158,13 @@ def app(facts: SlackFacts) -> list[Finding]:
             ]
         case SlackError():
             remedy = setup_texts.RENEW_CONFIG
-            return [warning(f"the app's manifest is not told ({_why(facts.app)})", remedy)]
+            return [warning(f"the app's manifest is not told ({_why(facts.set_up)})", remedy)]
         case has:
-            found = [finding for compare in COMPARED for finding in compare(has, facts.settings)]
+            found = [finding for compare in COMPARED for finding in compare(has, facts.app)]
             return found or [good("the app is set up as its manifest says")]
 
 
-def app_events(has: JsonObject, settings: SlackSettings) -> list[Finding]:  # noqa: ARG001 -- as the others
+def app_events(has: JsonObject, app: SlackApp) -> list[Finding]:  # noqa: ARG001 -- as the others
     subscribed = frozenset(api.texts(api.fields(has, "settings", "event_subscriptions"), "bot_events"))
     found: list[Finding] = []
     if own := sorted(events(()) - subscribed):
@@ -173,27 +177,27 @@ def app_events(has: JsonObject, settings: SlackSettings) -> list[Finding]:  # no
     return found
 
 
-def app_commands(has: JsonObject, settings: SlackSettings) -> list[Finding]:
+def app_commands(has: JsonObject, app: SlackApp) -> list[Finding]:
     known = {api.text(command, "command") for command in api.items(api.fields(has, "features"), "slash_commands")}
-    missing = [name for one in SLASH_COMMANDS if (name := f"/{settings.command_prefix}{one.name}") not in known]
+    missing = [name for one in SLASH_COMMANDS if (name := f"/{app.command_prefix}{one.name}") not in known]
     if not missing:
         return []
     which = "command" if len(missing) == 1 else "commands"
     return [warning(f"the app has no {which} {_and(missing)}", setup_texts.TAKE_OVER_MANIFEST)]
 
 
-def app_delivery(has: JsonObject, settings: SlackSettings) -> list[Finding]:
-    over_http = isinstance(settings.delivery, HttpEvents)
+def app_delivery(has: JsonObject, app: SlackApp) -> list[Finding]:
+    over_http = isinstance(app.delivery, HttpEvents)
     by_socket = api.flag(api.fields(has, "settings"), "socket_mode_enabled")
     if by_socket and over_http:
         remedy = setup_texts.HTTP_OR_SOCKETS
         return [problem("the app sends events through sockets, not over HTTP", remedy)]
     if not (by_socket or over_http):
         return [problem("Socket Mode is switched off in the app", setup_texts.TAKE_OVER_MANIFEST)]
-    return [] if by_socket else _request_urls(has)
+    return [] if by_socket else _request_urls(has, app)
 
 
-def app_surfaces(has: JsonObject, settings: SlackSettings) -> list[Finding]:  # noqa: ARG001 -- as the others
+def app_surfaces(has: JsonObject, app: SlackApp) -> list[Finding]:  # noqa: ARG001 -- as the others
     features, home = api.fields(has, "features"), api.fields(has, "features", "app_home")
     found: list[Finding] = []
     if not api.flag(home, "messages_tab_enabled") or api.flag(home, "messages_tab_read_only_enabled"):
@@ -226,7 +230,7 @@ CHECKS: Final[tuple[Callable[[SlackFacts], list[Finding]], ...]] = (
     groups,
     channels,
 )
-COMPARED: Final[tuple[Callable[[JsonObject, SlackSettings], list[Finding]], ...]] = (
+COMPARED: Final[tuple[Callable[[JsonObject, SlackApp], list[Finding]], ...]] = (
     app_delivery,
     app_events,
     app_commands,
@@ -234,22 +238,23 @@ COMPARED: Final[tuple[Callable[[JsonObject, SlackSettings], list[Finding]], ...]
 )
 
 
-def _not_signed_in(error: SlackError, base_url: str) -> Finding:
+def _not_signed_in(error: SlackError, facts: SlackFacts) -> Finding:
     if isinstance(error, SlackRefused):
         remedy = setup_texts.COPY_SLACK_AGAIN
-        return problem(f"SLACK_BOT_TOKEN is not accepted ({error.code})", remedy)
-    said = f"Slack does not answer at {base_url}"
+        return problem(f"{facts.app.setting('SLACK_BOT_TOKEN')} is not accepted ({error.code})", remedy)
+    said = f"Slack does not answer at {facts.settings.api_base_url}"
     return problem(said, setup_texts.CHECK_NETWORK.format(error=error))
 
 
-def _request_urls(has: JsonObject) -> list[Finding]:
+def _request_urls(has: JsonObject, app: SlackApp) -> list[Finding]:
     urls = (
         api.text(api.fields(has, "settings", "event_subscriptions"), "request_url"),
         api.text(api.fields(has, "settings", "interactivity"), "request_url"),
     )
-    if all(url.endswith(EVENTS_PATH) for url in urls):
+    shared = (EVENTS_PATH,) if app.app_id or not app.name else ()
+    if all(url.endswith((events_path(app.name), *shared)) for url in urls):
         return []
-    said = f"not everything of the app is sent to an address that ends in {EVENTS_PATH}"
+    said = f"not everything of the app is sent to an address that ends in {events_path(app.name)}"
     return [problem(said, setup_texts.HTTP_MANIFEST)]
 
 
@@ -266,19 +271,24 @@ MOST_CHANNELS: Final = 200
 """One page, as large as Slack recommends: whoever is in more channels than that knows it."""
 
 
-async def examine(settings: SlackSettings, clock: Clock, config_token: Secret | None = None) -> list[Finding]:
+async def examine(
+    app: SlackApp, settings: SlackSettings, clock: Clock, config_token: Secret | None = None
+) -> list[Finding]:
     """`config_token`: with it the app is compared with its manifest. Raises nothing that Slack can cause."""
     async with ClientSession(timeout=ClientTimeout(total=TIMEOUT_S)) as session:
-        client = web_client(settings.api_base_url, session, settings.bot_token.reveal())
-        return findings(await _ask(SlackApi(client, session), settings, clock, config_token))
+        client = web_client(settings.api_base_url, session, app.bot_token.reveal())
+        return findings(await _ask(SlackApi(client, session), app, settings.of(app), clock, config_token))
 
 
-async def _ask(client: SlackApi, settings: SlackSettings, clock: Clock, config_token: Secret | None) -> SlackFacts:
+async def _ask(
+    client: SlackApi, app: SlackApp, settings: SlackSettings, clock: Clock, config_token: Secret | None
+) -> SlackFacts:
     who = await _told(client.sign_in())
     if isinstance(who, SlackError):
-        return SlackFacts(settings, who)
-    way = settings.delivery
+        return SlackFacts(app, settings, who)
+    way = app.delivery
     return SlackFacts(
+        app=app,
         settings=settings,
         signed_in=who,
         granted=client.granted,
@@ -290,7 +300,7 @@ async def _ask(client: SlackApi, settings: SlackSettings, clock: Clock, config_t
             group: await _told(client.call(Method.GROUP_MEMBERS, usergroup=group))
             for group in sorted(settings.named_groups)
         },
-        app=None if config_token is None else await _told(_app(client, api.text(who, "bot_id"), config_token)),
+        set_up=None if config_token is None else await _told(_app(client, api.text(who, "bot_id"), config_token)),
     )
 
 

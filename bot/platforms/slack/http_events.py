@@ -5,11 +5,11 @@ import json
 import logging
 import re
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 from urllib.parse import parse_qs
 
 from aiohttp import web
@@ -26,14 +26,15 @@ from agent.errors import SettingsError
 from agent.messages import Json, JsonObject, is_too_deep
 from agent.ports import Clock
 from bot.caches import OncePerMinute
-from bot.platforms.slack.options import HttpEvents
+from bot.platforms.slack import api
+from bot.platforms.slack.options import APP_NAME, HttpEvents, SlackApp
 from bot.platforms.slack.sockets import EVENTS, ConnectionListener
 from bot.texts import setup_texts
 
 # Where the bot answers over HTTP.
 
 EVENTS_PATH: Final = "/slack/events"
-"""For events, commands and what is clicked: one address for all of them."""
+"""For events, commands and what is clicked: one address for all of them; of several apps each has its own below it."""
 HEALTH_PATH: Final = "/health"
 """For the balancer: 200 as long as the process serves, 503 and "starting" before that."""
 
@@ -60,11 +61,16 @@ AT_ONCE: Final = 64
 """Bodies that are read at the same time; their most bytes fit into memory."""
 CONNECTIONS: Final = 256
 """A quarter of the files that most systems let a process have: models, platforms and the database need theirs."""
+FORM: Final = "application/x-www-form-urlencoded"
+SIGNED_WITH: Final = "SLACK_SIGNING_SECRET"
+TEAM_PATHS: Final = (("view", "app_installed_team_id"), ("team_id",), ("team", "id"), ("message", "team"))
+"""Where something says of which workspace it is, the surest first."""
+_APP_ID: Final = re.compile(r"A[A-Z0-9]{1,30}", re.ASCII)
 _SIGNATURE: Final = re.compile(r"v0=[0-9a-f]{64}")
 _SECONDS: Final = re.compile(r"[0-9]{1,12}")
 
 UNSIGNED: Final = (
-    "a request was refused that Slack did not sign with SLACK_SIGNING_SECRET within five minutes: if it came from "
+    "a request was refused that Slack did not sign with %s within five minutes: if it came from "
     "Slack, copy that secret again from the app's page, Basic Information, or set this machine's clock"
 )
 
@@ -78,14 +84,10 @@ class _SlackClock(VerifiersClock):
 
 
 class EventsEndpoint:
-    """Listens for Slack's requests. `failed` never does: whoever comes next may be served.
+    """What one app is brought over HTTP, by a listener that it may share with others. `failed` never does: whoever
+    comes next may be served.
 
     Rules
-    - Nothing is read that Slack did not sign within the last five minutes: what cannot be signed is refused by its
-      headers, before its body is read. Who is refused learns nothing of the reason, and the log has a line a minute.
-    - Nobody else's requests keep Slack's out, however many come: nothing counts them, and where too many bodies are
-      read at once, the one that has been awaited for longest is given up. Slack's arrive with their headers. So it is
-      with connections: each costs a file, and a process has few.
     - A request is answered after what it brings is stored, or not with 200: Slack then sends it again, up to three
       times, to whichever process the balancer chooses. The ledger knows it by its ids.
     - Silence does not tell that requests got lost: a quiet workspace is as silent. What tells is a request that Slack
@@ -96,34 +98,118 @@ class EventsEndpoint:
     def __init__(
         self,
         take: Callable[[JsonObject], Awaitable[bool]],
-        app: AsyncApp,
+        bolt: AsyncApp,
+        app: SlackApp,
+        team: str,
         settings: HttpEvents,
         clock: Clock,
         line: ConnectionListener,
+        listener: "EventsListener",
     ) -> None:
-        """`take` and `app` as in `Sockets`."""
+        """`take` and `bolt` as in `Sockets`; `team`: the app's workspace (T…)."""
+        self.app = app
+        self.team = team
+        self.settings = settings
         self._take_in = take
-        self._app = app
-        self._settings = settings
+        self._bolt = bolt
         self._clock = clock
         self._line = line
-        self._logged = OncePerMinute()
-        self._reading: dict[asyncio.Timeout, None] = {}
-        """The ends of the bodies that are being read, the oldest first."""
-        self._answering: set[RequestHandler] = set()
-        """The connections by which something is asked."""
+        self._listener = listener
         self._verifier = SignatureVerifier(settings.signing_secret.reveal(), _SlackClock(clock))
-        self._runner: web.AppRunner | None = None
-        self._listening: asyncio.Server | None = None
         self._well = deque([clock.now()])
         """When requests arrived well: the last time before what Slack may still be repeating, and those since."""
         self._read: datetime | None = None
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def open(self) -> None:
-        """Listen. Raises SettingsError when the address cannot be had."""
+        """Begin to be brought requests. Raises SettingsError when the address cannot be had."""
+        await self._listener.admit(self)
+        self._line.connected()
+
+    def silence(self) -> float:
+        """A quiet workspace is as silent as a lost one."""
+        return 0.0
+
+    async def close(self) -> None:
+        await self._listener.dismiss(self)
+
+    def signed(self, body: bytes, headers: Mapping[str, str]) -> bool:
+        """Whether Slack signed it for this app. The secret is compared in constant time."""
+        try:
+            return self._verifier.is_valid_request(body, dict(headers))
+        except (ArithmeticError, TypeError, ValueError):  # no number of this age, no UTF-8, no ASCII: not Slack's
+            return False
+
+    async def answer(self, asked: AsyncBoltRequest, headers: Mapping[str, str]) -> BoltResponse:
+        """What Slack is answered."""
+        if asked.body.get("type") in EVENTS:
+            response = BoltResponse(status=200 if await self._take_in(asked.body) else 503)
+        else:
+            response = await self._bolt.async_dispatch(asked)
+        self._note(stored=response.status == 200, reason=headers.get("x-slack-retry-reason", ""))
+        return response
+
+    def _note(self, *, stored: bool, reason: str) -> None:
+        """Whether something may have got lost, and since when."""
+        if not stored:
+            return
+        now = self._clock.now()
+        if reason in LOST_REASONS and (self._read is None or now - self._read > GAP_PAUSE):
+            self._read = now
+            self._line.gap(self._well[0])
+        if not reason and now - self._well[-1] >= STEP:
+            self._well.append(now)
+        while len(self._well) > 1 and self._well[1] <= now - REPEATED:
+            self._well.popleft()
+
+
+class EventsListener:
+    """Listens for Slack's requests, for as long as an app is to be brought some, and finds the app that each is for.
+
+    Rules
+    - Nothing is read that Slack did not sign within the last five minutes: what cannot be signed is refused by its
+      headers, before its body is read. Who is refused learns nothing of the reason, and the log has a line a minute.
+    - A request is for the app that its path names, /slack/events/NAME; at /slack/events for the only app, or for the
+      one with the id that its body says. It must be signed with that app's own secret: no other app's opens it. Where
+      an app is in several workspaces, the body says which.
+    - An app that is not served at this moment is answered with 503, so that Slack sends again what it brings.
+    - Nobody else's requests keep Slack's out, however many come: nothing counts them, and where too many bodies are
+      read at once, the one that has been awaited for longest is given up. Slack's arrive with their headers. So it is
+      with connections: each costs a file, and a process has few.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._logged = OncePerMinute()
+        self._apps: list[EventsEndpoint] = []
+        self._changing = asyncio.Lock()
+        self._reading: dict[asyncio.Timeout, None] = {}
+        """The ends of the bodies that are being read, the oldest first."""
+        self._answering: set[RequestHandler] = set()
+        """The connections by which something is asked."""
+        self._runner: web.AppRunner | None = None
+        self._listening: asyncio.Server | None = None
+
+    async def admit(self, app: EventsEndpoint) -> None:
+        """Bring it what comes for it. Raises SettingsError when the address cannot be had."""
+        async with self._changing:
+            if self._listening is None:
+                await self._open(app.settings)
+            self._apps.append(app)
+        log.info("requests for %s are taken at port %d, %s", app.app.label, self.port, events_path(app.app.name))
+
+    async def dismiss(self, app: EventsEndpoint) -> None:
+        """Bring it nothing more."""
+        async with self._changing:
+            if app in self._apps:
+                self._apps.remove(app)
+            if not self._apps:
+                await self._close()
+
+    async def _open(self, settings: HttpEvents) -> None:
         server = web.Application(client_max_size=BODY_BYTES)
         server.router.add_post(EVENTS_PATH, self._take)
+        server.router.add_post(f"{EVENTS_PATH}/{{app:{APP_NAME}}}", self._take)
         server.router.add_get(HEALTH_PATH, _healthy)
         # Slack compresses nothing, and what others compress is not worth unpacking.
         self._runner = web.AppRunner(
@@ -132,20 +218,17 @@ class EventsEndpoint:
             logger=_quiet(self._warn),
             shutdown_timeout=LEAVE_S,
             auto_decompress=False,
-            keepalive_timeout=self._settings.idle_s,
+            keepalive_timeout=settings.idle_s,
         )
         await self._runner.setup()
         try:
             self._listening = await asyncio.get_running_loop().create_server(
-                self._connected, self._settings.host, self._settings.port
+                self._connected, settings.host, settings.port
             )
         except OSError as error:
-            await self.close()
-            where = f"{self._settings.host}:{self._settings.port}"
-            wrong = f"COGENCY_SLACK_HTTP: cannot listen on {where} ({error.strerror})"
+            await self._close()
+            wrong = f"COGENCY_SLACK_HTTP: cannot listen on {settings.host}:{settings.port} ({error.strerror})"
             raise SettingsError(setup_texts.CHOOSE_ADDRESS.format(problem=wrong)) from error
-        log.info("Slack's requests are taken at port %d, %s", self.port, EVENTS_PATH)
-        self._line.connected()
 
     @property
     def port(self) -> int:
@@ -153,11 +236,7 @@ class EventsEndpoint:
         sockets = self._listening.sockets if self._listening is not None else ()
         return sockets[0].getsockname()[1] if sockets else 0
 
-    def silence(self) -> float:
-        """A quiet workspace is as silent as a lost one."""
-        return 0.0
-
-    async def close(self) -> None:
+    async def _close(self) -> None:
         if self._listening is not None:
             self._listening.close()
             self._listening = None
@@ -190,7 +269,7 @@ class EventsEndpoint:
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         if not self._may_be_signed(request.headers):
             if "x-slack-signature" in request.headers:
-                self._warn(UNSIGNED)
+                self._warn(UNSIGNED, self._secrets())
             return web.Response(status=401, headers={"Connection": "close"})
         try:
             async with asyncio.timeout(READ_S) as reading:
@@ -204,19 +283,32 @@ class EventsEndpoint:
             return web.Response(status=408, headers={"Connection": "close"})
         except (web.RequestPayloadError, ConnectionError):
             return web.Response(status=400)
-        if not self._signed(body, request.headers):
-            self._warn(UNSIGNED)
+        meant = self._meant(request.match_info.get("app", ""), body, request.content_type)
+        if not meant:
+            return web.Response(status=503)
+        if not (signed := [app for app in meant if app.signed(body, request.headers)]):
+            self._warn(UNSIGNED, meant[0].app.setting(SIGNED_WITH))
             return web.Response(status=401)
         if not _is_object(body, request.content_type):
             self._warn("a request that Slack signed is not in a form of Slack's")
             return web.Response(status=400)
         asked = AsyncBoltRequest(body=body.decode(), query=request.query_string, headers=dict(request.headers))
-        if asked.body.get("type") in EVENTS:
-            response = BoltResponse(status=200 if await self._take_in(asked.body) else 503)
-        else:
-            response = await self._app.async_dispatch(asked)
-        self._note(stored=response.status == 200, reason=request.headers.get("x-slack-retry-reason", ""))
+        response = await _in_team(signed, asked.body).answer(asked, request.headers)
         return await to_aiohttp_response(response)
+
+    def _meant(self, name: str, body: bytes, media_type: str) -> list[EventsEndpoint]:
+        """Whose request it claims to be; nothing of the body is believed for that but an id."""
+        if name:
+            return [app for app in self._apps if app.app.name == name]
+        if len(self._apps) < 2:
+            return self._apps
+        id_ = app_id_in(body, media_type)
+        if not (meant := [app for app in self._apps if id_ and app.app.app_id == id_]):
+            self._warn(setup_texts.SLACK_APP_NOT_SERVED, id_ or "without an id", EVENTS_PATH)
+        return meant
+
+    def _secrets(self) -> str:
+        return self._apps[0].app.setting(SIGNED_WITH) if len(self._apps) == 1 else "its app's signing secret"
 
     def _give_up_oldest(self) -> None:
         while len(self._reading) > AT_ONCE:
@@ -240,24 +332,26 @@ class EventsEndpoint:
         if (more := self._logged.due(sentence, self._clock.monotonic())) is not None:
             log.warning("%s%s", sentence % args, more)
 
-    def _signed(self, body: bytes, headers: Mapping[str, str]) -> bool:
-        try:
-            return self._verifier.is_valid_request(body, dict(headers))
-        except (ArithmeticError, TypeError, ValueError):  # no number of this age, no UTF-8, no ASCII: not Slack's
-            return False
 
-    def _note(self, *, stored: bool, reason: str) -> None:
-        """Whether something may have got lost, and since when."""
-        if not stored:
-            return
-        now = self._clock.now()
-        if reason in LOST_REASONS and (self._read is None or now - self._read > GAP_PAUSE):
-            self._read = now
-            self._line.gap(self._well[0])
-        if not reason and now - self._well[-1] >= STEP:
-            self._well.append(now)
-        while len(self._well) > 1 and self._well[1] <= now - REPEATED:
-            self._well.popleft()
+def events_path(name: str) -> str:
+    """Where an app's requests are to be sent."""
+    return f"{EVENTS_PATH}/{name}" if name else EVENTS_PATH
+
+
+def app_id_in(body: bytes, media_type: str) -> str:
+    """The id of the app that a request says it is for; "" for none. Pure."""
+    found = _form(body) if media_type == FORM else _json(body)
+    if isinstance(found, dict) and isinstance(found.get("payload"), str):
+        found = _json(str(found["payload"]).encode())
+    id_ = api.text(found, "api_app_id") if isinstance(found, dict) else ""
+    return id_ if _APP_ID.fullmatch(id_) else ""
+
+
+def _in_team(apps: Sequence[EventsEndpoint], body: Mapping[str, Any]) -> EventsEndpoint:
+    """Of one app in several workspaces the one that is told: as Slack says for whom it delivers, else where it was."""
+    told: list[str] = [api.text(one, "team_id") for one in api.items(dict(body), "authorizations")]
+    told += [api.text(dict(body), *path) for path in TEAM_PATHS]
+    return next((app for team in told for app in apps if team and app.team == team), apps[0])
 
 
 async def _healthy(_: web.Request) -> web.Response:
@@ -287,17 +381,26 @@ async def _starting(_: web.Request) -> web.Response:
 
 def _is_object(body: bytes, media_type: str) -> bool:
     """Whether it is JSON with an object in it, or a form, whose payload (if it has one) is such a JSON."""
+    found = _form(body) if media_type == FORM else _json(body)
+    if media_type == FORM and isinstance(found, dict) and "payload" in found:
+        found = _json(str(found["payload"]).encode())
+    return isinstance(found, dict)
+
+
+def _form(body: bytes) -> Json:
+    """The first value of each field; None if it cannot be read."""
+    try:
+        return {name: values[0] for name, values in parse_qs(body.decode(), max_num_fields=100).items()}
+    except ValueError:
+        return None
+
+
+def _json(body: bytes) -> Json:
     try:
         written = body.decode()
-        if media_type == "application/x-www-form-urlencoded":
-            payload = parse_qs(written, max_num_fields=100).get("payload")
-            if payload is None:
-                return True
-            written = payload[0]
-        found: Json = None if is_too_deep(written) else json.loads(written)
+        return None if is_too_deep(written) else json.loads(written)
     except ValueError:
-        return False
-    return isinstance(found, dict)
+        return None
 
 
 def _quiet(warn: Callable[[str], None]) -> logging.Logger:

@@ -23,7 +23,7 @@ from agent.memory.forgetting_plans import Gone
 from agent.messages import Depth, Json, JsonObject
 from agent.records import Attachment, ReplyVerdict
 from agent.schedules import ScheduleKind
-from bot.platforms.slack.api import at, fields, first_text, flag, items, number, text
+from bot.platforms.slack.api import at, fields, first_text, flag, items, number, text, texts
 from bot.platforms.slack.markup import mentioned_users, without_mention
 from bot.platforms.slack.options import PLATFORM
 
@@ -177,6 +177,8 @@ class SlackBot:
     prefix: str = ""
     organization: str = ""
     """What the workspace is called."""
+    app: str = PLATFORM
+    """Under which this app's troubles are told."""
 
     @property
     def source(self) -> str:
@@ -412,11 +414,10 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """A channel, or (not `at_once`) the bot's place in the workspace, is no more; `name` is its own."""
+    """A channel is no more; `name` is its own."""
 
     name: str
     what: Gone
-    at_once: bool
 
 
 def read_change(body: JsonObject, me: SlackBot) -> Changed | None:
@@ -454,15 +455,17 @@ def read_closed(body: JsonObject) -> str | None:
 def read_gone(body: JsonObject, me: SlackBot) -> Removed | None:
     """What an event says is no more; None for any other."""
     event = fields(body, "event")
-    match text(event, "type"):
-        case "channel_deleted" | "group_deleted" if channel := text(event, "channel"):
-            name = f"{me.source}:{channel}"
-            gone = Gone(channels=frozenset({channel}), audiences=frozenset({label(GroupAudience(name))}))
-            return Removed(name, gone, at_once=True)
-        case "app_uninstalled":
-            return Removed(me.source, Gone(sources=frozenset({me.source})), at_once=False)
-        case _:
-            return None
+    if text(event, "type") not in ("channel_deleted", "group_deleted") or not (channel := text(event, "channel")):
+        return None
+    name = f"{me.source}:{channel}"
+    return Removed(name, Gone(channels=frozenset({channel}), audiences=frozenset({label(GroupAudience(name))})))
+
+
+def is_revoked(body: JsonObject, me: SlackBot) -> bool:
+    """Whether an event says that the app was uninstalled, or its bot token revoked."""
+    event = fields(body, "event")
+    kind = text(event, "type")
+    return kind == "app_uninstalled" or (kind == "tokens_revoked" and me.user in texts(event, "tokens", "bot"))
 
 
 # Reactions to messages, as light feedback. Pure.

@@ -10,6 +10,7 @@ from typing import TypeAlias, TypeVar, assert_never
 from agent.admission_terms import Authority
 from agent.errors import Refused, SettingsError
 from agent.memory.audience import Place
+from agent.memory.forgetting_plans import Gone
 from agent.messages import Depth, JsonObject
 from agent.records import Attachment, Incoming, Quoted, repeats_of
 from bot import message_intake
@@ -139,6 +140,8 @@ class SlackIntake:
     desk: PersonalCommands
     control: AnswerCommands
     agent: AgentDesk
+    revoked: asyncio.Event
+    """To be set once the app is uninstalled, or its token revoked."""
 
     @property
     def names(self) -> SlackNames:
@@ -201,8 +204,12 @@ class SlackIntake:
         elif (event := inbound.read_agent_event(body)) is not None:
             if not isinstance(event, inbound.SessionStopped) or await self._may_stop(event):
                 await self.agent.see(event)
+        elif inbound.is_revoked(body, self.me):
+            gone = Gone(sources=frozenset({self.me.source}))
+            await self.host.forgetting.gone(self.me.source, gone, at_once=False)
+            self.revoked.set()
         elif (gone := inbound.read_gone(body, self.me)) is not None:
-            await self.host.forgetting.gone(gone.name, gone.what, at_once=gone.at_once)
+            await self.host.forgetting.gone(gone.name, gone.what, at_once=True)
         elif (closed := inbound.read_closed(body)) is not None:
             await self.host.restrict_place(closed, await self.places.closed(closed))
         elif (changed := inbound.read_change(body, self.me)) is not None:

@@ -277,12 +277,12 @@ class SlackMissed:
         if first or (not self.listening.behind and self.listening.silent_for() > OUTAGE):
             self._begin(self.listening.since())
         self.listening.connected = True
-        self.listening.host.platforms.connected(self.me.source)
+        self.listening.host.platforms.connected(self.me.app)
 
     def lost(self, why: str) -> None:
         """The last socket is about to close, or dead."""
         self.listening.connected = False
-        self.listening.host.platforms.connected(self.me.source, why)
+        self.listening.host.platforms.connected(self.me.app, why)
 
     def gap(self, since: datetime) -> None:
         """Between that time and now some events did not come."""

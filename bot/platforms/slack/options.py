@@ -1,7 +1,7 @@
 """What the Slack adapter needs to be told, and what the bot can be in Slack, feature by feature. Pure."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, Self, TypeAlias, TypeVar
 
@@ -9,6 +9,8 @@ from bot.setting_parsers import Secret, Streaming
 
 PLATFORM: Final = "slack"
 """Sources, and ids of people, begin with it: "slack:T0123", "slack:T0123:U0123"."""
+APP_NAME: Final = r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?"
+"""What an app may be called here, as a pattern: it stands in addresses, logs and metrics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +44,47 @@ Delivery: TypeAlias = SocketMode | HttpEvents
 
 
 @dataclass(frozen=True, slots=True)
-class SlackSettings:
+class SlackApp:
+    """One app, in the one workspace that its bot token is of: what it takes to be it. Nothing here holds for another.
+
+    `name`: what the operator calls it, in small letters; "" for the only one, which the environment describes.
+    """
+
     bot_token: Secret
     """xoxb-…, of the app's page "OAuth & Permissions"."""
     delivery: Delivery
+    name: str = ""
+    app_id: str = ""
+    """A…; over HTTP, several apps at one address are told apart by it."""
+    command_prefix: str = ""
+    """What the names of all slash commands begin with, for a workspace in which other apps want them: "cogency-" makes
+    them /cogency-ask and so on. The app's manifest must say the same."""
+    managers: frozenset[str] = frozenset()
+    """Ids (S…) of user groups of its workspace whose members are managers, besides those of `SlackSettings`."""
+    file: str = ""
+    """Where it is described, for whoever has to change that; "" for the environment."""
+
+    @property
+    def label(self) -> str:
+        """What people are shown: "Slack", or "Slack acme"."""
+        return f"Slack {self.name}".rstrip()
+
+    @property
+    def known_as(self) -> str:
+        """Its name where platforms have one, as in metrics and for troubles: "slack", or "slack:acme"."""
+        return f"{PLATFORM}:{self.name}" if self.name else PLATFORM
+
+    def setting(self, variable: str) -> str:
+        """How the operator finds what SLACK_… would be: the variable itself, or the app's own key and file."""
+        if not self.name:
+            return variable
+        return f"{variable.removeprefix('SLACK_').lower()} of the app {self.name} in {self.file or 'the database'}"
+
+
+@dataclass(frozen=True, slots=True)
+class SlackSettings:
+    """What holds for every app that is served."""
+
     api_base_url: str = "https://slack.com/api"
     allowed_bots: frozenset[str] = frozenset()
     """Ids (B…) of other bots that may talk to this one. Two bots that answer each other never stop."""
@@ -55,15 +94,16 @@ class SlackSettings:
     """Ids (S…) of user groups that the operator's lists name as roles, and…"""
     denied: frozenset[str] = frozenset()
     """… those of them whose members are kept out: where Slack does not tell, everybody counts as one."""
-    command_prefix: str = ""
-    """What the names of all slash commands begin with, for a workspace in which other apps want them: "cogency-" makes
-    them /cogency-ask and so on. The app's manifest must say the same."""
     streaming: Streaming = Streaming.DIRECT
 
     @property
     def named_groups(self) -> frozenset[str]:
         """Every user group that the bot asks about."""
         return self.managers | self.groups | self.denied
+
+    def of(self, app: SlackApp) -> "SlackSettings":
+        """The same, with what this app adds."""
+        return replace(self, managers=self.managers | app.managers)
 
 
 # What each feature needs of Slack: methods, events and scopes.
@@ -138,6 +178,7 @@ EVENT_SCOPES: Final[Mapping[str, str]] = {
     "message.mpim": "mpim:history",
     "reaction_added": "reactions:read",
     "reaction_removed": "reactions:read",
+    "tokens_revoked": "",  # needs none
 }
 
 

@@ -1,6 +1,7 @@
 """Slack, from signing in to serving: connects, hands over what comes, and shows the answers.
 
-Rules: one workspace, one bot token. What is wrong at the start ends in one sentence that names the setting.
+Rules: one workspace, one bot token (`bot.platforms.slack.apps` serves several). What is wrong at the start ends in one
+sentence that names the setting.
 
 Commands, shortcuts, windows and buttons come through Bolt. All of it is acknowledged by us, after what it asks is
 stored. What Slack has to be asked about it is not waited for longer than Slack waits for us.
@@ -21,6 +22,7 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.errors import CogencyError, Refused, SettingsError
+from agent.memory.forgetting_plans import Gone
 from agent.ports import Clock
 from agent.records import ShownPage, ShownReply
 from agent.tools.read_channel import ReadChannelTool
@@ -36,18 +38,26 @@ from bot.platforms.slack.attachments import SlackFiles
 from bot.platforms.slack.channel_history import SlackChannelReader
 from bot.platforms.slack.commands import AnswerCommands, PersonalCommands
 from bot.platforms.slack.home import Home
-from bot.platforms.slack.http_events import EventsEndpoint
+from bot.platforms.slack.http_events import EventsEndpoint, EventsListener
 from bot.platforms.slack.inbound import SlackBot, of_command, root_of
 from bot.platforms.slack.intake import SlackIntake
 from bot.platforms.slack.members import Groups, Guests, People
 from bot.platforms.slack.message_pages import page_errors
 from bot.platforms.slack.missed import EventRetryQueue, SlackMissed
 from bot.platforms.slack.occurrences import SlackSchedules
-from bot.platforms.slack.options import HttpEvents, SlackSettings, SocketMode, optional_scopes, scopes, wanted
+from bot.platforms.slack.options import (
+    HttpEvents,
+    SlackApp,
+    SlackSettings,
+    SocketMode,
+    optional_scopes,
+    scopes,
+    wanted,
+)
 from bot.platforms.slack.places import Places, SlackMembership
 from bot.platforms.slack.search_slack import search_tools
 from bot.platforms.slack.slash_commands import COMMANDS, SLASH_COMMANDS
-from bot.platforms.slack.sockets import ConnectionListener, Delivery, Sockets
+from bot.platforms.slack.sockets import Delivery, Sockets
 from bot.platforms.slack.surface import SlackSurfaces, SurfaceParts, delete_page, undo_kept
 from bot.platforms.slack.surroundings import Threads
 from bot.reply_surface import ReplyAction
@@ -58,6 +68,7 @@ from bot.turns.watermark import Watermark
 
 log = logging.getLogger(__name__)
 
+SIGNS_IN: Final = "SLACK_BOT_TOKEN"
 DELIVERY_CLOSE_S: Final = 0.8
 CLOSE_S: Final = 1.2
 """Supervisors kill after ten seconds, and Slack may have frozen: what has not ended by then is left to its fate."""
@@ -65,6 +76,10 @@ CLOSE_S: Final = 1.2
 
 class SlackUnreachable(PlatformUnavailable):
     """Slack could not be reached at the start."""
+
+
+class AppRevoked(CogencyError):
+    """The app was uninstalled, or its token revoked: it cannot be served any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,34 +94,58 @@ class _Parts:
     closing: tuple[Callable[[], Awaitable[None]], ...]
 
 
-async def serve(host: Host, settings: SlackSettings, clock: Clock, telemetry: Telemetry = SILENT) -> None:
-    """Serve one workspace until cancelled.
+async def serve(
+    host: Host,
+    app: SlackApp,
+    settings: SlackSettings,
+    clock: Clock,
+    telemetry: Telemetry = SILENT,
+    listener: EventsListener | None = None,
+) -> None:
+    """Serve one app's workspace until cancelled. `listener`: which brings requests over HTTP; None: one of its own.
 
-    Raises SettingsError when Slack does not take the tokens, also later, and SlackUnreachable when it cannot be reached
-    at the start. Sockets that cannot be opened are tried again here, for ever.
+    Raises SettingsError when Slack does not take the tokens, AppRevoked when it takes them back, and SlackUnreachable
+    when it cannot be reached at the start. Sockets that cannot be opened are tried again here, for ever.
     """
+    settings = settings.of(app)
     async with ClientSession(timeout=ClientTimeout(total=TIMEOUT_S)) as session:
-        web = web_client(settings.api_base_url, session, settings.bot_token.reveal())
-        api = SlackApi(web, session, telemetry)
-        me = await _sign_in(api, settings)
-        log.info("signed in to Slack as %s", me.name)
-        parts = _put_together(host, settings, clock, session, api, me, telemetry)
-        keeping = [asyncio.create_task(parts.listening.keep()), asyncio.create_task(parts.guests.keep())]
+        web = web_client(settings.api_base_url, session, app.bot_token.reveal())
+        api = SlackApi(web, session, telemetry, app.known_as)
+        me = await _sign_in(api, app, settings)
+        log.info("signed in to Slack as %s%s", me.name, f", for {app.name}" if app.name else "")
+        listener = EventsListener(clock) if listener is None else listener
+        parts = _put_together(host, app, settings, clock, session, api, me, telemetry, listener)
+        keeping: list[asyncio.Task[Any]] = [
+            asyncio.create_task(parts.listening.keep()),
+            asyncio.create_task(parts.guests.keep()),
+        ]
         try:
             await host.forgetting.back([me.source])
             await parts.listening.begin()
             await parts.owed.resume()
             await parts.asking.resume()
             await parts.delivery.open()
+            revoked = asyncio.create_task(api.revoked.wait())
+            keeping.append(revoked)
+            await asyncio.wait({parts.delivery.failed, revoked}, return_when=asyncio.FIRST_COMPLETED)
+            if revoked.done():
+                await _begin_forgetting(host, me.source, parts.listening)
+                raise AppRevoked(setup_texts.SLACK_APP_REVOKED)
             await parts.delivery.failed
         except SlackError as error:
-            _explain(error, settings, "SLACK_APP_TOKEN")
+            _explain(error, settings, app.setting("SLACK_APP_TOKEN"))
         finally:
             for task in keeping:
                 task.cancel()
             await _close([parts.delivery.close], DELIVERY_CLOSE_S)
             await _close(parts.closing, CLOSE_S)
             host.platforms.unregister(me.source)
+
+
+async def _begin_forgetting(host: Host, source: str, listening: Watermark) -> None:
+    """What was said in this workspace goes, unless the app is back in time."""
+    gone = Gone(sources=frozenset({source}))
+    await listening.insist(partial(host.forgetting.gone, source, gone, at_once=False))
 
 
 async def _close(closing: Collection[Callable[[], Awaitable[None]]], patience_s: float) -> None:
@@ -121,12 +160,14 @@ async def _close(closing: Collection[Callable[[], Awaitable[None]]], patience_s:
 
 def _put_together(
     host: Host,
+    app: SlackApp,
     settings: SlackSettings,
     clock: Clock,
     session: ClientSession,
     api: SlackApi,
     me: SlackBot,
     telemetry: Telemetry,
+    listener: EventsListener,
 ) -> _Parts:
     ornaments, membership = BestEffortCalls(api, clock), SlackMembership(api, me)
     sessions = AgentSessions(ornaments, clock)
@@ -137,7 +178,7 @@ def _put_together(
     groups = Groups(api, clock, settings.managers, settings.groups, settings.denied)
     people, places = People(api, me, clock, groups), Places(host, api, me, clock, guests)
     threads = Threads(api, me, people, places, membership)
-    host.platforms.register_fetcher(me.source, SlackFiles(api, settings.bot_token).fetch, threads.files_now)
+    host.platforms.register_fetcher(me.source, SlackFiles(api, app.bot_token).fetch, threads.files_now)
     reading = ReadChannelTool(SlackChannelReader(api, me, people, places, membership, clock), host.learn_nothing)
     host.platforms.register_schedules(me.source, SlackSchedules(host, api, me, people, places, guests, clock))
     host.platforms.register_tools(me.source, [reading, *search_tools(api, me, clock)])
@@ -149,13 +190,20 @@ def _put_together(
     looking = ViewedEntities(me, places, threads, clock)
     agent = AgentDesk(host, me, sessions, Prompts(host, me, people, ornaments, clock), looking)
 
-    intake = SlackIntake(host, me, settings.allowed_bots, people, places, threads, desk, control, agent)
+    intake = SlackIntake(host, me, settings.allowed_bots, people, places, threads, desk, control, agent, api.revoked)
     listening = Watermark(host, me.source, clock)
     missed = SlackMissed(api, me, listening, intake)
     owed = EventRetryQueue(listening, api, intake, missed.before, missed.gap, control.keep_waiting)
     web = web_client(settings.api_base_url, session)
-    app = bolt_app(web, settings.bot_token, me, desk)
-    delivery = _delivery(owed, app, api, web, settings, clock, missed, telemetry)
+    bolt = bolt_app(web, app.bot_token, me, desk)
+    delivery: Delivery
+    match app.delivery:
+        case SocketMode():
+            delivery = Sockets(owed.take, bolt, api, web, app.delivery, clock, missed, telemetry, app.known_as)
+        case HttpEvents():
+            delivery = EventsEndpoint(owed.take, bolt, app, me.team, app.delivery, clock, missed, listener)
+        case _:
+            assert_never(app.delivery)
     host.platforms.register_silence(me.source, delivery.silence)
     ending = (desk.underway, missed, owed, groups, agent, home)
     return _Parts(delivery, listening, guests, owed, desk.asking, tuple(part.close for part in ending))
@@ -178,44 +226,26 @@ async def _clear(api: SlackApi, sessions: AgentSessions, home: Home, shown: Show
             assert_never(shown.what)
 
 
-def _delivery(
-    owed: EventRetryQueue,
-    app: AsyncApp,
-    api: SlackApi,
-    web: AsyncWebClient,
-    settings: SlackSettings,
-    clock: Clock,
-    line: ConnectionListener,
-    telemetry: Telemetry,
-) -> Delivery:
-    match settings.delivery:
-        case SocketMode():
-            return Sockets(owed.take, app, api, web, settings.delivery, clock, line, telemetry)
-        case HttpEvents():
-            return EventsEndpoint(owed.take, app, settings.delivery, clock, line)
-        case _:
-            assert_never(settings.delivery)
-
-
-async def _sign_in(api: SlackApi, settings: SlackSettings) -> SlackBot:
+async def _sign_in(api: SlackApi, app: SlackApp, settings: SlackSettings) -> SlackBot:
     try:
         who = await api.sign_in()
     except SlackError as error:
-        _explain(error, settings, "SLACK_BOT_TOKEN")
+        _explain(error, settings, app.setting(SIGNS_IN))
     features = wanted(settings)
     if api.granted and (missing := scopes(features) - optional_scopes(features) - api.granted):
         names = ", ".join(sorted(missing))
         if "chat:write" in missing:
-            raise SettingsError(setup_texts.SCOPES_LACKING.format(names=names))
-        log.warning("SLACK_BOT_TOKEN lacks scopes; what needs them will not work: %s", names)
+            raise SettingsError(setup_texts.SCOPES_LACKING.format(setting=app.setting(SIGNS_IN), names=names))
+        log.warning("%s lacks scopes; what needs them will not work: %s", app.setting(SIGNS_IN), names)
     return SlackBot(
         team=text(who, "team_id"),
         user=text(who, "user_id"),
         bot=text(who, "bot_id"),
         address=text(who, "url"),
         name=text(who, "user") or "bot",
-        prefix=settings.command_prefix,
+        prefix=app.command_prefix,
         organization=text(who, "team"),
+        app=app.known_as,
     )
 
 

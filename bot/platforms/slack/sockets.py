@@ -138,8 +138,10 @@ class Sockets:
         clock: Clock,
         line: ConnectionListener,
         telemetry: Telemetry = SILENT,
+        known_as: str = PLATFORM,
     ) -> None:
         self._telemetry = telemetry
+        self._known_as = known_as
         self._take = take
         self._app = app
         self._api = api
@@ -163,7 +165,7 @@ class Sockets:
     async def close(self) -> None:
         await self._openings.close()
         for client in self._clients:
-            self._telemetry.tell(ConnectionClosed(PLATFORM, id(client)))
+            self._telemetry.tell(ConnectionClosed(self._known_as, id(client)))
             await client.close()
 
     async def _open_all(self) -> None:
@@ -186,7 +188,7 @@ class Sockets:
             if client.current_session is None:
                 await client.close()
         self._clients.append(client)
-        self._telemetry.tell(ConnectionOpened(PLATFORM, id(client)))
+        self._telemetry.tell(ConnectionOpened(self._known_as, id(client)))
         self._line.connected()
 
     async def _handle(self, client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
@@ -199,7 +201,7 @@ class Sockets:
             await send_async_response(client, request, response, start_time=0.0)
 
     def _succeed(self, old: "_SocketClient") -> None:
-        self._telemetry.tell(ConnectionClosed(PLATFORM, id(old)))
+        self._telemetry.tell(ConnectionClosed(self._known_as, id(old)))
         if self._none_left():
             self._line.lost(setup_texts.SOCKETS_CLOSED)
         self._openings.begin(self._make_room(old) if old.crowded else self._change_over(old))

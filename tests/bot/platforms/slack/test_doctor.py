@@ -11,11 +11,11 @@ from agent.machine import CLOCK
 from bot.exits import Finding, Level, finding_lines, healthy
 from bot.platforms.slack.doctor import examine
 from bot.platforms.slack.manifest import manifest
-from bot.platforms.slack.options import EVERYTHING, SlackSettings, SocketMode, optional_scopes, scopes
+from bot.platforms.slack.options import EVERYTHING, SlackApp, SlackSettings, SocketMode, optional_scopes, scopes
 from bot.setting_parsers import Secret
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack
-from tests.fakes.slack_bot import http_events, settings
+from tests.fakes.slack_bot import app_of, http_events, settings
 from tests.fakes.slack_faults import DOWN, Fault
 from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN, CONFIG_TOKEN, SIGNING_SECRET
 
@@ -35,7 +35,8 @@ async def slack() -> AsyncGenerator[FakeSlack, None]:
 
 
 async def examined(slack: FakeSlack, config: Secret | None = CONFIG, **more: Any) -> list[Finding]:
-    return await examine(replace(settings(slack), **more), slack.clock, config)
+    own = {name: more.pop(name) for name in ("delivery", "command_prefix", "bot_token") if name in more}
+    return await examine(app_of(slack, **own), replace(settings(slack), **more), slack.clock, config)
 
 
 def wrong(found: list[Finding]) -> list[str]:
@@ -75,8 +76,8 @@ async def test_a_token_that_slack_does_not_take_is_the_only_finding(slack: FakeS
 
 
 async def test_a_slack_that_does_not_answer_is_the_only_finding() -> None:
-    away = SlackSettings(Secret("xoxb-x"), SocketMode(Secret("xapp-x")), "http://127.0.0.1:9/api")
-    (found,) = await examine(away, CLOCK)
+    app, away = SlackApp(Secret("xoxb-x"), SocketMode(Secret("xapp-x"))), SlackSettings("http://127.0.0.1:9/api")
+    (found,) = await examine(app, away, CLOCK)
     assert (found.level, found.what) == (Level.PROBLEM, "Slack does not answer at http://127.0.0.1:9/api")
     assert "SLACK_API_BASE_URL" in found.remedy
 
@@ -158,10 +159,9 @@ async def test_a_clock_that_is_off_is_told_with_what_it_harms(
     slack: FakeSlack, seconds: int, said: list[str], *, over_http: bool
 ) -> None:
     slack.state.manifest = dict(manifest(url="https://bot.example" if over_http else ""))
-    there = settings(slack)
     clock = FastClock(CLOCK.now() + timedelta(seconds=seconds + 0.2), speed=0)
-    way = http_events() if over_http else there.delivery
-    found = await examine(replace(there, delivery=way), clock, CONFIG)
+    way = {"delivery": http_events()} if over_http else {}
+    found = await examine(app_of(slack, **way), settings(slack), clock, CONFIG)
     assert [one.replace(f"{seconds + 1} seconds", f"{seconds} seconds") for one in wrong(found)] == said
 
 

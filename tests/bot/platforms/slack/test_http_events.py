@@ -25,7 +25,7 @@ from bot.setting_parsers import Secret
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
-from tests.fakes.slack_bot import http_events, serving, settings
+from tests.fakes.slack_bot import app_of, http_events, serving, settings
 from tests.fakes.slack_things import APP_TOKEN, SIGNING_SECRET
 from tests.patience import PATIENCE_S
 
@@ -110,7 +110,9 @@ async def test_a_wrong_secret_stands_in_the_log_once_a_minute_and_what_is_not_si
     async with serving(slack, FakeHost()):
         for headers in (without(slack, "X-Slack-Signature"), forged, forged):
             await slack.posts.post(BODY, headers)
-    assert [one.getMessage() for one in caplog.records if one.levelname == "WARNING"] == [UNSIGNED]
+    assert [one.getMessage() for one in caplog.records if one.levelname == "WARNING"] == [
+        UNSIGNED % "SLACK_SIGNING_SECRET"
+    ]
 
 
 async def test_bytes_that_are_no_text_are_refused(slack: FakeSlack) -> None:
@@ -205,7 +207,7 @@ async def test_an_address_that_is_taken_is_one_sentence_that_names_the_setting(s
     first = http_events()
     async with serving(slack, FakeHost(), delivery=first):
         with pytest.raises(SettingsError, match=rf"^COGENCY_SLACK_HTTP: cannot listen on 127.0.0.1:{first.port} \("):
-            await serve(FakeHost(), replace(settings(slack), delivery=first), slack.clock)
+            await serve(FakeHost(), app_of(slack, delivery=first), settings(slack), slack.clock)
 
 
 async def test_no_app_token_is_needed_and_none_is_used(slack: FakeSlack) -> None:

@@ -9,7 +9,7 @@ import pytest
 from agent.errors import CogencyError, SettingsError, StoreError, StoreUnavailable
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience
 from agent.records import Incoming
-from bot.platforms.slack.options import SlackSettings, SocketMode
+from bot.platforms.slack.options import SlackApp, SlackSettings, SocketMode
 from bot.platforms.slack.run import SlackUnreachable, serve
 from bot.setting_parsers import Secret
 from bot.texts import reply_texts
@@ -17,7 +17,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
-from tests.fakes.slack_bot import serving, settings
+from tests.fakes.slack_bot import app_of, serving, settings
 from tests.fakes.slack_faults import Fault
 from tests.fakes.slack_things import BOT_ID, BOT_USER
 from tests.patience import PATIENCE_S
@@ -294,7 +294,7 @@ async def test_a_socket_that_breaks_is_followed_by_another(slack: FakeSlack) -> 
 
 
 async def test_tokens_that_are_taken_away_while_serving_end_it_with_a_sentence(slack: FakeSlack) -> None:
-    task = asyncio.create_task(serve(FakeHost(), settings(slack), slack.clock))
+    task = asyncio.create_task(serve(FakeHost(), app_of(slack), settings(slack), slack.clock))
     await slack.connected()
     slack.faults["apps.connections.open"].append(Fault(error="token_revoked"))
     await slack.refresh("link_disabled")
@@ -317,7 +317,7 @@ async def test_a_refused_token_is_one_sentence_that_names_its_setting(
 ) -> None:
     slack.faults[method].append(fault)
     with pytest.raises(SettingsError, match=setting):
-        await serve(FakeHost(), settings(slack), slack.clock)
+        await serve(FakeHost(), app_of(slack), settings(slack), slack.clock)
 
 
 @pytest.mark.parametrize(
@@ -329,7 +329,7 @@ async def test_a_socket_that_slack_does_not_open_at_the_start_is_tried_again(
     host = FakeHost()
     slack.faults["apps.connections.open"].extend(faults)
     async with serving(slack, host):
-        await slack.until(lambda: host.troubles == {TEAM: ""})
+        await slack.until(lambda: host.troubles == {"slack": ""})
         assert len(slack.sockets) == 1
     assert host.hidden == [TEAM]
 
@@ -337,19 +337,19 @@ async def test_a_socket_that_slack_does_not_open_at_the_start_is_tried_again(
 async def test_what_slack_asks_to_wait_before_signing_in_is_told_to_whoever_begins_anew(slack: FakeSlack) -> None:
     slack.faults["auth.test"].append(Fault(429, "ratelimited", "7"))
     with pytest.raises(SlackUnreachable) as raised:
-        await serve(FakeHost(), settings(slack), slack.clock)
+        await serve(FakeHost(), app_of(slack), settings(slack), slack.clock)
     assert raised.value.retry_after_s == 7.0
 
 
 async def test_a_token_without_the_right_to_write_is_refused_at_the_start() -> None:
     async with FakeSlack(FastClock(), scopes="app_mentions:read,commands") as slack:
         with pytest.raises(SettingsError, match=r"lacks scopes .*chat:write"):
-            await serve(FakeHost(), settings(slack), slack.clock)
+            await serve(FakeHost(), app_of(slack), settings(slack), slack.clock)
 
 
 async def test_a_network_that_is_down_is_one_sentence_that_names_the_address(slack: FakeSlack) -> None:
-    closed = SlackSettings(Secret("xoxb-x"), SocketMode(Secret("xapp-x")), "http://127.0.0.1:9/api")
+    app, closed = SlackApp(Secret("xoxb-x"), SocketMode(Secret("xapp-x"))), SlackSettings("http://127.0.0.1:9/api")
     with pytest.raises(SlackUnreachable, match="SLACK_API_BASE_URL") as raised:
         async with asyncio.timeout(15):
-            await serve(FakeHost(), closed, slack.clock)
+            await serve(FakeHost(), app, closed, slack.clock)
     assert isinstance(raised.value, CogencyError)
