@@ -159,6 +159,14 @@ POSTGRESQL_FAULTS = {
     "57P": POSTGRESQL_AWAY,
 }
 POSTGRESQL_OVERLOADED = "{where} is overloaded: no connection became free in {seconds:g} seconds."
+POOLED = (
+    "{where} is reached through a pooler that hands out connections by transaction: processes look for each other's "
+    "work each second instead of being told"
+)
+POOLER_BY_STATEMENT = (
+    "The pooler of {where} hands out connections by statement, which allows no transactions: set its pool_mode to "
+    "transaction."
+)
 POSTGRESQL_TOO_OLD = "{where} is PostgreSQL {found}: use version {oldest} or later."
 POSTGRESQL_REFUSED = "{where} refused an operation (SQLSTATE {state})."
 BEFORE_THE_FIRST = (

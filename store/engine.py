@@ -442,13 +442,14 @@ async def beside(
 class DatabaseState:
     """What a database looks like. `version`: None while there is none. `is_held`: a process has the file as its own.
 
-    `outdated`: what the next start makes anew.
+    `outdated`: what the next start makes anew. `remarks`: what else an operator may want to know, as sentences.
     """
 
     where: str
     version: str | None
     is_held: bool = False
     outdated: tuple[Renewal, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 async def look_at(url: str, *, patience_s: float = PATIENCE_S) -> DatabaseState:
@@ -472,9 +473,18 @@ async def look_at(url: str, *, patience_s: float = PATIENCE_S) -> DatabaseState:
         if found is not None:
             with suppress(StoreError):  # before it is migrated, it may lack what is asked for
                 stale = await database.read(outdated)
-        return DatabaseState(database.where, found, is_held=held, outdated=stale)
+        remarks = await _remarks(database) if database.is_shared else ()
+        return DatabaseState(database.where, found, is_held=held, outdated=stale, remarks=remarks)
     finally:
         await database.close()
+
+
+async def _remarks(database: Database) -> tuple[str, ...]:
+    from store.databases.postgresql import PostgresDatabase  # noqa: PLC0415 -- as below
+
+    if isinstance(database, PostgresDatabase) and database.is_pooled:
+        return (texts.POOLED.format(where=database.where),)
+    return ()
 
 
 def database_beside(url: str, patience_s: float = PATIENCE_S) -> Database:
@@ -537,4 +547,8 @@ def _notifier(database: Database) -> LocalNotifier:
         return LocalNotifier()
     from store.databases.postgresql import PostgresDatabase, SharedNotifier  # noqa: PLC0415 -- as above
 
-    return SharedNotifier(database.connect) if isinstance(database, PostgresDatabase) else LocalNotifier()
+    if not isinstance(database, PostgresDatabase):
+        return LocalNotifier()
+    if database.is_pooled:
+        log.info("%s", texts.POOLED.format(where=database.where))
+    return SharedNotifier(database.connect, can_listen=not database.is_pooled)

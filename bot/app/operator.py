@@ -436,6 +436,7 @@ async def _database(settings: Settings) -> list[Finding]:
         for one in look.outdated
         if one.left
     ]
+    found += [finding(Level.NOTE, what=one) for one in look.remarks]
     if look.version is None:
         remedy = setup_texts.COMES_WITH_START
         return [*found, finding(Level.NOTE, what=f"there is none yet at {where}", remedy=remedy)]

@@ -216,6 +216,11 @@ class LocalNotifier:
         for heard in self._listeners.get(what, ()):
             heard()
 
+    def hear_all(self) -> None:
+        """As if everything had been told."""
+        for what in self._listeners:
+            LocalNotifier.tell(self, what)
+
     @property
     def is_notified(self) -> bool:
         return self._notified.is_set()

@@ -9,6 +9,9 @@ Rules
   tries again, so nothing needs a restart when it is back. One that was started anew costs not even that: what finds its
   connection lost before it has written anything is run again. (To ask each connection first would take three round
   trips for every transaction.)
+  A pooler between us and the server is found out when we connect first: it names another process than the one that
+  works. One that hands connections out by transaction keeps nothing between two of them, so there no statement is
+  prepared for later, each transaction says its time limits as it begins, and nobody listens (see SharedNotifier).
   Work computes between its statements, on the event loop, where everybody else's waits for it. What computes for more
   than a moment (`read_long`, `write_alone`) does so on a loop and a thread of its own.
 """
@@ -17,14 +20,16 @@ import asyncio
 import logging
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
+from enum import Enum, auto
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeAlias, TypeVar
 
 import asyncpg  # pyright: ignore[reportMissingTypeStubs]  # that is why this module is here
 from sqlalchemy import Connection, TextClause, text
+from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
-from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from agent import texts
 from agent.errors import StoreError, StoreUnavailable
@@ -42,7 +47,11 @@ UNREADABLE: Final = (asyncpg.ClientConfigurationError, ValueError)
 class DriverConnection(Protocol):
     def get_server_pid(self) -> int: ...
 
+    def transaction(self) -> AbstractAsyncContextManager[object]: ...
+
     async def execute(self, query: str) -> str: ...
+
+    async def fetchval(self, query: str) -> object: ...
 
     async def add_listener(self, channel: str, callback: Callable[[object, int, str, str], None]) -> None: ...
 
@@ -51,17 +60,6 @@ class DriverConnection(Protocol):
     async def close(self) -> None: ...
 
     def terminate(self) -> None: ...
-
-
-async def connect(
-    url: str, *, timeout_s: float, command_timeout_s: float, settings: Mapping[str, str]
-) -> DriverConnection:
-    """Connect to `url` within `timeout_s`; each command has `command_timeout_s`. `settings` are the server's."""
-    untyped: Any = asyncpg
-    connection: DriverConnection = await untyped.connect(
-        url, timeout=timeout_s, command_timeout=command_timeout_s, server_settings=dict(settings)
-    )
-    return connection
 
 
 P = ParamSpec("P")
@@ -81,8 +79,61 @@ LOCK_S: Final = 15.0
 IDLE_S: Final = 9.0
 """For a process that stops in the middle of a transaction, as on a machine that is frozen: its locks are taken from it,
 before those who wait for them run out of connections (POOL_WAIT_S)."""
+PREPARED: Final = 100
+"""Statements that one connection keeps; the most that are used often are fewer."""
 TRIES: Final = 5
 """Of a write that meets others. Each try waits for those before it, so the second nearly always succeeds."""
+
+LIMITS: Final = {
+    "statement_timeout": f"{STATEMENT_S:g}s",
+    "lock_timeout": f"{LOCK_S:g}s",
+    "idle_in_transaction_session_timeout": f"{IDLE_S:g}s",
+    # Nothing here takes long enough to pay for being compiled, or for starting other processes.
+    "jit": "off",
+    "max_parallel_workers_per_gather": "0",
+}
+_NAME: Final = {"application_name": "cogency"}
+_NO_TRANSACTIONS: Final = "not allowed in statement pooling"
+"""As PgBouncer says it, without a code of its own."""
+_SAY_LIMITS: Final = "".join(f"SET LOCAL {name} = '{value}';" for name, value in LIMITS.items())
+
+
+class Pooler(Enum):
+    """What stands between us and the server, and for how long it gives us one of its connections."""
+
+    NONE = auto()
+    BY_SESSION = auto()
+    BY_TRANSACTION = auto()
+
+
+class _SaysLimits(asyncpg.Connection):
+    """A connection through a pooler, which takes no settings when it is made: each transaction begins with them."""
+
+    async def execute(self, query: str, *args: object, **options: Any) -> str:  # noqa: ANN401 -- the driver's own
+        whole = query + _SAY_LIMITS if query.startswith("BEGIN") else query
+        return await super().execute(whole, *args, **options)  # pyright: ignore[reportUnknownMemberType]  # as above
+
+
+async def connect(
+    url: str,
+    *,
+    timeout_s: float,
+    command_timeout_s: float,
+    settings: Mapping[str, str],
+    pooler: Pooler = Pooler.NONE,
+) -> DriverConnection:
+    """Connect to `url` within `timeout_s`; each command has `command_timeout_s`. `settings` are the server's."""
+    untyped: Any = asyncpg
+    connection: DriverConnection = await untyped.connect(
+        url,
+        timeout=timeout_s,
+        command_timeout=command_timeout_s,
+        server_settings=dict(settings),
+        statement_cache_size=0 if pooler is Pooler.BY_TRANSACTION else 100,
+        connection_class=asyncpg.Connection if pooler is Pooler.NONE else _SaysLimits,
+    )
+    return connection
+
 
 _BESIDE_OTHERS: Final = text(f"SELECT pg_advisory_xact_lock_shared({database.LOCK_SPACE}, 1)")
 _ALONE: Final = text(f"SELECT pg_advisory_xact_lock({database.LOCK_SPACE}, 1)")
@@ -117,26 +168,55 @@ class PostgresDatabase:
         self.where = place_of(self._url)
         self.is_shared = True
         self.files: database.DatabaseFiles | None = None
-        self._pool = _Pool(self.connect, POOL)
+        self._pooler: Pooler | None = None
+        self._pool: _Pool | None = None
         self._aside: _LoopAside | None = None
         self._closed = False
 
+    @property
+    def is_pooled(self) -> bool:
+        """Whether a pooler hands its connections out by transaction. Known once it was used."""
+        return self._pooler is Pooler.BY_TRANSACTION
+
     async def connect(self) -> DriverConnection:
         """A connection of the caller's own, with our time limits. Raises StoreError for a URL that is none."""
-        limits = {
-            "application_name": "cogency",
-            "statement_timeout": f"{STATEMENT_S:g}s",
-            "lock_timeout": f"{LOCK_S:g}s",
-            "idle_in_transaction_session_timeout": f"{IDLE_S:g}s",
-            # Nothing here takes long enough to pay for being compiled, or for starting other processes.
-            "jit": "off",
-            "max_parallel_workers_per_gather": "0",
-        }
-        silent_s = STATEMENT_S + CONNECT_S  # the server keeps to its limits, as long as it says anything at all
         try:
-            return await connect(self._url, timeout_s=CONNECT_S, command_timeout_s=silent_s, settings=limits)
+            if self._pooler is not None:
+                return await self._connect(self._pooler)
+            self._pooler, connection = await self._find_out()
         except UNREADABLE:
             raise StoreError(texts.DATABASE_URL_UNREADABLE) from None
+        return connection
+
+    async def _connect(self, pooler: Pooler) -> DriverConnection:
+        silent_s = STATEMENT_S + CONNECT_S  # the server keeps to its limits, as long as it says anything at all
+        settings = _NAME if pooler is not Pooler.NONE else {**_NAME, **LIMITS}
+        return await connect(
+            self._url, timeout_s=CONNECT_S, command_timeout_s=silent_s, settings=settings, pooler=pooler
+        )
+
+    async def _find_out(self) -> tuple[Pooler, DriverConnection]:
+        """Whether there is a pooler, and a first connection. Raises StoreError for one with which nothing works."""
+        with suppress(asyncpg.ProtocolViolationError):  # a pooler that knows no such settings
+            connection = await self._connect(Pooler.NONE)
+            with suppress(asyncpg.PostgresConnectionError):
+                if await _server_of(connection) == connection.get_server_pid():
+                    return Pooler.NONE, connection
+            connection.terminate()
+        first = await self._connect(Pooler.BY_TRANSACTION)
+        second = await self._connect(Pooler.BY_TRANSACTION)
+        try:
+            # By transaction, one meets the server that the other had, or another one than it had itself.
+            servers = [(one, await _server_of(one)) for one in (first, first, second, second, first)]
+        except asyncpg.PostgresConnectionError as error:
+            first.terminate()
+            if _NO_TRANSACTIONS not in str(error):
+                raise
+            raise StoreError(texts.POOLER_BY_STATEMENT.format(where=self.where)) from None
+        finally:
+            second.terminate()
+        own = len(set(servers)) == len({server for _, server in servers}) == len((first, second))
+        return Pooler.BY_SESSION if own else Pooler.BY_TRANSACTION, first
 
     async def read(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         return await self._run(None, lambda c: work(c, *args, **options))
@@ -153,7 +233,8 @@ class PostgresDatabase:
     async def close(self) -> None:
         self._closed = True
         aside, self._aside = self._aside, None
-        await self._pool.dispose()
+        if self._pool is not None:
+            await self._pool.dispose()
         if aside is not None:
             await aside.close()
 
@@ -190,20 +271,38 @@ class PostgresDatabase:
                     raise store_error(error, self.where) from None  # its text and its context quote people's words
 
     async def _transaction(self, work: Callable[[Connection], T], *, reads: bool, aside: bool) -> T:
+        if self._pool is None:
+            first = await self.connect()
+            if self._pool is None:  # nobody else was first meanwhile
+                self._pool = _Pool(self.connect, POOL, prepares=not self.is_pooled, first=first)
+            else:
+                first.terminate()
         if not aside:
             return await self._pool.transaction(work, reads=reads)
         if self._aside is None:
-            self._aside = _LoopAside(self.connect)
+            self._aside = _LoopAside(self.connect, prepares=not self.is_pooled)
         return await self._aside.transaction(work, reads=reads)
 
 
-class _Pool:
-    """Connections that belong to one event loop, as asyncpg's do."""
+async def _server_of(connection: DriverConnection) -> object:
+    """The process of the server that does this connection's next transaction."""
+    async with connection.transaction():
+        return await connection.fetchval("SELECT pg_backend_pid()")
 
-    def __init__(self, connect: "Connect", size: int) -> None:
-        self._engine = create_async_engine(
+
+class _Pool:
+    """Connections that belong to one event loop, as asyncpg's do.
+
+    `prepares`: whether a statement is prepared once for each connection. `first`: a connection that is open already.
+    """
+
+    def __init__(self, connect: "Connect", size: int, *, prepares: bool, first: DriverConnection | None = None) -> None:
+        self._connect = connect
+        self._first = first
+        self._prepared = PREPARED if prepares else 0
+        self._engine: AsyncEngine = create_async_engine(
             "postgresql+asyncpg://",
-            async_creator=connect,
+            creator=self._opened,
             pool_size=size,
             max_overflow=0,
             pool_timeout=POOL_WAIT_S,
@@ -218,15 +317,24 @@ class _Pool:
     async def dispose(self) -> None:
         await self._engine.dispose()
 
+    def _opened(self) -> DBAPIConnection:
+        return self._engine.dialect.loaded_dbapi.connect(
+            async_creator_fn=self._next, prepared_statement_cache_size=self._prepared
+        )
+
+    async def _next(self) -> DriverConnection:
+        first, self._first = self._first, None
+        return await self._connect() if first is None else first
+
 
 class _LoopAside:
     """Another event loop, on a thread of its own, with its own connections."""
 
-    def __init__(self, connect: "Connect") -> None:
+    def __init__(self, connect: "Connect", *, prepares: bool) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="postgresql: aside", daemon=True)
         self._thread.start()
-        self._pool = _Pool(connect, POOL_ASIDE)
+        self._pool = _Pool(connect, POOL_ASIDE, prepares=prepares)
 
     async def transaction(self, work: Callable[[Connection], T], *, reads: bool) -> T:
         return await self._awaited(self._pool.transaction(work, reads=reads))
@@ -259,11 +367,14 @@ def _met_another(error: Exception) -> bool:
 # Notifications between all processes on one PostgreSQL. See the port Notifier.
 #
 # Rule: a notification may get lost while the server is away; the workers look into the ledger now and then, and then
-# the log says that it is away.
+# the log says that it is away. Behind a pooler by transaction nobody listens, since what is listened with is another's
+# in the next moment: what others told is then taken for told every POLL_S, and the workers' own looks do the rest.
 
 log = logging.getLogger(__name__)
 
 CHANNEL: Final = "cogency"
+POLL_S: Final = 5.0
+"""Where nobody can listen, for what is told by a word. Workers look into the ledger each second anyway."""
 HEARTBEAT_S: Final = 30.0
 """A connection that has died without a word is noticed by then: something is sent over it that often."""
 RECONNECT_S: Final = 1.0
@@ -277,9 +388,11 @@ class SharedNotifier(database.LocalNotifier):
     Many in a row are one NOTIFY. Needs a running loop; `close` ends its task.
     """
 
-    def __init__(self, connect: Connect) -> None:
+    def __init__(self, connect: Connect, *, can_listen: bool = True, poll_s: float = POLL_S) -> None:
         super().__init__()
         self._connect = connect
+        self._can_listen = can_listen
+        self._pause_s = HEARTBEAT_S if can_listen else poll_s
         self._telling = asyncio.Event()
         self._told: set[str] = {""}
         self._task = asyncio.create_task(self._keep_listening())
@@ -320,15 +433,22 @@ class SharedNotifier(database.LocalNotifier):
                     self._notified.set()
 
             connection.add_termination_listener(lambda _: self._telling.set())
-            await connection.add_listener(CHANNEL, heard)
+            if self._can_listen:
+                await connection.add_listener(CHANNEL, heard)
             self._notified.set()  # for what was told before
+            clock = asyncio.get_running_loop().time
+            due = clock() + self._pause_s
             while True:
                 told, self._told = self._told, set()
                 for what in told or {""}:
                     await connection.execute(f"NOTIFY {CHANNEL}, '{what}'")
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(HEARTBEAT_S):
+                    async with asyncio.timeout_at(due):
                         await self._telling.wait()
                 self._telling.clear()
+                if clock() >= due:
+                    due = clock() + self._pause_s
+                    if not self._can_listen:
+                        self.hear_all()
         finally:
             connection.terminate()

@@ -1,12 +1,14 @@
 """Slack's requests go to any of several processes on one database: real processes, each question answered once."""
 
 import asyncio
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from agent.machine import CLOCK
 from tests.fakes.model_server import DONE, ModelServer, Reply, Request, head, text
 from tests.fakes.postgresql import PostgresServer
+from tests.fakes.ready_process import ReadyService
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import http_events
 from tests.fakes.slack_things import BOT_TOKEN, BOT_USER, SIGNING_SECRET
@@ -20,16 +22,11 @@ def answer(_: Request) -> Reply:
     return [head(), text("The boat lies in the harbour."), DONE]
 
 
-async def test_each_question_is_answered_once_whichever_processes_are_told_of_it(
-    tmp_path: Path, postgres: PostgresServer
-) -> None:
-    async with (
-        FakeSlack(CLOCK, over_http=True) as slack,
-        ModelServer(answer) as model,
-        postgres.database() as url,
-        AsyncExitStack() as processes,
-    ):
-        ann, general = slack.state.user("ann"), slack.state.channel("general")
+@asynccontextmanager
+async def replicas(folder: Path, slack: FakeSlack, model: ModelServer, url: str) -> AsyncGenerator[list[ReadyService]]:
+    """Real processes on this database, which are ready; Slack sends its requests to them in turn."""
+    async with AsyncExitStack() as processes:
+        started: list[ReadyService] = []
         for number in range(REPLICAS):
             port = http_events().port
             settings = {
@@ -42,13 +39,26 @@ async def test_each_question_is_answered_once_whichever_processes_are_told_of_it
                 "COGENCY_LEARNING": "off",
                 "COGENCY_FIRST_NOTICE": "off",
             }
-            folder = tmp_path / str(number)
-            folder.mkdir()
-            await processes.enter_async_context(service(folder, **settings))
+            own = folder / str(number)
+            own.mkdir()
+            started.append(await processes.enter_async_context(service(own, **settings)))
             slack.posts.ports.append(port)
         async with asyncio.timeout(PATIENCE_S):
             while not all([await slack.posts.healthy(port) for port in slack.posts.ports]):  # noqa: ASYNC110 -- elsewhere
                 await asyncio.sleep(0.05)
+        yield started
+
+
+async def test_each_question_is_answered_once_whichever_processes_are_told_of_it(
+    tmp_path: Path, postgres: PostgresServer
+) -> None:
+    async with (
+        FakeSlack(CLOCK, over_http=True) as slack,
+        ModelServer(answer) as model,
+        postgres.database() as url,
+        replicas(tmp_path, slack, model, url),
+    ):
+        ann, general = slack.state.user("ann"), slack.state.channel("general")
         questions = [
             slack.state.write(ann, general, f"<@{BOT_USER}> {number}: and my boat?") for number in range(QUESTIONS)
         ]

@@ -1,0 +1,124 @@
+"""A real PgBouncer for tests, in front of a PostgreSQL.
+
+The program comes from Debian's packages, with the libraries that this machine lacks; apt fetches and checks them once,
+into a folder of the tests' own: nothing is installed. One that is installed is taken as it is.
+"""
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+from asyncio.subprocess import DEVNULL
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Final
+
+from filelock import FileLock
+
+from tests.fakes.postgresql import OWNER, PASSWORD, PostgresServer
+from tests.patience import PATIENCE_S
+
+FETCHED: Final = Path(sys.prefix) / "pgbouncer"
+SOCKET: Final = ".s.PGSQL.6432"
+FETCH_S: Final = 300.0
+"""Lists of packages are some ten megabytes."""
+NOT_HERE: Final = (
+    "PgBouncer could not be fetched from Debian's packages, and is not installed. Its test needs it: install it "
+    "(apt-get install pgbouncer), or let apt reach its mirror.\n\n{said}"
+)
+_CONFIGURATION: Final = """
+[databases]
+* = host={server}
+
+[pgbouncer]
+listen_addr =
+unix_socket_dir = {folder}
+auth_type = scram-sha-256
+auth_file = {folder}/users
+pool_mode = {mode}
+default_pool_size = {size}
+max_client_conn = 200
+logfile = {folder}/log
+"""
+
+
+def _run(*command: object) -> None:
+    try:
+        done = subprocess.run(  # noqa: S603 -- our own words
+            [*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=FETCH_S
+        )
+        failed, said = done.returncode != 0, done.stdout.decode(errors="replace")
+    except (OSError, subprocess.TimeoutExpired) as error:
+        failed, said = True, str(error)
+    assert not failed, NOT_HERE.format(said=said)
+
+
+def _apt(folder: Path, *command: str) -> None:
+    """apt with lists and a cache of its own: it needs no rights on this machine, and changes nothing there."""
+    settings = {
+        "Dir::State::Lists": folder / "lists",
+        "Dir::Cache": folder / "cache",
+        "APT::Sandbox::User": "root",
+        "Debug::NoLocking": 1,
+        "Acquire::Retries": 5,
+    }
+    _run("apt-get", "-qq", *(f"-o{name}={value}" for name, value in settings.items()), *command)
+
+
+def pgbouncer() -> tuple[Path, str]:
+    """The program, and where its libraries lie."""
+    installed = shutil.which("pgbouncer", path=os.pathsep.join(("/usr/sbin", "/usr/local/sbin", os.defpath)))
+    if installed is not None:
+        return Path(installed), ""
+    with FileLock(f"{FETCHED}.lock"):
+        done = FETCHED / "done"
+        if not done.exists():
+            shutil.rmtree(FETCHED, ignore_errors=True)
+            for part in ("lists/partial", "cache/archives/partial", "files"):
+                (FETCHED / part).mkdir(parents=True)
+            _apt(FETCHED, "update")
+            _apt(FETCHED, "install", "--yes", "--download-only", "--no-install-recommends", "pgbouncer")
+            for package in sorted((FETCHED / "cache" / "archives").glob("*.deb")):
+                _run("dpkg-deb", "-x", package, FETCHED / "files")
+            for part in ("lists", "cache"):
+                shutil.rmtree(FETCHED / part)
+            done.touch()
+    folders = {str(path.parent) for path in (FETCHED / "files").rglob("*.so*")}
+    return FETCHED / "files" / "usr" / "sbin" / "pgbouncer", os.pathsep.join(sorted(folders))
+
+
+@asynccontextmanager
+async def running_pgbouncer(
+    server: PostgresServer, *, mode: str = "transaction", size: int = 6
+) -> AsyncGenerator[Path]:
+    """The folder with the socket of a PgBouncer in front of this server; it is gone at the end."""
+    program, libraries = await asyncio.to_thread(pgbouncer)
+    folder = Path(mkdtemp(prefix="bouncer-", dir=server.folder))
+    (folder / "users").write_text(f'"{OWNER}" "{PASSWORD}"\n')
+    settings = folder / "settings"
+    settings.write_text(_CONFIGURATION.format(server=server.folder, folder=folder, mode=mode, size=size))
+    command = [str(program), str(settings)]
+    if os.geteuid() == 0:
+        for path in (folder, folder / "users", settings):
+            shutil.chown(path, "nobody")
+        command += ["-u", "nobody"]
+    process = await asyncio.create_subprocess_exec(
+        *command, env={"LD_LIBRARY_PATH": libraries}, stdout=DEVNULL, stderr=DEVNULL
+    )
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            while not (folder / SOCKET).exists():
+                assert process.returncode is None, (folder / "log").read_text()
+                await asyncio.sleep(0.02)
+        yield folder
+    finally:
+        process.kill()
+        await process.wait()
+
+
+def through(folder: Path, url: str) -> str:
+    """The URL of a database, through the PgBouncer of that folder."""
+    return f"{url.partition('?')[0]}?host={folder}&port=6432"
