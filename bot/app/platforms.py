@@ -39,10 +39,9 @@ from bot.app.from_settings import (
     slack_apps,
     slack_settings,
 )
-from bot.app.liveness import Vitals, supervised
 from bot.attachments.reading import AttachmentReader
 from bot.background import Background
-from bot.health import Health, OperatorDesk, OperatorLinks
+from bot.health import Health, OperatorDesk, OperatorLinks, Vitals, supervised
 from bot.host import Host
 from bot.hosting import BotHost, Deduplicator, PlatformConnections, RollingConversations, serve_all
 from bot.memory.desk import ReplyFeedback

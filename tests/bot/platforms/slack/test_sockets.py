@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.app.liveness import SILENT_S
+from bot.health import SILENT_S
 from bot.platforms.slack.sockets import CROWDED
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack

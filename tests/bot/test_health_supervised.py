@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from agent.errors import SettingsError, StoreUnavailable
-from bot.app import liveness
-from bot.app.liveness import METRICS_TYPE, Liveness, Vitals, supervised
+from bot import health
+from bot.health import METRICS_TYPE, Liveness, Vitals, supervised
 from bot.telemetry import LoopWoke, TelemetryEvent
 from tests.fakes.clock import FakeClock
 from tests.fakes.sign_in_world import free_port
@@ -45,7 +45,7 @@ class Parts:
 async def beating(parts: Parts | None) -> AsyncGenerator[tuple[Liveness, FakeClock, list[str]]]:
     clock, told = FakeClock(auto=False), list[str]()
     alive = Liveness(clock, None if parts is None else parts.vitals())
-    task = asyncio.create_task(alive.keep(told.append, liveness.BEAT_S))
+    task = asyncio.create_task(alive.keep(told.append, health.BEAT_S))
     await clock.advance(0)
     try:
         yield alive, clock, told
@@ -57,19 +57,19 @@ async def beating(parts: Parts | None) -> AsyncGenerator[tuple[Liveness, FakeClo
 
 async def test_before_the_database_is_open_it_lives_and_is_not_ready() -> None:
     async with beating(None) as (alive, _, _):
-        assert (alive.deadly(), alive.missing()) == ([], [liveness.STARTING])
+        assert (alive.deadly(), alive.missing()) == ([], [health.STARTING])
 
 
 async def test_what_is_missing_is_named_and_nothing_else_is() -> None:
     parts = Parts()
     async with beating(parts) as (alive, clock, _):
-        await clock.advance(liveness.LOOK_S)
+        await clock.advance(health.LOOK_S)
         assert (alive.deadly(), alive.missing()) == ([], [])
         parts.connected, parts.away = {"discord"}, True
-        await clock.advance(liveness.LOOK_S)
-        assert (alive.deadly(), alive.missing()) == ([], [liveness.STORE, "slack is not connected"])
+        await clock.advance(health.LOOK_S)
+        assert (alive.deadly(), alive.missing()) == ([], [health.STORE, "slack is not connected"])
         parts.connected, parts.away = {"slack", "discord"}, False
-        await clock.advance(liveness.LOOK_S)
+        await clock.advance(health.LOOK_S)
         assert alive.missing() == []
 
 
@@ -78,15 +78,15 @@ async def test_a_worker_that_has_stopped_needs_a_new_start() -> None:
     async with beating(parts) as (alive, clock, told):
         told.clear()
         await clock.advance(5)
-        assert alive.deadly() == [liveness.WORKER]
-        assert alive.missing() == [liveness.WORKER]
+        assert alive.deadly() == [health.WORKER]
+        assert alive.missing() == [health.WORKER]
         assert told == [], "systemd starts it anew"
 
 
 async def test_a_connection_that_counts_as_one_and_is_silent_for_too_long_needs_a_new_start() -> None:
-    parts = Parts(silent_s={"slack": 4.0, "discord": liveness.SILENT_S})
+    parts = Parts(silent_s={"slack": 4.0, "discord": health.SILENT_S})
     async with beating(parts) as (alive, clock, told):
-        await clock.advance(liveness.LOOK_S)
+        await clock.advance(health.LOOK_S)
         assert (alive.deadly(), alive.missing()) == ([], [])
         parts.silent_s["discord"] += 11
         told.clear()
@@ -98,7 +98,7 @@ async def test_a_connection_that_counts_as_one_and_is_silent_for_too_long_needs_
 async def test_a_loop_that_stands_still_is_told_by_the_age_of_its_beat() -> None:
     parts, clock = Parts(), FakeClock(auto=False)
     alive = Liveness(clock, parts.vitals(), stored="")
-    await clock.advance(liveness.STALLED_S)
+    await clock.advance(health.STALLED_S)
     assert alive.deadly() == []
     await clock.advance(1)
     assert alive.deadly() == ["the event loop has stood still for 11 s"]
@@ -121,9 +121,9 @@ async def test_a_supervisor_asks_over_http_also_while_the_loop_stands_still() ->
     parts, clock, port = Parts(), FakeClock(auto=False), free_port()
     async with supervised(clock, ("127.0.0.1", port), {}) as alive:
         assert await asked(port, "/livez") == (200, {"ok": True, "why": []})
-        assert await asked(port, "/readyz") == (503, {"ok": False, "why": [liveness.STARTING]})
+        assert await asked(port, "/readyz") == (503, {"ok": False, "why": [health.STARTING]})
         alive.vitals = parts.vitals()
-        await clock.advance(liveness.LOOK_S)
+        await clock.advance(health.LOOK_S)
         assert await asked(port, "/readyz") == (200, {"ok": True, "why": []})
         alive.beat -= 20  # as if no beat had come
         with httpx.Client(timeout=PATIENCE_S) as client:
@@ -153,10 +153,10 @@ async def test_how_much_later_than_due_the_loop_wakes_is_told() -> None:
             told.append(event)
 
     alive = Liveness(clock, telemetry=Listener())
-    task = asyncio.create_task(alive.keep(lambda _: None, liveness.BEAT_S))
+    task = asyncio.create_task(alive.keep(lambda _: None, health.BEAT_S))
     await clock.advance(0)
     alive.beat -= 0.5  # as if it had stood still for so long
-    await clock.advance(liveness.BEAT_S)
+    await clock.advance(health.BEAT_S)
     task.cancel()
     assert told[:1] == [LoopWoke(0.5)]
 
@@ -186,7 +186,7 @@ async def test_systemd_hears_of_the_start_the_beats_and_the_end(tmp_path: Path, 
 
 async def test_without_systemd_and_without_an_address_nobody_is_told_anything() -> None:
     async with supervised(FakeClock(auto=False), None, {}) as alive:
-        assert alive.missing() == [liveness.STARTING]
+        assert alive.missing() == [health.STARTING]
 
 
 async def test_a_database_that_hangs_does_not_stop_the_beat() -> None:
@@ -194,4 +194,4 @@ async def test_a_database_that_hangs_does_not_stop_the_beat() -> None:
     async with beating(parts) as (alive, clock, told):
         await clock.advance(30)
         assert len(told) == 31
-        assert alive.missing() == [liveness.STARTING]
+        assert alive.missing() == [health.STARTING]
