@@ -188,6 +188,7 @@ NEWER_VERSION = (
     "COGENCY_DATABASE_URL."
 )
 NO_RIGHT_TO_CREATE = "{where} may not be changed by its user: give that user the right to create tables there."
+TABLE_HELD = "{where} cannot be brought to its newest version while others hold its tables: it is tried again."
 NOT_MIGRATED = "{where} cannot be brought to version {head}: {error}."
 _FORMS = "use sqlite:///path/to/file.db or postgresql://user:password@host/database."
 DATABASE_URL_UNREADABLE = f"The database URL cannot be read; {_FORMS}"

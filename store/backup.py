@@ -43,17 +43,14 @@ from store.engine import (
     database_beside,
     database_of,
     look_at,
-    lost_before,
     obstacle,
     one_by_one,
     open_store,
     require_head,
-    take_back,
-    version,
 )
 from store.forgetting.selection import ErasedIds
 from store.knowledge_tables import document
-from store.migrations import MIGRATIONS, RELEASES
+from store.migrations import MIGRATIONS, RELEASES, lost_before, take_back, version
 from store.search import passages
 from store.search.index import INDEXES
 from store.tables import (

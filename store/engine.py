@@ -9,7 +9,7 @@ import secrets
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from sqlalchemy import Connection, insert, inspect, select, text, update
 
@@ -42,7 +42,7 @@ from store.job_queue import SqlJobs
 from store.memory import fact_index
 from store.memory.fact_store import SqlFacts
 from store.memory.people import SqlKnowledge, SqlPreferences, SqlProfiles
-from store.migrations import MIGRATIONS, Migrations
+from store.migrations import MIGRATIONS, OLDEST, Migrations, TableHeld, make_indexes, migrate, version
 from store.schedule_store import SqlSchedules
 from store.search import index, passages
 from store.search.matching import SqlEmbeddings
@@ -52,23 +52,28 @@ from store.tables import meta
 from store.turns.ledger import SqlLedger
 from store.turns.turn_queue import SqlConsents, SqlOpenQuestions
 
-if TYPE_CHECKING:
-    from alembic.config import Config
-
 # Brings a database to the newest version, and gives it a key of erased ids.
 #
 # Rules
 #   Alembic is imported only for a database at another version: it costs a start more than the rest of the store.
-#   The whole upgrade is one transaction. On PostgreSQL processes that start together follow one another in it.
+#   The whole upgrade is one transaction. On PostgreSQL processes that start together follow one another in it, while
+#   those of the release before go on: a step that waits for a table gives up soon, since all who want that table wait
+#   behind it, and the upgrade is tried again. Indexes of large tables follow it (`index_later`).
+#   A program works on a newer database whose newer revisions only add to it (`EXPANDS`).
 
 ERASED_KEY: Final = "erased_key"
 OLDEST_POSTGRESQL: Final = 14
 """The first that counts the bits of a bit string, by which vectors are compared."""
+TABLE_S: Final = 1.0
+"""How long a migration waits for a table: those who read it take milliseconds, and meanwhile all others wait, too."""
+PAUSE_S: Final = 2.0
+"""Until it is tried again: what took so long is over then, or those who waited have had their turn."""
+MIGRATION_TRIES: Final = 100
 _ONE_BY_ONE: Final = text(
     "SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true), "
-    f"pg_advisory_xact_lock({LOCK_SPACE}, 2)"
+    f"pg_advisory_xact_lock({LOCK_SPACE}, 2), set_config('lock_timeout', '{TABLE_S:g}s', true)"
 )
-"""However long a large table, or another process, takes."""
+"""However long a large table, or another process's migration, takes; but not who holds a table."""
 _MAY_CREATE: Final = text(
     "SELECT NOT pg_is_in_recovery() AND coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)"
 )
@@ -84,6 +89,7 @@ class Prepared:
     key: bytes = field(repr=False)
     before: str | None
     outdated: "tuple[Renewal, ...]" = ()
+    version: str = ""
 
 
 def prepare(connection: Connection, where: str, key: Callable[[], bytes], migrations: Migrations) -> Prepared:
@@ -93,15 +99,27 @@ def prepare(connection: Connection, where: str, key: Callable[[], bytes], migrat
     """
     one_by_one(connection)
     before = version(connection)
-    if before != migrations.head:
+    serves = works_on(connection, before, migrations)
+    if before != migrations.head and not serves:
         if (fault := obstacle(connection, where, migrations)) is not None:
             raise StoreError(fault)
-        _migrate(connection, where, migrations)
+        migrate(connection, where, migrations)
     stored = erased_key(connection)
     if stored is None:
         stored = key()
         connection.execute(insert(meta).values(name=ERASED_KEY, value=stored))
-    return Prepared(stored, before, outdated(connection))
+    return Prepared(stored, before, outdated(connection), before if serves and before else migrations.head)
+
+
+def works_on(connection: Connection, found: str | None, migrations: Migrations) -> bool:
+    """Whether this program works on a database of a newer version, which has but grown since ours. Reads only."""
+    if found is None or found.isdecimal() or found <= migrations.head:
+        return False
+    stored = connection.execute(select(meta.c.value).where(meta.c.name == OLDEST)).scalar_one_or_none()
+    of, _, oldest = (stored or b"").decode().partition(":")
+    if of != found or oldest > migrations.head:
+        return False
+    return all(_reached(connection, one) != 0 for one in DERIVED)
 
 
 def erased_key(connection: Connection) -> bytes | None:
@@ -146,56 +164,6 @@ def too_old(server: tuple[Any, ...] | None, where: str) -> str | None:
     if server is None or server[0] >= OLDEST_POSTGRESQL:
         return None
     return texts.POSTGRESQL_TOO_OLD.format(where=where, found=server[0], oldest=OLDEST_POSTGRESQL)
-
-
-def version(connection: Connection) -> str | None:
-    if not connection.dialect.has_table(connection, "alembic_version"):
-        return None
-    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
-
-
-def _migrate(connection: Connection, where: str, migrations: Migrations) -> None:
-    from alembic import command  # noqa: PLC0415  (see the rule above)
-    from alembic.util import CommandError  # noqa: PLC0415  (as above)
-
-    try:
-        command.upgrade(_alembic(connection, migrations), "head")
-    except CommandError as error:
-        raise StoreError(texts.NOT_MIGRATED.format(where=where, head=migrations.head, error=error)) from error
-
-
-def _alembic(connection: Connection, migrations: Migrations) -> "Config":
-    from alembic.config import Config  # noqa: PLC0415  (as above)
-
-    config = Config()
-    config.set_main_option("script_location", str(migrations.folder).replace("%", "%%"))
-    config.attributes["connection"] = connection
-    return config
-
-
-def lost_before(connection: Connection, where: str, to: str, migrations: Migrations) -> dict[str, int]:
-    """What an earlier version cannot hold, by what it is, and how much of it is there. Reads only.
-
-    Raises StoreError where there is no way back to it.
-    """
-    from alembic.script import ScriptDirectory  # noqa: PLC0415  (as above)
-
-    lost = dict[str, int]()
-    scripts = ScriptDirectory.from_config(_alembic(connection, migrations))
-    for revision in scripts.iterate_revisions(migrations.head, to):
-        if (why := getattr(revision.module, "NO_WAY_BACK", None)) is not None:
-            raise StoreError(texts.NO_WAY_BACK.format(where=where, version=revision.revision, why=why, to=to))
-        for what, query in getattr(revision.module, "LOSES", ()):
-            if count := connection.execute(text(query)).scalar_one():
-                lost[what] = count
-    return lost
-
-
-def take_back(connection: Connection, to: str, migrations: Migrations) -> None:
-    """Bring the database to an earlier version. What `lost_before` names is gone then."""
-    from alembic import command  # noqa: PLC0415  (as above)
-
-    command.downgrade(_alembic(connection, migrations), to)
 
 
 # What is derived from rows, the words that lead to messages and to facts, is made anew after the program derives
@@ -387,15 +355,27 @@ async def open_on(database: Database, key: Callable[[], bytes] = new_key, migrat
     async with AsyncExitStack() as unless_open:
         unless_open.push_async_callback(database.close)
         async with migrating():
-            prepared = await database.write(prepare, database.where, key, migrations)
+            prepared = await _prepared(database, key, migrations)
+        if database.is_shared:
+            await make_indexes(database)
         for one in prepared.outdated:
             await _renew(database, one, asyncio.get_running_loop().time)
         database.outages.monotonic = asyncio.get_running_loop().time
-        store = store_on(database, prepared, migrations.head)
+        store = store_on(database, prepared, prepared.version)
         unless_open.push_async_callback(store.notifier.close)
         await store.forgetting.sweep()
         unless_open.pop_all()
     return store
+
+
+async def _prepared(database: Database, key: Callable[[], bytes], migrations: Migrations) -> Prepared:
+    for _ in range(MIGRATION_TRIES - 1):
+        try:
+            return await database.write(prepare, database.where, key, migrations)
+        except TableHeld as held:
+            log.info("%s", held)
+            await asyncio.sleep(PAUSE_S)
+    return await database.write(prepare, database.where, key, migrations)
 
 
 @asynccontextmanager
@@ -443,6 +423,7 @@ class DatabaseState:
     """What a database looks like. `version`: None while there is none. `is_held`: a process has the file as its own.
 
     `outdated`: what the next start makes anew. `remarks`: what else an operator may want to know, as sentences.
+    `is_newer`: a newer release's, on which this one works.
     """
 
     where: str
@@ -450,9 +431,10 @@ class DatabaseState:
     is_held: bool = False
     outdated: tuple[Renewal, ...] = ()
     remarks: tuple[str, ...] = ()
+    is_newer: bool = False
 
 
-async def look_at(url: str, *, patience_s: float = PATIENCE_S) -> DatabaseState:
+async def look_at(url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS) -> DatabaseState:
     """Look at the database with nothing changed there; another process may serve from it.
 
     Raises StoreError if `open_store` would, but for a file that another process holds.
@@ -465,16 +447,17 @@ async def look_at(url: str, *, patience_s: float = PATIENCE_S) -> DatabaseState:
         return DatabaseState(str(path), None)
     database = database_beside(url, patience_s)
     try:
-        if (fault := await database.read(obstacle, database.where, MIGRATIONS)) is not None:
+        found = await database.read(version)
+        is_newer = await database.read(works_on, found, migrations)
+        if not is_newer and (fault := await database.read(obstacle, database.where, migrations)) is not None:
             raise StoreError(fault)
         held = path is not None and is_held(path)
-        found = await database.read(version)
         stale = ()
         if found is not None:
             with suppress(StoreError):  # before it is migrated, it may lack what is asked for
                 stale = await database.read(outdated)
         remarks = await _remarks(database) if database.is_shared else ()
-        return DatabaseState(database.where, found, is_held=held, outdated=stale, remarks=remarks)
+        return DatabaseState(database.where, found, is_held=held, outdated=stale, remarks=remarks, is_newer=is_newer)
     finally:
         await database.close()
 

@@ -440,6 +440,8 @@ async def _database(settings: Settings) -> list[Finding]:
     if look.version is None:
         remedy = setup_texts.COMES_WITH_START
         return [*found, finding(Level.NOTE, what=f"there is none yet at {where}", remedy=remedy)]
+    if look.is_newer:
+        return [*found, finding(Level.NOTE, what=setup_texts.NEWER_WORKS.format(where=where, found=look.version))]
     if look.version != HEAD:
         remedy = setup_texts.NEXT_START_MIGRATES
         what = f"{where} is at version {look.version}, the newest is {HEAD}"

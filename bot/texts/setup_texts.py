@@ -16,6 +16,7 @@ CHECK_BEGINS = (
 NO_MODEL_TO_CHECK = (
     "There is no model to check: rehearsal only follows rules; set COGENCY_MODEL, or an API key, to a real one."
 )
+NEWER_WORKS = "{where} is at version {found}, of a newer release, and this one works on it"
 DATABASE_CREATED = "{where}: created, at version {version}."
 DATABASE_NEWEST = "{where}: at the newest version already, {version}."
 DATABASE_MIGRATED = "{where}: brought from version {before} to {version}."

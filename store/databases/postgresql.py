@@ -19,8 +19,8 @@ Rules
 import asyncio
 import logging
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from enum import Enum, auto
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeAlias, TypeVar
 
@@ -49,9 +49,11 @@ class DriverConnection(Protocol):
 
     def transaction(self) -> AbstractAsyncContextManager[object]: ...
 
-    async def execute(self, query: str) -> str: ...
+    async def execute(self, query: str, *, timeout: float | None = None) -> str: ...  # noqa: ASYNC109 -- the driver's own
 
     async def fetchval(self, query: str) -> object: ...
+
+    async def fetch(self, query: str) -> Sequence[Sequence[object]]: ...
 
     async def add_listener(self, channel: str, callback: Callable[[object, int, str, str], None]) -> None: ...
 
@@ -229,6 +231,35 @@ class PostgresDatabase:
 
     async def write_alone(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         return await self._run(_ALONE, lambda c: work(c, *args, **options), aside=True)
+
+    @asynccontextmanager
+    async def while_holding(self, lock: TextClause) -> AsyncGenerator[bool]:
+        """Whether `lock`, a statement whose row says so in its last column, got what it wants; held until the end."""
+        try:
+            connection = await self.connect()
+            try:
+                async with connection.transaction():
+                    (row,) = await connection.fetch(lock.text)
+                    await connection.execute("SELECT")  # lets go of what that read, for which others would wait
+                    yield bool(row[-1])
+            finally:
+                connection.terminate()
+        except ERRORS as error:
+            raise store_error(error, self.where) from None
+
+    async def run_alone(self, statements: Sequence[str], timeout_s: float) -> None:
+        """Run statements that may stand in no transaction, each within `timeout_s`, on a connection of their own."""
+        try:
+            connection = await self.connect()
+            try:
+                if not self.is_pooled:  # there it would be set for whoever is next
+                    await connection.execute(f"SET statement_timeout = '{timeout_s:g}s'; SET lock_timeout = 0")
+                for statement in statements:
+                    await connection.execute(statement, timeout=timeout_s + CONNECT_S)
+            finally:
+                connection.terminate()
+        except ERRORS as error:
+            raise store_error(error, self.where) from None
 
     async def close(self) -> None:
         self._closed = True

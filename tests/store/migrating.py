@@ -10,9 +10,11 @@ NEXT: Final = "r9999"
 ADD_A_COLUMN: Final = 'op.add_column("person", sa.Column("shoe_size", sa.Text(), server_default="", nullable=False))'
 ADD_A_TABLE: Final = 'op.create_table("shoe", sa.Column("size", sa.Integer(), nullable=False))'
 
+ADD_AN_INDEX: Final = 'index_later(op.get_bind(), "ix_shoe", "message (author, id)")'
 _REVISION: Final = f'''
 import sqlalchemy as sa
 from alembic import op
+from store.migrations import index_later
 
 revision = "{NEXT}"
 down_revision = "{HEAD}"
@@ -22,12 +24,18 @@ def upgrade() -> None:
 '''
 
 
-def with_one_more(folder: Path, *steps: str) -> Migrations:
-    """Ours and, after them, one that takes these steps, in `folder`."""
+def with_one_more(folder: Path, *steps: str, expands: bool = False) -> Migrations:
+    """Ours and, after them, one that takes these steps, in `folder`. `expands`: it says that it only adds."""
     shutil.copytree(MIGRATIONS.folder, folder / "migrations")
-    body = "".join(f"    {step}\n" for step in steps)
-    (folder / "migrations" / "versions" / f"{NEXT}_next.py").write_text(_REVISION + body)
+    add_one(folder / "migrations", *steps, expands=expands)
     return Migrations(folder / "migrations")
+
+
+def add_one(migrations: Path, *steps: str, expands: bool) -> None:
+    """One more, in this folder of migrations."""
+    body = "".join(f"    {step}\n" for step in steps)
+    said = "EXPANDS = True\n" if expands else ""
+    (migrations / "versions" / f"{NEXT}_next.py").write_text(said + _REVISION + body)
 
 
 def up_to(version: str, folder: Path) -> Migrations:

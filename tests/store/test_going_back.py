@@ -12,9 +12,9 @@ from sqlalchemy import Connection, insert, inspect, select, update
 from agent.errors import StoreError, StoreLocked
 from store.backup import go_back, look_into, restore
 from store.databases.database import migrating
-from store.engine import Store, database_beside, look_at, open_store, prepare, take_back
+from store.engine import Store, database_beside, look_at, open_store, prepare
 from store.knowledge_tables import document, place
-from store.migrations import HEAD, MIGRATIONS, RELEASES
+from store.migrations import HEAD, MIGRATIONS, RELEASES, take_back
 from store.search.index import INDEXES
 from store.tables import (
     TOKENS,
