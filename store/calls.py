@@ -37,6 +37,15 @@ _KEYS: Final = {By.PERSON: "person", By.CHANNEL: "channel", By.DAY: "day", By.MO
 _COUNTS: Final = (*TOKENS, "bytes_up")
 
 
+# Made once: making a statement takes longer than running it.
+_NEW_CALLS: Final = sa.insert(model_call)
+_FORGET_CHANNELS: Final = (
+    sa.update(model_call)
+    .where(model_call.c.turn.is_(None), model_call.c.channel != "", model_call.c.day < sa.bindparam("today"))
+    .values(channel="")
+)
+
+
 def record(
     connection: sa.Connection,
     calls: Iterable[ModelCall],
@@ -53,7 +62,7 @@ def record(
         for number, call in enumerate(calls, 1)
     ]
     if values:
-        connection.execute(sa.insert(model_call), values)
+        connection.execute(_NEW_CALLS, values)
         _forget_channels(connection, now)
 
 
@@ -93,8 +102,7 @@ def detach(connection: sa.Connection, turns: sa.SelectBase, now: datetime) -> No
 
 def _forget_channels(connection: sa.Connection, now: datetime) -> None:
     """Where the calls of forgotten turns were made counts for the budgets of its day, and no longer."""
-    detached = sa.and_(model_call.c.turn.is_(None), model_call.c.channel != "")
-    connection.execute(sa.update(model_call).where(detached, model_call.c.day < now.date()).values(channel=""))
+    connection.execute(_FORGET_CHANNELS, {"today": now.date()})
 
 
 def totals(connection: sa.Connection, period: SpendingPeriod, by: By, person: str | None = None) -> list[Total]:

@@ -10,51 +10,71 @@ from collections.abc import Mapping
 from dataclasses import fields
 from dataclasses import replace as replace_fields
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, exists, func, insert, or_, select, update
+from sqlalchemy import Connection, Select, and_, bindparam, delete, exists, func, insert, or_, select, update
 
 from agent.errors import LeaseLost
 from agent.records import Job
-from store.databases.database import SqlStore, reads, writes
+from store.databases.database import SqlStore, UtcDateTime, reads, writes
 from store.tables import RUNNING, WAITING, job
 
-
-def schedule(connection: Connection, kind: str, key: str, values: Mapping[str, Any]) -> None:
-    """The waiting job takes these values; without one there is a new one."""
-    if connection.execute(update(job).where(_waiting(kind, key)).values(values)).rowcount == 0:
-        connection.execute(insert(job).values(kind=kind, key=key, **values))
-
-
-def replace(connection: Connection, kind: str, key: str, *, payload: str, person: str) -> bool:
-    """The waiting job takes these values and keeps its time; False if there is none."""
-    changed = update(job).where(_waiting(kind, key)).values(payload=payload, person=person)
-    return connection.execute(changed).rowcount > 0
-
-
-def cancel(connection: Connection, kind: str, key: str) -> bool:
-    return connection.execute(delete(job).where(_waiting(kind, key))).rowcount > 0
+# Made once: making a statement takes longer than running it. Its values are given with it.
+_IS_WAITING: Final = and_(
+    job.c.kind == bindparam("its_kind"), job.c.key == bindparam("its_key"), job.c.state == WAITING
+)
+_IS_HELD: Final = and_(job.c.id == bindparam("held"), job.c.epoch == bindparam("held_epoch"), job.c.state == RUNNING)
+_NEW: Final = insert(job)
+_OF_WAITING: Final = update(job).where(_IS_WAITING)
+_OF_HELD: Final = update(job).where(_IS_HELD)
+_TAKE: Final = update(job).where(job.c.id == bindparam("chosen"))
+_FINISH: Final = delete(job).where(_IS_HELD)
+_PAYLOAD: Final = select(job.c.payload).where(_IS_HELD).with_for_update()
+_WAITS: Final = select(job.c.id).where(_IS_WAITING)
 
 
-def claim(connection: Connection, kinds: frozenset[str], owner: str, now: datetime, lease: timedelta) -> Job | None:
-    other = job.alias("other")
+def _next() -> Select[*tuple[Any, ...]]:
+    other, now = job.alias("other"), bindparam("now", type_=UtcDateTime)
     same = exists().where(other.c.kind == job.c.kind, other.c.key == job.c.key, other.c.state == RUNNING)
     free = or_(
         and_(job.c.state == WAITING, job.c.run_at <= now, ~same), and_(job.c.state == RUNNING, job.c.lease_until <= now)
     )
     first = (
         select(*(job.c[one.name] for one in fields(Job)))
-        .where(job.c.kind.in_(sorted(kinds)), free)
+        .where(job.c.kind.in_(bindparam("kinds", expanding=True)), free)
         .order_by(job.c.run_at, job.c.id)
         .limit(1)
     )
     # Workers pass by what another one is just claiming. (SQLite has one writer, and no such words.)
-    row = connection.execute(first.with_for_update(skip_locked=True)).mappings().one_or_none()
+    return first.with_for_update(skip_locked=True)
+
+
+_NEXT: Final = _next()
+
+
+def schedule(connection: Connection, kind: str, key: str, values: Mapping[str, Any]) -> None:
+    """The waiting job takes these values; without one there is a new one."""
+    if connection.execute(_OF_WAITING, {"its_kind": kind, "its_key": key, **values}).rowcount == 0:
+        connection.execute(_NEW, {"kind": kind, "key": key, **values})
+
+
+def replace(connection: Connection, kind: str, key: str, *, payload: str, person: str) -> bool:
+    """The waiting job takes these values and keeps its time; False if there is none."""
+    values = {"its_kind": kind, "its_key": key, "payload": payload, "person": person}
+    return connection.execute(_OF_WAITING, values).rowcount > 0
+
+
+def cancel(connection: Connection, kind: str, key: str) -> bool:
+    return connection.execute(delete(job).where(_IS_WAITING), {"its_kind": kind, "its_key": key}).rowcount > 0
+
+
+def claim(connection: Connection, kinds: frozenset[str], owner: str, now: datetime, lease: timedelta) -> Job | None:
+    row = connection.execute(_NEXT, {"kinds": sorted(kinds), "now": now}).mappings().one_or_none()
     if row is None:
         return None
     claimed = replace_fields(Job(**row), epoch=row["epoch"] + 1, attempts=row["attempts"] + 1, owner=owner)
     taken = {"owner": owner, "lease_until": now + lease, "epoch": claimed.epoch, "attempts": claimed.attempts}
-    connection.execute(update(job).where(job.c.id == claimed.id).values(state=RUNNING, **taken))
+    connection.execute(_TAKE, {"chosen": claimed.id, "state": RUNNING, **taken})
     return claimed
 
 
@@ -86,12 +106,12 @@ class SqlJobs(SqlStore):
 
 
 def renew(connection: Connection, held: Job, lease_until: datetime) -> None:
-    _expect_one(connection.execute(update(job).where(_held(held)).values(lease_until=lease_until)).rowcount, held)
+    _write(connection, held, {"lease_until": lease_until})
 
 
 def payload_of(connection: Connection, held: Job) -> str | None:
     """What the job has to do now, held until the transaction ends; None if it is no longer held."""
-    return connection.execute(select(job.c.payload).where(_held(held)).with_for_update()).scalar_one_or_none()
+    return connection.execute(_PAYLOAD, _which(held)).scalar_one_or_none()
 
 
 def is_newest(connection: Connection, kind: str, key: str, held: Job | None) -> bool:
@@ -106,29 +126,28 @@ def is_newest(connection: Connection, kind: str, key: str, held: Job | None) -> 
 
 def keep_payload(connection: Connection, held: Job, payload: str) -> None:
     """Let it go on from there, even after a kill."""
-    _expect_one(connection.execute(update(job).where(_held(held)).values(payload=payload)).rowcount, held)
+    _write(connection, held, {"payload": payload})
 
 
 def finish(connection: Connection, held: Job) -> None:
-    _expect_one(connection.execute(delete(job).where(_held(held))).rowcount, held)
+    _expect_one(connection.execute(_FINISH, _which(held)).rowcount, held)
 
 
 def postpone(connection: Connection, held: Job, run_at: datetime) -> None:
     """Let it wait again; if a newer one waits already, that one stands for both."""
-    newer = select(job.c.id).where(_waiting(held.kind, held.key))
-    if connection.execute(newer).first() is not None:
+    if connection.execute(_WAITS, {"its_kind": held.kind, "its_key": held.key}).first() is not None:
         finish(connection, held)
         return
-    again = {"state": WAITING, "owner": None, "lease_until": None, "run_at": run_at}
-    _expect_one(connection.execute(update(job).where(_held(held)).values(**again)).rowcount, held)
+    _write(connection, held, {"state": WAITING, "owner": None, "lease_until": None, "run_at": run_at})
 
 
-def _waiting(kind: str, key: str) -> ColumnElement[bool]:
-    return and_(job.c.kind == kind, job.c.key == key, job.c.state == WAITING)
+def _which(held: Job) -> dict[str, Any]:
+    return {"held": held.id, "held_epoch": held.epoch}
 
 
-def _held(held: Job) -> ColumnElement[bool]:
-    return and_(job.c.id == held.id, job.c.epoch == held.epoch, job.c.state == RUNNING)
+def _write(connection: Connection, held: Job, values: Mapping[str, Any]) -> None:
+    """Raises LeaseLost."""
+    _expect_one(connection.execute(_OF_HELD, {**_which(held), **values}).rowcount, held)
 
 
 def _expect_one(changed: int, held: Job) -> None:

@@ -368,6 +368,11 @@ ENOUGH: Final = 20
 """So many messages make one model call worth it, even while the person goes on writing."""
 
 
+_THEIRS: Final = sa.and_(message.c.person == sa.bindparam("learner"), message.c.audience == sa.bindparam("there"))
+_TO_LEARN: Final = sa.update(message).where(_THEIRS, ~message.c.passed_over).values(to_learn=True)
+_LEARNS: Final = sa.select(sa.func.count()).select_from(message).where(_THEIRS, message.c.to_learn)
+
+
 def queue_for_learning(connection: sa.Connection, claim: Claim, at: datetime, now: datetime) -> None:
     """Let what the claimed turn answered be learned from, not before `at`, unless enough waits."""
     partition = Partition(claim.incoming.person.id, label(claim.incoming.place.audience))
@@ -390,10 +395,9 @@ def schedule_learning(
     authority: Authority = Authority.EMPLOYEE,
 ) -> None:
     """The same for any messages of a partition, of somebody with this authority; not for those that are passed over."""
-    theirs = sa.and_(message.c.person == partition.person, message.c.audience == partition.audience)
-    connection.execute(sa.update(message).where(theirs, which, ~message.c.passed_over).values(to_learn=True))
-    waiting = sa.select(sa.func.count()).select_from(message).where(theirs, message.c.to_learn)
-    run_at = now if connection.execute(waiting).scalar_one() >= ENOUGH else at
+    theirs = {"learner": partition.person, "there": partition.audience}
+    connection.execute(_TO_LEARN.where(which), theirs)
+    run_at = now if connection.execute(_LEARNS, theirs).scalar_one() >= ENOUGH else at
     values = {"payload": str(int(authority)), "run_at": run_at, "person": partition.person, "conversation": ""}
     job_queue.schedule(connection, LEARNING, partition.key, values)
 
