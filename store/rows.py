@@ -194,6 +194,7 @@ def begun(incoming: Incoming, state: str, taken: datetime | None) -> dict[str, A
     return {
         **{name: getattr(incoming, name) for name in _OF_TURN},
         "person": incoming.person.id,
+        "team": incoming.team,
         "state": state,
         "taken": taken,
         "payload": payload(incoming) if state == "waiting" else NO_PAYLOAD,

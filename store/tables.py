@@ -255,7 +255,10 @@ DONE: Final = "done"
 
 
 class TurnRow(Row, table=True):
-    """The ledger. `payload` is what only the running turn needs; it, `progress` and `reply_ref` go when it ends."""
+    """The ledger. `payload` is what only the running turn needs; it, `progress` and `reply_ref` go when it ends.
+
+    `team`, `round`: whose share of the places it takes, and when (`store.turns.turn_queue`).
+    """
 
     __table_args__: ClassVar[Any] = (
         UniqueConstraint("source", "event_id"),
@@ -265,6 +268,10 @@ class TurnRow(Row, table=True):
         Index("ix_turn_person", "person", "conversation"),
         Index("ix_turn_person_taken", "person", "taken"),
         Index("ix_turn_channel_taken", "channel", "taken"),
+        _index("ix_turn_queue", "source", "team", "round", "id", where="state = 'waiting'"),
+        _index("ix_turn_waiting", "conversation", "id", where="state = 'waiting'"),
+        _index("ix_turn_open", "person", "round", where="state IN ('waiting', 'running')"),
+        _index("ix_turn_served", "source", "team", "began", where="began IS NOT NULL"),
         _index("ix_turn_ended", "ended", "taken", where="taken IS NOT NULL AND ended IS NOT NULL"),
         NEVER_REUSED,
     )
@@ -278,6 +285,8 @@ class TurnRow(Row, table=True):
     message_id: str = Field(sa_type=StorableText)
     conversation: str = Field(sa_type=StorableText, foreign_key="conversation.id", index=True)
     person: str = Field(sa_type=StorableText, foreign_key="person.id")
+    team: str = Field(sa_type=StorableText, default="", sa_column_kwargs={"server_default": ""})
+    round: int = Field(sa_type=BigInteger, default=0, sa_column_kwargs={"server_default": "0"})
     taken: datetime | None = Field(sa_type=UtcDateTime, default=None)
     """When it was taken in, by our clock; None for what was only overheard, which no rate counts."""
     began: datetime | None = Field(sa_type=UtcDateTime, default=None)

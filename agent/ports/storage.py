@@ -360,8 +360,8 @@ class TurnLedger(Protocol):
     async def claim(self, claiming: records.Claiming) -> records.Claim | None:
         """Take a turn whose runner's lease ran out, else a waiting one whose conversation has none running.
 
-        Of those the person's of whom the fewest run (and fewer than `per_person`), who was served longest ago; the
-        oldest of theirs.
+        Of those the team's of which the fewest run, which was served longest ago; of its people, each (with fewer than
+        `per_person`) in turn.
         """
         ...
 

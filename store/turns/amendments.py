@@ -19,13 +19,15 @@ A channel that fewer can read than before: what it holds for the whole team beco
   Whoever learns meanwhile from what moved finds another revision, or no message to learn from, and begins anew.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, Final
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    RowMapping,
+    Select,
     and_,
     bindparam,
     delete,
@@ -445,3 +447,65 @@ def _move_entries(connection: Connection, channel: str, wide: Collection[str], o
             connection.execute(insert(profile).values(**opened))
         changed = profile.c.audience.in_((own, *wide))
         connection.execute(update(profile).where(whose, changed).values(revision=profile.c.revision + 1))
+
+
+# Questions that are taken in late, after others that were asked later: they stand before those that still wait.
+#
+# What a platform could not deliver, as into a socket that just died, comes again after a while, or is found in its
+# history. People read, and expect answers, in the order of the platform's own times.
+#
+# Rules
+#   The turns of a conversation run in the order of their ids, and history is read in that order. So the ids stay, and
+#   the questions change places: a waiting turn that nobody has claimed yet is a place in the queue and nothing else.
+#   Whoever was claimed once, or has joined a running turn, keeps their place.
+
+_QUESTION: Final = (
+    *("source", "event_id", "channel", "message_id", "person", "team", "round", "taken", "stopping", "payload"),
+)
+"""What a turn that nobody has claimed yet holds of its question."""
+
+
+def reorder_late_question(connection: Connection, conversation: str, late: int, asked_at: datetime) -> int:
+    """Put the question of the turn `late`, which was just taken in, where it belongs: the turn where it stands now."""
+    waiting = _behind(connection, conversation, late, asked_at)
+    if not waiting:
+        return late
+    new = connection.execute(_questions().where(turn.c.id == late)).mappings().one()
+    places = [*(row["id"] for row in waiting), late]
+    for taken in places:  # no two turns may stand for the same event, not even meanwhile
+        _put(connection, taken, {"event_id": f"moved {taken}", "message_id": f"moved {taken}"})
+    for taken, row in zip(places, [new, *waiting], strict=True):
+        _put(connection, taken, {name: row[name] for name in _QUESTION})
+        connection.execute(update(message).where(message.c.id == row["question"]).values(turn=taken))
+    return places[0]
+
+
+def _behind(connection: Connection, conversation: str, late: int, asked_at: datetime) -> Sequence[RowMapping]:
+    """The questions that were asked later and can still be put off, in their order; held against whoever claims."""
+    fresh = and_(turn.c.epoch == 0, turn.c.progress == "")  # a reminder has its reply already
+    waits = and_(turn.c.conversation == conversation, turn.c.state == WAITING, turn.c.id < late, fresh)
+    later = _questions().where(waits, message.c.time > asked_at).order_by(turn.c.id).with_for_update(of=turn)
+    found = connection.execute(later).mappings().all()
+    joined = _joined_running(connection, conversation) if found else ()
+    return [row for row in found if row["id"] not in joined]
+
+
+def _joined_running(connection: Connection, conversation: str) -> frozenset[int]:
+    """The turns whose questions the running turn has read."""
+    running = select(turn.c.progress).where(turn.c.conversation == conversation, turn.c.state == RUNNING)
+    return frozenset(
+        joined
+        for progress in connection.execute(running).scalars()
+        for joined in rows.progress_joined(progress).values()
+    )
+
+
+def _questions() -> Select[*tuple[Any, ...]]:
+    columns = (turn.c.id, message.c.id.label("question"), *(turn.c[name] for name in _QUESTION))
+    return select(*columns).join_from(
+        turn, message, and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
+    )
+
+
+def _put(connection: Connection, number: int, values: dict[str, Any]) -> None:
+    connection.execute(update(turn).where(turn.c.id == number).values(**values))

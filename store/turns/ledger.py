@@ -56,6 +56,11 @@ from store.turns.turn_queue import claim_turn
 #   What is overheard, and what came before this was counted, has no time of its own (`taken`) and does not count. On
 #   PostgreSQL the writers of one person, and those in one channel, follow one another while they are counted, so that
 #   two replicas cannot both let the last one in. The backlog is counted without: a few too many do no harm.
+#   The backlog of all is one, but one team's flood does not close it to the others: while it is full, and until it is
+#   twice as long, a team of which few wait is still let in.
+
+TEAM_SHARE: Final = 10
+"""One in so many of the backlog a team may have when it is full."""
 
 
 def check_terms(connection: sa.Connection, incoming: Incoming, terms: Terms) -> None:
@@ -66,12 +71,15 @@ def check_terms(connection: sa.Connection, incoming: Incoming, terms: Terms) -> 
         if any(rate.whose is whose for rate in terms.rates):
             in_order(connection, f"{whose}:{incoming.person.id if whose is Whose.PERSON else incoming.channel}")
     counts = [_oldest_that_counts(rate, incoming, terms.now) for rate in terms.rates]
-    row = connection.execute(sa.select(_waiting(terms.backlog or 0), *counts)).one()
-    waiting, oldest = row[0], cast("Sequence[datetime | None]", row[1:])
+    most = terms.backlog or 0
+    theirs = sa.and_(turn.c.source == incoming.source, turn.c.team == incoming.team)
+    row = connection.execute(sa.select(_waiting(2 * most), _waiting(most, theirs), *counts)).one()
+    waiting, of_team, oldest = row[0], row[1], cast("Sequence[datetime | None]", row[2:])
     for rate, taken in zip(terms.rates, oldest, strict=True):
         if taken is not None:
             raise TermsNotMet(RateReached(rate, taken + rate.within))
-    if terms.backlog is not None and waiting >= terms.backlog:
+    full = waiting >= most and of_team >= most // TEAM_SHARE
+    if terms.backlog is not None and (full or waiting >= 2 * most):
         raise TermsNotMet(BacklogFull(waiting))
 
 
@@ -94,70 +102,11 @@ def _of(rate: Rate, incoming: Incoming) -> sa.ColumnElement[bool]:
             assert_never(rate.whose)
 
 
-def _waiting(limit: int) -> sa.ScalarSelect[int]:
+def _waiting(limit: int, of: sa.ColumnElement[bool] = sa.true()) -> sa.ScalarSelect[int]:  # noqa: B008 -- a constant
     """How many turns wait for a free slot, counted no further than `limit`."""
-    some = sa.select(turn.c.id).where(turn.c.state == WAITING, turn.c.run_at.is_(None)).limit(limit).subquery()
+    waits = sa.and_(sa.text("state = 'waiting'"), turn.c.run_at.is_(None), of)
+    some = sa.select(turn.c.id).where(waits).limit(limit).subquery()
     return sa.select(sa.func.count()).select_from(some).scalar_subquery()
-
-
-# Questions that are taken in late, after others that were asked later: they stand before those that still wait.
-#
-# What a platform could not deliver, as into a socket that just died, comes again after a while, or is found in its
-# history. People read, and expect answers, in the order of the platform's own times.
-#
-# Rules
-#   The turns of a conversation run in the order of their ids, and history is read in that order. So the ids stay, and
-#   the questions change places: a waiting turn that nobody has claimed yet is a place in the queue and nothing else.
-#   Whoever was claimed once, or has joined a running turn, keeps their place.
-
-_QUESTION: Final = ("source", "event_id", "channel", "message_id", "person", "taken", "stopping", "payload")
-"""What a turn that nobody has claimed yet holds of its question."""
-
-
-def reorder_late_question(connection: sa.Connection, conversation: str, late: int, asked_at: datetime) -> int:
-    """Put the question of the turn `late`, which was just taken in, where it belongs: the turn where it stands now."""
-    waiting = _behind(connection, conversation, late, asked_at)
-    if not waiting:
-        return late
-    new = connection.execute(_questions().where(turn.c.id == late)).mappings().one()
-    places = [*(row["id"] for row in waiting), late]
-    for taken in places:  # no two turns may stand for the same event, not even meanwhile
-        _put(connection, taken, {"event_id": f"moved {taken}", "message_id": f"moved {taken}"})
-    for taken, row in zip(places, [new, *waiting], strict=True):
-        _put(connection, taken, {name: row[name] for name in _QUESTION})
-        connection.execute(sa.update(message).where(message.c.id == row["question"]).values(turn=taken))
-    return places[0]
-
-
-def _behind(connection: sa.Connection, conversation: str, late: int, asked_at: datetime) -> Sequence[sa.RowMapping]:
-    """The questions that were asked later and can still be put off, in their order; held against whoever claims."""
-    fresh = sa.and_(turn.c.epoch == 0, turn.c.progress == "")  # a reminder has its reply already
-    waits = sa.and_(turn.c.conversation == conversation, turn.c.state == WAITING, turn.c.id < late, fresh)
-    later = _questions().where(waits, message.c.time > asked_at).order_by(turn.c.id).with_for_update(of=turn)
-    found = connection.execute(later).mappings().all()
-    joined = _joined(connection, conversation) if found else ()
-    return [row for row in found if row["id"] not in joined]
-
-
-def _joined(connection: sa.Connection, conversation: str) -> frozenset[int]:
-    """The turns whose questions the running turn has read."""
-    running = sa.select(turn.c.progress).where(turn.c.conversation == conversation, turn.c.state == RUNNING)
-    return frozenset(
-        joined
-        for progress in connection.execute(running).scalars()
-        for joined in rows.progress_joined(progress).values()
-    )
-
-
-def _questions() -> sa.Select[*tuple[Any, ...]]:
-    columns = (turn.c.id, message.c.id.label("question"), *(turn.c[name] for name in _QUESTION))
-    return sa.select(*columns).join_from(
-        turn, message, sa.and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
-    )
-
-
-def _put(connection: sa.Connection, number: int, values: dict[str, Any]) -> None:
-    connection.execute(sa.update(turn).where(turn.c.id == number).values(**values))
 
 
 # The workspace of a task that runs, in a row of its own (seed 001).
@@ -194,7 +143,7 @@ FORGOTTEN: Final = 0
 """The turn number of a message that was forgotten: there is none."""
 
 # Made once: making a statement takes longer than running it. Its values are given with it.
-_NEW_TURN: Final = sa.insert(turn)
+_NEW_TURN: Final = sa.insert(turn).values(round=turn_queue.NEXT_ROUND)
 _NEW_MESSAGE: Final = sa.insert(message)
 _NEW_PAGE: Final = sa.insert(page)
 _HELD: Final = sa.update(turn).where(
@@ -225,7 +174,8 @@ def accept(
     if narrowing:
         restrict_place(connection, incoming.channel, incoming.place, incoming.time)
     readers = people.upsert_participant(connection, incoming, audience, known)
-    turn_id = row_id(connection.execute(_NEW_TURN, rows.begun(incoming, state, None if terms is None else terms.now)))
+    new = rows.begun(incoming, state, None if terms is None else terms.now) | turn_queue.of_team(incoming)
+    turn_id = row_id(connection.execute(_NEW_TURN, new))
     asked = _message(incoming, said, audience) | {
         "turn": turn_id,
         "author": Author.PERSON,
@@ -239,7 +189,7 @@ def accept(
     asked_id = row_id(connection.execute(_NEW_MESSAGE, asked | {"place": place}))
     index.add(connection, asked_id, incoming.conversation, said, readers, place)
     if state == WAITING and known.latest is not None and incoming.time < known.latest:
-        turn_id = reorder_late_question(connection, incoming.conversation, turn_id, incoming.time)
+        turn_id = amendments.reorder_late_question(connection, incoming.conversation, turn_id, incoming.time)
     claim = None if claiming is None else claim_turn(connection, claiming)
     if claiming is not None and claiming.waits:
         turn_queue.hold_place(connection, incoming.source, claiming.now + claiming.lease)

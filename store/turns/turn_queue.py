@@ -17,24 +17,28 @@ from sqlalchemy.exc import NoResultFound
 from agent.events import Outcome
 from agent.messages import AnswerOutcome, Consent, ElicitAction, OpenQuestion
 from agent.progress import decode
-from agent.records import SCHEDULED, Author, Claim, Claiming, ConsentOutcome, Load, Undecided
+from agent.records import SCHEDULED, Author, Claim, Claiming, ConsentOutcome, Incoming, Load, Undecided
 from agent.schedules import WORK, asked_in
 from store import rows
-from store.databases.database import SqlStore, UtcDateTime, in_order, reads, writes
+from store.databases.database import SqlStore, StorableText, UtcDateTime, in_order, is_postgresql, reads, writes
 from store.tables import DONE, RUNNING, WAITING, consent, message, open_question, person, turn
 
-# Whose turn is next: fair between people, in order within a conversation.
+# Whose turn is next: fair between teams, between the people of a team, and in order within a conversation.
 #
 # Rules
-#   A turn whose worker is gone comes first: somebody has been waiting for its end. Then the person of whom the fewest
-#   turns run; among those, who was served longest ago, so that with a single worker people take turns, too; then the
-#   oldest. A flood of one person delays another by what already runs, and no more. Of a conversation only the first
-#   waiting turn can be next, and only while none of it runs. An earlier one is in the way even if another worker is
-#   just claiming it, which cannot be seen yet. Long work counts beside the rest, and is claimed where there is room for
-#   it. How many of a person run is counted in all processes. Those that claim
-#   in the very same moment do not see one another, and may each let one more of them run: to wait for each other
-#   would cost every claim more than that is worth. The cost grows with the turns that wait and run, not with those
-#   that are done; no text is read until one is chosen.
+#   A turn whose worker is gone comes first: somebody has been waiting for its end. Then the team (a workspace or
+#   server) of which the fewest turns run; among those, which was served longest ago. So a team's flood delays another
+#   team by what already runs, and no more. Within a team people take turns, in rounds: somebody's next question is two
+#   rounds after their last open one, and at least one after what the team was last served; so who comes anew goes
+#   before a flood, and whoever waits is reached however many come anew. Then the oldest. Of a conversation only the
+#   first waiting turn can be next, and only while none of it runs. An earlier one is in the way even if another worker
+#   is just claiming it, which cannot be seen yet. Long work counts beside the rest, and is claimed where there is room
+#   for it. How many of a person or a team run is counted in all processes. Those that claim in the very same moment do
+#   not see one another, and may each let one more of them run: to wait for each other would cost every claim more than
+#   that is worth. The cost grows with the teams that wait, and not with their turns: an index holds these in their
+#   order. No text is read until one is chosen.
+#   States are written out: a parameter is not known when a statement is planned, and part of an index is used only for
+#   what is known to be in it.
 
 
 def next_turn(
@@ -50,36 +54,107 @@ def next_turn(
     `per_person`: of one person no more than so many run at once. `sources`: only turns from there (None: all). `works`:
     whether it may be work.
     """
-    statement = _next_turn(limited=per_person is not None, ours=sources is not None, works=works)
-    values = {"now": now, "per_person": per_person, "sources": sorted(sources or ())}
+    statement = _next_turn(
+        limited=per_person is not None, ours=sources is not None, works=works, shared=is_postgresql(connection)
+    )
+    values: dict[str, object] = {"now": now}
+    if per_person is not None:
+        values["per_person"] = per_person
+    if sources is not None:
+        values["sources"] = sorted(sources)
     return connection.execute(statement, values).scalar_one_or_none()
 
 
+_WORK: Final = f"{{0}}.event_id LIKE '{SCHEDULED}%' AND {{0}}.event_id LIKE '%{WORK}'".replace(":", r"\:")
+_AT_LIMIT: Final = "SELECT person FROM running GROUP BY person HAVING count(*) >= :per_person"
+_TEAMS: Final = """
+WITH RECURSIVE team_waiting (id, source, team) AS (
+  SELECT * FROM (SELECT id, source, team FROM turn {by} WHERE state = 'waiting' ORDER BY source, team LIMIT 1) AS first
+  UNION ALL
+  SELECT other.id, other.source, other.team FROM team_waiting AS one JOIN turn AS other ON other.id =
+    coalesce(
+      (SELECT behind.id FROM turn AS behind {by}
+       WHERE behind.state = 'waiting' AND behind.source = one.source AND behind.team > one.team
+       ORDER BY behind.team LIMIT 1),
+      (SELECT behind.id FROM turn AS behind {by}
+       WHERE behind.state = 'waiting' AND behind.source > one.source ORDER BY behind.source, behind.team LIMIT 1))
+),
+"""
+"""Each team once: the index is asked for the next one behind it, which passes over all of its turns. SQLite has to be
+told which index that is."""
+
+
 @cache
-def _next_turn(*, limited: bool, ours: bool, works: bool) -> sa.Select[*tuple[int]]:
-    """Made once for each of its eight forms: making it takes longer than running it."""
-    now = sa.bindparam("now", type_=UtcDateTime)
-    running = _running().subquery("running")
-    theirs = sa.func.coalesce(running.c.turns, 0)
-    waits = sa.and_(turn.c.state == WAITING, turn.c.id.in_(_first_of_each_conversation(now)))
-    if limited:
-        waits = sa.and_(waits, sa.or_(theirs < sa.bindparam("per_person"), _IS_WORK))
-    lost = sa.and_(turn.c.state == RUNNING, turn.c.lease_until <= now)
-    here = turn.c.source.in_(sa.bindparam("sources", expanding=True)) if ours else sa.true()
-    here = here if works else sa.and_(here, ~_IS_WORK)
-    return (
-        sa.select(turn.c.id)
-        .select_from(
-            turn.join(person, person.c.id == turn.c.person).outerjoin(running, running.c.person == turn.c.person)
+def _next_turn(*, limited: bool, ours: bool, works: bool, shared: bool) -> sa.TextClause:
+    """Made once for each of its forms: making it takes longer than running it."""
+    lock = "FOR UPDATE OF {0} SKIP LOCKED" if shared else ""  # SQLite has one writer, and no such words
+    here = "{0}.source IN :sources" if ours else "1 = 1"
+    kind = "1 = 1" if works else f"NOT ({_WORK})"
+    most = f"(mine.person NOT IN ({_AT_LIMIT}) OR {_WORK.format('mine')})" if limited else "1 = 1"
+    sql = f"""
+        {_TEAMS.format(by="" if shared else "INDEXED BY ix_turn_queue")}
+        running AS (
+          SELECT source, team, person FROM turn AS held WHERE held.state = 'running' AND NOT ({_WORK.format("held")})
         )
-        .where(turn.c.state.in_((WAITING, RUNNING)), sa.or_(waits, lost), here)
-        .order_by(sa.case((lost, 0), else_=1), theirs, person.c.served.nulls_first(), turn.c.id)
-        .limit(1)
-        # Workers pass by what another one is just claiming. (SQLite has one writer, and no such words.)
-        .with_for_update(of=turn, skip_locked=True)
-    )
+        SELECT id FROM (
+          SELECT * FROM
+            (SELECT lost.id FROM turn AS lost
+             WHERE lost.state = 'running' AND lost.lease_until <= :now
+               AND {here.format("lost")} AND {kind.format("lost")}
+             ORDER BY lost.id LIMIT 1 {lock.format("lost")}) AS lost_first
+          UNION ALL
+          SELECT * FROM
+            (SELECT
+               (SELECT mine.id FROM turn AS mine
+                WHERE mine.state = 'waiting' AND mine.source = fair.source AND mine.team = fair.team
+                  AND (mine.run_at IS NULL OR mine.run_at <= :now)
+                  AND mine.conversation NOT IN (SELECT busy.conversation FROM turn AS busy WHERE busy.state = 'running')
+                  AND NOT EXISTS
+                    (SELECT 1 FROM turn AS before
+                     WHERE before.state = 'waiting' AND before.conversation = mine.conversation
+                       AND before.id < mine.id AND (before.run_at IS NULL OR before.run_at <= :now))
+                  AND {kind.format("mine")} AND {most}
+                ORDER BY mine.round, mine.id LIMIT 1 {lock.format("mine")}) AS id
+             FROM
+               (SELECT source, team FROM team_waiting
+                WHERE {here.format("team_waiting")}
+                ORDER BY
+                  (SELECT count(*) FROM running
+                   WHERE running.source = team_waiting.source AND running.team = team_waiting.team),
+                  (SELECT max(served.began) FROM turn AS served
+                   WHERE served.source = team_waiting.source AND served.team = team_waiting.team
+                     AND served.began IS NOT NULL) NULLS FIRST,
+                  id
+                LIMIT 1000000000 OFFSET 0) AS fair
+             LIMIT 1000000000 OFFSET 0) AS heads
+        ) AS candidates
+        WHERE id IS NOT NULL LIMIT 1
+        """  # noqa: S608 -- of constants
+    bound: list[sa.BindParameter[Any]] = [sa.bindparam("now", type_=UtcDateTime)]
+    if ours:
+        bound.append(sa.bindparam("sources", type_=StorableText, expanding=True))
+    return sa.text(sql).bindparams(*bound)
 
 
+def of_team(incoming: Incoming) -> dict[str, str]:
+    """The values of NEXT_ROUND."""
+    return {"of_source": incoming.source, "of_team": incoming.team, "of_person": incoming.person.id}
+
+
+def _next_round() -> sa.ScalarSelect[int]:
+    """In which round a new turn comes, found as it is stored."""
+    known = turn.alias("known")
+    here = sa.and_(known.c.source == sa.bindparam("of_source"), known.c.team == sa.bindparam("of_team"))
+    served = sa.select(known.c.round).where(here, known.c.began.is_not(None)).order_by(known.c.began.desc()).limit(1)
+    theirs = sa.and_(known.c.person == sa.bindparam("of_person"), sa.text("known.state IN ('waiting', 'running')"))
+    rounds = sa.union_all(
+        sa.select((sa.func.coalesce(served.scalar_subquery(), 0) + 1).label("round")),
+        sa.select((sa.func.max(known.c.round) + 2).label("round")).where(here, theirs),
+    ).subquery("rounds")
+    return sa.select(sa.func.max(rounds.c.round)).scalar_subquery()
+
+
+NEXT_ROUND: Final = _next_round()
 _ASKER: Final = (
     sa.select(person.c.number)
     .where(person.c.id == sa.bindparam("asker"))
@@ -91,29 +166,6 @@ _SERVE: Final = sa.update(person).where(person.c.number.in_(_ASKER))
 def mark_served(connection: sa.Connection, person_id: str, now: datetime) -> None:
     """Note that a turn of this person is claimed now, unless another worker is just noting the same."""
     connection.execute(_SERVE, {"asker": person_id, "served": now})
-
-
-_IS_WORK: Final = sa.and_(
-    turn.c.event_id.startswith(SCHEDULED, autoescape=True), turn.c.event_id.endswith(WORK, autoescape=True)
-)
-
-
-def _running() -> sa.Select[*tuple[str, int]]:
-    """How many turns of each person run, beside their work."""
-    counted = sa.select(turn.c.person, sa.func.count().label("turns"))
-    return counted.where(turn.c.state == RUNNING, ~_IS_WORK).group_by(turn.c.person)
-
-
-def _first_of_each_conversation(now: sa.ColumnElement[datetime]) -> sa.Select[*tuple[int]]:
-    """The ids of the first waiting turns of the conversations in which none runs."""
-    busy = sa.select(turn.c.conversation).where(turn.c.state == RUNNING)
-    waiting = turn.alias("waiting")
-    due = sa.and_(waiting.c.state == WAITING, _due(waiting, now), waiting.c.conversation.not_in(busy))
-    return sa.select(sa.func.min(waiting.c.id)).where(due).group_by(waiting.c.conversation)
-
-
-def _due(table: sa.FromClause, now: sa.ColumnElement[datetime]) -> sa.ColumnElement[bool]:
-    return sa.or_(table.c.run_at.is_(None), table.c.run_at <= now)
 
 
 log = logging.getLogger(__name__)

@@ -2,18 +2,22 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
-from agent.admission_terms import Authority
+import pytest
+
+from agent.admission_terms import Authority, Terms, TermsNotMet
 from agent.events import Outcome
 from agent.records import Claim, Claiming, Closing
-from store.engine import Store
+from benchmarks.scale_flood import Flood, delays, ratio
+from store.engine import Store, open_store
 from tests.contracts.steps import claimed
 from tests.fakes.incoming import LEASE, START, said
 
 
-async def flood(store: Store, number: int = 20, person: str = "flo") -> None:
+async def flood(store: Store, number: int = 20, person: str = "flo", team: str = "") -> None:
     for thread in range(number):
-        await store.ledger.accept(said("?", person=person, conversation=f"{person} {thread}"))
+        await store.ledger.accept(replace(said("?", person=person, conversation=f"{person} {thread}"), team=team))
 
 
 async def next_of(store: Store, seconds: float = 0.0, per_person: int | None = None) -> Claim | None:
@@ -90,3 +94,66 @@ async def test_what_a_person_is_where_they_write_is_there_when_it_is_claimed(sto
     message = replace(said("?"), authority=Authority.MANAGER, roles=frozenset({"R1", "R2"}), team="T1", model="m")
     await store.ledger.accept(message)
     assert (await claimed(store)).incoming == message
+
+
+async def test_a_team_of_many_people_does_not_go_before_another_team(store: Store) -> None:
+    for number in range(12):
+        await flood(store, 2, person=f"{number}", team="large")
+    for _ in range(4):
+        await claimed(store)
+    await flood(store, 1, person="ann", team="small")
+    assert (await claimed(store)).incoming.person.id == "ann"
+
+
+async def test_with_one_worker_teams_take_turns_and_so_do_the_people_of_each(store: Store) -> None:
+    for person, team in (("ann", "A"), ("al", "A"), ("bob", "B"), ("cy", "C")):
+        await flood(store, 3, person, team)
+    order: list[str] = []
+    for second in range(1, 10):
+        claim = await claimed(store, now=START + timedelta(seconds=second))
+        order.append(claim.incoming.person.id)
+        await finished(store, claim)
+    assert order == ["ann", "bob", "cy", "al", "bob", "cy", "ann", "bob", "cy"]
+
+
+async def test_whoever_waits_is_reached_however_many_people_come_anew(store: Store) -> None:
+    await flood(store, 4)
+    order: list[str] = []
+    for second in range(1, 13):
+        await flood(store, 1, person=f"new {second}")
+        await flood(store, 1, person=f"newer {second}")
+        claim = await claimed(store, now=START + timedelta(seconds=second))
+        order.append(claim.incoming.person.id)
+        await finished(store, claim)
+    assert order.count("flo") == 2  # of twenty-five people, in twelve answers
+
+
+async def test_a_team_none_of_whose_turns_may_run_holds_up_no_other(store: Store) -> None:
+    await flood(store, 3, team="A")
+    await claimed(store)
+    await store.ledger.accept(replace(said("?", person="ann", conversation="ann"), team="B"))
+    await next_of(store, per_person=1)
+    assert await next_of(store, per_person=1) is None
+
+
+async def test_a_flood_of_one_team_leaves_the_other_its_time(store: Store, tmp_path: Path) -> None:
+    small = Flood(questions=60, people=12, seconds=12, slots=4, takes_s=2.0, per_person=2)
+    calm = await open_store(f"sqlite:///{tmp_path / 'calm.db'}")
+    try:
+        alone = await delays(calm, small, flooded=False)
+    finally:
+        await calm.close()
+    assert ratio(await delays(store, small, flooded=True), alone) < 2
+
+
+async def test_a_backlog_that_one_team_has_filled_is_open_to_another(store: Store) -> None:
+    terms = Terms(START, backlog=20)
+    for number in range(20):
+        large = replace(said("?", person=f"{number}", conversation=f"{number}"), team="large")
+        await store.ledger.accept(large, terms)
+    with pytest.raises(TermsNotMet):
+        await store.ledger.accept(replace(said("?", conversation="one more"), team="large"), terms)
+    small = [replace(said("?", person="ann", conversation=f"ann {number}"), team="small") for number in range(3)]
+    assert not any([(await store.ledger.accept(one, terms)).duplicate for one in small[:2]])
+    with pytest.raises(TermsNotMet):
+        await store.ledger.accept(small[2], terms)
