@@ -163,6 +163,12 @@ POOLED = (
     "{where} is reached through a pooler that hands out connections by transaction: processes look for each other's "
     "work each second instead of being told"
 )
+_COMPARES_ALL = "recall by meaning compares all messages that a person may find: there is no index of vectors"
+NO_VECTOR_INDEX = {
+    "missing": f"{_COMPARES_ALL} without pgvector 0.8 on the server (it pays for people with many thousands)",
+    "forbidden": f"{_COMPARES_ALL} until an administrator runs CREATE EXTENSION vector in this database",
+    "old": f"{_COMPARES_ALL} before pgvector 0.8 (update it, then ALTER EXTENSION vector UPDATE)",
+}
 POOLER_BY_STATEMENT = (
     "The pooler of {where} hands out connections by statement, which allows no transactions: set its pool_mode to "
     "transaction."

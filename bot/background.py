@@ -5,18 +5,19 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from itertools import groupby
 from statistics import fmean
 from typing import Final
 
-from agent.errors import CogencyError
+from agent.errors import CogencyError, StoreError
 from agent.memory.profile import LEARNING
 from agent.ports import Clock, Embedder, Embeddings, Facts, Jobs, Memories, Profiles, Spending, Summaries
 from agent.records import DELETE_REPLY, INDEXING, Hit, Job, Meaning, RecallQuery, Unembedded
 from agent.summary import SUMMARY
 from bot.caches import ForegroundPriority
+from bot.logs import severity
 from bot.memory.knowledge_desk import LinkedPages
 from bot.memory.learning import Learner, LearningPauses, Summariser, may_spend
 from bot.memory.retention import KIND as VENDOR_COPY
@@ -40,6 +41,8 @@ class MeaningLimits:
     """Of a message that are embedded: they tell what it is about, and fit the smallest models."""
     pause: timedelta = timedelta(minutes=1)
     """Between two looks, when nothing is left to do."""
+    index_pause: timedelta = timedelta(hours=1)
+    """Between two looks whether the vectors have, or need, an index."""
     patience_s: float = 2.0
     """How long a search waits for the vector of its question."""
 
@@ -89,7 +92,7 @@ def between(question: Sequence[float], *wordings: Sequence[float]) -> tuple[floa
     return tuple(own + fmean(others) for own, *others in zip(question, *wordings, strict=True))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class MeaningWriter:
     """The job that makes vectors of messages. `floor`: of this machine's model, if the embedder shares it.
 
@@ -110,6 +113,7 @@ class MeaningWriter:
     clock: Clock
     floor: ForegroundPriority | None = None
     limits: MeaningLimits = MeaningLimits()
+    _index_due: datetime | None = None
 
     async def begin(self) -> None:
         await self.jobs.schedule(EMBEDDING, self.embedder.name, "", self.clock.now())
@@ -121,8 +125,20 @@ class MeaningWriter:
         ours = sorted(missing, key=lambda one: one.person)
         done = [await self._embed(who, list(some)) for who, some in groupby(ours, key=lambda one: one.person)]
         at_once = len(missing) == self.limits.batch and all(done)
+        if not missing:
+            await self._index()
         run_at = self.clock.now() + (timedelta() if at_once else self.limits.pause)
         await self.jobs.schedule(EMBEDDING, self.embedder.name, "", run_at)
+
+    async def _index(self) -> None:
+        now = self.clock.now()
+        if self._index_due is not None and now < self._index_due:
+            return
+        self._index_due = now + self.limits.index_pause
+        try:
+            await self.embeddings.make_index(self.embedder.name)
+        except StoreError as error:
+            log.log(severity(error), "no index of the vectors of %s could be made: %s", self.embedder.name, error)
 
     async def _embed(self, person: str, messages: Sequence[Unembedded]) -> bool:
         """Keep the vectors of one person's messages; False if somebody who waits for an answer needs the model."""

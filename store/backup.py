@@ -385,7 +385,7 @@ def _into_file(source: Connection, part: Path, tell: Tell) -> None:
 
 def _from_file(target: Connection, part: Path, tell: Tell) -> None:
     names = ", ".join([*(table.name for table in metadata.sorted_tables), *INDEXES])
-    target.execute(text(f"TRUNCATE {names}"))
+    target.execute(text(f"TRUNCATE {names} CASCADE"))  # what follows from vectors, too (`store.search.hnsw`)
     with _opened(part) as source:
         _all_rows(source, target, tell)
 

@@ -464,10 +464,13 @@ async def look_at(url: str, *, patience_s: float = PATIENCE_S, migrations: Migra
 
 async def _remarks(database: Database) -> tuple[str, ...]:
     from store.databases.postgresql import PostgresDatabase  # noqa: PLC0415 -- as below
+    from store.search import hnsw  # noqa: PLC0415 -- as below
 
-    if isinstance(database, PostgresDatabase) and database.is_pooled:
-        return (texts.POOLED.format(where=database.where),)
-    return ()
+    pooled = isinstance(database, PostgresDatabase) and database.is_pooled
+    remarks = [texts.POOLED.format(where=database.where)] if pooled else []
+    with suppress(StoreError):  # before it is migrated
+        remarks += filter(None, [await database.read(hnsw.remark)])
+    return tuple(remarks)
 
 
 def database_beside(url: str, patience_s: float = PATIENCE_S) -> Database:

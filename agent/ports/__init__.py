@@ -277,6 +277,12 @@ class Embeddings(Protocol):
         """Keep a vector for each message, in place of one of another model; none for what was changed meanwhile."""
         ...
 
+    async def make_index(self, model: str) -> bool:
+        """Make an index of the model's vectors where it pays and there is none; whether there is one. It may take
+        minutes, in which everything else goes on.
+        """
+        ...
+
     async def without_names(self, person: str, text: str) -> str:
         """A question without the names of those who wrote in the person's threads: they would stand for its meaning."""
         ...

@@ -325,6 +325,13 @@ class SqlEmbeddings(SqlStore):
     missing = reads(missing)
     keep = writes(keep)
 
+    async def make_index(self, model: str) -> bool:
+        if not self.database.is_shared:
+            return False
+        from store.search import hnsw  # noqa: PLC0415 -- as in `_by_index`
+
+        return await hnsw.make_index(self.database, model)
+
     async def without_names(self, person: str, text: str) -> str:
         return await self.database.read(without_names, person, text)
 
@@ -347,6 +354,8 @@ RESCORED_SHARE: Final = 256
 """One in so many messages, where that is more: a small part of what it takes to compare the signs of all."""
 NEAREST: Final = 64
 """Of them are ranked, besides what the keywords found."""
+INDEX_FROM: Final = 5_000
+"""Messages that are compared as fast as an index leads to the nearest."""
 TINY: Final = 1e-9
 """So that what is alone, or the farthest, is found all the same."""
 
@@ -366,8 +375,10 @@ def nearness_of(
     signs, packed = sign_bits(wanted.vector), pack_vector(wanted.vector)
     rescored = max(RESCORED, total // RESCORED_SHARE)
     if is_postgresql(connection):
-        nearest_by_signs = _nearest_on_server(person, wanted.model, signs, sought, rescored)
-        near = list(connection.execute(nearest_by_signs).scalars())
+        near = _by_index(connection, wanted, person, sought, total)
+        if near is None:
+            nearest_by_signs = _nearest_on_server(person, wanted.model, signs, sought, rescored)
+            near = list(connection.execute(nearest_by_signs).scalars())
     else:
         held = connection.execute(_signs_by_thread(person, wanted.model, signs, sought)).scalars()
         near = closest(differences(signs, (digits for digits in held if digits)), rescored)
@@ -381,6 +392,17 @@ def nearness_of(
     return {id_: worth * max(cosine - least, TINY) for id_, cosine in compared.items()}
 
 
+def _by_index(
+    connection: Connection, wanted: Meaning, person: str, sought: SearchQuery, total: int
+) -> list[int] | None:
+    if total < INDEX_FROM:
+        return None
+    from store.search import hnsw  # noqa: PLC0415 -- only a server with very much to compare needs it
+
+    asked = person if sought.place is None else None
+    return hnsw.nearest(connection, asked, wanted, visible_to(sought), total, NEAREST)
+
+
 def _nearest_on_server(person: str, model: str, signs: bytes, sought: SearchQuery, limit: int) -> Select[int]:
     differing = func.bit_count(embedding.c.signs.op("#")(bindparam("signs", signs, type_=BitString())))
     said = select(embedding.c.message).join_from(message, embedding, embedding.c.message == message.c.id)
@@ -388,7 +410,7 @@ def _nearest_on_server(person: str, model: str, signs: bytes, sought: SearchQuer
         theirs = participant.c.conversation == message.c.conversation
         said = said.join(participant, theirs).where(participant.c.person == person)
     return (
-        said.where(embedding.c.model == model, *_visible(sought))
+        said.where(embedding.c.model == model, *visible_to(sought))
         .where(func.length(embedding.c.signs) == 8 * len(signs))
         .order_by(differing, embedding.c.message.desc())
         .limit(limit)
@@ -405,13 +427,13 @@ def _signs_by_thread(person: str, model: str, signs: bytes, sought: SearchQuery)
     digits = select(func.hex(embedding.c.signs)).where(*same).correlate(message).scalar_subquery()
     numbered = func.printf(f"%0{2 * ID_BYTES}x", message.c.id).concat(digits)
     if sought.place is not None:
-        return select(func.group_concat(numbered, "")).where(*_visible(sought)).group_by(message.c.conversation)
+        return select(func.group_concat(numbered, "")).where(*visible_to(sought)).group_by(message.c.conversation)
     here = message.c.conversation == participant.c.conversation
-    held = select(func.group_concat(numbered, "")).where(here, *_visible(sought)).correlate(participant)
+    held = select(func.group_concat(numbered, "")).where(here, *visible_to(sought)).correlate(participant)
     return select(held.scalar_subquery()).where(participant.c.person == person)
 
 
-def _visible(sought: SearchQuery) -> list[ColumnElement[bool] | TextClause]:
+def visible_to(sought: SearchQuery) -> list[ColumnElement[bool] | TextClause]:
     """Of a message: the search may see it."""
     conditions: list[ColumnElement[bool] | TextClause] = [
         sought.is_elsewhere,

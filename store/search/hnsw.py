@@ -1,0 +1,327 @@
+"""Vectors on a PostgreSQL with pgvector: an HNSW index, for people with so much history that to compare it takes long.
+
+Rules
+  The server needs no extension: without one, or before the index is made, vectors are compared as elsewhere.
+  A row of the index's table follows that of `embedding` by the database's own means, whichever version of the program
+  writes it: a trigger adds it, and it falls with it.
+  Who may see a message is a condition of the query that goes through the index, which goes on until it has enough
+  (iterative scan). What ends before that, as for a narrow audience, counts as no answer.
+"""
+
+# Theory of operation. To compare all that a person may find is exact, and takes as long as there is much of it. The
+# index leads to the nearest of everybody's vectors, one after the other, and each is looked up to see whether it may be
+# seen: the fewer of all messages are this person's, the more are looked up in vain. What takes less time is done.
+
+import logging
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from hashlib import sha256
+from typing import Final
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Integer,
+    Select,
+    Text,
+    TextClause,
+    bindparam,
+    column,
+    exists,
+    func,
+    literal,
+    select,
+    text,
+)
+from sqlalchemy import table as table_named
+from sqlalchemy.dialects import postgresql
+
+from agent import texts
+from agent.records import Meaning
+from store.databases.database import Database, in_order
+from store.databases.postgresql import PostgresDatabase
+from store.tables import embedding, message, participant
+
+log = logging.getLogger(__name__)
+
+TABLE: Final = "embedding_hnsw"
+OLDEST_PGVECTOR: Final = (0, 8)
+"""The first with iterative scans."""
+MOST_NUMBERS: Final = 4_000
+"""Of a vector of half precision, in an index."""
+LEAST_ROWS: Final = 20_000
+"""Vectors of which an index is made: among fewer, all that a person may find is compared sooner."""
+COMPARED_US: Final = 2.5
+"""Of time for each message that is compared without the index, and for each that it leads to (measured)."""
+LED_TO_US: Final = 15.0
+AT_ONCE: Final = 500
+"""Vectors written to the table in one transaction: a quarter of a second."""
+_HAS_TABLE: Final = text("SELECT to_regclass(:table) IS NOT NULL")
+BUILD_S: Final = 24 * 3600.0
+BUILD_MB: Final = (64, 1_024)
+"""At least and at most, of the server's memory: an index that fits in there is made ten times faster."""
+BYTES_BESIDE: Final = 400
+"""Of a vector in the index, besides its numbers."""
+SEARCHED: Final = (100, 1_000)
+"""Vectors that a search through the index keeps in mind, at least and at most: it goes on in steps of so many."""
+
+
+class VectorSupport(Enum):
+    """What a server has for an index of vectors."""
+
+    READY = "ready"
+    """The extension is there, or this role may create it."""
+    FORBIDDEN = "forbidden"
+    """Somebody with more rights could create it."""
+    OLD = "old"
+    MISSING = "missing"
+
+
+_SUPPORT: Final = text("""
+    SELECT coalesce(installed_version, default_version),
+      installed_version IS NOT NULL OR bool_or(known.superuser IS FALSE OR role.rolsuper
+        OR known.trusted AND has_database_privilege(current_database(), 'CREATE'))
+    FROM pg_available_extensions AS here
+    LEFT JOIN pg_available_extension_versions AS known
+      ON known.name = here.name AND known.version = here.default_version
+    CROSS JOIN (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS role
+    WHERE here.name = 'vector'
+    GROUP BY installed_version, default_version
+""")
+# A vector as we keep it is single numbers, four bytes each, the lowest first. A number that is none is left at nothing.
+_SETUP: Final = (
+    "CREATE EXTENSION IF NOT EXISTS vector",
+    f"""
+    CREATE TABLE {TABLE} (
+      message integer PRIMARY KEY REFERENCES embedding (message) ON DELETE CASCADE,
+      model text NOT NULL,
+      meaning halfvec NOT NULL)
+    """,
+    """
+    CREATE OR REPLACE FUNCTION cogency_numbers(packed bytea) RETURNS real[]
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+      SELECT array_agg(CASE
+          WHEN exponent IN (0, 255) THEN 0
+          ELSE sign * (8388608 + fraction) * 2::double precision ^ (exponent - 150)
+        END::real ORDER BY at)
+      FROM (SELECT at, CASE WHEN high > 127 THEN -1 ELSE 1 END AS sign,
+              (high & 127) * 2 + (third >> 7) AS exponent, (third & 127) * 65536 + low AS fraction
+            FROM (SELECT at, get_byte(packed, at + 3) AS high, get_byte(packed, at + 2) AS third,
+                    get_byte(packed, at + 1) * 256 + get_byte(packed, at) AS low
+                  FROM generate_series(0, length(packed) - 4, 4) AS at) AS bytes) AS parts
+    $$
+    """,
+    # What cannot be indexed is found without the index: it is no reason not to keep a vector.
+    f"""
+    CREATE OR REPLACE FUNCTION cogency_index_meaning() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN
+        INSERT INTO {TABLE} (message, model, meaning)
+          VALUES (NEW.message, NEW.model, cogency_numbers(NEW.vector)::halfvec)
+          ON CONFLICT (message) DO UPDATE SET model = excluded.model, meaning = excluded.meaning;
+        RETURN NULL;
+      EXCEPTION WHEN OTHERS THEN RETURN NULL;
+      END $$
+    """,  # noqa: S608 -- of constants
+    f"""
+    CREATE OR REPLACE TRIGGER {TABLE} AFTER INSERT OR UPDATE ON embedding
+    FOR EACH ROW EXECUTE FUNCTION cogency_index_meaning()
+    """,
+)
+_NUMBERS: Final = text("SELECT length(vector) / 4 FROM embedding WHERE model = :model ORDER BY message DESC LIMIT 1")
+_COUNT: Final = text("SELECT count(*) FROM embedding WHERE model = :model")
+_FILL: Final = text(f"""
+    WITH missing AS (
+      SELECT message, model, vector FROM embedding
+      WHERE model = :model AND message > :after ORDER BY message LIMIT :at_once),
+    filled AS (
+      INSERT INTO {TABLE} (message, model, meaning)
+      SELECT message, model, cogency_numbers(vector)::halfvec FROM missing
+      WHERE length(vector) = 4 * :numbers
+        AND NOT EXISTS (SELECT 1 FROM {TABLE} AS filled WHERE filled.message = missing.message)
+      ON CONFLICT (message) DO NOTHING)
+    SELECT max(message) FROM missing
+""")  # noqa: S608 -- of constants
+_INDEXES: Final = text("""
+    SELECT name.relname, made.indisvalid FROM pg_index AS made JOIN pg_class AS name ON name.oid = made.indexrelid
+    WHERE made.indrelid = to_regclass(:table) AND NOT made.indisprimary
+""")
+_INDEXED: Final = text("""
+    SELECT name.reltuples FROM pg_index AS made JOIN pg_class AS name ON name.oid = made.indexrelid
+    WHERE name.oid = to_regclass(:index) AND made.indisvalid
+""")
+_BY_INDEX: Final = {
+    "hnsw.iterative_scan": "relaxed_order",
+    "hnsw.scan_mem_multiplier": "8",
+}
+_UNDER_WAY: Final = text("""
+    SELECT EXISTS (SELECT 1 FROM pg_stat_progress_create_index WHERE relid = to_regclass(:table))
+""")
+# Else the planner might compare all vectors, of everybody.
+_UNWANTED_PLANS: Final = ("enable_sort", "enable_seqscan", "enable_bitmapscan", "enable_hashjoin", "enable_mergejoin")
+
+
+def index_name(model: str, numbers: int) -> str:
+    """One for each model and length of its vectors."""
+    return f"ix_{TABLE}_{sha256(f'{numbers}:{model}'.encode()).hexdigest()[:12]}"
+
+
+def support(connection: Connection) -> VectorSupport:
+    """Of a PostgreSQL. Reads only."""
+    found = connection.execute(_SUPPORT).one_or_none()
+    if found is None:
+        return VectorSupport.MISSING
+    version, usable = found
+    if tuple(int(part) for part in version.split(".")[:2] if part.isdecimal()) < OLDEST_PGVECTOR:
+        return VectorSupport.OLD
+    return VectorSupport.READY if usable else VectorSupport.FORBIDDEN
+
+
+def remark(connection: Connection) -> str | None:
+    """Why vectors that are kept here will get no index, as a sentence. Reads only."""
+    found = support(connection)
+    if found is VectorSupport.READY or not connection.execute(select(exists().select_from(embedding))).scalar_one():
+        return None
+    return texts.NO_VECTOR_INDEX[found.value]
+
+
+# The index is made while everybody goes on.
+
+
+async def make_index(database: Database, model: str, least: int = LEAST_ROWS) -> bool:
+    """Make the index of the model's vectors, and drop those of others: whether there is one. `least`: vectors for which
+    it pays.
+
+    Raises StoreError. What is cut short is begun anew by the next call.
+    """
+    if not isinstance(database, PostgresDatabase) or sys.byteorder != "little":
+        return False
+    if database.is_pooled:
+        return False  # what is set for the connection that makes it would be set for others
+    count, numbers = await database.read(_size, model)
+    if count < least or not 0 < numbers <= MOST_NUMBERS or await database.read(support) is not VectorSupport.READY:
+        return False
+    name = index_name(model, numbers)
+    if not (await database.read(_indexes)).get(name):
+        await database.write(_set_up)
+        after: int | None = 0
+        while after is not None:
+            after = await database.write(_fill, model, numbers, after)
+        if await database.read(_is_under_way):
+            return False  # by another process
+        await _build(database, model, count, numbers)
+    indexes = await database.read(_indexes)
+    if others := [f"DROP INDEX CONCURRENTLY IF EXISTS {other}" for other in indexes if other != name]:
+        await database.run_alone(others, BUILD_S)
+    return bool(indexes.get(name))
+
+
+async def _build(database: PostgresDatabase, model: str, rows: int, numbers: int) -> None:
+    name = index_name(model, numbers)
+    log.info("making an index of the vectors of %s (messages: %d); recall goes on without it meanwhile", model, rows)
+    fitting = min(max(rows * (2 * numbers + BYTES_BESIDE) >> 20, BUILD_MB[0]), BUILD_MB[1])
+    quoted = str(literal(model, Text()).compile(dialect=postgresql.dialect(), compile_kwargs={"literal_binds": True}))
+    index = (
+        f"CREATE INDEX CONCURRENTLY {name} ON {TABLE} USING hnsw ((meaning::halfvec({numbers})) halfvec_ip_ops)"
+        f" WHERE model = {quoted} AND vector_dims(meaning) = {numbers}"
+    )
+    # One left half made by a process that was killed is of no use. By one process of the server: several share
+    # memory, of which a container gives them little.
+    await database.run_alone(
+        [
+            f"SET maintenance_work_mem = '{fitting}MB'",
+            "SET max_parallel_maintenance_workers = 0",
+            f"DROP INDEX CONCURRENTLY IF EXISTS {name}",
+            index,
+        ],
+        BUILD_S,
+    )
+    log.info("made the index of the vectors of %s", model)
+
+
+def _set_up(connection: Connection) -> None:
+    in_order(connection, TABLE)
+    if connection.execute(_HAS_TABLE, {"table": TABLE}).scalar_one():
+        return
+    for statement in _SETUP:
+        connection.execute(text(statement))
+
+
+def _size(connection: Connection, model: str) -> tuple[int, int]:
+    """How many vectors there are, and how many numbers the newest has."""
+    asked = {"model": model}
+    return connection.execute(_COUNT, asked).scalar_one(), connection.execute(_NUMBERS, asked).scalar_one_or_none() or 0
+
+
+def _fill(connection: Connection, model: str, numbers: int, after: int) -> int | None:
+    """Add the vectors of the next messages behind one; the last of them."""
+    bound = {"model": model, "numbers": numbers, "after": after, "at_once": AT_ONCE}
+    return connection.execute(_FILL, bound).scalar_one()
+
+
+def _indexes(connection: Connection) -> dict[str, bool]:
+    """Those of vectors, and whether they are whole."""
+    return {row.relname: row.indisvalid for row in connection.execute(_INDEXES, {"table": TABLE})}
+
+
+def _is_under_way(connection: Connection) -> bool:
+    return connection.execute(_UNDER_WAY, {"table": TABLE}).scalar_one()
+
+
+# The search through it.
+
+
+def nearest(
+    connection: Connection,
+    person: str | None,
+    wanted: Meaning,
+    visible: Sequence[ColumnElement[bool] | TextClause],
+    total: int,
+    count: int,
+) -> list[int] | None:
+    """The `count` messages that are nearest, nearly, among about `total` of which those that are `visible` are meant.
+    `person`: in whose threads they are; None: in anybody's.
+
+    None if there is no index, if it takes longer than to compare all, or if it does not lead to so many.
+    """
+    name = index_name(wanted.model, len(wanted.vector))
+    indexed = connection.execute(_INDEXED, {"index": name}).scalar_one_or_none()
+    if indexed is None or not pays(total, indexed, count):
+        return None
+    step = min(max(int(count * indexed / max(total, 1)), SEARCHED[0]), SEARCHED[1])
+    looked_up = max(step, int(total * COMPARED_US / LED_TO_US))
+    bounds = {"hnsw.ef_search": str(step), "hnsw.max_scan_tuples": str(looked_up)}
+    _set(connection, {**_BY_INDEX, **bounds, **dict.fromkeys(_UNWANTED_PLANS, "off")})
+    found = list(connection.execute(_led_to(person, wanted, visible, count)).scalars())
+    _set(connection, dict.fromkeys(_UNWANTED_PLANS, "on"))
+    return found if len(found) == count else None
+
+
+def pays(total: int, indexed: float, count: int) -> bool:
+    """Whether it takes less time to be led to `count` of a person's messages than to compare all `total`."""
+    return LED_TO_US * count * max(indexed, 1.0) / max(total, 1) < COMPARED_US * total
+
+
+def _led_to(
+    person: str | None, wanted: Meaning, visible: Sequence[ColumnElement[bool] | TextClause], count: int
+) -> Select[int]:
+    length = math.hypot(*wanted.vector) or 1.0
+    numbers, asked = len(wanted.vector), ",".join(f"{number / length:.6g}" for number in wanted.vector)
+    near = table_named(TABLE, column("message", Integer), column("model", Text))
+    # In the words of the index, else the planner would not know that it is meant.
+    model = bindparam("model", wanted.model, type_=Text(), literal_execute=True)
+    size = text(f"vector_dims({TABLE}.meaning) = {numbers}")
+    distance = text(f"{TABLE}.meaning::halfvec({numbers}) <#> CAST(CAST(:asked AS text) AS halfvec({numbers}))")
+    led_to = select(near.c.message).join_from(near, message, message.c.id == near.c.message)
+    if person is not None:
+        its = participant.c.conversation == message.c.conversation
+        led_to = led_to.where(exists().where(its, participant.c.person == person))
+    led_to = led_to.where(near.c.model == model, size, *visible)
+    return led_to.order_by(distance.bindparams(asked=f"[{asked}]")).limit(count)
+
+
+def _set(connection: Connection, settings: Mapping[str, str]) -> None:
+    """Until the transaction ends."""
+    values = [func.set_config(name, value, literal(value=True)) for name, value in settings.items()]
+    connection.execute(select(*values))
