@@ -224,6 +224,8 @@ def command_prefix(value: str) -> str:
 
 _ID = re.compile(r"[A-Za-z0-9]+", re.ASCII)
 _DISCORD_ID = re.compile(r"\d+", re.ASCII)
+_SLACK_TEAM = re.compile(r"[TE][A-Z0-9]+|\*", re.ASCII)
+_SLACK_CLIENT = re.compile(r"[0-9]{1,30}\.[0-9]{1,30}", re.ASCII)
 _SLACK_GROUP = re.compile(r"S[A-Z0-9]+", re.ASCII)
 _PERSON = re.compile(r"(?:slack:[A-Z0-9]+:)?[UWB][A-Z0-9]+|(?:discord:)?[0-9]+|terminal:\S+", re.ASCII)
 """Ids as Slack and Discord give them, and as the bot writes them; a name would never match."""
@@ -249,6 +251,17 @@ discord_servers = id_list(
     _DISCORD_ID, "ids of servers with commas between them, as in 123456789012345678,234567890123456789"
 )
 slack_groups = id_list(_SLACK_GROUP, "ids of user groups with commas between them, as in S0123,S0456")
+
+slack_installers = id_list(
+    _SLACK_TEAM, "ids of workspaces and organizations with commas between them, as in T0123,E0456, or *"
+)
+
+
+def slack_client(value: str) -> str:
+    if not _SLACK_CLIENT.fullmatch(value):
+        raise ValueError("must be the client id from the app's page, as in 1234567890.1234567890123")
+    return value
+
 
 people = id_list(
     _PERSON,

@@ -291,6 +291,13 @@ class Settings:
     """One goes on while the other is replaced; ten are Slack's limit, for all processes together."""
     slack_http: tuple[str, int] | None = setting("COGENCY_SLACK_HTTP", parsers.listen_address, None)
     """Where to listen for Slack's requests; None: Socket Mode."""
+    slack_client_id: str = setting("SLACK_CLIENT_ID", parsers.slack_client, "")
+    """With it other workspaces may install the app, by a page of the bot's."""
+    slack_client_secret: Secret | None = setting("SLACK_CLIENT_SECRET", parsers.key, None)
+    slack_address: str = setting("COGENCY_SLACK_ADDRESS", parsers.url("https", "http"), "")
+    """The address by which Slack and browsers reach COGENCY_SLACK_HTTP."""
+    slack_installers: frozenset[str] = setting("COGENCY_SLACK_INSTALLERS", parsers.slack_installers, frozenset())
+    """Who may install it: workspaces and organizations; none: nobody."""
     slack_managers: frozenset[str] = setting("COGENCY_SLACK_MANAGERS", parsers.slack_groups, frozenset())
     """User groups whose members are managers."""
     slack_command_prefix: str = setting("COGENCY_SLACK_COMMAND_PREFIX", parsers.command_prefix, "")

@@ -37,7 +37,6 @@ from store.forgetting.erase import owe
 from store.forgetting.selection import ErasedIds
 from store.forgetting.sql_forgetting import SqlForgetting
 from store.history import SqlConversations, SqlReplies, SqlSummaries, SqlWorkingSet
-from store.installations import SqlInstallations
 from store.job_queue import SqlJobs
 from store.memory import fact_index
 from store.memory.fact_store import SqlFacts
@@ -47,7 +46,7 @@ from store.schedule_store import SqlSchedules
 from store.search import index, passages
 from store.search.matching import SqlEmbeddings
 from store.search.search import search
-from store.sign_ins import SqlOperatorSessions, SqlToolAccounts
+from store.sign_ins import SqlInstallations, SqlOperatorSessions, SqlToolAccounts
 from store.tables import meta
 from store.turns.ledger import SqlLedger
 from store.turns.turn_queue import SqlConsents, SqlOpenQuestions

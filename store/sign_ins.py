@@ -1,4 +1,5 @@
-"""Who is signed in: people at the servers of tools, and operators on their page.
+"""Who is signed in: people at the servers of tools, operators on their page, and apps in the workspaces that installed
+them.
 
 Rules
   What is kept is sealed by whoever asks, and the key is not here: a copy of the database opens no account.
@@ -15,10 +16,10 @@ from typing import Final
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, delete, insert, or_, select, update
 
-from agent.ports import OperatorSession
+from agent.ports import Installation, OperatorSession
 from agent.records import SealedSignIn
 from store.databases.database import SqlStore, in_order, reads, writes
-from store.tables import operator_session, sign_in, tool_account
+from store.tables import installation, operator_session, sign_in, tool_account
 
 
 def _at(table: Table, person: str, server: str) -> ColumnElement[bool]:
@@ -205,3 +206,63 @@ class SqlOperatorSessions(SqlStore):
     end = writes(end)
     end_all = writes(end_all)
     listed = reads(listed)
+
+
+# The apps that workspaces were given by their install page.
+#
+# Rules
+#   What is kept is sealed by whoever asks, and the key is not here.
+#   Two processes never renew one app's tokens at the same time: a refresh token counts once. An epoch fences off
+#   who was too slow.
+#   What is removed loses its tokens at once, and its row when what was said there is forgotten.
+
+_APP = installation.c
+_KEPT = Installation.__slots__
+
+
+def install(connection: Connection, one: Installation) -> None:
+    in_order(connection, f"installation {one.source}")
+    values = {name: getattr(one, name) for name in _KEPT} | {"renewing": None}
+    changed = update(installation).where(_APP.source == one.source).values(**values, epoch=_APP.epoch + 1)
+    if connection.execute(changed).rowcount == 0:
+        connection.execute(insert(installation).values(**values, epoch=0))
+
+
+def installed(connection: Connection) -> list[Installation]:
+    rows = connection.execute(select(*(_APP[name] for name in _KEPT)).order_by(_APP.source))
+    return [Installation(*row) for row in rows]
+
+
+def claim_tokens(connection: Connection, source: str, sealed: bytes, now: datetime, lease: timedelta) -> int | None:
+    free = or_(_APP.renewing.is_(None), _APP.renewing <= now)
+    mine = update(installation).where(_APP.source == source, _APP.sealed == sealed, _APP.removed.is_(None), free)
+    claimed = mine.values(renewing=now + lease, epoch=_APP.epoch + 1).returning(_APP.epoch)
+    return connection.execute(claimed).scalar_one_or_none()
+
+
+def keep_tokens(connection: Connection, source: str, epoch: int, sealed: bytes, expires: datetime | None) -> bool:
+    mine = update(installation).where(_APP.source == source, _APP.epoch == epoch, _APP.removed.is_(None))
+    return connection.execute(mine.values(sealed=sealed, expires=expires, renewing=None)).rowcount > 0
+
+
+def uninstall(connection: Connection, source: str, installed: datetime, now: datetime) -> bool:
+    there = update(installation).where(_APP.source == source, _APP.installed == installed, _APP.removed.is_(None))
+    gone = there.values(removed=now, sealed=b"", expires=None, renewing=None, epoch=_APP.epoch + 1)
+    return connection.execute(gone).rowcount > 0
+
+
+def erase_installations(connection: Connection, people: Collection[str], sources: Collection[str]) -> None:
+    """Forget that these people installed one; and those of these sources that were removed."""
+    gone = delete(installation).where(_APP.source.in_(sorted(sources)), _APP.removed.is_not(None))
+    connection.execute(gone)
+    by_sources = (_APP.installer.startswith(f"{source}:", autoescape=True) for source in sorted(sources))
+    theirs = or_(_APP.installer.in_(sorted(people)), *by_sources)
+    connection.execute(update(installation).where(theirs).values(installer=""))
+
+
+class SqlInstallations(SqlStore):
+    put = writes(install)
+    listed = reads(installed)
+    claim = writes(claim_tokens)
+    renewed = writes(keep_tokens)
+    remove = writes(uninstall)

@@ -238,9 +238,10 @@ def check_proxy(block: Block, _: Path) -> None:
     """It leads to the addresses at which the settings on its page let the bot listen, by the paths that it serves."""
     (settings,) = [one.text for one in blocks() if one.page == block.page and one.language == "ini"]
     listens = dict(re.findall(r"^(COGENCY_SLACK_HTTP|COGENCY_SIGN_IN_HTTP)=(.*)$", settings, re.MULTILINE))
-    below = re.split(rf"(?={EVENTS_PATH}|{SIGN_IN_PATH}/)", block.text)
+    of_slack = EVENTS_PATH.rpartition("/")[0]
+    below = re.split(rf"(?={of_slack}/|{SIGN_IN_PATH}/)", block.text)
     leads = {part.split()[0].rstrip("*/"): re.findall(r"127\.0\.0\.1:\d+", part) for part in below[1:]}
-    assert leads == {EVENTS_PATH: [listens["COGENCY_SLACK_HTTP"]], SIGN_IN_PATH: [listens["COGENCY_SIGN_IN_HTTP"]]}
+    assert leads == {of_slack: [listens["COGENCY_SLACK_HTTP"]], SIGN_IN_PATH: [listens["COGENCY_SIGN_IN_HTTP"]]}
     (host,) = re.findall(r"^COGENCY_SIGN_IN_ADDRESS=https://(\S+)$", settings, re.MULTILINE)
     assert re.search(rf"(?m)^(?:{re.escape(host)} {{|    server_name {re.escape(host)};)$", block.text)
 
@@ -378,6 +379,6 @@ def test_a_setting_that_is_none_is_noticed(name: str) -> None:
 def test_a_proxy_that_leads_elsewhere_is_noticed(tmp_path: Path) -> None:
     (caddy,) = [one for one in blocks() if one.language == "caddy"]
     check_proxy(caddy, tmp_path)
-    for wrong in (caddy.text.replace("3001", "3002"), caddy.text.replace("/slack/events", "/slack/event")):
+    for wrong in (caddy.text.replace("3001", "3002"), caddy.text.replace("/slack/", "/slacks/")):
         with pytest.raises(AssertionError):
             check_proxy(caddy._replace(text=wrong), tmp_path)

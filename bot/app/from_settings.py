@@ -17,7 +17,16 @@ from bot.access.admission import AdmissionRules, RateLimits
 from bot.access.budgets import Budget, Budgets
 from bot.models.choice import ModelSettings, ModelSwitch
 from bot.platforms.discord.options import DiscordSettings, Ranks
-from bot.platforms.slack.options import Delivery, HttpEvents, SlackApp, SlackSettings, SocketMode
+from bot.platforms.slack.options import (
+    Delivery,
+    Distribution,
+    HttpEvents,
+    SlackApp,
+    SlackSettings,
+    SocketMode,
+    scopes,
+    wanted,
+)
 from bot.setting_parsers import OtherServers
 from bot.settings import Settings, needed
 from bot.texts import setup_texts
@@ -57,10 +66,43 @@ def slack_settings(settings: Settings) -> SlackSettings:
 
 def slack_apps(settings: Settings) -> tuple[SlackApp, ...]:
     """The apps of Slack; none without a token. Raises SettingsError when not everything is there that one takes."""
-    if not (settings.slack_bot_token or settings.slack_app_token or settings.slack_http):
+    if settings.slack_client_id or not (settings.slack_bot_token or settings.slack_app_token or settings.slack_http):
         return ()
     token = needed(settings.slack_bot_token, "SLACK_BOT_TOKEN")
     return (SlackApp(token, _delivery(settings), command_prefix=settings.slack_command_prefix),)
+
+
+def slack_distribution(settings: Settings) -> Distribution | None:
+    """The app that other workspaces may install; None without a client's id. Raises SettingsError."""
+    if not settings.slack_client_id:
+        return None
+    if settings.slack_bot_token is not None:
+        raise SettingsError(setup_texts.SLACK_DISTRIBUTION_ALONE)
+    has_key = settings.account_key is not None or settings.account_key_file is not None
+    needs = {
+        "SLACK_CLIENT_SECRET": settings.slack_client_secret,
+        "SLACK_SIGNING_SECRET": settings.slack_signing_secret,
+        "COGENCY_SLACK_HTTP": settings.slack_http,
+        "COGENCY_SLACK_ADDRESS": settings.slack_address,
+        "COGENCY_ACCOUNT_KEY": has_key,
+    }
+    if lacking := [name for name, value in needs.items() if not value]:
+        raise SettingsError(setup_texts.SLACK_DISTRIBUTION_LACKS.format(lacking=", ".join(lacking)))
+    address = settings.slack_address.rstrip("/")
+    plain = address.startswith("http:") and not is_plain_loopback(address)
+    if plain or urlsplit(address).path:
+        raise SettingsError(setup_texts.SLACK_ADDRESS_PLAIN)
+    delivery = _delivery(settings)
+    assert isinstance(delivery, HttpEvents)  # noqa: S101 -- COGENCY_SLACK_HTTP is set
+    return Distribution(
+        settings.slack_client_id,
+        needed(settings.slack_client_secret, "SLACK_CLIENT_SECRET"),
+        address,
+        delivery,
+        settings.slack_installers,
+        settings.slack_command_prefix,
+        tuple(sorted(scopes(wanted(slack_settings(settings))))),
+    )
 
 
 def _groups(*lists: Entries) -> frozenset[str]:

@@ -358,11 +358,9 @@ def people_settings(
         raise SettingsError(setup_texts.SIGN_IN_ADDRESS)
     if settings.sign_in_address.startswith("http:") and not is_plain_loopback(settings.sign_in_address):
         raise SettingsError(setup_texts.SIGN_IN_PLAIN)
-    if settings.account_key is not None and settings.account_key_file is not None:
-        raise SettingsError(setup_texts.ACCOUNT_KEY_TWICE)
     if settings.account_key is None and settings.account_key_file is None:
         raise SettingsError(setup_texts.ACCOUNT_KEY_MISSING.format(file=settings.mcp, servers=", ".join(names)))
-    keys = _account_keys(settings)
+    keys = account_keys(settings)
     if accounts is None:
         return None
     return PeopleSettings(
@@ -376,13 +374,16 @@ def _taken_away(settings: Settings, accounts: ToolAccounts | None) -> PeopleSett
     if accounts is None or not has_key or not can_connect():
         return None
     try:
-        return PeopleSettings(accounts, _account_keys(settings))
+        return PeopleSettings(accounts, account_keys(settings))
     except SettingsError as error:
         log.warning("nobody can sign out of MCP servers that were taken away: %s", error)
         return None
 
 
-def _account_keys(settings: Settings) -> "SealingKeys":
+def account_keys(settings: Settings) -> "SealingKeys":
+    """Raises SettingsError."""
+    if settings.account_key is not None and settings.account_key_file is not None:
+        raise SettingsError(setup_texts.ACCOUNT_KEY_TWICE)
     if find_spec("cryptography") is None:
         raise SettingsError(setup_texts.MCP_MISSING)
     sealing = import_module("bot.tools.sealing")

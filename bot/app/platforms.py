@@ -37,6 +37,7 @@ from bot.app.from_settings import (
     operator_address,
     sends_traces,
     slack_apps,
+    slack_distribution,
     slack_settings,
 )
 from bot.attachments.reading import AttachmentReader
@@ -50,7 +51,7 @@ from bot.memory.learning import WithheldNotice
 from bot.memory.policies import PolicyDesk
 from bot.models.choice import ModelDesk, ModelSwitch
 from bot.platforms.discord.options import DiscordSettings
-from bot.platforms.slack.options import HttpEvents, SlackApp, SlackSettings
+from bot.platforms.slack.options import Distribution, HttpEvents, SlackApp, SlackSettings
 from bot.platforms.terminal.attachments import fetch, files_now
 from bot.platforms.terminal.bot import TerminalBot, TerminalSchedules, TerminalSurfaces
 from bot.platforms.terminal.surface import SOURCE as TERMINAL
@@ -75,6 +76,7 @@ Platforms: TypeAlias = Mapping[str, Callable[[Host, Telemetry], Awaitable[None]]
 GRACE_S = 6.0
 """Open replies may finish in this time after SIGTERM; with parking them, and leaving a platform that has frozen, it
 stays under the ten seconds that supervisors usually give."""
+SLACK: Final = "Slack"
 NOBODY: Final = "operator"
 """Whose tools are shown to operators: those of nobody in particular."""
 PLAY_GRACE_S = 0.5
@@ -114,6 +116,8 @@ async def serve_platforms(
             connected = partial(_connected, connections)
             alive.vitals = Vitals(host.turns.has_stopped, look, served, connected, connections.silent_s)
             serving = {name: partial(serve, host, telemetry) for name, serve in chosen.items()}
+            if SLACK in chosen and (distribution := slack_distribution(settings)) is not None:
+                serving |= {SLACK: partial(_serve_installed, settings, distribution, store, host, telemetry)}
             handlers = {EDIT: host.forgetting.keep_edit, OPERATOR_ERASE: partial(_erase, store, host.forgetting)}
             edits = JobWorker(store.jobs, handlers, parts.CLOCK, parts.new_id(), telemetry=telemetry)
             desk = host.tool_desk
@@ -235,8 +239,8 @@ def _connected(connections: PlatformConnections) -> frozenset[str]:
 @asynccontextmanager
 async def _starting(settings: Settings) -> AsyncGenerator[None]:
     """To open the store may take minutes after an upgrade: who asks over HTTP is told so."""
-    slack = slack_apps(settings)
-    over_http = [app.delivery for app in slack if isinstance(app.delivery, HttpEvents)]
+    each = (*slack_apps(settings), slack_distribution(settings))
+    over_http = [app.delivery for app in each if app is not None and isinstance(app.delivery, HttpEvents)]
     if not over_http:
         yield
         return
@@ -364,8 +368,9 @@ def _about(store: Store, models: ModelSwitch, connections: PlatformConnections) 
 def platforms(settings: Settings) -> Platforms:
     """How to serve each platform that the settings hold a token for. Raises SettingsError if there is none."""
     chosen: dict[str, Callable[[Host, Telemetry], Awaitable[None]]] = {}
-    if slack := slack_apps(settings):
-        chosen["Slack"] = partial(_serve_slack, slack, slack_settings(settings))
+    slack = slack_apps(settings)
+    if slack or slack_distribution(settings) is not None:
+        chosen[SLACK] = partial(_serve_slack, slack, slack_settings(settings))
     if (discord := discord_settings(settings)) is not None:
         chosen["Discord"] = partial(_serve_discord, discord)
     if not chosen:
@@ -378,6 +383,20 @@ async def _serve_slack(apps: Sequence[SlackApp], slack: SlackSettings, host: Hos
 
     _keep_loaded()
     await serve_apps(host, apps, slack, parts.CLOCK, telemetry)
+
+
+async def _serve_installed(
+    settings: Settings, distribution: Distribution, store: Store, host: Host, telemetry: Telemetry
+) -> None:
+    """Slack's apps, and the one that workspaces install by themselves. Raises SettingsError without what encrypts."""
+    if find_spec("cryptography") is None:
+        raise SettingsError(setup_texts.SLACK_DISTRIBUTION_MISSING)
+    from bot.platforms.slack.apps import serve_apps  # noqa: PLC0415 -- as above
+    from bot.platforms.slack.installed import DistributedApp  # noqa: PLC0415 -- as above
+
+    distributed = DistributedApp(distribution, store.installations, parts.account_keys(settings), new_secret)
+    _keep_loaded()
+    await serve_apps(host, slack_apps(settings), slack_settings(settings), parts.CLOCK, telemetry, distributed)
 
 
 async def _serve_discord(discord: DiscordSettings, host: Host, telemetry: Telemetry) -> None:

@@ -147,3 +147,61 @@ DOCUMENTS, DOCUMENTS_SAY = "Documents", "that places were told to know"
 PASSAGES, PASSAGES_SAY = "Passages", "that a search finds"
 OWN_DOCUMENT = "(of a person's own)"
 READERS = {"person": "this person alone", "group": "who reads the channel", "team": "the whole team"}
+
+# The pages by which a workspace installs the app.
+
+INSTALL_ASKS = (
+    "<h1>Add Cogency to your workspace</h1><p>The next page is Slack's own: it shows what Cogency may read and do "
+    "there, and asks you to agree. Some workspaces ask an admin first.</p><p>Go on only if you came here to install "
+    "it.</p>"
+    '<form method="post"><input type="hidden" name="browser" value="{browser}"><button>Go on to Slack</button></form>'
+)
+INSTALL_CLOSED = (
+    "<h1>Cogency cannot be installed here now</h1><p>Whoever runs it has not said which workspaces may. Ask them to "
+    "name yours.</p>"
+)
+INSTALL_DONE = (
+    "<h1>Cogency is installed in {name}</h1><p>It answers within a few seconds. Invite it to a channel and mention it, "
+    'or write to it directly.</p><p><a href="{link}">Open Slack</a></p>'
+)
+INSTALL_DENIED = (
+    "<h1>Nothing was installed</h1><p>You did not agree, so Cogency has been given nothing. If you did not mean that, "
+    '<a href="{address}">begin anew</a>.</p>'
+)
+INSTALL_NOT_DONE = (
+    "<h1>Nothing was installed</h1><p>Slack did not go on with it. If your workspace asks an admin first, wait until "
+    'they have agreed, and then <a href="{address}">begin anew</a>.</p>'
+)
+INSTALL_FAILED = '<h1>Nothing was installed</h1><p>{why}</p><p><a href="{address}">Begin anew</a></p>'
+INSTALL_USED = (
+    "<h1>This page is over</h1><p>It works once. If Cogency does not answer in your workspace, "
+    '<a href="{address}">begin anew</a>.</p>'
+)
+INSTALL_HASTY = (
+    "<h1>Please try again in a minute</h1><p>Many workspaces install Cogency at this moment. Nothing was installed. "
+    '<a href="{address}">Begin anew</a></p>'
+)
+INSTALL_OTHER_BROWSER = (
+    "<h1>Nothing was installed</h1><p>This was not begun in this browser, or more than ten minutes ago. Allow cookies, "
+    'and <a href="{address}">begin anew</a>.</p>'
+)
+INSTALL_NOT_LISTED = (
+    "<h1>{name} may not install Cogency</h1><p>Nothing was kept of it. Whoever runs Cogency has not named your "
+    "workspace: send them its id, <code>{team}</code>.</p>"
+)
+INSTALL_ORGANIZATION = (
+    "<h1>Nothing was installed</h1><p>Cogency is installed in one workspace at a time, not in a whole organization. "
+    '<a href="{address}">Begin anew</a>, and choose a workspace on Slack\'s page.</p>'
+)
+INSTALL_UNREADABLE = "Slack's answer was not what it should be. Please try again."
+SLACK_REFUSED = "Slack refused it ({code})."
+SLACK_SILENT = "Slack could not be reached. Please try again in a minute."
+INSTALLATION_SEALED = (
+    "its tokens cannot be opened with COGENCY_ACCOUNT_KEY: set the key with which they were encrypted, behind the new "
+    "one."
+)
+INSTALLED_NOWHERE = "no workspace has installed the app yet: that is done at {address}."
+REFRESH_LOST = (
+    "Slack takes its refresh token no more, so it is served until its token ends; somebody there has to install the "
+    "app again, at {address}."
+)

@@ -578,3 +578,15 @@ CHECK_PLACE = "To check: `cogency place export {of}` finds nothing any more. The
 EXPORTED_TO = "{file} holds what is kept of {of}. The audit has it as #{number}."
 FILE_EXISTS = "{file} exists: choose another name, or add --force."
 FILE_NOT_WRITTEN = "{file} cannot be written ({reason})."
+SLACK_DISTRIBUTION_LACKS = (
+    "SLACK_CLIENT_ID lets other workspaces install the app, which needs {lacking} (docs/slack.md, Distribute it)."
+)
+SLACK_DISTRIBUTION_MISSING = (
+    "SLACK_CLIENT_ID needs the extra 'mcp', whose libraries encrypt tokens, and it is not installed: run pip install "
+    "'cogency-bot[mcp]' (from a checkout: pip install -e '.[mcp]')."
+)
+SLACK_DISTRIBUTION_ALONE = (
+    "SLACK_CLIENT_ID and SLACK_BOT_TOKEN are both set: leave out SLACK_BOT_TOKEN, and install the app in your own "
+    "workspace by its page, too."
+)
+SLACK_ADDRESS_PLAIN = "COGENCY_SLACK_ADDRESS must begin with https://, or lead to this machine, and name no path."

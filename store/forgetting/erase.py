@@ -20,7 +20,7 @@ from sqlalchemy import Column, Connection, Row, and_, delete, exists, false, fun
 from agent.memory import forgetting_plans as plans
 from agent.memory.documents import SHARING
 from agent.records import DELETE_REPLY, EPHEMERAL_PAGE, POSTED_BY_BOT, Author, ShownPage, ShownReply
-from store import calls, installations, job_queue, rows, sign_ins
+from store import calls, job_queue, rows, sign_ins
 from store.databases.database import is_postgresql
 from store.forgetting import erasure_set, selection
 from store.forgetting.erasure_set import KEYED_BY_MESSAGE, ErasureSet, earliest, find_erasure_set
@@ -442,10 +442,10 @@ def _drop_people(
         case plans.Everything(who):
             people_ = [who]
             counts["accounts"] = sign_ins.erase_accounts(connection, [who], ())
-            installations.erase_installations(connection, [who], ())
+            sign_ins.erase_installations(connection, [who], ())
         case plans.Gone(sources=sources) if whole and sources:
             counts["accounts"] = sign_ins.erase_accounts(connection, (), sources)
-            installations.erase_installations(connection, (), sources)
+            sign_ins.erase_installations(connection, (), sources)
             columns = (person.c.id, preference.c.owner)  # who chose something may have said nothing
             each = (select(column).where(selection.of_sources(column, sources)) for column in columns)
             people_ = connection.execute(union(*each)).scalars().all()

@@ -23,6 +23,7 @@ from bot.platforms.slack.sockets import ASKED
 from tests.fakes.slack_clicks import action_of, state_of
 from tests.fakes.slack_faults import Fault, limited
 from tests.fakes.slack_http import Posts
+from tests.fakes.slack_oauth import Installs, client_of
 from tests.fakes.slack_sdk_spec import problems
 from tests.fakes.slack_state import RateLimited, Refusal, Workspace
 from tests.fakes.slack_things import (
@@ -68,6 +69,8 @@ class FakeSlack:
     violations: list[str] = field(default_factory=list[str])
     """What was asked for otherwise than Slack's own SDK could have asked; looked at in the end."""
     url: str = ""
+    installs: Installs | None = None
+    """Who installed the app, where it is distributed."""
 
     def __post_init__(self) -> None:
         self.state = Workspace(self.clock)
@@ -311,6 +314,8 @@ class FakeSlack:
         elif request.can_read_body:
             args |= dict(await request.post())
         token = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        if self.installs is not None and method == "oauth.v2.access":
+            args |= client_of(request.headers.get("Authorization", ""))
         self.violations += problems(method, args)
         if method in self.stalled:
             self.state.stalling.append(method)
@@ -320,7 +325,12 @@ class FakeSlack:
         try:
             if fault.error or (fault.status != 200 and not fault.lost):
                 return _failed(fault)
-            answer = self.state.perform(method, args, token)
+            if self.installs is None:
+                answer = self.state.perform(method, args, token)
+            elif method in self.installs.methods:
+                answer = self.installs.methods[method](args, token)
+            else:
+                answer = self.state.perform(method, args, self.installs.meant(token))
             if method == "apps.connections.open":
                 answer = {"url": f"ws://{self._host}/link?ticket={next(self._numbers)}"}
             headers = {"X-OAuth-Scopes": self.scopes} if self.scopes else {}
@@ -412,7 +422,7 @@ class FakeSlack:
         name = request.match_info["name"]
         if name in self.stuck:
             await asyncio.Event().wait()  # until whoever asked goes away
-        if token != BOT_TOKEN:
+        if token != BOT_TOKEN and (self.installs is None or not self.installs.counts(token)):
             return web.Response(status=302, headers={"Location": "/signin"})
         return web.Response(body=self.files[name])
 

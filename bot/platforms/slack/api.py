@@ -30,7 +30,7 @@ from yarl import URL
 from agent.errors import CogencyError
 from agent.messages import Json, JsonObject
 from bot.platforms.slack.markup import neutral
-from bot.platforms.slack.options import PLATFORM, Method
+from bot.platforms.slack.options import PLATFORM, Method, RotatingToken
 from bot.setting_parsers import Secret
 from bot.telemetry import SILENT, RateLimited, Telemetry
 from bot.texts import reply_texts
@@ -175,6 +175,8 @@ class _Response(Protocol):
 
 
 class _Client(Protocol):
+    token: str | None
+
     async def api_call(
         self,
         api_method: str,
@@ -248,6 +250,7 @@ class SlackApi:
         """The scopes of the bot token, as far as Slack said."""
         self.said_at: datetime | None = None
         """What time it was there."""
+        self.rotating: RotatingToken | None = None  # the token, where it is replaced while this is in use
         self.revoked = asyncio.Event()
         """Set once Slack took this bot token for good, after it had accepted it."""
 
@@ -336,13 +339,19 @@ class SlackApi:
         json: dict[str, Any] | None = None,
         headers: dict[str, str] | None = None,
     ) -> _Response:
+        if (rotating := self.rotating) is not None:
+            self._client.token = rotating.reveal()
+        sent = self._client.token or ""
         try:
             return await self._client.api_call(method, http_verb=http_verb, params=params, json=json, headers=headers)
         except SlackApiError as error:
             meant = _translated(method, error)
+            refused = meant.code if isinstance(meant, SlackRefused) and headers is None else ""
+            if rotating is not None and await rotating.is_newer_than(sent, refused):
+                return await self._send(method, http_verb=http_verb, params=params, json=json)
             if isinstance(meant, SlackLimited):
                 self._telemetry.tell(RateLimited(self._known_as))
-            elif isinstance(meant, SlackRefused) and meant.code in REVOKED and headers is None and self._signed_in:
+            elif refused in REVOKED and self._signed_in:
                 self.revoked.set()
             raise meant from error
         except (ClientError, SlackClientError, TimeoutError, ValueError, AttributeError) as error:

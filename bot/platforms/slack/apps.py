@@ -3,8 +3,9 @@
 import asyncio
 import logging
 from collections.abc import Collection
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from typing import Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from agent.errors import CogencyError, StoreUnavailable
 from agent.ports import Clock
@@ -15,6 +16,9 @@ from bot.platforms.slack.options import SlackApp, SlackSettings
 from bot.platforms.slack.run import serve
 from bot.telemetry import SILENT, Telemetry
 from bot.texts import setup_texts
+
+if TYPE_CHECKING:
+    from bot.platforms.slack.installed import DistributedApp
 
 log = logging.getLogger(__name__)
 
@@ -42,13 +46,13 @@ class SlackApps:
     telemetry: Telemetry = SILENT
     failures: list[CogencyError] = field(default_factory=list[CogencyError])
     """Why apps were given up, the first at first."""
-    _listener: EventsListener = field(init=False)
+    listener: EventsListener = field(init=False)
     _serving: dict[str, "asyncio.Task[None]"] = field(default_factory=dict[str, "asyncio.Task[None]"])
     _changing: asyncio.Lock = field(default_factory=asyncio.Lock)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
-        self._listener = EventsListener(self.clock)
+        self.listener = EventsListener(self.clock)
 
     @property
     def running(self) -> Collection[str]:
@@ -96,7 +100,7 @@ class SlackApps:
         while True:
             began = self.clock.monotonic()
             try:
-                await serve(self.host, app, self.settings, self.clock, self.telemetry, self._listener)
+                await serve(self.host, app, self.settings, self.clock, self.telemetry, self.listener)
             except (PlatformUnavailable, StoreUnavailable) as error:
                 if self.clock.monotonic() - began > MOST_AGAIN_S:
                     backoff.worked()  # it was served well for a while
@@ -123,14 +127,28 @@ class SlackApps:
 
 
 async def serve_apps(
-    host: Host, apps: Collection[SlackApp], settings: SlackSettings, clock: Clock, telemetry: Telemetry = SILENT
+    host: Host,
+    apps: Collection[SlackApp],
+    settings: SlackSettings,
+    clock: Clock,
+    telemetry: Telemetry = SILENT,
+    distributed: "DistributedApp | None" = None,
 ) -> NoReturn:
-    """Serve all of these until cancelled. Raises the first failure (CogencyError) once none is left to serve."""
+    """Serve all of these until cancelled, and the workspaces that install one. Raises the first failure (CogencyError)
+    once none is left to serve, and none can be installed.
+    """
     served = SlackApps(host, settings, clock, telemetry)
-    try:
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(served.close)
+        installed = None
+        if distributed is not None:
+            from bot.platforms.slack.installing import installing  # noqa: PLC0415 -- few are distributed
+
+            opening = installing(distributed, settings.api_base_url, served, host, clock)
+            installed = await stack.enter_async_context(opening)
         for app in apps:
             await served.start(app)
+        if installed is not None:
+            await installed.keep()
         await served.over()
-        raise served.failures[0]
-    finally:
-        await served.close()
+    raise served.failures[0]

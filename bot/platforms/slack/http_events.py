@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, Protocol
 from urllib.parse import parse_qs
 
 from aiohttp import web
@@ -61,6 +61,7 @@ AT_ONCE: Final = 64
 """Bodies that are read at the same time; their most bytes fit into memory."""
 CONNECTIONS: Final = 256
 """A quarter of the files that most systems let a process have: models, platforms and the database need theirs."""
+MAX_CHALLENGE_CHARS: Final = 200
 FORM: Final = "application/x-www-form-urlencoded"
 SIGNED_WITH: Final = "SLACK_SIGNING_SECRET"
 TEAM_PATHS: Final = (("view", "app_installed_team_id"), ("team_id",), ("team", "id"), ("message", "team"))
@@ -135,10 +136,7 @@ class EventsEndpoint:
 
     def signed(self, body: bytes, headers: Mapping[str, str]) -> bool:
         """Whether Slack signed it for this app. The secret is compared in constant time."""
-        try:
-            return self._verifier.is_valid_request(body, dict(headers))
-        except (ArithmeticError, TypeError, ValueError):  # no number of this age, no UTF-8, no ASCII: not Slack's
-            return False
+        return _is_signed(self._verifier, body, headers)
 
     async def answer(self, asked: AsyncBoltRequest, headers: Mapping[str, str]) -> BoltResponse:
         """What Slack is answered."""
@@ -163,6 +161,14 @@ class EventsEndpoint:
             self._well.popleft()
 
 
+class ListenersPages(Protocol):
+    """Pages that are served beside what Slack brings, as `bot.platforms.slack.installing` makes them."""
+
+    @property
+    def delivery(self) -> HttpEvents: ...
+    def add_to(self, server: web.Application) -> None: ...
+
+
 class EventsListener:
     """Listens for Slack's requests, for as long as an app is to be brought some, and finds the app that each is for.
 
@@ -182,6 +188,7 @@ class EventsListener:
         self._clock = clock
         self._logged = OncePerMinute()
         self._apps: list[EventsEndpoint] = []
+        self._pages: ListenersPages | None = None
         self._changing = asyncio.Lock()
         self._reading: dict[asyncio.Timeout, None] = {}
         """The ends of the bodies that are being read, the oldest first."""
@@ -189,6 +196,17 @@ class EventsListener:
         """The connections by which something is asked."""
         self._runner: web.AppRunner | None = None
         self._listening: asyncio.Server | None = None
+
+    async def stay(self, pages: "ListenersPages") -> None:
+        """Listen until it is closed, also while there is no app, and serve these pages, too. Raises as `admit`."""
+        async with self._changing:
+            self._pages = pages
+            await self._open(pages.delivery)
+
+    async def close(self) -> None:
+        async with self._changing:
+            self._pages = None
+            await self._close()
 
     async def admit(self, app: EventsEndpoint) -> None:
         """Bring it what comes for it. Raises SettingsError when the address cannot be had."""
@@ -203,7 +221,7 @@ class EventsListener:
         async with self._changing:
             if app in self._apps:
                 self._apps.remove(app)
-            if not self._apps:
+            if not self._apps and self._pages is None:
                 await self._close()
 
     async def _open(self, settings: HttpEvents) -> None:
@@ -211,6 +229,8 @@ class EventsListener:
         server.router.add_post(EVENTS_PATH, self._take)
         server.router.add_post(f"{EVENTS_PATH}/{{app:{APP_NAME}}}", self._take)
         server.router.add_get(HEALTH_PATH, _healthy)
+        if self._pages is not None:
+            self._pages.add_to(server)
         # Slack compresses nothing, and what others compress is not worth unpacking.
         self._runner = web.AppRunner(
             server,
@@ -283,6 +303,8 @@ class EventsListener:
             return web.Response(status=408, headers={"Connection": "close"})
         except (web.RequestPayloadError, ConnectionError):
             return web.Response(status=400)
+        if (challenge := self._challenge(body, request.headers)) is not None:
+            return web.Response(text=challenge)
         meant = self._meant(request.match_info.get("app", ""), body, request.content_type)
         if not meant:
             return web.Response(status=503)
@@ -293,19 +315,30 @@ class EventsListener:
             self._warn("a request that Slack signed is not in a form of Slack's")
             return web.Response(status=400)
         asked = AsyncBoltRequest(body=body.decode(), query=request.query_string, headers=dict(request.headers))
-        response = await _in_team(signed, asked.body).answer(asked, request.headers)
+        if (app := _in_team(signed, asked.body)) is None:
+            return web.Response(status=503)
+        response = await app.answer(asked, request.headers)
         return await to_aiohttp_response(response)
 
     def _meant(self, name: str, body: bytes, media_type: str) -> list[EventsEndpoint]:
         """Whose request it claims to be; nothing of the body is believed for that but an id."""
         if name:
             return [app for app in self._apps if app.app.name == name]
-        if len(self._apps) < 2:
+        if len(self._apps) < 2 and self._pages is None:
             return self._apps
         id_ = app_id_in(body, media_type)
         if not (meant := [app for app in self._apps if id_ and app.app.app_id == id_]):
             self._warn(setup_texts.SLACK_APP_NOT_SERVED, id_ or "without an id", EVENTS_PATH)
         return meant
+
+    def _challenge(self, body: bytes, headers: Mapping[str, str]) -> str | None:
+        """What Slack is to be answered that tries the address of an app which nobody has installed yet; else None."""
+        if self._pages is None or b"url_verification" not in body:
+            return None
+        verifier = SignatureVerifier(self._pages.delivery.signing_secret.reveal(), _SlackClock(self._clock))
+        told = _json(body) if _is_signed(verifier, body, headers) else None
+        is_asked = isinstance(told, dict) and told.get("type") == "url_verification"
+        return api.text(told, "challenge")[:MAX_CHALLENGE_CHARS] if is_asked else None
 
     def _secrets(self) -> str:
         return self._apps[0].app.setting(SIGNED_WITH) if len(self._apps) == 1 else "its app's signing secret"
@@ -347,11 +380,22 @@ def app_id_in(body: bytes, media_type: str) -> str:
     return id_ if _APP_ID.fullmatch(id_) else ""
 
 
-def _in_team(apps: Sequence[EventsEndpoint], body: Mapping[str, Any]) -> EventsEndpoint:
-    """Of one app in several workspaces the one that is told: as Slack says for whom it delivers, else where it was."""
+def _is_signed(verifier: SignatureVerifier, body: bytes, headers: Mapping[str, str]) -> bool:
+    try:
+        return verifier.is_valid_request(body, dict(headers))
+    except (ArithmeticError, TypeError, ValueError):  # no number of this age, no UTF-8, no ASCII: not Slack's
+        return False
+
+
+def _in_team(apps: Sequence[EventsEndpoint], body: Mapping[str, Any]) -> EventsEndpoint | None:
+    """Of one app in several workspaces the one that is told: as Slack says for whom it delivers, else where it was.
+
+    None: it was installed there by its page, and is not served here, or not yet.
+    """
     told: list[str] = [api.text(one, "team_id") for one in api.items(dict(body), "authorizations")]
     told += [api.text(dict(body), *path) for path in TEAM_PATHS]
-    return next((app for team in told for app in apps if team and app.team == team), apps[0])
+    found = next((app for team in told for app in apps if team and app.team == team), None)
+    return found or next((app for app in apps if not app.app.team), None)
 
 
 async def _healthy(_: web.Request) -> web.Response:

@@ -1,10 +1,12 @@
 """What the Slack adapter needs to be told, and what the bot can be in Slack, feature by feature. Pure."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, Self, TypeAlias, TypeVar
 
+from agent.errors import CogencyError
 from bot.setting_parsers import Secret, Streaming
 
 PLATFORM: Final = "slack"
@@ -43,6 +45,34 @@ class HttpEvents:
 Delivery: TypeAlias = SocketMode | HttpEvents
 
 
+REFUSED_TOKEN: Final = frozenset({"invalid_auth", "token_expired", "token_revoked"})
+
+
+class RotatingToken(Secret):
+    """A bot token that ends within hours, and is replaced while its app is served.
+
+    `look`: the one that counts now; "" for none. It raises CogencyError where that cannot be told.
+    """
+
+    __slots__ = ("_look",)
+
+    def __init__(self, value: str, look: Callable[[], Awaitable[str]]) -> None:
+        super().__init__(value)
+        self._look = look
+
+    def replace(self, value: str) -> None:
+        self._value = value
+
+    async def is_newer_than(self, refused: str, code: str) -> bool:
+        """Whether another one than this, which Slack did not take, counts now. `code`: Slack's word for why."""
+        if code not in REFUSED_TOKEN:
+            return False
+        with suppress(CogencyError):
+            if self._value == refused and (newest := await self._look()):
+                self._value = newest
+        return self._value != refused
+
+
 @dataclass(frozen=True, slots=True)
 class SlackApp:
     """One app, in the one workspace that its bot token is of: what it takes to be it. Nothing here holds for another.
@@ -63,6 +93,8 @@ class SlackApp:
     """Ids (S…) of user groups of its workspace whose members are managers, besides those of `SlackSettings`."""
     file: str = ""
     """Where it is described, for whoever has to change that; "" for the environment."""
+    team: str = ""
+    """T…, where it was installed by its page, as in other workspaces: it is brought what is of this one alone."""
 
     @property
     def label(self) -> str:
@@ -79,6 +111,21 @@ class SlackApp:
         if not self.name:
             return variable
         return f"{variable.removeprefix('SLACK_').lower()} of the app {self.name} in {self.file or 'the database'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """An app that other workspaces install by themselves. `address`: by which Slack and browsers reach the bot."""
+
+    client_id: str
+    client_secret: Secret
+    address: str
+    delivery: HttpEvents
+    installers: frozenset[str] = frozenset()
+    """Ids of workspaces (T…) and organizations (E…) that may; "*" for everybody; none for nobody."""
+    command_prefix: str = ""
+    scopes: tuple[str, ...] = ()
+    """What the bot is to be let do there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +178,8 @@ class Method(StrEnum):
 
     AUTH_TEST = "auth.test", "POST"
     OPEN_CONNECTION = "apps.connections.open", "POST"  # the app-level token has its own, connections:write
+    REVOKE = "auth.revoke", "POST"
+    OAUTH_ACCESS = "oauth.v2.access", "POST"  # by the client of a distributed app, without a token
     POST = "chat.postMessage", "POST", "chat:write"
     POST_EPHEMERAL = "chat.postEphemeral", "POST", "chat:write"
     UPDATE = "chat.update", "POST", "chat:write"

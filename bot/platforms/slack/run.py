@@ -47,6 +47,7 @@ from bot.platforms.slack.missed import EventRetryQueue, SlackMissed
 from bot.platforms.slack.occurrences import SlackSchedules
 from bot.platforms.slack.options import (
     HttpEvents,
+    RotatingToken,
     SlackApp,
     SlackSettings,
     SocketMode,
@@ -111,6 +112,7 @@ async def serve(
     async with ClientSession(timeout=ClientTimeout(total=TIMEOUT_S)) as session:
         web = web_client(settings.api_base_url, session, app.bot_token.reveal())
         api = SlackApi(web, session, telemetry, app.known_as)
+        api.rotating = app.bot_token if isinstance(app.bot_token, RotatingToken) else None
         me = await _sign_in(api, app, settings)
         log.info("signed in to Slack as %s%s", me.name, f", for {app.name}" if app.name else "")
         listener = EventsListener(clock) if listener is None else listener

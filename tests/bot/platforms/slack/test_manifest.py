@@ -45,7 +45,9 @@ DOCUMENTED_SCOPES = {
     "assistant.search.context": "search:read.files search:read.public search:read.users",
     "assistant.threads.setStatus": "chat:write",
     "assistant.threads.setSuggestedPrompts": "assistant:write",
+    "auth.revoke": "",
     "auth.test": "",
+    "oauth.v2.access": "",
     "apps.manifest.export": "",
     "bots.info": "users:read",
     "chat.appendStream": "chat:write",
@@ -140,7 +142,7 @@ def test_no_method_is_called_past_the_list() -> None:
     for name, tree in CODE.items():
         calls = {node.func.attr for node in _calls(tree) if isinstance(node.func, ast.Attribute)}
         assert not [call for call in calls if past.fullmatch(call)]
-        assert "api_call" not in calls or name == "api.py"
+        assert "api_call" not in calls or name in {"api.py", "installed.py"}  # which names its methods, too
     assert not WORDS & set(DOCUMENTED_SCOPES)
 
 
