@@ -1,0 +1,124 @@
+"""What is used up first as more is asked: a simulation of queues, with what `benchmarks.scale` has measured.
+
+python -m benchmarks.capacity [--json]
+
+Questions come by chance, so many a minute. Each waits for a place (as many as a process has, times the processes),
+holds it while the model answers, and takes its part of a processor in the bot and in PostgreSQL, of as many cores as
+there are. What is measured comes from `benchmarks/data/scale.json`; how long a model takes is assumed (`ANSWER_S`).
+
+wait_p50_s, wait_p95_s    from a question to the beginning of its answer
+running_p95       answers at the same time
+cores             of processors that are busy: bot and database together
+
+Baseline: Erlang's formula for the chance that a question has to wait, with the same places.
+"""
+
+import heapq
+import json
+import math
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.report import print_report, read_options
+
+DATA: Final = Path(__file__).with_name("data")
+MEASURED: Final = DATA / "scale.json"
+SIMULATED: Final = DATA / "capacity.json"
+ANSWER_S: Final = 12.0
+"""Assumed: of a model that reasons and uses a tool or two, on average; the slowest twentieth takes three times that."""
+SPREAD: Final = 0.75
+"""Of the logarithm of how long an answer takes."""
+PLACES: Final = 16
+"""Answers at once in one process, as COGENCY_MAX_RUNNING has it by default."""
+CONNECTIONS: Final = 12
+"""That a process may open: those of its pool, and those beside."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is there for so many questions a minute."""
+
+    per_minute: int
+    processes: int
+    cores: int
+    places: int = PLACES
+
+    @property
+    def name(self) -> str:
+        return f"{self.per_minute}/{self.processes}x{self.places}/{self.cores}"
+
+
+PLANS: Final = (
+    Plan(10, 1, 2),
+    Plan(100, 1, 2),
+    Plan(100, 2, 2),
+    Plan(1_000, 2, 2),
+    Plan(1_000, 8, 2, 48),
+    Plan(100_000, 8, 16, 48),
+    Plan(100_000, 500, 16, 64),
+    Plan(100_000, 500, 192, 64),
+)
+
+
+def simulated(plan: Plan, cpu_ms: float, seed: int = 1) -> dict[str, float]:
+    """Ten minutes, or 100,000 questions if that is less."""
+    dice, per_s = random.Random(seed), plan.per_minute / 60
+    count = min(100_000, max(1_000, plan.per_minute * 10))
+    cores, places = [0.0] * plan.cores, [0.0] * (plan.processes * plan.places)
+    now, waits, ends, running, busy = 0.0, list[float](), list[float](), list[int](), 0.0
+    mean = math.log(ANSWER_S) - SPREAD**2 / 2
+    for _ in range(count):
+        now += dice.expovariate(per_s)
+        place = max(now, heapq.heappop(places))
+        core = max(place, heapq.heappop(cores))
+        takes = cpu_ms / 1000 * dice.uniform(0.5, 1.5)
+        heapq.heappush(cores, core + takes)
+        end = core + takes + dice.lognormvariate(mean, SPREAD)
+        heapq.heappush(places, end)
+        busy += takes
+        waits.append(core - now)
+        heapq.heappush(ends, end)
+        while ends[0] <= now:
+            heapq.heappop(ends)
+        running.append(len(ends))
+    waits.sort()
+    running.sort()
+    return {
+        "wait_p50_s": waits[count // 2],
+        "wait_p95_s": waits[count * 19 // 20],
+        "running_p95": min(running[count * 19 // 20], len(places)),
+        "cores": busy / now,
+        "connections": float(plan.processes * CONNECTIONS),
+    }
+
+
+def erlang(plan: Plan) -> float:
+    """The chance that a question waits for a place, if places were all; 1 where there are too few."""
+    offered, places = plan.per_minute / 60 * ANSWER_S, plan.processes * plan.places
+    if offered >= places:
+        return 1.0
+    blocked = 1.0
+    for place in range(1, places + 1):
+        blocked = offered * blocked / (place + offered * blocked)
+    return blocked / (1 - offered / places * (1 - blocked))
+
+
+def simulation(measured: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, float]]:
+    cpu_ms = measured["metrics"]["cpu_ms_per_question_1"]
+    found = {plan.name: simulated(plan, cpu_ms) for plan in PLANS}
+    metrics = {f"{name} {figure}": value for name, figures in found.items() for figure, value in figures.items()}
+    return metrics, {f"{plan.name} waits": erlang(plan) for plan in PLANS}
+
+
+def main() -> None:
+    options = read_options("What is used up first as more is asked.")
+    metrics, baseline = simulation(json.loads(MEASURED.read_text(encoding="utf-8")))
+    SIMULATED.write_text(json.dumps({"metrics": metrics, "baseline": baseline}, indent=1) + "\n", encoding="utf-8")
+    print_report("capacity", metrics, baseline, options)
+
+
+if __name__ == "__main__":
+    main()
