@@ -169,6 +169,11 @@ NO_VECTOR_INDEX = {
     "forbidden": f"{_COMPARES_ALL} until an administrator runs CREATE EXTENSION vector in this database",
     "old": f"{_COMPARES_ALL} before pgvector 0.8 (update it, then ALTER EXTENSION vector UPDATE)",
 }
+REPLICA_AWAY = "{where}, the replica, gives no answer: what it is for is searched on the primary"
+REPLICA_BEHIND = "{where}, the replica, is behind the primary: what it has not got yet is searched there"
+REPLICA_OTHER = "{where} is no streaming replica of the database in COGENCY_DATABASE_URL: it is not used"
+REPLICA_LEVEL = "{where}, the replica, is level with the primary: past threads are searched there"
+REPLICA_OF_A_FILE = "COGENCY_DATABASE_REPLICA_URL goes with a PostgreSQL database in COGENCY_DATABASE_URL: remove it."
 POOLER_BY_STATEMENT = (
     "The pooler of {where} hands out connections by statement, which allows no transactions: set its pool_mode to "
     "transaction."

@@ -139,6 +139,8 @@ class Settings:
     """Modules and entry points with tools of the operator's own, which are loaded at the start."""
     database_url: str = setting("COGENCY_DATABASE_URL", parsers.database_url, "", shown=False)
     """`load_settings` fills it in: a file in the person's data folder."""
+    database_replica_url: str = setting("COGENCY_DATABASE_REPLICA_URL", parsers.database_url, "", shown=False)
+    """A streaming replica of a PostgreSQL database, on which past threads are searched; none if empty."""
     persona: str = setting("COGENCY_PERSONA", parsers.text, PERSONA)
     language: str = setting("COGENCY_LANGUAGE", parsers.text, LANGUAGE)
     channel_instructions: Mapping[str, str] = setting("COGENCY_CHANNEL_INSTRUCTIONS", parsers.texts_by_channel, {})
@@ -367,7 +369,18 @@ class Settings:
         with suppress(SettingsError):  # it is told where the servers are needed
             named = [secret for server in mcp_file(self).servers for secret in server.secrets]
         headers = parsers.header_values(self.opentelemetry.items())
-        return tuple(filter(None, [*kept, *named, *headers, *parsers.passwords_of(self.database_url)]))
+        return tuple(
+            filter(
+                None,
+                [
+                    *kept,
+                    *named,
+                    *headers,
+                    *parsers.passwords_of(self.database_url),
+                    *parsers.passwords_of(self.database_replica_url),
+                ],
+            )
+        )
 
 
 def load_settings(
@@ -424,8 +437,9 @@ def load_settings(
     if lent and runs:
         raise SettingsError(_sent_elsewhere(runs[0], dotenv, lent))
     lent = [name for name in PASSWORDS if name in given]
-    if "COGENCY_DATABASE_URL" not in given and lent and _remote_database(settings):
-        raise SettingsError(_sent_elsewhere("COGENCY_DATABASE_URL", dotenv, lent))
+    for name, url in _databases(settings).items():
+        if name not in given and lent and _remote_database(url):
+            raise SettingsError(_sent_elsewhere(name, dotenv, lent))
     for source, address in _moved(settings):
         lent = [key for key in source.keys if key in given.keys() | in_files | in_keychain]
         if source.name not in given and lent and not is_loopback(urlsplit(address).hostname or ""):
@@ -462,7 +476,7 @@ def _secret_names() -> list[str]:
     """The settings that a file of their own may hold: secrets, and the address of a database with its password."""
     named = {part.metadata[SOURCE].name: part.type for part in fields(Settings) if SOURCE in part.metadata}
     secret = [name for name, kind in named.items() if Secret in get_args(kind) and f"{name}{IN_FILE}" not in named]
-    return [*secret, "COGENCY_DATABASE_URL"]
+    return [*secret, "COGENCY_DATABASE_URL", "COGENCY_DATABASE_REPLICA_URL"]
 
 
 def tool_modules(settings: Settings) -> tuple[str, ...]:
@@ -511,8 +525,9 @@ def moved_addresses(settings: Settings) -> list[str]:
         if sent or not is_loopback(urlsplit(address).hostname or ""):
             too = f", and so {'does' if len(sent) == 1 else 'do'} {' and '.join(sent)}" if sent else ""
             told.append(setup_texts.GOES_ELSEWHERE.format(name=source.name, address=address, too=too))
-    if hosts := _remote_database(settings):
-        told.append(f"COGENCY_DATABASE_URL names {' and '.join(hosts)}: what is said and remembered is kept there.")
+    for name, url in _databases(settings).items():
+        if hosts := _remote_database(url):
+            told.append(f"{name} names {' and '.join(hosts)}: what is said and remembered is kept there.")
     return told
 
 
@@ -520,9 +535,17 @@ def _sent_elsewhere(name: str, dotenv: Path | None, lent: Collection[str]) -> st
     return setup_texts.KEY_FROM_ELSEWHERE.format(name=name, dotenv=dotenv, others=" and ".join(lent))
 
 
-def _remote_database(settings: Settings) -> list[str]:
+def _databases(settings: Settings) -> dict[str, str]:
+    urls = {
+        "COGENCY_DATABASE_URL": settings.database_url,
+        "COGENCY_DATABASE_REPLICA_URL": settings.database_replica_url,
+    }
+    return {name: url for name, url in urls.items() if url}
+
+
+def _remote_database(url: str) -> list[str]:
     """The other machines on which everything is kept."""
-    return [host for host in parsers.database_hosts(settings.database_url) if not is_loopback(host)]
+    return [host for host in parsers.database_hosts(url) if not is_loopback(host)]
 
 
 def setting_names() -> tuple[str, ...]:

@@ -9,16 +9,16 @@ import secrets
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 
 from sqlalchemy import Connection, insert, inspect, select, text, update
 
 from agent import ports, texts
 from agent.errors import StoreError
 from agent.machine import sqlite_path
-from agent.memory.documents import DocumentRefused, Documents, NewDocument
+from agent.memory.documents import DocumentQuery, DocumentRefused, Documents, FoundPassage, NewDocument
 from agent.memory.statements import READER
-from agent.records import Job
+from agent.records import Hit, Job, RecallQuery
 from agent.schedules import Schedules
 from store.calls import SqlSpending, SqlToolAudit
 from store.databases.database import (
@@ -50,6 +50,9 @@ from store.sign_ins import SqlInstallations, SqlOperatorSessions, SqlToolAccount
 from store.tables import meta
 from store.turns.ledger import SqlLedger
 from store.turns.turn_queue import SqlConsents, SqlOpenQuestions
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 # Brings a database to the newest version, and gives it a key of erased ids.
 #
@@ -252,10 +255,22 @@ async def _renew(database: Database, one: Renewal, monotonic: Callable[[], float
 # The search of people's past threads, and of what places know.
 
 
+class Reader(Protocol):
+    """Where searches are done."""
+
+    async def read(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T: ...
+
+
 class SqlDocuments(SqlStore):
     listed = reads(passages.listed)
     opened = reads(passages.opened)
-    search = reads(passages.search)
+
+    def __init__(self, database: Database, reader: Reader | None = None) -> None:
+        super().__init__(database)
+        self._reader = reader or database
+
+    async def search(self, query: DocumentQuery) -> list[FoundPassage]:
+        return await self._reader.read(passages.search, query)
 
     next_look = writes(passages.next_look)
     looked = writes(passages.looked)
@@ -282,7 +297,12 @@ class SqlDocuments(SqlStore):
 
 
 class SqlMemories(SqlStore):
-    search = reads(search)
+    def __init__(self, database: Database, reader: Reader | None = None) -> None:
+        super().__init__(database)
+        self._reader = reader or database
+
+    async def search(self, query: RecallQuery) -> list[Hit]:
+        return await self._reader.read(search, query)
 
     async def index_more(self, job: Job) -> bool:
         if job.key.startswith(passages.DOCUMENT_JOB):
@@ -338,15 +358,21 @@ def new_key() -> bytes:
 
 
 async def open_store(
-    url: str, *, patience_s: float = PATIENCE_S, key: Callable[[], bytes] = new_key, migrations: Migrations = MIGRATIONS
+    url: str,
+    *,
+    patience_s: float = PATIENCE_S,
+    key: Callable[[], bytes] = new_key,
+    migrations: Migrations = MIGRATIONS,
+    replica_url: str = "",
 ) -> Store:
     """Open `url`, at the newest version: `sqlite:///file` (created with its folder), `sqlite://` in memory, or
     `postgresql://user:password@host/database`.
 
-    `key` makes the key of the erased ids when the database is new. Raises StoreLocked if another process has the file
+    `key` makes the key of the erased ids when the database is new. `replica_url`: a streaming replica of it, for
+    searches. Raises StoreLocked if another process has the file
     open, StoreError if the database cannot be used.
     """
-    return await open_on(database_of(url, patience_s), key, migrations)
+    return await open_on(database_of(url, patience_s, replica_url=replica_url), key, migrations)
 
 
 async def open_on(database: Database, key: Callable[[], bytes] = new_key, migrations: Migrations = MIGRATIONS) -> Store:
@@ -433,7 +459,9 @@ class DatabaseState:
     is_newer: bool = False
 
 
-async def look_at(url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS) -> DatabaseState:
+async def look_at(
+    url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS, replica_url: str = ""
+) -> DatabaseState:
     """Look at the database with nothing changed there; another process may serve from it.
 
     Raises StoreError if `open_store` would, but for a file that another process holds.
@@ -444,7 +472,7 @@ async def look_at(url: str, *, patience_s: float = PATIENCE_S, migrations: Migra
         raise StoreError(fault)
     if path is not None and not path.exists():
         return DatabaseState(str(path), None)
-    database = database_beside(url, patience_s)
+    database = database_of(url, patience_s, open_sqlite_beside, replica_url=replica_url)
     try:
         found = await database.read(version)
         is_newer = await database.read(works_on, found, migrations)
@@ -465,8 +493,13 @@ async def _remarks(database: Database) -> tuple[str, ...]:
     from store.databases.postgresql import PostgresDatabase  # noqa: PLC0415 -- as below
     from store.search import hnsw  # noqa: PLC0415 -- as below
 
-    pooled = isinstance(database, PostgresDatabase) and database.is_pooled
-    remarks = [texts.POOLED.format(where=database.where)] if pooled else []
+    remarks: list[str] = []
+    if isinstance(database, PostgresDatabase):
+        remarks += [texts.POOLED.format(where=database.where)] if database.is_pooled else []
+        if database.replica is not None:
+            from store.databases.replica import RecallReplica  # noqa: PLC0415 -- as below
+
+            remarks.append(await RecallReplica(database, database.replica).remark())
     with suppress(StoreError):  # before it is migrated
         remarks += filter(None, [await database.read(hnsw.remark)])
     return tuple(remarks)
@@ -478,7 +511,11 @@ def database_beside(url: str, patience_s: float = PATIENCE_S) -> Database:
 
 
 def database_of(
-    url: str, patience_s: float = PATIENCE_S, sqlite: Callable[[str, float], Database] = open_sqlite
+    url: str,
+    patience_s: float = PATIENCE_S,
+    sqlite: Callable[[str, float], Database] = open_sqlite,
+    *,
+    replica_url: str = "",
 ) -> Database:
     """The database of a URL, not opened yet; a file is this process's own from now on. Raises StoreError."""
     scheme, found, rest = url.partition("://")
@@ -488,23 +525,25 @@ def database_of(
     if kind in {"postgresql", "postgres"}:
         from store.databases.postgresql import PostgresDatabase  # noqa: PLC0415 -- a start with SQLite does without the driver
 
-        return PostgresDatabase(url)
+        return PostgresDatabase(url, replica_url)
     if kind != "sqlite":
         raise StoreError(texts.NO_SUCH_DATABASE.format(kind=kind))
+    if replica_url:
+        raise StoreError(texts.REPLICA_OF_A_FILE)
     return sqlite(rest, patience_s)
 
 
 def store_on(database: Database, prepared: Prepared, version: str) -> Store:
     """The store on a database that is at the newest version."""
-    erased_ids, notifier = ErasedIds(prepared.key), _notifier(database)
+    erased_ids, notifier, reader = ErasedIds(prepared.key), _notifier(database), _reader(database)
     return Store(
         SqlLedger(database, erased_ids),
         SqlConsents(database),
         SqlOpenQuestions(database),
         SqlConversations(database),
         SqlKnowledge(database),
-        SqlMemories(database),
-        SqlDocuments(database),
+        SqlMemories(database, reader),
+        SqlDocuments(database, reader),
         SqlEmbeddings(database),
         SqlFacts(database),
         SqlWorkingSet(database),
@@ -525,6 +564,18 @@ def store_on(database: Database, prepared: Prepared, version: str) -> Store:
         prepared.before,
         version,
     )
+
+
+def _reader(database: Database) -> Reader:
+    if not database.is_shared:
+        return database
+    from store.databases.postgresql import PostgresDatabase  # noqa: PLC0415 -- as above
+
+    if not isinstance(database, PostgresDatabase) or database.replica is None:
+        return database
+    from store.databases.replica import RecallReplica  # noqa: PLC0415 -- as above
+
+    return RecallReplica(database, database.replica)
 
 
 def _notifier(database: Database) -> LocalNotifier:

@@ -420,7 +420,7 @@ def file_findings(*, office: bool) -> list[Finding]:
 async def _database(settings: Settings) -> list[Finding]:
     finding = partial(Finding, where="Database")
     try:
-        look = await look_at(settings.database_url)
+        look = await look_at(settings.database_url, replica_url=settings.database_replica_url)
     except StoreError as error:
         return [finding(Level.PROBLEM, what="it cannot be used", remedy=str(error))]
     where, found = look.where, list[Finding]()

@@ -85,7 +85,7 @@ TRANSCRIPTION = "transcription"
 @asynccontextmanager
 async def open_store_of(settings: Settings) -> AsyncGenerator[Store, None]:
     """The store that the settings name, with the turns of a dead process free to be claimed. Raises StoreError."""
-    store = await open_store(settings.database_url)
+    store = await open_store(settings.database_url, replica_url=settings.database_replica_url)
     try:
         await store.ledger.release_all()
         yield store

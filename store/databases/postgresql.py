@@ -163,13 +163,14 @@ def store_error(error: Exception, where: str) -> StoreError:
 class PostgresDatabase:
     """The port Database on a server. Connects when it is first used."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, replica_url: str = "") -> None:
         database.quieten()
         self.outages = database.OutageLog()
         self._url = f"postgresql://{url.partition('://')[2]}"
         self.where = place_of(self._url)
         self.is_shared = True
         self.files: database.DatabaseFiles | None = None
+        self.replica = PostgresDatabase(replica_url) if replica_url else None
         self._pooler: Pooler | None = None
         self._pool: _Pool | None = None
         self._aside: _LoopAside | None = None
@@ -226,6 +227,15 @@ class PostgresDatabase:
     async def read_long(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         return await self._run(None, lambda c: work(c, *args, **options), aside=True)
 
+    async def read_if(
+        self, check: Callable[[Connection], object], work: Callable[[Connection], T]
+    ) -> tuple[object, T | None]:
+        """What `check` says, and, if that is nothing, what `work` does after it on the same connection."""
+        try:
+            return await database.whole((await self._opened()).after(check, work))
+        except (DBAPIError, PoolTimeoutError, *ERRORS) as error:
+            raise store_error(error, self.where) from None
+
     async def write(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         return await self._run(_BESIDE_OTHERS, lambda c: work(c, *args, **options))
 
@@ -264,6 +274,8 @@ class PostgresDatabase:
     async def close(self) -> None:
         self._closed = True
         aside, self._aside = self._aside, None
+        if self.replica is not None:
+            await self.replica.close()
         if self._pool is not None:
             await self._pool.dispose()
         if aside is not None:
@@ -302,17 +314,21 @@ class PostgresDatabase:
                     raise store_error(error, self.where) from None  # its text and its context quote people's words
 
     async def _transaction(self, work: Callable[[Connection], T], *, reads: bool, aside: bool) -> T:
+        pool = await self._opened()
+        if not aside:
+            return await pool.transaction(work, reads=reads)
+        if self._aside is None:
+            self._aside = _LoopAside(self.connect, prepares=not self.is_pooled)
+        return await self._aside.transaction(work, reads=reads)
+
+    async def _opened(self) -> "_Pool":
         if self._pool is None:
             first = await self.connect()
             if self._pool is None:  # nobody else was first meanwhile
                 self._pool = _Pool(self.connect, POOL, prepares=not self.is_pooled, first=first)
             else:
                 first.terminate()
-        if not aside:
-            return await self._pool.transaction(work, reads=reads)
-        if self._aside is None:
-            self._aside = _LoopAside(self.connect, prepares=not self.is_pooled)
-        return await self._aside.transaction(work, reads=reads)
+        return self._pool
 
 
 async def _server_of(connection: DriverConnection) -> object:
@@ -344,6 +360,17 @@ class _Pool:
     async def transaction(self, work: Callable[[Connection], T], *, reads: bool) -> T:
         async with (self._reader if reads else self._engine).begin() as connection:
             return await connection.run_sync(work)
+
+    async def after(
+        self, check: Callable[[Connection], object], work: Callable[[Connection], T]
+    ) -> tuple[object, T | None]:
+        async with self._reader.connect() as connection:
+            async with connection.begin():
+                said = await connection.run_sync(check)
+            if said is not None:
+                return said, None
+            async with connection.begin():
+                return None, await connection.run_sync(work)
 
     async def dispose(self) -> None:
         await self._engine.dispose()

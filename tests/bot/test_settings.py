@@ -253,7 +253,8 @@ def test_the_vendors_own_address_without_encryption_is_elsewhere(tmp_path: Path)
 def test_every_address_of_a_service_names_the_keys_that_go_there() -> None:
     sources = [part.metadata[SOURCE] for part in fields(Settings) if SOURCE in part.metadata]
     services = {source.name: source.keys for source in sources if source.name.endswith("_URL")}
-    assert {name for name, keys in services.items() if not keys} == {"COGENCY_DATABASE_URL", "OLLAMA_BASE_URL"}
+    databases = {"COGENCY_DATABASE_URL", "COGENCY_DATABASE_REPLICA_URL"}
+    assert {name for name, keys in services.items() if not keys} == {*databases, "OLLAMA_BASE_URL"}
     assert {key for keys in services.values() for key in keys} <= {source.name for source in sources}
 
 
@@ -269,6 +270,10 @@ BOTH = "SLACK_BOT_TOKEN and SLACK_APP_TOKEN."
         (
             {"COGENCY_DATABASE_URL": "postgresql://u:hidden@db.example/db"},
             ["COGENCY_DATABASE_URL names db.example: what is said and remembered is kept there."],
+        ),
+        (
+            {"COGENCY_DATABASE_REPLICA_URL": "postgresql://u:hidden@near.example/db"},
+            ["COGENCY_DATABASE_REPLICA_URL names near.example: what is said and remembered is kept there."],
         ),
         (
             {"OLLAMA_BASE_URL": "http://gpu.example"},

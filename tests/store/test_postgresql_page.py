@@ -13,7 +13,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "postgresql.md").read_text(encoding
 
 async def test_the_statements_make_a_database_that_the_bot_can_use(postgres: PostgresServer) -> None:
     page = re.sub(r"\bcogency\b", "follower", PAGE)  # the server of the tests has an owner of that name
-    (statements,) = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
+    statements, *_ = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
     ((user, password, name),) = re.findall(
         r"^COGENCY_DATABASE_URL=postgresql://(\w+):([\w-]+)@[\w.]+/(\w+)$", page, re.MULTILINE
     )
