@@ -55,7 +55,7 @@ OPEN, CLOSED = "team:vectors", "group:vectors"
 CLOSED_SHARE: Final = 1_000
 """One in so many threads is a narrow audience's."""
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
-SERVER: Final = ("shared_buffers=1GB", "max_wal_size=8GB")
+SERVER: Final = ("shared_buffers=1GB", "max_wal_size=8GB", "maintenance_work_mem=4GB")
 
 
 @dataclass(frozen=True, slots=True)
