@@ -113,7 +113,7 @@ async def test_after_a_long_outage_what_was_missed_is_read_from_history(slack: F
         await slack.say(ANN, DM, "good morning")
         await slack.settled()
         await all_heard(host)
-        slack.faults["apps.connections.open"] += [DOWN] * 20
+        slack.faults["apps.connections.open"] += [DOWN] * 6  # more than two minutes, by what it waits between attempts
         await slack.sockets[0].close()
         slack.state.write(ANN, DM, "are you there?")
         await slack.until(lambda: len(host.taken) == 2)

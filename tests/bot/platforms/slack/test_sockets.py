@@ -108,7 +108,7 @@ async def test_when_both_are_lost_for_long_what_was_said_meanwhile_is_read_from_
     async with serving(slack, host, delivery=WATCHED):
         await slack.say(ANN, DM, "hello")
         await slack.settled()
-        slack.faults["apps.connections.open"] += [Fault(503)] * 30
+        slack.faults["apps.connections.open"] += [Fault(503)] * 16  # eight for each: four minutes
         slack.drop(0)
         slack.drop(0)
         slack.state.write(ANN, DM, "of which nobody told")
