@@ -97,7 +97,9 @@ class Town:
         }
 
     def connected(self, processes: int) -> bool:
-        return len(self.slack.sockets) >= 2 * processes and len(self.discord.connected) >= processes
+        return len(self.slack.sockets) >= 2 * processes and bool(
+            self.discord.connected
+        )  # of one shard, which one process holds
 
     def cut(self) -> None:
         """Some socket is lost."""

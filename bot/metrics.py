@@ -33,6 +33,7 @@ from bot.telemetry import (
     PhaseBegan,
     RateLimited,
     Recalled,
+    ShardTaken,
     SilenceSeen,
     StoreSeen,
     TelemetryEvent,
@@ -130,6 +131,7 @@ class Metrics:
         self._lag = gauge("job_lag_seconds", "job")
         self._lost = counter("leases_lost", "of")
         self._opened = counter("sockets_opened", "platform")
+        self._taken = counter("shards_taken", "platform", "how")
         self._silence = gauge("socket_silence_seconds", "platform")
         self._late_s = histogram("loop_lag_seconds", FAST)
         self._registry.register(_ReadAnew(self.ages))
@@ -164,11 +166,8 @@ class Metrics:
                 self._store_seen(event)
             case RateLimited(platform):
                 self._limited.labels(platform).inc()
-            case ConnectionOpened(platform, socket):
-                self._opened.labels(platform).inc()
-                self._sockets = {**self._sockets, (platform, socket): self._clock.monotonic()}
-            case ConnectionClosed(platform, socket):
-                self._sockets = {key: since for key, since in self._sockets.items() if key != (platform, socket)}
+            case ConnectionOpened() | ConnectionClosed() | ShardTaken():
+                self._connected(event)
             case SilenceSeen(silent_s):
                 self._silence_seen(silent_s)
             case LoopWoke(late_s):
@@ -176,6 +175,16 @@ class Metrics:
                 self._late_s.observe(late_s)
             case _:
                 assert_never(event)
+
+    def _connected(self, event: ConnectionOpened | ConnectionClosed | ShardTaken) -> None:
+        match event:
+            case ConnectionOpened(platform, socket):
+                self._opened.labels(platform).inc()
+                self._sockets = {**self._sockets, (platform, socket): self._clock.monotonic()}
+            case ConnectionClosed(platform, socket):
+                self._sockets = {key: since for key, since in self._sockets.items() if key != (platform, socket)}
+            case ShardTaken(platform, orphaned):
+                self._taken.labels(platform, "takeover" if orphaned else "free").inc()
 
     def _turn_began(self, event: TurnBegan) -> None:
         opened = _OpenTurn(event.platform, self._clock.monotonic(), event.waited_s, event.resumed)

@@ -169,6 +169,14 @@ class ConnectionClosed:
 
 
 @dataclass(frozen=True, slots=True)
+class ShardTaken:
+    """This process listens to a part of a platform. `orphaned`: another did that gave no sign of life any more."""
+
+    platform: str
+    orphaned: bool
+
+
+@dataclass(frozen=True, slots=True)
 class SilenceSeen:
     """For how long each platform has been silent that counts as connected, by its name."""
 
@@ -196,6 +204,7 @@ TelemetryEvent: TypeAlias = (
     | RateLimited
     | ConnectionOpened
     | ConnectionClosed
+    | ShardTaken
     | SilenceSeen
     | LoopWoke
 )

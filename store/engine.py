@@ -46,6 +46,7 @@ from store.schedule_store import SqlSchedules
 from store.search import index, passages
 from store.search.matching import SqlEmbeddings
 from store.search.search import search
+from store.shard_leases import SqlShardLeases
 from store.sign_ins import SqlInstallations, SqlOperatorSessions, SqlToolAccounts
 from store.tables import meta
 from store.turns.ledger import SqlLedger
@@ -343,6 +344,7 @@ class Store:
     audit: ports.ToolAudit
     operator_sessions: ports.OperatorSessions
     installations: ports.Installations
+    shard_leases: ports.ShardLeases
     notifier: LocalNotifier
     database: Database
     version_before: str | None
@@ -559,6 +561,7 @@ def store_on(database: Database, prepared: Prepared, version: str) -> Store:
         SqlToolAudit(database),
         SqlOperatorSessions(database),
         SqlInstallations(database),
+        SqlShardLeases(database),
         notifier,
         database,
         prepared.before,

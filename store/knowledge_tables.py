@@ -1,9 +1,9 @@
-"""The tables of what places know: documents, by the rules of `store.tables`."""
+"""The tables of what places know, documents, and of what processes share, by the rules of `store.tables`."""
 
 from datetime import datetime
 from typing import Any, ClassVar
 
-from sqlalchemy import Index
+from sqlalchemy import BigInteger, Index
 from sqlmodel import Field
 
 from store.databases.database import StorableText, UtcDateTime
@@ -73,3 +73,39 @@ class PassageRow(Row, table=True):
 
 
 place, document, passage = (metadata.tables[name] for name in ("place", "document", "passage"))
+
+
+# The connections to a gateway, among which processes are divided.
+
+
+class ShardLeaseRow(Row, table=True):
+    """A connection to Discord's gateway, who holds it, with what another goes on, and until when all was `heard`."""
+
+    number: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
+    shards: int
+    owner: str | None = Field(sa_type=StorableText, default=None)
+    epoch: int = Field(sa_type=BigInteger)
+    lease_until: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    session: str = Field(sa_type=StorableText, default="")
+    resume_url: str = Field(sa_type=StorableText, default="")
+    sequence: int = Field(sa_type=BigInteger, default=0)
+    heard: datetime | None = Field(sa_type=UtcDateTime, default=None)
+
+
+class ShardProcessRow(Row, table=True):
+    """A process among which they are divided, until then."""
+
+    owner: str = Field(sa_type=StorableText, primary_key=True)
+    lease_until: datetime = Field(sa_type=UtcDateTime)
+
+
+class ShardIdentifyRow(Row, table=True):
+    """When a session of a bucket was begun last."""
+
+    bucket: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
+    at: datetime = Field(sa_type=UtcDateTime)
+
+
+shard_lease, shard_process, shard_identify = map(
+    metadata.tables.__getitem__, ("shard_lease", "shard_process", "shard_identify")
+)

@@ -36,10 +36,16 @@ from agent.messages import (
 from agent.ports.operating import (
     AuditedCall,
     CallEnd,
+    HeldShard,
     Installation,
     Installations,
+    ListedShard,
     OperatorSession,
     OperatorSessions,
+    ShardLeases,
+    ShardSession,
+    ShardShare,
+    SharedShards,
     ToolAudit,
 )
 from agent.ports.storage import (

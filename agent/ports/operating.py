@@ -1,4 +1,6 @@
-"""What those who operate the bot need of the world: the audit of tools, and who of them is signed in."""
+"""What those who operate the bot need of the world: the audit of tools, who of them is signed in, and which process
+holds which connection.
+"""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -165,3 +167,85 @@ class Installations(Protocol):
     async def remove(self, source: str, installed: datetime, now: datetime) -> bool:
         """It is not installed any more, and its tokens are gone. False if it was installed anew since, or is none."""
         ...
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class HeldShard:
+    """One of `count` connections to a gateway, as one process holds it. `epoch` fences off who held it before."""
+
+    number: int
+    count: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShardSession:
+    """With what another process goes on where this one was. `heard`: up to when all was taken in, None if nothing is
+    known of that; `session`: "" for one that cannot be resumed; `orphaned`: its owner gave no sign of life any more.
+    """
+
+    heard: datetime | None = None
+    session: str = field(default="", repr=False)
+    resume_url: str = ""
+    sequence: int = 0
+    orphaned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShardShare:
+    """A process's part: what it keeps, what it is to give back, and what it has been given now."""
+
+    count: int
+    kept: frozenset[HeldShard]
+    excess: frozenset[HeldShard]
+    taken: Mapping[HeldShard, ShardSession]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedShard:
+    """A shard as operators see it. `owner`: "" while nobody holds it."""
+
+    number: int
+    count: int
+    owner: str
+    heard: datetime | None
+
+
+class ShardLeases(Protocol):
+    """Which process holds which shard. `owner` names a process. Every method raises StoreError."""
+
+    async def agree(self, count: int, now: datetime, *, exactly: bool) -> int:
+        """How many shards there are for all processes, from now on. Another number than this stays only where a
+        process works by it; unless `exactly`, and then only a larger one.
+        """
+        ...
+
+    async def share(
+        self, owner: str, now: datetime, lease: timedelta, sessions: Mapping[HeldShard, ShardSession]
+    ) -> ShardShare:
+        """Renew what it holds (`sessions`: all of that, and where it is), and take its part of what is free."""
+        ...
+
+    async def give_back(self, owner: str, sessions: Mapping[HeldShard, ShardSession]) -> None:
+        """Leave these to others; it does not listen there any more."""
+        ...
+
+    async def leave(self, owner: str) -> None:
+        """It holds nothing any more, and has no part."""
+        ...
+
+    async def identify(self, bucket: int, now: datetime, gap: timedelta) -> float:
+        """0.0: begin a session of this bucket now. Else ask again after so many seconds."""
+        ...
+
+    async def listed(self, now: datetime) -> list[ListedShard]:
+        """All of them, by their numbers."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SharedShards:
+    """The shards that this process, by its name, shares with others."""
+
+    leases: ShardLeases
+    owner: str

@@ -20,7 +20,7 @@ from agent.machine import new_secret
 from agent.memory.audience import PersonAudience, Place
 from agent.memory.forgetting_plans import EDIT, OPERATOR_ERASE
 from agent.patterns import compile_all
-from agent.ports import Asker, Tool
+from agent.ports import Asker, SharedShards, Tool
 from agent.records import Job, Person, platform_of
 from bot.access.admission import AdmissionControl, RateCounter, Readers
 from bot.access.budgets import BudgetAllowances, BudgetDesk
@@ -342,6 +342,7 @@ def _host(
             store.audit,
         ),
         clock=parts.CLOCK,
+        shards=SharedShards(store.shard_leases, parts.new_id()) if store.database.is_shared else None,
     )
     return host, ambient
 

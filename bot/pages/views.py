@@ -36,6 +36,7 @@ from bot.telemetry import (
     PhaseBegan,
     RateLimited,
     Recalled,
+    ShardTaken,
     SilenceSeen,
     StoreSeen,
     TelemetryEvent,
@@ -195,7 +196,7 @@ class Recent:
                 self._silent_s = silent_s
             case LoopWoke(late_s):
                 self._late.append((self.clock.now(), late_s))
-            case AgentTold() | JobOver() | PhaseBegan() | Charged() | ToolDecided() | Recalled():
+            case AgentTold() | JobOver() | PhaseBegan() | Charged() | ToolDecided() | Recalled() | ShardTaken():
                 pass
             case _:
                 assert_never(event)

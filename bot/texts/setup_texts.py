@@ -350,6 +350,8 @@ SERVE_SERVER = (
 )
 DO_NOT_RESTART = "Do not start the bot again and again before then."
 SHARDS_RECOMMENDED = "Discord recommends {recommended} connections at once, COGENCY_DISCORD_SHARDS is {chosen}"
+SHARDS_UNNAMED = "no server is named: of several processes each sees its part of the servers alone"
+NAME_SERVERS = "With several processes name in COGENCY_DISCORD_SERVERS the servers whose members may write directly."
 SHARDS_AUTO = "Set COGENCY_DISCORD_SHARDS=auto."
 TRY_LATER = "Try again later."
 TAKE_OVER_MANIFEST = (
@@ -503,6 +505,7 @@ METRICS: Final[Mapping[str, str]] = {
     "job_lag_seconds": "How long the first due job of a kind waits, such as learning.",
     "leases_lost": "Turns and jobs that another process has taken over.",
     "sockets_opened": "Connections to a platform that were opened.",
+    "shards_taken": "Connections to Discord that this process took, free or from a process that was gone.",
     "loop_lag_seconds": "How much later than due the event loop wakes, each second.",
     "sockets": "Connections to a platform that are open.",
     "socket_silence_seconds": "How long a connected platform has been silent.",

@@ -72,15 +72,20 @@ class Watermark:
         if self._until is None:  # the first process may die before it has heard anything; the next one looks back
             await self._keep(self.clock.now())
 
-    def since(self) -> datetime | None:
-        """From when on to look for what was missed; None if there was no listening before."""
-        if self._until is None:
+    def since(self, until: datetime | None = None) -> datetime | None:
+        """From when on to look for what was missed; None if there was no listening before. `until`: of a part."""
+        if (until := until or self._until) is None:
             return None
-        return max(self._until - self.bounds.overlap, self.clock.now() - self.bounds.age)
+        return max(until - self.bounds.overlap, self.clock.now() - self.bounds.age)
 
     def silent_for(self) -> timedelta:
         """How long ago everything had come in; nothing if there was no listening before."""
         return timedelta() if self._until is None else self.clock.now() - self._until
+
+    @property
+    def owes(self) -> bool:
+        """Whether something that arrived cannot be stored yet."""
+        return self._owed > 0
 
     async def note(self) -> None:
         if not self.connected or self.behind or self._owed:

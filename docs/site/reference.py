@@ -358,6 +358,14 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "until the workspace has taken it away, and what was said there is forgotten",
             but="it stays, without who installed it",
         ),
+        "shard_lease": Stored(
+            "which process holds which connection to Discord, and where its session is",
+            "always",
+            Fate.STAYS,
+            "nobody's words",
+        ),
+        "shard_process": Stored("the processes among which they are divided", "seconds", Fate.STAYS, "nobody's words"),
+        "shard_identify": Stored("when sessions with Discord were begun last", "always", Fate.STAYS, "nobody's words"),
     },
     "Counts and proofs": {
         "model_call": Stored(

@@ -37,6 +37,7 @@ MESSAGE_CONTENT = 1 << 15
 DISPATCH, HEARTBEAT, IDENTIFY, RESUME, INVALID_SESSION, HELLO, ACK = 0, 1, 2, 6, 9, 10, 11
 
 
+IDENTIFY_GAP_S = 5.0
 ELSEWHERE = "11"
 """A server that the bot is not a member of."""
 
@@ -48,6 +49,8 @@ class Session:
     events: list[Payload] = field(default_factory=list[Payload])
     shard: tuple[int, int] = (0, 1)
     socket: web.WebSocketResponse | None = None
+    resumes: list[float] = field(default_factory=list[float])
+    """When it was gone on with, by the event loop's clock."""
 
 
 class FakeDiscord:
@@ -75,6 +78,9 @@ class FakeDiscord:
         self.identified = 0
         self.resumed = 0
         self.address = ""
+        self.shard_violations: list[str] = []
+        """What Discord would not take of clients that divide its connections among them."""
+        self._identified_at: dict[int, float] = {}
         self._sessions: dict[str, Session] = {}
         self._transports: dict[web.WebSocketResponse, asyncio.Transport | None] = {}
         self._changed = asyncio.Event()
@@ -341,9 +347,11 @@ class FakeDiscord:
                 await self._hear(socket, message.json())
             self._notice()
         del self._transports[socket]
-        for session in self.connected:
+        for name, session in [*self._sessions.items()]:
             if session.socket is socket:
                 session.socket = None
+                if socket.close_code in (1000, 1001):
+                    del self._sessions[name]
         self._notice()
         return socket
 
@@ -375,6 +383,10 @@ class FakeDiscord:
         self.identified += 1
         name = f"session-{self.identified}"
         number, count = data.get("shard", [0, 1])
+        if not 0 <= number < count:
+            await socket.close(code=4010)
+            return
+        self._note_identify(number, count)
         session = self._sessions[name] = Session(shard=(number, count), socket=socket)
         guilds = [guild for guild in self.world.guilds if _hears(session, guild)]
         ready = {
@@ -395,11 +407,29 @@ class FakeDiscord:
         if session is None:
             await socket.send_json({"op": INVALID_SESSION, "d": False, "s": None, "t": None})
             return
+        if data["seq"] > len(session.events):
+            await socket.close(code=4007)
+            return
         self.resumed += 1
+        if session.socket is not None:
+            self.shard_violations.append(f"the session of shard {session.shard} is held by two")
         session.socket = socket
+        session.resumes.append(asyncio.get_running_loop().time())
         for envelope in [envelope for envelope in session.events if envelope["s"] > data["seq"]]:
             await socket.send_json(envelope)
         await self._tell(session, "RESUMED", {})
+
+    def _note_identify(self, number: int, count: int) -> None:
+        starts = self.rest.session_starts
+        if starts["remaining"] < 1:
+            self.shard_violations.append("a session was begun beyond the day's limit")
+        starts["remaining"] -= 1
+        bucket, now = number % starts["max_concurrency"], asyncio.get_running_loop().time()
+        if now - self._identified_at.get(bucket, float("-inf")) < IDENTIFY_GAP_S:
+            self.shard_violations.append(f"a session of bucket {bucket} was begun too soon")
+        self._identified_at[bucket] = now
+        if any(session.shard == (number, count) for session in self.connected):
+            self.shard_violations.append(f"shard {number} of {count} has two sessions")
 
     def _notice(self) -> None:
         self._changed.set()

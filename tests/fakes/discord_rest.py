@@ -24,6 +24,7 @@ from tests.fakes.discord_world import (
     LOADING,
     Payload,
     World,
+    member,
     parts,
     text_file,
     user,
@@ -89,6 +90,8 @@ class FakeRest(Requests):
             ("GET", "/users/{person}", self._get_user),
             ("GET", "/guilds/{guild}", self._get_guild),
             ("DELETE", "/users/@me/guilds/{guild}", self._leave),
+            ("GET", "/guilds/{guild}/channels", self._get_channels),
+            ("GET", "/guilds/{guild}/threads/active", self._get_threads),
             ("GET", "/guilds/{guild}/members/{member}", self._get_member),
             ("GET", "/channels/{channel}", self._get_channel),
             ("PATCH", "/channels/{channel}", self._change_channel),
@@ -158,7 +161,18 @@ class FakeRest(Requests):
         return user(person)
 
     async def _get_guild(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
-        return self.world.guild(request.match_info["guild"])
+        return self._guild(request)
+
+    async def _get_channels(self, request: web.Request, body: Payload) -> list[Payload]:  # noqa: ARG002 -- as above
+        return self._guild(request)["channels"]
+
+    async def _get_threads(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
+        return {"threads": self._guild(request)["threads"], "members": []}
+
+    def _guild(self, request: web.Request) -> Payload:
+        if (guild := request.match_info["guild"]) not in self.world.guilds:
+            raise Refused(404, 10004, "Unknown Guild")
+        return self.world.guild(guild)
 
     async def _leave(self, request: web.Request, body: Payload) -> None:  # noqa: ARG002 -- as above
         guild = request.match_info["guild"]
@@ -170,7 +184,7 @@ class FakeRest(Requests):
         guild, person = request.match_info["guild"], request.match_info["member"]
         if person in self.world.absent or (person, guild) in self.world.absent_from:
             raise Refused(404, 10007, "Unknown Member")
-        return self.world.member(request.match_info["member"])
+        return member(BOT, roles=["31"]) if person == BOT else self.world.member(person)
 
     async def _get_thread_member(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
         person, thread = request.match_info["member"], self._channel(request)

@@ -35,6 +35,8 @@ KEPT: Final = {
     "/oauth2/applications/@me": ["get"],
     "/applications/{application_id}/commands": ["get", "put"],
     "/guilds/{guild_id}": ["get"],
+    "/guilds/{guild_id}/channels": ["get"],
+    "/guilds/{guild_id}/threads/active": ["get"],
     "/guilds/{guild_id}/members/{user_id}": ["get"],
     "/channels/{channel_id}": ["get", "patch"],
     "/channels/{channel_id}/thread-members/{user_id}": ["get"],

@@ -23,6 +23,7 @@ from bot.app.parts import told
 from bot.app.platforms import look_at
 from bot.metrics import Metrics
 from bot.scheduler import JobWorker
+from bot.telemetry import ShardTaken
 from bot.texts.setup_texts import METRICS
 from tests.fakes.discord_gateway import running_discord
 from tests.fakes.discord_world import ANN, BOT
@@ -195,6 +196,15 @@ async def test_what_waits_is_lost_or_fails_is_counted(tmp_path: Path) -> None:
     assert now("jobs_total", job="loses", outcome="lost") == 1
     assert now("job_seconds_count", job="fails") == 1
     assert now("leases_lost_total", of="job") == 1
+
+
+def test_connections_that_a_process_takes_are_counted_by_how_it_came_by_them() -> None:
+    metrics = Metrics(CLOCK, "1")
+    for orphaned in (True, False, True):
+        metrics.tell(ShardTaken("discord", orphaned=orphaned))
+    samples = read(metrics.page().decode())
+    taken = [value(samples, "shards_taken_total", platform="discord", how=how) for how in ("takeover", "free")]
+    assert taken == [2, 1]
 
 
 def test_each_metric_is_asserted_in_a_flow() -> None:

@@ -13,7 +13,7 @@ from agent.errors import StoreError, StoreLocked
 from store.backup import go_back, look_into, restore
 from store.databases.database import migrating
 from store.engine import Store, database_beside, look_at, open_store, prepare
-from store.knowledge_tables import document, place
+from store.knowledge_tables import document, place, shard_lease
 from store.migrations import HEAD, MIGRATIONS, RELEASES, take_back
 from store.search.index import INDEXES
 from store.tables import (
@@ -45,6 +45,7 @@ BACK_TO = [version for version in reversed(MIGRATIONS.versions) if EARLIEST <= v
 FEW = ["r0014", "r0010", "r0005"]
 LOST: Mapping[str, set[str]] = {
     "r0019": {"apps that workspaces installed, and install again"},
+    "r0021": {"connections to a gateway that processes share"},
     "r0018": {"times of turns and of models' answers", "times at which turns were begun"},
     "r0017": {"sessions on the operators' page, who sign in again"},
     "r0015": {"marks that a known page lies in your own network"},
@@ -79,6 +80,7 @@ def one_of_each(connection: Connection) -> None:
     connection.execute(insert(operator_session).values(hash="hash", seen=START, expires=START))
     of_a_workspace = text(("source", "app", "organization", "bot", "scopes", "installer"), "x")
     connection.execute(insert(installation).values(**of_a_workspace, installed=START, sealed=b"sealed", epoch=1))
+    connection.execute(insert(shard_lease).values(number=0, shards=1, owner="x", epoch=1))
     of_a_turn = {"turn": 1, "person": "ann"}
     connection.execute(insert(consent).values(
         **of_a_turn, **text(("call", "word", "conversation", "tool"), "x"), standing=True, decided=START

@@ -92,7 +92,7 @@ class DiscordChannelReader:
         here, thread = _asked_at(context)
         wanted = meant_channel(where, here, thread)
         try:
-            candidates = [await self._channel(wanted.id)] if wanted.id else self._named(wanted.name, here)
+            candidates = [await self._channel(wanted.id)] if wanted.id else await self._named(wanted.name, here)
             for channel in candidates:
                 if not isinstance(channel, Readable) or self.refuses(channel.guild.id):
                     continue
@@ -111,8 +111,8 @@ class DiscordChannelReader:
         except (discord.InvalidData, discord.Forbidden, discord.NotFound):
             return None
 
-    def _named(self, name: str, here: int) -> Sequence[object]:
-        asked_in = self.client.get_channel(here)
+    async def _named(self, name: str, here: int) -> Sequence[object]:
+        asked_in = await self._channel(here)
         guild = asked_in.guild if isinstance(asked_in, Readable) else None
         guilds = [guild] if guild is not None else self.client.guilds
         known = (one for each in guilds for one in (*each.channels, *each.threads))

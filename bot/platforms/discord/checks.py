@@ -190,6 +190,14 @@ def _gateway(facts: DiscordFacts) -> Iterator[Finding]:
     remedy = "" if level is Level.GOOD else setup_texts.DO_NOT_RESTART
     yield Finding(level, WHERE, left, remedy)
     yield from _shards(int(facts.gateway.get("shards", 1)), facts.settings.shards)
+    yield from _home(facts.settings)
+
+
+def _home(settings: DiscordSettings) -> Iterable[Finding]:
+    """Who writes directly is looked up in servers, of which a process may listen to a part alone."""
+    if settings.shards == 1 or settings.servers or settings.home:
+        return ()
+    return (note(setup_texts.SHARDS_UNNAMED, setup_texts.NAME_SERVERS),)
 
 
 def _shards(recommended: int, chosen: int | None) -> Iterable[Finding]:

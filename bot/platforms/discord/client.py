@@ -6,6 +6,7 @@ No message is kept here: the library's cache of messages is off.
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from http import HTTPStatus
 
 import aiohttp
@@ -59,10 +60,10 @@ class Shards:
             self._of[shard] = self._missed_on(shard)
         return self._of[shard]
 
-    def began(self, shard: int) -> None:
-        """A new session."""
+    def began(self, shard: int, heard: datetime | None = None) -> None:
+        """A new session. `heard`: up to when another process has heard all there."""
         self._telemetry.tell(ConnectionOpened(SOURCE, shard))
-        self.of(shard).began()
+        self.of(shard).began(heard)
         self._sum_up()
 
     async def ready(self, shard: int) -> None:
@@ -80,6 +81,12 @@ class Shards:
     def lost(self, shard: int) -> None:
         self._telemetry.tell(ConnectionClosed(SOURCE, shard))
         self.of(shard).connected = False
+        self._sum_up()
+
+    def drop(self, shard: int) -> None:
+        """Another process listens there from now on."""
+        if self._of.pop(shard, None) is not None:
+            self._telemetry.tell(ConnectionClosed(SOURCE, shard))
         self._sum_up()
 
     def end(self) -> None:
@@ -180,9 +187,9 @@ class DiscordClient(discord.Client):
         self._heard = connection.clock.monotonic()
         self._host = host
         self._settings = settings
-        self._room = connection
+        self.connection = connection
         surroundings = Surroundings(self)
-        self._servers = Servers(settings, self)
+        self._servers = Servers(settings, self, elsewhere=self.guild_elsewhere)
         members = Members(self._servers, connection.clock, settings.ranks)
         conversations = DiscordConversations(host, settings)
         self.schedules = DiscordSchedules(self, host, members, connection, self.first_connected)
@@ -200,7 +207,7 @@ class DiscordClient(discord.Client):
             conversations,
         )
         self._listening = listening
-        self._shards = Shards(self._missed_on, listening, lambda: self.shard_count or 1, connection.telemetry)
+        self._shards = Shards(self._missed_on, listening, self._connections, connection.telemetry)
         self._desk = CommandDesk(self.tree, host, connection, surroundings, members, conversations)
         self.tree.admits = self._desk.admits
 
@@ -208,12 +215,23 @@ class DiscordClient(discord.Client):
         """Whether nobody is answered in a server."""
         return self._servers.refuses(server)
 
+    def record(self, shard: int) -> DiscordMissed:
+        """What a connection may have missed."""
+        return self._shards.of(shard)
+
+    def _connections(self) -> int:
+        return self.shard_count or 1
+
+    async def guild_elsewhere(self, number: int) -> discord.Guild | None:
+        """A server to which another process listens, as it is now. Raises UNREADABLE."""
+        return self.get_guild(number)
+
     def dispatch(self, event: str, /, *args: object, **kwargs: object) -> None:
         """Nothing after the end: the library may still say, seconds after it was closed, that it is ready. Of what the
         gateway sent we only note that it came.
         """
         if event == "socket_raw_receive":
-            self._heard = self._room.clock.monotonic()
+            self._heard = self.connection.clock.monotonic()
         elif not self.is_closed() and event != "socket_raw_send":
             super().dispatch(event, *args, **kwargs)
 
@@ -224,20 +242,20 @@ class DiscordClient(discord.Client):
     async def setup_hook(self) -> None:
         """Logged in, not yet connected."""
         self._servers.belong_to(self.application)
-        self._room.log_in(Rest(self))
+        self.connection.log_in(Rest(self))
         await self._desk.tell(self)
 
     # The line
 
     async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:  # noqa: ARG002 -- the library's
         if not initial:
-            await self._room.clock.sleep(IDENTIFY_GAP_S)
+            await self.connection.clock.sleep(IDENTIFY_GAP_S)
 
     def silence(self) -> float:
         """For how many seconds the gateway has said nothing. (Of several shards one may be silent for longer: the
         library watches each.)
         """
-        return self._room.clock.monotonic() - self._heard
+        return self.connection.clock.monotonic() - self._heard
 
     async def on_connect(self) -> None:
         self._shards.began(0)
@@ -307,7 +325,7 @@ class DiscordClient(discord.Client):
 
     async def on_raw_reaction_add(self, payload: discord.RawReactionActionEvent) -> None:
         if not self._is_automatic(payload) and not self._is_refused(payload):
-            await self._intake.follow(lambda: pressing.reaction_added(self._host, self._room, payload))
+            await self._intake.follow(lambda: pressing.reaction_added(self._host, self.connection, payload))
 
     async def on_raw_reaction_remove(self, payload: discord.RawReactionActionEvent) -> None:
         if not self._is_automatic(payload) and not self._is_refused(payload):

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -69,6 +69,8 @@ class Servers:
     settings: DiscordSettings
     client: discord.Client
     owners: frozenset[int] = field(default_factory=frozenset[int])
+    elsewhere: Callable[[int], Awaitable[discord.Guild | None]] | None = None
+    """A server to which another process listens. Raises UNREADABLE."""
 
     def belong_to(self, application: discord.AppInfo | None) -> None:
         """The bot has logged in as this application."""
@@ -85,6 +87,16 @@ class Servers:
 
     def home(self) -> list[discord.Guild]:
         return [guild for guild in self.client.guilds if self.is_home(guild)]
+
+    def away(self) -> list[int]:
+        """The ids of the named ones that say who somebody is, and that this process does not listen to."""
+        named = self.settings.home or self.settings.servers
+        here = {str(guild.id) for guild in self.client.guilds}
+        return [int(one) for one in sorted(named - here) if one.isdecimal()]
+
+    async def asked_of(self, number: int) -> discord.Guild | None:
+        """One of `away`. Raises UNREADABLE."""
+        return await self.elsewhere(number) if self.elsewhere is not None else None
 
     def refuses(self, number: int | None) -> bool:
         """Whether nobody is answered in a server. One of which only its id is known counts by its name alone."""
@@ -224,9 +236,12 @@ class Members:
         best, asked_all = STRANGER, True
         try:
             async with asyncio.timeout(PATIENCE_S):
-                for server in self.servers.home()[:MAX_SERVERS]:
+                for server in [*self.servers.home(), *self.servers.away()][:MAX_SERVERS]:
                     try:
-                        found = standing_of(await server.fetch_member(person))
+                        guild = await self.servers.asked_of(server) if isinstance(server, int) else server
+                        if guild is None:
+                            continue
+                        found = standing_of(await guild.fetch_member(person))
                     except discord.NotFound:
                         continue
                     except UNREADABLE as error:
@@ -238,7 +253,8 @@ class Members:
             asked_all = False
         return best, asked_all
 
-    def _log(self, server: discord.Guild, error: Exception) -> None:
-        cause = f"{server.id} {type(error).__name__}"
+    def _log(self, server: discord.Guild | int, error: Exception) -> None:
+        number, name = (server, str(server)) if isinstance(server, int) else (server.id, server.name)
+        cause = f"{number} {type(error).__name__}"
         if (more := self._logged.due(cause, self.clock.monotonic())) is not None:
-            log.warning("Discord does not say who is a member of %r, so questions wait: %s%s", server.name, error, more)
+            log.warning("Discord does not say who is a member of %r, so questions wait: %s%s", name, error, more)

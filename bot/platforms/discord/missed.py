@@ -61,10 +61,10 @@ class DiscordMissed:
     )
     _found: int = 0
 
-    def began(self) -> None:
-        """A new session: what was said before it does not come by itself."""
+    def began(self, heard: datetime | None = None) -> None:
+        """A new session: what was said before it does not come by itself. `heard`: all was, by another process."""
         self._round += 1
-        self._since = self.listening.since()
+        self._since = self.listening.since(heard)
         self._caught_up = False
         self._looked.clear()
         self._members.clear()

@@ -1,0 +1,43 @@
+"""Divide the connections to Discord's gateway among processes."""
+
+import sqlalchemy as sa
+from alembic import op
+
+from store.databases.database import StorableText, UtcDateTime
+
+revision = "r0022"
+down_revision = "r0021"
+LOSES = (("connections to a gateway that processes share", "SELECT count(*) FROM shard_lease WHERE owner IS NOT NULL"),)
+
+
+def upgrade() -> None:
+    op.create_table(
+        "shard_lease",
+        sa.Column("number", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("shards", sa.Integer(), nullable=False),
+        sa.Column("owner", StorableText(), nullable=True),
+        sa.Column("epoch", sa.BigInteger(), nullable=False),
+        sa.Column("lease_until", UtcDateTime(), nullable=True),
+        sa.Column("session", StorableText(), nullable=False),
+        sa.Column("resume_url", StorableText(), nullable=False),
+        sa.Column("sequence", sa.BigInteger(), nullable=False),
+        sa.Column("heard", UtcDateTime(), nullable=True),
+        sa.PrimaryKeyConstraint("number", name="pk_shard_lease"),
+    )
+    op.create_table(
+        "shard_process",
+        sa.Column("owner", StorableText(), nullable=False),
+        sa.Column("lease_until", UtcDateTime(), nullable=False),
+        sa.PrimaryKeyConstraint("owner", name="pk_shard_process"),
+    )
+    op.create_table(
+        "shard_identify",
+        sa.Column("bucket", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("at", UtcDateTime(), nullable=False),
+        sa.PrimaryKeyConstraint("bucket", name="pk_shard_identify"),
+    )
+
+
+def downgrade() -> None:
+    for name in ("shard_identify", "shard_process", "shard_lease"):
+        op.drop_table(name)

@@ -1,0 +1,103 @@
+"""Several processes of the bot on one PostgreSQL, among which Discord's connections are divided."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agent.machine import CLOCK
+from tests.fakes.discord_gateway import FakeDiscord, running_discord
+from tests.fakes.discord_world import ANN, BOT, GENERAL
+from tests.fakes.model_server import DONE, ModelServer, Reply, Request, head, text
+from tests.fakes.ready_process import ReadyService
+from tests.flows.test_discord_missed import open_the_quay
+from tests.flows.test_service import on_discord, service
+from tests.patience import PATIENCE_S
+
+TAKEOVER_S = 15.0
+LANDING = "60"
+"""A channel of the second server, to which the second shard listens."""
+
+
+@dataclass
+class Fleet:
+    """Processes on one database."""
+
+    discord: FakeDiscord
+    folder: Path
+    stack: AsyncExitStack
+    settings: dict[str, str]
+    asked: list[str] = field(default_factory=list[str])
+    started: int = 0
+
+    async def start(self, **more: str) -> ReadyService:
+        self.started += 1
+        folder = self.folder / str(self.started)
+        folder.mkdir()
+        return await self.stack.enter_async_context(service(folder, **self.settings, **more))
+
+    async def ask(self, question: str, channel: str) -> None:
+        """A mention; its thread has its message's id."""
+        self.asked.append((await self.discord.say(ANN, f"<@{BOT}> {question}", channel))["id"])
+
+    async def answered(self) -> None:
+        await patiently(lambda: all(self.answers(question) for question in self.asked))
+
+    def answers(self, question: str) -> list[str]:
+        return [said["content"] for said in self.discord.world.said_in(question) if said["author"]["id"] == BOT]
+
+
+def answer(_: Request) -> Reply:
+    return [head(), text("The boat lies in the harbour."), DONE]
+
+
+async def patiently(happened: Callable[[], object]) -> None:
+    """Leases and identifies take their time beside what machines may take."""
+    async with asyncio.timeout(PATIENCE_S + TAKEOVER_S):
+        while not happened():  # noqa: ASYNC110 -- it happens in another process
+            await asyncio.sleep(0.05)
+
+
+@asynccontextmanager
+async def fleet(folder: Path, url: str) -> AsyncGenerator[Fleet]:
+    """`url`: of an empty database."""
+    async with running_discord(CLOCK) as discord, ModelServer(answer) as model:
+        open_the_quay(discord)
+        discord.rest.session_starts["max_concurrency"] = 2
+        settings = {
+            **on_discord(discord),
+            "OPENAI_BASE_URL": model.url,
+            "COGENCY_DATABASE_URL": url,
+            "COGENCY_DISCORD_SHARDS": "2",
+            "COGENCY_LEARNING": "off",
+            "COGENCY_FIRST_NOTICE": "off",
+        }
+        async with AsyncExitStack() as stack:
+            yield Fleet(discord, folder, stack, settings)
+        assert not discord.shard_violations
+
+
+async def takeover_s(bot: Fleet) -> float:
+    """The seconds from the kill of the only process until another one, which had just joined, has gone on with what it
+    heard.
+    """
+    first = await bot.start()
+    await patiently(lambda: len(bot.discord.connected) == 2)
+    await _ask_everywhere(bot)
+    await bot.start()
+    await patiently(lambda: bot.discord.resumed == 1 and len(bot.discord.connected) == 2)
+    await _ask_everywhere(bot)
+    (kept,) = (session for session in bot.discord.connected if not session.resumes)
+    killed = asyncio.get_running_loop().time()
+    first.kill()
+    await first.wait()
+    await patiently(lambda: kept.resumes)
+    await _ask_everywhere(bot)
+    return kept.resumes[0] - killed
+
+
+async def _ask_everywhere(bot: Fleet) -> None:
+    for channel in (GENERAL, LANDING):
+        await bot.ask("where is my boat?", channel)
+    await bot.answered()

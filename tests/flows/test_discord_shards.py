@@ -1,0 +1,128 @@
+"""Discord's connections are divided among processes on one PostgreSQL: real processes, kill -9, joining and leaving."""
+
+import asyncio
+import logging
+import signal
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+from aiohttp import ClientSession, web
+
+from agent.ports import Clock, SharedShards
+from bot.platforms.discord.places import SOURCE, known_as
+from bot.platforms.discord.run import serve
+from tests.fakes.discord_bot import settings
+from tests.fakes.discord_fleet import LANDING, TAKEOVER_S, fleet, patiently, takeover_s
+from tests.fakes.discord_gateway import FakeDiscord, running_discord
+from tests.fakes.discord_world import ANN, GENERAL, GUILD, STAFF
+from tests.fakes.fast_clock import FastClock
+from tests.fakes.host import FakeHost
+from tests.fakes.new_database import open_new
+from tests.fakes.postgresql import PostgresServer
+from tests.flows.test_discord_missed import QUAY
+
+log = logging.getLogger(__name__)
+
+
+async def test_what_a_killed_process_heard_another_hears_where_it_was_within_seconds(
+    tmp_path: Path, postgres: PostgresServer
+) -> None:
+    async with postgres.database() as url, fleet(tmp_path, url) as bot:
+        took_s = await takeover_s(bot)
+        log.warning("takeover_s_discord %.1f", took_s)
+        assert bot.discord.identified == 2, "every session was gone on with"
+        assert [bot.answers(question) for question in bot.asked] == [["The boat lies in the harbour."]] * 6
+    assert took_s <= TAKEOVER_S
+
+
+async def test_who_ends_hands_its_part_over_and_nothing_is_lost_or_doubled(
+    tmp_path: Path, postgres: PostgresServer
+) -> None:
+    async with postgres.database() as url, fleet(tmp_path, url) as bot:
+        first = await bot.start()
+        await patiently(lambda: len(bot.discord.connected) == 2)
+        await bot.start()
+        await patiently(lambda: bot.discord.resumed == 1 and len(bot.discord.connected) == 2)
+        for number in range(2):
+            await bot.ask(f"{number}: and my boat?", GENERAL)
+        first.send_signal(signal.SIGTERM)
+        for number in range(2):
+            await bot.ask(f"{number}: and mine?", LANDING)
+            await bot.ask(f"{number}: and hers?", GENERAL)
+        await bot.answered()
+        await patiently(lambda: bot.discord.resumed == 2 and len(bot.discord.connected) == 2)
+        await bot.ask("and now?", GENERAL)
+        await bot.answered()
+        assert [bot.answers(question) for question in bot.asked] == [["The boat lies in the harbour."]] * 7
+        assert bot.discord.identified == 2
+        assert int(QUAY) >> 22 & 1
+
+
+async def test_who_can_read_where_another_process_listens_is_asked_of_discord_itself() -> None:
+    """This process has never been told of the server; what Discord does not say is no."""
+    async with running_discord(FastClock(speed=50.0)) as fake, all_shards_elsewhere(fake.world.clock) as shards:
+        host = FakeHost(shards=shards)
+        async with idle(fake, host):
+            places = [known_as(GENERAL), known_as(STAFF)]
+            membership = host.memberships[SOURCE]
+            owner, other = known_as(ANN), known_as("42")
+            assert await membership.readable(owner, places) == dict.fromkeys(places, True)
+            assert await membership.readable(other, places) == {places[0]: True, places[1]: False}
+            assert not fake.identified
+            del fake.world.guilds[GUILD]
+            await fake.world.clock.sleep(10.0)
+            assert await membership.readable(other, places[:1]) == {}
+
+
+async def test_a_proxy_that_keeps_discords_limits_stands_between_under_the_same_paths() -> None:
+    paths = list[str]()
+
+    async def forward(request: web.Request) -> web.Response:
+        paths.append(request.path)
+        address = f"http://{fake.address}{request.path_qs}"
+        headers = {name: request.headers[name] for name in ("Authorization", "Content-Type") if name in request.headers}
+        async with calls.request(request.method, address, headers=headers, data=await request.read()) as answer:
+            return web.Response(body=await answer.read(), status=answer.status, content_type=answer.content_type)
+
+    app, host = web.Application(), FakeHost()
+    app.router.add_route("*", "/{path:.*}", forward)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    async with running_discord(FastClock(speed=50.0)) as fake, ClientSession() as calls:
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        proxy = f"http://127.0.0.1:{runner.addresses[0][1]}/api/v10"
+        async with idle(fake, host, proxy):
+            await fake.until(lambda: fake.connected)
+            places = [known_as(GENERAL)]
+            assert await host.memberships[SOURCE].readable(known_as(ANN), places) == {places[0]: True}
+        await runner.cleanup()
+    assert paths
+    assert all(path.startswith("/api/v10/") for path in paths)
+    assert len(paths) == len(fake.calls)
+
+
+@asynccontextmanager
+async def all_shards_elsewhere(clock: Clock) -> AsyncGenerator[SharedShards]:
+    store = await open_new("sqlite://")
+    await store.shard_leases.agree(1, clock.now(), exactly=True)
+    await store.shard_leases.share("another", clock.now(), timedelta(days=1), {})
+    yield SharedShards(store.shard_leases, "this")
+    await store.close()
+
+
+@asynccontextmanager
+async def idle(fake: FakeDiscord, host: FakeHost, api: str = "") -> AsyncGenerator[None]:
+    """Served, whether or not it listens."""
+    chosen = replace(settings(fake), api_base_url=api or fake.api_base_url)
+    task = asyncio.create_task(serve(host, chosen, fake.world.clock))
+    try:
+        await fake.until(lambda: fake.rest.commands and SOURCE in host.memberships)
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
