@@ -47,6 +47,7 @@ from bot.app.from_settings import (
     open_models,
     operator_address,
     slack_apps,
+    slack_distribution,
     slack_settings,
 )
 from bot.app.parts import (
@@ -548,6 +549,7 @@ def _platforms(settings: Settings) -> dict[str, Tried]:
     """Each that has a token, by its name; else what is said in their place."""
     try:
         slack, discord = slack_apps(settings), discord_settings(settings)
+        distribution = slack_distribution(settings)
     except SettingsError as error:
         wrong = Finding(Level.PROBLEM, "Settings", "not every setting of a platform is there", str(error))
         return {"Settings": partial(_said, wrong)}
@@ -561,6 +563,12 @@ def _platforms(settings: Settings) -> dict[str, Tried]:
         from bot.platforms.discord import doctor as of_discord  # noqa: PLC0415 -- as above
 
         found["Discord"] = partial(of_discord.examine, discord, CLOCK)
+    if distribution is not None:
+        told = setup_texts.DISTRIBUTED if distribution.installers else setup_texts.DISTRIBUTED_TO_NOBODY
+        level = Level.GOOD if distribution.installers else Level.WARNING
+        remedy = "" if distribution.installers else setup_texts.NAME_INSTALLERS
+        said = Finding(level, "Slack", told.format(address=distribution.address), remedy)
+        found["Slack, by its page"] = partial(_said, said)
     none = Finding(Level.WARNING, "Settings", "no platform has a token", setup_texts.SET_TOKENS)
     return found or {"Settings": partial(_said, none)}
 

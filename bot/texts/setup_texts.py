@@ -581,6 +581,9 @@ CHECK_PLACE = "To check: `cogency place export {of}` finds nothing any more. The
 EXPORTED_TO = "{file} holds what is kept of {of}. The audit has it as #{number}."
 FILE_EXISTS = "{file} exists: choose another name, or add --force."
 FILE_NOT_WRITTEN = "{file} cannot be written ({reason})."
+DISTRIBUTED = "workspaces install the app at {address}/slack/install"
+DISTRIBUTED_TO_NOBODY = "no workspace may install the app at {address}/slack/install"
+NAME_INSTALLERS = "Name the workspaces that may in COGENCY_SLACK_INSTALLERS, or * for all."
 SLACK_DISTRIBUTION_LACKS = (
     "SLACK_CLIENT_ID lets other workspaces install the app, which needs {lacking} (docs/slack.md, Distribute it)."
 )

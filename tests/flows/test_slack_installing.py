@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from agent.errors import StoreUnavailable
+from agent.errors import SettingsError, StoreUnavailable
 from agent.ports import Installation, Installations
 from agent.providers.scripted import ScriptedProvider
+from bot.app.from_settings import slack_apps, slack_distribution
 from bot.platforms.slack.installed import EARLY, LEASE
+from bot.settings import load_settings
 from bot.tools.sealing import SealingKeys
 from tests.fakes.host import FakeHost
 from tests.fakes.sign_in_world import KEY, OTHER_KEY, Browser
@@ -380,3 +382,43 @@ async def test_many_codes_in_a_minute_are_not_all_exchanged(world: InstallWorld)
             made_up = world.installs.agree(sent).replace("code=code-", "code=none-")
             seen.append((await browser.open(made_up)).status_code)
     assert (seen[:20], seen[-1]) == ([400] * 20, 429)
+
+
+DISTRIBUTED = {
+    "SLACK_CLIENT_ID": "11.22",
+    "SLACK_CLIENT_SECRET": "secret",
+    "SLACK_SIGNING_SECRET": "signing",
+    "COGENCY_SLACK_HTTP": "127.0.0.1:3000",
+    "COGENCY_SLACK_ADDRESS": "https://bot.example.com/",
+    "COGENCY_ACCOUNT_KEY": KEY,
+}
+
+
+def test_settings_make_a_distributed_app_that_nobody_may_install_at_first() -> None:
+    one = slack_distribution(load_settings(DISTRIBUTED))
+    assert one is not None
+    assert (one.address, one.installers, one.client_id) == ("https://bot.example.com", frozenset(), "11.22")
+    assert "app_mentions:read" in one.scopes
+    assert slack_apps(load_settings(DISTRIBUTED)) == ()
+    assert slack_distribution(load_settings({})) is None
+
+
+@pytest.mark.parametrize("lacking", [name for name in DISTRIBUTED if name != "SLACK_CLIENT_ID"])
+def test_what_a_distributed_app_lacks_is_named(lacking: str) -> None:
+    given = {name: value for name, value in DISTRIBUTED.items() if name != lacking}
+    with pytest.raises(SettingsError, match=lacking):
+        slack_distribution(load_settings(given))
+
+
+@pytest.mark.parametrize(
+    ("more", "named"),
+    [
+        ({"COGENCY_SLACK_ADDRESS": "http://bot.example.com"}, "COGENCY_SLACK_ADDRESS"),
+        ({"COGENCY_SLACK_ADDRESS": "https://bot.example.com/slack/install"}, "COGENCY_SLACK_ADDRESS"),
+        ({"SLACK_BOT_TOKEN": "xoxb-1"}, "SLACK_BOT_TOKEN"),
+        ({"SLACK_APP_TOKEN": "xapp-1"}, "SLACK_APP_TOKEN"),
+    ],
+)
+def test_what_does_not_go_with_a_distributed_app_is_refused(more: dict[str, str], named: str) -> None:
+    with pytest.raises(SettingsError, match=named):
+        slack_distribution(load_settings({**DISTRIBUTED, **more}))

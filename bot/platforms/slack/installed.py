@@ -44,6 +44,8 @@ KEEP_S: Final = 20.0
 """For the store to be back after Slack has answered; with the request it is less than the lease."""
 LOOK_S: Final = 3.0
 """Between two looks at what is installed."""
+SOON_S: Final = 1.0
+"""In which a process that renews has kept what Slack answered."""
 AGAIN_S: Final = 60.0
 """Until what could not be renewed is tried again."""
 MOST_NAME_CHARS: Final = 80
@@ -335,11 +337,16 @@ class InstalledApps:
             known.ended = now
             await self._apps.start(self._app(row, known.token))
             return
+        gone = Gone(sources=frozenset({row.source}))
+        await self._host.forgetting.gone(row.source, gone, at_once=False)
         if await self._kept.remove(row.source, row.installed, self._clock.now()):
             log.info("%s has taken the app away", row.source)
             del self._served[row.source]
-            gone = Gone(sources=frozenset({row.source}))
-            await self._host.forgetting.gone(row.source, gone, at_once=False)
+        else:  # it was installed anew at this moment, or another process was first
+            rows = await self._kept.listed()
+            await self._host.forgetting.back(
+                [one.source for one in rows if one.removed is None and one.source == row.source]
+            )
 
     def _app(self, row: Installation, token: RotatingToken) -> SlackApp:
         return SlackApp(
@@ -352,7 +359,19 @@ class InstalledApps:
         )
 
     async def _newest(self, source: str) -> str:
-        """The token that is kept now: another process may have renewed it since this one looked. Raises StoreError."""
+        """The token that is kept now: another process may have renewed it since this one looked, or be about to.
+
+        Raises StoreError.
+        """
+        if (renewing := self._renewing.get(source)) is not None:
+            await asyncio.wait({renewing})
+        kept = await self._token(source)
+        if source in self._served and kept == self._served[source].token.reveal():
+            await self._clock.sleep(SOON_S)
+            kept = await self._token(source)
+        return kept
+
+    async def _token(self, source: str) -> str:
         row = next((one for one in await self._kept.listed() if one.source == source), None)
         tokens = None if row is None else self._keys.open(TOKENS, row.sealed, "installation", source)
         return "" if tokens is None else tokens.access

@@ -100,14 +100,14 @@ class InstallDesk:
         state = given.get("state", "")
         if not browser or not self._is_ours(state, browser):
             return PageAnswer(403, self._other_browser())
+        if self._is_hasty():
+            return PageAnswer(429, _page(page_texts.INSTALL_HASTY.format(address=self._link)))
         if not await self._host.claims.claim_once("install", state):
             return PageAnswer(403, _page(page_texts.INSTALL_USED.format(address=self._link)))
         if "error" in given or not given.get("code"):
             denied = given.get("error") == "access_denied"
             told = page_texts.INSTALL_DENIED if denied else page_texts.INSTALL_NOT_DONE
             return PageAnswer(400, _page(told.format(address=self._link)))
-        if self._is_hasty():
-            return PageAnswer(429, _page(page_texts.INSTALL_HASTY.format(address=self._link)))
         try:
             installed = await self._oauth.exchange(given["code"])
         except InstallFailed as failed:
