@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from agent.spending import NANO
 from agent.tools.remember import WORKING_TIME
+from benchmarks.capacity import MEASURED, SIMULATED
 from bot.commands.declaration import CommandScope
 from bot.commands.discovery import COMMANDS as TERMINAL
 from bot.platforms.discord import options as discord
@@ -23,6 +24,7 @@ from bot.platforms.slack import options as slack
 from bot.platforms.slack.slash_commands import COMMANDS as SLACK
 from bot.setting_parsers import Secret
 from bot.settings import SOURCE, From, Settings
+from docs.site.capacity import capacity_page
 from docs.site.figures import benchmarks_page
 from store.calls import KEPT
 from store.schedule_store import SHOWN_FOR
@@ -437,6 +439,9 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "docs/stored.md": stored_page,
     "docs/benchmarks.md": lambda: benchmarks_page(
         json.loads((ROOT / "docs/site/benchmarks.json").read_text(encoding="utf-8")), _MADE
+    ),
+    "docs/capacity.md": lambda: capacity_page(
+        json.loads(MEASURED.read_text(encoding="utf-8")), json.loads(SIMULATED.read_text(encoding="utf-8")), _MADE
     ),
 }
 """Each page that is made, by its path."""
