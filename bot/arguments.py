@@ -13,7 +13,7 @@ from agent.spending import By
 from bot.exits import DISTRIBUTION, complain, shared_modules, write_out
 from bot.platforms.discord import options as discord
 from bot.platforms.slack.options import EVERYTHING, SlackFeature
-from bot.setting_parsers import command_prefix, database_url, one_of, whole
+from bot.setting_parsers import command_prefix, database_url, one_of, slack_app, whole
 from bot.texts import setup_texts
 
 T = TypeVar("T")
@@ -26,6 +26,7 @@ MAX_ROW = 2**31
 MAX_ID_CHARS = 20
 """Of Discord's ids."""
 FEATURES = f"what the app shall have: {', '.join(SlackFeature)}; with commas between them (all)"
+APP_SAYS = "what it is called in the file of COGENCY_SLACK_APPS, where several are served"
 IN_SERVERS = f"what the bot shall do in servers: {', '.join(discord.DiscordFeature)}; with commas between them (all)"
 
 
@@ -295,6 +296,7 @@ def _manifest(commands: _Commands) -> None:
     manifest.add_argument(
         "--http", default="", metavar="URL", help="where Slack reaches the bot, instead of Socket Mode"
     )
+    manifest.add_argument("--app", type=_read(slack_app), metavar="NAME", help=APP_SAYS)
     manifest.add_argument("--name", default="Cogency", help="the app's name (Cogency)")
     manifest.add_argument("--json", dest="as_json", action="store_true", help="instead of YAML")
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 from zoneinfo import ZoneInfo
 
-from agent.errors import CogencyError, ProviderError, SettingsError
+from agent.errors import CogencyError, ProviderError
 from agent.machine import CLOCK
 from agent.messages import Json, ModelCall
 from agent.records import Person
@@ -510,16 +510,18 @@ async def _plugins_remove(settings: Settings, *, name: str) -> Exit:
 
 
 async def _slack_manifest(
-    settings: Settings, *, features: frozenset[SlackFeature], prefix: str | None, http: str, name: str, as_json: bool
+    settings: Settings,
+    *,
+    features: frozenset[SlackFeature],
+    prefix: str | None,
+    http: str,
+    app: str | None,
+    name: str,
+    as_json: bool,
 ) -> Exit:
-    from bot.platforms.slack import manifest  # noqa: PLC0415 -- as above
+    from bot.app.from_settings import manifest_text  # noqa: PLC0415 -- as above
 
-    before = settings.slack_command_prefix if prefix is None else prefix
-    try:
-        made = manifest.manifest(features, name=name, prefix=before, url=http)
-    except ValueError as error:
-        raise SettingsError(setup_texts.NO_MANIFEST.format(error=error)) from error
-    write_out(sys.stdout, manifest.as_json(made) if as_json else manifest.as_yaml(made))
+    write_out(sys.stdout, manifest_text(settings, features, prefix, http, app or "", name, as_json=as_json))
     return Exit.OK
 
 

@@ -223,6 +223,9 @@ def command_prefix(value: str) -> str:
 
 
 _ID = re.compile(r"[A-Za-z0-9]+", re.ASCII)
+APP_NAME: Final = r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?"
+"""What an app may be called, as a pattern: it stands in addresses, logs and metrics."""
+_SLACK_APP: Final = re.compile(r"A[A-Z0-9]{1,30}", re.ASCII)
 _DISCORD_ID = re.compile(r"\d+", re.ASCII)
 _SLACK_TEAM = re.compile(r"[TE][A-Z0-9]+|\*", re.ASCII)
 _SLACK_CLIENT = re.compile(r"[0-9]{1,30}\.[0-9]{1,30}", re.ASCII)
@@ -247,6 +250,21 @@ ids = id_list(_ID, "ids with commas between them, as in B0123,B0456")
 discord_roles = id_list(
     _DISCORD_ID, "ids of roles with commas between them, as in 123456789012345678,234567890123456789"
 )
+
+
+def slack_app(value: str) -> str:
+    """What an app is called among several."""
+    if not re.fullmatch(APP_NAME, value):
+        raise ValueError('must be at most 32 small letters, digits or "-", as in acme-eu')
+    return value
+
+
+def slack_app_id(value: str) -> str:
+    if not _SLACK_APP.fullmatch(value):
+        raise ValueError("must be the app's id, as in A0123ABCD: it stands on the app's page, Basic Information")
+    return value
+
+
 discord_servers = id_list(
     _DISCORD_ID, "ids of servers with commas between them, as in 123456789012345678,234567890123456789"
 )
@@ -282,6 +300,14 @@ def modules(value: str) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(piece.strip() for piece in value.split(",") if piece.strip()))
     if not names or not all(name.endswith(".py") or _MODULE.fullmatch(name) for name in names):
         raise ValueError("must be files, modules or entry points with commas between them, as in my_tools.py")
+    return names
+
+
+def slack_apps(value: str) -> tuple[str, ...]:
+    """Names of apps with commas between them."""
+    names = tuple(dict.fromkeys(piece.strip() for piece in value.split(",") if piece.strip()))
+    if not names:
+        raise ValueError("must be names of apps in the file of COGENCY_SLACK_APPS with commas between them, as in a,b")
     return names
 
 

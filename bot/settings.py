@@ -56,7 +56,9 @@ MCP: Final = "COGENCY_MCP"
 TOOL_POLICY: Final = "COGENCY_TOOL_POLICY"
 MAX_FAULTS: Final = 5
 """Named at once; whoever has mended them sees the next."""
-SLACK_TOKENS = ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_CONFIG_TOKEN")
+SLACK_APPS: Final = "COGENCY_SLACK_APPS"
+SLACK_TOKENS = ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_CONFIG_TOKEN", SLACK_APPS)
+"""The last is a file of its own, whoever names it."""
 PASSWORDS = ("PGPASSWORD", "PGPASSFILE")
 """Of the environment, which PostgreSQL's clients send to whichever server they are named."""
 RUN_COMMANDS = (MCP, "COGENCY_PLUGINS")
@@ -289,6 +291,10 @@ class Settings:
         "SLACK_CONFIG_TOKEN", parsers.secret("xoxe.xoxp-", "make one on https://api.slack.com/apps"), None
     )
     """For `cogency doctor` only: with it, it sees how the app is set up."""
+    slack_apps: str | None = setting("COGENCY_SLACK_APPS", parsers.text, None)
+    """The file that describes several apps, in place of the one of the tokens above."""
+    slack_serve: tuple[str, ...] = setting("COGENCY_SLACK_SERVE", parsers.slack_apps, ())
+    """Those of them that this process serves; empty for all."""
     slack_connections: int = setting("COGENCY_SLACK_CONNECTIONS", parsers.whole(1, 10), 2)
     """One goes on while the other is replaced; ten are Slack's limit, for all processes together."""
     slack_http: tuple[str, int] | None = setting("COGENCY_SLACK_HTTP", parsers.listen_address, None)
@@ -441,7 +447,8 @@ def load_settings(
         if name not in given and lent and _remote_database(url):
             raise SettingsError(_sent_elsewhere(name, dotenv, lent))
     for source, address in _moved(settings):
-        lent = [key for key in source.keys if key in given.keys() | in_files | in_keychain]
+        apart = in_files | in_keychain | ({SLACK_APPS} & written.keys())
+        lent = [key for key in source.keys if key in given.keys() | apart]
         if source.name not in given and lent and not is_loopback(urlsplit(address).hostname or ""):
             raise SettingsError(_sent_elsewhere(source.name, dotenv, lent))
     return settings

@@ -28,7 +28,7 @@ from agent.machine import sqlite_path
 from agent.ports import Clock
 from agent.providers.catalog import Endpoint, is_loopback
 from agent.providers.http_client import Http, TransportError
-from bot.app.from_settings import no_traces, sends_traces
+from bot.app.from_settings import app_secret_files, no_traces, sends_traces
 from bot.exits import Finding, Level, clock_finding
 from bot.setting_sources import group_name, is_own_group, owner_name
 from bot.settings import Settings, mcp_file
@@ -206,6 +206,9 @@ def kept_files(settings: Settings, dotenv: Path | None) -> list[KeptFile]:
         KeptFile(Path(file).expanduser(), "Settings", setup_texts.HOLDS_SETTING.format(setting=setting))
         for setting, file in settings.secret_files.items()
     ]
+    if settings.slack_apps is not None:
+        found.append(KeptFile(Path(settings.slack_apps).expanduser(), "Settings", setup_texts.HOLDS_KEYS))
+        found += [KeptFile(file, "Settings", setup_texts.HOLDS_KEYS) for file in app_secret_files(settings.slack_apps)]
     if settings.account_key_file is not None:
         holds = setup_texts.HOLDS_SETTING.format(setting="COGENCY_ACCOUNT_KEY_FILE")
         found.append(KeptFile(Path(settings.account_key_file).expanduser(), "Tools", holds))

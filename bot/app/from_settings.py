@@ -1,17 +1,19 @@
-"""What each platform's adapter and each model needs to be told, from the program's settings; pure. And the models."""
+"""What each platform's adapter and each model needs to be told, from the program's settings. And the models."""
 
 import random
-from collections.abc import AsyncGenerator, Callable
+import tomllib
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import fields, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
 from agent.errors import SettingsError
 from agent.machine import CLOCK
 from agent.providers.catalog import is_loopback
+from bot import setting_parsers as parsers
 from bot.access.acl import AccessKind, AccessRules, Entries
 from bot.access.admission import AdmissionRules, RateLimits
 from bot.access.budgets import Budget, Budgets
@@ -22,16 +24,19 @@ from bot.platforms.slack.options import (
     Distribution,
     HttpEvents,
     SlackApp,
+    SlackFeature,
     SlackSettings,
     SocketMode,
     scopes,
     wanted,
 )
 from bot.setting_parsers import OtherServers
-from bot.settings import Settings, needed
+from bot.setting_sources import named_file
+from bot.settings import SLACK_APPS, Settings, needed
 from bot.texts import setup_texts
 from bot.tools.mcp_config import is_plain_loopback
 
+KEY_FILE: Final = "_file"
 HTTP: Final = "http/protobuf"
 """How traces are sent, as OpenTelemetry calls it."""
 
@@ -66,6 +71,13 @@ def slack_settings(settings: Settings) -> SlackSettings:
 
 def slack_apps(settings: Settings) -> tuple[SlackApp, ...]:
     """The apps of Slack; none without a token. Raises SettingsError when not everything is there that one takes."""
+    if settings.slack_apps is not None:
+        if settings.slack_bot_token or settings.slack_app_token or settings.slack_client_id:
+            raise SettingsError(setup_texts.TWO_SLACK_LISTS)
+        described = apps_in_file(settings, settings.slack_apps)
+        if unknown := sorted({*settings.slack_serve} - {app.name for app in described}):
+            raise SettingsError(setup_texts.SLACK_SERVE_UNKNOWN.format(name=unknown[0], file=settings.slack_apps))
+        return tuple(app for app in described if not settings.slack_serve or app.name in settings.slack_serve)
     if settings.slack_client_id or not (settings.slack_bot_token or settings.slack_app_token or settings.slack_http):
         return ()
     token = needed(settings.slack_bot_token, "SLACK_BOT_TOKEN")
@@ -102,6 +114,138 @@ def slack_distribution(settings: Settings) -> Distribution | None:
         settings.slack_installers,
         settings.slack_command_prefix,
         tuple(sorted(scopes(wanted(slack_settings(settings))))),
+    )
+
+
+def manifest_text(
+    settings: Settings,
+    features: frozenset[SlackFeature],
+    prefix: str | None,
+    url: str,
+    app: str,
+    name: str,
+    *,
+    as_json: bool,
+) -> str:
+    """The manifest of the app `name`; `app`: what it is called among several. Raises SettingsError."""
+    from bot.platforms.slack import manifest  # noqa: PLC0415 -- who does without Slack does not load it
+
+    usual = _command_prefix(settings, app)
+    try:
+        made = manifest.manifest(features, name=name, prefix=usual if prefix is None else prefix, url=url, app=app)
+    except ValueError as error:
+        raise SettingsError(setup_texts.NO_MANIFEST.format(error=error)) from error
+    return manifest.as_json(made) if as_json else manifest.as_yaml(made)
+
+
+def _command_prefix(settings: Settings, app: str) -> str:
+    """What the commands of this app begin with. One that is not described yet is about to be: it has the usual."""
+    if not app or settings.slack_apps is None:
+        return settings.slack_command_prefix
+    described = apps_in_file(settings, settings.slack_apps)
+    return next((one.command_prefix for one in described if one.name == app), settings.slack_command_prefix)
+
+
+# The file that describes several apps: a table for each, under its name.
+
+
+APP_KEYS: Final[Mapping[str, Callable[[str], object]]] = {
+    "bot_token": parsers.secret("xoxb-", "copy it from the app's page, OAuth & Permissions"),
+    "app_token": parsers.secret("xapp-", "make one on the app's page, Basic Information"),
+    "signing_secret": parsers.key,
+    "app_id": parsers.slack_app_id,
+    "command_prefix": parsers.command_prefix,
+    "managers": parsers.slack_groups,
+}
+SECRET_KEYS: Final = ("bot_token", "app_token", "signing_secret")
+"""Each may stand in a file of its own, which NAME_file names."""
+
+
+def apps_in_file(settings: Settings, name: str) -> tuple[SlackApp, ...]:
+    """The apps that the file describes, in its order. It holds tokens, so it is judged as `.env` is.
+
+    Raises SettingsError with the file, the app and the key, or with the line that is no TOML.
+    """
+    file, content = named_file(SLACK_APPS, name)
+    try:
+        tables: Mapping[str, Any] = tomllib.loads(content)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise SettingsError(setup_texts.SLACK_APPS_NO_TOML.format(file=file, error=error)) from None
+    apps = tuple(_app_in(settings, file, called, table) for called, table in tables.items())
+    if not apps:
+        raise SettingsError(setup_texts.SLACK_APPS_EMPTY.format(file=file))
+    tokens = [app.bot_token.reveal() for app in apps]
+    if twice := [app.name for app, token in zip(apps, tokens, strict=True) if tokens.count(token) > 1]:
+        raise SettingsError(setup_texts.SLACK_APP_TWICE.format(file=file, names=" and ".join(twice)))
+    return apps
+
+
+def app_secret_files(name: str) -> list[Path]:
+    """The files of tokens that the file of apps names, as far as it can be read."""
+    try:
+        file, content = named_file(SLACK_APPS, name)
+        tables: Mapping[str, Any] = tomllib.loads(content)
+    except (SettingsError, tomllib.TOMLDecodeError, RecursionError):
+        return []  # it is told where the apps are needed
+    keys = [f"{key}{KEY_FILE}" for key in SECRET_KEYS]
+    read = [cast("dict[str, object]", table) for table in tables.values() if isinstance(table, dict)]
+    named = [table.get(key) for table in read for key in keys]
+    return [file.parent / Path(one).expanduser() for one in named if isinstance(one, str)]
+
+
+def _app_in(settings: Settings, file: Path, name: str, table: object) -> SlackApp:
+    def wrong(problem: str) -> SettingsError:
+        return SettingsError(setup_texts.SLACK_APP_WRONG.format(file=file, app=name, problem=problem))
+
+    try:
+        parsers.slack_app(name)
+    except ValueError as problem:
+        raise wrong(f"its name {problem}") from None
+    if not isinstance(table, dict):
+        raise wrong(setup_texts.SLACK_APP_TABLE)
+    found = dict[str, Any]()
+    for key, value in cast("dict[str, object]", table).items():
+        own = key.removesuffix(KEY_FILE)
+        in_file = own != key and own in SECRET_KEYS
+        if own not in APP_KEYS or (own != key and not in_file):
+            known = ", ".join([*APP_KEYS, *(f"{one}{KEY_FILE}" for one in SECRET_KEYS)])
+            raise wrong(setup_texts.SLACK_APP_KEY.format(key=key, known=known))
+        if own in found:
+            raise wrong(setup_texts.SLACK_APP_KEY_TWICE.format(key=own, file=f"{own}{KEY_FILE}"))
+        written = ",".join(map(str, cast("list[object]", value))) if isinstance(value, list) else value
+        if not isinstance(written, str) or not written.strip():
+            raise wrong(setup_texts.SLACK_APP_TEXT.format(key=key))
+        if in_file:
+            written = named_file(f"{key} of the app {name} in {file}", str(file.parent / Path(written).expanduser()))[1]
+        try:
+            found[own] = APP_KEYS[own](written.strip())
+        except ValueError as problem:
+            raise wrong(f"{key} {problem}") from None
+    return _app_of(settings, file, name, found, wrong)
+
+
+def _app_of(
+    settings: Settings, file: Path, name: str, found: Mapping[str, Any], wrong: Callable[[str], SettingsError]
+) -> SlackApp:
+    if "bot_token" not in found:
+        raise wrong(setup_texts.SLACK_APP_INCOMPLETE)
+    if ("app_token" in found) == ("signing_secret" in found):
+        raise wrong(setup_texts.SLACK_APP_WAYS)
+    delivery: Delivery
+    if "app_token" in found:
+        delivery = SocketMode(found["app_token"], settings.slack_connections)
+    elif settings.slack_http is None:
+        raise wrong(setup_texts.SLACK_APP_NO_HTTP)
+    else:
+        delivery = HttpEvents(found["signing_secret"], *settings.slack_http)
+    return SlackApp(
+        found["bot_token"],
+        delivery,
+        name,
+        found.get("app_id", ""),
+        found.get("command_prefix", settings.slack_command_prefix),
+        found.get("managers", frozenset()),
+        file.name,
     )
 
 
@@ -180,7 +324,7 @@ def for_play(settings: Settings, database: Path) -> Settings:
     usual = Settings()
     own = ["allow", "deny", "open_to", "model_access", "operators"]
     own += ["health", "operator_page", "operator_address", "supervisor"]
-    own += ["slack_http", "slack_app_token", "slack_bot_token", "discord_token"]
+    own += ["slack_apps", "slack_http", "slack_app_token", "slack_bot_token", "discord_token"]
     return replace(
         settings,
         database_url=f"sqlite:///{database.absolute().as_posix()}",

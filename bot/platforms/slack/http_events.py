@@ -27,8 +27,9 @@ from agent.messages import Json, JsonObject, is_too_deep
 from agent.ports import Clock
 from bot.caches import OncePerMinute
 from bot.platforms.slack import api
-from bot.platforms.slack.options import APP_NAME, HttpEvents, SlackApp
+from bot.platforms.slack.options import HttpEvents, SlackApp
 from bot.platforms.slack.sockets import EVENTS, ConnectionListener
+from bot.setting_parsers import APP_NAME
 from bot.texts import setup_texts
 
 # Where the bot answers over HTTP.

@@ -412,14 +412,6 @@ class Changed:
     files: tuple[Attachment, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Removed:
-    """A channel is no more; `name` is its own."""
-
-    name: str
-    what: Gone
-
-
 def read_change(body: JsonObject, me: SlackBot) -> Changed | None:
     """The edit or the deletion in an event's envelope; None for any other, for a link that only unfolds, and for what
     the bot itself edits.
@@ -452,13 +444,13 @@ def read_closed(body: JsonObject) -> str | None:
             return None
 
 
-def read_gone(body: JsonObject, me: SlackBot) -> Removed | None:
-    """What an event says is no more; None for any other."""
+def read_gone(body: JsonObject, me: SlackBot) -> tuple[str, Gone] | None:
+    """The channel that an event says is no more, by a name of its own; None for any other event."""
     event = fields(body, "event")
     if text(event, "type") not in ("channel_deleted", "group_deleted") or not (channel := text(event, "channel")):
         return None
-    name = f"{me.source}:{channel}"
-    return Removed(name, Gone(channels=frozenset({channel}), audiences=frozenset({label(GroupAudience(name))})))
+    audience = label(GroupAudience(name := f"{me.source}:{channel}"))
+    return name, Gone(channels=frozenset({channel}), audiences=frozenset({audience}))
 
 
 def is_revoked(body: JsonObject, me: SlackBot) -> bool:

@@ -209,7 +209,7 @@ class SlackIntake:
             await self.host.forgetting.gone(self.me.source, gone, at_once=False)
             self.revoked.set()
         elif (gone := inbound.read_gone(body, self.me)) is not None:
-            await self.host.forgetting.gone(gone.name, gone.what, at_once=True)
+            await self.host.forgetting.gone(*gone, at_once=True)
         elif (closed := inbound.read_closed(body)) is not None:
             await self.host.restrict_place(closed, await self.places.closed(closed))
         elif (changed := inbound.read_change(body, self.me)) is not None:

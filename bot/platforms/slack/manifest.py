@@ -15,7 +15,7 @@ from agent.messages import Json, JsonObject
 from bot.commands.declaration import Command
 from bot.commands.talking import SUMMARISE
 from bot.platforms.slack import panels
-from bot.platforms.slack.http_events import EVENTS_PATH
+from bot.platforms.slack.http_events import EVENTS_PATH, events_path
 from bot.platforms.slack.options import EVERYTHING, SlackFeature, events, optional_scopes, scopes
 from bot.platforms.slack.slash_commands import SLASH_COMMANDS
 from bot.texts import command_texts, setup_texts
@@ -48,13 +48,14 @@ _NOT_IN_HANDLES: Final = re.compile(r"[^a-z0-9_.-]+")
 
 
 def manifest(
-    features: Collection[SlackFeature] = EVERYTHING, *, name: str = NAME, prefix: str = "", url: str = ""
+    features: Collection[SlackFeature] = EVERYTHING, *, name: str = NAME, prefix: str = "", url: str = "", app: str = ""
 ) -> dict[str, Json]:
-    """What Slack is given; `url` is where it reaches the bot, "" for Socket Mode.
+    """What Slack is given; `url` is where it reaches the bot, "" for Socket Mode; `app`: what it is called
+    among several, "" for the only one.
 
     Raises ValueError with the end of a sentence, for a name or an address that Slack does not take.
     """
-    request = {"request_url": _request_url(url)} if url else {}
+    request = {"request_url": _request_url(url, app)} if url else {}
     if not 0 < len(name) <= NAME_CHARS or not name.isprintable() or name.isspace():
         raise ValueError(f"a name has 1 to {NAME_CHARS} characters")
     return {
@@ -133,9 +134,10 @@ def _handle(name: str) -> str:
     return _NOT_IN_HANDLES.sub("-", name.lower()).strip("-.") or "bot"
 
 
-def _request_url(url: str) -> str:
+def _request_url(url: str, app: str) -> str:
     parts = urlsplit(url)
     if parts.scheme != "https" or not parts.hostname or parts.query or parts.fragment:
         raise ValueError(setup_texts.HTTPS_ADDRESS)
     base = url.rstrip("/")
-    return base if base.endswith(EVENTS_PATH) else f"{base}{EVENTS_PATH}"
+    path = events_path(app)
+    return base if base.endswith(path) else f"{base.removesuffix(EVENTS_PATH)}{path}"

@@ -11,8 +11,6 @@ from bot.setting_parsers import Secret, Streaming
 
 PLATFORM: Final = "slack"
 """Sources, and ids of people, begin with it: "slack:T0123", "slack:T0123:U0123"."""
-APP_NAME: Final = r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?"
-"""What an app may be called here, as a pattern: it stands in addresses, logs and metrics."""
 
 
 @dataclass(frozen=True, slots=True)
