@@ -25,13 +25,12 @@ from tests.fakes.slack_faults import Fault, limited
 from tests.fakes.slack_http import Posts
 from tests.fakes.slack_oauth import Installs, client_of
 from tests.fakes.slack_sdk_spec import problems
-from tests.fakes.slack_state import RateLimited, Refusal, Workspace
+from tests.fakes.slack_state import HOME, RateLimited, Refusal, Workspace
 from tests.fakes.slack_things import (
     APP,
-    BOT_TOKEN,
-    BOT_USER,
     RESPONSES,
     TEAM,
+    FakeApp,
     FakeMessage,
     FakeWhisper,
     Object,
@@ -45,7 +44,9 @@ REPEAT_S = 10.0
 
 @dataclass
 class FakeSlack:
-    """`state` is the workspace. `acks` holds what was answered to each envelope, by its id."""
+    """`state` is the workspace; `add` adds another, and the token says which is asked. `acks` holds what was answered
+    to each envelope, by its id.
+    """
 
     clock: Clock
     scopes: str = ""
@@ -74,6 +75,7 @@ class FakeSlack:
 
     def __post_init__(self) -> None:
         self.state = Workspace(self.clock)
+        self.states = {HOME.id: self.state}
         self.posts = Posts(self.clock, self._acknowledge)
         self._numbers = count(1)
         self._waiting: list[Object] = []
@@ -81,6 +83,8 @@ class FakeSlack:
         self._urls: dict[str, ResponseUrl] = {}
         self._changed = asyncio.Event()
         self._silent: web.WebSocketResponse | None = None
+        self._of: dict[web.WebSocketResponse, str] = {}
+        """The id of the app whose each socket is."""
         self._transports: dict[web.WebSocketResponse, asyncio.Transport | None] = {}
 
     async def __aenter__(self) -> Self:
@@ -119,32 +123,50 @@ class FakeSlack:
     async def connected(self, sockets: int = 1) -> None:
         await self.until(lambda: len(self.sockets) == sockets)
 
+    def add(self, who: FakeApp) -> Workspace:
+        """Another workspace. Messages are in one list, so that the two may share channels."""
+        there = self.states[who.id] = Workspace(self.clock, who)
+        there.messages, there.new_ts, there.upload_to = self.state.messages, self.state.new_ts, self.state.upload_to
+        self.posts.apps[who.id] = who
+        return there
+
+    def sockets_of(self, who: FakeApp) -> list[web.WebSocketResponse]:
+        return [socket for socket in self.sockets if self._of[socket] == who.id]
+
     # What people do
 
     async def say(self, user: str, channel: str, text: str, thread_ts: str = "", **more: Any) -> FakeMessage:
         """Somebody writes; the bot is told as Slack tells it: a mention comes as two events."""
         message = self.state.write(user, channel, text, thread_ts, **more)
-        for event in self.events_of(message):
-            await self.deliver(self.envelope(event))
+        for state in self.states.values():
+            if channel in state.channels:
+                for event in self.events_of(message, state):
+                    shared = {"is_ext_shared_channel": state.channels[channel].facts.get("is_ext_shared", False)}
+                    await self.deliver(self.envelope(event, who=state.who, **shared))
         return message
 
-    def events_of(self, message: FakeMessage) -> list[Object]:
-        channel = self.state.channels[message.channel]
-        told = {**message.wire(), "channel": channel.id, "team": TEAM, "event_ts": message.ts}
+    def events_of(self, message: FakeMessage, state: Workspace | None = None) -> list[Object]:
+        """What the app of a workspace is told of it."""
+        state = state or self.state
+        channel, bot = state.channels[message.channel], state.who.user
+        author = state.users.get(message.user)
+        told = {**message.wire(), "channel": channel.id, "event_ts": message.ts}
+        told |= {"team": author.team if author else state.who.team}
         if self.state.searchable:
             told |= {"assistant_thread": {"action_token": self.state.action_token(message.user)}}
         events: list[Object] = []
-        if BOT_USER in channel.members:
-            if f"<@{BOT_USER}>" in message.text and channel.kind != "im":
+        if bot in channel.members:
+            if f"<@{bot}>" in message.text and channel.kind != "im":
                 events.append({**told, "type": "app_mention"})
             subtype = {"subtype": "file_share"} if message.files else {}
             events.append({**told, **subtype, "channel_type": channel.event_type})
         return events
 
-    async def command(self, user: str, channel: str, command: str, text: str = "") -> str:
-        """Somebody calls a slash command; the envelope's id."""
+    async def command(self, user: str, channel: str, command: str, text: str = "", who: FakeApp = HOME) -> str:
+        """Somebody calls a slash command of an app; the envelope's id."""
         trigger = f"trigger-{next(self._numbers)}"
-        body = {"command": command, "text": text, "user_id": user, "channel_id": channel, "team_id": TEAM}
+        body = {"command": command, "text": text, "user_id": user, "channel_id": channel, "team_id": who.team}
+        body |= {"api_app_id": who.id}
         return await self.deliver(
             self._envelope(
                 "slash_commands", {**body, "trigger_id": trigger, "response_url": self._response_url(channel, user)}
@@ -212,18 +234,20 @@ class FakeSlack:
 
     async def _interact(self, user: str, channel: str, body: Object, whisper: FakeWhisper | None = None) -> str:
         url = self._response_url(channel, user, whisper)
-        who: Object = {"user": {"id": user}, "team": {"id": TEAM}, "channel": {"id": channel}, "response_url": url}
+        state = next(one for one in self.states.values() if channel in one.channels)
+        who: Object = {"user": {"id": user}, "team": {"id": state.who.team}, "api_app_id": state.who.id}
+        who |= {"channel": {"id": channel}, "response_url": url}
         return await self.deliver(
             self._envelope("interactive", {**who, **body, "trigger_id": f"trigger-{next(self._numbers)}"})
         )
 
     # What Slack does
 
-    def envelope(self, event: Object, event_id: str = "", **body: Any) -> Object:
-        """An event as the Events API wraps it."""
-        about: Object = {"team_id": TEAM, "api_app_id": APP, "type": "event_callback", "event": event}
+    def envelope(self, event: Object, event_id: str = "", who: FakeApp = HOME, **body: Any) -> Object:
+        """An event as the Events API wraps it for an app."""
+        about: Object = {"team_id": who.team, "api_app_id": who.id, "type": "event_callback", "event": event}
         about |= {"event_id": event_id or f"Ev{next(self._numbers)}", "event_time": 1, "is_ext_shared_channel": False}
-        about |= {"authorizations": [{"team_id": TEAM, "user_id": BOT_USER, "is_bot": True}]}
+        about |= {"authorizations": [{"team_id": who.team, "user_id": who.user, "is_bot": True}]}
         return self._envelope("events_api", {**about, **body})
 
     async def deliver(self, envelope: Object, socket: int = -1, attempt: int = 0) -> str:
@@ -231,7 +255,9 @@ class FakeSlack:
 
         Over HTTP `socket` is the process that it goes to first; -1 is the next in turn.
         """
-        if not self.sockets and not self.over_http:
+        id_ = envelope["payload"].get("api_app_id", APP)
+        sockets = [one for one in self.sockets if self._of[one] == id_]
+        if not sockets and not self.over_http:
             self._waiting.append(envelope)
             return envelope["envelope_id"]
         self.delivered.add(envelope["envelope_id"])
@@ -242,7 +268,7 @@ class FakeSlack:
             return envelope["envelope_id"]
         retry = {"retry_attempt": attempt, "retry_reason": "timeout"} if attempt else {}
         with suppress(ConnectionError):  # lost with its socket, as on any line
-            await self.sockets[socket].send_json({**envelope, **retry})
+            await sockets[socket].send_json({**envelope, **retry})
         return envelope["envelope_id"]
 
     def _acknowledge(self, envelope_id: str, ack: Object) -> None:
@@ -326,13 +352,13 @@ class FakeSlack:
             if fault.error or (fault.status != 200 and not fault.lost):
                 return _failed(fault)
             if self.installs is None:
-                answer = self.state.perform(method, args, token)
+                answer = self._state(token).perform(method, args, token)
             elif method in self.installs.methods:
                 answer = self.installs.methods[method](args, token)
             else:
                 answer = self.state.perform(method, args, self.installs.meant(token))
             if method == "apps.connections.open":
-                answer = {"url": f"ws://{self._host}/link?ticket={next(self._numbers)}"}
+                answer = {"url": f"ws://{self._host}/link?ticket={next(self._numbers)}&app={self._state(token).who.id}"}
             headers = {"X-OAuth-Scopes": self.scopes} if self.scopes else {}
             return _failed(fault) if fault.lost else web.json_response({"ok": True, **answer}, headers=headers)
         except Refusal as refusal:
@@ -342,15 +368,21 @@ class FakeSlack:
         finally:
             self._changed.set()
 
+    def _state(self, token: str) -> Workspace:
+        """The workspace that a token is of; what is nobody's, the first one refuses."""
+        known = (state for state in self.states.values() if token in (state.who.bot_token, state.who.app_token))
+        return next(known, self.state)
+
     async def _link(self, request: web.Request) -> web.WebSocketResponse:
         socket = web.WebSocketResponse(autoping=False)
         await socket.prepare(request)
         self._transports[socket] = request.transport
+        self._of[socket] = request.query.get("app", APP)
         self.sockets.append(socket)
         self.opened += 1
         self.most_open = max(self.most_open, len(self.sockets))
         await socket.send_json(
-            {"type": "hello", "num_connections": len(self.sockets), "connection_info": {"app_id": APP}}
+            {"type": "hello", "num_connections": len(self.sockets), "connection_info": {"app_id": self._of[socket]}}
         )
         waiting, self._waiting = self._waiting, []
         for envelope in waiting:
@@ -378,16 +410,17 @@ class FakeSlack:
         if url is None or url.used >= RESPONSES:
             return web.Response(status=404, text="used_url" if url else "expired_url")
         url.used += 1
+        state = next((one for one in self.states.values() if url.channel in one.channels), self.state)
         said: Object = await request.json()
         if said.get("delete_original"):
-            self.state.whispers = [whisper for whisper in self.state.whispers if whisper is not url.whisper]
+            state.whispers = [whisper for whisper in state.whispers if whisper is not url.whisper]
             self._changed.set()
             return web.Response(text="ok")
         text = "\n".join(b["text"] for b in said.get("blocks", []) if b["type"] == "markdown") or said["text"]
         if said.get("replace_original") and url.whisper is not None:
             url.whisper.text, url.whisper.blocks = text, said.get("blocks", [])
         else:
-            self.state.whispers.append(
+            state.whispers.append(
                 FakeWhisper(
                     url.channel, url.user, text, said.get("blocks", []), said.get("thread_ts", ""), str(request.url)
                 )
@@ -422,7 +455,8 @@ class FakeSlack:
         name = request.match_info["name"]
         if name in self.stuck:
             await asyncio.Event().wait()  # until whoever asked goes away
-        if token != BOT_TOKEN and (self.installs is None or not self.installs.counts(token)):
+        ours = {state.who.bot_token for state in self.states.values()}
+        if token not in ours and (self.installs is None or not self.installs.counts(token)):
             return web.Response(status=302, headers={"Location": "/signin"})
         return web.Response(body=self.files[name])
 

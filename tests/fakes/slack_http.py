@@ -19,7 +19,7 @@ from aiohttp import ClientError, ClientSession, ClientTimeout
 from slack_sdk.signature import SignatureVerifier
 
 from agent.ports import Clock
-from tests.fakes.slack_things import SIGNING_SECRET
+from tests.fakes.slack_things import APP, SIGNING_SECRET, FakeApp
 
 Object: TypeAlias = dict[str, Any]
 
@@ -43,6 +43,8 @@ class Posts:
 
     clock: Clock
     answered: Callable[[str, Object], None]
+    apps: dict[str, FakeApp] = field(default_factory=lambda: {APP: FakeApp()})
+    """By their ids."""
     ports: list[int] = field(default_factory=list[int])
     attempts: list[Attempt] = field(default_factory=list[Attempt])
     _turn: "count[int]" = field(default_factory=count)
@@ -67,14 +69,18 @@ class Posts:
         except ClientError:
             return False
 
-    async def post(self, body: bytes, headers: Mapping[str, str], process: int | None = None) -> tuple[int, bytes]:
+    async def post(
+        self, body: bytes, headers: Mapping[str, str], process: int | None = None, path: str = FakeApp.path
+    ) -> tuple[int, bytes]:
         """One request as it is: the status and what was answered. Raises ClientError and TimeoutError."""
-        return await self._post(body, headers, self._port(process))
+        return await self._post(body, headers, self._port(process), path)
 
-    async def _post(self, body: bytes, headers: Mapping[str, str], port: int) -> tuple[int, bytes]:
+    async def _post(
+        self, body: bytes, headers: Mapping[str, str], port: int, path: str = FakeApp.path
+    ) -> tuple[int, bytes]:
         async with (
             ClientSession(timeout=ClientTimeout(total=PATIENCE_S)) as session,
-            session.post(f"http://127.0.0.1:{port}/slack/events", data=BytesIO(body), headers=headers) as response,
+            session.post(f"http://127.0.0.1:{port}{path}", data=BytesIO(body), headers=headers) as response,
         ):
             return response.status, await response.read()
 
@@ -86,6 +92,7 @@ class Posts:
 
     async def _deliver(self, envelope: Object, process: int | None, attempt: int) -> None:
         body, kind = _encoded(envelope)
+        app = self.apps[envelope["payload"].get("api_app_id", APP)]
         pauses = RETRY_AFTER_S if envelope["type"] == "events_api" else ()
         reason = "http_timeout" if attempt else ""
         for number, pause in enumerate((None, *pauses), start=attempt):
@@ -93,16 +100,16 @@ class Posts:
                 await self.clock.sleep(pause)
             retry = {"X-Slack-Retry-Num": str(number), "X-Slack-Retry-Reason": reason} if number else {}
             port = self._port(process)
-            status, said, reason = await self._try(body, self.signed(body, kind) | retry, port)
+            status, said, reason = await self._try(body, self.signed(body, kind, app.secret) | retry, port, app.path)
             self.attempts.append(Attempt(envelope["envelope_id"], number, port, status))
             if status == 200:
                 self.answered(envelope["envelope_id"], _acknowledged(envelope["envelope_id"], said))
                 return
             process = None
 
-    async def _try(self, body: bytes, headers: Mapping[str, str], port: int) -> tuple[int, bytes, str]:
+    async def _try(self, body: bytes, headers: Mapping[str, str], port: int, path: str) -> tuple[int, bytes, str]:
         try:
-            status, said = await self._post(body, headers, port)
+            status, said = await self._post(body, headers, port, path)
         except TimeoutError:
             return 0, b"", "http_timeout"
         except ClientError:

@@ -18,13 +18,8 @@ from tests.fakes.slack_blocks import message_problems, problems
 from tests.fakes.slack_faults import Refusal
 from tests.fakes.slack_streams import Streams
 from tests.fakes.slack_things import (
-    APP,
-    APP_TOKEN,
-    BOT_ID,
-    BOT_TOKEN,
-    BOT_USER,
     CONFIG_TOKEN,
-    TEAM,
+    FakeApp,
     FakeChannel,
     FakeMessage,
     FakeUser,
@@ -55,8 +50,7 @@ PER_MINUTE = {
     "assistant.search.context": 10,
 }
 """The lower bound that each tier promises."""
-TOKENS = {"apps.connections.open": APP_TOKEN, "apps.manifest.export": CONFIG_TOKEN}
-"""Of the methods that do not take the bot's."""
+HOME = FakeApp()
 POSTS_AT_ONCE = 3
 """chat.postMessage: one a second and channel; this many pass as a short burst."""
 
@@ -78,9 +72,10 @@ class Call:
 class Workspace:
     """`calls` are those that were let through, in order; `refused` those that met a rate limit."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, who: FakeApp = HOME) -> None:
         self.clock = clock
-        self.users = {BOT_USER: FakeUser(BOT_USER, "cogency", {"is_bot": True})}
+        self.who = who
+        self.users = {who.user: FakeUser(who.user, "cogency", {"is_bot": True}, who.team)}
         self.channels: dict[str, FakeChannel] = {}
         self.messages: list[FakeMessage] = []
         self.whispers: list[FakeWhisper] = []
@@ -88,7 +83,7 @@ class Workspace:
         self.agents = Agents(clock)
         self.manifest: Object = {}
         """How the app is set up."""
-        self.streams = Streams(clock, self.agents)
+        self.streams = Streams(clock, self.agents, who.team)
         self.markdown_in_update = 12_000
         """The most characters of `markdown_text` that an edit takes; of `text` they are 4,000."""
         self.groups: dict[str, set[str]] = {}
@@ -109,6 +104,8 @@ class Workspace:
         self.search_error = ""
         self.action_tokens: dict[str, str] = {}
         """Whose each is."""
+        self.revoked = ""
+        """With what Slack refuses the bot's token, since it was revoked."""
         self.calls: list[Call] = []
         self.stalling: list[str] = []
         self.refused: list[Call] = []
@@ -138,7 +135,7 @@ class Workspace:
             "conversations.history": self._history,
             "assistant.search.context": self._search,
             "usergroups.users.list": self._group,
-            "bots.info": lambda args: {"bot": {"id": args["bot"], "app_id": APP}},
+            "bots.info": lambda args: {"bot": {"id": args["bot"], "app_id": self.who.id}},
             "apps.manifest.export": self._manifest,
             "views.open": self._open_view,
             "views.publish": self._publish_view,
@@ -153,15 +150,25 @@ class Workspace:
     def user(self, name: str, **facts: Any) -> str:
         """A new member of the workspace; the id."""
         user = f"U0{name.upper()}"
-        self.users[user] = FakeUser(user, name, facts)
+        self.users[user] = FakeUser(user, name, facts, self.who.team)
         return user
 
     def channel(self, name: str, kind: str = "public", *, bot: bool = True, **facts: Any) -> str:
         """A new channel in which everybody takes part, and the bot if `bot`; the id."""
         channel = f"{'D' if kind == 'im' else 'C'}0{name.upper()}"
-        members = set(self.users) if bot else set(self.users) - {BOT_USER}
+        members = set(self.users) if bot else set(self.users) - {self.who.user}
         self.channels[channel] = FakeChannel(channel, kind, members, {"name": name, **facts})
         return channel
+
+    def share(self, channel: str, other: "Workspace", **facts: Any) -> None:
+        """The channel stands in the other workspace, too, with its app in it; what is said there, both have."""
+        shared = self.channels[channel]
+        shared.facts |= facts
+        shared.members.add(other.who.user)
+        other.channels[channel] = shared
+        for user in shared.members:
+            if user in self.users:
+                other.users.setdefault(user, self.users[user])
 
     def write(self, user: str, channel: str, text: str, thread_ts: str = "", **more: Any) -> FakeMessage:
         """A message is there; nobody is told."""
@@ -179,7 +186,7 @@ class Workspace:
         return [
             message
             for message in self.messages
-            if message.bot_id == BOT_ID
+            if message.bot_id == self.who.bot
             and message.channel == channel
             and (thread_ts is None or message.thread_ts == thread_ts)
             and (message.text or not message.files)
@@ -190,7 +197,7 @@ class Workspace:
         return [
             message
             for message in self.messages
-            if (message.bot_id, message.channel) == (BOT_ID, channel) and message.files
+            if (message.bot_id, message.channel) == (self.who.bot, channel) and message.files
         ]
 
     def called(self, method: str) -> list[Call]:
@@ -205,9 +212,12 @@ class Workspace:
         """Raises Refusal and RateLimited."""
         if method not in self._methods and method not in ("auth.test", "apps.connections.open"):
             raise Refusal("unknown_method")
-        if token not in (BOT_TOKEN, APP_TOKEN, CONFIG_TOKEN):
+        if token not in (self.who.bot_token, self.who.app_token, CONFIG_TOKEN):
             raise Refusal("invalid_auth" if token else "not_authed")
-        if token != TOKENS.get(method, BOT_TOKEN):
+        if self.revoked and token == self.who.bot_token:
+            raise Refusal(self.revoked)
+        special = {"apps.connections.open": self.who.app_token, "apps.manifest.export": CONFIG_TOKEN}
+        if token != special.get(method, self.who.bot_token):
             raise Refusal("not_allowed_token_type")
         call = Call(method, args, self.clock.monotonic(), token)
         try:
@@ -217,8 +227,9 @@ class Workspace:
             raise
         self.calls.append(call)
         if method == "auth.test":
-            names = {"url": "https://fake.slack.com/", "team": "Fake", "user": "cogency"}
-            return {**names, "team_id": TEAM, "user_id": BOT_USER, "bot_id": BOT_ID}
+            called = self.who.workspace
+            names = {"url": f"https://{called}.slack.com/", "team": called.capitalize(), "user": "cogency"}
+            return {**names, "team_id": self.who.team, "user_id": self.who.user, "bot_id": self.who.bot}
         return self._methods[method](args) if method in self._methods else {}
 
     def _limit(self, method: str, args: Object) -> None:
@@ -242,11 +253,11 @@ class Workspace:
         if self._member_of(channel).facts.get("is_archived"):
             raise Refusal("is_archived")
         message = self.write(
-            BOT_USER,
+            self.who.user,
             channel,
             _shown(args, limit=12_000),
             args.get("thread_ts") or "",
-            bot_id=BOT_ID,
+            bot_id=self.who.bot,
             metadata=args.get("metadata") or {},
             blocks=args.get("blocks") or [],
             unfurl=args.get("unfurl_links") is not False,
@@ -267,7 +278,7 @@ class Workspace:
 
     def _start_stream(self, args: Object) -> Object:
         self.streams.check_start(self._member_of(args["channel"]), args)
-        message = self.write(BOT_USER, args["channel"], "", args["thread_ts"], bot_id=BOT_ID, unfurl=False)
+        message = self.write(self.who.user, args["channel"], "", args["thread_ts"], bot_id=self.who.bot, unfurl=False)
         try:
             self.streams.start(message, args)
         except Refusal:
@@ -328,7 +339,7 @@ class Workspace:
         return {"channel": {"id": self._direct_channel(user.id)}}
 
     def _manifest(self, args: Object) -> Object:
-        if args.get("app_id") != APP:
+        if args.get("app_id") != self.who.id:
             raise Refusal("invalid_app_id")
         return {"manifest": self.manifest}
 
@@ -338,15 +349,15 @@ class Workspace:
         return {"users": sorted(self.groups[args["usergroup"]])}
 
     def _channel(self, args: Object) -> Object:
-        return {"channel": self._visible(args["channel"]).info}
+        return {"channel": self._visible(args["channel"]).told(self.who.user)}
 
     def _conversations(self, args: Object) -> Object:
-        user = args.get("user") or BOT_USER
+        user = args.get("user") or self.who.user
         if user not in self.users:
             raise Refusal("user_not_found")
         kinds = {kind.removesuffix("_channel") for kind in str(args.get("types") or "public_channel").split(",")}
-        told = [c for c in self.channels.values() if c.kind in kinds and {user, BOT_USER} <= c.members]
-        return _cut("channels", [channel.info for channel in told], args)
+        told = [c for c in self.channels.values() if c.kind in kinds and {user, self.who.user} <= c.members]
+        return _cut("channels", [channel.told(self.who.user) for channel in told], args)
 
     def _replies(self, args: Object) -> Object:
         self._member_of(args["channel"])
@@ -393,7 +404,7 @@ class Workspace:
         return {
             "author_name": self.users[hit.user].name if hit.user in self.users else "",
             "author_user_id": hit.user,
-            "team_id": TEAM,
+            "team_id": self.who.team,
             "channel_id": hit.channel,
             "channel_name": self.channels[hit.channel].info["name"],
             "message_ts": hit.ts,
@@ -460,7 +471,7 @@ class Workspace:
         told = [
             {"id": file["id"], "name": file["title"], "size": len(self.uploaded[file["id"]])} for file in args["files"]
         ]
-        self.write(BOT_USER, args["channel_id"], "", args.get("thread_ts") or "", bot_id=BOT_ID, files=told)
+        self.write(self.who.user, args["channel_id"], "", args.get("thread_ts") or "", bot_id=self.who.bot, files=told)
         return {"files": args["files"]}
 
     def _delete_file(self, args: Object) -> Object:
@@ -476,20 +487,20 @@ class Workspace:
     def _own(self, args: Object, otherwise: str) -> FakeMessage:
         for message in self.messages:
             if message.channel == args["channel"] and message.ts == args["ts"]:
-                if message.bot_id != BOT_ID:
+                if message.bot_id != self.who.bot:
                     raise Refusal(otherwise)
                 return message
         raise Refusal("message_not_found")
 
     def _visible(self, channel: str) -> FakeChannel:
         found = self.channels.get(channel)
-        if found is None or (found.kind != "public" and BOT_USER not in found.members):
+        if found is None or (found.kind != "public" and self.who.user not in found.members):
             raise Refusal("channel_not_found")
         return found
 
     def _member_of(self, channel: str) -> FakeChannel:
         found = self._visible(channel)
-        if BOT_USER not in found.members:
+        if self.who.user not in found.members:
             raise Refusal("not_in_channel")
         return found
 

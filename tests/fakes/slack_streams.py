@@ -62,7 +62,8 @@ class FakeStream:
 class Streams:
     """All streams, by channel and time stamp, also those that have ended. `enabled`: whether there is any."""
 
-    def __init__(self, clock: Clock, agents: Agents) -> None:
+    def __init__(self, clock: Clock, agents: Agents, team: str = TEAM) -> None:
+        self.team = team
         self.clock = clock
         self.agents = agents
         self.enabled = True
@@ -80,7 +81,7 @@ class Streams:
         if channel.kind != "im":
             if args.get("recipient_user_id") not in channel.members:
                 raise Refusal("missing_recipient_user_id")
-            if args.get("recipient_team_id") != TEAM:
+            if args.get("recipient_team_id") != self.team:
                 raise Refusal("missing_recipient_team_id")
         if args.get("task_display_mode", "timeline") not in ("timeline", "plan"):
             raise Refusal("invalid_arguments")

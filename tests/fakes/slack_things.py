@@ -13,6 +13,29 @@ BOT_TOKEN, APP_TOKEN = "xoxb-fake", "xapp-fake"
 CONFIG_TOKEN = "xoxe.xoxp-fake"
 SIGNING_SECRET = "8f742231b10e8888abcd99yyyzzz85a5"
 
+
+@dataclass(frozen=True)
+class FakeApp:
+    """One app in its workspace; without anything else the one that most tests have."""
+
+    team: str = TEAM
+    user: str = BOT_USER
+    bot: str = BOT_ID
+    id: str = APP
+    bot_token: str = BOT_TOKEN
+    app_token: str = APP_TOKEN
+    secret: str = SIGNING_SECRET
+    path: str = "/slack/events"
+    workspace: str = "fake"
+
+
+def other_app(name: str, path: str = "") -> FakeApp:
+    """An app of another workspace."""
+    big = name.upper()
+    tokens = (f"xoxb-{name}", f"xapp-{name}", f"{name}-secret")
+    return FakeApp(f"T0{big}", f"U0BOT{big}", f"B0BOT{big}", f"A0{big}", *tokens, path or f"/slack/events/{name}", name)
+
+
 RESPONSES = 5
 """The answers that one `response_url` takes."""
 
@@ -22,13 +45,14 @@ class FakeUser:
     id: str
     name: str
     facts: Object = field(default_factory=dict[str, Any])
+    team: str = TEAM
 
     @property
     def info(self) -> Object:
         profile = {"display_name": self.name, "real_name": self.name}
         return {
             "id": self.id,
-            "team_id": TEAM,
+            "team_id": self.team,
             "name": self.name,
             "tz": "Europe/Paris",
             "profile": profile,
@@ -47,6 +71,10 @@ class FakeChannel:
 
     @property
     def info(self) -> Object:
+        return self.told(BOT_USER)
+
+    def told(self, bot: str) -> Object:
+        """As the app with this user is told of it."""
         kinds = {
             "public": {"is_channel": True, "is_private": False},
             "private": {"is_channel": True, "is_private": True},
@@ -54,7 +82,7 @@ class FakeChannel:
             "im": {"is_im": True},
         }
         told = {"id": self.id, "name": self.id[2:].lower(), **kinds[self.kind]}
-        told |= {} if self.kind == "im" else {"is_member": BOT_USER in self.members, "is_archived": False}
+        told |= {} if self.kind == "im" else {"is_member": bot in self.members, "is_archived": False}
         return told | self.facts
 
     @property

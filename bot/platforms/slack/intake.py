@@ -27,7 +27,7 @@ from bot.platforms.slack.commands import AnswerCommands, PersonalCommands
 from bot.platforms.slack.home import home_opened
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, SlackMessage
 from bot.platforms.slack.markup import without_mention
-from bot.platforms.slack.members import Member, People, SlackMemberUnknown, member_of
+from bot.platforms.slack.members import Member, OurBots, People, SlackMemberUnknown, member_of
 from bot.platforms.slack.places import Places, group_place, person_place
 from bot.platforms.slack.slash_commands import COMMANDS
 from bot.platforms.slack.surroundings import SlackNames, Threads
@@ -140,8 +140,9 @@ class SlackIntake:
     desk: PersonalCommands
     control: AnswerCommands
     agent: AgentDesk
-    revoked: asyncio.Event
-    """To be set once the app is uninstalled, or its token revoked."""
+    uninstalled: asyncio.Event
+    """To be set once the app is, or its token revoked, and what was said there goes in time."""
+    ours: OurBots
 
     @property
     def names(self) -> SlackNames:
@@ -155,6 +156,8 @@ class SlackIntake:
         """
         if (heard := inbound.read_event(body, self.me, self.allowed_bots)) is None:
             await self._happened(body)
+            return False
+        if await self.ours.is_for_another(heard.text):
             return False
         await before(heard)
         conversation = inbound.conversation(self.me, heard)
@@ -207,7 +210,7 @@ class SlackIntake:
         elif inbound.is_revoked(body, self.me):
             gone = Gone(sources=frozenset({self.me.source}))
             await self.host.forgetting.gone(self.me.source, gone, at_once=False)
-            self.revoked.set()
+            self.uninstalled.set()
         elif (gone := inbound.read_gone(body, self.me)) is not None:
             await self.host.forgetting.gone(*gone, at_once=True)
         elif (closed := inbound.read_closed(body)) is not None:

@@ -13,10 +13,12 @@ from agent.messages import JsonObject
 from agent.ports import Clock
 from agent.records import Person
 from bot.caches import ExpiringCache
+from bot.host import Host
 from bot.platforms.slack import api
 from bot.platforms.slack.api import SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused
 from bot.platforms.slack.inbound import SlackBot, person_id
-from bot.platforms.slack.options import Method
+from bot.platforms.slack.markup import mentioned_users
+from bot.platforms.slack.options import PLATFORM, Method
 from bot.texts import reply_texts
 
 # Which of the operator's user groups somebody is in: managers, and roles that lists name.
@@ -52,6 +54,9 @@ class Groups:
     managers: frozenset[str] = frozenset()
     allowed: frozenset[str] = frozenset()
     denied: frozenset[str] = frozenset()
+    elsewhere: bool = False
+    """Whether other workspaces are served, too: a group that is not known here is one of theirs, and has nobody in it.
+    Where there is one workspace alone it is mistyped, and its members are unknown."""
     _asked: dict[str, tuple[float, "asyncio.Task[frozenset[str] | None]"]] = field(
         default_factory=dict[str, "tuple[float, asyncio.Task[frozenset[str] | None]]"]
     )
@@ -89,8 +94,42 @@ class Groups:
         try:
             return frozenset(api.texts(await self.api.call(Method.GROUP_MEMBERS, usergroup=group), "users"))
         except SlackError as error:
+            if self.elsewhere and isinstance(error, SlackRefused) and error.code == "no_such_subteam":
+                return frozenset()
             log.warning("who is in the user group %s is not known: %s", group, error)
             return None
+
+
+# Which bots are ours: the apps that this installation has in other workspaces, whichever process serves them.
+#
+# Rule: in a channel that two of their workspaces share each of them is told of each message, and a message is taken in
+# once. What mentions one of ours is for that one, of several for the first; the others leave it alone, unheard.
+
+OUR_BOTS: Final = "slack:bots"
+
+
+class OurBots:
+    def __init__(self, host: Host, me: SlackBot, clock: Clock) -> None:
+        self._host = host
+        self._me = me
+        self._known = ExpiringCache(host.preferences.of, clock)
+
+    async def announce(self) -> None:
+        """This is one of them. Raises StoreError."""
+        if self._me.app != PLATFORM:
+            await self._host.preferences.set(OUR_BOTS, self._me.user, self._me.source)
+
+    async def withdraw(self) -> None:
+        """It is none of them any more. Raises StoreError."""
+        await self._host.preferences.set(OUR_BOTS, self._me.user, None)
+
+    async def is_for_another(self, written: str) -> bool:
+        """Whether a message of these words mentions one of them, and not this one first. Raises StoreError."""
+        mentioned = mentioned_users(written)
+        if self._me.app == PLATFORM or not mentioned or mentioned[0] == self._me.user:
+            return False
+        ours = {**await self._known.get(OUR_BOTS), self._me.user: ""}
+        return next((user for user in mentioned if user in ours), self._me.user) != self._me.user
 
 
 STRANGER_FACTS = ("is_stranger", "is_bot", "deleted")

@@ -41,7 +41,7 @@ from bot.platforms.slack.home import Home
 from bot.platforms.slack.http_events import EventsEndpoint, EventsListener
 from bot.platforms.slack.inbound import SlackBot, of_command, root_of
 from bot.platforms.slack.intake import SlackIntake
-from bot.platforms.slack.members import Groups, Guests, People
+from bot.platforms.slack.members import Groups, Guests, OurBots, People
 from bot.platforms.slack.message_pages import page_errors
 from bot.platforms.slack.missed import EventRetryQueue, SlackMissed
 from bot.platforms.slack.occurrences import SlackSchedules
@@ -92,6 +92,8 @@ class _Parts:
     guests: Guests
     owed: EventRetryQueue
     asking: SlackAsking
+    ours: OurBots
+    uninstalled: asyncio.Event
     closing: tuple[Callable[[], Awaitable[None]], ...]
 
 
@@ -123,15 +125,16 @@ async def serve(
         ]
         try:
             await host.forgetting.back([me.source])
+            await parts.ours.announce()
             await parts.listening.begin()
             await parts.owed.resume()
             await parts.asking.resume()
             await parts.delivery.open()
-            revoked = asyncio.create_task(api.revoked.wait())
-            keeping.append(revoked)
-            await asyncio.wait({parts.delivery.failed, revoked}, return_when=asyncio.FIRST_COMPLETED)
-            if revoked.done():
-                await _begin_forgetting(host, me.source, parts.listening)
+            ends = [asyncio.create_task(event.wait()) for event in (parts.uninstalled, api.revoked)]
+            keeping += ends
+            await asyncio.wait({parts.delivery.failed, *ends}, return_when=asyncio.FIRST_COMPLETED)
+            if any(end.done() for end in ends):
+                await _leave(host, me.source, parts)
                 raise AppRevoked(setup_texts.SLACK_APP_REVOKED)
             await parts.delivery.failed
         except SlackError as error:
@@ -144,10 +147,12 @@ async def serve(
             host.platforms.unregister(me.source)
 
 
-async def _begin_forgetting(host: Host, source: str, listening: Watermark) -> None:
-    """What was said in this workspace goes, unless the app is back in time."""
-    gone = Gone(sources=frozenset({source}))
-    await listening.insist(partial(host.forgetting.gone, source, gone, at_once=False))
+async def _leave(host: Host, source: str, parts: _Parts) -> None:
+    """The app is gone: what was said in this workspace goes, too, unless it is back in time."""
+    await parts.listening.insist(parts.ours.withdraw)
+    if not parts.uninstalled.is_set():  # Slack's answers alone told
+        gone = Gone(sources=frozenset({source}))
+        await parts.listening.insist(partial(host.forgetting.gone, source, gone, at_once=False))
 
 
 async def _close(closing: Collection[Callable[[], Awaitable[None]]], patience_s: float) -> None:
@@ -177,7 +182,7 @@ def _put_together(
     host.platforms.register_surface(me.source, SlackSurfaces(host, workspace, sessions))
     host.platforms.ask_readers(me.source, membership)
     guests = Guests(api, me, clock)
-    groups = Groups(api, clock, settings.managers, settings.groups, settings.denied)
+    groups = Groups(api, clock, settings.managers, settings.groups, settings.denied, elsewhere=bool(app.name))
     people, places = People(api, me, clock, groups), Places(host, api, me, clock, guests)
     threads = Threads(api, me, people, places, membership)
     host.platforms.register_fetcher(me.source, SlackFiles(api, app.bot_token).fetch, threads.files_now)
@@ -192,7 +197,9 @@ def _put_together(
     looking = ViewedEntities(me, places, threads, clock)
     agent = AgentDesk(host, me, sessions, Prompts(host, me, people, ornaments, clock), looking)
 
-    intake = SlackIntake(host, me, settings.allowed_bots, people, places, threads, desk, control, agent, api.revoked)
+    ours, uninstalled = OurBots(host, me, clock), asyncio.Event()
+    read = people, places, threads
+    intake = SlackIntake(host, me, settings.allowed_bots, *read, desk, control, agent, uninstalled, ours)
     listening = Watermark(host, me.source, clock)
     missed = SlackMissed(api, me, listening, intake)
     owed = EventRetryQueue(listening, api, intake, missed.before, missed.gap, control.keep_waiting)
@@ -208,7 +215,9 @@ def _put_together(
             assert_never(app.delivery)
     host.platforms.register_silence(me.source, delivery.silence)
     ending = (desk.underway, missed, owed, groups, agent, home)
-    return _Parts(delivery, listening, guests, owed, desk.asking, tuple(part.close for part in ending))
+    return _Parts(
+        delivery, listening, guests, owed, desk.asking, ours, uninstalled, tuple(part.close for part in ending)
+    )
 
 
 async def _clear(api: SlackApi, sessions: AgentSessions, home: Home, shown: ShownPage) -> None:

@@ -1,0 +1,247 @@
+"""Two apps of Slack in one process, each of its own workspace: and what the end of one does to the other."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+import pytest
+
+from agent.errors import SettingsError
+from agent.memory.forgetting_plans import Gone
+from agent.providers.scripted import ScriptedProvider
+from bot.hosting import BotHost
+from bot.memory.retention import GONE
+from bot.platforms.slack.apps import SlackApps, serve_apps
+from bot.platforms.slack.options import Delivery, HttpEvents, SlackApp, SlackSettings, SocketMode
+from bot.setting_parsers import Secret
+from tests.fakes.canoe import answer
+from tests.fakes.fast_clock import MovedClock
+from tests.fakes.host import FakeHost
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_bot import http_events
+from tests.fakes.slack_faults import Fault
+from tests.fakes.slack_state import Workspace
+from tests.fakes.slack_things import FakeApp, other_app
+from tests.fakes.store import StoreInMemory, store_in_memory
+from tests.fakes.turns_host import turns_host
+from tests.patience import LOOK_S, PATIENCE_S, until
+
+ONE, TWO = replace(FakeApp(), path="/slack/events/one"), other_app("two")
+CLOSED = {"is_ext_shared": True, "is_shared": True}
+
+
+def app_of(who: FakeApp, name: str, http: HttpEvents | None = None) -> SlackApp:
+    delivery: Delivery = SocketMode(Secret(who.app_token), connections=1)
+    if http is not None:
+        delivery = replace(http, signing_secret=Secret(who.secret))
+    return SlackApp(Secret(who.bot_token), delivery, name, who.id, file="apps.toml")
+
+
+@dataclass
+class Both:
+    clock: MovedClock
+    slack: FakeSlack
+    two: Workspace
+    store: StoreInMemory
+    host: BotHost
+    apps: SlackApps
+    model: ScriptedProvider
+
+    @property
+    def one(self) -> Workspace:
+        return self.slack.state
+
+    def answered(self, there: Workspace) -> list[str]:
+        """The texts of this app's own messages."""
+        return [m.text for m in self.one.messages if m.bot_id == there.who.bot and m.text]
+
+    async def until(self, happened: Callable[[], object]) -> None:
+        await self.slack.until(happened)
+
+    async def done(self, turns: int) -> None:
+        await self.until(
+            lambda: len(self.store.turns) == turns and all(turn.state == "done" for turn in self.store.turns)
+        )
+
+
+async def taken(slack: FakeSlack, apps: Iterable[FakeApp]) -> None:
+    """Until requests for each of these are taken."""
+    while not await slack.posts.healthy(slack.posts.ports[0]):  # noqa: ASYNC110 -- it happens behind a port
+        await asyncio.sleep(LOOK_S)
+    for who in apps:
+        body = json.dumps({"type": "url_verification", "challenge": "x", "api_app_id": who.id}).encode()
+        while (await slack.posts.post(body, slack.posts.signed(body, secret=who.secret), path=who.path))[0] != 200:  # noqa: ASYNC110 -- behind a port
+            await asyncio.sleep(LOOK_S)
+
+
+@asynccontextmanager
+async def both(*, http: HttpEvents | None = None, path: str = "") -> AsyncGenerator[Both]:
+    clock, model = MovedClock(), ScriptedProvider(answer)
+    store = store_in_memory()
+    async with FakeSlack(clock, over_http=http is not None) as slack:
+        slack.posts.apps[ONE.id] = replace(ONE, path=path or ONE.path)
+        two = slack.add(other_app("two", path))
+        for there in (slack.state, two):
+            there.user(f"ann{there.who.workspace}")
+            there.channel(f"general{there.who.workspace}")
+            there.channel(f"dm{there.who.workspace}", "im")
+        host = turns_host(store, model, clock)
+        apps = SlackApps(host, SlackSettings(slack.url), clock)
+        async with host.turns.serving():
+            try:
+                await apps.start(app_of(ONE, "one", http))
+                await apps.start(app_of(two.who, "two", http))
+                await until(lambda: {"slack:T0TEAM", "slack:T0TWO"} <= set(host.platforms.sources()))
+                if http is None:
+                    await slack.connected(2)
+                else:
+                    slack.posts.ports.append(http.port)
+                    await taken(slack, slack.posts.apps.values())
+                yield Both(clock, slack, two, store, host, apps, model)
+            finally:
+                await apps.close()
+
+
+def mention(who: FakeApp, text: str) -> str:
+    return f"<@{who.user}> {text}"
+
+
+async def ask_each(world: Both) -> None:
+    """One question in each workspace, each answered there by its own app."""
+    for turns, there in enumerate((world.one, world.two), start=1):
+        name = there.who.workspace
+        await world.slack.say(f"U0ANN{name.upper()}", f"C0GENERAL{name.upper()}", mention(there.who, "and my canoe?"))
+        await world.done(turns)
+    assert [turn.incoming.source for turn in world.store.turns] == ["slack:T0TEAM", "slack:T0TWO"]
+    assert (world.answered(world.one), world.answered(world.two)) == (["Done."], ["Done."])
+
+
+async def test_two_apps_answer_each_in_its_own_workspace_through_its_own_sockets() -> None:
+    async with both() as world:
+        await ask_each(world)
+        assert len(world.slack.sockets_of(ONE)) == len(world.slack.sockets_of(world.two.who)) == 1
+        assert {call.token for call in world.two.calls} == {"xoxb-two", "xapp-two"}
+
+
+@pytest.mark.parametrize("path", ["", "/slack/events"])
+async def test_over_http_each_request_goes_to_its_own_app(path: str) -> None:
+    """At an address of each app's own, and at one for all, where its id tells."""
+    async with both(http=http_events(), path=path) as world:
+        await ask_each(world)
+        await world.slack.command("U0ANNTWO", "C0GENERALTWO", "/memory", who=world.two.who)
+        await world.until(lambda: world.two.whispers)
+        assert not world.one.whispers
+
+
+async def test_one_apps_secret_opens_no_other_app() -> None:
+    async with both(http=http_events()) as world:
+        body = json.dumps({"type": "url_verification", "challenge": "x", "api_app_id": ONE.id}).encode()
+        forged = world.slack.posts.signed(body, secret=world.two.who.secret)
+        for path, status in ((ONE.path, 401), ("/slack/events", 401), ("/slack/events/three", 503), ("/slack/x", 404)):
+            assert (await world.slack.posts.post(body, forged, path=path))[0] == status
+        unknown = json.dumps({"type": "url_verification", "api_app_id": "A0THREE"}).encode()
+        assert (await world.slack.posts.post(unknown, world.slack.posts.signed(unknown), path="/slack/events"))[
+            0
+        ] == 503
+
+
+@pytest.mark.parametrize("how", ["app_uninstalled", "tokens_revoked", "token_revoked"])
+async def test_an_app_that_is_uninstalled_goes_alone_and_its_words_in_time(
+    how: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with both() as world:
+        if how == "token_revoked":  # only an answer tells
+            world.two.revoked = how
+            await world.slack.say("U0ANNTWO", "C0GENERALTWO", mention(world.two.who, "hello"))
+        else:
+            event = {"type": how, "tokens": {"bot": [world.two.who.user]}}
+            await world.slack.deliver(world.slack.envelope(event, who=world.two.who))
+        await until(lambda: set(world.apps.running) == {"one"})
+        assert [line for line in caplog.messages if line.startswith("Slack two: it was uninstalled")]
+        assert world.host.platforms.troubles.keys() == {"slack:two"}
+        assert not world.host.platforms.away(), "the platform is served"
+        going = world.store.waiting_jobs[GONE, "slack:T0TWO"]
+        assert Gone.decode(going.payload).sources == {"slack:T0TWO"}
+        before = len(world.store.turns)
+        await world.slack.say("U0ANNFAKE", "C0GENERALFAKE", mention(ONE, "and my canoe?"))
+        await world.until(lambda: world.answered(world.one) == ["Done."])
+        assert len(world.store.turns) == before + 1
+        world.two.revoked = ""
+        await world.apps.start(app_of(world.two.who, "two"))  # it was installed again in time
+        await until(lambda: "slack:T0TWO" in world.host.platforms.sources())
+        await until(lambda: not world.host.platforms.troubles)
+        assert (GONE, "slack:T0TWO") not in world.store.waiting_jobs, "nothing is lost"
+
+
+async def test_an_app_that_is_refused_at_the_start_leaves_the_others_serving(caplog: pytest.LogCaptureFixture) -> None:
+    clock = MovedClock()
+    async with FakeSlack(clock) as slack:
+        host = FakeHost()
+        bad = SlackApp(Secret("xoxb-bad"), SocketMode(Secret("xapp-bad")), "bad", file="apps.toml")
+        serving = asyncio.create_task(serve_apps(host, [bad, app_of(ONE, "one")], SlackSettings(slack.url), clock))
+        await slack.connected(1)
+        await until(lambda: host.troubles.get("slack:bad"))
+        said = "bot_token of the app bad in apps.toml is not accepted by Slack (invalid_auth): copy it again"
+        assert host.troubles["slack:bad"].startswith(said)
+        assert [line for line in caplog.messages if line.startswith(f"Slack bad: {said}")]
+        assert not serving.done()
+        serving.cancel()
+        await asyncio.wait({serving})
+
+
+async def test_a_process_of_which_every_app_is_refused_ends_with_the_first_reason() -> None:
+    async with FakeSlack(MovedClock()) as slack:
+        slack.faults["auth.test"] += [Fault(error="invalid_auth")] * 2
+        apps = [app_of(ONE, "one"), app_of(other_app("two"), "two")]
+        with pytest.raises(SettingsError, match=r"the app one in apps\.toml"):
+            async with asyncio.timeout(PATIENCE_S):
+                await serve_apps(FakeHost(), apps, SlackSettings(slack.url), slack.clock)
+
+
+async def test_an_app_that_is_stopped_leaves_its_turns_to_others_and_forgets_nothing() -> None:
+    async with both() as world:
+        await world.apps.stop("two")
+        await world.apps.stop("nobody")
+        assert world.apps.running == {"one"}
+        assert world.host.platforms.sources() == {"slack:T0TEAM"}
+        assert (GONE, "slack:T0TWO") not in world.store.waiting_jobs
+
+
+# A channel that both workspaces share
+
+
+async def shared(world: Both) -> str:
+    world.one.share("C0GENERALFAKE", world.two, **CLOSED)
+    return "C0GENERALFAKE"
+
+
+@pytest.mark.parametrize("first", ["one", "two"])
+async def test_of_two_apps_in_a_shared_channel_the_one_that_is_mentioned_first_answers(first: str) -> None:
+    async with both() as world:
+        place, there = await shared(world), world.one if first == "one" else world.two
+        other = world.two if first == "one" else world.one
+        await world.slack.say("U0ANNFAKE", place, mention(there.who, "and my canoe?"))
+        await world.done(1)
+        await world.slack.say("U0ANNFAKE", place, mention(there.who, f"or <@{other.who.user}>: and my canoe?"))
+        await world.done(2)
+        await world.slack.settled()
+        assert (world.answered(there), world.answered(other)) == (["Done.", "Done."], [])
+        assert len(world.store.turns) == 2
+
+
+async def test_what_was_told_in_one_workspace_is_given_to_no_model_in_the_other_or_where_both_read() -> None:
+    async with both() as world:
+        place = await shared(world)
+        await world.slack.say("U0ANNFAKE", "D0DMFAKE", "remember my canoe, it is vermilion")
+        await world.done(1)
+        before = len(world.model.requests)
+        world.two.users["U0ANNFAKE"] = world.one.users["U0ANNFAKE"]  # the same person, in both
+        world.two.channels["C0GENERALTWO"].members.add("U0ANNFAKE")
+        questions = (("C0GENERALTWO", world.two), (place, world.one), (place, world.two))
+        for turns, (channel, there) in enumerate(questions, start=2):
+            await world.slack.say("U0ANNFAKE", channel, mention(there.who, "which colour has the canoe?"))
+            await world.done(turns)
+        given = [message.text for request in world.model.requests[before:] for message in request]
+        assert not [text for text in given if "vermilion" in text]
