@@ -68,6 +68,10 @@ SEARCHED: Final = (100, 1_000)
 """Vectors that a search through the index keeps in mind, at least and at most: it goes on in steps of so many."""
 
 
+PATIENCE: Final = 3
+"""How many times as many are looked up as are expected to do, before all is compared: an audience may be narrow."""
+
+
 class VectorSupport(Enum):
     """What a server has for an index of vectors."""
 
@@ -296,8 +300,8 @@ def nearest(
     indexed = connection.execute(_INDEXED, {"index": name}).scalar_one_or_none()
     if indexed is None or not pays(total, indexed, count):
         return None
-    step = min(max(int(count * indexed / max(total, 1)), SEARCHED[0]), SEARCHED[1])
-    looked_up = max(step, int(total * COMPARED_US / LED_TO_US))
+    expected = int(count * indexed / max(total, 1))
+    step, looked_up = min(max(expected, SEARCHED[0]), SEARCHED[1]), max(PATIENCE * expected, SEARCHED[1])
     bounds = {"hnsw.ef_search": str(step), "hnsw.max_scan_tuples": str(looked_up)}
     _set(connection, {**_BY_INDEX, **bounds, **dict.fromkeys(_UNWANTED_PLANS, "off")})
     found = list(connection.execute(_led_to(person, wanted, visible, count)).scalars())
