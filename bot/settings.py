@@ -443,8 +443,8 @@ def load_settings(
     if lent and runs:
         raise SettingsError(_sent_elsewhere(runs[0], dotenv, lent))
     lent = [name for name in PASSWORDS if name in given]
-    for name, url in _databases(settings).items():
-        if name not in given and lent and _remote_database(url):
+    for name in _remote_databases(settings):
+        if name not in given and lent:
             raise SettingsError(_sent_elsewhere(name, dotenv, lent))
     for source, address in _moved(settings):
         apart = in_files | in_keychain | ({SLACK_APPS} & written.keys())
@@ -532,9 +532,8 @@ def moved_addresses(settings: Settings) -> list[str]:
         if sent or not is_loopback(urlsplit(address).hostname or ""):
             too = f", and so {'does' if len(sent) == 1 else 'do'} {' and '.join(sent)}" if sent else ""
             told.append(setup_texts.GOES_ELSEWHERE.format(name=source.name, address=address, too=too))
-    for name, url in _databases(settings).items():
-        if hosts := _remote_database(url):
-            told.append(f"{name} names {' and '.join(hosts)}: what is said and remembered is kept there.")
+    for name, hosts in _remote_databases(settings).items():
+        told.append(f"{name} names {' and '.join(hosts)}: what is said and remembered is kept there.")
     return told
 
 
@@ -542,17 +541,11 @@ def _sent_elsewhere(name: str, dotenv: Path | None, lent: Collection[str]) -> st
     return setup_texts.KEY_FROM_ELSEWHERE.format(name=name, dotenv=dotenv, others=" and ".join(lent))
 
 
-def _databases(settings: Settings) -> dict[str, str]:
-    urls = {
-        "COGENCY_DATABASE_URL": settings.database_url,
-        "COGENCY_DATABASE_REPLICA_URL": settings.database_replica_url,
-    }
-    return {name: url for name, url in urls.items() if url}
-
-
-def _remote_database(url: str) -> list[str]:
-    """The other machines on which everything is kept."""
-    return [host for host in parsers.database_hosts(url) if not is_loopback(host)]
+def _remote_databases(settings: Settings) -> dict[str, list[str]]:
+    """The other machines on which everything is kept, by the setting that names them."""
+    urls = {"URL": settings.database_url, "REPLICA_URL": settings.database_replica_url}
+    hosts = {f"COGENCY_DATABASE_{name}": parsers.database_hosts(url) for name, url in urls.items() if url}
+    return {name: there for name, named in hosts.items() if (there := [one for one in named if not is_loopback(one)])}
 
 
 def setting_names() -> tuple[str, ...]:
