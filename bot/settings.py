@@ -18,7 +18,6 @@ from agent.machine import place_of
 from agent.memory.audience import AudienceKind
 from agent.providers.catalog import Mode, ToolsForm, is_loopback
 from agent.spending import NANO, Money
-from agent.tool_policy import PolicyRow, read_rows
 from bot import setting_parsers as parsers
 from bot.access import acl
 from bot.attachments.kinds import TEXT_TOKENS
@@ -503,22 +502,6 @@ def mcp_file(settings: Settings) -> McpFile:
         return McpFile()
     file, content = named_file(MCP, settings.mcp)
     return parse_file(content, file, settings.mcp_variables)
-
-
-def policy_file(settings: Settings) -> tuple[PolicyRow, ...]:
-    """What the file says that COGENCY_TOOL_POLICY names, which is read as `.env` is.
-
-    Raises SettingsError, also where a row cannot be read: it may be the one that forbids something.
-    """
-    if settings.tool_policy is None:
-        return ()
-    file, content = named_file(TOOL_POLICY, settings.tool_policy)
-    rows, faults = read_rows(content)
-    if faults:
-        more = [f"and {len(faults) - MAX_FAULTS:,} more"] if len(faults) > MAX_FAULTS else []
-        told = "; ".join([*faults[:MAX_FAULTS], *more])
-        raise SettingsError(setup_texts.POLICY_FAULTS.format(setting=TOOL_POLICY, file=file, faults=told))
-    return rows
 
 
 def moved_addresses(settings: Settings) -> list[str]:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from agent.errors import SettingsError
 from agent.machine import CLOCK
 from agent.providers.catalog import is_loopback
+from agent.tool_policy import PolicyRow, read_rows
 from bot import setting_parsers as parsers
 from bot.access.acl import AccessKind, AccessRules, Entries
 from bot.access.admission import AdmissionRules, RateLimits
@@ -32,8 +33,8 @@ from bot.platforms.slack.options import (
 )
 from bot.setting_parsers import OtherServers
 from bot.setting_sources import named_file
-from bot.settings import SLACK_APPS, Settings, needed
-from bot.texts import setup_texts
+from bot.settings import MAX_FAULTS, SLACK_APPS, TOOL_POLICY, Settings, needed
+from bot.texts import page_texts, setup_texts
 from bot.tools.mcp_config import is_plain_loopback
 
 KEY_FILE: Final = "_file"
@@ -73,10 +74,10 @@ def slack_apps(settings: Settings) -> tuple[SlackApp, ...]:
     """The apps of Slack; none without a token. Raises SettingsError when not everything is there that one takes."""
     if settings.slack_apps is not None:
         if settings.slack_bot_token or settings.slack_app_token or settings.slack_client_id:
-            raise SettingsError(setup_texts.TWO_SLACK_LISTS)
+            raise SettingsError(page_texts.TWO_SLACK_LISTS)
         described = apps_in_file(settings, settings.slack_apps)
         if unknown := sorted({*settings.slack_serve} - {app.name for app in described}):
-            raise SettingsError(setup_texts.SLACK_SERVE_UNKNOWN.format(name=unknown[0], file=settings.slack_apps))
+            raise SettingsError(page_texts.SLACK_SERVE_UNKNOWN.format(name=unknown[0], file=settings.slack_apps))
         return tuple(app for app in described if not settings.slack_serve or app.name in settings.slack_serve)
     if settings.slack_client_id or not (settings.slack_bot_token or settings.slack_app_token or settings.slack_http):
         return ()
@@ -170,13 +171,13 @@ def apps_in_file(settings: Settings, name: str) -> tuple[SlackApp, ...]:
     try:
         tables: Mapping[str, Any] = tomllib.loads(content)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise SettingsError(setup_texts.SLACK_APPS_NO_TOML.format(file=file, error=error)) from None
+        raise SettingsError(page_texts.SLACK_APPS_NO_TOML.format(file=file, error=error)) from None
     apps = tuple(_app_in(settings, file, called, table) for called, table in tables.items())
     if not apps:
-        raise SettingsError(setup_texts.SLACK_APPS_EMPTY.format(file=file))
+        raise SettingsError(page_texts.SLACK_APPS_EMPTY.format(file=file))
     tokens = [app.bot_token.reveal() for app in apps]
     if twice := [app.name for app, token in zip(apps, tokens, strict=True) if tokens.count(token) > 1]:
-        raise SettingsError(setup_texts.SLACK_APP_TWICE.format(file=file, names=" and ".join(twice)))
+        raise SettingsError(page_texts.SLACK_APP_TWICE.format(file=file, names=" and ".join(twice)))
     return apps
 
 
@@ -195,26 +196,26 @@ def app_secret_files(name: str) -> list[Path]:
 
 def _app_in(settings: Settings, file: Path, name: str, table: object) -> SlackApp:
     def wrong(problem: str) -> SettingsError:
-        return SettingsError(setup_texts.SLACK_APP_WRONG.format(file=file, app=name, problem=problem))
+        return SettingsError(page_texts.SLACK_APP_WRONG.format(file=file, app=name, problem=problem))
 
     try:
         parsers.slack_app(name)
     except ValueError as problem:
         raise wrong(f"its name {problem}") from None
     if not isinstance(table, dict):
-        raise wrong(setup_texts.SLACK_APP_TABLE)
+        raise wrong(page_texts.SLACK_APP_TABLE)
     found = dict[str, Any]()
     for key, value in cast("dict[str, object]", table).items():
         own = key.removesuffix(KEY_FILE)
         in_file = own != key and own in SECRET_KEYS
         if own not in APP_KEYS or (own != key and not in_file):
             known = ", ".join([*APP_KEYS, *(f"{one}{KEY_FILE}" for one in SECRET_KEYS)])
-            raise wrong(setup_texts.SLACK_APP_KEY.format(key=key, known=known))
+            raise wrong(page_texts.SLACK_APP_KEY.format(key=key, known=known))
         if own in found:
-            raise wrong(setup_texts.SLACK_APP_KEY_TWICE.format(key=own, file=f"{own}{KEY_FILE}"))
+            raise wrong(page_texts.SLACK_APP_KEY_TWICE.format(key=own, file=f"{own}{KEY_FILE}"))
         written = ",".join(map(str, cast("list[object]", value))) if isinstance(value, list) else value
         if not isinstance(written, str) or not written.strip():
-            raise wrong(setup_texts.SLACK_APP_TEXT.format(key=key))
+            raise wrong(page_texts.SLACK_APP_TEXT.format(key=key))
         if in_file:
             written = named_file(f"{key} of the app {name} in {file}", str(file.parent / Path(written).expanduser()))[1]
         try:
@@ -228,14 +229,14 @@ def _app_of(
     settings: Settings, file: Path, name: str, found: Mapping[str, Any], wrong: Callable[[str], SettingsError]
 ) -> SlackApp:
     if "bot_token" not in found:
-        raise wrong(setup_texts.SLACK_APP_INCOMPLETE)
+        raise wrong(page_texts.SLACK_APP_INCOMPLETE)
     if ("app_token" in found) == ("signing_secret" in found):
-        raise wrong(setup_texts.SLACK_APP_WAYS)
+        raise wrong(page_texts.SLACK_APP_WAYS)
     delivery: Delivery
     if "app_token" in found:
         delivery = SocketMode(found["app_token"], settings.slack_connections)
     elif settings.slack_http is None:
-        raise wrong(setup_texts.SLACK_APP_NO_HTTP)
+        raise wrong(page_texts.SLACK_APP_NO_HTTP)
     else:
         delivery = HttpEvents(found["signing_secret"], *settings.slack_http)
     return SlackApp(
@@ -291,6 +292,22 @@ def discord_settings(settings: Settings) -> DiscordSettings | None:
 
 
 # From the settings to the rules of the gate: who may ask, how much, and for how much. Pure.
+
+
+def policy_file(settings: Settings) -> tuple[PolicyRow, ...]:
+    """What the file says that COGENCY_TOOL_POLICY names, which is read as `.env` is.
+
+    Raises SettingsError, also where a row cannot be read: it may be the one that forbids something.
+    """
+    if settings.tool_policy is None:
+        return ()
+    file, content = named_file(TOOL_POLICY, settings.tool_policy)
+    rows, faults = read_rows(content)
+    if faults:
+        more = [f"and {len(faults) - MAX_FAULTS:,} more"] if len(faults) > MAX_FAULTS else []
+        told = "; ".join([*faults[:MAX_FAULTS], *more])
+        raise SettingsError(setup_texts.POLICY_FAULTS.format(setting=TOOL_POLICY, file=file, faults=told))
+    return rows
 
 
 def gate_rules(settings: Settings) -> AdmissionRules:

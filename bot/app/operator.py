@@ -46,6 +46,7 @@ from bot.app.from_settings import (
     model_settings,
     open_models,
     operator_address,
+    policy_file,
     slack_apps,
     slack_distribution,
     slack_settings,
@@ -68,7 +69,7 @@ from bot.audit import pages
 from bot.exits import Finding, Level, one_clock, shared_modules
 from bot.health import LINK_LASTS, SESSION_IDLE, OperatorLinks
 from bot.models.choice import open_embedder, open_transcriber
-from bot.settings import Settings, moved_addresses, policy_file
+from bot.settings import Settings, moved_addresses
 from bot.texts import setup_texts
 from bot.texts.formatting import counted
 from bot.tools.mcp_config import AccountKind, HttpReach

@@ -36,7 +36,7 @@ from bot.access.acl import PlaceRule, rules_at
 from bot.access.admission import AdmissionControl
 from bot.access.budgets import BudgetAccount, BudgetAllowances, BudgetDesk
 from bot.ambient import AmbientDesk, ClaimOnce
-from bot.app.from_settings import access_rules, budgets, model_settings
+from bot.app.from_settings import access_rules, budgets, model_settings, policy_file
 from bot.attachments.read_again import ReadAgainTool
 from bot.attachments.reader import missing
 from bot.attachments.reading import AttachmentReader, Fetch, FilesNow
@@ -53,7 +53,7 @@ from bot.platforms.slack.slash_commands import named, notice
 from bot.reply_surface import Surface
 from bot.schedule_desk import ScheduleDesk
 from bot.setting_parsers import WhileBusy
-from bot.settings import TOOLS, Settings, mcp_file, policy_file, tool_modules
+from bot.settings import TOOLS, Settings, mcp_file, tool_modules
 from bot.telemetry import SILENT, Telemetry, TimedMemories, ToldAudit, ToldSpending
 from bot.texts import memory_texts, setup_texts
 from bot.tools.mcp_config import AccountKind, McpServerConfig, is_plain_loopback

@@ -248,22 +248,6 @@ TWO_SLACK_WAYS = (
 NO_SERVERS_TO_STAY_IN = (
     "COGENCY_DISCORD_OTHER_SERVERS=leave needs the ids of the servers to stay in: set COGENCY_DISCORD_SERVERS."
 )
-TWO_SLACK_LISTS = (
-    "SLACK_BOT_TOKEN, SLACK_APP_TOKEN or SLACK_CLIENT_ID is set beside COGENCY_SLACK_APPS: describe that app in "
-    "the file, too, and remove its settings, or remove COGENCY_SLACK_APPS."
-)
-SLACK_SERVE_UNKNOWN = "There is no app {name} in {file}: add it there, or correct the name."
-SLACK_APPS_NO_TOML = "COGENCY_SLACK_APPS: {file} is no TOML: {error}. Write a table for each app, as in [acme]."
-SLACK_APPS_EMPTY = "COGENCY_SLACK_APPS: {file} describes no app: write a table for each, as in [acme]."
-SLACK_APP_TWICE = "COGENCY_SLACK_APPS: {file}: the apps {names} have the same bot_token: each app has one of its own."
-SLACK_APP_WRONG = "COGENCY_SLACK_APPS: {file}, app {app}: {problem}."
-SLACK_APP_TABLE = "it must be a table, as in [acme] and its keys below"
-SLACK_APP_KEY = "{key} is none of its keys, which are {known}"
-SLACK_APP_KEY_TWICE = "{key} and {file} are both set: keep one of them"
-SLACK_APP_TEXT = 'the value of {key} must be a text in quotes, as in {key} = "…"'
-SLACK_APP_INCOMPLETE = "bot_token or bot_token_file is missing: copy it from the app's page, OAuth & Permissions"
-SLACK_APP_WAYS = "set either app_token, for Socket Mode, or signing_secret, for events over HTTP"
-SLACK_APP_NO_HTTP = "signing_secret is for events over HTTP: set COGENCY_SLACK_HTTP to where to listen for them"
 NOTHING_TO_RUN = "There is nothing to run: set SLACK_BOT_TOKEN and SLACK_APP_TOKEN, or DISCORD_TOKEN."
 
 # What `cogency doctor` advises

@@ -534,6 +534,7 @@ ANY_TEXT = {
     "COGENCY_ACCOUNT_KEY_FILE",
     "COGENCY_PERSONA",
     "COGENCY_LANGUAGE",
+    "COGENCY_SLACK_APPS",
 }
 UNREADABLE = [name for name in setting_names() if name not in ANY_TEXT]
 
