@@ -225,6 +225,7 @@ def command_prefix(value: str) -> str:
 _ID = re.compile(r"[A-Za-z0-9]+", re.ASCII)
 APP_NAME: Final = r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?"
 """What an app may be called, as a pattern: it stands in addresses, logs and metrics."""
+_APP_NAME: Final = re.compile(APP_NAME)
 _SLACK_APP: Final = re.compile(r"A[A-Z0-9]{1,30}", re.ASCII)
 _DISCORD_ID = re.compile(r"\d+", re.ASCII)
 _SLACK_TEAM = re.compile(r"[TE][A-Z0-9]+|\*", re.ASCII)
@@ -254,7 +255,7 @@ discord_roles = id_list(
 
 def slack_app(value: str) -> str:
     """What an app is called among several."""
-    if not re.fullmatch(APP_NAME, value):
+    if not _APP_NAME.fullmatch(value):
         raise ValueError('must be at most 32 small letters, digits or "-", as in acme-eu')
     return value
 

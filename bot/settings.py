@@ -374,18 +374,9 @@ class Settings:
         with suppress(SettingsError):  # it is told where the servers are needed
             named = [secret for server in mcp_file(self).servers for secret in server.secrets]
         headers = parsers.header_values(self.opentelemetry.items())
-        return tuple(
-            filter(
-                None,
-                [
-                    *kept,
-                    *named,
-                    *headers,
-                    *parsers.passwords_of(self.database_url),
-                    *parsers.passwords_of(self.database_replica_url),
-                ],
-            )
-        )
+        for url in (self.database_url, self.database_replica_url):
+            named += parsers.passwords_of(url)
+        return tuple(filter(None, [*kept, *named, *headers]))
 
 
 def load_settings(

@@ -256,7 +256,7 @@ async def _renew(database: Database, one: Renewal, monotonic: Callable[[], float
 # The search of people's past threads, and of what places know.
 
 
-class Reader(Protocol):
+class SearchReader(Protocol):
     """Where searches are done."""
 
     async def read(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T: ...
@@ -266,7 +266,7 @@ class SqlDocuments(SqlStore):
     listed = reads(passages.listed)
     opened = reads(passages.opened)
 
-    def __init__(self, database: Database, reader: Reader | None = None) -> None:
+    def __init__(self, database: Database, reader: SearchReader | None = None) -> None:
         super().__init__(database)
         self._reader = reader or database
 
@@ -298,7 +298,7 @@ class SqlDocuments(SqlStore):
 
 
 class SqlMemories(SqlStore):
-    def __init__(self, database: Database, reader: Reader | None = None) -> None:
+    def __init__(self, database: Database, reader: SearchReader | None = None) -> None:
         super().__init__(database)
         self._reader = reader or database
 
@@ -569,7 +569,7 @@ def store_on(database: Database, prepared: Prepared, version: str) -> Store:
     )
 
 
-def _reader(database: Database) -> Reader:
+def _reader(database: Database) -> SearchReader:
     if not database.is_shared:
         return database
     from store.databases.postgresql import PostgresDatabase  # noqa: PLC0415 -- as above

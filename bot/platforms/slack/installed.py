@@ -55,6 +55,7 @@ ENDED: Final = frozenset({"invalid_refresh_token", "invalid_grant", "token_expir
 TEAM_ID: Final = re.compile(r"T[A-Z0-9]{1,30}", re.ASCII)
 APP_ID: Final = re.compile(r"A[A-Z0-9]{1,30}", re.ASCII)
 USER_ID: Final = re.compile(r"[UW][A-Z0-9]{1,30}", re.ASCII)
+_ERROR: Final = re.compile(r"[a-z_]{1,60}")
 
 log = logging.getLogger(__name__)
 
@@ -208,7 +209,7 @@ def _code(error: SlackApiError) -> str:
     """Slack's word, as far as it may be shown."""
     response = cast("_Answer", error.response)  # pyright: ignore[reportUnknownMemberType] -- as above
     said = text(response.data, "error") if isinstance(response.data, dict) else ""
-    return said if re.fullmatch(r"[a-z_]{1,60}", said) else "unknown_error"
+    return said if _ERROR.fullmatch(said) else "unknown_error"
 
 
 @dataclass(frozen=True, slots=True)
