@@ -1,6 +1,7 @@
 """Replies through crashes: many conversations on both platforms, while processes are killed, stopped and cut off.
 
-    python -m benchmarks.chaos [--replicas 3] [--events 400] [--engine postgresql|sqlite] [--seed N] [--quick] [--json]
+    python -m benchmarks.chaos [--replicas 3] [--events 400] [--engine postgresql|sqlite] [--scale] [--seed N]
+                                [--quick] [--json]
 
 replies        questions whose reply is complete, stands once and is what the model said
 duplicates     questions whose reply stands there more than once
@@ -12,6 +13,9 @@ tool_reruns    calls that were run again after they had left a note
 The processes are the real `cogency run`: on PostgreSQL as many as `--replicas` says, on SQLite one, which is started
 anew. Slack, Discord and the model are the tests', in this process. An exit code of 1 says that something is wrong.
 
+`--scale`: four processes, two apps of Slack in workspaces of their own, and eight connections to Discord, which the
+processes divide by leases, for sixteen servers. Processes are stopped for longer than those leases are.
+
 A baseline in the same run is the share of replies that needed help: how often Slack had to send an event again, and how
 often a process was started.
 """
@@ -22,7 +26,7 @@ import sys
 import tempfile
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 
@@ -38,16 +42,14 @@ from store.engine import open_store
 from store.tables import fact, message
 from tests.fakes.postgresql import PostgresServer, running_postgres
 
-START_S = 60.0
-"""For the first start of all processes."""
+START_S = 120.0
+"""For the first start of all processes: Discord has eight connections begun five seconds apart."""
 LOOK_S = 0.5
 CALM_S = 4.0
 """After the last reply: a stopped process that wakes up late must not change anything."""
 PATIENCE_S = 90.0
 """Without another complete reply: a run that has lost one would never end. How long the whole takes is the machine's
 matter: four hundred take about a minute on two idle cores, on busy ones several."""
-SPREAD = 0.06
-"""Seconds of asking for each question: about sixteen questions a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +66,27 @@ class Chaos:
     seed: int = 1
     lease_s: float = 3.0
     """So short that several processes can die, be noticed and be replaced in one minute."""
+    stop_s: float = 3.9
+    """About how long a process is stopped: from half of this to one and a half."""
+    spread_s: float = 0.06
+    """Seconds of asking for each question: about sixteen questions a second."""
+    apps: int = 1
+    shards: int = 1
 
     @property
     def asking_s(self) -> float:
-        return self.events * SPREAD
+        return self.events * self.spread_s
 
     @property
     def blows(self) -> Blows:
-        return Blows(self.kills, self.stops, self.cuts, span_s=self.asking_s * 1.25, stop_s=self.lease_s * 1.3)
+        return Blows(self.kills, self.stops, self.cuts, span_s=self.asking_s * 1.25, stop_s=self.stop_s)
+
+    def of_scale(self) -> "Chaos":
+        """The same with two apps and eight connections. The lease of a connection is nine seconds: so processes are
+        stopped for ten to thirty, and questions are asked for longer.
+        """
+        wide = replace(self, conversations=48, apps=2, shards=8)
+        return replace(wide, stop_s=20.0, spread_s=0.18, cuts=12)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +99,10 @@ class Result:
     twice: int
     requests: int
     asked_again: int
+    taken_over: int
+    """Connections to Discord that went on while a stopped process still held them."""
+    violations: tuple[str, ...]
+    """What Discord would not take of processes that divide its connections."""
     logs: list[str] = field(default_factory=list[str])
 
     @property
@@ -100,15 +119,17 @@ class Result:
     @property
     def wrong(self) -> int:
         verdict = self.verdict
-        return verdict.duplicates + verdict.lost + verdict.out_of_order + self.tool_reruns + len(verdict.strange)
+        wrong = verdict.duplicates + verdict.lost + verdict.out_of_order + self.tool_reruns
+        return wrong + len(verdict.strange) + len(self.violations)
 
 
 async def run(chaos: Chaos, folder: Path, url: str, launch: Launch = from_nothing) -> Result:
     """`url` names an empty database; logs are left in `folder`."""
     chance = Random(chaos.seed)
-    async with town(chaos.conversations, chaos.events, chance) as place:
+    async with town(chaos.conversations, chaos.events, chance, apps=chaos.apps, shards=chaos.shards) as place:
         environment = {
             **place.environment(),
+            **_served(place, folder),
             "HOME": str(folder),
             "COGENCY_DATABASE_URL": url,
             "COGENCY_LEASE_S": str(chaos.lease_s),
@@ -129,8 +150,20 @@ async def run(chaos: Chaos, folder: Path, url: str, launch: Launch = from_nothin
             place.twice,
             place.model.requests,
             len(place.model.repeated),
+            len(place.discord.shard_violations) - len(violations := place.divided_badly()),
+            violations,
             processes.logs(),
         )
+
+
+def _served(place: Town, folder: Path) -> dict[str, str]:
+    """The setting of Slack's apps, if there are several."""
+    if len(place.slack.states) == 1:
+        return {}
+    file = folder / "apps.toml"
+    file.write_text(place.apps())
+    file.chmod(0o600)
+    return {"COGENCY_SLACK_APPS": str(file), "SLACK_BOT_TOKEN": "", "SLACK_APP_TOKEN": ""}
 
 
 async def _until_connected(place: Town, processes: Replicas) -> None:
@@ -199,16 +232,20 @@ def _server(engine: str) -> Generator[PostgresServer | None]:
 
 def _options(arguments: list[str] | None) -> tuple[Chaos, Options]:
     parser = argparse.ArgumentParser(description="Replies through crashes.")
-    parser.add_argument("--replicas", type=int, default=3, help="processes on PostgreSQL")
+    parser.add_argument("--replicas", type=int, default=0, help="processes on PostgreSQL; 3, with --scale 4")
     parser.add_argument("--events", type=int, default=400, help="questions")
     parser.add_argument("--engine", choices=("postgresql", "sqlite"), default="postgresql")
     parser.add_argument("--seed", type=int, default=1, help="another choice of what happens when")
+    parser.add_argument("--scale", action="store_true", help="two apps of Slack and eight connections to Discord")
     parser.add_argument("--quick", action="store_true", help="smaller sizes")
     parser.add_argument("--json", action="store_true", help="print one JSON object as the last line")
     read = parser.parse_args(arguments)
-    number = 1 if read.engine == "sqlite" else read.replicas
+    if read.scale and read.engine == "sqlite":
+        parser.error("--scale takes several processes, and so PostgreSQL")
+    number = 1 if read.engine == "sqlite" else read.replicas or (4 if read.scale else 3)
     events = min(read.events, 100) if read.quick else read.events
     chaos = Chaos(read.engine, number, events, seed=read.seed)
+    chaos = chaos.of_scale() if read.scale else chaos
     return chaos, Options(quick=read.quick, json=read.json, data=None)
 
 
@@ -221,13 +258,18 @@ def main() -> None:
     chaos, options = _options(None)
     with _server(chaos.engine) as server, tempfile.TemporaryDirectory() as folder:
         result = asyncio.run(measured(chaos, Path(folder), server))
-    notes = [f"{chaos.events} questions on {chaos.engine}, {result.took_s:.0f} s", *result.verdict.strange]
+    notes = [
+        f"{chaos.events} questions on {chaos.engine}, {result.took_s:.0f} s",
+        *result.verdict.strange,
+        *result.violations,
+    ]
     baseline = {
         "processes_started": result.starts,
         "events_redelivered": result.redelivered,
         "events_sent_twice": result.twice,
         "model_requests": result.requests,
         "model_requests_of_stopped_processes": result.asked_again,
+        "shards_of_stopped_processes": result.taken_over,
     }
     print_report("chaos", result.metrics, baseline, options, "\n".join(notes))
     sys.exit(1 if result.wrong else 0)

@@ -20,11 +20,11 @@ from benchmarks.chaos_model import Kind, Model, asking, whole
 from bot.platforms.slack.missed import ACK_S
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_requests import TOKEN
-from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, GENERAL
+from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, GENERAL, GUILD
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_redelivery import Redelivery, redelivering
-from tests.fakes.slack_state import PER_MINUTE
-from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN, BOT_USER
+from tests.fakes.slack_state import HOME, PER_MINUTE, Workspace
+from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN, other_app
 
 NAMED: Final = re.compile(r"\bFor (c\d+-\d+) ")
 _KEPT: Final = re.compile(r"\s*[*_]Remembered: [^\n]*[*_]\s*\Z")
@@ -33,7 +33,10 @@ REDELIVER_S: Final = 2.0
 """Slack waits longer; but it has more than a minute."""
 TWICE: Final = 0.1
 DIRECT: Final = 3
-"""Of each platform's conversations so many are direct ones (on Discord two: there are two people)."""
+"""So many conversations of each of Slack's workspaces are direct ones."""
+DIRECT_ON_DISCORD: Final = 2
+"""There are two people."""
+SERVERS_EACH: Final = 2
 LIMITS_STRETCHED: Final = 20
 """Slack's limits on reading allow for some restarts a minute; here a minute has more than a bad month."""
 STARTED_BY_BOT: Final = 3
@@ -57,6 +60,10 @@ class Conversation:
     platform: str
     questions: list[str]
     channel: str = ""
+    begins_in: str = GENERAL
+    """Where the bot starts its thread, on Discord."""
+    app: str = HOME.id
+    """Whose workspace it is in, on Slack."""
     direct: bool = False
     asked: int = 0
     envelopes: set[str] = field(default_factory=set[str])
@@ -73,8 +80,15 @@ class Town:
     redelivery: Redelivery
     chance: Random
     conversations: list[Conversation]
-    people: list[str] = field(default_factory=list[str])
+    shards: int = 1
+    """Connections to Discord, which the processes divide among them; one is held by one process."""
     twice: int = 0
+
+    def apps(self) -> str:
+        """What the file of Slack's apps says (`COGENCY_SLACK_APPS`)."""
+        each = (state.who for state in self.slack.states.values())
+        tokens = 'bot_token = "{0.bot_token}"\napp_token = "{0.app_token}"\n'
+        return "\n".join(f"[{app.workspace}]\n" + tokens.format(app) for app in each)
 
     def environment(self) -> dict[str, str]:
         """The settings of a process that serves this town. Nobody is told to be slower, nor what is remembered; and
@@ -94,12 +108,12 @@ class Town:
             "DISCORD_TOKEN": TOKEN,
             "DISCORD_API_BASE_URL": self.discord.api_base_url,
             "DISCORD_GATEWAY_URL": self.discord.gateway_url,
+            "COGENCY_DISCORD_SHARDS": str(self.shards),
         }
 
     def connected(self, processes: int) -> bool:
-        return len(self.slack.sockets) >= 2 * processes and bool(
-            self.discord.connected
-        )  # of one shard, which one process holds
+        sockets = 2 * processes * len(self.slack.states)
+        return len(self.slack.sockets) >= sockets and len(self.discord.connected) >= self.shards
 
     def cut(self) -> None:
         """Some socket is lost."""
@@ -109,6 +123,11 @@ class Town:
             self.slack.drop(number)
         elif discord:
             self.discord.drop(discord[number - slack])
+
+    def divided_badly(self) -> tuple[str, ...]:
+        """What Discord would not take; but a stopped process cannot let go of what another may go on with."""
+        held = ("held by two", "has two sessions")
+        return tuple(one for one in self.discord.shard_violations if not one.endswith(held))
 
     async def become_known(self) -> None:
         """Everybody who writes to the bot directly on Discord has had an answer once: a direct conversation that began
@@ -137,18 +156,21 @@ class Town:
             conversation.asked += 1
 
     async def _ask_on_slack(self, conversation: Conversation, question: str, thread: str, chance: Random) -> str:
-        person = chance.choice(self.people)
+        state = self.slack.states[conversation.app]
+        person = chance.choice([user.id for user in state.users.values() if user.id != state.who.user])
         text = asking(question)
-        mention = text if conversation.direct else f"<@{BOT_USER}> {text}"
-        message = self.slack.state.write(person, conversation.channel, mention, thread)
-        envelopes = [self.slack.envelope(event) for event in self.slack.events_of(message)]
+        mention = text if conversation.direct else f"<@{state.who.user}> {text}"
+        message = state.write(person, conversation.channel, mention, thread)
+        events = self.slack.events_of(message, state)
+        envelopes = [self.slack.envelope(event, who=state.who) for event in events]
         if chance.random() < TWICE:
             envelopes.append(envelopes[0])
             self.twice += 1
         ids, begun = {envelope["envelope_id"] for envelope in envelopes}, CLOCK.monotonic()
         conversation.envelopes |= ids
         for envelope in envelopes:
-            await self.slack.deliver(envelope, chance.randrange(max(1, len(self.slack.sockets))))
+            sockets = self.slack.sockets_for(envelope)
+            await self.slack.deliver(envelope, chance.randrange(max(1, len(sockets))))
         while not self.slack.acks.keys() & ids:  # noqa: ASYNC110 -- as below
             await asyncio.sleep(0.05)
         conversation.waited |= CLOCK.monotonic() - begun >= ACK_S
@@ -157,7 +179,7 @@ class Town:
     async def _ask_on_discord(self, conversation: Conversation, question: str, chance: Random) -> None:
         person = next((one for one, channel in DM_OF.items() if channel == conversation.channel), "")
         text = asking(question)
-        channel = conversation.channel or GENERAL
+        channel = conversation.channel or conversation.begins_in
         mention = text if person else f"<@{BOT}> {text}"
         message = await self.discord.say(person or chance.choice([ANN, BO]), mention, channel)
         if chance.random() < TWICE:
@@ -177,7 +199,8 @@ class Town:
     def shown(self, conversation: Conversation) -> list[str]:
         """The bot's messages there, in order."""
         if conversation.platform == "Slack":
-            return [message.text for message in self.slack.state.answers(conversation.channel)]
+            answers = self.slack.states[conversation.app].answers(conversation.channel)
+            return [message.text for message in answers]
         return self.discord.world.shown(conversation.channel) if conversation.channel else []
 
 
@@ -237,29 +260,48 @@ def planned(conversations: int, events: int, chance: Random) -> tuple[list[Conve
     return planned, kinds
 
 
-def settle(slack: FakeSlack, discord: FakeDiscord, conversations: Sequence[Conversation]) -> list[str]:
-    """Give each conversation its place; the people of Slack."""
-    slack.state.per_minute = {
+def settle_on_slack(slack: FakeSlack, conversations: Sequence[Conversation], apps: int) -> None:
+    """Give each conversation its place: in turn in each workspace. The same people's accounts differ."""
+    states = [slack.state, *(slack.add(other_app(f"w{number}")) for number in range(2, apps + 1))]
+    for state in states:
+        _populate(state, "" if state is slack.state else state.who.workspace)
+    for number, one in enumerate(conversations):
+        state = states[number % apps]
+        one.direct, one.app = number < DIRECT * apps, state.who.id
+        one.channel = state.channel(one.name, "im" if one.direct else "public")
+
+
+def _populate(state: Workspace, suffix: str) -> None:
+    state.per_minute = {
         method: count * (1 if method == "chat.update" else LIMITS_STRETCHED) for method, count in PER_MINUTE.items()
     }
-    people = [slack.state.user(name) for name in ("ann", "bo", "cy", "di", "ed", "flo")]
-    on_slack = [one for one in conversations if one.platform == "Slack"]
-    on_discord = [one for one in conversations if one.platform == "Discord"]
-    for number, one in enumerate(on_slack):
-        one.direct = number < DIRECT
-        one.channel = slack.state.channel(one.name, "im" if one.direct else "public")
-    for number, one in enumerate(on_discord):
-        if number < 2:
+    for name in ("ann", "bo", "cy", "di", "ed", "flo"):
+        state.user(f"{name}{suffix}")
+
+
+def settle_on_discord(discord: FakeDiscord, conversations: Sequence[Conversation], shards: int) -> None:
+    """Give each conversation its place: in turn in each server, of which every connection has `SERVERS_EACH` if there
+    are several.
+    """
+    channels = [GENERAL]
+    for number in range(1, shards * SERVERS_EACH if shards > 1 else 1):
+        server = str((number << 22) + int(GUILD))
+        discord.world.guilds[server] = f"quay {number}"
+        channels.append(discord.world.open_channel(f"{1000 + number}", f"pier-{number}", guild=server)["id"])
+    for number, one in enumerate(conversations):
+        one.begins_in = channels[number % len(channels)]
+        if number < DIRECT_ON_DISCORD:
             one.channel = DM_OF[(ANN, BO)[number]]
-        elif number >= 2 + STARTED_BY_BOT:
-            root = discord.world.message(GENERAL, ANN, "Let us talk about boats.")
-            one.channel = discord.world.start_thread(GENERAL, root["id"], one.name)["id"]
-    return people
+        elif number >= DIRECT_ON_DISCORD + STARTED_BY_BOT * min(shards, 4):
+            root = discord.world.message(one.begins_in, ANN, "Let us talk about boats.")
+            one.channel = discord.world.start_thread(one.begins_in, root["id"], one.name)["id"]
 
 
 @asynccontextmanager
-async def town(conversations: int, events: int, chance: Random) -> AsyncGenerator[Town]:
-    """Both platforms and the model, on loopback."""
+async def town(
+    conversations: int, events: int, chance: Random, *, apps: int = 1, shards: int = 1
+) -> AsyncGenerator[Town]:
+    """Both platforms and the model, on loopback: so many apps of Slack, so many connections to Discord."""
     talks, kinds = planned(conversations, events, chance)
     async with (
         FakeSlack(CLOCK) as slack,
@@ -267,5 +309,6 @@ async def town(conversations: int, events: int, chance: Random) -> AsyncGenerato
         Model(kinds) as model,
         redelivering(slack, REDELIVER_S, chance) as redelivery,
     ):
-        people = settle(slack, discord, talks)
-        yield Town(slack, discord, model, redelivery, chance, talks, people)
+        settle_on_slack(slack, [one for one in talks if one.platform == "Slack"], apps)
+        settle_on_discord(discord, [one for one in talks if one.platform == "Discord"], shards)
+        yield Town(slack, discord, model, redelivery, chance, talks, shards)

@@ -133,6 +133,10 @@ class FakeSlack:
     def sockets_of(self, who: FakeApp) -> list[web.WebSocketResponse]:
         return [socket for socket in self.sockets if self._of[socket] == who.id]
 
+    def sockets_for(self, envelope: Object) -> list[web.WebSocketResponse]:
+        """Those of the app that it is meant for."""
+        return [one for one in self.sockets if self._of[one] == envelope["payload"].get("api_app_id", APP)]
+
     # What people do
 
     async def say(self, user: str, channel: str, text: str, thread_ts: str = "", **more: Any) -> FakeMessage:
@@ -255,8 +259,7 @@ class FakeSlack:
 
         Over HTTP `socket` is the process that it goes to first; -1 is the next in turn.
         """
-        id_ = envelope["payload"].get("api_app_id", APP)
-        sockets = [one for one in self.sockets if self._of[one] == id_]
+        sockets = self.sockets_for(envelope)
         if not sockets and not self.over_http:
             self._waiting.append(envelope)
             return envelope["envelope_id"]

@@ -33,10 +33,11 @@ class Redelivery:
         """Send again what has waited for its acknowledgement for too long."""
         now = self.slack.clock.monotonic()
         for envelope in [*(self.slack.delivered - self.slack.acks.keys())]:
-            if now - self._sent.setdefault(envelope, now) >= self.after_s and self.slack.sockets:
+            sockets = self.slack.sockets_for(self.slack.sent[envelope])
+            if now - self._sent.setdefault(envelope, now) >= self.after_s and sockets:
                 self._sent[envelope] = now
                 self.attempts[envelope] = self.attempts.get(envelope, 0) + 1
-                socket = self.chance.randrange(len(self.slack.sockets))
+                socket = self.chance.randrange(len(sockets))
                 await self.slack.deliver(self.slack.sent[envelope], socket, self.attempts[envelope])
 
 
