@@ -307,7 +307,7 @@ def modules(value: str) -> tuple[str, ...]:
 def slack_apps(value: str) -> tuple[str, ...]:
     """Names of apps with commas between them."""
     names = tuple(dict.fromkeys(piece.strip() for piece in value.split(",") if piece.strip()))
-    if not names or not all(re.fullmatch(APP_NAME, name) for name in names):
+    if not names or not all(map(_APP_NAME.fullmatch, names)):
         raise ValueError("must be names of apps in the file of COGENCY_SLACK_APPS with commas between them, as in a,b")
     return names
 

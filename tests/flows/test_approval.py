@@ -176,9 +176,9 @@ async def test_a_press_on_discord_reaches_another_replica_than_the_one_that_aske
         async with service(folder, **settings) as first:
             page = await asked_on(discord)
             async with service(folder, **settings):
-                await discord.until(lambda: discord.identified == 2)
                 first.kill()
                 await first.wait()
+                await discord.until(lambda: discord.identified + discord.resumed == 2)
                 await allow_on(discord, page)
     assert sent(folder) == "hello\n"
 

@@ -63,6 +63,7 @@ class Direct:
     """Slack's client, without a network between it and the workspace."""
 
     workspace: Workspace
+    token: str = BOT_TOKEN
     proxy: str | None = None
     base_url: str = "https://slack.test/api/"
 
