@@ -185,6 +185,6 @@ async def test_two_people_try_everything_on_the_page_and_it_goes_on_where_it_was
             assert here.address == address
             await ben.sees("written while nobody listened")
             await expect(opened.page.locator("#link")).to_be_hidden(timeout=WAIT_MS)
-            assert await ann.column.locator("article").count() == before + 1
+            await expect(ann.column.locator("article")).to_have_count(before + 1, timeout=WAIT_MS)
             await ben.say("@Cogency hello")
             await ann.sees("I follow a few rules", 2)
