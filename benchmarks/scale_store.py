@@ -18,7 +18,7 @@ from datetime import timedelta
 from itertools import accumulate
 from typing import Any, Final, TypeAlias
 
-import asyncpg  # pyright: ignore[reportMissingTypeStubs]
+import asyncpg  # pyright: ignore[reportMissingTypeStubs]  # it has none
 from sqlalchemy import Table
 
 from agent.records import RecallQuery

@@ -81,8 +81,7 @@ class SignInPages:
         return await self._answered(lambda desk: desk.come_back(server, query, self._browser(request)))
 
     def _browser(self, request: web.Request) -> str:
-        kept = request.cookies.get(self._cookie, "")
-        return kept if len(kept) <= MAX_COOKIE_CHARS and kept.isascii() else ""
+        return kept_by_browser(request, self._cookie)
 
     async def _answered(self, ask: Callable[[SignInBrowsing], Awaitable[PageAnswer]]) -> web.Response:
         try:
@@ -91,22 +90,27 @@ class SignInPages:
         except CogencyError as error:
             log.warning("a page of a sign-in could not be shown: %s", error)
             answer = LATER
-        if answer.json:
-            return web.Response(text=answer.json, content_type="application/json", headers=HEADERS)
-        response = web.Response(status=answer.status, text=answer.html, content_type="text/html", headers=HEADERS)
-        if answer.go:
-            response.headers["Location"] = answer.go
-        if answer.cookie:
-            response.set_cookie(
-                self._cookie,
-                answer.cookie,
-                max_age=COOKIE_S,
-                path="/",
-                secure=self._secure,
-                httponly=True,
-                samesite="Lax",
-            )
-        return response
+        return to_response(answer, self._cookie, COOKIE_S, secure=self._secure)
+
+
+def kept_by_browser(request: web.Request, cookie: str) -> str:
+    """What stands in its cookie, "" for nothing that we could have given it."""
+    kept = request.cookies.get(cookie, "")
+    return kept if len(kept) <= MAX_COOKIE_CHARS and kept.isascii() else ""
+
+
+def to_response(answer: PageAnswer, cookie: str, lasts_s: int, *, secure: bool) -> web.Response:
+    """What the browser is sent; a cookie of this name lasts so many seconds. `secure`: it goes over TLS alone."""
+    if answer.json:
+        return web.Response(text=answer.json, content_type="application/json", headers=HEADERS)
+    response = web.Response(status=answer.status, text=answer.html, content_type="text/html", headers=HEADERS)
+    if answer.go:
+        response.headers["Location"] = answer.go
+    if answer.cookie:
+        response.set_cookie(
+            cookie, answer.cookie, max_age=lasts_s, path="/", secure=secure, httponly=True, samesite="Lax"
+        )
+    return response
 
 
 @asynccontextmanager

@@ -40,7 +40,7 @@ from bot.platforms.slack.installed import (
 from bot.platforms.slack.options import PLATFORM, Distribution
 from bot.texts import page_texts, tool_texts
 from bot.tools.mcp_source import PageAnswer
-from bot.tools.sign_in_pages import HEADERS, MAX_COOKIE_CHARS, READ_S
+from bot.tools.sign_in_pages import HEADERS, READ_S, kept_by_browser, to_response
 
 COOKIE: Final = "cogency-install"
 TIME: Final = timedelta(minutes=10)
@@ -227,25 +227,10 @@ class InstallPages:
         return self._response(answer)
 
     def _browser(self, request: web.Request) -> str:
-        kept = request.cookies.get(self._cookie, "")
-        return kept if len(kept) <= MAX_COOKIE_CHARS and kept.isascii() else ""
+        return kept_by_browser(request, self._cookie)
 
     def _response(self, answer: PageAnswer) -> web.Response:
-        response = web.Response(status=answer.status, text=answer.html, content_type="text/html", headers=HEADERS)
-        if answer.go:
-            response.headers["Location"] = answer.go
-        if answer.cookie:
-            lasts = int(2 * TIME.total_seconds())
-            response.set_cookie(
-                self._cookie,
-                answer.cookie,
-                max_age=lasts,
-                path="/",
-                secure=self._secure,
-                httponly=True,
-                samesite="Lax",
-            )
-        return response
+        return to_response(answer, self._cookie, int(2 * TIME.total_seconds()), secure=self._secure)
 
 
 @asynccontextmanager

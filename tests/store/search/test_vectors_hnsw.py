@@ -137,7 +137,7 @@ async def test_an_index_that_was_left_half_made_is_made_anew(store: Store, postg
     dice = random.Random(5)
     await store.database.write(spoke_much, COUNT, dice)
     assert await make_index(store.database, MODEL, least=COUNT)
-    half = f"UPDATE pg_index SET indisvalid = false WHERE indexrelid = '{index_name(MODEL, SIZE)}'::regclass"  # noqa: S608
+    half = f"UPDATE pg_index SET indisvalid = false WHERE indexrelid = '{index_name(MODEL, SIZE)}'::regclass"  # noqa: S608 -- our own
     name = url.partition("@/")[2].partition("?")[0]
     await postgres.execute(half, database=name, user="postgres")
     assert await store.database.read(led_to, meant(dice)) is None
