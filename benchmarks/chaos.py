@@ -7,7 +7,7 @@ replies        questions whose reply is complete, stands once and is what the mo
 duplicates     questions whose reply stands there more than once
 lost           questions with no reply, half a reply or another text
 out_of_order   replies of a conversation that stand before the reply to an earlier question; where Slack had to send
-               a question again, or waited long until it was acknowledged, before one that was stored earlier
+               a question again, or waited long until it was acknowledged, before one that the ledger has earlier
 tool_reruns    calls that were run again after they had left a note
 
 The processes are the real `cogency run`: on PostgreSQL as many as `--replicas` says, on SQLite one, which is started
@@ -140,7 +140,7 @@ async def run(chaos: Chaos, folder: Path, url: str, launch: Launch = from_nothin
             await _through(place, processes, chaos)
             took_s = CLOCK.monotonic() - began
             await asyncio.sleep(CALM_S)
-        stored, reruns = await _kept(url)
+        stored, reruns = await kept(url)
         return Result(
             judge(place, stored),
             reruns,
@@ -194,11 +194,13 @@ async def _ask_and_hit(place: Town, processes: Replicas, chaos: Chaos) -> None:
     )
 
 
-async def _kept(url: str) -> tuple[list[str], int]:
-    """The questions in the order in which they were stored, and the calls that left more than one note."""
+async def kept(url: str) -> tuple[list[str], int]:
+    """The questions in the ledger's order, and the calls that left more than one note. That is the order in which they
+    were stored, but one that came late stands before later ones that waited then.
+    """
 
     def read(connection: Connection) -> tuple[Sequence[str], Sequence[str]]:
-        asked = select(message.c.text).where(message.c.author == Author.PERSON).order_by(message.c.id)
+        asked = select(message.c.text).where(message.c.author == Author.PERSON).order_by(message.c.turn, message.c.id)
         return connection.execute(asked).scalars().all(), connection.execute(select(fact.c.value)).scalars().all()
 
     store = await open_store(url)

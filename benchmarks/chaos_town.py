@@ -219,8 +219,8 @@ class Verdict:
 def judge(town: Town, stored: Sequence[str]) -> Verdict:
     """Compare what is shown with what the model says. Where pages were cut, blanks do not count.
 
-    `stored`: the questions in the order in which they were stored, which replies keep where one came late. Everywhere
-    else that is the order in which they were asked.
+    `stored`: the questions in the ledger's order, which replies keep where one came late. Everywhere else that is the
+    order in which they were asked.
     """
     whole_ones = duplicates = lost = out_of_order = 0
     strange: list[str] = []

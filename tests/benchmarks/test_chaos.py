@@ -1,11 +1,15 @@
 """What `benchmarks.chaos` makes of what is shown in the end. (The runs themselves: `tests.flows.test_chaos`.)"""
 
+from pathlib import Path
 from random import Random
 
 import pytest
 
-from benchmarks.chaos_model import whole
+from benchmarks.chaos import kept
+from benchmarks.chaos_model import asking, whole
 from benchmarks.chaos_town import Town, judge, town
+from store.engine import open_store
+from tests.fakes.incoming import said
 from tests.fakes.slack_things import BOT_ID, BOT_USER
 
 ASKED = ["c00-00", "c00-01"]
@@ -40,3 +44,12 @@ async def test_replies_stand_in_the_order_of_asking_or_where_one_came_late_of_st
         verdict = judge(place, stored)
     assert (verdict.replies, verdict.lost, verdict.duplicates) == (2, 0, 0)
     assert verdict.out_of_order == out_of_order
+
+
+async def test_a_late_question_counts_before_the_later_ones_that_waited_when_it_came(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'bot.db'}"
+    store = await open_store(url)
+    for number in (0, 2, 1):
+        await store.ledger.accept(said(asking(f"c00-0{number}"), number=number))
+    await store.close()
+    assert await kept(url) == (["c00-00", "c00-01", "c00-02"], 0)
