@@ -4,7 +4,7 @@
 #   make check     formatting, lint, types of the product, import contracts and the unit tests, in a minute
 #   make test      set up what testing needs, and run every test
 #   make soak      every test ten times, in shuffled orders, on a machine that is kept busy (hours)
-#   make chaos     questions on each engine, and with two apps and eight shards, while processes are killed and cut off (minutes)
+#   make chaos     questions on each engine, with two apps and eight shards, and in an upgrade, while processes are killed (minutes)
 #   make newcomer  each way from nothing to a first answer, from the registries, with the seconds of each step (minutes)
 #   make coverage  every test, with the lines that none of them runs
 #   make lint      formatting, lint, types, import contracts
@@ -41,6 +41,7 @@ chaos: .venv/dev.stamp
 	$(BIN)/python -m benchmarks.chaos --engine sqlite
 	$(BIN)/python -m benchmarks.chaos --engine postgresql
 	$(BIN)/python -m benchmarks.chaos --scale
+	$(BIN)/python -m benchmarks.chaos --versions
 
 newcomer: .venv/dev.stamp
 	$(BIN)/python -m deploy.newcomer

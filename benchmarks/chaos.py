@@ -1,7 +1,7 @@
 """Replies through crashes: many conversations on both platforms, while processes are killed, stopped and cut off.
 
     python -m benchmarks.chaos [--replicas 3] [--events 400] [--engine postgresql|sqlite] [--scale] [--seed N]
-                                [--quick] [--json]
+                                [--versions [--old COMMIT]] [--quick] [--json]
 
 replies        questions whose reply is complete, stands once and is what the model said
 duplicates     questions whose reply stands there more than once
@@ -15,6 +15,10 @@ anew. Slack, Discord and the model are the tests', in this process. An exit code
 
 `--scale`: four processes, two apps of Slack in workspaces of their own, and eight connections to Discord, which the
 processes divide by leases, for sixteen servers. Processes are stopped for longer than those leases are.
+
+`--versions`: an upgrade. Two processes of an older version answer; one of the newer brings the database forward, a
+second follows; then an older one is killed and comes back on the newer database, and both are replaced, one of them by
+SIGTERM. Meanwhile processes are stopped and cut off. What is older, and newer: `benchmarks.chaos_versions`.
 
 A baseline in the same run is the share of replies that needed help: how often Slack had to send an event again, and how
 often a process was started.
@@ -37,6 +41,7 @@ from agent.records import Author
 from benchmarks.chaos_model import NOTE, QUESTION
 from benchmarks.chaos_processes import Blows, Launch, Replicas, from_nothing, replicas
 from benchmarks.chaos_town import Town, Verdict, judge, town
+from benchmarks.chaos_versions import NoSuchVersion, TakeOver, Versions, versions
 from benchmarks.report import Options, print_report
 from store.engine import open_store
 from store.tables import fact, message
@@ -88,6 +93,10 @@ class Chaos:
         wide = replace(self, conversations=48, apps=2, shards=8)
         return replace(wide, stop_s=20.0, spread_s=0.18, cuts=12)
 
+    def of_versions(self) -> "Chaos":
+        """The same while a newer version takes over, which ends processes itself: questions have to last that long."""
+        return replace(self, replicas=2, kills=0, spread_s=max(0.15, 60.0 / self.events))
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -102,7 +111,11 @@ class Result:
     taken_over: int
     """Connections to Discord that went on while a stopped process still held them."""
     violations: tuple[str, ...]
-    """What Discord would not take of processes that divide its connections."""
+    """What Discord would not take of processes that divide its connections; and what an upgrade has not done."""
+    remarks: tuple[str, ...] = ()
+    """What an older program, which may have divided nothing yet, was not given by Discord: it asked again."""
+    upgrade: dict[str, float] = field(default_factory=dict[str, float])
+    """Requests to the model before the database was at the newer version, and those of the older program after that."""
     logs: list[str] = field(default_factory=list[str])
 
     @property
@@ -123,9 +136,12 @@ class Result:
         return wrong + len(verdict.strange) + len(self.violations)
 
 
-async def run(chaos: Chaos, folder: Path, url: str, launch: Launch = from_nothing) -> Result:
-    """`url` names an empty database; logs are left in `folder`."""
+async def run(
+    chaos: Chaos, folder: Path, url: str, launch: Launch = from_nothing, both: Versions | None = None
+) -> Result:
+    """`url` names an empty database; logs are left in `folder`. `both`: the versions of an upgrade."""
     chance = Random(chaos.seed)
+    own = both.old.environment() if both else None
     async with town(chaos.conversations, chaos.events, chance, apps=chaos.apps, shards=chaos.shards) as place:
         environment = {
             **place.environment(),
@@ -134,10 +150,11 @@ async def run(chaos: Chaos, folder: Path, url: str, launch: Launch = from_nothin
             "COGENCY_DATABASE_URL": url,
             "COGENCY_LEASE_S": str(chaos.lease_s),
         }
-        async with replicas(chaos.replicas, environment, folder, launch) as processes:
+        upgrade = TakeOver(both, url, place.model) if both else None
+        async with replicas(chaos.replicas, environment, folder, launch, own) as processes:
             await _until_connected(place, processes)
             began = CLOCK.monotonic()
-            await _through(place, processes, chaos)
+            await _through(place, processes, chaos, upgrade)
             took_s = CLOCK.monotonic() - began
             await asyncio.sleep(CALM_S)
         stored, reruns = await kept(url)
@@ -151,7 +168,9 @@ async def run(chaos: Chaos, folder: Path, url: str, launch: Launch = from_nothin
             place.model.requests,
             len(place.model.repeated),
             len(place.discord.shard_violations) - len(violations := place.divided_badly()),
-            violations,
+            upgrade.faults() if upgrade else violations,
+            violations if upgrade else (),
+            upgrade.figures() if upgrade else {},
             processes.logs(),
         )
 
@@ -175,9 +194,9 @@ async def _until_connected(place: Town, processes: Replicas) -> None:
         raise RuntimeError("\n".join(["the processes do not connect", *processes.logs()])) from None
 
 
-async def _through(place: Town, processes: Replicas, chaos: Chaos) -> None:
+async def _through(place: Town, processes: Replicas, chaos: Chaos, upgrade: TakeOver | None) -> None:
     """Ask and hit, until everything is answered or nothing more comes."""
-    happening = asyncio.ensure_future(_ask_and_hit(place, processes, chaos))
+    happening = asyncio.ensure_future(_ask_and_hit(place, processes, chaos, upgrade))
     replies, still_s = 0, 0.0
     while still_s < PATIENCE_S and not (happening.done() and replies == chaos.events):
         await asyncio.sleep(LOOK_S)
@@ -187,11 +206,13 @@ async def _through(place: Town, processes: Replicas, chaos: Chaos) -> None:
     await asyncio.gather(happening, return_exceptions=not happening.done())
 
 
-async def _ask_and_hit(place: Town, processes: Replicas, chaos: Chaos) -> None:
+async def _ask_and_hit(place: Town, processes: Replicas, chaos: Chaos, upgrade: TakeOver | None) -> None:
     await place.become_known()
-    await asyncio.gather(
-        place.ask_everything(chaos.asking_s), processes.suffer(chaos.blows, Random(chaos.seed), place.cut)
-    )
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(place.ask_everything(chaos.asking_s))
+        tasks.create_task(processes.suffer(chaos.blows, Random(chaos.seed), place.cut))
+        if upgrade is not None:
+            tasks.create_task(upgrade.through(processes, chaos.asking_s))
 
 
 async def kept(url: str) -> tuple[list[str], int]:
@@ -232,38 +253,51 @@ def _server(engine: str) -> Generator[PostgresServer | None]:
             yield server
 
 
-def _options(arguments: list[str] | None) -> tuple[Chaos, Options]:
+def _options(arguments: list[str] | None) -> tuple[Chaos, Options, str | None]:
+    """What to do, and the older version's commit, of an upgrade: none where there is none, empty for any."""
     parser = argparse.ArgumentParser(description="Replies through crashes.")
     parser.add_argument("--replicas", type=int, default=0, help="processes on PostgreSQL; 3, with --scale 4")
     parser.add_argument("--events", type=int, default=400, help="questions")
     parser.add_argument("--engine", choices=("postgresql", "sqlite"), default="postgresql")
     parser.add_argument("--seed", type=int, default=1, help="another choice of what happens when")
     parser.add_argument("--scale", action="store_true", help="two apps of Slack and eight connections to Discord")
+    parser.add_argument("--versions", action="store_true", help="a newer version takes over from an older one")
+    parser.add_argument("--old", default="", metavar="COMMIT", help="the older version; else the last one that works")
     parser.add_argument("--quick", action="store_true", help="smaller sizes")
     parser.add_argument("--json", action="store_true", help="print one JSON object as the last line")
     read = parser.parse_args(arguments)
-    if read.scale and read.engine == "sqlite":
-        parser.error("--scale takes several processes, and so PostgreSQL")
+    if (read.scale or read.versions) and read.engine == "sqlite":
+        parser.error("--scale and --versions take several processes, and so PostgreSQL")
+    if (read.scale and read.versions) or (read.old and not read.versions):
+        parser.error("--old goes with --versions, and --versions without --scale")
     number = 1 if read.engine == "sqlite" else read.replicas or (4 if read.scale else 3)
     events = min(read.events, 100) if read.quick else read.events
     chaos = Chaos(read.engine, number, events, seed=read.seed)
-    chaos = chaos.of_scale() if read.scale else chaos
-    return chaos, Options(quick=read.quick, json=read.json, data=None)
+    chaos = chaos.of_scale() if read.scale else chaos.of_versions() if read.versions else chaos
+    return chaos, Options(quick=read.quick, json=read.json, data=None), read.old if read.versions else None
 
 
-async def measured(chaos: Chaos, folder: Path, server: PostgresServer | None) -> Result:
+async def measured(chaos: Chaos, folder: Path, server: PostgresServer | None, both: Versions | None) -> Result:
     async with database(chaos.engine, folder, server) as url:
-        return await run(chaos, folder, url)
+        return await run(chaos, folder, url, both=both)
 
 
 def main() -> None:
-    chaos, options = _options(None)
-    with _server(chaos.engine) as server, tempfile.TemporaryDirectory() as folder:
-        result = asyncio.run(measured(chaos, Path(folder), server))
+    chaos, options, old = _options(None)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        try:
+            both = None if old is None else versions(folder, old)
+        except NoSuchVersion as error:
+            sys.exit(f"benchmarks.chaos: {error}")
+        with _server(chaos.engine) as server:
+            result = asyncio.run(measured(chaos, folder, server, both))
     notes = [
         f"{chaos.events} questions on {chaos.engine}, {result.took_s:.0f} s",
+        *([f"older: {both.old}; newer: {both.new}"] if both else []),
         *result.verdict.strange,
         *result.violations,
+        *result.remarks,
     ]
     baseline = {
         "processes_started": result.starts,
@@ -272,6 +306,7 @@ def main() -> None:
         "model_requests": result.requests,
         "model_requests_of_stopped_processes": result.asked_again,
         "shards_of_stopped_processes": result.taken_over,
+        **result.upgrade,
     }
     print_report("chaos", result.metrics, baseline, options, "\n".join(notes))
     sys.exit(1 if result.wrong else 0)

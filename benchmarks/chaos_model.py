@@ -11,6 +11,7 @@ rest of it are words of the question, for nothing else is kept.
 import asyncio
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -85,6 +86,8 @@ class Model:
     requests: int = 0
     repeated: list[str] = field(default_factory=list[str])
     """Questions of which a call was asked for again after its result had been seen."""
+    asked_by: Counter[str] = field(default_factory=Counter[str])
+    """Requests by the key that came with them."""
     url: str = ""
     _rounds: dict[str, int] = field(default_factory=dict[str, int])
     _numbers: "count[int]" = field(default_factory=lambda: count(1))
@@ -107,6 +110,7 @@ class Model:
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         self.requests += 1
+        self.asked_by[request.headers.get("authorization", "").removeprefix("Bearer ")] += 1
         question, seen = _asked(await request.json())
         if seen < self._rounds.get(question, 0):
             self.repeated.append(question)

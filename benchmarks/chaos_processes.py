@@ -74,6 +74,8 @@ class Replicas:
     environment: Mapping[str, str]
     folder: Path
     launch: Launch
+    own: dict[int, Mapping[str, str]] = field(default_factory=dict[int, Mapping[str, str]])
+    """What is different in the environment of a process."""
     running: dict[int, Replica] = field(default_factory=dict[int, Replica])
     stopped: set[int] = field(default_factory=set[int])
     starts: "count[int]" = field(default_factory=lambda: count(1))
@@ -81,12 +83,19 @@ class Replicas:
     async def start(self, number: int) -> None:
         log = (self.folder / f"log-{number}-{next(self.starts)}").open("wb")
         with log:
-            self.running[number] = await self.launch(self.folder, self.environment, log)
+            environment = {**self.environment, **self.own.get(number, {})}
+            self.running[number] = await self.launch(self.folder, environment, log)
 
-    async def kill(self, number: int) -> None:
-        """`kill -9`, and a new one."""
+    async def join(self, own: Mapping[str, str]) -> None:
+        """One more."""
+        self.own[self.number] = own
+        await self.start(self.number)
+        self.number += 1
+
+    async def kill(self, number: int, how: int = signal.SIGKILL) -> None:
+        """End it, at once or as `how` says, and start it anew."""
         process = self.running[number]
-        process.kill()
+        process.send_signal(how)
         self.stopped.discard(number)
         await process.wait()
         await self.start(number)
@@ -126,11 +135,11 @@ class Replicas:
 
 @asynccontextmanager
 async def replicas(
-    number: int, environment: Mapping[str, str], folder: Path, launch: Launch
+    number: int, environment: Mapping[str, str], folder: Path, launch: Launch, own: Mapping[str, str] | None = None
 ) -> AsyncGenerator[Replicas]:
-    """Running processes, killed at the end."""
+    """Running processes, killed at the end. `own`: what is different in the environment of these."""
     environment = {"PATH": os.defpath, "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8", **environment}
-    running = Replicas(number, environment, folder, launch)
+    running = Replicas(number, environment, folder, launch, {one: own or {} for one in range(number)})
     try:
         for one in range(number):
             await running.start(one)

@@ -7,6 +7,7 @@ from store.databases.database import StorableText, UtcDateTime
 
 revision = "r0022"
 down_revision = "r0021"
+EXPANDS = True
 LOSES = (("connections to a gateway that processes share", "SELECT count(*) FROM shard_lease WHERE owner IS NOT NULL"),)
 
 

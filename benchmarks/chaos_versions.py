@@ -1,0 +1,197 @@
+"""Two versions of the program for `benchmarks.chaos`: where each comes from, and how the newer one takes over.
+
+Above: `benchmarks.chaos`. Below: git, where the history is there, and the tests' migrations.
+
+The older one is a commit, from `git archive`; the newer one is this tree. Where no commit has an older database that
+this one has but grown from, and where there is no history, this tree is the older one; the newer one is a copy of it
+with a migration that adds a column, a table and an index. Both run with the libraries of this interpreter.
+"""
+
+import asyncio
+import io
+import re
+import shutil
+import signal
+import subprocess
+import tarfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from benchmarks.chaos_model import Model
+from benchmarks.chaos_processes import ROOT, Replicas
+from store.engine import database_beside
+from store.migrations import Migrations, version
+from tests.store.migrating import ADD_A_COLUMN, ADD_A_TABLE, ADD_AN_INDEX, add_one
+
+PRODUCT: Final = ("agent", "bot", "store")
+VERSIONS: Final = "store/migrations/versions"
+_EXPANDS: Final = re.compile(r"^EXPANDS = True$", re.MULTILINE)
+GIT_S: Final = 60.0
+LOOK_S: Final = 0.1
+EARLY: Final = 0.1
+"""Of the time of asking, until the first newer process starts."""
+SOME: Final = 3
+"""Requests to the model that show that a process answers."""
+STEP_S: Final = 60.0
+"""For a process to start and to answer; on a busy machine that takes some ten seconds."""
+
+
+class NoSuchVersion(Exception):
+    """That one cannot run beside this one. The text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A tree of the product, and the version of its database."""
+
+    name: str
+    folder: Path
+    database: str
+
+    def __str__(self) -> str:
+        return f"{self.name}, database {self.database}"
+
+    def environment(self) -> Mapping[str, str]:
+        """What is different for its processes. The model tells by the key which of them asks."""
+        return {"PYTHONPATH": str(self.folder), "OPENAI_API_KEY": self.database}
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    old: Version
+    new: Version
+
+
+def versions(folder: Path, commit: str = "", *, here: Path = ROOT) -> Versions:
+    """Both, with what is made for them in `folder`. Without a commit the newest with an older database is taken.
+
+    Raises NoSuchVersion.
+    """
+    ours = Migrations(here / "store" / "migrations")
+    this = Version("this tree", here, ours.head)
+    named = commit or _commit_before(ours, here)
+    old = _unpacked(named, folder / "old", here) if named else this
+    if old.database == this.database:
+        return Versions(old, _with_one_more(folder / "new", here))
+    since = [one for one in ours.versions if one > old.database]
+    if old.database not in ours.versions or not all(_expands(ours, one) for one in since):
+        raise NoSuchVersion(
+            f"{old.name} has version {old.database} of the database, and what came since does more than add to it: "
+            "such an upgrade begins with all processes stopped"
+        )
+    return Versions(old, this)
+
+
+def _commit_before(ours: Migrations, here: Path) -> str:
+    """The one before the newest version of the database; nothing if it does not work there, or is not known."""
+    (file,) = ours.folder.glob(f"versions/{ours.head}_*.py")
+    if not _expands(ours, ours.head):
+        return ""
+    made = _git(here, "log", "-1", "--diff-filter=A", "--format=%H", "--", f"{VERSIONS}/{file.name}")
+    before = _git(here, "rev-parse", "--verify", "--quiet", f"{made.decode().strip()}^") if made else b""
+    return before.decode().strip()
+
+
+def _expands(migrations: Migrations, revision: str) -> bool:
+    (file,) = migrations.folder.glob(f"versions/{revision}_*.py")
+    return _EXPANDS.search(file.read_text()) is not None
+
+
+def _unpacked(commit: str, folder: Path, here: Path) -> Version:
+    packed = _git(here, "archive", "--format=tar", commit, *PRODUCT)
+    if not packed:
+        raise NoSuchVersion(f"there is no commit {commit} here")
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        archive.extractall(folder, filter="data")
+    return Version(f"commit {commit[:12]}", folder, Migrations(folder / "store" / "migrations").head)
+
+
+def _with_one_more(folder: Path, here: Path) -> Version:
+    for package in PRODUCT:
+        shutil.copytree(here / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
+    add_one(folder / "store" / "migrations", ADD_A_COLUMN, ADD_A_TABLE, ADD_AN_INDEX, expands=True)
+    head = Migrations(folder / "store" / "migrations").head
+    return Version("this tree and a migration that adds to it", folder, head)
+
+
+def _git(here: Path, *arguments: str) -> bytes:
+    """What git says; nothing if it fails, or is not there."""
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(here), *arguments],  # noqa: S607 -- the one that is installed
+            capture_output=True, check=False, timeout=GIT_S,
+        )  # fmt: skip
+    except OSError:
+        return b""
+    return b"" if done.returncode else done.stdout
+
+
+@dataclass(slots=True)
+class TakeOver:
+    """Two old processes answer. New ones come, an old one is killed and comes back, then both are replaced.
+
+    Each step waits until the one before is seen to answer, so a busy machine only takes longer.
+    """
+
+    versions: Versions
+    url: str
+    model: Model
+    before: int = -1
+    """Requests to the model before the database was at the newer version; less than none, if it never was."""
+    old_before: int = 0
+    done: bool = False
+
+    async def through(self, processes: Replicas, span_s: float) -> None:
+        old, new = self.versions.old.environment(), self.versions.new.environment()
+        await asyncio.sleep(span_s * EARLY)
+        await processes.join(new)
+        await self._migrated()
+        await self._until("asked_by_older_after_it")
+        await self._until("asked_by_newer")
+        await processes.join(new)
+        processes.own[0] = {**old, "OPENAI_API_KEY": self._again}
+        await processes.kill(0)
+        await self._until("asked_by_older_started_after_it")
+        for number, how in ((1, signal.SIGTERM), (0, signal.SIGKILL)):
+            processes.own[number] = new
+            await processes.kill(number, how)
+        self.done = True
+
+    async def _migrated(self) -> None:
+        database = database_beside(self.url)
+        try:
+            async with asyncio.timeout(STEP_S):
+                while await database.read(version) != self.versions.new.database:  # noqa: ASYNC110 -- in others' processes
+                    await asyncio.sleep(LOOK_S)
+        finally:
+            await database.close()
+        self.before, self.old_before = self.model.requests, self.model.asked_by[self.versions.old.database]
+
+    async def _until(self, figure: str) -> None:
+        """Until some more were asked so. If none is, `faults` says it."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(STEP_S):
+                while self.figures()[figure] < SOME:  # noqa: ASYNC110 -- as above
+                    await asyncio.sleep(LOOK_S)
+
+    @property
+    def _again(self) -> str:
+        return f"{self.versions.old.database}-again"
+
+    def figures(self) -> dict[str, float]:
+        """Requests to the model before the database was at the newer version, and after it by program."""
+        asked = self.model.asked_by
+        return {
+            "asked_before_migration": self.before,
+            "asked_by_older_after_it": asked[self.versions.old.database] - self.old_before if self.before >= 0 else 0,
+            "asked_by_older_started_after_it": asked[self._again],
+            "asked_by_newer": asked[self.versions.new.database],
+        }
+
+    def faults(self) -> tuple[str, ...]:
+        """What did not happen although it is what this is about."""
+        never = tuple(f"{name}: {figure:.0f}" for name, figure in self.figures().items() if figure <= 0)
+        return never if self.done else (*never, "the newer program did not replace the older one")
