@@ -15,12 +15,14 @@ Rules
 import logging
 import math
 import sys
+from array import array
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from hashlib import sha256
 from typing import Final
 
 from sqlalchemy import (
+    ARRAY,
     ColumnElement,
     Connection,
     Integer,
@@ -39,6 +41,7 @@ from sqlalchemy import table as table_named
 from sqlalchemy.dialects import postgresql
 
 from agent import texts
+from agent.errors import StoreError
 from agent.records import Meaning
 from store.databases.database import Database, in_order
 from store.databases.postgresql import PostgresDatabase
@@ -135,18 +138,18 @@ _SETUP: Final = (
 )
 _NUMBERS: Final = text("SELECT length(vector) / 4 FROM embedding WHERE model = :model ORDER BY message DESC LIMIT 1")
 _COUNT: Final = text("SELECT count(*) FROM embedding WHERE model = :model")
+_NEXT: Final = text("""
+    SELECT message, CASE WHEN length(vector) = 4 * :numbers THEN vector END AS vector FROM embedding
+    WHERE model = :model AND message > :after ORDER BY message LIMIT :at_once
+""")
 _FILL: Final = text(f"""
-    WITH missing AS (
-      SELECT message, model, vector FROM embedding
-      WHERE model = :model AND message > :after ORDER BY message LIMIT :at_once),
-    filled AS (
-      INSERT INTO {TABLE} (message, model, meaning)
-      SELECT message, model, cogency_numbers(vector)::halfvec FROM missing
-      WHERE length(vector) = 4 * :numbers
-        AND NOT EXISTS (SELECT 1 FROM {TABLE} AS filled WHERE filled.message = missing.message)
-      ON CONFLICT (message) DO NOTHING)
-    SELECT max(message) FROM missing
-""")  # noqa: S608 -- of constants
+    INSERT INTO {TABLE} (message, model, meaning)
+    SELECT message, :model, written::halfvec FROM unnest(:messages, :written) AS missing (message, written)
+    WHERE EXISTS (SELECT 1 FROM embedding AS kept WHERE kept.message = missing.message FOR SHARE)
+    ON CONFLICT (message) DO NOTHING
+""").bindparams(  # noqa: S608 -- of constants
+    bindparam("messages", type_=ARRAY(Integer)), bindparam("written", type_=ARRAY(Text))
+)
 _INDEXES: Final = text("""
     SELECT name.relname, made.indisvalid FROM pg_index AS made JOIN pg_class AS name ON name.oid = made.indexrelid
     WHERE made.indrelid = to_regclass(:table) AND NOT made.indisprimary
@@ -233,17 +236,17 @@ async def _build(database: PostgresDatabase, model: str, rows: int, numbers: int
         f"CREATE INDEX CONCURRENTLY {name} ON {TABLE} USING hnsw ((meaning::halfvec({numbers})) halfvec_ip_ops)"
         f" WHERE model = {quoted} AND vector_dims(meaning) = {numbers}"
     )
-    # One left half made by a process that was killed is of no use. By one process of the server: several share
-    # memory, of which a container gives them little.
-    await database.run_alone(
-        [
-            f"SET maintenance_work_mem = '{fitting}MB'",
-            "SET max_parallel_maintenance_workers = 0",
-            f"DROP INDEX CONCURRENTLY IF EXISTS {name}",
-            index,
-        ],
-        BUILD_S,
-    )
+    statements = [
+        f"SET maintenance_work_mem = '{fitting}MB'",
+        f"DROP INDEX CONCURRENTLY IF EXISTS {name}",  # one left half made by a process that was killed is of no use
+        index,
+    ]
+    try:
+        await database.run_alone(statements, BUILD_S)
+    except StoreError as error:
+        # Several processes of the server share that memory, of which a container gives them little.
+        log.info("making the index of the vectors of %s by one process of the server: %s", model, error)
+        await database.run_alone(["SET max_parallel_maintenance_workers = 0", *statements], BUILD_S)
     log.info("made the index of the vectors of %s", model)
 
 
@@ -268,7 +271,17 @@ def _maintenance_mb(connection: Connection) -> int:
 def _fill(connection: Connection, model: str, numbers: int, after: int) -> int | None:
     """Add the vectors of the next messages behind one; the last of them."""
     bound = {"model": model, "numbers": numbers, "after": after, "at_once": AT_ONCE}
-    return connection.execute(_FILL, bound).scalar_one()
+    rows = connection.execute(_NEXT, bound).all()
+    written = {message: _written(vector) for message, vector in rows if vector is not None}
+    if written:
+        vectors = {"model": model, "messages": list(written), "written": list(written.values())}
+        connection.execute(_FILL, vectors)
+    return rows[-1].message if rows else None
+
+
+def _written(packed: bytes) -> str:
+    """A vector as the server reads one, to more digits than half precision has."""
+    return f"[{','.join([f'{number:.5g}' if math.isfinite(number) else '0' for number in array('f', packed)])}]"
 
 
 def _indexes(connection: Connection) -> dict[str, bool]:

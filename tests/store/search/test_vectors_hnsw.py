@@ -145,6 +145,28 @@ async def test_an_index_that_was_left_half_made_is_made_anew(store: Store, postg
     assert await store.database.read(led_to, meant(dice)) is not None
 
 
+async def test_one_process_of_the_server_makes_the_index_where_several_may_not(
+    store: Store, postgres: PostgresServer, url: str
+) -> None:
+    """A container gives them too little memory to share."""
+    name = url.partition("@/")[2].partition("?")[0]
+    for statement in (
+        """
+        CREATE FUNCTION alone() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+          IF current_setting('max_parallel_maintenance_workers') <> '0' THEN
+            RAISE 'could not resize shared memory segment' USING ERRCODE = 'disk_full';
+          END IF;
+        END $$
+        """,
+        "CREATE EVENT TRIGGER alone ON ddl_command_start WHEN TAG IN ('CREATE INDEX') EXECUTE FUNCTION alone()",
+    ):
+        await postgres.execute(statement, database=name, user="postgres")
+    dice = random.Random(8)
+    await store.database.write(spoke_much, COUNT, dice)
+    assert await make_index(store.database, MODEL, least=COUNT)
+    assert await store.database.read(led_to, meant(dice)) is not None
+
+
 async def test_without_the_extension_all_is_compared_and_a_remark_says_so(postgres: PostgresServer) -> None:
     url = await postgres.empty()
     store = await open_store(url)
