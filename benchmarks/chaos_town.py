@@ -66,6 +66,8 @@ class Conversation:
     """Whose workspace it is in, on Slack."""
     direct: bool = False
     asked: int = 0
+    thread: str = ""
+    """On Slack: of which the first question is the first message."""
     envelopes: set[str] = field(default_factory=set[str])
     """Those of Slack that told of its questions."""
     waited: bool = False
@@ -140,27 +142,27 @@ class Town:
         while not all(self.shown(one) for one in direct):  # noqa: ASYNC110 -- it happens in other processes
             await asyncio.sleep(0.05)
 
-    async def ask_everything(self, span_s: float) -> None:
-        """Every question of every conversation, within about `span_s` seconds."""
-        await asyncio.gather(*(self._ask_all(one, span_s) for one in self.conversations))
+    async def ask_everything(self, span_s: float, until: int | None = None) -> None:
+        """Every question of every conversation, or its first ones, `until` there; within about `span_s` seconds."""
+        await asyncio.gather(*(self._ask_all(one, span_s, until) for one in self.conversations))
 
-    async def _ask_all(self, conversation: Conversation, span_s: float) -> None:
+    async def _ask_all(self, conversation: Conversation, span_s: float, until: int | None) -> None:
         chance = Random(conversation.name)
-        thread = ""
-        for question in conversation.questions[conversation.asked :]:
+        for question in conversation.questions[conversation.asked : until]:
             await asyncio.sleep(chance.uniform(0.0, 2 * span_s / len(conversation.questions)))
             if conversation.platform == "Slack":
-                thread = await self._ask_on_slack(conversation, question, thread, chance)
+                await self._ask_on_slack(conversation, question, chance)
             else:
                 await self._ask_on_discord(conversation, question, chance)
             conversation.asked += 1
 
-    async def _ask_on_slack(self, conversation: Conversation, question: str, thread: str, chance: Random) -> str:
+    async def _ask_on_slack(self, conversation: Conversation, question: str, chance: Random) -> None:
         state = self.slack.states[conversation.app]
         person = chance.choice([user.id for user in state.users.values() if user.id != state.who.user])
         text = asking(question)
         mention = text if conversation.direct else f"<@{state.who.user}> {text}"
-        message = state.write(person, conversation.channel, mention, thread)
+        message = state.write(person, conversation.channel, mention, conversation.thread)
+        conversation.thread = conversation.thread or message.ts
         events = self.slack.events_of(message, state)
         envelopes = [self.slack.envelope(event, who=state.who) for event in events]
         if chance.random() < TWICE:
@@ -174,7 +176,6 @@ class Town:
         while not self.slack.acks.keys() & ids:  # noqa: ASYNC110 -- as below
             await asyncio.sleep(0.05)
         conversation.waited |= CLOCK.monotonic() - begun >= ACK_S
-        return thread or message.ts
 
     async def _ask_on_discord(self, conversation: Conversation, question: str, chance: Random) -> None:
         person = next((one for one, channel in DM_OF.items() if channel == conversation.channel), "")
