@@ -155,13 +155,15 @@ class FakeSlack:
         channel, bot = state.channels[message.channel], state.who.user
         author = state.users.get(message.user)
         told = {**message.wire(), "channel": channel.id, "event_ts": message.ts}
-        told |= {"team": author.team if author else state.who.team}
+        home = str(author.info["team_id"]) if author else state.who.team
+        told |= {"team": home, **({"user_team": home, "source_team": home} if home != state.who.team else {})}
         if self.state.searchable:
             told |= {"assistant_thread": {"action_token": self.state.action_token(message.user)}}
         events: list[Object] = []
         if bot in channel.members:
             if f"<@{bot}>" in message.text and channel.kind != "im":
-                events.append({**told, "type": "app_mention"})
+                organization = {"user_team": state.who.enterprise} if state.who.enterprise else {}
+                events.append({**told, **organization, "type": "app_mention"})
             subtype = {"subtype": "file_share"} if message.files else {}
             events.append({**told, **subtype, "channel_type": channel.event_type})
         return events
@@ -252,6 +254,9 @@ class FakeSlack:
         about: Object = {"team_id": who.team, "api_app_id": who.id, "type": "event_callback", "event": event}
         about |= {"event_id": event_id or f"Ev{next(self._numbers)}", "event_time": 1, "is_ext_shared_channel": False}
         about |= {"authorizations": [{"team_id": who.team, "user_id": who.user, "is_bot": True}]}
+        if who.enterprise:
+            about |= {"enterprise_id": who.enterprise, "context_enterprise_id": who.enterprise}
+            about["authorizations"][0] |= {"enterprise_id": who.enterprise, "is_enterprise_install": False}
         return self._envelope("events_api", {**about, **body})
 
     async def deliver(self, envelope: Object, socket: int = -1, attempt: int = 0) -> str:

@@ -27,6 +27,8 @@ class FakeApp:
     secret: str = SIGNING_SECRET
     path: str = "/slack/events"
     workspace: str = "fake"
+    enterprise: str = ""
+    """The organisation of which the workspace is a part."""
 
 
 def other_app(name: str, path: str = "") -> FakeApp:
@@ -34,6 +36,12 @@ def other_app(name: str, path: str = "") -> FakeApp:
     big = name.upper()
     tokens = (f"xoxb-{name}", f"xapp-{name}", f"{name}-secret")
     return FakeApp(f"T0{big}", f"U0BOT{big}", f"B0BOT{big}", f"A0{big}", *tokens, path or f"/slack/events/{name}", name)
+
+
+def of_organization(team: str, enterprise: str, *teams: str) -> Object:
+    """The facts of somebody who has an account in an organisation."""
+    known = {"id": "W0", "enterprise_id": enterprise, "teams": [team, *teams], "is_admin": False, "is_owner": False}
+    return {"team_id": team, "enterprise_user": known}
 
 
 RESPONSES = 5

@@ -2,110 +2,23 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable, Iterable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
 
 import pytest
 
 from agent.errors import SettingsError
 from agent.memory.forgetting_plans import Gone
-from agent.providers.scripted import ScriptedProvider
-from bot.hosting import BotHost
 from bot.memory.retention import GONE
-from bot.platforms.slack.apps import SlackApps, serve_apps
-from bot.platforms.slack.options import Delivery, HttpEvents, SlackApp, SlackSettings, SocketMode
+from bot.platforms.slack.apps import serve_apps
+from bot.platforms.slack.options import SlackApp, SlackSettings, SocketMode
 from bot.setting_parsers import Secret
-from tests.fakes.canoe import answer
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import http_events
 from tests.fakes.slack_faults import Fault
-from tests.fakes.slack_state import Workspace
-from tests.fakes.slack_things import FakeApp, other_app
-from tests.fakes.store import StoreInMemory, store_in_memory
-from tests.fakes.turns_host import turns_host
-from tests.patience import LOOK_S, PATIENCE_S, until
-
-ONE, TWO = replace(FakeApp(), path="/slack/events/one"), other_app("two")
-CLOSED = {"is_ext_shared": True, "is_shared": True}
-
-
-def app_of(who: FakeApp, name: str, http: HttpEvents | None = None) -> SlackApp:
-    delivery: Delivery = SocketMode(Secret(who.app_token), connections=1)
-    if http is not None:
-        delivery = replace(http, signing_secret=Secret(who.secret))
-    return SlackApp(Secret(who.bot_token), delivery, name, who.id, file="apps.toml")
-
-
-@dataclass
-class Both:
-    clock: MovedClock
-    slack: FakeSlack
-    two: Workspace
-    store: StoreInMemory
-    host: BotHost
-    apps: SlackApps
-    model: ScriptedProvider
-
-    @property
-    def one(self) -> Workspace:
-        return self.slack.state
-
-    def answered(self, there: Workspace) -> list[str]:
-        """The texts of this app's own messages."""
-        return [m.text for m in self.one.messages if m.bot_id == there.who.bot and m.text]
-
-    async def until(self, happened: Callable[[], object]) -> None:
-        await self.slack.until(happened)
-
-    async def done(self, turns: int) -> None:
-        await self.until(
-            lambda: len(self.store.turns) == turns and all(turn.state == "done" for turn in self.store.turns)
-        )
-
-
-async def taken(slack: FakeSlack, apps: Iterable[FakeApp]) -> None:
-    """Until requests for each of these are taken."""
-    while not await slack.posts.healthy(slack.posts.ports[0]):  # noqa: ASYNC110 -- it happens behind a port
-        await asyncio.sleep(LOOK_S)
-    for who in apps:
-        body = json.dumps({"type": "url_verification", "challenge": "x", "api_app_id": who.id}).encode()
-        while (await slack.posts.post(body, slack.posts.signed(body, secret=who.secret), path=who.path))[0] != 200:  # noqa: ASYNC110 -- behind a port
-            await asyncio.sleep(LOOK_S)
-
-
-@asynccontextmanager
-async def both(*, http: HttpEvents | None = None, path: str = "") -> AsyncGenerator[Both]:
-    clock, model = MovedClock(), ScriptedProvider(answer)
-    store = store_in_memory()
-    async with FakeSlack(clock, over_http=http is not None) as slack:
-        slack.posts.apps[ONE.id] = replace(ONE, path=path or ONE.path)
-        two = slack.add(other_app("two", path))
-        for there in (slack.state, two):
-            there.user(f"ann{there.who.workspace}")
-            there.channel(f"general{there.who.workspace}")
-            there.channel(f"dm{there.who.workspace}", "im")
-        host = turns_host(store, model, clock)
-        apps = SlackApps(host, SlackSettings(slack.url), clock)
-        async with host.turns.serving():
-            try:
-                await apps.start(app_of(ONE, "one", http))
-                await apps.start(app_of(two.who, "two", http))
-                await until(lambda: {"slack:T0TEAM", "slack:T0TWO"} <= set(host.platforms.sources()))
-                if http is None:
-                    await slack.connected(2)
-                else:
-                    slack.posts.ports.append(http.port)
-                    await taken(slack, slack.posts.apps.values())
-                yield Both(clock, slack, two, store, host, apps, model)
-            finally:
-                await apps.close()
-
-
-def mention(who: FakeApp, text: str) -> str:
-    return f"<@{who.user}> {text}"
+from tests.fakes.slack_pair import ONE, SHARED, Both, app_of, both, mention
+from tests.fakes.slack_things import other_app
+from tests.patience import PATIENCE_S, until
 
 
 async def ask_each(world: Both) -> None:
@@ -213,7 +126,7 @@ async def test_an_app_that_is_stopped_leaves_its_turns_to_others_and_forgets_not
 
 
 async def shared(world: Both) -> str:
-    world.one.share("C0GENERALFAKE", world.two, **CLOSED)
+    world.one.share("C0GENERALFAKE", world.two, **SHARED)
     return "C0GENERALFAKE"
 
 

@@ -100,6 +100,10 @@ class SlackAsking:
     def names(self) -> SlackNames:
         return SlackNames(self.people, self.places)
 
+    async def _member(self, channel: str, user: str) -> Member:
+        """Who asks there. Raises MemberUnknown and StoreError."""
+        return await self.places.among(channel, await self.people.member(user))
+
     async def ask(self, body: JsonObject) -> None:
         """`/ask`. Raises CogencyError when the question could not be stored."""
         to, event = inbound.of_command(body), api.text(body, "trigger_id") or self.clock.now().isoformat()
@@ -124,7 +128,7 @@ class SlackAsking:
         if not asked:
             await self._say(to, command_texts.ASK_USAGE)
             return
-        member = await self.people.member(heard.user)
+        member = await self._member(heard.channel, heard.user)
         question = SlackQuestion(f"{heard.channel}:{heard.ts}", await self.names.read(asked), private=True, depth=depth)
         files = tuple(replace(file, author=member.person.name) for file in heard.files)
         await self.host.submit(replace(self._private(question, member, to), files=files))
@@ -158,7 +162,7 @@ class SlackAsking:
         user = api.text(body, "user", "id")
         if asked is None or asked.to.user != user:
             return
-        member = await self.people.member(user)
+        member = await self._member(asked.to.channel, user)
         question = SlackQuestion(api.text(body, "view", "id"), asked.question, private=True, depth=Depth.ADAPT)
         about = Quoted("the message that is asked about", asked.author, asked.about, (asked.page,))
         quoted = (about,) if asked.about else ()
@@ -172,7 +176,7 @@ class SlackAsking:
         link = inbound.permalink(self.me, to.channel, ts, root) or f"<#{to.channel}>"
         event = api.text(body, "trigger_id") or f"{entry.id}:{self.clock.now().isoformat()}"
         question = SlackQuestion(event, entry.thread.question.format(link=link), private=True, depth=Depth.ADAPT)
-        await self.host.submit(self._private(question, await self.people.member(to.user), to))
+        await self.host.submit(self._private(question, await self._member(to.channel, to.user), to))
 
     async def _say(self, to: ReplyTo, markdown: str) -> None:
         await Ephemeral(self.api, to).say(slash_commands.named(markdown, self.me.prefix))
@@ -239,7 +243,7 @@ class SlackAsking:
     async def _ask(self, kept: _Kept) -> None:
         """In a direct message nobody else reads; nor is there any other place for a question without a channel."""
         question, to = kept.question, kept.to
-        member = await self.people.member(to.user)
+        member = await self._member(to.channel, to.user)
         alone = not to.channel or inbound.is_direct(to.channel)
         unposted = self._private(question, member, replace(to, channel=to.channel or to.user))
         if kept.attempt == 1:
@@ -371,7 +375,7 @@ class SlackAsking:
             authority=member.authority,
             roles=member.groups,
             team=self.me.team,
-            organization=inbound.organization(self.me, member.authority),
+            organization=inbound.organization(self.me, full=member.full),
         )
 
     def _private(self, question: SlackQuestion, member: Member, to: ReplyTo) -> Incoming:
@@ -390,7 +394,7 @@ class SlackAsking:
             authority=member.authority,
             roles=member.groups,
             team=self.me.team,
-            organization=inbound.organization(self.me, member.authority),
+            organization=inbound.organization(self.me, full=member.full),
         )
 
 

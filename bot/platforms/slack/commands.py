@@ -195,7 +195,7 @@ class PersonalCommands:
     async def admit(self, body: JsonObject) -> None:
         """Before a command or a shortcut is carried out. Raises Refused, or MemberUnknown."""
         to = inbound.of_click(body) if fields(body, "user") else inbound.of_command(body)
-        member = await self.people.member(to.user)
+        member = await self.places.among(to.channel, await self.people.member(to.user))
         who = Requester(member.person.id, to.channel, member.groups, self.me.team)
         self.host.admission.admit_order(who, member.authority, member.person.time_zone)
 
@@ -453,8 +453,11 @@ class SlackCaller:
 
     async def policy_asker(self) -> PolicyAsker:
         """A member's direct message, and their Home tab, are about the whole workspace."""
-        member = await self.people.member(self.to.user)
+        member = await self._member()
         return PolicyAsker(member.person, member.authority, await self._place(member))
+
+    async def _member(self) -> Member:
+        return await self.places.among(self.to.channel, await self.people.member(self.to.user))
 
     async def _place(self, member: Member) -> Place:
         """Raises Refused for what they cannot read when they send a form."""
@@ -469,7 +472,7 @@ class SlackCaller:
         return place
 
     async def tool_asker(self) -> Asker:
-        member, to = await self.people.member(self.to.user), self.to
+        member, to = await self._member(), self.to
         alone = to.home or inbound.is_direct(to.channel)
         place = person_place(self.me, member) if alone else await self.places.asked_in(to.channel, member)
         return Asker(member.person, place, to.channel, member.authority)

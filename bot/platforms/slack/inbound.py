@@ -17,7 +17,6 @@ from difflib import get_close_matches
 from enum import StrEnum
 from typing import Final, TypeAlias
 
-from agent.admission_terms import Authority
 from agent.memory.audience import GroupAudience, label
 from agent.memory.forgetting_plans import Gone
 from agent.messages import Depth, Json, JsonObject
@@ -179,6 +178,8 @@ class SlackBot:
     """What the workspace is called."""
     app: str = PLATFORM
     """Under which this app's troubles are told."""
+    enterprise: str = ""
+    """The organisation (E…) of which the workspace is a part; "" for none."""
 
     @property
     def source(self) -> str:
@@ -198,6 +199,8 @@ class SlackMessage:
     direct: bool
     mentioned: bool
     outside: bool
+    """Whether its author is of another workspace, or others than its organisation read along (`external`)."""
+    external: bool = False
     files: tuple[Attachment, ...] = ()
     by_bot: bool = False
     bot_name: str = ""
@@ -241,6 +244,7 @@ def read_event(body: JsonObject, me: SlackBot, allowed_bots: frozenset[str] = fr
         direct=text(event, "channel_type") == "im" or (channel.startswith("D") and kind == "message"),
         mentioned=kind == "app_mention" or me.user in mentioned_users(written),
         outside=_outside(body, event, me),
+        external=flag(body, "is_ext_shared_channel"),
         files=attachments(event, me),
         by_bot=bool(bot),
         bot_name="" if user else first_text(event, "username") or text(event, "bot_profile", "name") or bot,
@@ -270,9 +274,9 @@ def whole_channel(me: SlackBot, channel: str) -> str:
     return f"{me.source}:{channel}"
 
 
-def organization(me: SlackBot, authority: Authority) -> str:
-    """What the workspace is called, for its members: whoever comes from another one is not of it."""
-    return me.organization if authority >= Authority.EMPLOYEE else ""
+def organization(me: SlackBot, *, full: bool) -> str:
+    """What the workspace is called, for its full members: whoever comes from another one is not of it."""
+    return me.organization if full else ""
 
 
 def is_direct(channel: str) -> bool:
@@ -391,7 +395,9 @@ def _is_clip(file: JsonObject) -> bool:
 
 
 def _outside(body: JsonObject, event: JsonObject, me: SlackBot) -> bool:
-    home = first_text(event, "user_team", "source_team", "team") or me.team
+    """Slack may name the organisation in place of a workspace: who its author is, their account says."""
+    told = (text(event, name) for name in ("user_team", "source_team", "team"))
+    home = next((one for one in told if one not in ("", me.enterprise)), me.team)
     return flag(body, "is_ext_shared_channel") or home != me.team
 
 

@@ -245,7 +245,7 @@ class SlackIntake:
         """Whether whoever pressed Slack's Stop button may; nobody is told that they may not."""
         if not stopped.user:
             return True
-        member = await self.people.member(stopped.user)
+        member = await self.places.among(stopped.channel, await self.people.member(stopped.user))
         who = Requester(member.person.id, stopped.channel, member.groups, self.me.team)
         try:
             self.host.admission.admit_order(who, member.authority, member.person.time_zone)
@@ -349,7 +349,7 @@ class SlackIntake:
             authority=Authority.EMPLOYEE if heard.by_bot else member.authority,
             roles=member.groups,
             team=self.me.team,
-            organization=inbound.organization(self.me, member.authority),
+            organization=inbound.organization(self.me, full=member.full),
             files=tuple(replace(file, author=member.person.name) for file in heard.files),
         )
 
@@ -377,7 +377,8 @@ class SlackIntake:
     async def _author(self, heard: SlackMessage) -> Member:
         if heard.bot_name:
             return member_of(self.me, heard.user, {"name": heard.bot_name})
-        return await self.people.member(heard.user)
+        member = await self.people.member(heard.user)
+        return member if heard.external else await self.places.among(heard.channel, member)
 
     async def _channel(self, heard: SlackMessage) -> Place:
         if heard.direct:

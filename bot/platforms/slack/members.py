@@ -155,18 +155,22 @@ class SlackMemberUnknown(SlackError):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """`gone`: deactivated. `groups`: ids of the user groups that count as roles here; `unsure`: there may be more."""
+    """`gone`: deactivated. `groups`: ids of the user groups that count as roles here; `unsure`: there may be more.
+
+    `colleague`: a full member of another workspace of the same organisation, who is a stranger in this one.
+    """
 
     person: Person
     authority: Authority
     gone: bool = False
     groups: frozenset[str] = frozenset()
     unsure: bool = False
+    colleague: bool = False
 
     @property
     def full(self) -> bool:
-        """Neither a guest nor a stranger."""
-        return self.authority >= Authority.EMPLOYEE
+        """Of this workspace, and neither a guest nor a stranger."""
+        return self.authority >= Authority.EMPLOYEE and not self.colleague
 
 
 def member_of(me: SlackBot, user: str, info: JsonObject) -> Member:
@@ -176,7 +180,7 @@ def member_of(me: SlackBot, user: str, info: JsonObject) -> Member:
     )
     zone = api.text(info, "tz")
     person = Person(person_id(me, user), name or user, zone if zone in _ZONES else "")
-    return Member(person, _authority(me, info), gone=api.flag(info, "deleted"))
+    return Member(person, _authority(me, info), gone=api.flag(info, "deleted"), colleague=_is_colleague(me, info))
 
 
 def belonging(member: Member, to: Belonging) -> Member:
@@ -248,6 +252,12 @@ def _authority(me: SlackBot, info: JsonObject) -> Authority:
 
 def _is_home(me: SlackBot, info: JsonObject) -> bool:
     return api.text(info, "team_id") == me.team or me.team in api.texts(info, "enterprise_user", "teams")
+
+
+def _is_colleague(me: SlackBot, info: JsonObject) -> bool:
+    theirs = api.text(info, "enterprise_user", "enterprise_id")
+    elsewhere = bool(me.enterprise) and theirs == me.enterprise and not _is_home(me, info)
+    return elsewhere and not any(api.flag(info, fact) for fact in (*STRANGER_FACTS, *GUEST_FACTS))
 
 
 # Whether a guest reads a public channel: there not everybody is a full member, so it is a group of its own.

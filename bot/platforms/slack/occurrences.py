@@ -104,6 +104,7 @@ class SlackSchedules:
     async def admit(self, occurrence: Occurrence) -> Admitted:
         made, name = occurrence.schedule.made, occurrence_id(occurrence.schedule.id, occurrence.time)
         member = await self.people.member(self._user(made.person), FRESH_S)
+        member = member if made.direct else await self.places.among(made.channel, member)
         if (why := self._refusal(made, member)) is not None:
             return NotAllowed(why)
         if made.direct or isinstance(made.place.audience, PersonAudience):
@@ -232,5 +233,5 @@ class SlackSchedules:
             authority=member.authority,
             roles=member.groups,
             team=self.me.team,
-            organization=organization(self.me, member.authority),
+            organization=organization(self.me, full=member.full),
         )

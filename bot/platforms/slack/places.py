@@ -6,6 +6,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from agent.admission_terms import Authority
 from agent.errors import StoreError
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.messages import Json, JsonObject
@@ -13,10 +14,12 @@ from agent.ports import Clock
 from bot.caches import ExpiringCache
 from bot.host import Host
 from bot.platforms.slack.api import Method, SlackApi, SlackError, fields, flag, has_more, items, text
-from bot.platforms.slack.inbound import SlackBot
-from bot.platforms.slack.members import Guests, Member
+from bot.platforms.slack.inbound import SlackBot, is_direct
+from bot.platforms.slack.members import Guests, Member, SlackMemberUnknown
 
-SHARED = ("is_ext_shared", "is_shared", "is_org_shared", "is_pending_ext_shared")
+EXTERNAL = ("is_ext_shared", "is_pending_ext_shared")
+"""A channel of which any of these is true is read by people of other organisations, or soon is."""
+SHARED = (*EXTERNAL, "is_shared", "is_org_shared", "is_global_shared")
 """A channel of which any of these is true is read by others than the workspace's own people, or soon is."""
 NARROW = ("is_private", "is_im", "is_mpim", *SHARED)
 """A channel of which any of these is true is not simply public."""
@@ -32,6 +35,17 @@ def channel_place(me: SlackBot, channel: str, info: JsonObject) -> Place:
     if flag(info, "is_channel") and not any(flag(info, fact) for fact in NARROW):
         return team_place(me)
     return closed_place(me, channel) if info else group_place(me, channel)
+
+
+def is_of_organization(me: SlackBot, info: JsonObject) -> bool:
+    """Whether a channel is shared between workspaces of the bot's organisation, and with nobody else. Pure.
+
+    In doubt it is not: where Slack does not say so, or names another organisation, or anybody who was invited.
+    """
+    invited = any(info.get(pending) for pending in ("pending_shared", "pending_connected_team_ids"))
+    named = {text(info, "enterprise_id"), text(info, "context_enterprise_id")} - {"", me.enterprise}
+    external = invited or named or any(flag(info, fact) for fact in EXTERNAL)
+    return bool(me.enterprise) and flag(info, "is_org_shared") and not external
 
 
 def team_place(me: SlackBot) -> Place:
@@ -56,11 +70,14 @@ def person_place(me: SlackBot, member: Member) -> Place:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """`name`: "" unless the channel is public. `closing`: the latest of which was known."""
+    """`name`: "" unless the channel is public. `closing`: the latest of which was known. `of_organization`: the bot's
+    organisation alone reads it.
+    """
 
     place: Place
     name: str
     closing: str = ""
+    of_organization: bool = False
 
 
 class Places:
@@ -116,6 +133,19 @@ class Places:
         place = await self.of(channel)
         return place if author.full else group_place(self._me, channel)
 
+    async def among(self, channel: str, member: Member) -> Member:
+        """The same person with what they are in this channel: where only workspaces of one organisation share it, full
+        members of the others may ask as those of this one may, and are no members of it for that. Raises
+        SlackMemberUnknown and StoreError.
+        """
+        if not member.colleague or not channel or is_direct(channel):
+            return member
+        try:
+            known = await self._known.get(channel)
+        except SlackError as error:
+            raise SlackMemberUnknown(error) from error
+        return replace(member, authority=Authority.EMPLOYEE) if known.of_organization else member
+
     async def closed(self, channel: str) -> Place:
         """It was made private or shared: in all processes. The place that it is now. Raises StoreError."""
         self._known.drop(channel)
@@ -149,7 +179,7 @@ class Places:
         elif place.within_team and closing.startswith(_CLOSED):
             closing = await self._mark(channel, _OPEN)
         if not isinstance(place.audience, TeamAudience):
-            return _Known(place, "", closing)
+            return _Known(place, "", closing, is_of_organization(self._me, info))
         read_by_guests = await self._guests.read(channel)
         return _Known(group_place(self._me, channel) if read_by_guests else place, text(info, "name"), closing)
 

@@ -200,7 +200,7 @@ class ReplyPresses:
 
     async def _question(self, made: ReplyClick, here: ReplyTo, once: str, asked: str) -> Incoming:
         """A question of the presser, answered where the reply stands. `once` names it for ever."""
-        member = await self.people.member(here.user)
+        member = await self.places.among(made.to.channel, await self.people.member(here.user))
         to = replace(here, channel=made.to.channel, private=made.to.private)
         alone = to.private or inbound.is_direct(to.channel)
         return Incoming(
@@ -215,7 +215,7 @@ class ReplyPresses:
             authority=member.authority,
             roles=member.groups,
             team=self.me.team,
-            organization=inbound.organization(self.me, member.authority),
+            organization=inbound.organization(self.me, full=member.full),
             time=self.clock.now(),
             reply_to=(to if to.private else replace(to, response_url="")).encode(),
         )

@@ -257,6 +257,7 @@ async def _sign_in(api: SlackApi, app: SlackApp, settings: SlackSettings) -> Sla
         prefix=app.command_prefix,
         organization=text(who, "team"),
         app=app.known_as,
+        enterprise=text(who, "enterprise_id"),
     )
 
 

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.admission_terms import Authority
 from bot.platforms.slack.inbound import (
     SlackBot,
     ask_words,
@@ -123,9 +122,6 @@ def test_links_have_the_form_that_slack_gives_them() -> None:
     assert permalink(SlackBot("T1", "U", "B"), "C1", "1.1") is None
 
 
-@pytest.mark.parametrize(
-    ("authority", "called"),
-    [(Authority.ADMIN, "Acme"), (Authority.EMPLOYEE, "Acme"), (Authority.GUEST, ""), (Authority.STRANGER, "")],
-)
-def test_members_alone_are_of_the_workspaces_organisation(authority: Authority, called: str) -> None:
-    assert organization(SlackBot("T1", "UBOT", "BBOT", organization="Acme"), authority) == called
+@pytest.mark.parametrize(("full", "called"), [(True, "Acme"), (False, "")])
+def test_members_alone_are_of_the_workspaces_organisation(*, full: bool, called: str) -> None:
+    assert organization(SlackBot("T1", "UBOT", "BBOT", organization="Acme"), full=full) == called

@@ -41,6 +41,28 @@ def test_only_a_full_member_becomes_a_manager_and_nobody_loses_by_it(
     assert belonging(member_of(US, "U1", facts), Belonging(manager=True)).authority is authority
 
 
+@pytest.mark.parametrize(
+    ("enterprise", "facts", "expected"),
+    [
+        ("E1", {}, True),
+        ("E2", {}, False),
+        ("", {}, False),
+        ("E1", {"is_stranger": True}, False),
+        ("E1", {"is_restricted": True}, False),
+        ("E1", {"deleted": True}, False),
+        ("E1", {"team_id": "T1"}, False),
+    ],
+)
+def test_colleagues_are_full_members_of_other_workspaces_of_the_organisation_and_not_of_this_one(
+    enterprise: str, facts: dict[str, Any], *, expected: bool
+) -> None:
+    us = SlackBot("T1", "UBOT", "BBOT", enterprise=enterprise)
+    theirs: dict[str, Any] = {"enterprise_id": "E1", "teams": ["T2"]}
+    member = member_of(us, "U1", {"team_id": "T2", "enterprise_user": theirs, **facts})
+    assert member.colleague is expected
+    assert member.full is (facts == {"team_id": "T1"})
+
+
 async def asked(slack: FakeSlack, times: int = 1, **settings: Any) -> list[Incoming]:
     host = FakeHost()
     async with serving(slack, host, **settings):

@@ -9,7 +9,7 @@ from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudi
 from agent.records import Person
 from bot.platforms.slack.inbound import SlackBot
 from bot.platforms.slack.members import Member
-from bot.platforms.slack.places import channel_place, person_place
+from bot.platforms.slack.places import channel_place, is_of_organization, person_place
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -42,6 +42,29 @@ OPEN = {"is_channel": True, "is_private": False}
 )
 def test_a_channel_is_the_workspaces_only_if_it_is_nothing_but_public(info: dict[str, Any], place: Place) -> None:
     assert channel_place(ME, "C1", info) == place
+
+
+ORG_SHARED = OPEN | {"is_shared": True, "is_org_shared": True}
+
+
+@pytest.mark.parametrize(
+    ("info", "enterprise", "expected"),
+    [
+        (ORG_SHARED, "E1", True),
+        (ORG_SHARED | {"enterprise_id": "E1"}, "E1", True),
+        (ORG_SHARED, "", False),
+        (ORG_SHARED | {"enterprise_id": "E2"}, "E1", False),
+        (ORG_SHARED | {"is_ext_shared": True}, "E1", False),
+        (ORG_SHARED | {"is_pending_ext_shared": True}, "E1", False),
+        (ORG_SHARED | {"pending_connected_team_ids": ["T9"]}, "E1", False),
+        (OPEN | {"is_shared": True}, "E1", False),
+        ({}, "E1", False),
+    ],
+)
+def test_a_channel_is_the_organisations_only_if_nobody_else_reads_it(
+    info: dict[str, Any], enterprise: str, *, expected: bool
+) -> None:
+    assert is_of_organization(SlackBot("T1", "U0BOT", "B0BOT", enterprise=enterprise), info) is expected
 
 
 @pytest.mark.parametrize(
