@@ -163,6 +163,10 @@ POOLED = (
     "{where} is reached through a pooler that hands out connections by transaction: processes look for each other's "
     "work each second instead of being told"
 )
+POOLED_UNPREPARED = (
+    f"{POOLED}; and no statement is prepared for later, which makes each slower: PgBouncer 1.21 or later keeps them, "
+    "with its max_prepared_statements above 0"
+)
 _COMPARES_ALL = "recall by meaning compares all messages that a person may find: there is no index of vectors"
 NO_VECTOR_INDEX = {
     "missing": f"{_COMPARES_ALL} without pgvector 0.8 on the server (it pays for people with many thousands)",

@@ -497,7 +497,7 @@ async def _remarks(database: Database) -> tuple[str, ...]:
 
     remarks: list[str] = []
     if isinstance(database, PostgresDatabase):
-        remarks += [texts.POOLED.format(where=database.where)] if database.is_pooled else []
+        remarks += filter(None, [database.pooler_remark])
         if database.replica is not None:
             from store.databases.replica import RecallReplica  # noqa: PLC0415 -- as below
 
@@ -588,6 +588,6 @@ def _notifier(database: Database) -> LocalNotifier:
 
     if not isinstance(database, PostgresDatabase):
         return LocalNotifier()
-    if database.is_pooled:
-        log.info("%s", texts.POOLED.format(where=database.where))
+    if (remark := database.pooler_remark) is not None:
+        log.info("%s", remark)
     return SharedNotifier(database.connect, can_listen=not database.is_pooled)

@@ -10,8 +10,9 @@ Rules
   connection lost before it has written anything is run again. (To ask each connection first would take three round
   trips for every transaction.)
   A pooler between us and the server is found out when we connect first: it names another process than the one that
-  works. One that hands connections out by transaction keeps nothing between two of them, so there no statement is
-  prepared for later, each transaction says its time limits as it begins, and nobody listens (see SharedNotifier).
+  works. One that hands connections out by transaction keeps nothing between two of them, so there each transaction
+  says its time limits as it begins, and nobody listens (see SharedNotifier). Statements are prepared for later only if
+  it keeps them, under names of its own, for whichever connection it hands out.
   Work computes between its statements, on the event loop, where everybody else's waits for it. What computes for more
   than a moment (`read_long`, `write_alone`) does so on a loop and a thread of its own.
 """
@@ -52,6 +53,8 @@ class DriverConnection(Protocol):
     async def execute(self, query: str, *, timeout: float | None = None) -> str: ...  # noqa: ASYNC109 -- the driver's own
 
     async def fetchval(self, query: str) -> object: ...
+
+    async def prepare(self, query: str, *, name: str) -> object: ...
 
     async def fetch(self, query: str) -> Sequence[Sequence[object]]: ...
 
@@ -97,6 +100,8 @@ LIMITS: Final = {
 _NAME: Final = {"application_name": "cogency"}
 _NO_TRANSACTIONS: Final = "not allowed in statement pooling"
 """As PgBouncer says it, without a code of its own."""
+_PROBE: Final = "cogency_probe"
+_PROBED: Final = f"SELECT count(*) FROM pg_prepared_statements WHERE name = '{_PROBE}'"  # noqa: S608 -- our own name
 _SAY_LIMITS: Final = "".join(f"SET LOCAL {name} = '{value}';" for name, value in LIMITS.items())
 
 
@@ -106,6 +111,8 @@ class Pooler(Enum):
     NONE = auto()
     BY_SESSION = auto()
     BY_TRANSACTION = auto()
+    BY_TRANSACTION_WITH_STATEMENTS = auto()
+    """It keeps what was prepared, as PgBouncer 1.21 can: all of its connections to the server know it."""
 
 
 class _SaysLimits(asyncpg.Connection):
@@ -179,7 +186,19 @@ class PostgresDatabase:
     @property
     def is_pooled(self) -> bool:
         """Whether a pooler hands its connections out by transaction. Known once it was used."""
-        return self._pooler is Pooler.BY_TRANSACTION
+        return self._pooler in {Pooler.BY_TRANSACTION, Pooler.BY_TRANSACTION_WITH_STATEMENTS}
+
+    @property
+    def prepares(self) -> bool:
+        """Whether a statement is prepared once for each connection. Known once it was used."""
+        return self._pooler is not Pooler.BY_TRANSACTION
+
+    @property
+    def pooler_remark(self) -> str | None:
+        """What is different through the pooler, as a sentence; None if nothing is. Known once it was used."""
+        if not self.is_pooled:
+            return None
+        return (texts.POOLED if self.prepares else texts.POOLED_UNPREPARED).format(where=self.where)
 
     async def connect(self) -> DriverConnection:
         """A connection of the caller's own, with our time limits. Raises StoreError for a URL that is none."""
@@ -219,7 +238,11 @@ class PostgresDatabase:
         finally:
             second.terminate()
         own = len(set(servers)) == len({server for _, server in servers}) == len((first, second))
-        return Pooler.BY_SESSION if own else Pooler.BY_TRANSACTION, first
+        if own or not await _keeps_statements(first):
+            return Pooler.BY_SESSION if own else Pooler.BY_TRANSACTION, first
+        first.terminate()
+        keeping = Pooler.BY_TRANSACTION_WITH_STATEMENTS
+        return keeping, await self._connect(keeping)
 
     async def read(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         return await self._run(None, lambda c: work(c, *args, **options))
@@ -318,14 +341,14 @@ class PostgresDatabase:
         if not aside:
             return await pool.transaction(work, reads=reads)
         if self._aside is None:
-            self._aside = _LoopAside(self.connect, prepares=not self.is_pooled)
+            self._aside = _LoopAside(self.connect, prepares=self.prepares)
         return await self._aside.transaction(work, reads=reads)
 
     async def _opened(self) -> "_Pool":
         if self._pool is None:
             first = await self.connect()
             if self._pool is None:  # nobody else was first meanwhile
-                self._pool = _Pool(self.connect, POOL, prepares=not self.is_pooled, first=first)
+                self._pool = _Pool(self.connect, POOL, prepares=self.prepares, first=first)
             else:
                 first.terminate()
         return self._pool
@@ -335,6 +358,19 @@ async def _server_of(connection: DriverConnection) -> object:
     """The process of the server that does this connection's next transaction."""
     async with connection.transaction():
         return await connection.fetchval("SELECT pg_backend_pid()")
+
+
+async def _keeps_statements(connection: DriverConnection) -> bool:
+    """Whether a pooler by transaction keeps what is prepared: then the server knows it by another name than ours."""
+    with suppress(asyncpg.DuplicatePreparedStatementError):  # somebody's who died here: it went by our name
+        async with connection.transaction():
+            held = await connection.prepare("SELECT", name=_PROBE)
+            known = await connection.fetchval(_PROBED)
+            del held  # the driver closes what nobody holds
+            if not known:
+                return True
+            await connection.execute(f"DEALLOCATE {_PROBE}")
+    return False
 
 
 class _Pool:

@@ -6,12 +6,14 @@ into a folder of the tests' own: nothing is installed. One that is installed is 
 
 import asyncio
 import os
+import re
 import shutil
 import subprocess
 import sys
 from asyncio.subprocess import DEVNULL
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Final
@@ -43,6 +45,8 @@ default_pool_size = {size}
 max_client_conn = 200
 logfile = {folder}/log
 """
+_KEEPS: Final = "max_prepared_statements = {prepared}\n"
+KEEPS_SINCE: Final = (1, 21)
 
 
 def _run(*command: object) -> None:
@@ -90,16 +94,30 @@ def pgbouncer() -> tuple[Path, str]:
     return FETCHED / "files" / "usr" / "sbin" / "pgbouncer", os.pathsep.join(sorted(folders))
 
 
+@cache
+def keeps_statements() -> bool:
+    """Whether this one can keep prepared statements: Debian's of 2023 cannot, Ubuntu's of 2024 and later ones can."""
+    program, libraries = pgbouncer()
+    said = subprocess.check_output([program, "--version"], env={"LD_LIBRARY_PATH": libraries}, timeout=PATIENCE_S)  # noqa: S603 -- as above
+    found = re.search(rb"PgBouncer (\d+)\.(\d+)", said)
+    assert found is not None, said
+    return (int(found[1]), int(found[2])) >= KEEPS_SINCE
+
+
 @asynccontextmanager
 async def running_pgbouncer(
-    server: PostgresServer, *, mode: str = "transaction", size: int = 6
+    server: PostgresServer, *, mode: str = "transaction", size: int = 6, prepared: int = 200
 ) -> AsyncGenerator[Path]:
-    """The folder with the socket of a PgBouncer in front of this server; it is gone at the end."""
+    """The folder with the socket of a PgBouncer in front of this server; it is gone at the end. `prepared`: how many
+    statements it keeps for each connection, if it can.
+    """
     program, libraries = await asyncio.to_thread(pgbouncer)
+    keeps = await asyncio.to_thread(keeps_statements)
     folder = Path(mkdtemp(prefix="bouncer-", dir=server.folder))
     (folder / "users").write_text(f'"{OWNER}" "{PASSWORD}"\n')
     settings = folder / "settings"
-    settings.write_text(_CONFIGURATION.format(server=server.folder, folder=folder, mode=mode, size=size))
+    written = _CONFIGURATION.format(server=server.folder, folder=folder, mode=mode, size=size)
+    settings.write_text(written + (_KEEPS.format(prepared=prepared) if keeps else ""))
     command = [str(program), str(settings)]
     if os.geteuid() == 0:
         for path in (folder, folder / "users", settings):

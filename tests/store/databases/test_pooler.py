@@ -11,15 +11,18 @@ from store.databases.postgresql import LIMITS, PostgresDatabase, SharedNotifier,
 from store.engine import look_at, open_store
 from tests.contracts.steps import answered
 from tests.fakes.incoming import said
-from tests.fakes.pgbouncer import running_pgbouncer, through
+from tests.fakes.pgbouncer import keeps_statements, running_pgbouncer, through
 from tests.fakes.postgresql import PostgresServer
 from tests.patience import PATIENCE_S
 
 
-@pytest.fixture
-async def pooled(postgres: PostgresServer) -> AsyncGenerator[str]:
+@pytest.fixture(params=[0, 200], ids=["keeps no statements", "keeps statements"])
+async def pooled(request: pytest.FixtureRequest, postgres: PostgresServer) -> AsyncGenerator[str]:
     """The URL of an empty database, through a PgBouncer that hands connections out by transaction."""
-    async with running_pgbouncer(postgres) as folder:
+    prepared: int = request.param
+    if prepared and not await asyncio.to_thread(keeps_statements):
+        pytest.skip("this PgBouncer is older than 1.21, which was the first to keep prepared statements")
+    async with running_pgbouncer(postgres, prepared=prepared) as folder:
         yield through(folder, await postgres.empty())
 
 
@@ -34,6 +37,37 @@ async def test_by_transaction_all_is_kept_and_found_and_the_doctor_says_what_is_
     await store.close()
     (remark,) = (await look_at(pooled)).remarks
     assert "reached through a pooler that hands out connections by transaction" in remark
+
+
+async def test_by_transaction_statements_are_prepared_if_the_pooler_keeps_them(
+    pooled: str, request: pytest.FixtureRequest
+) -> None:
+    keeps = bool(request.node.callspec.params["pooled"])
+    store = await open_store(pooled)
+    for n in range(3):
+        await answered(store, said(f"boat {n}"), "Noted.")
+    known = await store.database.read(
+        lambda c: c.execute(text("SELECT name FROM pg_prepared_statements")).scalars().all()
+    )
+    await store.close()
+    assert any(name.startswith("PGBOUNCER_") for name in known) is keeps
+    assert "cogency_probe" not in known
+    (remark,) = (await look_at(pooled)).remarks
+    assert ("PgBouncer 1.21 or later keeps them" in remark) is not keeps
+
+
+async def test_by_transaction_a_probe_that_somebody_left_keeps_nobody_from_starting(postgres: PostgresServer) -> None:
+    async with running_pgbouncer(postgres, size=1, prepared=0) as folder:
+        url = through(folder, await postgres.empty())
+        dead = await connect(url, timeout_s=PATIENCE_S, command_timeout_s=PATIENCE_S, settings={})
+        async with dead.transaction():
+            await dead.prepare("SELECT", name="cogency_probe")
+        dead.terminate()
+        database = PostgresDatabase(url)
+        assert await database.read(lambda c: c.execute(text("SELECT 1")).scalar_one()) == 1
+        assert database.is_pooled
+        assert not database.prepares
+        await database.close()
 
 
 async def test_by_transaction_each_transaction_has_our_limits_and_leaves_none(pooled: str) -> None:
