@@ -113,7 +113,9 @@ class Result:
     violations: tuple[str, ...]
     """What Discord would not take of processes that divide its connections; and what an upgrade has not done."""
     remarks: tuple[str, ...] = ()
-    """What an older program, which may have divided nothing yet, was not given by Discord: it asked again."""
+    """What Discord did not give an older program, which may have divided nothing yet, or one that alone has the database
+    and was started again within seconds: it asked again.
+    """
     upgrade: dict[str, float] = field(default_factory=dict[str, float])
     """Requests to the model before the database was at the newer version, and those of the older program after that."""
     logs: list[str] = field(default_factory=list[str])
@@ -158,6 +160,7 @@ async def run(
             took_s = CLOCK.monotonic() - began
             await asyncio.sleep(CALM_S)
         stored, reruns = await kept(url)
+        undivided = upgrade is not None or chaos.engine == "sqlite"
         return Result(
             judge(place, stored),
             reruns,
@@ -168,8 +171,8 @@ async def run(
             place.model.requests,
             len(place.model.repeated),
             len(place.discord.shard_violations) - len(violations := place.divided_badly()),
-            upgrade.faults() if upgrade else violations,
-            violations if upgrade else (),
+            upgrade.faults() if upgrade else () if undivided else violations,
+            violations if undivided else (),
             upgrade.figures() if upgrade else {},
             processes.logs(),
         )
