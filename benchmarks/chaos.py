@@ -113,8 +113,8 @@ class Result:
     violations: tuple[str, ...]
     """What Discord would not take of processes that divide its connections; and what an upgrade has not done."""
     remarks: tuple[str, ...] = ()
-    """What Discord did not give an older program, which may have divided nothing yet, or one that alone has the database
-    and was started again within seconds: it asked again.
+    """What Discord did not give an older program, which may have divided nothing yet, or one that is alone and was
+    started again within seconds: it asked again.
     """
     upgrade: dict[str, float] = field(default_factory=dict[str, float])
     """Requests to the model before the database was at the newer version, and those of the older program after that."""
