@@ -18,12 +18,13 @@ class Whose(StrEnum):
 
     PERSON = "person"
     CHANNEL = "channel"
+    WORKSPACE = "workspace"
     EVERYONE = "everyone"
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """At most `limit` messages in any `within`; of one person, in one channel, or in all."""
+    """At most `limit` messages in any `within`; of one person, in one channel or workspace, or in all."""
 
     whose: Whose
     limit: int

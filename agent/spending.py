@@ -93,8 +93,21 @@ class By(StrEnum):
 
     PERSON = "person"
     CHANNEL = "channel"
+    WORKSPACE = "workspace"
+    """Of Slack; what has none is one itself, as "discord"."""
     DAY = "day"
     MODEL = "model"
+
+
+WORKSPACE: Final = "workspace:"
+"""Preferences of a workspace are kept under this and its name ("workspace:slack:T0123"),…"""
+APP: Final = "app"
+"""… among them what its app is called among several."""
+
+
+def workspace_of(person: str) -> str:
+    """Of whose workspace a person is, by their id: "slack:T0123" of "slack:T0123:U0123"."""
+    return person.rpartition(":")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +191,7 @@ class SpendingSpread:
     by_day: Mapping[tuple[str, str], Spent]
     people: Sequence[Total] = ()
     channels: Sequence[Total] = ()
+    workspaces: Sequence[Total] = ()
 
     @property
     def whole(self) -> Spent:

@@ -213,7 +213,7 @@ class AmbientDesk:
         prompt = [Message(Role.SYSTEM, texts.AMBIENT_JUDGE), Message(Role.USER, "\n\n".join([*here, said]))]
 
         async def count(call: ModelCall) -> None:
-            await self.spending.charge("", AMBIENT.rstrip(":"), [call], self.clock.now(), asked.channel)
+            await self.spending.charge(f"{asked.source}:", AMBIENT.rstrip(":"), [call], self.clock.now(), asked.channel)
 
         answer = await complete(self.model().provider, as_data(prompt), count, OPTIONS, max_chars=ANSWER_CHARS)
         return is_yes(answer)

@@ -193,6 +193,9 @@ class Settings:
     channel_tokens: int | None = setting("COGENCY_CHANNEL_TOKENS_PER_DAY", parsers.limit(10**12), None)
     """Channels differ too much in size for one number."""
     channel_dollars: Money | None = setting("COGENCY_CHANNEL_DOLLARS_PER_DAY", parsers.dollars, None)
+    workspace_tokens: int | None = setting("COGENCY_WORKSPACE_TOKENS_PER_DAY", parsers.limit(10**12), None)
+    """Of each workspace of Slack whose app has no budget of its own in COGENCY_SLACK_APPS."""
+    workspace_dollars: Money | None = setting("COGENCY_WORKSPACE_DOLLARS_PER_DAY", parsers.dollars, None)
     everyone_tokens: int | None = setting("COGENCY_EVERYONE_TOKENS_PER_DAY", parsers.limit(10**12), None)
     everyone_dollars: Money | None = setting("COGENCY_EVERYONE_DOLLARS_PER_DAY", parsers.dollars, HUNDRED_DOLLARS)
     """A mistake costs no more than this before somebody looks at it."""

@@ -24,16 +24,29 @@ from agent.errors import LeaseLost
 from agent.messages import Json, ModelCall, Usage
 from agent.ports import AuditedCall, CallEnd
 from agent.records import Claim
-from agent.spending import By, Money, SpendingPeriod, Spent, Total, cost
+from agent.spending import APP, WORKSPACE, By, Money, SpendingPeriod, Spent, Total, cost
 from agent.tool_policy import DecidedBy
 from store import rows
 from store.databases.database import SqlStore, reads, row_id, writes
 from store.memory import people
-from store.tables import TOKENS, model_call, person, tool_call, turn
+from store.tables import TOKENS, model_call, person, preference, tool_call, turn
 
 TURN: Final = "turn"
 """The kind of a call that answers somebody."""
-_KEYS: Final = {By.PERSON: "person", By.CHANNEL: "channel", By.DAY: "day", By.MODEL: "model"}
+
+
+def workspaces(person: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
+    """As `agent.spending.workspace_of`, in the SQL of both databases: all before the last colon."""
+    return sa.func.rtrim(sa.func.rtrim(person, sa.func.replace(person, ":", "")), ":")
+
+
+_KEYS: Final[Mapping[By, sa.ColumnElement[Any]]] = {
+    By.PERSON: model_call.c.person,
+    By.CHANNEL: model_call.c.channel,
+    By.WORKSPACE: workspaces(model_call.c.person),
+    By.DAY: model_call.c.day,
+    By.MODEL: model_call.c.model,
+}
 _COUNTS: Final = (*TOKENS, "bytes_up")
 
 
@@ -118,7 +131,7 @@ class SqlSpending(SqlStore):
 
 
 def _sums(by: By, where: sa.ColumnElement[bool]) -> sa.Select[*tuple[Any, ...]]:
-    key = model_call.c[_KEYS[by]]
+    key = _KEYS[by]
     sums = (
         sa.select(
             key.label("key"),
@@ -132,10 +145,17 @@ def _sums(by: By, where: sa.ColumnElement[bool]) -> sa.Select[*tuple[Any, ...]]:
         .group_by(key)
         .subquery()
     )
-    if by is not By.PERSON:
+    if by is By.PERSON:
+        named, name = sums.outerjoin(person, person.c.id == sums.c.key), person.c.name
+    elif by is By.WORKSPACE:
+        named, name = sums.outerjoin(preference, _app_of(sums.c.key)), preference.c.value
+    else:
         return sa.select(sums, sa.literal("").label("name"))
-    named = sums.outerjoin(person, person.c.id == sums.c.key)
-    return sa.select(sums, sa.func.coalesce(person.c.name, "").label("name")).select_from(named)
+    return sa.select(sums, sa.func.coalesce(name, "").label("name")).select_from(named)
+
+
+def _app_of(workspace: sa.ColumnElement[str]) -> sa.ColumnElement[bool]:
+    return sa.and_(preference.c.owner == sa.literal(WORKSPACE) + workspace, preference.c.name == APP)
 
 
 def _total(row: Mapping[Any, Any]) -> Total:

@@ -17,6 +17,8 @@ from agent.memory.documents import ON, SHARING, Document
 from agent.messages import CallTiming, Usage
 from agent.schedules import Schedule
 from agent.spending import (
+    APP,
+    WORKSPACE,
     AnsweredCall,
     By,
     EndedTurn,
@@ -29,6 +31,7 @@ from agent.spending import (
     TurnTook,
 )
 from store import rows, schedule_store
+from store.calls import workspaces
 from store.databases.database import SqlStore, reads, reads_long
 from store.knowledge_tables import document
 from store.search import passages
@@ -63,17 +66,21 @@ def spread(connection: sa.Connection, period: SpendingPeriod) -> SpendingSpread:
         .cte("spent")
         .prefix_with("MATERIALIZED")
     )
+    workspace, first = workspaces(groups.c.person), sa.literal(period.first)
     days = _summed(groups, By.DAY, groups.c.day, groups.c.model, None)
-    people = _summed(groups, By.PERSON, sa.literal(period.first), groups.c.person, MOST)
-    channels = _summed(groups, By.CHANNEL, sa.literal(period.first), groups.c.channel, MOST)
+    spaces = _summed(groups, By.WORKSPACE, first, workspace, MOST)
+    people = _summed(groups, By.PERSON, first, groups.c.person, MOST)
+    channels = _summed(groups, By.CHANNEL, first, groups.c.channel, MOST)
     by: dict[By, list[tuple[Any, str, Spent]]] = {one: [] for one in By}
-    for row in connection.execute(sa.union_all(days, people, channels)).mappings():
+    for row in connection.execute(sa.union_all(days, people, channels, spaces)).mappings():
         by[By(row["by"])].append((row["day"], row["key"], _spent(row)))
     names = _names(connection, [key for _, key, _ in by[By.PERSON]])
+    apps = _apps(connection, [key for _, key, _ in by[By.WORKSPACE]])
     return SpendingSpread(
         {(f"{day}", model): spent for day, model, spent in by[By.DAY]},
         _dearest(Total(key, spent, names.get(key, "")) for _, key, spent in by[By.PERSON]),
         _dearest(Total(key, spent) for _, key, spent in by[By.CHANNEL]),
+        _dearest(Total(key, spent, apps.get(key, "")) for _, key, spent in by[By.WORKSPACE]),
     )
 
 
@@ -100,6 +107,13 @@ def _dearest(totals: Iterable[Total]) -> list[Total]:
 def _names(connection: sa.Connection, ids: Collection[str]) -> dict[str, str]:
     found = connection.execute(sa.select(person.c.id, person.c.name).where(person.c.id.in_(ids)))
     return {row.id: row.name for row in found}
+
+
+def _apps(connection: sa.Connection, keys: Collection[str]) -> dict[str, str]:
+    owners = [f"{WORKSPACE}{one}" for one in keys]
+    own = sa.select(preference.c.owner, preference.c.value)
+    found = connection.execute(own.where(preference.c.owner.in_(owners), preference.c.name == APP))
+    return {row.owner.removeprefix(WORKSPACE): row.value for row in found}
 
 
 # Slow turns. One that has waited for its asker's word was not slow: people are not timed.

@@ -17,7 +17,7 @@ from agent.memory.audience import PersonAudience, Place, may_flow_from
 from agent.messages import ModelCall
 from agent.ports import Clock, Membership
 from agent.records import Incoming
-from agent.spending import Spent
+from agent.spending import Spent, workspace_of
 from bot.access import acl
 from bot.access.acl import AccessRules, Requester
 from bot.access.budgets import BudgetAccount, BudgetAllowances
@@ -259,6 +259,7 @@ class AdmissionControl:
         accounts = (
             BudgetAccount(Whose.PERSON, person.id),
             BudgetAccount(Whose.CHANNEL, incoming.channel),
+            BudgetAccount(Whose.WORKSPACE, workspace_of(person.id)),
             BudgetAccount(Whose.EVERYONE),
         )
         uncounted = Spent.on(calls)

@@ -7,15 +7,30 @@ Calls without a price count in tokens only.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final, TypeAlias, assert_never
 
 from agent.admission_terms import Whose
 from agent.messages import Json, ModelCall
 from agent.ports import Clock, Preferences, Spending
-from agent.spending import NANO, PRICES_AS_OF, By, Money, SpendingAccount, SpendingPeriod, Spent, Total, account
+from agent.records import platform_of
+from agent.spending import (
+    APP,
+    NANO,
+    PRICES_AS_OF,
+    WORKSPACE,
+    By,
+    Money,
+    SpendingAccount,
+    SpendingPeriod,
+    Spent,
+    Total,
+    account,
+    workspace_of,
+)
 from bot.access.acl import AccessRules, CommandAnswer, place_owner
+from bot.caches import ExpiringCache
 from bot.exits import printable_json, printable_line
 from bot.setting_parsers import FooterStyle
 from bot.texts import formatting, reply_texts
@@ -49,6 +64,10 @@ class Budgets:
     person: Budget = UNLIMITED
     channel: Budget = UNLIMITED
     everyone: Budget = UNLIMITED
+    workspace: Budget = UNLIMITED
+    """Each workspace of a platform that has them, unless…"""
+    apps: Mapping[str, Budget] = field(default_factory=dict[str, Budget])
+    """… its app has one of its own, by what it is called among several."""
 
     def of(self, whose: Whose) -> Budget:
         match whose:
@@ -56,6 +75,8 @@ class Budgets:
                 return self.person
             case Whose.CHANNEL:
                 return self.channel
+            case Whose.WORKSPACE:
+                return self.workspace
             case Whose.EVERYONE:
                 return self.everyone
 
@@ -111,17 +132,22 @@ def _higher(usual: int | None, kept: str | None) -> int | None:
 # What each budget is, with what `/budget` changed, and what is spent of it today.
 
 FRESH_S: Final = 5.0
-"""How old the sums of channels and of everybody may be: they are added up from every call of the day."""
+"""How old the sums of channels, workspaces and everybody may be: they are added up from every call of the day."""
 NAMES: Final = (TOKENS, MONEY, EXEMPT)
 NOT_SPENT: Final = Spent()
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetAccount:
-    """Whose budget it is; `id` names the person or the channel, and nobody for everybody's."""
+    """Whose budget it is; `id` names the person, the channel or the workspace, and nobody for everybody's."""
 
     whose: Whose
     id: str = ""
+
+    @property
+    def has_one(self) -> bool:
+        """Where a platform has no workspaces, the id names all of it."""
+        return self.whose is not Whose.WORKSPACE or ":" in self.id
 
     @property
     def owner(self) -> str:
@@ -131,6 +157,8 @@ class BudgetAccount:
                 return self.id
             case Whose.CHANNEL:
                 return place_owner(self.id)
+            case Whose.WORKSPACE:
+                return f"{WORKSPACE}{self.id}"
             case Whose.EVERYONE:
                 return "everyone"
 
@@ -141,7 +169,13 @@ class BudgetAllowances:
     spending: Spending
     preferences: Preferences
     clock: Clock
-    _channels: tuple[float, SpendingPeriod, list[Total]] | None = None
+    _apps: ExpiringCache[Mapping[str, str]] = field(init=False)
+    _sums: dict[By, tuple[float, SpendingPeriod, list[Total]]] = field(
+        default_factory=dict[By, tuple[float, SpendingPeriod, list[Total]]]
+    )
+
+    def __post_init__(self) -> None:
+        self._apps = ExpiringCache(self.preferences.of, self.clock)
 
     async def used_up(
         self, account: BudgetAccount, now: datetime, zone: str, uncounted: Spent = NOT_SPENT
@@ -150,7 +184,7 @@ class BudgetAllowances:
 
         `uncounted`: what was spent of it besides.
         """
-        usual = self.usual.of(account.whose)
+        usual = await self.usually(account)
         if usual.is_none:
             return None
         spent = await self.spent(account, now) + uncounted
@@ -158,9 +192,18 @@ class BudgetAllowances:
             return None
         return over_budget(spent, await self.agreed(account), account.whose, now, zone)
 
+    async def usually(self, account: BudgetAccount) -> Budget:
+        """Without what `/budget` changed. Raises StoreError."""
+        if not account.has_one:
+            return UNLIMITED
+        if account.whose is not Whose.WORKSPACE or not self.usual.apps:
+            return self.usual.of(account.whose)
+        app = (await self._apps.get(account.owner)).get(APP, "")
+        return self.usual.apps.get(app, self.usual.workspace)
+
     async def agreed(self, account: BudgetAccount) -> Budget:
         """The budget as it stands."""
-        return raised_budget(self.usual.of(account.whose), await self.preferences.of(account.owner))
+        return raised_budget(await self.usually(account), await self.preferences.of(account.owner))
 
     async def change(self, account: BudgetAccount, kept: dict[str, str]) -> None:
         """Keep these changes in place of all earlier ones."""
@@ -174,24 +217,26 @@ class BudgetAllowances:
             case Whose.PERSON:
                 totals = await self.spending.totals(today, By.DAY, person=account.id)
             case Whose.CHANNEL:
-                totals = [total for total in await self._by_channel(today) if total.key == account.id]
+                totals = [total for total in await self._by(By.CHANNEL, today) if total.key == account.id]
+            case Whose.WORKSPACE:
+                totals = [total for total in await self._by(By.WORKSPACE, today) if total.key == account.id]
             case Whose.EVERYONE:
-                totals = await self._by_channel(today)
+                totals = await self._by(By.CHANNEL, today)
         return sum((total.spent for total in totals), Spent())
 
-    async def _by_channel(self, today: SpendingPeriod) -> list[Total]:
+    async def _by(self, by: By, today: SpendingPeriod) -> list[Total]:
         """A few seconds old at most."""
-        now = self.clock.monotonic()
-        if self._channels is None or self._channels[1] != today or now - self._channels[0] > FRESH_S:
-            self._channels = (now, today, await self.spending.totals(today, By.CHANNEL))
-        return self._channels[2]
+        now, kept = self.clock.monotonic(), self._sums.get(by)
+        if kept is None or kept[1] != today or now - kept[0] > FRESH_S:
+            kept = self._sums[by] = (now, today, await self.spending.totals(today, by))
+        return kept[2]
 
 
 # What `/budget` is asked, read from its words; the same on every platform. Pure.
 #
-# The words: whose, then what. Whose: "me" (also when nothing is said), "channel" (this one), "everyone", or
-# "person:ID" and "channel:ID", with which platforms replace a mention. What: nothing (to see it), "5,000,000 tokens",
-# "$20", "exempt", or "reset" (to the usual budget).
+# The words: whose, then what. Whose: "me" (also when nothing is said), "channel" and "workspace" (this one),
+# "everyone", or "person:ID" and "channel:ID", with which platforms replace a mention, and "workspace:ID". What: nothing
+# (to see it), "5,000,000 tokens", "$20", "exempt", or "reset" (to the usual budget).
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +262,9 @@ Change: TypeAlias = Raise | Exempt | Reset
 
 @dataclass(frozen=True, slots=True)
 class BudgetRequest:
-    """`id`: of a person or a channel; "" for the one who asks, and for where they do. `change`: None to see it."""
+    """`id`: of a person, channel or workspace; "" for the one who asks, and for where they do. `change`: None to see
+    it.
+    """
 
     whose: Whose
     id: str = ""
@@ -234,9 +281,13 @@ def read_budget_request(words: str) -> BudgetRequest | None:
         return BudgetRequest(Whose.PERSON, found["person"], change)
     if found["channel"]:
         return BudgetRequest(Whose.CHANNEL, found["channel"], change)
+    if found["workspace"]:
+        return BudgetRequest(Whose.WORKSPACE, found["workspace"], change)
     match (found["word"] or "me").casefold():
         case "channel":
             return BudgetRequest(Whose.CHANNEL, change=change)
+        case "workspace":
+            return BudgetRequest(Whose.WORKSPACE, change=change)
         case "everyone":
             return BudgetRequest(Whose.EVERYONE, change=change)
         case _:
@@ -266,7 +317,8 @@ def _cents(digits: str | None) -> int:
 
 
 _REQUEST: Final = re.compile(
-    r"(?:person:(?P<person>[^\s]+)|channel:(?P<channel>[^\s]+)|(?P<word>me|channel|everyone))?"
+    r"(?:person:(?P<person>[^\s]+)|channel:(?P<channel>[^\s]+)|workspace:(?P<workspace>[^\s]+)"
+    r"|(?P<word>me|channel|workspace|everyone))?"
     r"(?:(?:^|\s+)(?:(?P<tokens>\d[\d,]{0,18}) tokens?|\$ ?(?P<dollars>\d[\d,]{0,9})(?:\.(?P<cents>\d{1,2}))?"
     r"|(?P<what>exempt|reset|show)))?",
     re.IGNORECASE | re.ASCII,
@@ -309,7 +361,7 @@ class BudgetDesk:
         """Keep it; or the sentence for why not."""
         match change:
             case Raise(count, sum_):
-                usual = self.allowances.usual.of(account.whose)
+                usual = await self.allowances.usually(account)
                 problem = _not_more(account.whose, usual, count, sum_)
                 if problem is None:
                     agreed = await self.allowances.agreed(account)
@@ -352,6 +404,10 @@ def _account(request: BudgetRequest, person: str, channel: str) -> BudgetAccount
             return BudgetAccount(request.whose, request.id or person)
         case Whose.CHANNEL:
             return BudgetAccount(request.whose, request.id or channel)
+        case Whose.WORKSPACE:
+            own = workspace_of(person)
+            id_ = request.id if ":" in request.id or not request.id else f"{platform_of(own)}:{request.id}"
+            return BudgetAccount(request.whose, id_ or own)
         case Whose.EVERYONE:
             return BudgetAccount(request.whose)
 
@@ -360,6 +416,8 @@ def _not_more(whose: Whose, usual: Budget, count: int | None, sum_: Money | None
     wanted, limit = (count, usual.tokens) if count is not None else (sum_, usual.money)
     unit = "TOKENS" if count is not None else "DOLLARS"
     setting = f"COGENCY_{whose.upper()}_{unit}_PER_DAY"
+    if whose is Whose.WORKSPACE:
+        setting = reply_texts.APPS_SETTING.format(setting=setting, key=f"{unit.lower()}_per_day")
     if limit is None:
         return reply_texts.NO_SUCH_LIMIT.format(setting=setting)
     if wanted is None or wanted <= limit:

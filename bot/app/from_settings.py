@@ -150,6 +150,9 @@ def _command_prefix(settings: Settings, app: str) -> str:
 # The file that describes several apps: a table for each, under its name.
 
 
+TOKENS_PER_DAY: Final = "tokens_per_day"
+DOLLARS_PER_DAY: Final = "dollars_per_day"
+
 APP_KEYS: Final[Mapping[str, Callable[[str], object]]] = {
     "bot_token": parsers.secret("xoxb-", "copy it from the app's page, OAuth & Permissions"),
     "app_token": parsers.secret("xapp-", "make one on the app's page, Basic Information"),
@@ -157,6 +160,8 @@ APP_KEYS: Final[Mapping[str, Callable[[str], object]]] = {
     "app_id": parsers.slack_app_id,
     "command_prefix": parsers.command_prefix,
     "managers": parsers.slack_groups,
+    TOKENS_PER_DAY: parsers.limit(10**12),
+    DOLLARS_PER_DAY: parsers.dollars,
 }
 SECRET_KEYS: Final = ("bot_token", "app_token", "signing_secret")
 """Each may stand in a file of its own, which NAME_file names."""
@@ -214,6 +219,8 @@ def _app_in(settings: Settings, file: Path, name: str, table: object) -> SlackAp
         if own in found:
             raise wrong(page_texts.SLACK_APP_KEY_TWICE.format(key=own, file=f"{own}{KEY_FILE}"))
         written = ",".join(map(str, cast("list[object]", value))) if isinstance(value, list) else value
+        if own in (TOKENS_PER_DAY, DOLLARS_PER_DAY) and isinstance(value, int | float) and not isinstance(value, bool):
+            written = str(value)
         if not isinstance(written, str) or not written.strip():
             raise wrong(page_texts.SLACK_APP_TEXT.format(key=key))
         if in_file:
@@ -247,7 +254,16 @@ def _app_of(
         found.get("command_prefix", settings.slack_command_prefix),
         found.get("managers", frozenset()),
         file.name,
+        budget=_budget(settings, found),
     )
+
+
+def _budget(settings: Settings, found: Mapping[str, Any]) -> Budget | None:
+    """What its table says, with the usual for what it does not; None if it says nothing."""
+    if not {TOKENS_PER_DAY, DOLLARS_PER_DAY} & found.keys():
+        return None
+    money = found.get(DOLLARS_PER_DAY, settings.workspace_dollars)
+    return Budget(found.get(TOKENS_PER_DAY, settings.workspace_tokens), money)
 
 
 def _groups(*lists: Entries) -> frozenset[str]:
@@ -328,12 +344,18 @@ def access_rules(settings: Settings) -> AccessRules:
 
 
 def budgets(settings: Settings) -> Budgets:
-    """What may be spent in a day."""
+    """What may be spent in a day. Raises SettingsError."""
     return Budgets(
         person=Budget(settings.person_tokens, settings.person_dollars),
         channel=Budget(settings.channel_tokens, settings.channel_dollars),
         everyone=Budget(settings.everyone_tokens, settings.everyone_dollars),
+        workspace=Budget(settings.workspace_tokens, settings.workspace_dollars),
+        apps={} if settings.slack_apps is None else _app_budgets(settings, settings.slack_apps),
     )
+
+
+def _app_budgets(settings: Settings, file: str) -> dict[str, Budget]:
+    return {app.name: app.budget for app in apps_in_file(settings, file) if app.budget is not None}
 
 
 def for_play(settings: Settings, database: Path) -> Settings:

@@ -24,6 +24,7 @@ from agent.messages import ModelCall
 from agent.ports import Memories, Preferences, Tool, ToolAccounts, ToolSource
 from agent.protocol.render import joined, neutralise
 from agent.records import Incoming, platform_of
+from agent.spending import workspace_of
 from agent.tools.functions import load_tools
 from agent.tools.recall import WITH_DOCUMENTS, RecallTool, recollect
 from agent.tools.registry import FixedTools, Toolbox
@@ -144,9 +145,9 @@ async def background_of(
 
 
 async def _has_budget(allowances: BudgetAllowances, person: str) -> bool:
-    """Of the person and of everybody; what a channel may spend is for its answers."""
-    now = CLOCK.now()
-    accounts = (BudgetAccount(Whose.PERSON, person), BudgetAccount(Whose.EVERYONE))
+    """Of the person, their workspace and everybody; what a channel may spend is for its answers."""
+    now, workspace = CLOCK.now(), BudgetAccount(Whose.WORKSPACE, workspace_of(person))
+    accounts = (BudgetAccount(Whose.PERSON, person), workspace, BudgetAccount(Whose.EVERYONE))
     return not any([await allowances.used_up(account, now, "UTC") for account in accounts])
 
 

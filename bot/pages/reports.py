@@ -107,6 +107,7 @@ async def spending(oversight: Oversight, clock: Clock, query: Mapping[str, str])
         (page_texts.BY_MODEL, models),
         (page_texts.BY_PERSON, found.people),
         (page_texts.BY_CHANNEL, found.channels),
+        *([(page_texts.BY_WORKSPACE, found.workspaces)] if len(found.workspaces) > 1 else []),
     )
     return ViewAnswer(
         "spending.html",

@@ -113,6 +113,7 @@ VIEW_SCHEDULES = "Schedules"
 VIEW_PLACES = "Knowledge"
 DAYS = "{days} days"
 MEASURES = ("Money", "Tokens")
+BY_WORKSPACE = ("By workspace", "Workspace")
 BY_MODEL, BY_PERSON, BY_CHANNEL = ("By model", "Model"), ("By person", "Person"), ("By channel", "Channel")
 OTHERS = "others"
 FORGOTTEN = "(none, or forgotten)"

@@ -231,7 +231,12 @@ CLOSED = "I take no questions at the moment; please ask again later."
 TOO_MANY = "I take {messages} {within} {whose}, so I did not read this one; please ask again after {moment}."
 WITHIN_MINUTE = "a minute"
 WITHIN_HOUR = "an hour"
-WHOSE_RATE = {Whose.PERSON: "from one person", Whose.CHANNEL: "in one channel", Whose.EVERYONE: "in all"}
+WHOSE_RATE = {
+    Whose.PERSON: "from one person",
+    Whose.CHANNEL: "in one channel",
+    Whose.WORKSPACE: "in one workspace",
+    Whose.EVERYONE: "in all",
+}
 
 
 # Budgets and spending
@@ -240,15 +245,17 @@ BUDGET_USED = "{who} used today's budget of {limit}; it starts again at {moment}
 WHO_USED = {
     Whose.PERSON: "You have",
     Whose.CHANNEL: "This channel has",
+    Whose.WORKSPACE: "This workspace has",
     Whose.EVERYONE: "Everybody together has",
 }
 ONLY_OPERATORS = "Only operators (COGENCY_OPERATORS) may see or change budgets other than their own."
 OPERATOR = "You are an operator: no budget holds for you."
 BUDGET_USAGE = (
-    "Write whose budget you mean: `channel`, `everyone`, a person, or nothing for your own. To change it, add "
-    "`5,000,000 tokens`, `$20`, `exempt` or `reset`."
+    "Write whose budget you mean: `channel`, `workspace`, `everyone`, a person, or nothing for your own. To change it, "
+    "add `5,000,000 tokens`, `$20`, `exempt` or `reset`."
 )
 NO_SUCH_LIMIT = "There is no such limit; {setting} sets one."
+APPS_SETTING = "{setting} (or {key} of its app in the file of COGENCY_SLACK_APPS)"
 ONLY_RAISED = "The usual budget is {usually}: here it can only be raised; {setting} changes it."
 
 

@@ -96,6 +96,8 @@ def _of(rate: Rate, incoming: Incoming) -> sa.ColumnElement[bool]:
             return turn.c.person == incoming.person.id
         case Whose.CHANNEL:
             return turn.c.channel == incoming.channel
+        case Whose.WORKSPACE:
+            return sa.and_(turn.c.source == incoming.source, turn.c.team == incoming.team)
         case Whose.EVERYONE:
             return sa.true()
         case _:

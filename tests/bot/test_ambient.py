@@ -109,7 +109,7 @@ async def test_a_question_is_answered_where_that_is_switched_on_and_a_model_says
     totals = await world.store.spending.totals(SpendingPeriod.days_until(world.clock.now(), 1), By.CHANNEL)
     assert [(total.key, total.spent.calls) for total in totals] == [(CHANNEL, 2)]
     people = await world.store.spending.totals(SpendingPeriod.days_until(world.clock.now(), 1), By.PERSON)
-    assert [total.key for total in people] == [""]
+    assert [total.key for total in people] == [f"{world.answered[0].source}:"], "nobody of that workspace"
 
 
 def test_anything_but_a_plain_yes_is_a_no() -> None:

@@ -68,6 +68,24 @@ async def test_sums_are_taken_by_channel(store: Store) -> None:
     assert await sums(store, By.CHANNEL) == {here: Spent.on([TERRA, LOCAL])}
 
 
+async def test_sums_are_taken_by_workspace_also_where_no_channel_is_known_with_what_its_app_is_called(
+    store: Store,
+) -> None:
+    await spent(store, TERRA, person="slack:T1:U1")
+    await store.spending.charge("slack:T1:U2", "learning", [LUNA], START)
+    await store.spending.charge("slack:T2:", "ambient", [LUNA], START, "C1")
+    await store.spending.charge("discord:7", "learning", [LOCAL], START)
+    await store.spending.charge("ann", "learning", [LOCAL], START)
+    await store.preferences.set("workspace:slack:T2", "app", "acme")
+    totals = await store.spending.totals(TODAY, By.WORKSPACE)
+    assert {total.key: (total.spent.calls, total.name) for total in totals} == {
+        "": (1, ""),
+        "discord": (1, ""),
+        "slack:T1": (2, ""),
+        "slack:T2": (1, "acme"),
+    }
+
+
 async def test_sums_are_taken_by_model(store: Store) -> None:
     await spent(store, TERRA, LUNA, TERRA)
     assert await sums(store, By.MODEL) == {LUNA.model: Spent.on([LUNA]), TERRA.model: Spent.on([TERRA, TERRA])}

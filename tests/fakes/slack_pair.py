@@ -10,6 +10,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from agent.providers.scripted import ScriptedProvider
+from bot.access.admission import AdmissionControl
+from bot.access.budgets import BudgetAllowances, Budgets
 from bot.hosting import BotHost
 from bot.platforms.slack.apps import SlackApps
 from bot.platforms.slack.options import Delivery, HttpEvents, SlackApp, SlackSettings, SocketMode
@@ -77,7 +79,11 @@ async def taken(slack: FakeSlack, apps: Iterable[FakeApp]) -> None:
 
 @asynccontextmanager
 async def both(
-    *, http: HttpEvents | None = None, path: str = "", enterprises: tuple[str, str] = ("", "")
+    *,
+    http: HttpEvents | None = None,
+    path: str = "",
+    enterprises: tuple[str, str] = ("", ""),
+    budgets: Budgets = Budgets(),  # noqa: B008 -- frozen
 ) -> AsyncGenerator[Both]:
     """`enterprises`: the organisations of which the two workspaces are a part."""
     clock, model = MovedClock(), ScriptedProvider(answer)
@@ -92,6 +98,8 @@ async def both(
             there.channel(f"general{there.who.workspace}")
             there.channel(f"dm{there.who.workspace}", "im")
         host = turns_host(store, model, clock)
+        allowances = BudgetAllowances(budgets, store.spending, store.preferences, clock)
+        host = replace(host, admission=AdmissionControl(host.admission.rules, allowances, clock))
         apps = SlackApps(host, SlackSettings(slack.url), clock)
         async with host.turns.serving():
             try:

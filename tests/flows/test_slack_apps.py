@@ -7,6 +7,8 @@ import pytest
 
 from agent.errors import SettingsError
 from agent.memory.forgetting_plans import Gone
+from agent.messages import ModelCall, Usage
+from bot.access.budgets import FRESH_S, Budget, Budgets
 from bot.memory.retention import GONE
 from bot.platforms.slack.apps import serve_apps
 from bot.platforms.slack.options import SlackApp, SlackSettings, SocketMode
@@ -120,6 +122,20 @@ async def test_an_app_that_is_stopped_leaves_its_turns_to_others_and_forgets_not
         assert world.apps.running == {"one"}
         assert world.host.platforms.sources() == {"slack:T0TEAM"}
         assert (GONE, "slack:T0TWO") not in world.store.waiting_jobs
+
+
+async def test_a_workspace_whose_budget_is_used_up_reads_so_and_the_other_one_is_answered() -> None:
+    async with both(budgets=Budgets(apps={"one": Budget(tokens=1)})) as world:
+        await ask_each(world)
+        took = ModelCall("rehearsal", Usage(output=1))
+        await world.store.spending.charge("slack:T0TEAM:U0BEN", "learning", [took], world.clock.now())
+        world.clock.ahead_s += FRESH_S + 1
+        await world.slack.say("U0ANNFAKE", "C0GENERALFAKE", mention(ONE, "and my kayak?"))
+        await world.until(lambda: world.one.whispers)
+        assert "This workspace has used today's budget of 1 token; it starts again at" in world.one.whispers[0].text
+        await world.slack.say("U0ANNTWO", "C0GENERALTWO", mention(world.two.who, "and my kayak?"))
+        await world.done(3)
+        assert (world.answered(world.one), world.answered(world.two)) == (["Done."], ["Done.", "Done."])
 
 
 # A channel that both workspaces share

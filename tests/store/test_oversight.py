@@ -36,7 +36,7 @@ async def test_sums_of_a_period_are_those_of_usage(either: Store) -> None:
         assert {total.key: (total.spent.calls, total.spent.cost, total.spent.unpriced) for total in totals} == {
             key: (spent.calls, spent.cost, spent.unpriced) for key, spent in sums.items()
         }
-    for by, listed in ((By.PERSON, found.people), (By.CHANNEL, found.channels)):
+    for by, listed in ((By.PERSON, found.people), (By.CHANNEL, found.channels), (By.WORKSPACE, found.workspaces)):
         totals = sorted(await either.spending.totals(MONTH, by), key=lambda one: (-one.spent.cost, one.key))
         assert [(one.key, one.name, one.spent.calls, one.spent.cost, one.spent.usage.output) for one in listed] == [
             (one.key, one.name, one.spent.calls, one.spent.cost, one.spent.usage.output) for one in totals[:MOST]

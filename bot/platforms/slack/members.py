@@ -12,6 +12,7 @@ from agent.admission_terms import Authority
 from agent.messages import JsonObject
 from agent.ports import Clock
 from agent.records import Person
+from agent.spending import APP, WORKSPACE
 from bot.caches import ExpiringCache
 from bot.host import Host
 from bot.platforms.slack import api
@@ -114,8 +115,10 @@ class OurBots:
         self._me = me
         self._known = ExpiringCache(host.preferences.of, clock)
 
-    async def announce(self) -> None:
-        """This is one of them. Raises StoreError."""
+    async def announce(self, name: str) -> None:
+        """This is one of them, and is called so among them. Raises StoreError."""
+        if name:
+            await self._host.preferences.set(f"{WORKSPACE}{self._me.source}", APP, name)
         if self._me.app != PLATFORM:
             await self._host.preferences.set(OUR_BOTS, self._me.user, self._me.source)
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Final, Self, TypeAlias, TypeVar
 
 from agent.errors import CogencyError
+from bot.access.budgets import Budget
 from bot.setting_parsers import Secret, Streaming
 
 PLATFORM: Final = "slack"
@@ -91,6 +92,8 @@ class SlackApp:
     """Ids (S…) of user groups of its workspace whose members are managers, besides those of `SlackSettings`."""
     file: str = ""
     """Where it is described, for whoever has to change that; "" for the environment."""
+    budget: Budget | None = None
+    """What its workspace may spend in a day, if that is not the usual."""
     team: str = ""
     """T…, where it was installed by its page, as in other workspaces: it is brought what is of this one alone."""
 

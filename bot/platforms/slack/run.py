@@ -125,7 +125,7 @@ async def serve(
         ]
         try:
             await host.forgetting.back([me.source])
-            await parts.ours.announce()
+            await parts.ours.announce("" if app.team else app.name)
             await parts.listening.begin()
             await parts.owed.resume()
             await parts.asking.resume()

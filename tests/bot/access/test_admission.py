@@ -143,6 +143,21 @@ async def test_a_budget_holds_before_a_message_is_stored_and_before_a_model_is_c
     await door.take(said("?"))
 
 
+async def test_a_workspace_whose_budget_is_used_up_closes_no_other_one() -> None:
+    door = Door(budgets=Budgets(workspace=Budget(tokens=5_000), apps={"one": Budget(tokens=1_000)}))
+    await door.store.preferences.set("workspace:slack:T1", "app", "one")
+    await door.store.preferences.set("workspace:slack:T2", "app", "two")
+    here, there = (said("?", person=f"slack:{team}:U1", conversation=team) for team in ("T1", "T2"))
+    for asked in (here, there):
+        await door.spend(asked, 1_000)
+    await door.wait(timedelta(seconds=10))
+    assert str(await door.refused(said("?", person="slack:T1:U2"))).startswith(
+        "This workspace has used today's budget of 1,000 tokens; it starts again at "
+    )
+    await door.take(said("?", person="slack:T2:U2"))
+    await door.take(said("?", person="discord:1"))
+
+
 async def test_what_a_turn_took_so_far_counts_before_it_is_stored() -> None:
     door = Door(budgets=Budgets(person=Budget(tokens=1_000)))
     await door.spend(said("?"), 600)

@@ -96,6 +96,7 @@ def test_whatever_is_kept_a_budget_is_never_less_than_the_usual_one(usual: int, 
 
 
 def test_each_budget_is_somebodys() -> None:
-    budgets = Budgets(Budget(1), Budget(2), Budget(3))
-    assert [budgets.of(whose).tokens for whose in (Whose.PERSON, Whose.CHANNEL, Whose.EVERYONE)] == [1, 2, 3]
+    budgets = Budgets(Budget(1), Budget(2), Budget(3), Budget(4))
+    each = (Whose.PERSON, Whose.CHANNEL, Whose.EVERYONE, Whose.WORKSPACE)
+    assert [budgets.of(whose).tokens for whose in each] == [1, 2, 3, 4]
     assert Budgets().person.is_none

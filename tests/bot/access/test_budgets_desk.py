@@ -93,6 +93,23 @@ async def test_what_cannot_be_done_is_told_with_the_setting_that_can() -> None:
     assert await office.ask("") == reply_texts.OPERATOR
 
 
+async def test_a_workspace_has_the_usual_budget_or_its_apps_own_and_an_operator_raises_it() -> None:
+    office = Office(Budgets(workspace=Budget(tokens=1_000), apps={"acme": Budget(tokens=300, money=Money(NANO))}))
+    await office.store.preferences.set("workspace:slack:T2", "app", "acme")
+    await office.spend(7)
+    assert await office.ask("workspace") == (
+        "Workspace `slack:T1`, today (UTC): 7 tokens (of 1,000 tokens), under $0.0001 (no limit)."
+    )
+    assert "0 tokens (of 300 tokens), $0 (of $1.00)" in await office.ask("workspace:T2")
+    assert "(of 500 tokens)" in await office.ask("workspace:slack:T2 500 tokens")
+    assert await office.ask("workspace:T2 100 tokens") == (
+        "The usual budget is 300 tokens: here it can only be raised; COGENCY_WORKSPACE_TOKENS_PER_DAY (or "
+        "tokens_per_day of its app in the file of COGENCY_SLACK_APPS) changes it."
+    )
+    assert "(of 300 tokens)" in await office.ask("workspace:T2 reset")
+    assert "0 tokens (no limit)" in await office.ask("workspace", "terminal:you"), "what has none has no budget"
+
+
 async def test_the_terminal_is_an_operators() -> None:
     office = Office()
     await office.spend(7)

@@ -17,6 +17,8 @@ from bot.access.budgets import BudgetRequest, Change, Exempt, Raise, Reset, read
         (" Channel ", BudgetRequest(Whose.CHANNEL)),
         ("everyone show", BudgetRequest(Whose.EVERYONE)),
         ("person:slack:T1:U7", BudgetRequest(Whose.PERSON, "slack:T1:U7")),
+        ("workspace", BudgetRequest(Whose.WORKSPACE)),
+        ("workspace:slack:T1 reset", BudgetRequest(Whose.WORKSPACE, "slack:T1", Reset())),
         ("channel:C1 exempt", BudgetRequest(Whose.CHANNEL, "C1", Exempt())),
         ("exempt", BudgetRequest(Whose.PERSON, change=Exempt())),
         ("everyone RESET", BudgetRequest(Whose.EVERYONE, change=Reset())),

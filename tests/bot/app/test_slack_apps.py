@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from agent.errors import SettingsError
+from agent.spending import NANO, Money
+from bot.access.budgets import Budget
 from bot.app.diagnosis import kept_files
-from bot.app.from_settings import manifest_text, slack_apps
+from bot.app.from_settings import budgets, manifest_text, slack_apps
 from bot.platforms.slack.options import EVERYTHING, HttpEvents, SocketMode
 from bot.setting_parsers import Secret
 from bot.settings import Settings, load_settings
@@ -23,6 +25,7 @@ bot_token = "xoxb-beta"
 signing_secret = "beta-secret"
 app_id = "A0BETA"
 command_prefix = "beta-"
+dollars_per_day = 2.5
 """
 DOCS = Path(__file__).parents[3] / "docs" / "slack.md"
 HTTP = "127.0.0.1:3000"
@@ -49,6 +52,13 @@ def test_each_app_has_its_own_tokens_and_way_and_what_is_common_stands_once(tmp_
     assert "xoxb" not in repr((acme, beta))
 
 
+def test_an_app_may_have_a_budget_of_its_own_and_what_it_does_not_say_is_the_usual(tmp_path: Path) -> None:
+    file = written(tmp_path, TWO)
+    settings = settings_of(file, COGENCY_SLACK_SERVE="acme", COGENCY_WORKSPACE_TOKENS_PER_DAY="900")
+    assert budgets(settings).workspace == Budget(tokens=900)
+    assert budgets(settings).apps == {"beta-eu": Budget(900, Money(5 * NANO // 2))}, "served or not"
+
+
 def test_a_process_may_name_the_apps_that_it_serves(tmp_path: Path) -> None:
     file = written(tmp_path, TWO)
     assert [app.name for app in slack_apps(settings_of(file, COGENCY_SLACK_SERVE="beta-eu"))] == ["beta-eu"]
@@ -69,6 +79,8 @@ WRONG = {
     "[a]\ntoken = 'x'": r"apps.toml, app a: token is none of its keys, which are bot_token, ",
     "[a]\napp_id_file = 'x'": r"app a: app_id_file is none of its keys",
     "[a]\nbot_token = 'xoxp-1'": r'apps.toml, app a: bot_token must begin with "xoxb-"',
+    "[a]\ndollars_per_day = -1": r"app a: dollars_per_day must be a sum in US dollars",
+    "[a]\ntokens_per_day = true": r"app a: the value of tokens_per_day must be",
     "[a]\nbot_token = 1": r"app a: the value of bot_token must be a text in quotes",
     "[a]\nbot_token = ''": r"app a: the value of bot_token must be a text in quotes",
     "[a]\nbot_token = 'xoxb-1'\nbot_token_file = 'acme-token'": r"bot_token and bot_token_file are both set",
