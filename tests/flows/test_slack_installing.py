@@ -219,6 +219,21 @@ async def test_what_comes_for_a_workspace_that_is_not_served_here_is_sent_again_
     assert host.taken == []
 
 
+async def test_in_a_channel_of_two_workspaces_the_one_whose_bot_is_named_is_asked(world: InstallWorld) -> None:
+    """Slack tells of it once, for whichever workspace it likes."""
+    host = FakeHost()
+    general = world.slack.state.channel("general")
+    async with world.process(host):
+        await world.install(Browser("ann"))
+        await served(host)
+        message = world.slack.state.write("U0ANN", general, f"<@{BOT_USER}> where is my boat?")
+        for event in world.slack.events_of(message):
+            envelope = world.slack.envelope(event, authorizations=[{"team_id": "T0OTHER"}], team_id="T0OTHER")
+            body = json.dumps(envelope["payload"]).encode()
+            assert (await world.slack.posts.post(body, world.slack.posts.signed(body)))[0] == 200
+        await until(lambda: len(host.taken) == 1)
+
+
 @pytest.mark.parametrize("still_valid", [True, False], ids=["the old token goes on", "the old token ends at once"])
 async def test_of_two_processes_one_renews_and_both_go_on_with_what_came_of_it(
     world: InstallWorld, *, still_valid: bool

@@ -27,6 +27,7 @@ from agent.messages import Json, JsonObject, is_too_deep
 from agent.ports import Clock
 from bot.caches import OncePerMinute
 from bot.platforms.slack import api
+from bot.platforms.slack.markup import mentioned_users
 from bot.platforms.slack.options import HttpEvents, SlackApp
 from bot.platforms.slack.sockets import EVENTS, ConnectionListener
 from bot.setting_parsers import APP_NAME
@@ -103,14 +104,16 @@ class EventsEndpoint:
         bolt: AsyncApp,
         app: SlackApp,
         team: str,
+        user: str,
         settings: HttpEvents,
         clock: Clock,
         line: ConnectionListener,
         listener: "EventsListener",
     ) -> None:
-        """`take` and `bolt` as in `Sockets`; `team`: the app's workspace (T…)."""
+        """`take` and `bolt` as in `Sockets`; `team`: the app's workspace (T…); `user`: its bot there (U…)."""
         self.app = app
         self.team = team
+        self.user = user
         self.settings = settings
         self._take_in = take
         self._bolt = bolt
@@ -389,13 +392,17 @@ def _is_signed(verifier: SignatureVerifier, body: bytes, headers: Mapping[str, s
 
 
 def _in_team(apps: Sequence[EventsEndpoint], body: Mapping[str, Any]) -> EventsEndpoint | None:
-    """Of one app in several workspaces the one that is told: as Slack says for whom it delivers, else where it was.
+    """Of one app in several workspaces the one that is meant: whose bot is named, else for which Slack delivers it,
+    else where it was. Of a channel that these share Slack tells once, for any of them.
 
     None: it was installed there by its page, and is not served here, or not yet.
     """
+    event = api.fields(dict(body), "event")
+    named = [*mentioned_users(api.text(event, "text")), api.text(event, "item_user")]
     told: list[str] = [api.text(one, "team_id") for one in api.items(dict(body), "authorizations")]
     told += [api.text(dict(body), *path) for path in TEAM_PATHS]
-    found = next((app for team in told for app in apps if team and app.team == team), None)
+    found = next((app for user in named for app in apps if user and app.user == user), None)
+    found = found or next((app for team in told for app in apps if team and app.team == team), None)
     return found or next((app for app in apps if not app.app.team), None)
 
 

@@ -210,7 +210,7 @@ def _put_together(
         case SocketMode():
             delivery = Sockets(owed.take, bolt, api, web, app.delivery, clock, missed, telemetry, app.known_as)
         case HttpEvents():
-            delivery = EventsEndpoint(owed.take, bolt, app, me.team, app.delivery, clock, missed, listener)
+            delivery = EventsEndpoint(owed.take, bolt, app, me.team, me.user, app.delivery, clock, missed, listener)
         case _:
             assert_never(app.delivery)
     host.platforms.register_silence(me.source, delivery.silence)
