@@ -430,7 +430,7 @@ def test_usage_without_a_database_or_with_an_old_one_is_one_sentence(tmp_path: P
     [
         ("--days", "0", "must be a whole number from 1 to 3650"),
         ("--days", "many", "must be a whole number from 1 to 3650"),
-        ("--by", "star sign", "must be one of person, channel, day, model"),
+        ("--by", "star sign", "must be one of person, channel, workspace, day, model"),
     ],
 )
 def test_usage_names_what_it_cannot_read(tmp_path: Path, option: str, value: str, remedy: str) -> None:
