@@ -171,11 +171,18 @@ class Installations(Protocol):
 
 @dataclass(frozen=True, slots=True, order=True)
 class HeldShard:
-    """One of `count` connections to a gateway, as one process holds it. `epoch` fences off who held it before."""
+    """One of `count` connections to a gateway, as one process holds it. `epoch` fences off who held it before: a shard
+    begins with 1, and each holder adds one.
+    """
 
     number: int
     count: int
     epoch: int
+
+    @property
+    def had_another(self) -> bool:
+        """Whether some process may have held it before this one."""
+        return self.epoch > 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,13 +64,17 @@ class Watermark:
     """Whether events come in at all."""
     behind: bool = False
     """Whether something may have been missed that was not yet looked for."""
+    first: datetime | None = None
+    """When it began, if nobody had listened before. Another process may have begun with it, and heard what this one has
+    to look for when it goes on in its place."""
     _until: datetime | None = None
     _owed: int = 0
 
     async def begin(self) -> None:
         self._until = await self.host.conversations.watermark(self.source)
         if self._until is None:  # the first process may die before it has heard anything; the next one looks back
-            await self._keep(self.clock.now())
+            self.first = self.clock.now()
+            await self._keep(self.first)
 
     def since(self, until: datetime | None = None) -> datetime | None:
         """From when on to look for what was missed; None if there was no listening before. `until`: of a part."""

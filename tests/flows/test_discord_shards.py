@@ -14,10 +14,11 @@ from aiohttp import ClientSession, web
 from agent.ports import Clock, SharedShards
 from bot.platforms.discord.places import SOURCE, known_as
 from bot.platforms.discord.run import serve
+from bot.platforms.discord.shards import LEASE
 from tests.fakes.discord_bot import settings
 from tests.fakes.discord_fleet import LANDING, TAKEOVER_S, fleet, patiently, takeover_s
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
-from tests.fakes.discord_world import ANN, GENERAL, GUILD, STAFF
+from tests.fakes.discord_world import ANN, BOT, GENERAL, GUILD, STAFF
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.host import FakeHost
 from tests.fakes.new_database import open_new
@@ -77,6 +78,16 @@ async def test_who_can_read_where_another_process_listens_is_asked_of_discord_it
             assert await membership.readable(other, places[:1]) == {}
 
 
+async def test_what_was_asked_while_the_first_process_ever_was_dead_is_read_by_the_one_that_began_with_it() -> None:
+    """Nothing is known yet: neither of a session nor up to when anybody has listened."""
+    async with running_discord(FastClock(speed=50.0)) as fake, all_shards_elsewhere(fake.world.clock, LEASE) as shards:
+        host = FakeHost(shards=shards)
+        async with idle(fake, host):
+            question = await fake.say(ANN, f"<@{BOT}> where is my boat?")
+            await fake.until(lambda: host.taken)
+            assert [taken.message_id for taken in host.taken] == [question["id"]]
+
+
 async def test_a_proxy_that_keeps_discords_limits_stands_between_under_the_same_paths() -> None:
     paths = list[str]()
 
@@ -106,10 +117,11 @@ async def test_a_proxy_that_keeps_discords_limits_stands_between_under_the_same_
 
 
 @asynccontextmanager
-async def all_shards_elsewhere(clock: Clock) -> AsyncGenerator[SharedShards]:
+async def all_shards_elsewhere(clock: Clock, lease: timedelta = timedelta(days=1)) -> AsyncGenerator[SharedShards]:
+    """Another process holds them, for so long."""
     store = await open_new("sqlite://")
     await store.shard_leases.agree(1, clock.now(), exactly=True)
-    await store.shard_leases.share("another", clock.now(), timedelta(days=1), {})
+    await store.shard_leases.share("another", clock.now(), lease, {})
     yield SharedShards(store.shard_leases, "this")
     await store.close()
 

@@ -83,7 +83,7 @@ class ShardRunner:
     def __init__(self, client: "LeasedClient", shard: HeldShard, session: ShardSession) -> None:
         self.client = client
         self.shard = shard
-        self.since = session.heard
+        self.since = session.heard or (client.listening.first if shard.had_another else None)
         self.socket: ShardSocket | None = None
         self._session = session if session.session else None
         self._pending: dict[asyncio.Task[None], int] = {}
