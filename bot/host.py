@@ -13,7 +13,7 @@ from agent.admission_terms import Authority
 from agent.errors import CogencyError
 from agent.memory.audience import Place
 from agent.memory.forgetting_plans import Gone
-from agent.ports import Asker, Membership, SharedShards, Tool
+from agent.ports import Asker, Membership, Replicas, Tool
 from agent.records import Answered, Attachment, Incoming, LastSeen, Person, ReplyVerdict, ShownPage
 from agent.schedules import SchedulePlatform
 from agent.spending import SpendingAccount
@@ -563,8 +563,8 @@ class Host(CommandHost, Protocol):
     @property
     def ambient(self) -> Overhearing: ...
     @property
-    def shards(self) -> SharedShards | None:
-        """None where this process has all connections to itself."""
+    def replicas(self) -> Replicas | None:
+        """None where this process has the database to itself."""
         ...
 
     async def submit(self, incoming: Incoming) -> bool:

@@ -12,7 +12,7 @@ from agent.admission_terms import Authority, TermsNotMet
 from agent.errors import CogencyError, StoreError, StoreUnavailable
 from agent.memory.audience import Place
 from agent.memory.forgetting_plans import GOES_ON
-from agent.ports import Asker, Clock, Conversations, Ledger, Membership, Preferences, SharedShards, Tool
+from agent.ports import Asker, Clock, Conversations, Ledger, Membership, Preferences, Replicas, Tool
 from agent.records import Incoming, platform_of
 from agent.schedules import SchedulePlatform
 from bot.access.acl import CommandAnswer, OperatorAnswers, PlaceChoices
@@ -357,7 +357,7 @@ class BotHost:
     ambient: Overhearing
     health: Health
     clock: Clock
-    shards: SharedShards | None
+    replicas: Replicas | None
 
     async def restrict_place(self, channel: str, place: Place) -> None:
         await self.ledger.restrict_place(channel, place, self.clock.now())

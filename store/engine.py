@@ -42,11 +42,11 @@ from store.memory import fact_index
 from store.memory.fact_store import SqlFacts
 from store.memory.people import SqlKnowledge, SqlPreferences, SqlProfiles
 from store.migrations import MIGRATIONS, OLDEST, Migrations, TableHeld, make_indexes, migrate, version
+from store.replicas import SqlShardLeases, SqlSharedRates
 from store.schedule_store import SqlSchedules
 from store.search import index, passages
 from store.search.matching import SqlEmbeddings
 from store.search.search import search
-from store.shard_leases import SqlShardLeases
 from store.sign_ins import SqlInstallations, SqlOperatorSessions, SqlToolAccounts
 from store.tables import meta
 from store.turns.ledger import SqlLedger
@@ -345,6 +345,7 @@ class Store:
     operator_sessions: ports.OperatorSessions
     installations: ports.Installations
     shard_leases: ports.ShardLeases
+    shared_rates: ports.SharedRates
     notifier: LocalNotifier
     database: Database
     version_before: str | None
@@ -562,6 +563,7 @@ def store_on(database: Database, prepared: Prepared, version: str) -> Store:
         SqlOperatorSessions(database),
         SqlInstallations(database),
         SqlShardLeases(database),
+        SqlSharedRates(database, prepared.key),
         notifier,
         database,
         prepared.before,

@@ -106,6 +106,17 @@ class ShardIdentifyRow(Row, table=True):
     at: datetime = Field(sa_type=UtcDateTime)
 
 
-shard_lease, shard_process, shard_identify = map(
-    metadata.tables.__getitem__, ("shard_lease", "shard_process", "shard_identify")
+class SharedRateRow(Row, table=True):
+    """How often something was done of late, by all processes. `name` is a hash under the database's own key; `made`
+    counts by moment, and says who wants to make more; `next`, in microseconds: when the next place is free.
+    """
+
+    name: str = Field(sa_type=StorableText, primary_key=True)
+    made: str = Field(sa_type=StorableText, default="")
+    next: int = Field(sa_type=BigInteger, default=0)
+    until: int = Field(sa_type=BigInteger, index=True)
+
+
+shard_lease, shard_process, shard_identify, shared_rate = map(
+    metadata.tables.__getitem__, ("shard_lease", "shard_process", "shard_identify", "shared_rate")
 )

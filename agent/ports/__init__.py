@@ -36,16 +36,20 @@ from agent.messages import (
 from agent.ports.operating import (
     AuditedCall,
     CallEnd,
+    CallRate,
+    CallsAsked,
+    CallsTaken,
     HeldShard,
     Installation,
     Installations,
     ListedShard,
     OperatorSession,
     OperatorSessions,
+    Replicas,
     ShardLeases,
     ShardSession,
     ShardShare,
-    SharedShards,
+    SharedRates,
     ToolAudit,
 )
 from agent.ports.storage import (

@@ -1,13 +1,14 @@
-"""What those who operate the bot need of the world: the audit of tools, who of them is signed in, and which process
-holds which connection.
+"""What those who operate the bot need of the world: the audit of tools, who of them is signed in, and what processes
+share: connections, rates and calls.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol
 
+from agent.admission_terms import Rate, RateReached
 from agent.records import Claim
 
 
@@ -251,8 +252,67 @@ class ShardLeases(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class SharedShards:
-    """The shards that this process, by its name, shares with others."""
+class CallRate:
+    """At most so many calls in any `within`."""
+
+    calls: int
+    within: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class CallsAsked:
+    """What a process wants: up to so many calls. `asking`: how many in it want some; `made`: those of late that it did
+    not ask for.
+    """
+
+    owner: str
+    calls: int = 1
+    asking: int = 1
+    made: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CallsTaken:
+    """How many were taken. `wait_s`: of none, when to ask again; `made`: how many count now; `asking`: how many in
+    other processes want some.
+    """
+
+    calls: int
+    wait_s: float
+    made: int
+    asking: int
+
+
+class SharedRates(Protocol):
+    """What processes count together. No name of a person or a place is kept as such. Every method raises StoreError."""
+
+    async def count(
+        self, what: str, rates: Sequence[Rate], person: str, channel: str, now: datetime
+    ) -> RateReached | None:
+        """Count one more of what somebody does, if it is within all of these rates."""
+        ...
+
+    async def take(self, name: str, rate: CallRate, asks: CallsAsked, now: datetime) -> CallsTaken:
+        """Some of the calls of that name; they count from now on, whether they are made or not."""
+        ...
+
+    async def book(self, name: str, gap: timedelta, now: datetime) -> timedelta:
+        """The next place in a queue that serves one in each `gap`: how long until then."""
+        ...
+
+    async def hold(self, name: str, until: datetime) -> None:
+        """Nothing of that name before this time: it was refused until then."""
+        ...
+
+    async def others(self, owner: str, now: datetime, lease: timedelta) -> int:
+        """This process is there until `lease` is over; how many others are."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Replicas:
+    """What this process, by its name, shares with others on one database."""
 
     leases: ShardLeases
+    rates: SharedRates
     owner: str

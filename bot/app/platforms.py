@@ -20,7 +20,7 @@ from agent.machine import new_secret
 from agent.memory.audience import PersonAudience, Place
 from agent.memory.forgetting_plans import EDIT, OPERATOR_ERASE
 from agent.patterns import compile_all
-from agent.ports import Asker, SharedShards, Tool
+from agent.ports import Asker, Replicas, Tool
 from agent.records import Job, Person, platform_of
 from bot.access.admission import AdmissionControl, RateCounter, Readers
 from bot.access.budgets import BudgetAllowances, BudgetDesk
@@ -293,6 +293,8 @@ def _host(
     many, lease = settings.max_running, timedelta(seconds=settings.lease_s)
     limits = TurnsLimits(many, settings.person_running, max_working=max(1, many // SHARE_AT_WORK), lease=lease)
     turns = parts.open_turns(store, answering, connections.surface_for, limits, connections.sources)
+    shared = store.database.is_shared
+    replicas = Replicas(store.shard_leases, store.shared_rates, parts.new_id()) if shared else None
     host = BotHost(
         platforms=connections,
         admission=admission,
@@ -342,7 +344,7 @@ def _host(
             store.audit,
         ),
         clock=parts.CLOCK,
-        shards=SharedShards(store.shard_leases, parts.new_id()) if store.database.is_shared else None,
+        replicas=replicas,
     )
     return host, ambient
 

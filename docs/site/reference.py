@@ -368,6 +368,12 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         ),
         "shard_process": Stored("the processes among which they are divided", "seconds", Fate.STAYS, "nobody's words"),
         "shard_identify": Stored("when sessions with Discord were begun last", "always", Fate.STAYS, "nobody's words"),
+        "shared_rate": Stored(
+            "how often somebody did something of late, and calls of platforms, where processes share a database; a hash",
+            "hours",
+            Fate.STAYS,
+            "nobody's name or words",
+        ),
     },
     "Counts and proofs": {
         "model_call": Stored(

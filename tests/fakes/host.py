@@ -13,7 +13,7 @@ from agent.admission_terms import Authority
 from agent.errors import CogencyError, Refused, SettingsError
 from agent.memory.audience import Place
 from agent.memory.forgetting_plans import Gone
-from agent.ports import Asker, Membership, SharedShards, Tool
+from agent.ports import Asker, Membership, Replicas, Tool
 from agent.records import Answered, Incoming, LastSeen, Receipt, ReplyVerdict, ShownPage
 from agent.schedules import SchedulePlatform
 from agent.spending import SpendingAccount, Spent
@@ -57,7 +57,7 @@ class FakeHost:
     receipt: Receipt = field(default_factory=lambda: Receipt({"messages": 2}, found_again=0, bytes_gone=True))
     account: SpendingAccount = field(default_factory=lambda: SpendingAccount(Spent(), Spent()))
     fail_next: CogencyError | None = None
-    shards: SharedShards | None = None
+    replicas: Replicas | None = None
     taken: list[Incoming] = field(default_factory=list[Incoming])
     overheard: list[Incoming] = field(default_factory=list[Incoming])
     again: list[Incoming] = field(default_factory=list[Incoming])

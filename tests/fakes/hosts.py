@@ -202,5 +202,5 @@ def host_on(
         ambient=ambient,
         health=Health(store.ledger, store.replies, store.spending, clock, clock.now(), lambda: (), store.audit),
         clock=clock,
-        shards=None,
+        replicas=None,
     )

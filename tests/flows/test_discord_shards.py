@@ -11,7 +11,7 @@ from pathlib import Path
 
 from aiohttp import ClientSession, web
 
-from agent.ports import Clock, SharedShards
+from agent.ports import Clock, Replicas
 from bot.platforms.discord.places import SOURCE, known_as
 from bot.platforms.discord.run import serve
 from bot.platforms.discord.shards import LEASE
@@ -65,7 +65,7 @@ async def test_who_ends_hands_its_part_over_and_nothing_is_lost_or_doubled(
 async def test_who_can_read_where_another_process_listens_is_asked_of_discord_itself() -> None:
     """This process has never been told of the server; what Discord does not say is no."""
     async with running_discord(FastClock(speed=50.0)) as fake, all_shards_elsewhere(fake.world.clock) as shards:
-        host = FakeHost(shards=shards)
+        host = FakeHost(replicas=shards)
         async with idle(fake, host):
             places = [known_as(GENERAL), known_as(STAFF)]
             membership = host.memberships[SOURCE]
@@ -81,7 +81,7 @@ async def test_who_can_read_where_another_process_listens_is_asked_of_discord_it
 async def test_what_was_asked_while_the_first_process_ever_was_dead_is_read_by_the_one_that_began_with_it() -> None:
     """Nothing is known yet: neither of a session nor up to when anybody has listened."""
     async with running_discord(FastClock(speed=50.0)) as fake, all_shards_elsewhere(fake.world.clock, LEASE) as shards:
-        host = FakeHost(shards=shards)
+        host = FakeHost(replicas=shards)
         async with idle(fake, host):
             question = await fake.say(ANN, f"<@{BOT}> where is my boat?")
             await fake.until(lambda: host.taken)
@@ -117,12 +117,12 @@ async def test_a_proxy_that_keeps_discords_limits_stands_between_under_the_same_
 
 
 @asynccontextmanager
-async def all_shards_elsewhere(clock: Clock, lease: timedelta = timedelta(days=1)) -> AsyncGenerator[SharedShards]:
+async def all_shards_elsewhere(clock: Clock, lease: timedelta = timedelta(days=1)) -> AsyncGenerator[Replicas]:
     """Another process holds them, for so long."""
     store = await open_new("sqlite://")
     await store.shard_leases.agree(1, clock.now(), exactly=True)
     await store.shard_leases.share("another", clock.now(), lease, {})
-    yield SharedShards(store.shard_leases, "this")
+    yield Replicas(store.shard_leases, store.shared_rates, "this")
     await store.close()
 
 

@@ -143,10 +143,10 @@ async def clear(connection: Connection, shown: ShownPage) -> None:
 def _client(
     host: Host, settings: DiscordSettings, connection: Connection, listening: Watermark, *, message_content: bool
 ) -> DiscordClient:
-    if host.shards is not None:
+    if host.replicas is not None:
         from bot.platforms.discord.shards import LeasedClient  # noqa: PLC0415 -- one process alone does not load it
 
-        return LeasedClient(host, settings, connection, listening, host.shards, message_content=message_content)
+        return LeasedClient(host, settings, connection, listening, host.replicas, message_content=message_content)
     if settings.shards == 1:
         return DiscordClient(host, settings, connection, listening, message_content=message_content)
     return ShardedClient(

@@ -22,7 +22,7 @@ from discord.gateway import DiscordWebSocket, ReconnectWebSocket
 from discord.http import Route
 
 from agent.errors import StoreError
-from agent.ports import HeldShard, ShardSession, SharedShards
+from agent.ports import HeldShard, Replicas, ShardSession
 from bot.caches import Backoff
 from bot.host import Host
 from bot.platforms.discord.client import ShardedClient
@@ -217,7 +217,7 @@ class LeasedClient(ShardedClient):
         settings: DiscordSettings,
         connection: Connection,
         listening: Watermark,
-        shared: SharedShards,
+        shared: Replicas,
         *,
         message_content: bool = True,
     ) -> None:
