@@ -1,19 +1,22 @@
 """What this process remembers in passing, within bounds, and may lose with a restart. Times are arguments.
 
 Answers of platforms, keys that came lately, how long to wait after a failure, when a failure was logged, and who waits.
+And what it counts together with other processes.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final, Generic, TypeVar
 
 from cachetools import LRUCache, TLRUCache
 
-from agent.ports import Clock
+from agent.admission_terms import Rate, RateReached
+from agent.errors import StoreError
+from agent.ports import Clock, ShardLeases, SharedRates
 
 T = TypeVar("T")
 
@@ -115,6 +118,84 @@ class OncePerMinute:
         if not due:
             return None
         return f" (and {met} more since the last such line)" if met else ""
+
+
+# What this process shares with others on one database.
+#
+# Theory of operation. Each says that it is there, and so learns how many others are. While there is none, this process
+# counts in its memory alone, and asks the database nothing. So it does where the database fails, or takes long: a rate
+# that is exceeded for a while is better than a person without an answer.
+
+LOOK_S: Final = 5.0
+"""How late others may learn of a process. Until then both count for themselves."""
+PRESENCE: Final = timedelta(seconds=20)
+"""A process that has not said for so long that it is there is gone."""
+PATIENCE_S: Final = 1.0
+"""A hundred times what counting takes."""
+ALONE_S: Final = 10.0
+"""The database was too slow, or failed: nobody waits for it again so soon."""
+
+
+@dataclass(slots=True)
+class Replicas:
+    """`owner`: this process. An answer is None where it is alone, or where the database does not answer in time."""
+
+    leases: ShardLeases
+    rates: SharedRates
+    owner: str
+    clock: Clock
+    patience_s: float = PATIENCE_S
+    _others: int = 0
+    _alone_until: float = float("-inf")
+    _asking: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncGenerator[None]:
+        """Be there until the block ends."""
+        await self.look()
+        looking = asyncio.create_task(self._keep_looking())
+        try:
+            yield
+        finally:
+            looking.cancel()
+            await asyncio.wait({looking, *self._asking})
+
+    async def _keep_looking(self) -> None:
+        while True:
+            await self.clock.sleep(LOOK_S)
+            await self.look()
+
+    async def look(self) -> None:
+        """Say that this process is there, and learn who else is."""
+        with suppress(StoreError):  # its log says so
+            self._others = await self.rates.others(self.owner, self.clock.now(), PRESENCE)
+
+    @property
+    def is_alone(self) -> bool:
+        return self._others == 0 or self.clock.monotonic() < self._alone_until
+
+    async def count(self, what: str, rates: Sequence[Rate], person: str, channel: str) -> RateReached | None:
+        """Count one more of what somebody does; the rate that stands in its way, and then it is not counted."""
+        return await self._told(self.rates.count(what, rates, person, channel, self.clock.now()))
+
+    async def _told(self, asking: Coroutine[Any, Any, T]) -> T | None:
+        if self.is_alone:
+            asking.close()
+            return None
+        task = asyncio.create_task(asking)  # not cancelled when it takes long: a transaction is ended first
+        self._asking.add(task)
+        task.add_done_callback(self._asked)
+        await asyncio.wait({task}, timeout=self.patience_s)
+        with suppress(StoreError):
+            if task.done():
+                return task.result()
+        self._alone_until = self.clock.monotonic() + ALONE_S
+        return None
+
+    def _asked(self, task: asyncio.Task[Any]) -> None:
+        self._asking.discard(task)
+        if not task.cancelled():
+            task.exception()  # nobody may wait for it any more: seen
 
 
 # Work that takes long, some of it at once, in turns by person: nobody waits for all that somebody else asked for.

@@ -13,12 +13,13 @@ from agent.admission_terms import Authority
 from agent.errors import CogencyError
 from agent.memory.audience import Place
 from agent.memory.forgetting_plans import Gone
-from agent.ports import Asker, Membership, Replicas, Tool
+from agent.ports import Asker, Membership, Tool
 from agent.records import Answered, Attachment, Incoming, LastSeen, Person, ReplyVerdict, ShownPage
 from agent.schedules import SchedulePlatform
 from agent.spending import SpendingAccount
 from bot.access.acl import CommandAnswer, OperatorAnswers, PlaceAsker, PlaceChoices, Requester, ScheduleAnswer
 from bot.attachments.reading import Fetch, FilesNow
+from bot.caches import Replicas
 from bot.message_intake import Overhearing
 from bot.reply_surface import Surface
 from bot.tools.mcp_questions import QuestionField
@@ -453,7 +454,7 @@ class Admissions(Protocol):
         """Why nothing that they may write there is taken in, in a sentence for them; None if it may be."""
         ...
 
-    def admit_order(self, who: Requester, authority: Authority, time_zone: str = "") -> None:
+    async def admit_order(self, who: Requester, authority: Authority, time_zone: str = "") -> None:
         """Before something is done that somebody orders there, such as "stop": raises Refused if they may not, or too
         often. It is counted.
         """

@@ -12,7 +12,7 @@ from agent.admission_terms import Authority, TermsNotMet
 from agent.errors import CogencyError, StoreError, StoreUnavailable
 from agent.memory.audience import Place
 from agent.memory.forgetting_plans import GOES_ON
-from agent.ports import Asker, Clock, Conversations, Ledger, Membership, Preferences, Replicas, Tool
+from agent.ports import Asker, Clock, Conversations, Ledger, Membership, Preferences, Tool
 from agent.records import Incoming, platform_of
 from agent.schedules import SchedulePlatform
 from bot.access.acl import CommandAnswer, OperatorAnswers, PlaceChoices
@@ -20,7 +20,7 @@ from bot.access.admission import AdmissionControl, Readers
 from bot.access.budgets import BudgetDesk
 from bot.attachments.kinds import with_names
 from bot.attachments.reading import Fetch, FilesNow
-from bot.caches import Backoff
+from bot.caches import Backoff, Replicas
 from bot.health import Health
 from bot.host import (
     MemoryAnswer,

@@ -45,7 +45,6 @@ from agent.ports.operating import (
     ListedShard,
     OperatorSession,
     OperatorSessions,
-    Replicas,
     ShardLeases,
     ShardSession,
     ShardShare,

@@ -307,12 +307,3 @@ class SharedRates(Protocol):
     async def others(self, owner: str, now: datetime, lease: timedelta) -> int:
         """This process is there until `lease` is over; how many others are."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Replicas:
-    """What this process, by its name, shares with others on one database."""
-
-    leases: ShardLeases
-    rates: SharedRates
-    owner: str

@@ -21,7 +21,7 @@ from agent.spending import Spent, workspace_of
 from bot.access import acl
 from bot.access.acl import AccessRules, Requester
 from bot.access.budgets import BudgetAccount, BudgetAllowances
-from bot.caches import until_too_old
+from bot.caches import Replicas, until_too_old
 from bot.texts import reply_texts
 from bot.texts.formatting import counted, local_moment
 
@@ -49,7 +49,7 @@ class NoticeThrottle:
 #
 # Questions are counted by the ledger, in the transaction that stores them. What is not stored as a question (orders,
 # and talk that is overheard) is counted here, by each process in its memory; so are questions, as those that are
-# forgotten are in no ledger any more.
+# forgotten are in no ledger any more. Where several processes share a database, orders and talk are counted there, too.
 
 MINUTE: Final = timedelta(minutes=1)
 HOUR: Final = timedelta(hours=1)
@@ -80,14 +80,18 @@ class RateLimits:
 
 @dataclass(slots=True)
 class RateCounter:
-    """Counts in memory what people do, against the same rates as their questions."""
+    """Counts in memory what people do, against the same rates as their questions; with other processes, as `what`."""
 
     rates: tuple[Rate, ...] = ()
+    what: str = ""
+    replicas: Replicas | None = None
     _counted: LRUCache[tuple[Rate, str], deque[datetime]] = field(default_factory=lambda: LRUCache(MAX_COUNTED))
 
-    def obstacle(self, person: str, channel: str, now: datetime) -> RateReached | None:
+    async def obstacle(self, person: str, channel: str, now: datetime) -> RateReached | None:
         """None if it is within all rates; it is then counted. Else the rate that is reached."""
         reached = self.reached(person, channel, now)
+        if reached is None and self.rates and self.replicas is not None:
+            reached = await self.replicas.count(self.what, self.rates, person, channel)
         if reached is None:
             self.count(person, channel, now)
         return reached
@@ -168,6 +172,7 @@ class AdmissionControl:
     rules: AdmissionRules
     allowances: BudgetAllowances
     clock: Clock
+    replicas: Replicas | None = None
     _told: NoticeThrottle = field(init=False)
     _asked: RateCounter = field(init=False)
     _orders: RateCounter = field(init=False)
@@ -176,8 +181,8 @@ class AdmissionControl:
     def __post_init__(self) -> None:
         self._told = NoticeThrottle(self.clock)
         self._asked = RateCounter(self.rules.surges.rates)
-        self._orders = RateCounter(self.rules.surges.rates)
-        self._overheard = RateCounter(self.rules.surges.rates)
+        self._orders = RateCounter(self.rules.surges.rates, "orders", self.replicas)
+        self._overheard = RateCounter(self.rules.surges.rates, "talk", self.replicas)
 
     async def admission(self, incoming: Incoming) -> Admission:
         """For the ledger, which counts as it stores. Raises Refused for somebody to whom the bot is closed."""
@@ -217,19 +222,19 @@ class AdmissionControl:
             return False
         if self.is_exempt(incoming):
             return True
-        return self._overheard.obstacle(incoming.person.id, incoming.channel, self.clock.now()) is None
+        return await self._overheard.obstacle(incoming.person.id, incoming.channel, self.clock.now()) is None
 
     def closed_to(self, who: Requester, authority: Authority) -> str | None:
         return acl.closed_to(self.rules.access, who, authority)
 
-    def admit_order(self, who: Requester, authority: Authority, time_zone: str = "") -> None:
+    async def admit_order(self, who: Requester, authority: Authority, time_zone: str = "") -> None:
         """Let somebody say what is to be done there, and count it. Raises Refused."""
         why = self.closed_to(who, authority)
         if why is not None:
             raise Refused(why, told=self._told.just_now(who.person, "access"))
         if self.rules.access.is_operator(who.person):
             return
-        reached = self._orders.obstacle(who.person, who.channel, self.clock.now())
+        reached = await self._orders.obstacle(who.person, who.channel, self.clock.now())
         if reached is not None:
             reason, sentence = limit_sentence(reached, time_zone)
             raise Refused(sentence, told=self._told.just_now(who.person, f"order {reason}"))
@@ -238,7 +243,7 @@ class AdmissionControl:
         """Before a question that somebody asks by a command is posted for everybody, and then taken in. Raises Refused
         for what would be refused, as far as that can be told without storing it.
         """
-        self.admit_order(Requester.wrote(incoming), incoming.authority, incoming.person.time_zone)
+        await self.admit_order(Requester.wrote(incoming), incoming.authority, incoming.person.time_zone)
         if (why := await self.refusal(incoming)) is not None:
             raise self._refused(incoming, "access", why)
         spent = await self.budget_left(incoming)

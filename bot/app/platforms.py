@@ -20,7 +20,7 @@ from agent.machine import new_secret
 from agent.memory.audience import PersonAudience, Place
 from agent.memory.forgetting_plans import EDIT, OPERATOR_ERASE
 from agent.patterns import compile_all
-from agent.ports import Asker, Replicas, Tool
+from agent.ports import Asker, Tool
 from agent.records import Job, Person, platform_of
 from bot.access.admission import AdmissionControl, RateCounter, Readers
 from bot.access.budgets import BudgetAllowances, BudgetDesk
@@ -42,6 +42,7 @@ from bot.app.from_settings import (
 )
 from bot.attachments.reading import AttachmentReader
 from bot.background import Background
+from bot.caches import Replicas
 from bot.health import Health, OperatorDesk, OperatorLinks, Vitals, supervised
 from bot.host import Host
 from bot.hosting import BotHost, Deduplicator, PlatformConnections, RollingConversations, serve_all
@@ -131,7 +132,8 @@ async def serve_platforms(
                 FirstLook(desk.toolbox, parts.CLOCK, desk.policy.rows, desk.prepare).digest,
             )
             pages = _operator_page(settings, store, recent, connections, models, desk, sorted(served))
-            async with edits.serving(), scheduler.serving(), ambient.serving(), pages:
+            shared = nullcontext() if host.replicas is None else host.replicas.serving()
+            async with edits.serving(), scheduler.serving(), ambient.serving(), pages, shared:
                 await serve_all(serving, connections, host.turns, parts.CLOCK, grace_s)
 
 
@@ -263,7 +265,9 @@ def _host(
 ) -> tuple[BotHost, AmbientDesk]:
     readers, access = connections.readers, access_rules(settings)
     allowances = BudgetAllowances(budgets(settings), store.spending, store.preferences, parts.CLOCK)
-    admission = AdmissionControl(gate_rules(settings), allowances, parts.CLOCK)
+    rules, is_shared = gate_rules(settings), store.database.is_shared
+    replicas = Replicas(store.shard_leases, store.shared_rates, parts.new_id(), parts.CLOCK) if is_shared else None
+    admission = AdmissionControl(rules, allowances, parts.CLOCK, replicas)
     model_desk = ModelDesk(models, store.preferences, access)
     claims = Deduplicator(store.preferences)
     ambient = parts.ambient_desk(settings, store, models, admission, claims.claim_once)
@@ -293,8 +297,6 @@ def _host(
     many, lease = settings.max_running, timedelta(seconds=settings.lease_s)
     limits = TurnsLimits(many, settings.person_running, max_working=max(1, many // SHARE_AT_WORK), lease=lease)
     turns = parts.open_turns(store, answering, connections.surface_for, limits, connections.sources)
-    shared = store.database.is_shared
-    replicas = Replicas(store.shard_leases, store.shared_rates, parts.new_id()) if shared else None
     host = BotHost(
         platforms=connections,
         admission=admission,
@@ -304,7 +306,7 @@ def _host(
         preferences=store.preferences,
         forgetting=replace(
             parts.forget_desk(settings, store, turns, work, connections.sources, _revoke(sources, store)),
-            edits=RateCounter(admission.rules.surges.rates),
+            edits=RateCounter(rules.surges.rates, "edits", replicas),
             is_exempt=access.is_operator,
         ),
         sign_ins=sources[0] if sources else NOWHERE,

@@ -469,7 +469,7 @@ class ForgetDesk:
         person, now = await self.forgetting.author(channel, message_id), self.clock.now()
         if person is None:
             return False
-        if self.is_exempt(person) or self.edits.obstacle(person, channel, now) is None:
+        if self.is_exempt(person) or await self.edits.obstacle(person, channel, now) is None:
             return await self._amended(channel, message_id, text)
         key, payload = post_key(channel, message_id), json.dumps([channel, message_id, text])
         if not await self.jobs.replace(EDIT, key, payload=payload, person=person):

@@ -13,13 +13,14 @@ from agent.admission_terms import Authority
 from agent.errors import CogencyError, Refused, SettingsError
 from agent.memory.audience import Place
 from agent.memory.forgetting_plans import Gone
-from agent.ports import Asker, Membership, Replicas, Tool
+from agent.ports import Asker, Membership, Tool
 from agent.records import Answered, Incoming, LastSeen, Receipt, ReplyVerdict, ShownPage
 from agent.schedules import SchedulePlatform
 from agent.spending import SpendingAccount, Spent
 from bot.access import acl
 from bot.access.acl import AccessRules, CommandAnswer, NoPlaces, PlaceChoices, Requester
 from bot.attachments.reading import Fetch, FilesNow
+from bot.caches import Replicas
 from bot.health import OperatorDesk, OperatorLinks
 from bot.host import (
     ForgetAnswer,
@@ -409,12 +410,12 @@ class FakeHost:
     def closed_to(self, who: Requester, authority: Authority) -> str | None:
         return acl.closed_to(self.access, who, authority)
 
-    def admit_order(self, who: Requester, authority: Authority, time_zone: str = "UTC") -> None:  # noqa: ARG002 -- no rates
+    async def admit_order(self, who: Requester, authority: Authority, time_zone: str = "UTC") -> None:  # noqa: ARG002 -- no rates
         if (why := self.closed_to(who, authority)) is not None:
             raise Refused(why)
 
     async def admit_posting(self, incoming: Incoming) -> None:
-        self.admit_order(Requester.wrote(incoming), incoming.authority)
+        await self.admit_order(Requester.wrote(incoming), incoming.authority)
 
     def operates(self, person: str) -> bool:
         return person in self.operators

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from aiohttp import ClientSession, web
 
-from agent.ports import Clock, Replicas
+from agent.ports import Clock
+from bot.caches import Replicas
 from bot.platforms.discord.places import SOURCE, known_as
 from bot.platforms.discord.run import serve
 from bot.platforms.discord.shards import LEASE
@@ -122,7 +123,7 @@ async def all_shards_elsewhere(clock: Clock, lease: timedelta = timedelta(days=1
     store = await open_new("sqlite://")
     await store.shard_leases.agree(1, clock.now(), exactly=True)
     await store.shard_leases.share("another", clock.now(), lease, {})
-    yield Replicas(store.shard_leases, store.shared_rates, "this")
+    yield Replicas(store.shard_leases, store.shared_rates, "this", clock)
     await store.close()
 
 

@@ -189,7 +189,7 @@ class CommandDesk:
         author = await self._members.author_retrying(objects.author_of(interaction.user))
         standing, zone = author.standing, await zone_chosen(self._host.preferences, known_as(author.id))
         who = Requester(known_as(author.id), objects.channel_of(interaction), standing.roles, standing.team)
-        self._host.admission.admit_order(who, standing.authority, zone)
+        await self._host.admission.admit_order(who, standing.authority, zone)
 
     async def _suggest(self, suggests: Suggest, interaction: Interaction, typed: str) -> list[Choice]:
         """What contains what was typed so far."""

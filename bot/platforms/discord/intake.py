@@ -185,7 +185,7 @@ class DiscordIntake:
             case message_intake.Overhear():
                 await self._host.record_context_message(incoming)
             case message_intake.Obey():
-                self._admit_order(incoming)
+                await self._admit_order(incoming)
                 pages = links_in(incoming.text) if command == LEARN.name else ()
                 if pages or (command == LEARN.name and message.attachments):
                     await self._once(message, lambda: self._learn(message, incoming, pages))
@@ -248,10 +248,11 @@ class DiscordIntake:
         brought = await self._surroundings.of_message(message, incoming.place, import_thread=new)
         return await self._host.submit(replace(incoming, quoted=brought.quoted, files=brought.files))
 
-    def _admit_order(self, incoming: Incoming) -> None:
+    async def _admit_order(self, incoming: Incoming) -> None:
         """Raises Refused if somebody may not say here what is to be done."""
+        who = Requester.wrote(incoming)
         try:
-            self._host.admission.admit_order(Requester.wrote(incoming), incoming.authority, incoming.person.time_zone)
+            await self._host.admission.admit_order(who, incoming.authority, incoming.person.time_zone)
         except Refused as refused:
             told = refused.told or self._told.just_now(incoming.person.id, str(refused))
             raise Refused(str(refused), told=told) from None
@@ -277,7 +278,7 @@ class DiscordIntake:
         """The word "stop"; what else is to be done about it. Raises Refused for who said it to the bot."""
 
         async def stopped() -> bool:
-            self._admit_order(incoming)
+            await self._admit_order(incoming)
             if hushed := await self._host.ambient.hush(incoming.channel, incoming.conversation):
                 await self._answer(message, memory_texts.HUSHED)
             return await self._host.turns.stop_conversation(incoming.conversation) or hushed

@@ -214,7 +214,7 @@ class Pressing:
             author = await self.members.author(objects.author_of(interaction.user))
             person, standing = known_as(author.id), author.standing
             who = Requester(person, objects.channel_of(interaction), standing.roles, standing.team)
-            self.host.admission.admit_order(who, standing.authority)
+            await self.host.admission.admit_order(who, standing.authority)
             if await self.host.turns.stop_conversation(made.conversation, alone=True):
                 return  # the reply's own last edit takes the button away
         except CogencyError as error:

@@ -22,8 +22,8 @@ from discord.gateway import DiscordWebSocket, ReconnectWebSocket
 from discord.http import Route
 
 from agent.errors import StoreError
-from agent.ports import HeldShard, Replicas, ShardSession
-from bot.caches import Backoff
+from agent.ports import HeldShard, ShardSession
+from bot.caches import Backoff, Replicas
 from bot.host import Host
 from bot.platforms.discord.client import ShardedClient
 from bot.platforms.discord.connection import Connection

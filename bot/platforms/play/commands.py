@@ -307,7 +307,7 @@ def refuse(caller: PlayCaller, error: CogencyError) -> None:
 async def carry_out(caller: PlayCaller, meant: CommandMeant, asked: str) -> None:
     """A command that was written. Raises CogencyError."""
     if not meant.command.open_to_all:
-        caller.host.admission.admit_order(await caller.requester(), caller.one.authority, caller.play.zone)
+        await caller.host.admission.admit_order(await caller.requester(), caller.one.authority, caller.play.zone)
     await _answer(PlayAnswer(caller, meant.command, asked), meant.command, _call(caller, meant.words))
 
 
@@ -407,7 +407,7 @@ async def press_offer(caller: PlayCaller, page: PlayMessage, made: PressOffer) -
     host, person = caller.host, caller.person.id
     match made.offer:
         case ReplyAction.STOP:
-            host.admission.admit_order(await caller.requester(), caller.one.authority)
+            await host.admission.admit_order(await caller.requester(), caller.one.authority)
             if not await host.turns.stop_conversation(page.conversation, alone=True):
                 _take_away(caller, page, {made.offer})
                 raise Refused(reply_texts.NOTHING_RUNNING)

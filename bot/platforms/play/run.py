@@ -305,7 +305,7 @@ class PlayIntake:
         host = self.play.host
 
         async def stopped() -> bool:
-            host.admission.admit_order(Requester.wrote(incoming), incoming.authority, incoming.person.time_zone)
+            await host.admission.admit_order(Requester.wrote(incoming), incoming.authority, incoming.person.time_zone)
             if hushed := await host.ambient.hush(incoming.channel, incoming.conversation):
                 commands.tell(caller, text=memory_texts.HUSHED)
             return await host.turns.stop_conversation(incoming.conversation) or hushed

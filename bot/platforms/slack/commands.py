@@ -197,7 +197,7 @@ class PersonalCommands:
         to = inbound.of_click(body) if fields(body, "user") else inbound.of_command(body)
         member = await self.places.among(to.channel, await self.people.member(to.user))
         who = Requester(member.person.id, to.channel, member.groups, self.me.team)
-        self.host.admission.admit_order(who, member.authority, member.person.time_zone)
+        await self.host.admission.admit_order(who, member.authority, member.person.time_zone)
 
     async def slash(self, command: Command, body: JsonObject) -> None:
         """A slash command. Slack does not say in which thread it is written."""

@@ -235,11 +235,12 @@ class SlackIntake:
             to_everybody=not (heard.in_thread or heard.files) and asks_everybody(heard.text),
         )
 
-    def _admit_order(self, heard: SlackMessage, author: Member) -> None:
+    async def _admit_order(self, heard: SlackMessage, author: Member) -> None:
         """Raises Refused."""
         person = author.person
         who = Requester(person.id, heard.channel, author.groups, self.me.team)
-        self.host.admission.admit_order(who, Authority.EMPLOYEE if heard.by_bot else author.authority, person.time_zone)
+        authority = Authority.EMPLOYEE if heard.by_bot else author.authority
+        await self.host.admission.admit_order(who, authority, person.time_zone)
 
     async def _may_stop(self, stopped: inbound.SessionStopped) -> bool:
         """Whether whoever pressed Slack's Stop button may; nobody is told that they may not."""
@@ -248,7 +249,7 @@ class SlackIntake:
         member = await self.places.among(stopped.channel, await self.people.member(stopped.user))
         who = Requester(member.person.id, stopped.channel, member.groups, self.me.team)
         try:
-            self.host.admission.admit_order(who, member.authority, member.person.time_zone)
+            await self.host.admission.admit_order(who, member.authority, member.person.time_zone)
         except Refused as refused:
             log.info("a stop was refused: %s", refused)
             return False
@@ -258,7 +259,7 @@ class SlackIntake:
         """The word "stop"; what else is to be done about it."""
 
         async def stopped() -> bool:
-            self._admit_order(heard, author)
+            await self._admit_order(heard, author)
             if hushed := await self.host.ambient.hush(heard.channel, inbound.conversation(self.me, heard)):
                 await self.control.hushed(heard)
             return await self.control.stop_in_words(heard) or hushed
@@ -278,7 +279,7 @@ class SlackIntake:
         to = inbound.of_message(heard)
         if not (isinstance(order, CommandMeant) and order.command.open_to_all):
             try:
-                self._admit_order(heard, author)
+                await self._admit_order(heard, author)
             except Refused as refusal:
                 await self.control.refused(refusal, heard)
                 return

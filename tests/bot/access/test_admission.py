@@ -204,13 +204,13 @@ async def test_a_raised_budget_is_the_one_that_is_told() -> None:
 async def test_orders_and_what_is_overheard_obey_the_lists() -> None:
     door = Door(AdmissionRules(AccessRules(deny=parse_entries("person:ann"), operators=frozenset({"ben"}))))
     with pytest.raises(Refused, match="may not answer you") as caught:
-        door.gate.admit_order(Requester("ann", "C1"), Authority.EMPLOYEE, "UTC")
+        await door.gate.admit_order(Requester("ann", "C1"), Authority.EMPLOYEE, "UTC")
     assert not caught.value.told
     with pytest.raises(Refused) as again:
-        door.gate.admit_order(Requester("ann", "C1"), Authority.EMPLOYEE, "UTC")
+        await door.gate.admit_order(Requester("ann", "C1"), Authority.EMPLOYEE, "UTC")
     assert again.value.told
     assert not await door.gate.hears(said("psst", person="ann"))
-    door.gate.admit_order(Requester("ben", "C1"), Authority.STRANGER, "UTC")
+    await door.gate.admit_order(Requester("ben", "C1"), Authority.STRANGER, "UTC")
 
 
 async def test_orders_and_talk_obey_the_rates_each_for_itself_and_operators_none() -> None:
@@ -218,15 +218,15 @@ async def test_orders_and_talk_obey_the_rates_each_for_itself_and_operators_none
     door = Door(rules)
     assert [await door.gate.hears(said("talk", person="ann")) for _ in range(3_000)].count(True) == 2
     for _ in range(2):
-        door.gate.admit_order(Requester("ann", "C1"), Authority.EMPLOYEE, "UTC")
+        await door.gate.admit_order(Requester("ann", "C1"), Authority.EMPLOYEE, "UTC")
         await door.take(said("question", person="ann", number=_ + 1))
     with pytest.raises(Refused, match="2 messages a minute"):
-        door.gate.admit_order(Requester("ann", "C1"), Authority.EMPLOYEE, "UTC")
+        await door.gate.admit_order(Requester("ann", "C1"), Authority.EMPLOYEE, "UTC")
     for _ in range(5):
-        door.gate.admit_order(Requester("ben", "C1"), Authority.EMPLOYEE, "UTC")
+        await door.gate.admit_order(Requester("ben", "C1"), Authority.EMPLOYEE, "UTC")
     await door.wait(MINUTE)
     assert await door.gate.hears(said("talk", person="ann"))
-    door.gate.admit_order(Requester("ann", "C1"), Authority.EMPLOYEE, "UTC")
+    await door.gate.admit_order(Requester("ann", "C1"), Authority.EMPLOYEE, "UTC")
 
 
 async def test_a_question_is_refused_before_it_is_posted() -> None:

@@ -70,7 +70,7 @@ def test_a_time_that_is_told_has_passed_by_then(moment: datetime) -> None:
     st.integers(1, 4),
     st.integers(1, 6),
 )
-def test_no_minute_holds_more_than_its_rates_and_nothing_within_them_is_refused(
+async def test_no_minute_holds_more_than_its_rates_and_nothing_within_them_is_refused(
     done: list[tuple[str, str, int]], person: int, channel: int
 ) -> None:
     tally = RateCounter((Rate(Whose.PERSON, person, MINUTE), Rate(Whose.CHANNEL, channel, MINUTE)))
@@ -79,7 +79,7 @@ def test_no_minute_holds_more_than_its_rates_and_nothing_within_them_is_refused(
         now += timedelta(seconds=seconds)
         lately = [one for one in counted if one[2] > now - MINUTE]
         full = sum(one[0] == who for one in lately) >= person or sum(one[1] == where for one in lately) >= channel
-        reached = tally.obstacle(who, where, now)
+        reached = await tally.obstacle(who, where, now)
         assert (reached is not None) is full
         if reached is None:
             counted.append((who, where, now))
@@ -87,9 +87,9 @@ def test_no_minute_holds_more_than_its_rates_and_nothing_within_them_is_refused(
             assert now < reached.free_at <= now + MINUTE
 
 
-def test_a_crowd_takes_bounded_memory() -> None:
+async def test_a_crowd_takes_bounded_memory() -> None:
     tally = RateCounter((Rate(Whose.PERSON, 5, MINUTE),))
     for number in range(3 * MAX_COUNTED):
-        assert tally.obstacle(f"p{number}", "c", NOON) is None
+        assert await tally.obstacle(f"p{number}", "c", NOON) is None
     for _ in range(5):
-        assert tally.obstacle("p0", "c", NOON) is None  # forgotten, so that it begins anew
+        assert await tally.obstacle("p0", "c", NOON) is None  # forgotten, so that it begins anew
