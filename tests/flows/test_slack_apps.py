@@ -12,6 +12,7 @@ from bot.access.budgets import FRESH_S, Budget, Budgets
 from bot.memory.retention import GONE
 from bot.platforms.slack.apps import serve_apps
 from bot.platforms.slack.options import SlackApp, SlackSettings, SocketMode
+from bot.platforms.slack.run import SERVED_LATELY
 from bot.setting_parsers import Secret
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.host import FakeHost
@@ -88,6 +89,32 @@ async def test_an_app_that_is_uninstalled_goes_alone_and_its_words_in_time(
         await until(lambda: "slack:T0TWO" in world.host.platforms.sources())
         await until(lambda: not world.host.platforms.troubles)
         assert (GONE, "slack:T0TWO") not in world.store.waiting_jobs, "nothing is lost"
+
+
+@pytest.mark.parametrize("code", ["account_inactive", "token_revoked", "invalid_auth"])
+async def test_an_app_that_was_uninstalled_while_nothing_ran_begins_its_grace_at_the_next_start(code: str) -> None:
+    async with both() as world:
+        await world.apps.stop("two")
+        world.two.revoked = code
+        await _given_up(world, "two")
+        assert (GONE, "slack:T0TWO") not in world.store.waiting_jobs, "another process may serve it with a newer token"
+        world.clock.ahead_s += SERVED_LATELY.total_seconds()
+        await _given_up(world, "two")
+        assert ((GONE, "slack:T0TWO") in world.store.waiting_jobs) == (code != "invalid_auth"), "or it was mistyped"
+        begun = dict(world.store.waiting_jobs)
+        await _given_up(world, "two")
+        assert begun == world.store.waiting_jobs, "the grace goes on"
+        world.two.revoked = ""
+        await world.apps.start(app_of(world.two.who, "two"))
+        await until(lambda: "slack:T0TWO" in world.host.platforms.sources())
+        await until(lambda: (GONE, "slack:T0TWO") not in world.store.waiting_jobs)
+
+
+async def _given_up(world: Both, name: str) -> None:
+    """It is started, and Slack does not take its token."""
+    before = len(world.apps.failures)
+    await world.apps.start(app_of(world.two.who, name))
+    await until(lambda: len(world.apps.failures) > before and name not in world.apps.running)
 
 
 async def test_an_app_that_is_refused_at_the_start_leaves_the_others_serving(caplog: pytest.LogCaptureFixture) -> None:

@@ -12,6 +12,7 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from typing import Any, Final, NoReturn, Protocol, TypeAlias, assert_never, cast
 
@@ -70,6 +71,12 @@ from bot.turns.watermark import Watermark
 log = logging.getLogger(__name__)
 
 SIGNS_IN: Final = "SLACK_BOT_TOKEN"
+SIGNED_IN: Final = "slack:workspaces"
+"""Whose preferences say of which workspace each app was, by its name: a token that was taken back does not tell."""
+TAKEN_BACK: Final = frozenset({"account_inactive", "token_revoked"})
+"""What Slack says of a token that was good once; what was copied wrongly is `invalid_auth`."""
+SERVED_LATELY: Final = timedelta(minutes=2)
+"""Whoever serves an app says so every half minute (`bot.turns.watermark`)."""
 DELIVERY_CLOSE_S: Final = 0.8
 CLOSE_S: Final = 1.2
 """Supervisors kill after ten seconds, and Slack may have frozen: what has not ended by then is left to its fate."""
@@ -115,7 +122,7 @@ async def serve(
         web = web_client(settings.api_base_url, session, app.bot_token.reveal())
         api = SlackApi(web, session, telemetry, app.known_as)
         api.rotating = app.bot_token if isinstance(app.bot_token, RotatingToken) else None
-        me = await _sign_in(api, app, settings)
+        me = await _sign_in(host, api, app, settings, clock)
         log.info("signed in to Slack as %s%s", me.name, f", for {app.name}" if app.name else "")
         listener = EventsListener(clock) if listener is None else listener
         parts = _put_together(host, app, settings, clock, session, api, me, telemetry, listener)
@@ -126,6 +133,7 @@ async def serve(
         try:
             await host.forgetting.back([me.source])
             await parts.ours.announce("" if app.team else app.name)
+            await host.preferences.set(SIGNED_IN, app.known_as, me.source)
             await parts.listening.begin()
             await parts.owed.resume()
             await parts.asking.resume()
@@ -134,7 +142,7 @@ async def serve(
             keeping += ends
             await asyncio.wait({parts.delivery.failed, *ends}, return_when=asyncio.FIRST_COMPLETED)
             if any(end.done() for end in ends):
-                await _leave(host, me.source, parts)
+                await _leave(host, app, me.source, parts)
                 raise AppRevoked(setup_texts.SLACK_APP_REVOKED)
             await parts.delivery.failed
         except SlackError as error:
@@ -147,9 +155,10 @@ async def serve(
             host.platforms.unregister(me.source)
 
 
-async def _leave(host: Host, source: str, parts: _Parts) -> None:
+async def _leave(host: Host, app: SlackApp, source: str, parts: _Parts) -> None:
     """The app is gone: what was said in this workspace goes, too, unless it is back in time."""
     await parts.listening.insist(parts.ours.withdraw)
+    await parts.listening.insist(partial(host.preferences.set, SIGNED_IN, app.known_as, None))
     if not parts.uninstalled.is_set():  # Slack's answers alone told
         gone = Gone(sources=frozenset({source}))
         await parts.listening.insist(partial(host.forgetting.gone, source, gone, at_once=False))
@@ -237,10 +246,12 @@ async def _clear(api: SlackApi, sessions: AgentSessions, home: Home, shown: Show
             assert_never(shown.what)
 
 
-async def _sign_in(api: SlackApi, app: SlackApp, settings: SlackSettings) -> SlackBot:
+async def _sign_in(host: Host, api: SlackApi, app: SlackApp, settings: SlackSettings, clock: Clock) -> SlackBot:
     try:
         who = await api.sign_in()
     except SlackError as error:
+        if isinstance(error, SlackRefused) and error.code in TAKEN_BACK and await _left(host, app, clock):
+            raise AppRevoked(setup_texts.SLACK_APP_REVOKED) from error
         _explain(error, settings, app.setting(SIGNS_IN))
     features = wanted(settings)
     if api.granted and (missing := scopes(features) - optional_scopes(features) - api.granted):
@@ -259,6 +270,19 @@ async def _sign_in(api: SlackApi, app: SlackApp, settings: SlackSettings) -> Sla
         app=app.known_as,
         enterprise=text(who, "enterprise_id"),
     )
+
+
+async def _left(host: Host, app: SlackApp, clock: Clock) -> bool:
+    """An app that was served before went while nobody listened: as `_leave`, once. False if that cannot be said: it was
+    never served, or another process serves it, whose token may be a newer one. Raises StoreError.
+    """
+    source = (await host.preferences.of(SIGNED_IN)).get(app.known_as)
+    heard = await host.conversations.watermark(source) if source else None
+    if source is None or heard is None or clock.now() - heard < SERVED_LATELY:
+        return False
+    await host.forgetting.gone(source, Gone(sources=frozenset({source})), at_once=False)
+    await host.preferences.set(SIGNED_IN, app.known_as, None)
+    return True
 
 
 def _explain(error: SlackError, settings: SlackSettings, setting: str) -> NoReturn:
