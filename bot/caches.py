@@ -16,7 +16,7 @@ from cachetools import LRUCache, TLRUCache
 
 from agent.admission_terms import Rate, RateReached
 from agent.errors import StoreError
-from agent.ports import Clock, ShardLeases, SharedRates
+from agent.ports import CallRate, CallsAsked, CallsTaken, Clock, ShardLeases, SharedRates
 
 T = TypeVar("T")
 
@@ -178,6 +178,21 @@ class Replicas:
         """Count one more of what somebody does; the rate that stands in its way, and then it is not counted."""
         return await self._told(self.rates.count(what, rates, person, channel, self.clock.now()))
 
+    async def take(self, name: str, rate: CallRate, calls: int, asking: int, made: int) -> CallsTaken | None:
+        """Some of the calls of that name; see `CallsAsked`."""
+        return await self._told(
+            self.rates.take(name, rate, CallsAsked(self.owner, calls, asking, made), self.clock.now())
+        )
+
+    async def book(self, name: str, interval_s: float) -> float | None:
+        """The next place in a queue: in so many seconds."""
+        wait = await self._told(self.rates.book(name, timedelta(seconds=interval_s), self.clock.now()))
+        return None if wait is None else wait.total_seconds()
+
+    async def hold(self, name: str, after_s: float) -> None:
+        """Nothing of that name for so long."""
+        await self._told(self.rates.hold(name, self.clock.now() + timedelta(seconds=after_s)))
+
     async def _told(self, asking: Coroutine[Any, Any, T]) -> T | None:
         if self.is_alone:
             asking.close()
@@ -196,6 +211,218 @@ class Replicas:
         self._asking.discard(task)
         if not task.cancelled():
             task.exception()  # nobody may wait for it any more: seen
+
+
+# How often the methods of a platform may be called, shared fairly: in so many seconds. Pure, but for what all processes
+# count together.
+
+ACTIVE_S = 30.0
+"""A reply that has not asked for so long, or since it might, takes no share: much longer than between two words."""
+
+EAGER, CALM = 0.5, 1.5
+"""How long a share's pause is, against the pause that would just use up the limit: after a quiet minute, and after a
+full one. In between it grows evenly, and 1 on the average: whoever begins twice as fast arrives at the limit when the
+first minute is over, not before."""
+
+MINUTE: Final = 60.0
+
+TAKEN_S: Final = 5.0
+"""So long calls that were taken from all processes' budget may be made. They count from when they were taken, so that
+what counts is looked at so much longer."""
+NOTHING_TOLD: Final = CallsTaken(calls=0, wait_s=0.0, made=0, asking=0)
+SHARE_TAKEN: Final = 12
+"""One in so many of a window's calls are taken at once at most: a reply may end before it has made them."""
+
+
+@dataclass(slots=True)
+class MethodRate:
+    """At most `calls` in any `window_s` seconds.
+
+    Times are `Clock.monotonic` seconds; one that lies before another that was told counts as that one.
+
+    The rules. Slack counts calls per method, workspace and app, not per message. So each of n open replies calls at
+    most every n-th time: quickly while few calls were made of late, and the slower the more of them there were, so that
+    all together settle below the limit; and no window of time ever holds more calls than allowed. Nothing is kept for
+    whoever is told to wait: they come back with newer text. Posts are rare and wanted soon: they queue, and their
+    places are kept.
+
+    With `replicas`, calls of this `name` are taken from a budget of all processes: some at once where there are many
+    left, so that few edits ask the database. It tells how many others want some, who count as open replies do.
+    """
+
+    calls: int
+    window_s: float
+    name: str = ""
+    replicas: Replicas | None = None
+    _made: deque[float] = field(default_factory=deque[float])
+    _blocked_until: float = float("-inf")
+    _asked: dict[str, float] = field(default_factory=dict[str, float])
+    _last: dict[str, float] = field(default_factory=dict[str, float])
+    _due: dict[str, float] = field(default_factory=dict[str, float])
+    """When those were told to come back who have not called since."""
+    _latest: float = float("-inf")
+    _taken: int = 0
+    _taken_until: float = float("-inf")
+    _untold: int = 0
+    """Calls that were made without being taken."""
+    _together: CallsTaken = NOTHING_TOLD
+    _told_at: float = float("-inf")
+    _taking: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def ask(self, who: str, now: float) -> float:
+        """0.0: call now, it is counted. Else ask again after so many seconds; who will not has to say so (`left`)."""
+        while self.replicas is not None and not self.replicas.is_alone and self._lacks_one(who, now):
+            async with self._taking:
+                if self._lacks_one(who, now):
+                    await self._take(self.replicas, now)
+        return self.wait(who, now)
+
+    def wait(self, who: str, now: float) -> float:
+        """The same, without asking other processes."""
+        now = self._look_around(who, now)
+        wait = self._free_at(who, now) - now
+        if wait > 0:
+            self._due.setdefault(who, now + wait)
+            return wait
+        self._made.append(now)
+        self._last[who] = now
+        self._due.pop(who, None)
+        if self._has_taken(now):
+            self._taken -= 1
+        else:
+            self._untold += 1
+        return 0.0
+
+    def is_scarce(self, now: float) -> bool:
+        """Whether half of the calls of a window have been made."""
+        self._forget_old(now)
+        return self._used(now) >= 0.5
+
+    async def spare(self, who: str, now: float) -> bool:
+        """Whether a call that is not worth waiting for can be made now; it is then counted."""
+        made = await self.ask(who, now) == 0.0
+        self.left(who)
+        return made
+
+    def limited(self, now: float, retry_after_s: float) -> None:
+        """A call was refused: nobody calls before this time."""
+        self._blocked_until = max(self._blocked_until, now + retry_after_s)
+
+    async def hold(self, now: float, retry_after_s: float) -> None:
+        """The same in all processes; who has taken some may make those."""
+        self.limited(now, retry_after_s)
+        if self.replicas is not None:
+            await self.replicas.hold(self.name, retry_after_s)
+
+    def left(self, who: str) -> None:
+        """This one will not call again."""
+        for kept in (self._asked, self._last, self._due):
+            kept.pop(who, None)
+
+    def _free_at(self, who: str, now: float) -> float:
+        share = self._last.get(who, float("-inf")) + self._pause(now)
+        return max(share, self._room(who, now), self._blocked_until)
+
+    def _pause(self, now: float) -> float:
+        asking = len(self._asked) + self._elsewhere(now).asking
+        return asking * (EAGER + (CALM - EAGER) * self._used(now)) * self.window_s / self.calls
+
+    def _used(self, now: float) -> float:
+        return min(1.0, max(len(self._made), self._elsewhere(now).made) / self.calls)
+
+    def _elsewhere(self, now: float) -> CallsTaken:
+        """What was last told of all processes."""
+        return self._together if now - self._told_at <= ACTIVE_S else NOTHING_TOLD
+
+    def _has_taken(self, now: float) -> bool:
+        return self._taken > 0 and now < self._taken_until
+
+    def _lacks_one(self, who: str, now: float) -> bool:
+        """Whether a call could be made now, if one were taken."""
+        now = self._look_around(who, now)
+        return not self._has_taken(now) and self._free_at(who, now) <= now
+
+    async def _take(self, replicas: Replicas, now: float) -> None:
+        soon = TAKEN_S * len(self._asked) / self._pause(now)
+        some = max(1, min(round(soon), self.calls // SHARE_TAKEN))
+        rate = CallRate(self.calls, timedelta(seconds=self.window_s + TAKEN_S))
+        took = await replicas.take(self.name, rate, some, len(self._asked), min(self._untold, len(self._made)))
+        if took is not None:
+            self._together, self._told_at, self._untold = took, now, 0
+            self._taken, self._taken_until = took.calls, now + TAKEN_S
+            self.limited(now, took.wait_s)
+
+    def _room(self, who: str, now: float) -> float:
+        """When there is room for a call besides those that are due before it."""
+        mine = self._due.get(who, now)
+        earlier = sum(due < mine for other, due in self._due.items() if other != who)
+        missing = earlier + 1 - (self.calls - len(self._made))
+        if missing <= 0:
+            return now
+        if missing <= len(self._made):
+            return self._made[missing - 1] + self.window_s
+        # More are due before it than a window holds: it follows the next window, as far behind as they are many.
+        full = self._made[-1] + self.window_s if self._made else now
+        return full + (missing - len(self._made)) * self.window_s / self.calls
+
+    def _look_around(self, who: str, now: float) -> float:
+        """Who shares, and what still counts; what time it is."""
+        self._latest = now = max(now, self._latest)
+        self._asked[who] = now
+        active = {other: max(asked, self._due.get(other, asked)) for other, asked in self._asked.items()}
+        for other in [other for other, until in active.items() if now - until > ACTIVE_S]:
+            self.left(other)
+        self._forget_old(now)
+        return now
+
+    def _forget_old(self, now: float) -> None:
+        while self._made and self._made[0] + self.window_s <= now:
+            self._made.popleft()
+
+
+@dataclass(slots=True)
+class MethodQueue:
+    """One call every `interval_s` seconds, first come, first served. With `replicas`, one of this `name` in all."""
+
+    interval_s: float
+    name: str = ""
+    replicas: Replicas | None = None
+    _next: float = float("-inf")
+    _places: dict[str, float] = field(default_factory=dict[str, float])
+
+    def join(self, now: float) -> float:
+        """Take the next place in this process; call after so many seconds."""
+        wait = max(0.0, self._next - now)
+        self._next = now + wait + self.interval_s
+        return wait
+
+    async def book(self, now: float) -> float:
+        """Take the next place; call after so many seconds."""
+        wait = self.join(now)
+        elsewhere = None if self.replicas is None else await self.replicas.book(self.name, self.interval_s)
+        if elsewhere is not None:
+            wait = max(wait, elsewhere)
+            self._next = max(self._next, now + wait + self.interval_s)
+        return wait
+
+    async def ask(self, who: str, now: float) -> float:
+        """0.0: call now, and the place is given up. Else ask again after so many seconds: it is kept."""
+        if who not in self._places:
+            self._places[who] = now + await self.book(now)
+        if (wait := self._places[who] - now) > 0:
+            return wait
+        del self._places[who]
+        return 0.0
+
+    def limited(self, now: float, retry_after_s: float) -> None:
+        """A call was refused: nobody calls before this time."""
+        self._next = max(self._next, now + retry_after_s)
+
+    async def hold(self, now: float, retry_after_s: float) -> None:
+        """The same in all processes."""
+        self.limited(now, retry_after_s)
+        if self.replicas is not None:
+            await self.replicas.hold(self.name, retry_after_s)
 
 
 # Work that takes long, some of it at once, in turns by person: nobody waits for all that somebody else asked for.

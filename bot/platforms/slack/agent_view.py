@@ -16,11 +16,11 @@ from agent.memory.audience import Place
 from agent.messages import Json, JsonObject
 from agent.ports import Clock
 from agent.records import Quoted
-from bot.caches import RecentKeys
+from bot.caches import MethodRate, RecentKeys
 from bot.host import Host, Suggestion, Viewer
 from bot.logs import severity
 from bot.platforms.slack import inbound
-from bot.platforms.slack.api import Method, MethodRate, SlackApi, SlackDown, SlackLimited, SlackRefused, text
+from bot.platforms.slack.api import Method, SlackApi, SlackDown, SlackLimited, SlackRefused, text
 from bot.platforms.slack.inbound import Entity, EntityKind, ReplyTo, SlackBot, SlackMessage
 from bot.platforms.slack.markup import SlackMessageLink
 from bot.platforms.slack.members import People
@@ -129,9 +129,9 @@ class AgentSessions:
 
     ornaments: BestEffortCalls
     clock: Clock
+    begins: MethodRate = field(default_factory=lambda: MethodRate(BEGINS_PER_MINUTE, window_s=60.0))
     named: RecentKeys = field(default_factory=RecentKeys)
     """The threads to which a person gave a title."""
-    begins: MethodRate = field(default_factory=lambda: MethodRate(BEGINS_PER_MINUTE, window_s=60.0))
     underway: TaskGroup = field(default_factory=lambda: TaskGroup(CLOSE_S))
 
     def of(self, to: ReplyTo, question: str) -> "AgentSession":
@@ -233,7 +233,7 @@ class AgentSession:
     async def _open(self) -> None:
         """Set the session to work; one that is new gets its title with that, one without gets it now."""
         sessions, name = self._sessions, f"{self._channel}:{self._thread}"
-        if not sessions.begins.spare(name, sessions.clock.monotonic()):
+        if not await sessions.begins.spare(name, sessions.clock.monotonic()):
             return
         answer = await sessions.ornaments.call(
             Method.SET_SESSION,

@@ -288,7 +288,7 @@ class SlackAsking:
     async def _post(self, kept: _Kept, member: Member) -> ReplyTo | SlackRefused:
         """Show the question; where it is answered, or why the bot may not write there. Raises SlackError."""
         to, queue = kept.to, self.budgets.posts(kept.to.channel or kept.to.user)
-        await self.clock.sleep(queue.join(self.clock.monotonic()))
+        await self.clock.sleep(await queue.book(self.clock.monotonic()))
         shown = f"**{formatting.literal(member.person.name)}** asks:\n{quoted(kept.question.text)}"
         metadata: Json = {"event_type": EVENT_TYPE, "event_payload": {"key": kept.question.event}}
         try:
@@ -296,7 +296,7 @@ class SlackAsking:
                 Method.POST, channel=to.channel or to.user, markdown_text=shown, metadata=metadata
             )
         except SlackLimited as limited:
-            queue.limited(self.clock.monotonic(), limited.retry_after_s)
+            await queue.hold(self.clock.monotonic(), limited.retry_after_s)
             raise
         except SlackRefused as refused:
             return refused

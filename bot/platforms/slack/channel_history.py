@@ -25,7 +25,7 @@ from agent.tools.read_channel import ChannelMessage, ChannelPage, FoundChannel
 from bot.platforms.slack import inbound
 from bot.platforms.slack.api import (
     Method,
-    MethodQueue,
+    MethodRates,
     SlackApi,
     SlackError,
     SlackLimited,
@@ -110,7 +110,7 @@ class SlackChannelReader:
     places: Places
     membership: Membership
     clock: Clock
-    _pace: dict[Method, MethodQueue] = field(default_factory=dict[Method, MethodQueue])
+    budgets: MethodRates = field(default_factory=MethodRates)
 
     async def find(self, where: str, context: ToolContext) -> FoundChannel | None:
         wanted = meant(where, context.channel, _thread_of(context))
@@ -203,9 +203,9 @@ class SlackChannelReader:
         Raises SlackError.
         """
         method = Method.REPLIES if root else Method.HISTORY
-        cursor, pace = "", self._pace.setdefault(method, MethodQueue(INTERVAL_S))
+        cursor, pace = "", self.budgets.queue(f"{method} read", INTERVAL_S)
         for _ in calls:
-            await self.clock.sleep(pace.join(self.clock.monotonic()))
+            await self.clock.sleep(await pace.book(self.clock.monotonic()))
             try:
                 page = await self.api.call(
                     method,
@@ -220,7 +220,7 @@ class SlackChannelReader:
             except SlackLimited as limited:
                 if limited.retry_after_s > PATIENCE_S:
                     raise
-                pace.limited(self.clock.monotonic(), limited.retry_after_s)
+                await pace.hold(self.clock.monotonic(), limited.retry_after_s)
                 yield limited.retry_after_s
                 continue
             yield page

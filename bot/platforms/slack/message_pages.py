@@ -16,11 +16,10 @@ from agent.messages import Json, JsonObject
 from agent.ports import Clock
 from agent.protocol.render import joined
 from bot import reply_surface
+from bot.caches import MethodQueue, MethodRate
 from bot.platforms.slack import api
 from bot.platforms.slack.api import (
     Method,
-    MethodQueue,
-    MethodRate,
     MethodRates,
     SlackApi,
     SlackDown,
@@ -158,14 +157,14 @@ class MessagePages:
     async def post(self, key: reply_surface.PageKey, look: reply_surface.PageContent) -> str:
         """Show a new page; its time stamp. Raises SurfaceError."""
         queue = self.budgets.posts(self.to.channel)
-        self._keep_pace(queue)
+        await self._keep_pace(queue)
         where: dict[str, Json] = {"channel": self.to.channel, "thread_ts": self.to.thread_ts or None}
         posted = await self._write(queue, Method.POST, look, {**where, "metadata": metadata_of(key)})
         return api.text(posted, "ts")
 
     async def edit(self, ts: str, look: reply_surface.PageContent, key: reply_surface.PageKey | None = None) -> None:
         """Show the whole page anew; `key`, if it is not yet known by it. Raises SurfaceError."""
-        self._keep_pace(self.budgets.updates)
+        await self._keep_pace(self.budgets.updates)
         where: dict[str, Json] = {"channel": self.to.channel, "ts": ts}
         metadata = None if key is None else metadata_of(key)
         await self._write(self.budgets.updates, Method.UPDATE, look, {**where, "metadata": metadata})
@@ -176,8 +175,8 @@ class MessagePages:
         made = [button_rows(look.offers, look.turn, self.conversation, self.to, plain=plain) for plain in forms]
         return [blocks for blocks in made if blocks]
 
-    def _keep_pace(self, limit: MethodRate | MethodQueue) -> None:
-        if (wait := limit.wait(self.name, self.clock.monotonic())) > 0:
+    async def _keep_pace(self, limit: MethodRate | MethodQueue) -> None:
+        if (wait := await limit.ask(self.name, self.clock.monotonic())) > 0:
             raise reply_surface.PageQueued(wait)
 
     async def _write(
@@ -187,7 +186,7 @@ class MessagePages:
             try:
                 return await self._send(method, look, where)
             except SlackLimited as limited:
-                limit.limited(self.clock.monotonic(), limited.retry_after_s)
+                await limit.hold(self.clock.monotonic(), limited.retry_after_s)
                 raise
 
     async def _send(self, method: Method, look: reply_surface.PageContent, where: dict[str, Json]) -> JsonObject:
@@ -342,7 +341,7 @@ class Streams:
                 chunks=addition.chunks or None,
             )
         except SlackLimited as limited:
-            self.budgets.starts.limited(self.clock.monotonic(), limited.retry_after_s)
+            await self.budgets.starts.hold(self.clock.monotonic(), limited.retry_after_s)
             raise StreamRefused("ratelimited", passing=True) from limited
         except SlackRefused as refused:
             if refused.code not in CURABLE - {"missing_scope"}:
@@ -361,7 +360,7 @@ class Streams:
         if self.clock.monotonic() - stream.began > AGE_S or addition.bytes > MOST_BYTES:
             raise PageFull("a stream takes no more")
         if addition.chunks:
-            self._keep_pace(self.budgets.appends)
+            await self._keep_pace(self.budgets.appends)
             await self._append(stream, addition)
 
     async def end(self, stream: Stream, look: PageContent, blocks: Sequence[list[Json]], **more: Json) -> int:
@@ -374,9 +373,9 @@ class Streams:
         if addition.bytes > MOST_BYTES + END_BYTES:
             raise PageFull("a stream takes no more")
         try:
-            self._keep_pace(self.budgets.stops)
+            await self._keep_pace(self.budgets.stops)
         except PageQueued:
-            if addition.chunks and self.budgets.appends.wait(self.name, self.clock.monotonic()) == 0.0:
+            if addition.chunks and await self.budgets.appends.ask(self.name, self.clock.monotonic()) == 0.0:
                 await self._append(stream, addition)
             raise
         for refused_forms, blocks_below in enumerate((*blocks, None)):
@@ -395,13 +394,13 @@ class Streams:
 
     async def drop(self, ts: str) -> None:
         """End a stream of which nobody knows what it shows, or whether it is one. Raises PageUnsent or PageQueued."""
-        self._keep_pace(self.budgets.stops)
+        await self._keep_pace(self.budgets.stops)
         try:
             await self.api.call(Method.STOP_STREAM, channel=self.place.channel, ts=ts)
         except SlackRefused:
             pass  # it had ended
         except SlackLimited as limited:
-            self.budgets.stops.limited(self.clock.monotonic(), limited.retry_after_s)
+            await self.budgets.stops.hold(self.clock.monotonic(), limited.retry_after_s)
             with page_errors():
                 raise
         except SlackDown as down:
@@ -422,7 +421,7 @@ class Streams:
         try:
             await self.api.call(method, channel=self.place.channel, ts=stream.ts, **args)
         except SlackLimited as limited:
-            budget.limited(self.clock.monotonic(), limited.retry_after_s)
+            await budget.hold(self.clock.monotonic(), limited.retry_after_s)
             with page_errors():
                 raise
         except SlackRefused as refused:
@@ -436,8 +435,8 @@ class Streams:
             stream.uncertain = True
             raise PageUnsent(str(down)) from down
 
-    def _keep_pace(self, budget: MethodRate) -> None:
-        if (wait := budget.wait(self.name, self.clock.monotonic())) > 0:
+    async def _keep_pace(self, budget: MethodRate) -> None:
+        if (wait := await budget.ask(self.name, self.clock.monotonic())) > 0:
             raise PageQueued(wait)
 
 

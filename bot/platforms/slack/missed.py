@@ -16,7 +16,7 @@ from agent.records import LastSeen
 from bot.caches import OncePerMinute
 from bot.logs import severity
 from bot.platforms.slack import api, inbound
-from bot.platforms.slack.api import Method, MethodQueue, SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused
+from bot.platforms.slack.api import Method, MethodRates, SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused
 from bot.platforms.slack.inbound import TOMBSTONE, SlackBot, SlackMessage
 from bot.platforms.slack.intake import Before, SlackIntake, nothing_missed
 from bot.platforms.slack.markup import SlackMessageLink
@@ -261,13 +261,13 @@ class SlackMissed:
     me: SlackBot
     listening: Watermark
     intake: SlackIntake
+    budgets: MethodRates = field(default_factory=MethodRates)
     _since: datetime | None = None
     _due: frozenset[Spot] = frozenset()
     _looked: dict[Spot, asyncio.Task[bool]] = field(default_factory=dict[Spot, asyncio.Task[bool]])
     _threads: deque[Spot] = field(default_factory=deque[Spot])
     _went_on: deque[Spot] = field(default_factory=deque[Spot])
     """Threads that went on meanwhile, and in which the bot had no part."""
-    _pace: dict[Method, MethodQueue] = field(default_factory=dict[Method, MethodQueue])
     _found: int = 0
     _catching_up: asyncio.Task[None] | None = None
 
@@ -408,8 +408,8 @@ class SlackMissed:
     async def _said(self, spot: Spot, since: str, latest: str, *, paced: bool) -> list[JsonObject]:
         """What was said there since, before `latest`, and what else came along, the oldest first. Raises SlackError."""
         method = Method.REPLIES if spot.root else Method.HISTORY
-        clock, pace = self.listening.clock, self._pace.setdefault(method, MethodQueue(INTERVAL_S))
-        wait = pace.join(clock.monotonic())
+        clock, pace = self.listening.clock, self.budgets.queue(f"{method} missed", INTERVAL_S)
+        wait = await pace.book(clock.monotonic())
         if paced:
             await clock.sleep(wait)
         try:
@@ -422,7 +422,7 @@ class SlackMissed:
                 limit=self.listening.bounds.messages,
             )
         except SlackLimited as limited:
-            pace.limited(clock.monotonic(), limited.retry_after_s)
+            await pace.hold(clock.monotonic(), limited.retry_after_s)
             raise
         return sorted(api.items(page, "messages"), key=lambda message: api.text(message, "ts"))
 

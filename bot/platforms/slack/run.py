@@ -32,8 +32,25 @@ from bot.commands.talking import SUMMARISE
 from bot.host import Host, PlatformUnavailable
 from bot.logs import severity
 from bot.platforms.slack import block_kit, home, panels
-from bot.platforms.slack.agent_view import AgentDesk, AgentSessions, BestEffortCalls, Prompts, ViewedEntities
-from bot.platforms.slack.api import TIMEOUT_S, SlackApi, SlackError, SlackLimited, SlackRefused, text, web_client
+from bot.platforms.slack.agent_view import (
+    BEGINS_PER_MINUTE,
+    AgentDesk,
+    AgentSessions,
+    BestEffortCalls,
+    Prompts,
+    ViewedEntities,
+)
+from bot.platforms.slack.api import (
+    TIMEOUT_S,
+    Method,
+    MethodRates,
+    SlackApi,
+    SlackError,
+    SlackLimited,
+    SlackRefused,
+    text,
+    web_client,
+)
 from bot.platforms.slack.asking import SlackAsking
 from bot.platforms.slack.attachments import SlackFiles
 from bot.platforms.slack.channel_history import SlackChannelReader
@@ -186,8 +203,9 @@ def _put_together(
     listener: EventsListener,
 ) -> _Parts:
     ornaments, membership = BestEffortCalls(api, clock), SlackMembership(api, me)
-    sessions = AgentSessions(ornaments, clock)
-    workspace = SurfaceParts(api, me, clock, settings.streaming)
+    budgets = MethodRates(f"{me.source} {me.bot}", host.replicas)
+    sessions = AgentSessions(ornaments, clock, budgets.rate(Method.SET_SESSION, BEGINS_PER_MINUTE))
+    workspace = SurfaceParts(api, me, clock, settings.streaming, budgets)
     host.platforms.register_surface(me.source, SlackSurfaces(host, workspace, sessions))
     host.platforms.ask_readers(me.source, membership)
     guests = Guests(api, me, clock)
@@ -195,13 +213,14 @@ def _put_together(
     people, places = People(api, me, clock, groups), Places(host, api, me, clock, guests)
     threads = Threads(api, me, people, places, membership)
     host.platforms.register_fetcher(me.source, SlackFiles(api, app.bot_token).fetch, threads.files_now)
-    reading = ReadChannelTool(SlackChannelReader(api, me, people, places, membership, clock), host.learn_nothing)
+    channels = SlackChannelReader(api, me, people, places, membership, clock, budgets)
+    reading = ReadChannelTool(channels, host.learn_nothing)
     host.platforms.register_schedules(me.source, SlackSchedules(host, api, me, people, places, guests, clock))
     host.platforms.register_tools(me.source, [reading, *search_tools(api, me, clock)])
 
     home = Home(host, api, me, people, clock)
     host.platforms.register_deletion(me.source, partial(_clear, api, sessions, home))
-    desk = PersonalCommands(host, api, me, people, places, membership, workspace.budgets, clock, home)
+    desk = PersonalCommands(host, api, me, people, places, membership, budgets, clock, home)
     control = AnswerCommands(host, api, me, clock, NoticeThrottle(clock))
     looking = ViewedEntities(me, places, threads, clock)
     agent = AgentDesk(host, me, sessions, Prompts(host, me, people, ornaments, clock), looking)
@@ -210,7 +229,7 @@ def _put_together(
     read = people, places, threads
     intake = SlackIntake(host, me, settings.allowed_bots, *read, desk, control, agent, uninstalled, ours)
     listening = Watermark(host, me.source, clock)
-    missed = SlackMissed(api, me, listening, intake)
+    missed = SlackMissed(api, me, listening, intake, budgets)
     owed = EventRetryQueue(listening, api, intake, missed.before, missed.gap, control.keep_waiting)
     web = web_client(settings.api_base_url, session)
     bolt = bolt_app(web, app.bot_token, me, desk)

@@ -241,7 +241,7 @@ class SlackSurface:
     async def _start(self, key: PageKey, look: PageContent) -> str:
         """The time stamp of a stream that shows the look; "" where there cannot be one."""
         now = self._workspace.clock.monotonic()
-        if not self._streaming or not self._workspace.budgets.starts.spare(self._name, now):
+        if not self._streaming or not await self._workspace.budgets.starts.spare(self._name, now):
             return ""
         try:
             stream = await self._streams.start(look)

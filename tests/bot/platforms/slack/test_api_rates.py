@@ -8,7 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.platforms.slack.api import ACTIVE_S, MethodQueue, MethodRate, MethodRates
+from bot.caches import ACTIVE_S, MethodQueue, MethodRate
+from bot.platforms.slack.api import MethodRates
 
 
 def calls(budget: MethodRate, replies: int, seconds: float, step: float = 0.1) -> list[tuple[float, str]]:
@@ -80,10 +81,10 @@ def test_no_tier_is_ever_exceeded_and_every_reply_gets_its_share(replies: int, s
         assert max(shares.values()) - min(shares.values()) <= max(3, step * 8)
 
 
-def test_what_is_not_worth_waiting_for_takes_no_share() -> None:
+async def test_what_is_not_worth_waiting_for_takes_no_share() -> None:
     budget = MethodRate(3, 60)
-    assert [budget.spare(who, 0.0) for who in "aabc"] == [True, True, True, False]
-    assert budget.spare("c", 60.0)
+    assert [await budget.spare(who, 0.0) for who in "aabc"] == [True, True, True, False]
+    assert await budget.spare("c", 60.0)
 
 
 def test_a_reply_that_is_silent_takes_no_share_after_a_while() -> None:
@@ -106,13 +107,13 @@ def test_a_queue_serves_one_a_second_in_the_order_of_arrival() -> None:
     assert [queue.join(now) for now in (5.0, 5.0, 5.5, 9.0)] == [0.0, 1.0, 1.5, 0.0]
 
 
-def test_whoever_is_told_to_wait_keeps_their_place_until_they_take_it() -> None:
+async def test_whoever_is_told_to_wait_keeps_their_place_until_they_take_it() -> None:
     queue = MethodQueue(1.0)
-    assert queue.wait("a", 5.0) == 0.0
-    assert queue.wait("b", 5.2) == queue.wait("b", 5.2) == pytest.approx(0.8)
-    assert queue.wait("c", 5.5) == pytest.approx(1.5)
-    assert queue.wait("b", 6.1) == 0.0
-    assert queue.wait("b", 6.2) == pytest.approx(1.8)
+    assert await queue.ask("a", 5.0) == 0.0
+    assert await queue.ask("b", 5.2) == await queue.ask("b", 5.2) == pytest.approx(0.8)
+    assert await queue.ask("c", 5.5) == pytest.approx(1.5)
+    assert await queue.ask("b", 6.1) == 0.0
+    assert await queue.ask("b", 6.2) == pytest.approx(1.8)
 
 
 def test_a_refusal_holds_the_queue_back() -> None:

@@ -1,0 +1,139 @@
+"""Calls of a platform's methods by processes that share a database: all together stay in one budget."""
+
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+
+import pytest
+
+from bot.caches import ALONE_S, MINUTE, TAKEN_S, MethodQueue, MethodRate, Replicas
+from store.engine import Store
+from tests.fakes.clock import FakeClock
+from tests.fakes.new_database import open_new
+from tests.fakes.shared_rates import WatchedRates
+
+EDITS = 48
+
+
+@dataclass
+class Process:
+    name: str
+    store: Store
+    clock: FakeClock
+
+    def __post_init__(self) -> None:
+        self.rates = WatchedRates(self.store.shared_rates)
+        self.replicas = Replicas(self.store.shard_leases, self.rates, self.name, self.clock, patience_s=10.0)
+        self.edits = MethodRate(EDITS, MINUTE, "edits", self.replicas)
+        self.posts = MethodQueue(1.0, "posts", self.replicas)
+
+    async def edit(self, who: str) -> float:
+        return await self.edits.ask(who, self.clock.monotonic())
+
+
+@dataclass
+class Fleet:
+    store: Store
+    clock: FakeClock
+
+    async def processes(self, *names: str) -> list[Process]:
+        processes = [Process(name, self.store, self.clock) for name in names]
+        for _ in range(2):
+            for process in processes:
+                await process.replicas.look()
+        return processes
+
+    async def edits(self, replies: Sequence[tuple[Process, str]], seconds: float) -> list[tuple[float, str]]:
+        """When each was made, and in which process, if every reply asks again as soon as it may."""
+        made, due = list[tuple[float, str]](), dict.fromkeys(range(len(replies)), self.clock.monotonic())
+        until = self.clock.monotonic() + seconds
+        while (next_due := min(due.values())) < until:
+            await self.clock.advance(next_due - self.clock.monotonic())
+            for number, (process, who) in enumerate(replies):
+                if due[number] <= self.clock.monotonic():
+                    wait = await process.edit(who)
+                    if wait == 0.0:
+                        made.append((self.clock.monotonic(), process.name))
+                    due[number] = self.clock.monotonic() + max(wait, 0.25)
+        return made
+
+
+@pytest.fixture
+async def fleet() -> AsyncGenerator[Fleet]:
+    store = await open_new("sqlite://")
+    yield Fleet(store, FakeClock(auto=False))
+    await store.close()
+
+
+def most_in_a_minute(made: Sequence[tuple[float, str]]) -> int:
+    return max(sum(begin <= at < begin + MINUTE for at, _ in made) for begin, _ in made)
+
+
+async def test_edits_of_three_processes_stay_in_one_budget_and_use_most_of_it(fleet: Fleet) -> None:
+    processes = await fleet.processes("one", "two", "three")
+    replies = [(process, f"reply {number}") for process in processes for number in range(3)]
+    made = await fleet.edits(replies, 180)
+    assert most_in_a_minute(made) <= EDITS
+    assert len(made) >= 3 * EDITS * 0.75
+    shares = [sum(name == process.name for _, name in made) for process in processes]
+    assert min(shares) >= 0.6 * max(shares)
+
+
+async def test_a_reply_that_edits_alone_asks_the_database_once_for_several_edits(fleet: Fleet) -> None:
+    one, _ = await fleet.processes("one", "two")
+    made = await fleet.edits([(one, "reply")], 15)
+    assert len(made) >= 10
+    assert one.rates.asked <= len(made) / 2
+
+
+async def test_a_refusal_that_one_process_meets_holds_the_other_back(fleet: Fleet) -> None:
+    one, two = await fleet.processes("one", "two")
+    await one.edits.hold(fleet.clock.monotonic(), 30.0)
+    await one.posts.hold(fleet.clock.monotonic(), 20.0)
+    assert [await process.edit("a") for process in (one, two)] == [30.0, 30.0]
+    assert await two.posts.book(fleet.clock.monotonic()) == 20.0
+    await fleet.clock.advance(30.0)
+    assert await two.edit("a") == 0.0
+
+
+async def test_what_was_taken_is_not_made_later_than_it_counts(fleet: Fleet) -> None:
+    one, _ = await fleet.processes("one", "two")
+    assert await one.edit("a") == 0.0
+    await fleet.clock.advance(TAKEN_S)
+    assert await one.edit("a") == 0.0
+    assert one.rates.asked == 2
+
+
+async def test_posts_of_two_processes_to_a_channel_go_one_a_second(fleet: Fleet) -> None:
+    one, two = await fleet.processes("one", "two")
+    places = [await process.posts.book(0.0) for process in (one, two, two, one)]
+    assert places == [0.0, 1.0, 2.0, 3.0]
+    assert await two.posts.ask("a", 0.0) == 4.0
+    assert await one.posts.book(0.0) == 5.0
+
+
+async def test_a_process_alone_asks_the_database_for_no_call(fleet: Fleet) -> None:
+    [one] = await fleet.processes("one")
+    assert len(await fleet.edits([(one, "reply")], 10)) >= 8
+    assert await one.posts.book(0.0) == 0.0
+    await one.edits.hold(fleet.clock.monotonic(), 1.0)
+    assert one.rates.asked == 0
+
+
+async def test_calls_that_were_made_before_another_process_came_count_for_it_too(fleet: Fleet) -> None:
+    [one] = await fleet.processes("one")
+    before = await fleet.edits([(one, "reply")], 30)
+    await one.replicas.look()
+    [two] = await fleet.processes("two")
+    await one.replicas.look()
+    made = before + await fleet.edits([(one, "reply"), (two, "another"), (two, "third")], 60)
+    assert len(before) >= 20
+    assert most_in_a_minute(made) <= EDITS
+
+
+async def test_replies_go_on_without_the_database_at_a_pace_that_knows_of_the_others(fleet: Fleet) -> None:
+    one, two = await fleet.processes("one", "two")
+    await fleet.edits([(one, "reply"), (two, "another")], 10)
+    one.rates.is_down = two.rates.is_down = True
+    made = await fleet.edits([(one, "reply"), (two, "another")], ALONE_S)
+    assert 6 <= len(made) <= 16
+    assert await one.posts.ask("a", fleet.clock.monotonic()) == 0.0
