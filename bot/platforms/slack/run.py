@@ -150,7 +150,7 @@ async def serve(
         try:
             await host.forgetting.back([me.source])
             await parts.ours.announce("" if app.team else app.name)
-            await host.preferences.set(SIGNED_IN, app.known_as, me.source)
+            await _note_workspace(host, app, me.source)
             await parts.listening.begin()
             await parts.owed.resume()
             await parts.asking.resume()
@@ -289,6 +289,14 @@ async def _sign_in(host: Host, api: SlackApi, app: SlackApp, settings: SlackSett
         app=app.known_as,
         enterprise=text(who, "enterprise_id"),
     )
+
+
+async def _note_workspace(host: Host, app: SlackApp, source: str) -> None:
+    """For `_left`. It is served all the same if that cannot be kept."""
+    try:
+        await host.preferences.set(SIGNED_IN, app.known_as, source)
+    except CogencyError as error:
+        log.log(severity(error), "the workspace of %s could not be kept: %s", app.label, error)
 
 
 async def _left(host: Host, app: SlackApp, clock: Clock) -> bool:
