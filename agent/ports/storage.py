@@ -231,8 +231,8 @@ class Profiles(Protocol):
 
 
 class Preferences(Protocol):
-    """What was chosen, by name. `owner` is a person's id, "everyone", or "channel:", "team:", "direct:" (what goes on
-    there) or "source:" (what was done there) and an id; or "bot", for what operators decide.
+    """What was chosen, by name. `owner` is a person's id, "everyone", "channel:", "team:", "thread:", "direct:" (what
+    goes on there) or "source:" (what was done there) and an id; or "bot", for what operators decide.
     """
 
     async def of(self, owner: str) -> dict[str, str]:

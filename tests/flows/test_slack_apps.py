@@ -187,6 +187,29 @@ async def test_of_two_apps_in_a_shared_channel_the_one_that_is_mentioned_first_a
         assert len(world.store.turns) == 2
 
 
+@pytest.mark.parametrize("last", ["one", "two"])
+async def test_in_a_thread_of_two_apps_the_one_that_was_mentioned_last_answers_what_mentions_none(last: str) -> None:
+    async with both() as world:
+        place, order = await shared(world), [world.one, world.two]
+        order = order if last == "two" else [*order, world.one]
+        thread, turns = "", 0
+        for there in order:
+            asked = await world.slack.say("U0ANNFAKE", place, mention(there.who, "and my canoe?"), thread)
+            thread, turns = thread or asked.ts, turns + 1
+            await world.done(turns)
+        for question in ("and my kayak?", "and my raft?"):
+            await world.slack.say("U0ANNFAKE", place, question, thread)
+            turns += 1
+            await world.done(turns)
+            await world.slack.settled()
+        sources = [turn.incoming.source for turn in world.store.turns]
+        assert sources == [
+            *("slack:T0TEAM" if one is world.one else "slack:T0TWO" for one in order),
+            *[sources[-1]] * 2,
+        ]
+        assert sources[-1] == ("slack:T0TEAM" if last == "one" else "slack:T0TWO")
+
+
 async def test_what_was_told_in_one_workspace_is_given_to_no_model_in_the_other_or_where_both_read() -> None:
     async with both() as world:
         place = await shared(world)

@@ -157,7 +157,8 @@ class SlackIntake:
         if (heard := inbound.read_event(body, self.me, self.allowed_bots)) is None:
             await self._happened(body)
             return False
-        if await self.ours.is_for_another(heard.text):
+        thread = f"{heard.channel}:{heard.thread_ts}" if heard.in_thread else ""
+        if await self.ours.is_for_another(heard.text, thread):
             return False
         await before(heard)
         conversation = inbound.conversation(self.me, heard)

@@ -104,9 +104,13 @@ class Groups:
 # Which bots are ours: the apps that this installation has in other workspaces, whichever process serves them.
 #
 # Rule: in a channel that two of their workspaces share each of them is told of each message, and a message is taken in
-# once. What mentions one of ours is for that one, of several for the first; the others leave it alone, unheard.
+# once. What mentions one of ours is for that one, of several for the first; the others leave it alone, unheard. In a
+# thread so is what follows and mentions none.
 
 OUR_BOTS: Final = "slack:bots"
+ADDRESSED: Final = "thread:"
+"""With a channel and the first message of a thread: where another one than that of the first message was addressed."""
+LAST: Final = "bot"
 
 
 class OurBots:
@@ -126,13 +130,22 @@ class OurBots:
         """It is none of them any more. Raises StoreError."""
         await self._host.preferences.set(OUR_BOTS, self._me.user, None)
 
-    async def is_for_another(self, written: str) -> bool:
-        """Whether a message of these words mentions one of them, and not this one first. Raises StoreError."""
-        mentioned = mentioned_users(written)
-        if self._me.app == PLATFORM or not mentioned or mentioned[0] == self._me.user:
+    async def is_for_another(self, written: str, thread: str = "") -> bool:
+        """Whether a message of these words mentions one of them, and not this one first; or mentions none, in a thread
+        (its channel and first message) where another was mentioned last. Raises StoreError.
+        """
+        if self._me.app == PLATFORM:
             return False
-        ours = {**await self._known.get(OUR_BOTS), self._me.user: ""}
-        return next((user for user in mentioned if user in ours), self._me.user) != self._me.user
+        mentioned = mentioned_users(written)
+        ours = {**await self._known.get(OUR_BOTS), self._me.user: ""} if mentioned or thread else {}
+        addressed = next((user for user in mentioned if user in ours), "")
+        if not thread or len(ours) == 1:
+            return addressed not in ("", self._me.user)
+        place, choices = f"{ADDRESSED}{thread}", self._host.preferences
+        last = (await choices.of(place)).get(LAST)
+        if addressed and addressed != (last or self._me.user):
+            await choices.set(place, LAST, addressed)
+        return (addressed or last or self._me.user) != self._me.user
 
 
 STRANGER_FACTS = ("is_stranger", "is_bot", "deleted")
