@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any, ClassVar
 
-from sqlalchemy import BigInteger, Index
+from sqlalchemy import BigInteger, Index, false
 from sqlmodel import Field
 
 from store.databases.database import StorableText, UtcDateTime
@@ -79,7 +79,9 @@ place, document, passage = (metadata.tables[name] for name in ("place", "documen
 
 
 class ShardLeaseRow(Row, table=True):
-    """A connection to Discord's gateway, who holds it, with what another goes on, and until when all was `heard`."""
+    """A connection to Discord's gateway, who holds it `since` when, with what another goes on, and until when all was
+    `heard`; `behind`: what was said before the session is not caught up on.
+    """
 
     number: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
     shards: int
@@ -90,13 +92,16 @@ class ShardLeaseRow(Row, table=True):
     resume_url: str = Field(sa_type=StorableText, default="")
     sequence: int = Field(sa_type=BigInteger, default=0)
     heard: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    since: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    behind: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
 
 
 class ShardProcessRow(Row, table=True):
-    """A process among which they are divided, until then."""
+    """A process among which they are divided, until then, and how many there are to be for it."""
 
     owner: str = Field(sa_type=StorableText, primary_key=True)
     lease_until: datetime = Field(sa_type=UtcDateTime)
+    wanted: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
 
 
 class ShardIdentifyRow(Row, table=True):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from itertools import accumulate
+from math import gcd
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -21,6 +22,8 @@ from store.knowledge_tables import shard_identify, shard_lease, shard_process, s
 #
 # Rules
 #   One count of shards holds for all processes, and a shard has one owner. Whoever changes a row names owner and epoch.
+#   Where another count is wanted, all shards are given back before the first of the new count is taken: nothing is
+#   heard twice, and what is said meanwhile is read from history.
 #   All of it is done one after another, so that nobody counts what another is just changing: a few rows, every other
 #   second. Each process is given its part: those that hold the most keep the most, so that as little as possible moves.
 #   A session is handed over with its sequence, which never says more than what was taken in.
@@ -30,25 +33,15 @@ _LOCK = "shards of the gateway"
 _ROW = shard_lease.c
 
 
-def agree(connection: sa.Connection, count: int, now: datetime, *, exactly: bool) -> int:
-    in_order(connection, _LOCK)
-    rows = connection.execute(sa.select(_ROW.shards, _ROW.epoch, _ROW.heard)).all()
-    if rows:
-        agreed = rows[0].shards
-        works = sa.select(shard_process.c.owner).where(shard_process.c.lease_until > now).limit(1)
-        at_work = connection.execute(works).one_or_none() is not None
-        if agreed == count or (at_work and not exactly and agreed > count):
-            return agreed
-    epoch = max((row.epoch for row in rows), default=0) + 1
-    heard = None if any(row.heard is None for row in rows) else min((row.heard for row in rows), default=None)
-    connection.execute(sa.delete(shard_lease))
-    new = [{"number": number, "shards": count, "epoch": epoch, "heard": heard} for number in range(count)]
-    connection.execute(sa.insert(shard_lease), new)
-    return count
-
-
 def share(
-    connection: sa.Connection, owner: str, now: datetime, lease: timedelta, sessions: Mapping[HeldShard, ShardSession]
+    connection: sa.Connection,
+    owner: str,
+    now: datetime,
+    lease: timedelta,
+    sessions: Mapping[HeldShard, ShardSession],
+    *,
+    count: int,
+    heard: datetime | None = None,
 ) -> ShardShare:
     in_order(connection, _LOCK)
     for shard, session in sessions.items():
@@ -56,23 +49,43 @@ def share(
     # What is not among them was given to it in an answer that never arrived.
     lost = sa.update(shard_lease).where(_ROW.owner == owner, _ROW.number.not_in([shard.number for shard in sessions]))
     connection.execute(lost.values(owner=None, lease_until=None))
-    _be_present(connection, owner, now, now + lease)
-    processes = [*connection.execute(sa.select(shard_process.c.owner)).scalars()]
+    processes = _present(connection, owner, now, now + lease, count)
+    count = max(processes.values())
     rows = connection.execute(sa.select(shard_lease).order_by(_ROW.number)).all()
     mine = [HeldShard(row.number, row.shards, row.epoch) for row in rows if row.owner == owner]
+    held = Counter(row.owner for row in rows if row.owner is not None and row.lease_until > now)
+    if not rows or rows[0].shards != count:
+        if held:
+            return ShardShare(count, frozenset(), frozenset(mine), {})
+        rows = _divide(connection, rows, count, heard)
     free = [row for row in rows if row.owner is None or row.lease_until <= now]
-    held = Counter(row.owner for row in rows if row not in free)
-    part = _part(owner, processes, held, len(rows))
+    part = _part(owner, [*processes], held, count)
     taken = {
-        HeldShard(row.number, row.shards, row.epoch + 1): ShardSession(
-            row.heard, row.session, row.resume_url, row.sequence, orphaned=row.owner is not None
+        HeldShard(row.number, count, row.epoch + 1): ShardSession(
+            row.heard, row.session, row.resume_url, row.sequence, behind=row.behind, orphaned=row.owner is not None
         )
         for row in free[: max(0, part - len(mine))]
     }
     for shard in taken:
-        claim = {"owner": owner, "epoch": shard.epoch, "lease_until": now + lease}
+        claim = {"owner": owner, "epoch": shard.epoch, "lease_until": now + lease, "since": now}
         connection.execute(sa.update(shard_lease).where(_ROW.number == shard.number).values(**claim))
-    return ShardShare(rows[0].shards if rows else 0, frozenset(mine[:part]), frozenset(mine[part:]), taken)
+    return ShardShare(count, frozenset(mine[:part]), frozenset(mine[part:]), taken)
+
+
+def _divide(
+    connection: sa.Connection, rows: Sequence[sa.Row[Any]], count: int, heard: datetime | None
+) -> Sequence[sa.Row[Any]]:
+    """Another number of shards, of which none has a session. Each was heard as far as all those were from which it has
+    servers.
+    """
+    epoch = max((row.epoch for row in rows), default=0) + 1
+    connection.execute(sa.delete(shard_lease))
+    for number in range(count):
+        of = [row.heard or heard for row in rows if (row.number - number) % gcd(count, row.shards) == 0] or [heard]
+        known = [time for time in of if time is not None]
+        since = min(known) if len(known) == len(of) else None
+        connection.execute(sa.insert(shard_lease).values(number=number, shards=count, epoch=epoch, heard=since))
+    return connection.execute(sa.select(shard_lease).order_by(_ROW.number)).all()
 
 
 def _part(owner: str, processes: Sequence[str], held: Mapping[str, int], shards: int) -> int:
@@ -82,11 +95,15 @@ def _part(owner: str, processes: Sequence[str], held: Mapping[str, int], shards:
     return each + (rank < more)
 
 
-def _be_present(connection: sa.Connection, owner: str, now: datetime, until: datetime) -> None:
+def _present(connection: sa.Connection, owner: str, now: datetime, until: datetime, wanted: int) -> Mapping[str, int]:
+    """How many shards each process wants that is there, as this one is."""
     connection.execute(sa.delete(shard_process).where(shard_process.c.lease_until <= now))
-    seen = sa.update(shard_process).where(shard_process.c.owner == owner).values(lease_until=until)
+    here = {"lease_until": until, "wanted": wanted}
+    seen = sa.update(shard_process).where(shard_process.c.owner == owner).values(**here)
     if connection.execute(seen).rowcount == 0:
-        connection.execute(sa.insert(shard_process).values(owner=owner, lease_until=until))
+        connection.execute(sa.insert(shard_process).values(owner=owner, **here))
+    told = connection.execute(sa.select(shard_process.c.owner, shard_process.c.wanted))
+    return {row.owner: row.wanted for row in told}
 
 
 def give_back(connection: sa.Connection, owner: str, sessions: Mapping[HeldShard, ShardSession]) -> None:
@@ -117,7 +134,9 @@ def identify(connection: sa.Connection, bucket: int, now: datetime, gap: timedel
 def listed(connection: sa.Connection, now: datetime) -> list[ListedShard]:
     rows = connection.execute(sa.select(shard_lease).order_by(_ROW.number))
     return [
-        ListedShard(row.number, row.shards, row.owner if row.owner and row.lease_until > now else "", row.heard)
+        ListedShard(row.number, row.shards, row.owner, row.heard, row.since, row.lease_until)
+        if row.owner and row.lease_until > now
+        else ListedShard(row.number, row.shards, "", row.heard)
         for row in rows
     ]
 
@@ -130,12 +149,12 @@ def _mine(owner: str, shard: HeldShard) -> sa.Update:
 
 def _kept(session: ShardSession) -> Mapping[str, Any]:
     """What is kept; until when everything was heard stays as it was where nothing is said of it."""
-    kept = {"session": session.session, "resume_url": session.resume_url, "sequence": session.sequence}
+    where = {"session": session.session, "resume_url": session.resume_url, "sequence": session.sequence}
+    kept = {**where, "behind": session.behind}
     return kept if session.heard is None else {**kept, "heard": session.heard}
 
 
 class SqlShardLeases(SqlStore):
-    agree = writes(agree)
     share = writes(share)
     give_back = writes(give_back)
     leave = writes(leave)

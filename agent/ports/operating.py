@@ -189,19 +189,23 @@ class HeldShard:
 @dataclass(frozen=True, slots=True)
 class ShardSession:
     """With what another process goes on where this one was. `heard`: up to when all was taken in, None if nothing is
-    known of that; `session`: "" for one that cannot be resumed; `orphaned`: its owner gave no sign of life any more.
+    known of that; `session`: "" for one that cannot be resumed; `behind`: what was said before it is not caught up on;
+    `orphaned`: its owner gave no sign of life any more.
     """
 
     heard: datetime | None = None
     session: str = field(default="", repr=False)
     resume_url: str = ""
     sequence: int = 0
+    behind: bool = False
     orphaned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ShardShare:
-    """A process's part: what it keeps, what it is to give back, and what it has been given now."""
+    """A process's part: what it keeps, what it is to give back, and what it has been given now. `count`: how many there
+    are, or will be as soon as nobody listens any more by another number.
+    """
 
     count: int
     kept: frozenset[HeldShard]
@@ -211,27 +215,36 @@ class ShardShare:
 
 @dataclass(frozen=True, slots=True)
 class ListedShard:
-    """A shard as operators see it. `owner`: "" while nobody holds it."""
+    """A shard as operators see it. `owner`: "" while nobody holds it; `since`, `until`: when it took it, and how long
+    it may hold it without another sign of life.
+    """
 
     number: int
     count: int
     owner: str
     heard: datetime | None
+    since: datetime | None = None
+    until: datetime | None = None
 
 
 class ShardLeases(Protocol):
     """Which process holds which shard. `owner` names a process. Every method raises StoreError."""
 
-    async def agree(self, count: int, now: datetime, *, exactly: bool) -> int:
-        """How many shards there are for all processes, from now on. Another number than this stays only where a
-        process works by it; unless `exactly`, and then only a larger one.
-        """
-        ...
-
     async def share(
-        self, owner: str, now: datetime, lease: timedelta, sessions: Mapping[HeldShard, ShardSession]
+        self,
+        owner: str,
+        now: datetime,
+        lease: timedelta,
+        sessions: Mapping[HeldShard, ShardSession],
+        *,
+        count: int,
+        heard: datetime | None = None,
     ) -> ShardShare:
-        """Renew what it holds (`sessions`: all of that, and where it is), and take its part of what is free."""
+        """Renew what it holds (`sessions`: all of that, and where it is), and take its part of what is free.
+
+        There are as many shards as the process that wants the most of them wants (`count`). Of another number none is
+        taken before all of the number before are given back. `heard`: up to when all was, before there were any.
+        """
         ...
 
     async def give_back(self, owner: str, sessions: Mapping[HeldShard, ShardSession]) -> None:

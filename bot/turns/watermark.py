@@ -82,6 +82,11 @@ class Watermark:
             return None
         return max(until - self.bounds.overlap, self.clock.now() - self.bounds.age)
 
+    @property
+    def until(self) -> datetime | None:
+        """Up to when everything had come in; None if there was no listening before."""
+        return self._until
+
     def silent_for(self) -> timedelta:
         """How long ago everything had come in; nothing if there was no listening before."""
         return timedelta() if self._until is None else self.clock.now() - self._until

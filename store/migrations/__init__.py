@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-RELEASES: Final[Mapping[str, str]] = {"0.1.0": "r0023"}
+RELEASES: Final[Mapping[str, str]] = {"0.1.0": "r0024"}
 """The version of the database that each release of the program has."""
 
 

@@ -1,6 +1,6 @@
 """The contract of the port ShardLeases: which process holds which connection to Discord's gateway."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -13,7 +13,7 @@ from tests.examples import examples
 from tests.fakes.incoming import START
 
 LEASE, GAP = timedelta(seconds=9), timedelta(seconds=5)
-SECOND = timedelta(seconds=1)
+SECOND, DAY = timedelta(seconds=1), timedelta(days=1)
 THERE = ShardSession(START, "session-1", "wss://there", 17)
 
 
@@ -23,13 +23,14 @@ class Process:
 
     name: str
     leases: ShardLeases
+    wants: int = 1
     held: dict[HeldShard, ShardSession] = field(default_factory=dict[HeldShard, ShardSession])
     until: datetime = START
 
     async def look(self, now: datetime) -> ShardShare:
         if now >= self.until:
             self.held.clear()
-        part = await self.leases.share(self.name, now, LEASE, self.held)
+        part = await self.leases.share(self.name, now, LEASE, self.held, count=self.wants, heard=START - DAY)
         self.until = now + LEASE
         kept = part.kept | part.excess
         self.held = {shard: session for shard, session in self.held.items() if shard in kept} | dict(part.taken)
@@ -41,13 +42,12 @@ class Process:
         await self.leases.give_back(self.name, excess)
         return part
 
-    def listens(self, now: datetime) -> list[int]:
-        return sorted(shard.number for shard in self.held) if now < self.until else []
+    def listens(self, now: datetime) -> list[HeldShard]:
+        return [*self.held] if now < self.until else []
 
 
 async def test_the_first_process_has_all_and_one_that_joins_its_part(store: Store) -> None:
-    one, two = Process("one", store.shard_leases), Process("two", store.shard_leases)
-    assert await store.shard_leases.agree(4, START, exactly=True) == 4
+    one, two = Process("one", store.shard_leases, 4), Process("two", store.shard_leases, 4)
     part = await one.look_and_give_back(START)
     assert ([*map(_number, part.taken)], part.count) == ([0, 1, 2, 3], 4)
     one.held[HeldShard(3, 4, 2)] = THERE
@@ -56,32 +56,31 @@ async def test_the_first_process_has_all_and_one_that_joins_its_part(store: Stor
     taken = (await two.look(START + 2 * SECOND)).taken
     assert [*map(_number, taken)] == [2, 3]
     assert taken[HeldShard(3, 4, 3)] == THERE
-    assert [shard.owner for shard in await store.shard_leases.listed(START + 2 * SECOND)] == [
-        "one",
-        "one",
-        "two",
-        "two",
-    ]
+    listed = await store.shard_leases.listed(START + 2 * SECOND)
+    assert [(shard.owner, shard.since) for shard in listed[1:3]] == [("one", START), ("two", START + 2 * SECOND)]
+    assert [shard.until for shard in listed] == [START + SECOND + LEASE] * 2 + [START + 2 * SECOND + LEASE] * 2
+    assert [shard.heard for shard in listed] == [START - DAY] * 3 + [START]
 
 
 async def test_what_a_dead_process_held_is_taken_over_with_its_session_when_its_lease_is_over(store: Store) -> None:
     one, two = Process("one", store.shard_leases), Process("two", store.shard_leases)
-    await store.shard_leases.agree(1, START, exactly=True)
     await one.look(START)
-    one.held = dict.fromkeys(one.held, THERE)
+    one.held = dict.fromkeys(one.held, replace(THERE, behind=True))
     await one.look(START + SECOND)
     assert not (await two.look(START + LEASE)).taken
     (session,) = (await two.look(START + SECOND + LEASE)).taken.values()
-    assert (session.session, session.sequence, session.orphaned) == ("session-1", 17, True)
-    late = await one.leases.share("one", START + SECOND + LEASE, LEASE, dict.fromkeys(one.held, ShardSession()))
+    assert session == replace(THERE, behind=True, orphaned=True)
+    late = await one.leases.share(
+        "one", START + SECOND + LEASE, LEASE, dict.fromkeys(one.held, ShardSession()), count=1
+    )
     assert not late.kept | late.excess
     await one.leases.give_back("one", one.held)
     assert [shard.owner for shard in await one.leases.listed(START + SECOND + LEASE)] == ["two"]
+    assert [shard.owner for shard in await one.leases.listed(START + SECOND + 2 * LEASE)] == [""]
 
 
 async def test_who_leaves_hands_over_at_once(store: Store) -> None:
-    one, two = Process("one", store.shard_leases), Process("two", store.shard_leases)
-    await store.shard_leases.agree(2, START, exactly=True)
+    one, two = Process("one", store.shard_leases, 2), Process("two", store.shard_leases, 2)
     await one.look(START)
     await two.look(START)
     await one.leases.give_back("one", dict.fromkeys(one.held, THERE))
@@ -92,33 +91,54 @@ async def test_who_leaves_hands_over_at_once(store: Store) -> None:
 
 async def test_what_was_given_and_never_arrived_is_given_again(store: Store) -> None:
     one = Process("one", store.shard_leases)
-    await store.shard_leases.agree(1, START, exactly=True)
     await one.look(START)
     one.held.clear()
     assert [shard.epoch for shard in (await one.look(START)).taken] == [3]
 
 
-@pytest.mark.parametrize(("exactly", "wanted", "agreed"), [(True, 1, 1), (False, 1, 2), (False, 3, 3), (True, 3, 3)])
-async def test_one_count_holds_for_all_and_grows_where_discord_recommends_more(
-    store: Store, exactly: bool, wanted: int, agreed: int
-) -> None:
-    one, leases = Process("one", store.shard_leases), store.shard_leases
-    assert await leases.agree(2, START, exactly=False) == 2
+async def test_of_another_number_none_is_taken_before_all_of_the_number_before_are_given_back(store: Store) -> None:
+    one, two = Process("one", store.shard_leases, 2), Process("two", store.shard_leases, 2)
     await one.look(START)
     one.held = dict.fromkeys(one.held, THERE)
+    await two.look(START)
+    await one.look_and_give_back(START)
+    await two.look(START)
+    two.held = {shard: replace(THERE, heard=START + SECOND) for shard in two.held}
+    joins = Process("three", store.shard_leases, 4)
+    assert await joins.look(START) == ShardShare(4, frozenset(), frozenset(), {})
+    for one_before in (one, two):
+        assert not (await joins.look(START)).taken
+        part = await one_before.look_and_give_back(START)
+        assert (part.count, part.kept, len(part.excess), part.taken) == (4, frozenset(), 1, {})
+    part = await joins.look(START)
+    assert [*part.taken] == [HeldShard(0, 4, 5)]
+    assert {session.session for session in part.taken.values()} == {""}, "no session of another number can be resumed"
     await one.look(START)
-    assert await leases.agree(wanted, START, exactly=exactly) == agreed
-    after = await one.look(START + SECOND)
-    assert after.count == agreed
-    assert len(after.kept) == (2 if agreed == 2 else 0)
-    assert {session.heard for session in one.held.values()} == {START}
-    assert {session.session for session in one.held.values()} == {"session-1" if agreed == 2 else ""}
+    await two.look(START)
+    listed = await store.shard_leases.listed(START)
+    assert [shard.heard for shard in listed] == [START, START + SECOND] * 2, "by the one that had their servers"
 
 
-async def test_without_a_process_at_work_the_count_is_chosen_anew(store: Store) -> None:
-    leases = store.shard_leases
-    await leases.agree(3, START, exactly=False)
-    assert await leases.agree(2, START, exactly=False) == 2
+@pytest.mark.parametrize(("before", "after", "heard"), [(2, 3, [0, 0, 0]), (4, 2, [0, 1]), (1, 2, [0, 0])])
+async def test_a_shard_was_heard_as_far_as_all_were_that_had_servers_of_it(
+    store: Store, before: int, after: int, heard: list[int]
+) -> None:
+    one = Process("one", store.shard_leases, before)
+    await one.look(START)
+    one.held = {shard: replace(THERE, heard=START + shard.number * SECOND) for shard in one.held}
+    await store.shard_leases.give_back("one", one.held)
+    one.held.clear()
+    one.wants = after
+    part = await one.look(START)
+    assert [session.heard for session in part.taken.values()] == [START + each * SECOND for each in heard]
+
+
+async def test_what_a_process_wanted_that_is_dead_counts_no_longer(store: Store) -> None:
+    one, two = Process("one", store.shard_leases, 3), Process("two", store.shard_leases, 2)
+    await one.look(START)
+    assert (await two.look(START + LEASE - SECOND)).count == 3
+    part = await two.look(START + LEASE)
+    assert (part.count, len(part.taken)) == (2, 2)
 
 
 async def test_the_sessions_of_one_bucket_begin_with_a_gap_in_between(store: Store) -> None:
@@ -145,8 +165,7 @@ async def test_no_two_processes_ever_listen_to_one_shard_and_in_the_end_each_has
     now, leases = START, store.shard_leases
     for name in ("0", "1", "2"):
         await leases.leave(name)
-    count = await leases.agree(5, now, exactly=True)
-    processes = [Process(str(number), leases) for number in range(3)]
+    processes = [Process(str(number), leases, 5) for number in range(3)]
     for number, move, seconds in moves:
         now += seconds * SECOND
         process = processes[number]
@@ -159,16 +178,17 @@ async def test_no_two_processes_ever_listen_to_one_shard_and_in_the_end_each_has
                 process.held.clear()
                 await leases.leave(process.name)
             case _:
-                count = await leases.agree(3 + seconds, now, exactly=True)
-                for one in processes:  # another count makes other shards of them
-                    await one.look_and_give_back(now)
+                process.wants = 3 + seconds
         listening = [shard for one in processes for shard in one.listens(now)]
-        assert len(listening) == len(set(listening))
-    for _ in range(4):
+        assert len(listening) == len({shard.number for shard in listening})
+        assert len({shard.count for shard in listening}) <= 1
+    for _ in range(6):
         now += 3 * SECOND
         for process in processes:
             await process.look_and_give_back(now)
-    assert sorted(shard for one in processes for shard in one.listens(now)) == [*range(count)]
+    count = max(one.wants for one in processes)
+    listening = sorted(shard for one in processes for shard in one.listens(now))
+    assert [(shard.number, shard.count) for shard in listening] == [(number, count) for number in range(count)]
     assert max(len(one.held) for one in processes) - min(len(one.held) for one in processes) <= 1
 
 

@@ -35,11 +35,20 @@ class Fleet:
         self.started += 1
         folder = self.folder / str(self.started)
         folder.mkdir()
-        return await self.stack.enter_async_context(service(folder, **self.settings, **more))
+        return await self.stack.enter_async_context(service(folder, **{**self.settings, **more}))
 
     async def ask(self, question: str, channel: str) -> None:
         """A mention; its thread has its message's id."""
         self.asked.append((await self.discord.say(ANN, f"<@{BOT}> {question}", channel))["id"])
+
+    async def ask_everywhere(self, question: str) -> None:
+        """In a channel of each server."""
+        for channel in (GENERAL, LANDING):
+            await self.ask(question, channel)
+
+    def layout(self) -> list[tuple[int, int]]:
+        """Which connections there are: number and count."""
+        return sorted(session.shard for session in self.discord.connected)
 
     async def answered(self) -> None:
         await patiently(lambda: all(self.answers(question) for question in self.asked))
@@ -84,20 +93,17 @@ async def takeover_s(bot: Fleet) -> float:
     """
     first = await bot.start()
     await patiently(lambda: len(bot.discord.connected) == 2)
-    await _ask_everywhere(bot)
+    await bot.ask_everywhere("where is my boat?")
+    await bot.answered()
     await bot.start()
     await patiently(lambda: bot.discord.resumed == 1 and len(bot.discord.connected) == 2)
-    await _ask_everywhere(bot)
+    await bot.ask_everywhere("where is my boat?")
+    await bot.answered()
     (kept,) = (session for session in bot.discord.connected if not session.resumes)
     killed = asyncio.get_running_loop().time()
     first.kill()
     await first.wait()
     await patiently(lambda: kept.resumes)
-    await _ask_everywhere(bot)
-    return kept.resumes[0] - killed
-
-
-async def _ask_everywhere(bot: Fleet) -> None:
-    for channel in (GENERAL, LANDING):
-        await bot.ask("where is my boat?", channel)
+    await bot.ask_everywhere("where is my boat?")
     await bot.answered()
+    return kept.resumes[0] - killed

@@ -430,6 +430,8 @@ class FakeDiscord:
         self._identified_at[bucket] = now
         if any(session.shard == (number, count) for session in self.connected):
             self.shard_violations.append(f"shard {number} of {count} has two sessions")
+        if others := sorted({session.shard for session in self.connected if session.shard[1] != count}):
+            self.shard_violations.append(f"shard {number} of {count} began while {others} listened")
 
     def _notice(self) -> None:
         self._changed.set()

@@ -10,12 +10,14 @@ from datetime import timedelta
 from pathlib import Path
 
 from aiohttp import ClientSession, web
+from sqlalchemy import Connection, text
 
 from agent.ports import Clock
 from bot.caches import Replicas
 from bot.platforms.discord.places import SOURCE, known_as
 from bot.platforms.discord.run import serve
-from bot.platforms.discord.shards import LEASE
+from bot.platforms.discord.shards import LEASE, LOOK_S
+from store.engine import Store, open_store
 from tests.fakes.discord_bot import settings
 from tests.fakes.discord_fleet import LANDING, TAKEOVER_S, fleet, patiently, takeover_s
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
@@ -24,7 +26,9 @@ from tests.fakes.fast_clock import FastClock
 from tests.fakes.host import FakeHost
 from tests.fakes.new_database import open_new
 from tests.fakes.postgresql import PostgresServer
+from tests.fakes.ready_process import ReadyService
 from tests.flows.test_discord_missed import QUAY
+from tests.patience import PATIENCE_S
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +65,64 @@ async def test_who_ends_hands_its_part_over_and_nothing_is_lost_or_doubled(
         assert [bot.answers(question) for question in bot.asked] == [["The boat lies in the harbour."]] * 7
         assert bot.discord.identified == 2
         assert int(QUAY) >> 22 & 1
+
+
+async def test_who_goes_on_for_a_process_that_was_killed_right_after_ready_needs_no_new_session(
+    tmp_path: Path, postgres: PostgresServer
+) -> None:
+    """It had not read yet what was said before its session: the next one resumes, and reads that all the same."""
+    async with postgres.database() as url, fleet(tmp_path, url) as bot:
+        first = await bot.start()
+        await patiently(lambda: len(bot.discord.connected) == 2)
+        await bot.ask_everywhere("where is my boat?")
+        await bot.answered()
+        await stopped(first)
+        bot.discord.forget_sessions()
+        await bot.ask_everywhere("and while nobody was there?")
+        bot.discord.rest.fail("GET", r"/channels/\d+/messages$", 503, times=1_000)
+        killed = await bot.start()
+        store = await open_store(url)
+        await until_written(store, "session-3", "session-4")
+        await store.close()
+        killed.kill()
+        await killed.wait()
+        bot.discord.rest.faults.clear()
+        await bot.ask_everywhere("and while one was dead?")
+        await bot.start()
+        await bot.answered()
+        await bot.ask_everywhere("and now?")
+        await bot.answered()
+        assert [bot.answers(question) for question in bot.asked] == [["The boat lies in the harbour."]] * 8
+        assert (bot.discord.identified, bot.discord.resumed) == (4, 2)
+
+
+async def test_the_session_is_written_when_it_begins_and_not_with_the_next_renewal() -> None:
+    store = await open_new("sqlite://")
+    async with running_discord(FastClock(speed=0.01)) as fake:
+        host = FakeHost(replicas=Replicas(store.shard_leases, store.shared_rates, "this", fake.world.clock))
+        async with idle(fake, host):
+            await until_written(store, "session-1")
+            assert fake.world.clock.monotonic() < LOOK_S
+    await store.close()
+
+
+async def test_a_process_that_wants_more_shards_gets_them_when_nobody_listens_by_the_number_before(
+    tmp_path: Path, postgres: PostgresServer
+) -> None:
+    async with postgres.database() as url, fleet(tmp_path, url) as bot:
+        before = [await bot.start(), await bot.start()]
+        await patiently(lambda: bot.layout() == [(0, 2), (1, 2)])
+        for number, process in enumerate(before):
+            await bot.ask_everywhere(f"{number}: where is my boat?")
+            process.send_signal(signal.SIGTERM)
+            await bot.ask_everywhere(f"{number}: and while it ends?")
+            await process.wait()
+            await bot.start(COGENCY_DISCORD_SHARDS="4")
+            await bot.ask_everywhere(f"{number}: and while another begins?")
+            await patiently(lambda: bot.layout() == [(0, 4), (1, 4), (2, 4), (3, 4)])
+        await bot.ask_everywhere("and now?")
+        await bot.answered()
+        assert [bot.answers(question) for question in bot.asked] == [["The boat lies in the harbour."]] * 14
 
 
 async def test_who_can_read_where_another_process_listens_is_asked_of_discord_itself() -> None:
@@ -117,12 +179,27 @@ async def test_a_proxy_that_keeps_discords_limits_stands_between_under_the_same_
     assert len(paths) == len(fake.calls)
 
 
+async def stopped(process: ReadyService) -> None:
+    process.send_signal(signal.SIGTERM)
+    await process.wait()
+
+
+async def until_written(store: Store, *sessions: str) -> None:
+    """Until these can be resumed by others."""
+    async with asyncio.timeout(PATIENCE_S):
+        while await store.database.read(_written) != [*sessions]:  # noqa: ASYNC110 -- it happens in another process
+            await asyncio.sleep(0.01)
+
+
+def _written(connection: Connection) -> list[str]:
+    return sorted(connection.execute(text("SELECT session FROM shard_lease")).scalars())
+
+
 @asynccontextmanager
 async def all_shards_elsewhere(clock: Clock, lease: timedelta = timedelta(days=1)) -> AsyncGenerator[Replicas]:
     """Another process holds them, for so long."""
     store = await open_new("sqlite://")
-    await store.shard_leases.agree(1, clock.now(), exactly=True)
-    await store.shard_leases.share("another", clock.now(), lease, {})
+    await store.shard_leases.share("another", clock.now(), lease, {}, count=1)
     yield Replicas(store.shard_leases, store.shared_rates, "this", clock)
     await store.close()
 

@@ -66,6 +66,12 @@ class Shards:
         self.of(shard).began(heard)
         self._sum_up()
 
+    def goes_on(self, shard: int, heard: datetime | None) -> None:
+        """With a session of another process, which did not catch up on what was said before it."""
+        self.of(shard).began(heard)
+        self.of(shard).connected = False
+        self._sum_up()
+
     async def ready(self, shard: int) -> None:
         """It has told of its servers: what was said before it is read from their history."""
         await self.of(shard).catch_up()
@@ -85,7 +91,8 @@ class Shards:
 
     def drop(self, shard: int) -> None:
         """Another process listens there from now on."""
-        if self._of.pop(shard, None) is not None:
+        if (dropped := self._of.pop(shard, None)) is not None:
+            dropped.end()
             self._telemetry.tell(ConnectionClosed(SOURCE, shard))
         self._sum_up()
 

@@ -72,6 +72,10 @@ class DiscordMissed:
         self.connected = True
         self.behind = True
 
+    def end(self) -> None:
+        """Another process reads on."""
+        self._round += 1
+
     async def before(self, message: discord.Message) -> None:
         """What was missed in the channel of a message that just arrived; its lock is held. Raises StoreUnavailable."""
         if isinstance(message.channel, discord.DMChannel if self._caught_up else Place):

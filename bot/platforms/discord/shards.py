@@ -91,6 +91,8 @@ class ShardRunner:
         self._told = False
         self._is_up = False
         self._filling: asyncio.Task[bool] | None = None
+        self._is_behind = session.behind
+        self._catching_up: asyncio.Task[None] | None = None
         self._running: asyncio.Task[None] | None = None
 
     def start(self) -> asyncio.Task[None]:
@@ -107,10 +109,25 @@ class ShardRunner:
         missed, listening = self.client.record(self.shard.number), self.client.listening
         whole = self._is_up and missed.connected and not missed.behind and not listening.owes
         heard = self.client.clock.now() if whole else None
+        self.since = heard or self.since
         where = self._where()
-        if where is None or missed.behind or (sequence := min([where.sequence + 1, *self._pending.values()]) - 1) < 1:
+        if where is None or (sequence := min([where.sequence + 1, *self._pending.values()]) - 1) < 1:
             return ShardSession(heard)
-        return ShardSession(heard, where.session, where.resume_url, min(where.sequence, sequence))
+        return ShardSession(heard, where.session, where.resume_url, sequence, behind=missed.behind)
+
+    def begins_anew(self) -> None:
+        """A session of this process, which tells of its servers; what was missed is read when it has."""
+        self._is_behind = False
+        if self._catching_up is not None:
+            self._catching_up.cancel()
+
+    async def _catch_up(self) -> None:
+        """Read what was said before the session that another process began, and did not catch up on."""
+        backoff = Backoff(1.0, 30.0)
+        while self._filling is None or not await self._filling:
+            await self.client.clock.sleep(backoff.failed())
+            self._filling = asyncio.create_task(self.client.fill(self.shard.number))
+        await self.client.on_shard_ready(self.shard.number)
 
     def _where(self) -> ShardSession | None:
         socket = self.socket
@@ -120,7 +137,8 @@ class ShardRunner:
 
     async def end(self) -> ShardSession:
         """Listen no more, so that the session can be resumed; where it is when all that arrived is stored."""
-        tasks = [cast("asyncio.Task[object]", task) for task in (self._running, self._filling) if task is not None]
+        started = (self._running, self._filling, self._catching_up)
+        tasks = [cast("asyncio.Task[object]", task) for task in started if task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -194,6 +212,8 @@ class ShardRunner:
                 sequence=session.sequence,
                 resume=True,
             )
+            if self._is_behind and self._catching_up is None:
+                self._catching_up = asyncio.create_task(self._catch_up())
         self._is_up = True
         socket = self.socket
         assert socket is not None  # noqa: S101 -- it has said so itself
@@ -229,7 +249,8 @@ class LeasedClient(ShardedClient):
         self._runners: dict[HeldShard, ShardRunner] = {}
         self._renewed = self.clock.monotonic()
         self._asked = float("-inf")
-        self._agreed = False
+        self._wanted = settings.shards
+        self._woken = asyncio.Event()
         self._concurrency = 1
         self._begins: dict[int, asyncio.Lock] = {}
         self._learning: dict[int, asyncio.Task[discord.Guild | None]] = {}
@@ -241,6 +262,7 @@ class LeasedClient(ShardedClient):
         """Hold this process's part until it is closed. Raises what ends a connection for good."""
         running: set[asyncio.Task[None]] = set()
         while not self.is_closed():
+            self._woken.clear()
             looking = asyncio.create_task(self._look())
             try:
                 left = LEASE.total_seconds() - MARGIN_S - (self.clock.monotonic() - self._renewed)
@@ -249,11 +271,12 @@ class LeasedClient(ShardedClient):
                 running |= await looking
             finally:
                 looking.cancel()
-            sleeping = asyncio.create_task(self.clock.sleep(LOOK_S))
+            sleeping, waking = asyncio.create_task(self.clock.sleep(LOOK_S)), asyncio.create_task(self._woken.wait())
             try:
-                await asyncio.wait({sleeping, *running}, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait({sleeping, waking, *running}, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 sleeping.cancel()
+                waking.cancel()
             for ended in [task for task in running if task.done()]:
                 running.discard(ended)
                 if not ended.cancelled():
@@ -263,43 +286,53 @@ class LeasedClient(ShardedClient):
         """Renew, give back and take; what was started."""
         began, leases, owner = self.clock.monotonic(), self._shared.leases, self._shared.owner
         try:
-            await self._agree(began)
+            wanted = await self._how_many(began)
             sessions = {shard: runner.session() for shard, runner in self._runners.items()}
-            part = await leases.share(owner, self.clock.now(), LEASE, sessions)
+            heard = self.listening.until
+            part = await leases.share(owner, self.clock.now(), LEASE, sessions, count=wanted, heard=heard)
         except StoreError as error:
             log.warning("Discord: the leases of its shards could not be renewed: %s", error)
             if self.clock.monotonic() - self._renewed > LEASE.total_seconds() - MARGIN_S:
                 await self._drop(*self._runners)
             return set()
         self._renewed = began
-        self.shard_count = self._connection.shard_count = part.count
-        self._connection.shard_ids = range(part.count)
         await self._drop(*(shard for shard in self._runners if shard not in part.kept | part.excess))
         # One that was just begun is given back when it can be gone on with: Discord allows few new sessions.
-        await self._give_back(*(shard for shard in part.excess if not self.record(shard.number).behind))
+        others = {shard for shard in part.excess if shard.count != part.count}
+        await self._give_back(*others, *(one for one in part.excess - others if not self.record(one.number).behind))
+        if others:
+            self._woken.set()  # the last one to give back makes the new ones
+        if part.count != self.shard_count:
+            log.info("Discord: %s for all processes", counted(part.count, "shard", "shards"))
+        self.shard_count = self._connection.shard_count = part.count
+        self._connection.shard_ids = range(part.count)
         started = set[asyncio.Task[None]]()
         for shard, session in part.taken.items():
             how = "whose process gave no sign of life" if session.orphaned else "which was free"
             log.info("Discord: holds shard %d of %d now, %s", shard.number, shard.count, how)
             self.connection.telemetry.tell(ShardTaken(SOURCE, orphaned=session.orphaned))
             self._runners[shard] = runner = ShardRunner(self, shard, session)
+            if session.behind:
+                self._shards.goes_on(shard.number, runner.since)
             started.add(runner.start())
         if not self._runners:
             self.first_connected.set()
             self._host.platforms.connected(SOURCE)
         return started
 
-    async def _agree(self, now: float) -> None:
-        """On how many shards there are: once, and where Discord is to say, each hour."""
-        wanted = self._settings.shards
-        if self._agreed and (wanted is not None or now - self._asked < RECOMMENDED_S):
-            return
-        self._asked = now
-        count = wanted or max(1, int((await self._told_of_gateway()).get("shards", 1)))
-        agreed = await self._shared.leases.agree(count, self.clock.now(), exactly=wanted is not None)
-        if not self._agreed or agreed != self.shard_count:
-            log.info("Discord: %s for all processes", counted(agreed, "shard", "shards"))
-        self._agreed = True
+    async def _how_many(self, now: float) -> int:
+        """How many shards this process wants: the number that is set, or what Discord recommends, asked each hour."""
+        if self._settings.shards is None and (self._wanted is None or now - self._asked >= RECOMMENDED_S):
+            self._asked = now
+            try:
+                recommended = int((await self._told_of_gateway()).get("shards", 1))
+            except _UNREACHABLE:
+                if self._wanted is None:
+                    raise
+            else:  # fewer would interrupt what works
+                self._wanted = max(1, recommended, self.shard_count or 1)
+        assert self._wanted is not None  # noqa: S101 -- set, or just asked for
+        return self._wanted
 
     async def _told_of_gateway(self) -> Mapping[str, Any]:
         told: Mapping[str, Any] = await self.http.request(Route("GET", "/gateway/bot"))
@@ -367,9 +400,11 @@ class LeasedClient(ShardedClient):
             return LOOK_S
 
     def _schedule_event(self, *args: Any, **kwargs: Any) -> asyncio.Task[None]:  # noqa: ANN401 -- the library's
-        """The library does not say when what an event caused has ended; until then its sequence is not passed on."""
+        """The library does not say when what an event caused has ended; until then its sequence is not passed on. (For
+        what is read from history `behind` says that.)
+        """
         task = cast("asyncio.Task[None]", super()._schedule_event(*args, **kwargs))  # pyright: ignore[reportUnknownMemberType] -- the library's
-        if (runner := _reading.get(None)) is not None:
+        if (runner := _reading.get(None)) is not None and args[1] not in ("on_ready", "on_shard_ready"):
             runner.follow(task)
         return task
 
@@ -382,7 +417,10 @@ class LeasedClient(ShardedClient):
 
     async def on_shard_connect(self, shard_id: int) -> None:
         runner = next((one for shard, one in self._runners.items() if shard.number == shard_id), None)
+        if runner is not None:
+            runner.begins_anew()
         self._shards.began(shard_id, runner.since if runner is not None else None)
+        self._woken.set()  # who goes on here after a kill needs no new session
 
     async def on_shard_resumed(self, shard_id: int) -> None:
         self.first_connected.set()
