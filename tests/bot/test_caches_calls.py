@@ -4,9 +4,12 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from bot.caches import ALONE_S, MINUTE, TAKEN_S, MethodQueue, MethodRate, Replicas
 from store.engine import Store
+from tests.examples import examples
 from tests.fakes.clock import FakeClock
 from tests.fakes.new_database import open_new
 from tests.fakes.shared_rates import WatchedRates
@@ -103,6 +106,23 @@ async def test_what_was_taken_is_not_made_later_than_it_counts(fleet: Fleet) -> 
     assert one.rates.asked == 2
 
 
+async def test_a_call_that_is_made_later_than_it_was_taken_leaves_no_minute_with_more_than_allowed(
+    fleet: Fleet,
+) -> None:
+    one, two = [MethodRate(24, MINUTE, "late", each.replicas) for each in await fleet.processes("one", "two")]
+    made = [0.0] * 24
+    assert await one.ask("a", 0.0) == 0.0
+    assert [await two.ask(f"reply {number}", 0.0) for number in range(22)] == [0.0] * 22
+    await fleet.clock.advance(4.9)
+    assert await one.ask("b", 4.9) == 0.0, "two were taken at once"
+    made[-1] = 4.9
+    await fleet.clock.advance(57.0)
+    for number in range(24):
+        if await two.ask(f"later {number}", fleet.clock.monotonic()) == 0.0:
+            made.append(fleet.clock.monotonic())
+    assert sum(4.9 <= at < 4.9 + MINUTE for at in made) <= 24
+
+
 async def test_posts_of_two_processes_to_a_channel_go_one_a_second(fleet: Fleet) -> None:
     one, two = await fleet.processes("one", "two")
     places = [await process.posts.book(0.0) for process in (one, two, two, one)]
@@ -137,3 +157,25 @@ async def test_replies_go_on_without_the_database_at_a_pace_that_knows_of_the_ot
     made = await fleet.edits([(one, "reply"), (two, "another")], ALONE_S)
     assert 6 <= len(made) <= 16
     assert await one.posts.ask("a", fleet.clock.monotonic()) == 0.0
+
+
+_ASKS = st.tuples(
+    st.integers(0, 2), st.sampled_from("ab"), st.sampled_from([0.0, 0.5, 2.0, 4.9, 7.0, 31.0]), st.booleans()
+)
+
+
+@given(st.lists(_ASKS, max_size=60), st.sampled_from([1, 3, 12, 24]))
+@settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+async def test_no_minute_of_all_processes_holds_more_calls_than_allowed_whoever_asks_and_leaves(
+    fleet: Fleet, asks: list[tuple[int, str, float, bool]], calls: int
+) -> None:
+    processes = await fleet.processes("one", "two", "three")
+    rates = [MethodRate(calls, MINUTE, f"{asks} {calls}", process.replicas) for process in processes]
+    made = list[tuple[float, str]]()
+    for number, who, later, leaves in asks:
+        await fleet.clock.advance(later)
+        if await rates[number].ask(who, fleet.clock.monotonic()) == 0.0:
+            made.append((fleet.clock.monotonic(), who))
+        if leaves:
+            rates[number].left(who)
+    assert not made or most_in_a_minute(made) <= calls
