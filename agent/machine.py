@@ -1,6 +1,8 @@
 """Time and chance as the machine has them, taken as arguments everywhere else; and where a database lies."""
 
 import asyncio
+import os
+import platform
 import secrets
 import time
 from datetime import UTC, datetime
@@ -28,6 +30,11 @@ CLOCK: Final = SystemClock()
 
 def new_id() -> str:
     return uuid4().hex
+
+
+def process_name() -> str:
+    """A name that operators recognise, and no other process ever has."""
+    return f"{platform.node()}:{os.getpid()}:{new_id()[:8]}"
 
 
 def new_secret() -> str:

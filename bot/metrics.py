@@ -33,6 +33,7 @@ from bot.telemetry import (
     PhaseBegan,
     RateLimited,
     Recalled,
+    ShardLeft,
     ShardTaken,
     SilenceSeen,
     StoreSeen,
@@ -132,6 +133,7 @@ class Metrics:
         self._lost = counter("leases_lost", "of")
         self._opened = counter("sockets_opened", "platform")
         self._taken = counter("shards_taken", "platform", "how")
+        self._shards = gauge("shard_held", "platform", "shard")
         self._silence = gauge("socket_silence_seconds", "platform")
         self._late_s = histogram("loop_lag_seconds", FAST)
         self._registry.register(_ReadAnew(self.ages))
@@ -166,7 +168,7 @@ class Metrics:
                 self._store_seen(event)
             case RateLimited(platform):
                 self._limited.labels(platform).inc()
-            case ConnectionOpened() | ConnectionClosed() | ShardTaken():
+            case ConnectionOpened() | ConnectionClosed() | ShardTaken() | ShardLeft():
                 self._connected(event)
             case SilenceSeen(silent_s):
                 self._silence_seen(silent_s)
@@ -176,15 +178,18 @@ class Metrics:
             case _:
                 assert_never(event)
 
-    def _connected(self, event: ConnectionOpened | ConnectionClosed | ShardTaken) -> None:
+    def _connected(self, event: ConnectionOpened | ConnectionClosed | ShardTaken | ShardLeft) -> None:
         match event:
             case ConnectionOpened(platform, socket):
                 self._opened.labels(platform).inc()
                 self._sockets = {**self._sockets, (platform, socket): self._clock.monotonic()}
             case ConnectionClosed(platform, socket):
                 self._sockets = {key: since for key, since in self._sockets.items() if key != (platform, socket)}
-            case ShardTaken(platform, orphaned):
+            case ShardTaken(platform, shard, orphaned):
                 self._taken.labels(platform, "takeover" if orphaned else "free").inc()
+                self._shards.labels(platform, shard).set(1)
+            case ShardLeft(platform, shard):
+                self._shards.remove(platform, shard)
 
     def _turn_began(self, event: TurnBegan) -> None:
         opened = _OpenTurn(event.platform, self._clock.monotonic(), event.waited_s, event.resumed)

@@ -173,7 +173,16 @@ class ShardTaken:
     """This process listens to a part of a platform. `orphaned`: another did that gave no sign of life any more."""
 
     platform: str
+    shard: int
     orphaned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ShardLeft:
+    """This process listens there no more."""
+
+    platform: str
+    shard: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +214,7 @@ TelemetryEvent: TypeAlias = (
     | ConnectionOpened
     | ConnectionClosed
     | ShardTaken
+    | ShardLeft
     | SilenceSeen
     | LoopWoke
 )

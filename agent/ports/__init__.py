@@ -34,6 +34,7 @@ from agent.messages import (
     Usage,
 )
 from agent.ports.operating import (
+    SHARD_LEASE,
     AuditedCall,
     CallEnd,
     CallRate,

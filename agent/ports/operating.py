@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 
 from agent.admission_terms import Rate, RateReached
 from agent.records import Claim
@@ -170,6 +170,10 @@ class Installations(Protocol):
         ...
 
 
+SHARD_LEASE: Final = timedelta(seconds=9)
+"""Without a sign of life for so long a process has lost its shards."""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class HeldShard:
     """One of `count` connections to a gateway, as one process holds it. `epoch` fences off who held it before: a shard
@@ -215,9 +219,7 @@ class ShardShare:
 
 @dataclass(frozen=True, slots=True)
 class ListedShard:
-    """A shard as operators see it. `owner`: "" while nobody holds it; `since`, `until`: when it took it, and how long
-    it may hold it without another sign of life.
-    """
+    """A shard as operators see it. `owner`: "" while nobody holds it; `since`: when it took it; `until`: its lease."""
 
     number: int
     count: int
@@ -225,6 +227,11 @@ class ListedShard:
     heard: datetime | None
     since: datetime | None = None
     until: datetime | None = None
+
+    @property
+    def seen(self) -> datetime | None:
+        """When whoever holds it gave its last sign of life."""
+        return None if self.until is None else self.until - SHARD_LEASE
 
 
 class ShardLeases(Protocol):

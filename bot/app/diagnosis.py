@@ -25,18 +25,20 @@ from urllib.parse import urlsplit
 
 from agent.errors import SettingsError, StoreError
 from agent.machine import sqlite_path
-from agent.ports import Clock
+from agent.ports import Clock, ListedShard
 from agent.providers.catalog import Endpoint, is_loopback
 from agent.providers.http_client import Http, TransportError
 from bot.app.from_settings import app_secret_files, no_traces, sends_traces
 from bot.exits import Finding, Level, clock_finding
 from bot.setting_sources import group_name, is_own_group, owner_name
 from bot.settings import Settings, mcp_file
-from bot.texts import setup_texts
+from bot.texts import page_texts, setup_texts
+from bot.texts.formatting import counted
 from bot.tools.mcp_config import HttpReach
 from store.backup import backup
-from store.engine import look_at, open_store
+from store.engine import database_beside, look_at, open_store
 from store.migrations import HEAD
+from store.replicas import listed
 
 # Checks that wait for others.
 
@@ -355,6 +357,32 @@ def _closed(path: Path, where: str, taken: int, names: AccountNames) -> Finding:
 
 def _with(finding: Finding, what: str) -> Finding:
     return Finding(finding.level, finding.where, what)
+
+
+async def shards_held(settings: Settings, now: datetime) -> list[Finding]:
+    """Which process holds which connection to Discord. Nothing while none does. Raises StoreError."""
+    if database_file(settings) is not None:
+        return []
+    database = database_beside(settings.database_url)
+    try:
+        return shard_findings(await database.read(listed, now))
+    finally:
+        await database.close()
+
+
+def shard_findings(shards: Sequence[ListedShard]) -> list[Finding]:
+    held = dict[str, list[str]]()
+    for one in shards:
+        held.setdefault(one.owner, []).append(str(one.number))
+    free = held.pop("", [])
+    if not held:
+        return []
+    who = "; ".join(f"{owner} holds {', '.join(numbers)}" for owner, numbers in held.items())
+    found = [Finding(Level.GOOD, "Discord", f"{counted(len(shards), 'shard', 'shards')}: {who}")]
+    if free:
+        what = f"nobody holds {counted(len(free), 'shard', 'shards')}: {', '.join(free)}"
+        found.append(Finding(Level.WARNING, "Discord", what, page_texts.FREE_SHARDS))
+    return found
 
 
 async def migrate_after_backup(settings: Settings, now: datetime) -> list[Finding]:

@@ -36,6 +36,7 @@ from bot.app.diagnosis import (
     kept_files,
     migrate_after_backup,
     nobody,
+    shards_held,
     side_by_side,
     trace_findings,
     training_findings,
@@ -448,7 +449,8 @@ async def _database(settings: Settings) -> list[Finding]:
         remedy = setup_texts.NEXT_START_MIGRATES
         what = f"{where} is at version {look.version}, the newest is {HEAD}"
         return [*found, finding(Level.NOTE, what=what, remedy=remedy)]
-    return [*found, finding(Level.GOOD, what=f"{where} is at the newest version, {look.version}")]
+    found.append(finding(Level.GOOD, what=f"{where} is at the newest version, {look.version}"))
+    return [*found, *await shards_held(settings, CLOCK.now())]
 
 
 async def examine_model(settings: Settings, *, ask_model: bool = True) -> list[Finding]:

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from agent.errors import SettingsError
-from agent.machine import new_secret
+from agent.machine import new_secret, process_name
 from agent.memory.audience import PersonAudience, Place
 from agent.memory.forgetting_plans import EDIT, OPERATOR_ERASE
 from agent.patterns import compile_all
@@ -131,7 +131,7 @@ async def serve_platforms(
                 host.admission.budget_left,
                 FirstLook(desk.toolbox, parts.CLOCK, desk.policy.rows, desk.prepare).digest,
             )
-            pages = _operator_page(settings, store, recent, connections, models, desk, sorted(served))
+            pages = _operator_page(settings, store, recent, connections, models, desk, sorted(served), host.replicas)
             shared = nullcontext() if host.replicas is None else host.replicas.serving()
             async with edits.serving(), scheduler.serving(), ambient.serving(), pages, shared:
                 await serve_all(serving, connections, host.turns, parts.CLOCK, grace_s)
@@ -171,6 +171,7 @@ async def _operator_page(
     models: ModelSwitch,
     desk: ToolsDesk,
     served: Sequence[str],
+    replicas: Replicas | None,
 ) -> AsyncGenerator[None]:
     """The operators' page, served until the block ends; nothing where it is off. Raises SettingsError."""
     if settings.operator_page is None or recent is None:
@@ -205,6 +206,8 @@ async def _operator_page(
         connections,
         OfferedTools(tools, desk.away, table.fixed, lambda: table.numbered),
         served,
+        store.shard_leases.listed if replicas is not None else None,
+        replicas.owner if replicas is not None else "",
     )
     how, failures, *others = operator_views(sources)
     views = (how, failures, *report_views(SqlOversight(store.database), parts.CLOCK), *others)
@@ -266,7 +269,7 @@ def _host(
     readers, access = connections.readers, access_rules(settings)
     allowances = BudgetAllowances(budgets(settings), store.spending, store.preferences, parts.CLOCK)
     rules, is_shared = gate_rules(settings), store.database.is_shared
-    replicas = Replicas(store.shard_leases, store.shared_rates, parts.new_id(), parts.CLOCK) if is_shared else None
+    replicas = Replicas(store.shard_leases, store.shared_rates, process_name(), parts.CLOCK) if is_shared else None
     admission = AdmissionControl(rules, allowances, parts.CLOCK, replicas)
     model_desk = ModelDesk(models, store.preferences, access)
     claims = Deduplicator(store.preferences)

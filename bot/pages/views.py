@@ -7,7 +7,7 @@ Rules
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -17,7 +17,7 @@ from typing import Final, Protocol, assert_never
 
 from agent.events import CallFinished, ModelAnswered, Outcome
 from agent.messages import ResultStatus
-from agent.ports import CallEnd, Clock, Ledger, Tool, ToolAudit
+from agent.ports import CallEnd, Clock, Ledger, ListedShard, Tool, ToolAudit
 from agent.records import Load, platform_of
 from agent.tool_policy import DecidedBy, PolicyRow
 from agent.tools.registry import UNASKED
@@ -36,6 +36,7 @@ from bot.telemetry import (
     PhaseBegan,
     RateLimited,
     Recalled,
+    ShardLeft,
     ShardTaken,
     SilenceSeen,
     StoreSeen,
@@ -196,7 +197,9 @@ class Recent:
                 self._silent_s = silent_s
             case LoopWoke(late_s):
                 self._late.append((self.clock.now(), late_s))
-            case AgentTold() | JobOver() | PhaseBegan() | Charged() | ToolDecided() | Recalled() | ShardTaken():
+            case AgentTold() | JobOver() | PhaseBegan() | Charged() | ToolDecided() | Recalled():
+                pass
+            case ShardTaken() | ShardLeft():  # the page asks the database, which knows of all processes
                 pass
             case _:
                 assert_never(event)
@@ -265,7 +268,9 @@ MANY_WAIT: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class OperatorSources:
-    """What the pages read. `about`: version, models, store; `served`: the names of the platforms that are to be."""
+    """What the pages read. `about`: version, models, store; `served`: the names of the platforms that are to be;
+    `shards`: None where this `process` has the database to itself.
+    """
 
     recent: Recent
     ledger: Ledger
@@ -276,6 +281,8 @@ class OperatorSources:
     platforms: "ConnectedPlatforms"
     tools: "OfferedTools"
     served: Sequence[str] = ()
+    shards: Callable[[datetime], Awaitable[Sequence[ListedShard]]] | None = None
+    process: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,6 +347,9 @@ async def now(sources: OperatorSources, _: Mapping[str, str]) -> ViewAnswer:
             "most": max(1, *hour.turns),
             "minutes_say": page_texts.MINUTES_SAY.format(most=max(hour.turns), all=hour.ended),
             "platforms": _platforms(sources, recent.sockets(), moment),
+            "shards": [
+                _shard(sources, one, moment) for one in (await sources.shards(moment) if sources.shards else ())
+            ],
             "late": [{"name": name, "by": span(late)} for name, late in sorted(recent.late_s.items()) if late > 0],
         },
     )
@@ -378,6 +388,19 @@ def _platforms(sources: OperatorSources, seen: Sequence[SocketsSeen], moment: da
             }
         )
     return rows
+
+
+def _shard(sources: OperatorSources, one: ListedShard, moment: datetime) -> Mapping[str, object]:
+    process = shortened(one.owner, NAME_CHARS) or page_texts.NOBODY
+    return {
+        "name": f"{one.number} of {one.count}",
+        "process": f"{process} {page_texts.THIS_ONE}" if one.owner and one.owner == sources.process else process,
+        "held": bool(one.owner),
+        **{
+            name: page_texts.DASH if at is None else span((moment - at).total_seconds())
+            for name, at in (("since", one.since), ("seen", one.seen), ("heard", one.heard))
+        },
+    }
 
 
 # Failures, and what to do.

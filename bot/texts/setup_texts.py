@@ -506,6 +506,7 @@ METRICS: Final[Mapping[str, str]] = {
     "leases_lost": "Turns and jobs that another process has taken over.",
     "sockets_opened": "Connections to a platform that were opened.",
     "shards_taken": "Connections to Discord that this process took, free or from a process that was gone.",
+    "shard_held": "1 for each connection to Discord that is this process's.",
     "loop_lag_seconds": "How much later than due the event loop wakes, each second.",
     "sockets": "Connections to a platform that are open.",
     "socket_silence_seconds": "How long a connected platform has been silent.",

@@ -67,7 +67,7 @@ EVERYTHING: Final[tuple[TelemetryEvent, ...]] = (
     StoreSeen(Load(1, 1), {"learning": 1.0}),
     RateLimited("slack"),
     ConnectionOpened("slack", 1),
-    ShardTaken("discord", orphaned=True),
+    ShardTaken("discord", 0, orphaned=True),
     SilenceSeen({"slack": 1.0}),
     LoopWoke(0.1),
 )

@@ -12,11 +12,14 @@ from pathlib import Path
 from aiohttp import ClientSession, web
 from sqlalchemy import Connection, text
 
-from agent.ports import Clock
+from agent.machine import CLOCK
+from agent.ports import SHARD_LEASE, Clock
+from bot.app.diagnosis import shards_held
 from bot.caches import Replicas
 from bot.platforms.discord.places import SOURCE, known_as
 from bot.platforms.discord.run import serve
-from bot.platforms.discord.shards import LEASE, LOOK_S
+from bot.platforms.discord.shards import LOOK_S
+from bot.settings import load_settings
 from store.engine import Store, open_store
 from tests.fakes.discord_bot import settings
 from tests.fakes.discord_fleet import LANDING, TAKEOVER_S, fleet, patiently, takeover_s
@@ -52,6 +55,9 @@ async def test_who_ends_hands_its_part_over_and_nothing_is_lost_or_doubled(
         await patiently(lambda: len(bot.discord.connected) == 2)
         await bot.start()
         await patiently(lambda: bot.discord.resumed == 1 and len(bot.discord.connected) == 2)
+        (told,) = await shards_held(load_settings({"COGENCY_DATABASE_URL": url}), CLOCK.now())
+        holders = dict(one.split(" holds ") for one in told.what.partition(": ")[2].split("; "))
+        assert sorted(holders.values()) == ["0", "1"]
         for number in range(2):
             await bot.ask(f"{number}: and my boat?", GENERAL)
         first.send_signal(signal.SIGTERM)
@@ -143,7 +149,10 @@ async def test_who_can_read_where_another_process_listens_is_asked_of_discord_it
 
 async def test_what_was_asked_while_the_first_process_ever_was_dead_is_read_by_the_one_that_began_with_it() -> None:
     """Nothing is known yet: neither of a session nor up to when anybody has listened."""
-    async with running_discord(FastClock(speed=50.0)) as fake, all_shards_elsewhere(fake.world.clock, LEASE) as shards:
+    async with (
+        running_discord(FastClock(speed=50.0)) as fake,
+        all_shards_elsewhere(fake.world.clock, SHARD_LEASE) as shards,
+    ):
         host = FakeHost(replicas=shards)
         async with idle(fake, host):
             question = await fake.say(ANN, f"<@{BOT}> where is my boat?")

@@ -23,7 +23,7 @@ from bot.app.parts import told
 from bot.app.platforms import look_at
 from bot.metrics import Metrics
 from bot.scheduler import JobWorker
-from bot.telemetry import ShardTaken
+from bot.telemetry import ShardLeft, ShardTaken
 from bot.texts.setup_texts import METRICS
 from tests.fakes.discord_gateway import running_discord
 from tests.fakes.discord_world import ANN, BOT
@@ -200,11 +200,14 @@ async def test_what_waits_is_lost_or_fails_is_counted(tmp_path: Path) -> None:
 
 def test_connections_that_a_process_takes_are_counted_by_how_it_came_by_them() -> None:
     metrics = Metrics(CLOCK, "1")
-    for orphaned in (True, False, True):
-        metrics.tell(ShardTaken("discord", orphaned=orphaned))
+    for number, orphaned in enumerate((True, False, True)):
+        metrics.tell(ShardTaken("discord", number, orphaned=orphaned))
+    metrics.tell(ShardLeft("discord", 1))
     samples = read(metrics.page().decode())
     taken = [value(samples, "shards_taken_total", platform="discord", how=how) for how in ("takeover", "free")]
     assert taken == [2, 1]
+    held = [value(samples, "shard_held", platform="discord", shard=str(number)) for number in range(3)]
+    assert held == [1, None, 1]
 
 
 def test_each_metric_is_asserted_in_a_flow() -> None:

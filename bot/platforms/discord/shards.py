@@ -22,20 +22,19 @@ from discord.gateway import DiscordWebSocket, ReconnectWebSocket
 from discord.http import Route
 
 from agent.errors import StoreError
-from agent.ports import HeldShard, ShardSession
+from agent.ports import SHARD_LEASE, HeldShard, ShardSession
 from bot.caches import Backoff, Replicas
 from bot.host import Host
 from bot.platforms.discord.client import ShardedClient
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.places import SOURCE, UNREADABLE, Readable
-from bot.telemetry import ShardTaken
+from bot.telemetry import ShardLeft, ShardTaken
 from bot.texts.formatting import counted
 from bot.turns.watermark import Watermark
 
 log = logging.getLogger(__name__)
 
-LEASE: Final = timedelta(seconds=9)
 LOOK_S: Final = 2.0
 """With the lease: what a killed process held is another's within eleven seconds."""
 MARGIN_S: Final = 1.0
@@ -265,7 +264,7 @@ class LeasedClient(ShardedClient):
             self._woken.clear()
             looking = asyncio.create_task(self._look())
             try:
-                left = LEASE.total_seconds() - MARGIN_S - (self.clock.monotonic() - self._renewed)
+                left = SHARD_LEASE.total_seconds() - MARGIN_S - (self.clock.monotonic() - self._renewed)
                 if self._runners and not (await asyncio.wait({looking}, timeout=max(0.0, left)))[0]:
                     await self._drop(*self._runners)
                 running |= await looking
@@ -289,10 +288,10 @@ class LeasedClient(ShardedClient):
             wanted = await self._how_many(began)
             sessions = {shard: runner.session() for shard, runner in self._runners.items()}
             heard = self.listening.until
-            part = await leases.share(owner, self.clock.now(), LEASE, sessions, count=wanted, heard=heard)
+            part = await leases.share(owner, self.clock.now(), SHARD_LEASE, sessions, count=wanted, heard=heard)
         except StoreError as error:
             log.warning("Discord: the leases of its shards could not be renewed: %s", error)
-            if self.clock.monotonic() - self._renewed > LEASE.total_seconds() - MARGIN_S:
+            if self.clock.monotonic() - self._renewed > SHARD_LEASE.total_seconds() - MARGIN_S:
                 await self._drop(*self._runners)
             return set()
         self._renewed = began
@@ -310,7 +309,7 @@ class LeasedClient(ShardedClient):
         for shard, session in part.taken.items():
             how = "whose process gave no sign of life" if session.orphaned else "which was free"
             log.info("Discord: holds shard %d of %d now, %s", shard.number, shard.count, how)
-            self.connection.telemetry.tell(ShardTaken(SOURCE, orphaned=session.orphaned))
+            self.connection.telemetry.tell(ShardTaken(SOURCE, shard.number, orphaned=session.orphaned))
             self._runners[shard] = runner = ShardRunner(self, shard, session)
             if session.behind:
                 self._shards.goes_on(shard.number, runner.since)
@@ -362,6 +361,7 @@ class LeasedClient(ShardedClient):
     def _forget(self, shard: HeldShard) -> None:
         """What is known of its servers grows old from now on."""
         del self._runners[shard]
+        self.connection.telemetry.tell(ShardLeft(SOURCE, shard.number))
         self._shards.drop(shard.number)
         for guild in [guild for guild in self.guilds if (guild.id >> 22) % shard.count == shard.number]:
             self._cache._remove_guild(guild)  # noqa: SLF001 -- the library gives no shard away

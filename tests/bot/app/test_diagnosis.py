@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from agent.ports import ListedShard
 from agent.providers.catalog import ENDPOINTS, GEMINI, OLLAMA, Endpoint
 from bot.app import diagnosis
 from bot.app.diagnosis import (
@@ -28,6 +29,7 @@ from bot.app.diagnosis import (
     kept_files,
     migrate_after_backup,
     readers,
+    shard_findings,
     trace_findings,
     training_findings,
     vendors_clock,
@@ -396,3 +398,12 @@ def test_sizes_read_as_people_write_them() -> None:
     assert [diagnosis.size(count) for count in (0, 999, 1_000, 1_499_000, 2_000_000_000)] == [
         *("0 bytes", "999 bytes", "1.0 kB", "1.5 MB", "2.0 GB")
     ]
+
+
+def test_shards_are_told_of_by_the_process_that_holds_each_and_those_that_nobody_holds() -> None:
+    shards = [ListedShard(number, 4, owner, None) for number, owner in enumerate(("a:1:x", "b:1:y", "a:1:x", ""))]
+    assert [(one.level, one.what) for one in shard_findings(shards)] == [
+        (Level.GOOD, "4 shards: a:1:x holds 0, 2; b:1:y holds 1"),
+        (Level.WARNING, "nobody holds 1 shard: 3"),
+    ]
+    assert shard_findings(shards[3:]) == [], "no process runs"

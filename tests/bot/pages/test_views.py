@@ -1,13 +1,14 @@
 """What the pages of operators show: numbers, times and names."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from agent.messages import Json
-from agent.ports import AuditedCall, ToolEffect
+from agent.ports import SHARD_LEASE, AuditedCall, ShardSession, ToolEffect
 from agent.tool_policy import PolicyAnswer, PolicyRow
 from bot.audit import WAITS, operator_act, policy_change
 from bot.pages.frame import ViewAnswer
@@ -117,3 +118,27 @@ async def test_what_an_operator_did_about_somebody_is_in_the_audit(store: Store,
     (row,) = (await shown(sources_of(store, clock, Recent(clock)), "/audit"))["rows"]
     assert (row["about"], row["who"], row["is_bad"]) == ("operator", "operator:root", False)
     assert row["change"] == "export person: slack:T1:U1 3 message"
+
+
+async def test_shards_are_shown_with_who_holds_them_and_which_nobody_holds(store: Store, clock: FakeClock) -> None:
+    sources = replace(sources_of(store, clock, Recent(clock)), shards=store.shard_leases.listed, process="here:7:a")
+    assert (await shown(sources, "/"))["shards"] == []
+    taken = clock.now() - timedelta(minutes=5)
+    part = await store.shard_leases.share("here:7:a", taken, SHARD_LEASE, {}, count=2, heard=taken)
+    one, two = part.taken
+    held = {one: ShardSession(), two: ShardSession()}
+    await store.shard_leases.share("here:7:a", clock.now() - timedelta(seconds=3), SHARD_LEASE, held, count=2)
+    await store.shard_leases.give_back("here:7:a", {two: ShardSession(clock.now() - timedelta(seconds=61))})
+    assert (await shown(sources, "/"))["shards"] == [
+        {
+            "name": "0 of 2",
+            "process": "here:7:a (this one)",
+            "held": True,
+            "since": "5 min",
+            "seen": "3 s",
+            "heard": "5 min",
+        },
+        {"name": "1 of 2", "process": "nobody", "held": False, "since": "–", "seen": "–", "heard": "1 min"},
+    ]
+    elsewhere = await shown(replace(sources, process="there:8:b"), "/")
+    assert elsewhere["shards"][0]["process"] == "here:7:a"
