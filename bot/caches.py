@@ -123,15 +123,17 @@ class OncePerMinute:
 # What this process shares with others on one database.
 #
 # Theory of operation. Each says that it is there, and so learns how many others are. While there is none, this process
-# counts in its memory alone, and asks the database nothing. So it does where the database fails, or takes long: a rate
-# that is exceeded for a while is better than a person without an answer.
+# counts in its memory alone, and asks the database nothing. So it does where the database fails, or takes long: it
+# makes an even part of the calls then, and a person's rate that is exceeded for a while is better than no answer.
 
 LOOK_S: Final = 5.0
 """How late others may learn of a process. Until then both count for themselves."""
 PRESENCE: Final = timedelta(seconds=20)
 """A process that has not said for so long that it is there is gone."""
 PATIENCE_S: Final = 1.0
-"""A hundred times what counting takes."""
+"""For what a person orders: a hundred times what counting takes."""
+CALLS_PATIENCE_S: Final = 5.0
+"""For calls: where processes have too much to do, each is slow to ask and to hear what it was told."""
 ALONE_S: Final = 10.0
 """The database was too slow, or failed: nobody waits for it again so soon."""
 
@@ -145,6 +147,7 @@ class Replicas:
     owner: str
     clock: Clock
     patience_s: float = PATIENCE_S
+    calls_patience_s: float = CALLS_PATIENCE_S
     _others: int = 0
     _alone_until: float = float("-inf")
     _asking: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
@@ -172,35 +175,44 @@ class Replicas:
 
     @property
     def is_alone(self) -> bool:
-        return self._others == 0 or self.clock.monotonic() < self._alone_until
+        return self._others == 0 or self.is_cut_off
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether others are there, and the database does not count for all."""
+        return self._others > 0 and self.clock.monotonic() < self._alone_until
+
+    def share(self, calls: int) -> int:
+        """How many of so many this process may make by itself."""
+        return max(1, calls // (1 + self._others)) if self.is_cut_off else calls
 
     async def count(self, what: str, rates: Sequence[Rate], person: str, channel: str) -> RateReached | None:
         """Count one more of what somebody does; the rate that stands in its way, and then it is not counted."""
-        return await self._told(self.rates.count(what, rates, person, channel, self.clock.now()))
+        return await self._told(self.rates.count(what, rates, person, channel, self.clock.now()), self.patience_s)
 
     async def take(self, name: str, rate: CallRate, calls: int, asking: int, made: int) -> CallsTaken | None:
         """Some of the calls of that name; see `CallsAsked`."""
-        return await self._told(
-            self.rates.take(name, rate, CallsAsked(self.owner, calls, asking, made), self.clock.now())
-        )
+        asks = CallsAsked(self.owner, calls, asking, made)
+        return await self._told(self.rates.take(name, rate, asks, self.clock.now()), self.calls_patience_s)
 
     async def book(self, name: str, interval_s: float) -> float | None:
         """The next place in a queue: in so many seconds."""
-        wait = await self._told(self.rates.book(name, timedelta(seconds=interval_s), self.clock.now()))
+        booking = self.rates.book(name, timedelta(seconds=interval_s), self.clock.now())
+        wait = await self._told(booking, self.calls_patience_s)
         return None if wait is None else wait.total_seconds()
 
     async def hold(self, name: str, after_s: float) -> None:
         """Nothing of that name for so long."""
-        await self._told(self.rates.hold(name, self.clock.now() + timedelta(seconds=after_s)))
+        await self._told(self.rates.hold(name, self.clock.now() + timedelta(seconds=after_s)), self.calls_patience_s)
 
-    async def _told(self, asking: Coroutine[Any, Any, T]) -> T | None:
+    async def _told(self, asking: Coroutine[Any, Any, T], patience_s: float) -> T | None:
         if self.is_alone:
             asking.close()
             return None
         task = asyncio.create_task(asking)  # not cancelled when it takes long: a transaction is ended first
         self._asking.add(task)
         task.add_done_callback(self._asked)
-        await asyncio.wait({task}, timeout=self.patience_s)
+        await asyncio.wait({task}, timeout=patience_s)
         with suppress(StoreError):
             if task.done():
                 return task.result()
@@ -319,20 +331,25 @@ class MethodRate:
         for kept in (self._asked, self._last, self._due):
             kept.pop(who, None)
 
+    @property
+    def _share(self) -> int:
+        return self.calls if self.replicas is None else self.replicas.share(self.calls)
+
     def _free_at(self, who: str, now: float) -> float:
         share = self._last.get(who, float("-inf")) + self._pause(now)
         return max(share, self._room(who, now), self._blocked_until)
 
     def _pause(self, now: float) -> float:
         asking = len(self._asked) + self._elsewhere(now).asking
-        return asking * (EAGER + (CALM - EAGER) * self._used(now)) * self.window_s / self.calls
+        return asking * (EAGER + (CALM - EAGER) * self._used(now)) * self.window_s / self._share
 
     def _used(self, now: float) -> float:
-        return min(1.0, max(len(self._made), self._elsewhere(now).made) / self.calls)
+        return min(1.0, max(len(self._made), self._elsewhere(now).made) / self._share)
 
     def _elsewhere(self, now: float) -> CallsTaken:
         """What was last told of all processes."""
-        return self._together if now - self._told_at <= ACTIVE_S else NOTHING_TOLD
+        is_old = now - self._told_at > ACTIVE_S or (self.replicas is not None and self.replicas.is_cut_off)
+        return NOTHING_TOLD if is_old else self._together
 
     def _has_taken(self, now: float) -> bool:
         return self._taken > 0 and now < self._taken_until
@@ -356,14 +373,14 @@ class MethodRate:
         """When there is room for a call besides those that are due before it."""
         mine = self._due.get(who, now)
         earlier = sum(due < mine for other, due in self._due.items() if other != who)
-        missing = earlier + 1 - (self.calls - len(self._made))
+        missing = earlier + 1 - (self._share - len(self._made))
         if missing <= 0:
             return now
         if missing <= len(self._made):
             return self._made[missing - 1] + self.window_s
         # More are due before it than a window holds: it follows the next window, as far behind as they are many.
         full = self._made[-1] + self.window_s if self._made else now
-        return full + (missing - len(self._made)) * self.window_s / self.calls
+        return full + (missing - len(self._made)) * self.window_s / self._share
 
     def _look_around(self, who: str, now: float) -> float:
         """Who shares, and what still counts; what time it is."""

@@ -22,7 +22,7 @@ async def process(world: World, name: str) -> AsyncGenerator[WatchedRates]:
     """One that answers half of the questions at once, and is told of others as they come."""
     clock, rates = world.slack.clock, WatchedRates(world.store.shared_rates)
     host = turns_host(world.store, world.model, clock, limits=replace(AT_ONCE, max_running=REPLIES // 2))
-    shared = Replicas(world.store.shard_leases, rates, name, clock, patience_s=20.0)
+    shared = Replicas(world.store.shard_leases, rates, name, clock, calls_patience_s=20.0)
     async with shared.serving(), serving(world.slack, replace(host, replicas=shared)), host.turns.serving():
         yield rates
 
