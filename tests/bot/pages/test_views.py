@@ -1,5 +1,6 @@
 """What the pages of operators show: numbers, times and names."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
@@ -17,7 +18,7 @@ from bot.settings import load_settings
 from store.engine import Store
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said
-from tests.fakes.operator_site import NamedTool, sources_of
+from tests.fakes.operator_site import NamedTool, OperatorBrowser, operator_site, sources_of
 from tests.fakes.store import store_in_memory
 
 
@@ -140,5 +141,10 @@ async def test_shards_are_shown_with_who_holds_them_and_which_nobody_holds(store
         },
         {"name": "1 of 2", "process": "nobody", "held": False, "since": "–", "seen": "–", "heard": "1 min"},
     ]
-    elsewhere = await shown(replace(sources, process="there:8:b"), "/")
-    assert elsewhere["shards"][0]["process"] == "here:7:a"
+    browser = OperatorBrowser(operator_site(store, clock, operator_views(replace(sources, process="there:8:b"))))
+    await browser.sign_in(store, clock)
+    page = (await browser.get("/")).text
+    assert re.findall(r'scope="row">(. of 2)</th>\s+<td class="state (\w+)">([^<]+)<', page) == [
+        ("0 of 2", "good", "here:7:a"),
+        ("1 of 2", "bad", "nobody"),
+    ]
