@@ -128,13 +128,24 @@ async def running_pgbouncer(
     )
     try:
         async with asyncio.timeout(PATIENCE_S):
-            while not (folder / SOCKET).exists():
+            while not await _listens(folder / SOCKET):
                 assert process.returncode is None, (folder / "log").read_text()
                 await asyncio.sleep(0.02)
         yield folder
     finally:
         process.kill()
         await process.wait()
+
+
+async def _listens(socket: Path) -> bool:
+    """That it stands there is not enough: for a moment it refuses whoever comes."""
+    try:
+        _, connection = await asyncio.open_unix_connection(socket)
+    except (FileNotFoundError, ConnectionRefusedError):
+        return False
+    connection.close()
+    await connection.wait_closed()
+    return True
 
 
 def through(folder: Path, url: str) -> str:

@@ -10,7 +10,7 @@ from agent.events import Outcome
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.progress import Progress, RoundStep, encode
 from agent.records import Closing
-from agent.schedules import NewSchedule, ScheduleKind, Timing
+from agent.schedules import NewSchedule, Schedule, ScheduleKind, Timing
 from agent.state import ActionRecord, Workspace
 from store.engine import Store
 from tests.contracts.steps import claimed
@@ -59,10 +59,13 @@ async def test_answers_that_cited_what_nothing_had_brought_are_seen(either: Stor
 
 async def test_what_is_done_next_at_a_time_is_seen(either: Store) -> None:
     timing = Timing("UTC", rule="0 9 * * *")
+    ids = list[int]()
     for words in ("water the plants", "feed the cat"):
         made = NewSchedule("ann", "test", "C1", dm("ann"), ScheduleKind.REMINDER, words, timing, START)
-        await either.schedules.keep(made)
-    await either.schedules.pause("ann", 2, paused=True, now=START)
+        kept = await either.schedules.keep(made)
+        assert isinstance(kept, Schedule)
+        ids.append(kept.id)
+    await either.schedules.pause("ann", ids[1], paused=True, now=START)
     found = await rows(either, SCHEDULED)
-    assert [(row[0], row[4], row[7]) for row in found if row[4] == "active"] == [(1, "active", "water the plants")]
+    assert [(row[0], row[4], row[7]) for row in found if row[4] == "active"] == [(ids[0], "active", "water the plants")]
     assert {row[4] for row in found} == {"active", "paused"}
