@@ -30,9 +30,12 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: .venv/run.stamp
 	@$(BIN)/cogency chat
 
-# Four on two cores: for half of their time the tests wait for servers and processes.
+# Eight on two cores: for half of their time the tests wait for servers and processes. They are forked from one that has
+# imported everything; what macOS has loaded does not survive that.
+SPREAD := $(if $(filter Linux,$(shell uname)),-p tests.forks --forks 8,-n 4 --dist worksteal)
+
 test: .venv/dev.stamp $(NODE_TOOLS)/.stamp
-	$(BIN)/python -m pytest -n 4 --dist worksteal -q
+	$(BIN)/python -m pytest $(SPREAD) -q
 
 soak: .venv/dev.stamp $(NODE_TOOLS)/.stamp
 	$(BIN)/python -m tests.soak --times 10 --load 8

@@ -145,9 +145,14 @@ class ReadyService:
         return None, said
 
 
+def serve_ahead() -> None:
+    """Start the server now, for this process and those that it forks."""
+    _server()
+
+
 @cache
 def _server() -> socket.socket:
-    """Where to ask for processes: one server for all tests of a process."""
+    """Where to ask for processes: one server for all tests of a process, and of those that were forked from it."""
     ours, theirs = socket.socketpair()
     with theirs:
         environ = {"PATH": os.defpath, "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT)}
