@@ -30,9 +30,9 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: .venv/run.stamp
 	@$(BIN)/cogency chat
 
-# Eight on two cores: for half of their time the tests wait for servers and processes. They are forked from one that has
-# imported everything; what macOS has loaded does not survive that.
-SPREAD := $(if $(filter Linux,$(shell uname)),-p tests.forks --forks 8,-n 4 --dist worksteal)
+# Six on two cores: two compute, while four mostly wait for servers and processes. They are forked from one that has
+# imported everything, which what macOS has loaded does not survive.
+SPREAD := $(if $(filter Linux,$(shell uname)),-p tests.forks --forks 6,-n 4 --dist worksteal)
 
 test: .venv/dev.stamp $(NODE_TOOLS)/.stamp
 	$(BIN)/python -m pytest $(SPREAD) -q

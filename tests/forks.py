@@ -1,6 +1,6 @@
 """A plugin of pytest: the tests in several processes, forked from the one that has imported and collected everything.
 
-    python -m pytest -p tests.forks --forks 8
+    python -m pytest -p tests.forks --forks 6
 
 With pytest-xdist each process imports and collects for itself. Who hands out is the process that was started: a part is
 a few tests of one file. What waits goes first, so that nobody waits for it at the end; two of the processes begin at
