@@ -147,6 +147,7 @@ POSTGRESQL_MEETING = "{where} is busy with another operation: try again."
 POSTGRESQL_FAULTS = {
     "08": POSTGRESQL_AWAY,
     "25006": "{where} takes no writes: name the primary server in COGENCY_DATABASE_URL.",
+    "25P": "{where} ended an operation that stood still for too long: try again.",
     "28": "{where} refuses the user name or the password: check COGENCY_DATABASE_URL.",
     "3D000": "{where} does not exist: create the database, or choose another in COGENCY_DATABASE_URL.",
     "42501": "{where} does not let this user do that: make the user the owner of the database.",

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from threading import Event
 
 import pytest
 from sqlalchemy import Connection, insert, select, text
@@ -11,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from agent import texts
-from agent.errors import StoreError
+from agent.errors import StoreError, StoreUnavailable
 from store.databases.postgresql import IDLE_S, LOCK_S, POOL_WAIT_S, STATEMENT_S, PostgresDatabase, store_error
 from store.engine import Store, open_store
 from store.tables import meta, turn
@@ -94,6 +95,7 @@ class ServerError(Exception):
     [
         ("08006", "cannot be reached"),
         ("25006", "takes no writes"),
+        ("25P03", "stood still for too long"),
         ("28P01", "refuses the user name or the password"),
         ("28000", "refuses the user name or the password"),
         ("3D000", "does not exist"),
@@ -246,3 +248,18 @@ def test_a_database_is_named_without_user_and_password() -> None:
     }
     for url, name in named.items():
         assert PostgresDatabase(url).where == f"The PostgreSQL database {name}"
+
+
+async def test_a_transaction_that_stood_still_for_too_long_may_work_when_it_is_tried_again(store: Store) -> None:
+    """As in a process that was stopped in the middle of one, and goes on: what it was about is not given up."""
+
+    def frozen(connection: Connection) -> None:
+        connection.execute(text("SET LOCAL idle_in_transaction_session_timeout = '1ms'"))
+        while True:
+            Event().wait(0.02)
+            connection.execute(text("SELECT"))
+
+    async with asyncio.timeout(PATIENCE_S):
+        with pytest.raises(StoreUnavailable, match=r"stood still|cannot be reached"):
+            await store.database.write(frozen)
+    await store.ledger.accept(said("hello"))
