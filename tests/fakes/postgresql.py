@@ -38,9 +38,10 @@ _EMPTY: Final = ";".join(
         *(f"DELETE FROM {table}" for table in _TABLES),  # noqa: S608 -- our own names
         # Without what opening it wrote, the next opening would renew what an earlier version had derived.
         f"INSERT INTO meta TABLE {_AS_OPENED}",
+        "SELECT setval(oid, 1, false) FROM pg_class WHERE relkind = 'S'",
     )
 )
-"""As a new file of SQLite is: with what opening it wrote, and no rows."""
+"""As a new file of SQLite is: with what opening it wrote, no rows, and numbers from 1 on."""
 
 _SETTINGS: Final = (
     "listen_addresses=''",
