@@ -68,11 +68,14 @@ CHANGED = $(shell for how in "diff --relative --name-only --diff-filter=d HEAD" 
 
 UNITS = nice $(BIN)/python -m pytest -q --hypothesis-profile=dev -p no:cacheprovider -m "not server and not slow"
 
+# Two halves, for two cores.
+WITH_AGENT := tests/bot/access tests/bot/memory tests/bot/turns
+
 units-of-agent:
-	$(UNITS) tests/agent tests/store/memory tests/store/search
+	$(UNITS) tests/agent tests/store/memory tests/store/search $(WITH_AGENT)
 
 units-of-bot:
-	$(UNITS) tests/bot
+	$(UNITS) tests/bot $(addprefix --ignore=,$(WITH_AGENT))
 
 style: .venv/dev.stamp
 	$(BIN)/ruff format --check .
