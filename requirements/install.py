@@ -3,6 +3,9 @@
 
 `python requirements/install.py FILE PYTHON`, where PYTHON is that of the environment to install into. It runs before
 anything is installed, so it uses nothing but Python. It ends as pip does, whose words are shown if it fails.
+
+The file names everything that is needed, so pip resolves nothing (`--no-deps`): where it does, the pip of Python 3.11 looks for
+the newest release of a package that is needed with an extra, and fails as soon as there is one that the file does not name.
 """
 
 import re
@@ -21,7 +24,7 @@ def main(requirements: Path, python: Path) -> int:
     site = next((python.parent.parent / "lib").glob("python*/site-packages"))
     before = installed(site)
     command = [str(python), "-m", "pip", "install", "--disable-pip-version-check", "--progress-bar", "off"]
-    command += ["--require-hashes", "-r", str(requirements)]
+    command += ["--require-hashes", "--no-deps", "-r", str(requirements)]
     pip = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)  # noqa: S603 -- pip
     said: list[str] = []
     reading = threading.Thread(target=lambda: said.extend(pip.stdout or ()), daemon=True)
