@@ -15,14 +15,10 @@ import regex
 
 from agent.messages import Reference, ToolResult
 
-FETCH: Final = "web_fetch"
-"""The tool whose call carries an address out, in its argument `url`."""
-MAX_REFERENCES: Final = 200
-"""In one turn: twenty searches. What comes later has no number."""
-MAX_LISTED: Final = 20
-"""Below one answer: nobody looks at more."""
-MAX_UNCITED: Final = 5
-"""Where an answer cites none: what was read for it."""
+FETCH: Final = "web_fetch"  # The tool whose call carries an address out, in its argument `url`
+MAX_REFERENCES: Final = 200  # In one turn: twenty searches. What comes later has no number.
+MAX_LISTED: Final = 20  # Below one answer: nobody looks at more
+MAX_UNCITED: Final = 5  # Where an answer cites none: what was read for it
 
 
 def references_of(results: Iterable[ToolResult | None]) -> dict[int, Reference]:
@@ -115,6 +111,7 @@ class Citations:
         return written, cited, len(numbers) - len(cited)
 
 
+# A list of sources at the end that the model wrote itself, of whatever it likes.
 _OWN_LIST: Final = regex.compile(
     r"""
       (?<!\n)\n++ [ \t>\#*_]*+
@@ -124,7 +121,6 @@ _OWN_LIST: Final = regex.compile(
     """,
     regex.VERBOSE | regex.IGNORECASE,
 )
-"""A list of sources at the end that the model wrote itself, of whatever it likes."""
 _ADDRESS: Final = regex.compile(r"https?://[^\s<>()\[\]]++")
 
 

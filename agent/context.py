@@ -70,15 +70,12 @@ LEGEND = (
     f"name, and lines with > go on with it. FACTS hold, by number; {BINDING} binds. What is superseded is marked."
 )
 
-FRAME = 2
-"""Sections of memory that always stand at its head: who asks, and when."""
+FRAME = 2  # Sections of memory that always stand at its head: who asks, and when
 READS_ALONE = "reads this"
 
 REMINDED = "WHAT YOU REMINDED THEM OF HERE, or answered as they had scheduled, by number"
-REMINDED_CHARS = 400
-"""Of each: which one is meant is to be seen."""
-ACTION_CHARS = 400
-"""Of one action record: enough to say what was looked for and found."""
+REMINDED_CHARS = 400  # Of each: which one is meant is to be seen
+ACTION_CHARS = 400  # Of one action record: enough to say what was looked for and found
 
 
 @dataclass(frozen=True, slots=True)

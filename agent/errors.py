@@ -22,8 +22,7 @@ Foreign errors (aiohttp, sqlalchemy, …) are translated once, in the adapter th
 from dataclasses import dataclass
 from typing import Final
 
-ADVICE: Final = "\n(For you, not for them: "
-"""Where what a model alone is told begins, behind what its person may read."""
+ADVICE: Final = "\n(For you, not for them: "  # Where what a model alone is told begins, behind what its person may read
 
 
 class CogencyError(Exception):

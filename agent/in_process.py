@@ -37,15 +37,11 @@ from agent.records import (
 )
 from agent.state import LastActions, SituationSummary
 
-MAX_MESSAGES: Final = 10_000
-"""Of a thousand letters each: some twenty megabytes, and some sixty milliseconds to search."""
-MAX_READ_CHARS: Final = 4_000
-"""Of one message, for a search: as much as is quoted of it."""
-SHORT_CHARS: Final = 2
-"""Words of so few letters say little of what a text is about."""
+MAX_MESSAGES: Final = 10_000  # Of a thousand letters each: some twenty megabytes, and some sixty milliseconds to search
+MAX_READ_CHARS: Final = 4_000  # Of one message, for a search: as much as is quoted of it
+SHORT_CHARS: Final = 2  # Words of so few letters say little of what a text is about
 _WORD: Final = re.compile(r"\w+")
-MAX_ITEMS: Final = 1_000
-"""Scratch values: a day of a busy conversation."""
+MAX_ITEMS: Final = 1_000  # Scratch values: a day of a busy conversation
 
 
 @dataclass(slots=True, eq=False)

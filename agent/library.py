@@ -48,24 +48,21 @@ from agent.tools.remember import RememberTool
 from agent.turn import Turn, TurnLimits
 from agent.turn_setup import asker_of, closed, known_context, loop_of
 
+# Of the sources and people of programs; each agent has a source of its own: none claims another's questions.
 FAMILY: Final = "python"
-"""Of the sources and people of programs; each agent has a source of its own: none claims another's questions."""
 LEASE: Final = timedelta(seconds=60)
-POLL_S: Final = 0.2
-"""Between two looks whether another process has ended its answer in the same conversation."""
+POLL_S: Final = 0.2  # Between two looks whether another process has ended its answer in the same conversation
 TOOL_TIMEOUT_S: Final = 20.0
 
 
+# What of the environment counts where a program gives neither key nor address.
 MODEL_ENVIRON: Final = frozenset(
     {one for each in ENDPOINTS.values() for one in (each.key_setting, each.url_setting) if one}
 )
-"""What of the environment counts where a program gives neither key nor address."""
 
 
-YOU: Final = "you"
-"""Who asks, where a program does not say."""
-NAMELESS: Final = "the user"
-"""What the model calls them: "you" is itself."""
+YOU: Final = "you"  # Who asks, where a program does not say
+NAMELESS: Final = "the user"  # What the model calls them: "you" is itself
 MAX_SHOWN_CHARS: Final = 80
 
 

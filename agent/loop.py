@@ -26,9 +26,9 @@ from agent.protocol.render import neutralise
 from agent.records import Waiting
 from agent.tools.registry import Registry
 
+# Of text and reasoning together: about 125,000 tokens, as much as the vendors let a model write at once. A small model
+# that repeats itself would never end.
 MAX_CHARS = 500_000
-"""Of text and reasoning together: about 125,000 tokens, as much as the vendors let a model write at once. A small model
-that repeats itself would never end."""
 
 
 @dataclass(slots=True)
@@ -92,8 +92,7 @@ def _ms(seconds: float) -> int:
 
 log = logging.getLogger(__name__)
 
-SPENT = "a budget is used up"
-"""Whose, and how much of it, is for its person alone."""
+SPENT = "a budget is used up"  # Whose, and how much of it, is for its person alone
 TOOL_BROKE = "the tool failed unexpectedly; the operator finds the reason in the log"
 
 
@@ -184,24 +183,22 @@ class ReplaySession:
 
 Emit = Callable[[events.AgentEvent], Awaitable[None]]
 Save = Callable[[Progress], Awaitable[None]]
-Arrived = Callable[[], Awaitable[Sequence[Waiting]]]
-"""What the person wrote behind this turn so far."""
+Arrived = Callable[[], Awaitable[Sequence[Waiting]]]  # What the person wrote behind this turn so far
+# Why nobody may be asked anything by the way after these calls: a budget is used up; None if somebody may.
 Afford = Callable[[Sequence[ModelCall]], Awaitable[str | None]]
-"""Why nobody may be asked anything by the way after these calls: a budget is used up; None if somebody may."""
 
+# Whether the turn has to come to its end; None if it may go on.
 Ends = Callable[[Progress], Awaitable[turns.EndDue | None]]
-"""Whether the turn has to come to its end; None if it may go on."""
 
+# Asks for a call, by its id. The last argument is called once the question can be answered.
 AskPerson = Callable[[str, Elicitation, Callable[[], Awaitable[None]]], Awaitable[Elicited]]
-"""Asks for a call, by its id. The last argument is called once the question can be answered."""
 
-DRAIN_S = 2.0
-"""From the end of the calls to the end of the answer: the model was told to stop there."""
+DRAIN_S = 2.0  # From the end of the calls to the end of the answer: the model was told to stop there
 
 _SHOWN = (events.TextArrived, events.ReplyEnded)
 _STEP_ENDS = (events.CallsArrived, events.CallsRejected)
+# The calls are complete with their JSON: the tag, or what is left of it, comes after them.
 _CLOSING_TAGS = tuple(f"</{name}>" for name, kind in TAG_NAMES.items() if kind is BlockKind.EXECUTE)
-"""The calls are complete with their JSON: the tag, or what is left of it, comes after them."""
 
 
 class Loop:
@@ -474,8 +471,8 @@ class Loop:
         return usage
 
 
+# Of text and reasoning together. Nobody asks for as much; a small model that repeats itself would never end.
 MAX_PLAIN_CHARS: Final = 100_000
-"""Of text and reasoning together. Nobody asks for as much; a small model that repeats itself would never end."""
 
 
 def as_data(messages: Sequence[Message]) -> list[Message]:

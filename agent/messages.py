@@ -15,8 +15,7 @@ JsonObject: TypeAlias = Mapping[str, Json]
 
 _NESTING: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[{\]}]', re.DOTALL)
 
-MAX_DEPTH: Final = 200
-"""Of arrays and objects in each other. No vendor's answer has twenty."""
+MAX_DEPTH: Final = 200  # Of arrays and objects in each other. No vendor's answer has twenty.
 
 
 def is_too_deep(text: str, depth: int = MAX_DEPTH) -> bool:
@@ -89,8 +88,7 @@ class ToolCall:
     args: JsonObject
 
 
-MAX_FILES: Final = 10
-"""With one answer: as many as Discord takes with one message."""
+MAX_FILES: Final = 10  # With one answer: as many as Discord takes with one message
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,8 +303,7 @@ class ModelCall:
     timing: CallTiming | None = field(default=None, compare=False)
 
 
-ASCII_PER_TOKEN = 4
-"""English prose and code average 3.5 to 4.5 characters a token in the tokenizers of 2026."""
+ASCII_PER_TOKEN = 4  # English prose and code average 3.5 to 4.5 characters a token in the tokenizers of 2026
 
 Item = TypeVar("Item")
 
@@ -343,21 +340,21 @@ def fit_newest(items: Iterable[tuple[Item, int]], budget: int) -> list[Item]:
 
 # How texts look, whatever characters they are made of. Pure.
 
+# Marks on one letter: as many as Unicode's own form for streams has (UAX 15), and more than any language writes.
 STACKED: Final = 30
-"""Marks on one letter: as many as Unicode's own form for streams has (UAX 15), and more than any language writes."""
 _STACKED: Final = regex.compile(rf"([\p{{M}}\uff9e\uff9f]{{{STACKED}}})[\p{{M}}\uff9e\uff9f]+")
+# One sign each, which normalising writes out in eighteen and eight letters: their usual abbreviations.
 _SENTENCE_SIGNS: Final = {0xFDFA: " ص ", 0xFDFB: " ج "}
-"""One sign each, which normalising writes out in eighteen and eight letters: their usual abbreviations."""
+# What Unicode has nobody see (Default_Ignorable_Code_Point), and the Braille pattern without a dot.
 UNSEEN: Final = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-"""What Unicode has nobody see (Default_Ignorable_Code_Point), and the Braille pattern without a dot."""
+# Small letters that nobody tells from Latin ones, in a text of small letters or of capitals.
 LOOKS_LIKE: Final = str.maketrans(
     "авеѕіјкмнорстухԁԛԝһӏѵαβεζηικμνορτυχոօսցı",
     "abesijkmhopctyxdqwhlvabezhikmvoptuxnougi",
 )  # fmt: skip
-"""Small letters that nobody tells from Latin ones, in a text of small letters or of capitals."""
 _ACCENTS: Final = re.compile("[\u0300-\u036f]+")
 
 

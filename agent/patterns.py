@@ -13,8 +13,7 @@ from typing import Final, cast
 
 _METHODS: Final = ("search", "match", "fullmatch", "sub", "subn", "split", "findall", "finditer")
 
-WAITING: "list[LazyPattern]" = []
-"""Those that nobody has used, and some that somebody has."""
+WAITING: "list[LazyPattern]" = []  # Those that nobody has used, and some that somebody has
 
 
 class LazyPattern:

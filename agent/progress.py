@@ -37,8 +37,7 @@ from agent.records import Author, StoredMessage, Waiting
 from agent.state import ActionRecord, Workspace
 
 AWAITED = Consent.AWAITED
-MAX_RECORDED_CHARS = 1_000
-"""Of one result in an action record (seed 002)."""
+MAX_RECORDED_CHARS = 1_000  # Of one result in an action record (seed 002)
 NOT_KEPT = "[not kept]"
 NOT_KEPT_HERE = (
     "The process stopped, and what this call brought may not be kept so long. Only if it changes nothing, call again."
@@ -184,8 +183,7 @@ def sources(progress: Progress) -> tuple[int, ...]:
     return tuple(sorted({*given(progress)} | {*progress.context} | {one.message for one in progress.joined}))
 
 
-MAX_LINKS: Final = 200
-"""Whose addresses are looked for; a chat shows no more, and each look reads the whole context."""
+MAX_LINKS: Final = 200  # Whose addresses are looked for; a chat shows no more, and each look reads the whole context
 
 
 @dataclass(slots=True)
@@ -240,8 +238,7 @@ def _written_as_json(value: Json) -> str:
 
 
 _SCHEME: Final = re.compile(r"\Ahttps?://", re.IGNORECASE)
-_IN_ADDRESS: Final = re.compile(r"[\w%~=&+@-]|\.\w")
-"""Behind an address: it goes on."""
+_IN_ADDRESS: Final = re.compile(r"[\w%~=&+@-]|\.\w")  # Behind an address: it goes on
 _IN_NAME: Final = re.compile(r"[\w-]")
 
 
@@ -273,8 +270,8 @@ def turn_drawn_from(progress: Progress, place: Place) -> str:
     return drawn_from([NOWHERE if one.keep is Keep.TURN else one.audience for one in results], place)
 
 
+# Tools that bring what the asker, the bot or its operator has written. What has no audience is the bot's own, too.
 OWN_WORDS: Final = frozenset({"remember", "share_file", "skill", "tools"})
-"""Tools that bring what the asker, the bot or its operator has written. What has no audience is the bot's own, too."""
 
 
 def addresses_in(call: ToolCall) -> list[str]:

@@ -64,8 +64,7 @@ class Quoted:
     pages: tuple[str, ...] = ()
 
 
-ATTACHED: Final = "attached file"
-"""The source of a file that belongs to the message itself."""
+ATTACHED: Final = "attached file"  # The source of a file that belongs to the message itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,8 +383,7 @@ class Closing:
         return sum((call.usage for call in self.calls), Usage())
 
 
-Remembered: TypeAlias = Fact | ProfileEntry
-"""What a person is shown of what is known about them."""
+Remembered: TypeAlias = Fact | ProfileEntry  # What a person is shown of what is known about them
 
 
 @dataclass(frozen=True, slots=True)
@@ -479,19 +477,17 @@ class Answered:
     pages: tuple[str, ...]
 
 
+# The kind of job that deletes one page of a reply in its platform, or clears what else is shown there; its payload is a
+# `ShownPage`.
 DELETE_REPLY: Final = "delete_reply"
-"""The kind of job that deletes one page of a reply in its platform, or clears what else is shown there; its payload is
-a `ShownPage`.
-"""
-INDEXING: Final = "indexing"
-"""The kind of job whose steps `Memories.index_more` does."""
+INDEXING: Final = "indexing"  # The kind of job whose steps `Memories.index_more` does
+# The id of an ephemeral page begins with this: one person alone sees it, and nobody can delete it later.
 EPHEMERAL_PAGE: Final = "@"
-"""The id of an ephemeral page begins with this: one person alone sees it, and nobody can delete it later."""
 
+# The event id of a question begins with this whose message the bot posted for its asker, who cannot delete it.
 POSTED_BY_BOT: Final = "posted:"
-"""The event id of a question begins with this whose message the bot posted for its asker, who cannot delete it."""
+# The event id of a question begins with this that a schedule asked in place of its person.
 SCHEDULED: Final = "scheduled:"
-"""The event id of a question begins with this that a schedule asked in place of its person."""
 
 
 class ShownReply(StrEnum):
@@ -552,9 +548,9 @@ class Receipt:
     """Messages that stay and may have been made of what is gone."""
 
 
+# A question that its platform cannot take in yet is a preference of its person. So its name begins; its value is JSON
+# with its `text`, the time when it was `asked`, and the `conversations` with which it is forgotten.
 UNASKED: Final = "asked:"
-"""A question that its platform cannot take in yet is a preference of its person. So its name begins; its value is JSON
-with its `text`, the time when it was `asked`, and the `conversations` with which it is forgotten."""
 
 
 # Questions that somebody had answered again, and the messages that they came from.
@@ -562,8 +558,8 @@ with its `text`, the time when it was `asked`, and the `conversations` with whic
 # Rule: such a question is kept once more, under an id that is made of its message's. What happens to the message
 # happens to these, too.
 
+# How often one question can be answered again: for each, the database is asked when any message is deleted.
 MAX_REPEATS: Final = 5
-"""How often one question can be answered again: for each, the database is asked when any message is deleted."""
 
 _REPEAT: Final = re.compile(r"again:(?P<first>.+):(?P<number>\d{1,3})")
 

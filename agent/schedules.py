@@ -161,22 +161,18 @@ def occurrence_id(schedule: int, time: datetime) -> str:
 
 # Long work: its names, and its bounds.
 
-WORK: Final = ":work"
-"""The name of an occurrence ends with this that is work."""
+WORK: Final = ":work"  # The name of an occurrence ends with this that is work
+# And so does that of what its person is told about a schedule, in the words that the question has.
 TELLS: Final = ":told"
-"""And so does that of what its person is told about a schedule, in the words that the question has."""
 _BESIDE: Final = re.compile(r"(?P<asked>.+):work:\d{1,19}", re.ASCII | re.DOTALL)
 
-MAX_AT_WORK: Final = 2
-"""Of one person, at once: each of them is watched, and takes a model that others wait for."""
-WORK_ROUNDS: Final = 60
-"""Forty threads, read one after the other, and what is made of them."""
-WORK_TIME: Final = timedelta(minutes=30)
-"""What takes longer is asked for in parts; what leads nowhere has an end."""
+MAX_AT_WORK: Final = 2  # Of one person, at once: each of them is watched, and takes a model that others wait for
+WORK_ROUNDS: Final = 60  # Forty threads, read one after the other, and what is made of them
+WORK_TIME: Final = timedelta(minutes=30)  # What takes longer is asked for in parts; what leads nowhere has an end
+# Of what tools brought: about 100,000 tokens, which are sent again in each round and which most models hold.
 WORK_CHARS: Final = 400_000
-"""Of what tools brought: about 100,000 tokens, which are sent again in each round and which most models hold."""
+# More between two rounds is no work: it waited for its person's word, or for another process.
 MOST_OF_A_ROUND: Final = timedelta(minutes=2)
-"""More between two rounds is no work: it waited for its person's word, or for another process."""
 
 
 def work_conversation(asked_in: str, schedule: int) -> str:
@@ -232,8 +228,8 @@ class Notice:
     words: str
 
 
+# The question that an occurrence is, with who reads it there and what its person may do now.
 Admitted: TypeAlias = Incoming | NotAllowed
-"""The question that an occurrence is, with who reads it there and what its person may do now."""
 
 
 class SchedulePlatform(Protocol):
@@ -317,18 +313,13 @@ class Schedules(Protocol):
         ...
 
 
+# How long a rule goes on that was given no end: what nobody reads any more ends by itself.
 ENDS_AFTER: Final = timedelta(days=180)
-"""How long a rule goes on that was given no end: what nobody reads any more ends by itself."""
-FARTHEST: Final = timedelta(days=5 * 366)
-"""Ahead: the clocks' rules are hardly known so far."""
-APART: Final = timedelta(minutes=5)
-"""Of a rule, on the clock: a chat is no monitor."""
-MAX_WEEKS: Final = 26
-"""Rarer than twice a year is a date."""
-MOST_YEARS: Final = 50
-"""Ahead: what has not come by then never does."""
-MAX_RULE_CHARS: Final = 100
-"""Longer than any rule that means something; reading one takes time by its length."""
+FARTHEST: Final = timedelta(days=5 * 366)  # Ahead: the clocks' rules are hardly known so far
+APART: Final = timedelta(minutes=5)  # Of a rule, on the clock: a chat is no monitor
+MAX_WEEKS: Final = 26  # Rarer than twice a year is a date
+MOST_YEARS: Final = 50  # Ahead: what has not come by then never does
+MAX_RULE_CHARS: Final = 100  # Longer than any rule that means something; reading one takes time by its length
 
 
 def with_end(timing: Timing, now: datetime) -> Timing:
@@ -365,8 +356,7 @@ def next_occurrence(timing: Timing, after: datetime) -> datetime | None:
     return None
 
 
-MAX_MISSED: Final = 500
-"""So many are counted of those that were missed: a week of one for every 20 minutes."""
+MAX_MISSED: Final = 500  # So many are counted of those that were missed: a week of one for every 20 minutes
 
 
 def last_until(timing: Timing, first: datetime, now: datetime) -> tuple[datetime, int]:
@@ -389,10 +379,9 @@ def last_until(timing: Timing, first: datetime, now: datetime) -> tuple[datetime
     return last, before
 
 
-LATE: Final = timedelta(minutes=2)
-"""Later than that says so: a start, or a platform that was slow, takes no longer."""
+LATE: Final = timedelta(minutes=2)  # Later than that says so: a start, or a platform that was slow, takes no longer
+# A question is asked as late as that, if another time of it comes; nobody wants this morning's news tonight.
 GRACE: Final = timedelta(hours=12)
-"""A question is asked as late as that, if another time of it comes; nobody wants this morning's news tonight."""
 
 
 def is_stale(due: Occurrence, now: datetime) -> bool:

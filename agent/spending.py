@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 #   name unlike the newest version that it knows by its month, it may be wrong, and there is no price.
 #   A call is priced once, when it is stored. Newer prices do not change what was paid before.
 
-Money = NewType("Money", int)
-"""US dollars, in billionths."""
+Money = NewType("Money", int)  # US dollars, in billionths
 NOTHING: Final = Money(0)
 
+# The nano-dollars of one dollar. A price of $1 per million tokens is 1,000 of them per token.
 NANO: Final = 1_000_000_000
-"""The nano-dollars of one dollar. A price of $1 per million tokens is 1,000 of them per token."""
 
+# Prices with a beginning or an end are those of this day, of which the locked genai-prices is.
 PRICES_AS_OF: Final = date(2026, 11, 20)
-"""Prices with a beginning or an end are those of this day, of which the locked genai-prices is."""
 _NOON: Final = datetime.combine(PRICES_AS_OF, time(12), UTC)
 
+# Our names of vendors, and those of genai-prices. Gemini Live bills speech, which no count of text tells.
 _VENDORS: Final = {
     "openai": "openai",
     "openai-realtime": "openai",
@@ -46,7 +46,6 @@ _VENDORS: Final = {
     "xai": "x-ai",
     "openrouter": "openrouter",
 }
-"""Our names of vendors, and those of genai-prices. Gemini Live bills speech, which no count of text tells."""
 
 _MONTH: Final = re.compile(r"\d{4}", re.ASCII)
 
@@ -99,10 +98,9 @@ class By(StrEnum):
     MODEL = "model"
 
 
+# Preferences of a workspace are kept under this and its name ("workspace:slack:T0123"),…
 WORKSPACE: Final = "workspace:"
-"""Preferences of a workspace are kept under this and its name ("workspace:slack:T0123"),…"""
-APP: Final = "app"
-"""… among them what its app is called among several."""
+APP: Final = "app"  # … among them what its app is called among several
 
 
 def workspace_of(person: str) -> str:

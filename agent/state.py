@@ -50,8 +50,7 @@ class SituationSummary:
 
 
 FIELD_CHARS: Final = 350
-FINDINGS_CHARS: Final = 1_000
-"""Together some 600 tokens, which stand in every context of the conversation from then on."""
+FINDINGS_CHARS: Final = 1_000  # Together some 600 tokens, which stand in every context of the conversation from then on
 
 
 def bounded(name: str, text: str) -> str:

@@ -20,20 +20,14 @@ from agent.messages import Message, Role, estimate_tokens, is_too_deep
 from agent.records import Author, StoredMessage
 from agent.state import SituationSummary
 
-SUMMARY: Final = "summary"
-"""The kind of the jobs that summarise, and of their model calls."""
-FULL: Final = 0.6
-"""Of the window: so much that no summary covers, and one is made."""
-AHEAD: Final = 0.3
-"""Of the window: the newest messages, which stay in sight for long, wait for the next summary."""
+SUMMARY: Final = "summary"  # The kind of the jobs that summarise, and of their model calls
+FULL: Final = 0.6  # Of the window: so much that no summary covers, and one is made
+AHEAD: Final = 0.3  # Of the window: the newest messages, which stay in sight for long, wait for the next summary
+# Of the window: names and marks take the rest. To find a message that is still in sight does no harm.
 SURE: Final = 0.9
-"""Of the window: names and marks take the rest. To find a message that is still in sight does no harm."""
-MESSAGE_CHARS: Final = 2_000
-"""Of one message: its beginning and its end say what it is about."""
-BATCH_CHARS: Final = 24_000
-"""Of one call: some 6,000 tokens, which a small local model takes."""
-DIGEST_CHARS: Final = 1_000
-"""About 250 tokens."""
+MESSAGE_CHARS: Final = 2_000  # Of one message: its beginning and its end say what it is about
+BATCH_CHARS: Final = 24_000  # Of one call: some 6,000 tokens, which a small local model takes
+DIGEST_CHARS: Final = 1_000  # About 250 tokens
 LINE_CHARS: Final = 160
 
 PROMPT: Final = """\

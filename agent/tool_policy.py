@@ -37,17 +37,14 @@ from agent.ports import Asker, ToolEffect
 from agent.progress import OWN_WORDS, Progress, addresses_in, addresses_read, brought_by, sent
 
 ANY: Final = "*"
-MAX_ROWS: Final = 200
-"""Read for each call; a longer table is a mistake."""
-MAX_CHARS: Final = 200
-"""Of a row: a name, an id and an id."""
+MAX_ROWS: Final = 200  # Read for each call; a longer table is a mistake
+MAX_CHARS: Final = 200  # Of a row: a name, an id and an id
 COLUMNS: Final = 4
+# Characters of a call that is asked about: nobody reads more before a press, and it fits every platform.
 MAX_SHOWN: Final = 6_000
-"""Characters of a call that is asked about: nobody reads more before a press, and it fits every platform."""
 
 
-A_LINE: Final = 12
-"""What an argument takes besides."""
+A_LINE: Final = 12  # What an argument takes besides
 
 
 class PolicyAnswer(StrEnum):

@@ -220,8 +220,8 @@ GONE_CALL = "not run, although it could be when this was asked for: {why}"
 CRASHED_CALL = "The process stopped while this call ran; whether it took effect is unknown. Check before you repeat it."
 
 
+# Of a call that runs as soon as its step is saved, and may have run when a process ended.
 RUNNING = (Consent.NOT_NEEDED, Consent.BEGUN)
-"""Of a call that runs as soon as its step is saved, and may have run when a process ended."""
 NOT_ALLOWED = {
     Consent.REFUSED: "not run: the person was asked and refused it. Do not ask again; go on without it.",
     Consent.EXPIRED: "not run: the person was asked and did not answer in time.",
@@ -256,10 +256,8 @@ class Turn:
         self._step = RoundStep()
         self._said: list[str] = []
         self._secure = True
-        self._ends = ""
-        """Why it has to end, "" as long as it does not."""
-        self._noted = False
-        """Whether this iteration has written a whole workspace."""
+        self._ends = ""  # Why it has to end, "" as long as it does not
+        self._noted = False  # Whether this iteration has written a whole workspace
 
     @property
     def progress(self) -> Progress:

@@ -54,14 +54,12 @@ class ContextConfig(Protocol):
     def recollect(self) -> Callable[[RecallQuery], Awaitable[Sequence[PastMessage]]] | None: ...
 
 
+# How a turn ends that has answered what joined it; after any other end that is answered by itself.
 ANSWERED = (Outcome.ANSWERED, Outcome.CUT, Outcome.EXHAUSTED)
-"""How a turn ends that has answered what joined it; after any other end that is answered by itself."""
 
-FEW_FACTS = 10
-"""Composing so many takes less time than handing them to a thread."""
+FEW_FACTS = 10  # Composing so many takes less time than handing them to a thread
 UNBEGUN = Progress()
-LAST_ACTIONS = 3
-"""What stands in for a summary that nobody wrote."""
+LAST_ACTIONS = 3  # What stands in for a summary that nobody wrote
 
 
 async def known_context(

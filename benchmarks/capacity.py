@@ -27,14 +27,11 @@ from benchmarks.report import print_report, read_options
 DATA: Final = Path(__file__).with_name("data")
 MEASURED: Final = DATA / "scale.json"
 SIMULATED: Final = DATA / "capacity.json"
+# Assumed: of a model that reasons and uses a tool or two, on average; the slowest twentieth takes three times that.
 ANSWER_S: Final = 12.0
-"""Assumed: of a model that reasons and uses a tool or two, on average; the slowest twentieth takes three times that."""
-SPREAD: Final = 0.75
-"""Of the logarithm of how long an answer takes."""
-PLACES: Final = 16
-"""Answers at once in one process, as COGENCY_MAX_RUNNING has it by default."""
-CONNECTIONS: Final = 12
-"""That a process may open: those of its pool, and those beside."""
+SPREAD: Final = 0.75  # Of the logarithm of how long an answer takes
+PLACES: Final = 16  # Answers at once in one process, as COGENCY_MAX_RUNNING has it by default
+CONNECTIONS: Final = 12  # That a process may open: those of its pool, and those beside
 
 
 @dataclass(frozen=True, slots=True)

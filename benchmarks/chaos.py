@@ -47,14 +47,12 @@ from store.engine import open_store
 from store.tables import fact, message
 from tests.fakes.postgresql import PostgresServer, running_postgres
 
-START_S = 120.0
-"""For the first start of all processes: Discord has eight connections begun five seconds apart."""
+START_S = 120.0  # For the first start of all processes: Discord has eight connections begun five seconds apart
 LOOK_S = 0.5
-CALM_S = 4.0
-"""After the last reply: a stopped process that wakes up late must not change anything."""
+CALM_S = 4.0  # After the last reply: a stopped process that wakes up late must not change anything
+# Without another complete reply: a run that has lost one would never end. How long the whole takes is the machine's
+# matter: four hundred take about a minute on two idle cores, on busy ones several.
 PATIENCE_S = 90.0
-"""Without another complete reply: a run that has lost one would never end. How long the whole takes is the machine's
-matter: four hundred take about a minute on two idle cores, on busy ones several."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,8 +41,7 @@ WORDS: Final = [
     "gulls",
     "circle",
 ]
-PIECE: Final = 40
-"""Characters that come at a time."""
+PIECE: Final = 40  # Characters that come at a time
 
 
 class Kind(Enum):
@@ -57,8 +56,8 @@ class Kind(Enum):
 
 SENTENCES: Final = {Kind.AT_ONCE: 3, Kind.SLOWLY: 12, Kind.IN_PAGES: 75, Kind.ONE_CALL: 4, Kind.TWO_CALLS: 4}
 CALLS: Final = {Kind.ONE_CALL: 1, Kind.TWO_CALLS: 2}
+# For each round of such an answer; long enough to be disturbed.
 TAKES_S: Final = {Kind.SLOWLY: 2.0, Kind.IN_PAGES: 3.0, Kind.ONE_CALL: 0.6, Kind.TWO_CALLS: 0.6}
-"""For each round of such an answer; long enough to be disturbed."""
 
 
 def texts(question: str, kind: Kind) -> list[str]:

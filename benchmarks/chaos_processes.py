@@ -57,8 +57,8 @@ class Replica(Protocol):
     async def wait(self) -> int: ...
 
 
+# Starts `cogency run` in a folder and an environment, with a log.
 Launch: TypeAlias = Callable[[Path, Mapping[str, str], IO[bytes]], Awaitable[Replica]]
-"""Starts `cogency run` in a folder and an environment, with a log."""
 
 
 async def from_nothing(folder: Path, environment: Mapping[str, str], log: IO[bytes]) -> Replica:

@@ -27,20 +27,18 @@ from tests.fakes.slack_state import HOME, PER_MINUTE, Workspace
 from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN, other_app
 
 NAMED: Final = re.compile(r"\bFor (c\d+-\d+) ")
+# What stands below an answer that kept something: code says it, and not the model.
 _KEPT: Final = re.compile(r"\s*[*_]Remembered: [^\n]*[*_]\s*\Z")
-"""What stands below an answer that kept something: code says it, and not the model."""
-REDELIVER_S: Final = 2.0
-"""Slack waits longer; but it has more than a minute."""
+REDELIVER_S: Final = 2.0  # Slack waits longer; but it has more than a minute
 TWICE: Final = 0.1
-DIRECT: Final = 3
-"""So many conversations of each of Slack's workspaces are direct ones."""
-DIRECT_ON_DISCORD: Final = 2
-"""There are two people."""
+DIRECT: Final = 3  # So many conversations of each of Slack's workspaces are direct ones
+DIRECT_ON_DISCORD: Final = 2  # There are two people
 SERVERS_EACH: Final = 2
+# Slack's limits on reading allow for some restarts a minute; here a minute has more than a bad month.
 LIMITS_STRETCHED: Final = 20
-"""Slack's limits on reading allow for some restarts a minute; here a minute has more than a bad month."""
+# Discord conversations that begin with a mention in the channel, for which the bot starts the thread.
 STARTED_BY_BOT: Final = 3
-"""Discord conversations that begin with a mention in the channel, for which the bot starts the thread."""
+# Slack takes fifty edits a minute of all answers together, so most of its answers have to come at once.
 KINDS: Final = {
     "Slack": [Kind.AT_ONCE] * 36 + [Kind.SLOWLY, Kind.IN_PAGES, Kind.ONE_CALL, Kind.TWO_CALLS],
     "Discord": [Kind.AT_ONCE] * 8
@@ -49,7 +47,6 @@ KINDS: Final = {
     + [Kind.ONE_CALL] * 3
     + [Kind.TWO_CALLS] * 2,
 }
-"""Slack takes fifty edits a minute of all answers together, so most of its answers have to come at once."""
 
 
 @dataclass(slots=True)

@@ -31,12 +31,9 @@ VERSIONS: Final = "store/migrations/versions"
 _EXPANDS: Final = re.compile(r"^EXPANDS = True$", re.MULTILINE)
 GIT_S: Final = 60.0
 LOOK_S: Final = 0.1
-EARLY: Final = 0.1
-"""Of the time of asking, until the first newer process starts."""
-SOME: Final = 3
-"""Requests to the model that show that a process answers."""
-STEP_S: Final = 60.0
-"""For a process to start and to answer; on a busy machine that takes some ten seconds."""
+EARLY: Final = 0.1  # Of the time of asking, until the first newer process starts
+SOME: Final = 3  # Requests to the model that show that a process answers
+STEP_S: Final = 60.0  # For a process to start and to answer; on a busy machine that takes some ten seconds
 
 
 class NoSuchVersion(Exception):

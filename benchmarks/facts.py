@@ -72,8 +72,8 @@ from tests.fakes.minds import always
 
 PAIRS = Path(__file__).parent / "data" / "supersession_pairs.tsv"
 NATURAL_CHANGES = PAIRS.with_name("natural_changes.tsv")
+# Every other word of the format (executive, policy, system, …) stands for more.
 RANKS = {"peer": Authority.EMPLOYEE, "subordinate": Authority.EMPLOYEE, "manager": Authority.MANAGER}
-"""Every other word of the format (executive, policy, system, …) stands for more."""
 TEAM = "bench"
 ELSEWHERE = GroupAudience("elsewhere")
 LABEL = re.compile(r"^\[(RESTRICTED|SCOPE): ([^\]]*)\]\s*")
@@ -128,8 +128,8 @@ class TimelineClock:
         """Nobody waits."""
 
 
+# Answers the learner's prompt, given what the data writes in that turn.
 Extractor: TypeAlias = Callable[[Timeline, Sequence[Write], Sequence[Message]], str]
-"""Answers the learner's prompt, given what the data writes in that turn."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,13 +33,11 @@ from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN, BOT_USER
 
 ROOT = Path(__file__).parents[1]
 PATIENCE_S = 30.0
-IDLE_S = 1.5
-"""What a start still has to do is done by then."""
-ROUNDS = 15
-"""With the one before them fewer than the bot takes from one person in a minute (20)."""
+IDLE_S = 1.5  # What a start still has to do is done by then
+ROUNDS = 15  # With the one before them fewer than the bot takes from one person in a minute (20)
+# Between two mentions: Slack takes one message a second in a channel, Discord five threads in five seconds. We measure
+# the bot, not its waiting for them.
 BETWEEN_S = 1.2
-"""Between two mentions: Slack takes one message a second in a channel, Discord five threads in five seconds. We measure
-the bot, not its waiting for them."""
 LIBRARIES = "import sys, slack_bolt.async_app, discord; print(flush=True); sys.stdin.read()"
 
 

@@ -17,8 +17,7 @@ from benchmarks.live_edit_voices import Voice
 from bot.platforms.slack.api import Method, SlackApi, SlackLimited, text
 
 INTERVAL_S: Final = 1.0
-FIRST_S: Final = 0.1
-"""Some words are there by then."""
+FIRST_S: Final = 0.1  # Some words are there by then
 
 
 class TooFast(Exception):

@@ -69,26 +69,20 @@ from store.search.matching import Fts5
 from store.search.text import keywords, quotes
 
 PACKAGES: Final = ("agent", "bot", "store")
-CHARS: Final = 40_000
-"""Slack's longest message."""
-LIMIT_MS: Final = 50.0
-"""Of CPU for one of them: what nobody notices in an answer that somebody else is reading."""
+CHARS: Final = 40_000  # Slack's longest message
+LIMIT_MS: Final = 50.0  # Of CPU for one of them: what nobody notices in an answer that somebody else is reading
+# For an eighth of the length: with the square of it, the whole would take 64, which a server survives.
 QUICK_MS: Final = 1.0
-"""For an eighth of the length: with the square of it, the whole would take 64, which a server survives."""
-SIEVED: Final = 24
-"""So many texts, the slowest in a quarter of that, are tried in an eighth of the length."""
-SLOWEST: Final = 8
-"""So many texts of each kind are tried longer: what grows too fast is slow already."""
-STEEP: Final = 9.0
-"""For four times the length: between 4, which is linear, and 16, which is the square."""
+SIEVED: Final = 24  # So many texts, the slowest in a quarter of that, are tried in an eighth of the length
+SLOWEST: Final = 8  # So many texts of each kind are tried longer: what grows too fast is slow already
+STEEP: Final = 9.0  # For four times the length: between 4, which is linear, and 16, which is the square
+# For four times the length, and for lengths of a quarter. What is steep at full length, a linear part and a square of
+# at least 5/7 of it, takes 5.8 times as long there: what takes less need not be tried in full length.
 EVEN: Final = 5.0
-"""For four times the length, and for lengths of a quarter. What is steep at full length, a linear part and a square of
-at least 5/7 of it, takes 5.8 times as long there: what takes less need not be tried in full length."""
+# So many of each, the slowest, are tried in full length whatever they took before: some code is slow from a length on.
 ALWAYS_LONG: Final = 2
-"""So many of each, the slowest, are tried in full length whatever they took before: some code is slow from a length on.
-"""
-PAGE_CHARS: Final = 4_400
-"""A page and what is looked ahead (`bot.reply.split`)."""
+PAGE_CHARS: Final = 4_400  # A page and what is looked ahead (`bot.reply.split`)
+# Which modules are never given 40,000 characters, and what is the most instead.
 SHORTER: Final = {
     "bot.reply.split.": PAGE_CHARS,  # a page at a time
     "bot.reply.markdown.": PAGE_CHARS,
@@ -99,18 +93,17 @@ SHORTER: Final = {
     "bot.platforms.slack.block_kit.": PAGE_CHARS,
     "agent.memory.past_threads.": PAGE_CHARS,  # of its sentences, what recollecting lets through
 }
-"""Which modules are never given 40,000 characters, and what is the most instead."""
 
 Text: TypeAlias = Callable[[str], object]
-Recipe: TypeAlias = Callable[[int], str]
-"""Makes a text of so many characters."""
+Recipe: TypeAlias = Callable[[int], str]  # Makes a text of so many characters
 
+# Here a text is the name of something that is opened.
 _OPENS: Final = frozenset({"store.engine", "store.databases.sqlite", "store.databases.postgresql", "bot.hosting"})
-"""Here a text is the name of something that is opened."""
 _METHODS: Final = ("search", "match", "fullmatch", "findall", "finditer", "split", "sub")
+# In a source: reading it takes a hundredth of what parsing it does.
 _CALLED: Final = re.compile(rf"(?<![\w.])(\w+)\.({'|'.join(_METHODS)})\b")
-"""In a source: reading it takes a hundredth of what parsing it does."""
 _ENDS: Final = ("", "\x00", "x", "\n!")
+# What opens, separates, counts or combines, in plain text, in Markdown, on the platforms and in our protocol.
 PIECES: Final = (
     *"1aA. \n\t([{<`*_~$|#>-=/%:,;'\"\\@!&",
     *("1.", "1,", "1.1.1.1, ", "a ", "A ", "a.", "a@", "a-", "1 ", "$1", "stop ", "- ", "> ", "|a", "a|", "\r\n", "!["),
@@ -120,7 +113,6 @@ PIECES: Final = (
     *("\u200b", "\u00a0", "e\u0301", "\u0301", "中", "あ", "、", "中。", "한", "😀", "\U0001f469\u200d", "\u202e"),
     *("\u0300\u0316", "\u0300ﾞ", "\ud800", "ﷺ", "I said that it is now $1. "),
 )  # fmt: skip
-"""What opens, separates, counts or combines, in plain text, in Markdown, on the platforms and in our protocol."""
 
 
 def hostile_texts(pieces: Iterable[str] = PIECES) -> Iterator[Recipe]:

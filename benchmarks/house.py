@@ -50,8 +50,7 @@ BOUNDS: Final[Mapping[str, float]] = {
 BEFORE: Final[Mapping[str, float]] = {"functions_per_mention_before": 504, "one_importer_modules_before": 160}
 PER_100: Final = ("modules_60", "duplicate_class_names", "duplicate_file_names", "one_importer_modules")
 RUNS: Final = 3
-LONGEST: Final = 20
-"""Of all modules so many are listed by their length."""
+LONGEST: Final = 20  # Of all modules so many are listed by their length
 
 
 def code_metrics(code: Code) -> dict[str, float]:

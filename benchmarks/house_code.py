@@ -19,8 +19,7 @@ ROOT: Final = Path(__file__).parents[1]
 PACKAGES: Final = ("agent", "bot", "store")
 MIGRATIONS: Final = "migrations"
 PLATFORMS: Final = ("bot", "platforms")
-SMALL: Final = 60
-"""Lines; a module of no more is asked why it is alone."""
+SMALL: Final = 60  # Lines; a module of no more is asked why it is alone
 _OF_PYTHON: Final = frozenset({"__init__.py", "__main__.py"})
 
 

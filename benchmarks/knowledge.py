@@ -37,10 +37,8 @@ AUDIENCE: Final = label(TeamAudience("team"))
 START: Final = datetime(2026, 3, 1, tzinfo=UTC)
 FIRST: Final = (1, 5, 10)
 QUICK: Final = (150, 5_000, 40)
-WHOLE: Final = (10_000, 100_000, 300)
-"""Questions, passages among which it is timed, and searches that are timed."""
-A_DOCUMENT: Final = 1_000
-"""Passages of a made one."""
+WHOLE: Final = (10_000, 100_000, 300)  # Questions, passages among which it is timed, and searches that are timed
+A_DOCUMENT: Final = 1_000  # Passages of a made one
 PASSAGE_WORDS: Final = (60, 220)
 _WORD: Final = re.compile(r"\w+")
 

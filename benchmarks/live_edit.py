@@ -43,12 +43,12 @@ from benchmarks.skipping_loop import run_skipping
 
 Bot: TypeAlias = Callable[[Load], "Awaitable[Run]"]
 
+# On each surface: the product, and the baseline.
 CONTESTS: Final[dict[str, tuple[Bot, Bot]]] = {
     "slack_stream": (streams_on_slack, interval_on_slack),
     "slack_edit": (edits_on_slack, interval_on_slack),
     "discord": (edits_on_discord, interval_on_discord),
 }
-"""On each surface: the product, and the baseline."""
 AT_ONCE: Final = (1, 10)
 SECONDS, QUICK_SECONDS = 60.0, 20.0
 

@@ -38,8 +38,7 @@ from tests.fakes.store import store_in_memory
 from tests.fakes.turns_host import turns_host
 
 IN_ONE_PLACE: Final = 2
-PATIENCE_S: Final = 1_800.0
-"""Of skipped time: a bot that is refused may need minutes after the last word."""
+PATIENCE_S: Final = 1_800.0  # Of skipped time: a bot that is refused may need minutes after the last word
 LIMITS: Final = TurnsLimits(per_person=None)
 LOOK_S: Final = 0.5
 QUESTION: Final = "tell me everything"

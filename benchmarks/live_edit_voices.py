@@ -17,12 +17,10 @@ from typing import Final
 from agent.ports import Clock
 from agent.providers.scripted import Part, Until
 
-RATE: Final = 60.0
-"""Tokens a second: what the larger models of the vendors do."""
+RATE: Final = 60.0  # Tokens a second: what the larger models of the vendors do
 SEED: Final = 7
 LETTERS: Final = 4
-PARAGRAPH: Final = 90
-"""Tokens between two blank lines."""
+PARAGRAPH: Final = 90  # Tokens between two blank lines
 _WORD: Final = re.compile(rf"\b[a-z]{{{LETTERS}}}\b")
 
 

@@ -43,10 +43,9 @@ from store.tables import embedding, message, participant
 BATCH: Final = 64
 EXACT: Final = 10
 SIZE: Final = 256
+# What vectors of SIZE numbers are mixed of, besides some noise: those of real models hold about as many.
 TOPICS: Final = 48
-"""What vectors of SIZE numbers are mixed of, besides some noise: those of real models hold about as many."""
-MIXED: Final = "topics:256"
-"""Their model."""
+MIXED: Final = "topics:256"  # Their model
 
 Matrix = NDArray[np.float64]
 

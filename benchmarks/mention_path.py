@@ -25,11 +25,9 @@ from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN, BOT_USER
 
 LEFT_OUT: Final = "agent/providers/"
 PLATFORMS: Final = "bot/platforms/"
-HELLO: Final = "Hello zanzibar"
-"""A word that no statement holds by chance."""
+HELLO: Final = "Hello zanzibar"  # A word that no statement holds by chance
 PATIENCE_S: Final = 60.0
-QUIET_S: Final = 1.0
-"""Nothing was asked of Slack for so long: the start is over."""
+QUIET_S: Final = 1.0  # Nothing was asked of Slack for so long: the start is over
 
 
 @dataclass(frozen=True, slots=True)

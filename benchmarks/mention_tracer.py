@@ -46,8 +46,8 @@ _SUBMIT: Final = ThreadPoolExecutor.submit.__code__
 _WORK: Final = thread._WorkItem.run.__code__  # noqa: SLF001  # pyright: ignore -- as below
 
 
+# What may hold the question as it comes in, and is read without a look at anything else.
 _DATA: Final = frozenset({str, bytes, dict, list, tuple})
-"""What may hold the question as it comes in, and is read without a look at anything else."""
 
 
 @dataclass(slots=True, eq=False)
@@ -73,8 +73,8 @@ class Watch:
         self._callers: dict[FrameType, FrameType | None] = {}
         self._makers: dict[asyncio.Task[Any], FrameType | None] = {}
         self._errands: dict[FrameType, _Errand] = {}
+        # To threads, by the identity of the function, which is kept with the frame that gave it.
         self._given: dict[int, _Errand] = {}
-        """To threads, by the identity of the function, which is kept with the frame that gave it."""
         self._is_told = False
         self._chain: list[Call] = []
         self._in_thread = 0

@@ -60,8 +60,7 @@ from store.turns import ledger, turn_queue
 
 QUICK: Final = 2
 WORDINGS: Final = Path(__file__).parent / "data" / "wordings.json"
-DEEP: Final = 200
-"""Hits that the ranked list is judged by: enough for five different threads."""
+DEEP: Final = 200  # Hits that the ranked list is judged by: enough for five different threads
 LEASE: Final = timedelta(minutes=1)
 IDS: Final = ErasedIds(b"benchmark")
 

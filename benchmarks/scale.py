@@ -44,10 +44,9 @@ from tests.fakes.postgresql import PostgresServer, running_postgres
 PROCESSES: Final = (1, 2, 4)
 QUESTIONS: Final = 240
 QUICK_QUESTIONS: Final = 60
-CORES: Final = 6
-"""With so many, four processes do not wait for each other's."""
+CORES: Final = 6  # With so many, four processes do not wait for each other's
+# Figures of other benchmarks, which say by themselves how they are measured.
 ELSEWHERE: Final = {"vectors": "vector_recall_at_10", "shards": "takeover_s_discord"}
-"""Figures of other benchmarks, which say by themselves how they are measured."""
 _SETTINGS: Final = (
     "max_connections=120", "shared_buffers=1GB", "max_wal_size=6GB", "wal_level=minimal", "max_wal_senders=0",
 )  # fmt: skip

@@ -27,10 +27,9 @@ START_S: Final = 60.0
 PATIENCE_S: Final = 120.0
 ASKING_S: Final = 2.0
 CONVERSATIONS: Final = 60
+# Questions of each conversation before what is measured: a process loads what its first answers need, and each of its
+# connections learns its statements, once; that is no cost of a question.
 WARM_UP: Final = 4
-"""Questions of each conversation before what is measured: a process loads what its first answers need, and each of its
-connections learns its statements, once; that is no cost of a question.
-"""
 
 
 @dataclass(frozen=True, slots=True)

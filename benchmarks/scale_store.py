@@ -29,19 +29,14 @@ from store.search.index import MESSAGES, MessageWords
 from store.search.text import indexed_text
 from store.tables import message, turn
 
-Connection: TypeAlias = Any
-"""Of asyncpg, which has no types."""
+Connection: TypeAlias = Any  # Of asyncpg, which has no types
 
-POOL: Final = 100_000
-"""Texts that are told apart; the first person, with so many messages, writes none of them twice."""
-STEP: Final = 200_000
-"""Messages of one statement."""
-WRITERS: Final = 2
-"""Connections that write at the same time."""
+POOL: Final = 100_000  # Texts that are told apart; the first person, with so many messages, writes none of them twice
+STEP: Final = 200_000  # Messages of one statement
+WRITERS: Final = 2  # Connections that write at the same time
+# The tables whose indexes and foreign keys are made when all rows are there.
 LARGE: Final = ("turn", "message", MESSAGES)
-"""The tables whose indexes and foreign keys are made when all rows are there."""
-WORDINGS: Final = 3
-"""Besides the question, as the tool asks a model for."""
+WORDINGS: Final = 3  # Besides the question, as the tool asks a model for
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,8 +69,7 @@ DAYS: Final = 365
 MINUTE: Final = timedelta(minutes=1)
 LEASE: Final = timedelta(seconds=30)
 REPLICAS: Final = 3
-AFTER: Final = timedelta(days=6)
-"""For what an outage at the end of the year has left: longer than any."""
+AFTER: Final = timedelta(days=6)  # For what an outage at the end of the year has left: longer than any
 WAIT_S: Final = 300.0
 
 # What is scheduled, and an oracle that only looks at clocks.

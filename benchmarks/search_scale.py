@@ -66,12 +66,10 @@ from tests.fakes.postgresql import running_postgres
 
 Figures: TypeAlias = dict[str, float]
 
-WHOLE: Final = (1_000_000, 1_000, 400)
-"""Messages, people, searches."""
+WHOLE: Final = (1_000_000, 1_000, 400)  # Messages, people, searches
 QUICK: Final = (50_000, 100, 100)
 VOCABULARY: Final = 30_000
-STOPS: Final = 0.4
-"""The share of stop words among the words that people write (30 to 45 % in LoCoMo and REALTALK)."""
+STOPS: Final = 0.4  # The share of stop words among the words that people write (30 to 45 % in LoCoMo and REALTALK)
 COMMON: Final = 200
 COMMON_ASKED: Final = 40
 ASKED: Final = 3
@@ -81,22 +79,16 @@ ONSETS: Final = ("b", "br", "c", "ch", "d", "f", "fl", "g", "h", "k", "l", "m", 
 VOWELS: Final = ("a", "a", "e", "e", "e", "i", "i", "o", "o", "u", "ea", "ou", "ü", "é")
 CODAS: Final = ("", "", "", "l", "n", "n", "r", "s", "t", "ck", "nd", "rt", "st")
 ENDINGS: Final = ("", "s", "ed", "ing", "er", "en", "ly")
-BUSIEST: Final = 16
-"""People write as 1 / (rank + this): the heaviest can find about thirty times what the median can."""
-GROUPS: Final = (1, 1, 1, 1, 1, 1, 2, 2, 3, 5)
-"""How many people share a thread; somebody drawn twice counts once."""
-THREAD: Final = 20
-"""Messages of a thread."""
-BATCH: Final = 2_000
-"""Messages of one transaction."""
+BUSIEST: Final = 16  # People write as 1 / (rank + this): the heaviest can find about thirty times what the median can
+GROUPS: Final = (1, 1, 1, 1, 1, 1, 2, 2, 3, 5)  # How many people share a thread; somebody drawn twice counts once
+THREAD: Final = 20  # Messages of a thread
+BATCH: Final = 2_000  # Messages of one transaction
 ONE_PERSON: Final = 100_000
 QUICK_PERSON: Final = 10_000
-ERASED_SHARE: Final = 5
-"""One in so many messages has the word that is to be forgotten."""
+ERASED_SHARE: Final = 5  # One in so many messages has the word that is to be forgotten
 PREVIEWS: Final = 3
 HEAVIEST_SEARCHES: Final = 100
-MEANT: Final = 20
-"""Searches by meaning."""
+MEANT: Final = 20  # Searches by meaning
 LIMIT: Final = 20
 PLACE: Final = "team:scale"
 START: Final = datetime(2025, 1, 1, tzinfo=UTC)

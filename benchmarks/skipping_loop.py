@@ -17,8 +17,7 @@ from typing import Any, Final, TypeVar
 T = TypeVar("T")
 
 FAR_S: Final = 0.5
-LOOK_S: Final = 0.002
-"""Before so long a wait is skipped, what the system has still on its way is waited for."""
+LOOK_S: Final = 0.002  # Before so long a wait is skipped, what the system has still on its way is waited for
 
 
 class _SkippingSelector(selectors.DefaultSelector):

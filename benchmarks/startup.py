@@ -29,8 +29,7 @@ from pathlib import Path
 from benchmarks.report import print_report, read_options
 
 ROOT = Path(__file__).parents[1]
-PROMPT = b"\x1b[0m>"
-"""As prompt_toolkit draws it, once it reads keys."""
+PROMPT = b"\x1b[0m>"  # As prompt_toolkit draws it, once it reads keys
 ANSWERED = b"You wrote:"
 PATIENCE_S = 30.0
 COUNTED = """

@@ -42,8 +42,7 @@ from tests.fakes.fast_clock import FastClock
 
 MANY = 500
 RATE = 50.0
-WARM_UP = 0.2
-"""The share of each stream that is not counted: connections are made, code is warmed up."""
+WARM_UP = 0.2  # The share of each stream that is not counted: connections are made, code is warmed up
 CONTEXT = (Message(Role.SYSTEM, "You are a bot."), Message(Role.USER, "Hello?"))
 PATIENCE_S = 120.0
 SPAWN = multiprocessing.get_context("spawn")

@@ -19,8 +19,7 @@ BEFORE = (
 )
 AFTER = b'"},"logprobs":null,"finish_reason":null}]}\n\n'
 FINISH = b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
-LINE = 12
-"""Tokens to a line of prose."""
+LINE = 12  # Tokens to a line of prose
 TICK_S = 0.001
 
 

@@ -22,16 +22,17 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+# A speaker of such a name is the bot: its messages are replies.
 BOTS: Final = frozenset({"agent", "ai", "assistant", "bot", "chatbot", "model"})
-"""A speaker of such a name is the bot: its messages are replies."""
 ADVERSARIAL: Final = 5
 _EVIDENCE: Final = re.compile(r"D[: ]?(\d+)[:;](\d+)")
 _TIME: Final = "%I:%M %p on %d %B, %Y"
 _DAY_FIRST: Final = "%d.%m.%Y, %H:%M:%S"
 _ANCHOR: Final = "%B-%d-%Y"
 _TICK: Final = timedelta(minutes=1)
+# Behind a person's words BEAM says which line of its script they came from.
 _PLAN: Final = re.compile(r"\s*->->\s*[\d,]+\s*$")
-"""Behind a person's words BEAM says which line of its script they came from."""
+# BEAM's kinds of questions, by category from 11 on; what it abstains from has no evidence.
 _KINDS: Final = (
     "information_extraction",
     "multi_session_reasoning",
@@ -43,7 +44,6 @@ _KINDS: Final = (
     "preference_following",
     "instruction_following",
 )
-"""BEAM's kinds of questions, by category from 11 on; what it abstains from has no evidence."""
 PROBES: Final = Path("probing_questions") / "probing_questions.json"
 
 Json: TypeAlias = dict[str, Any]

@@ -84,6 +84,7 @@ async def idle_cpu_percent(seconds: float) -> float:
         return 100 * (time.process_time() - used) / (time.perf_counter() - began)
 
 
+# In a process of its own, by the processor's time: what a start loads and looks at.
 LOADING: Final = """
 import importlib, statistics, sys, time
 from pathlib import Path
@@ -103,7 +104,6 @@ looked = [used(lambda: asyncio.run(enter(settings))) - used(lambda: asyncio.run(
 loaded = [used(lambda: [importlib.reload(one) for one in (mcp_config, mcp_source)]) for _ in range(30)]
 print(1_000 * (statistics.median(loaded) + statistics.median(looked)))
 """
-"""In a process of its own, by the processor's time: what a start loads and looks at."""
 
 
 def added_without_ms() -> float:

@@ -40,12 +40,9 @@ from tests.fakes.minds import always
 
 Ticking = Callable[[Callable[[], Awaitable[object]]], Awaitable[float]]
 LEASE = timedelta(hours=1)
-EACH = 5
-"""Questions of each person, one after the other."""
-GROUPS = ("alpha", "beta", "gamma", "delta")
-"""Private places, of which the person reads all."""
-PAST = 5
-"""Each such a fact is superseded by the one after it."""
+EACH = 5  # Questions of each person, one after the other
+GROUPS = ("alpha", "beta", "gamma", "delta")  # Private places, of which the person reads all
+PAST = 5  # Each such a fact is superseded by the one after it
 ROUNDS = 21
 AT_ONCE = 10
 SUBJECTS = ("deadline", "budget", "owner", "room", "status", "supplier", "price", "address")

@@ -57,8 +57,7 @@ from tests.fakes.surface import FakeSurface
 
 BOUND_S = 120.0
 CONVERSATIONS = 200
-PIECES = 100
-"""Of each of their answers: five seconds at twenty a second."""
+PIECES = 100  # Of each of their answers: five seconds at twenty a second
 PIECE = "some words of it "
 RATE = 20.0
 TICK_S = 0.005

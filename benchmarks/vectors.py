@@ -44,16 +44,13 @@ from tests.fakes.postgresql import running_postgres
 Figures: TypeAlias = dict[str, float]
 Matrix: TypeAlias = NDArray[np.float32]
 
-WHOLE: Final = (1_000_000, 100)
-"""Vectors, searches of each kind."""
+WHOLE: Final = (1_000_000, 100)  # Vectors, searches of each kind
 QUICK: Final = (30_000, 20)
 THREAD: Final = 20
-BATCH: Final = 200
-"""Threads that are written at once."""
+BATCH: Final = 200  # Threads that are written at once
 EXACT: Final = 10
 OPEN, CLOSED = "team:vectors", "group:vectors"
-CLOSED_SHARE: Final = 1_000
-"""One in so many threads is a narrow audience's."""
+CLOSED_SHARE: Final = 1_000  # One in so many threads is a narrow audience's
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 SERVER: Final = ("shared_buffers=1GB", "max_wal_size=8GB", "maintenance_work_mem=4GB")
 

@@ -33,23 +33,18 @@ from bot.texts import memory_texts, reply_texts
 
 log = logging.getLogger(__name__)
 
-WAIT_S: Final = 8.0
-"""A person in the channel may answer first; whoever writes anything there meanwhile is left to it."""
+WAIT_S: Final = 8.0  # A person in the channel may answer first; whoever writes anything there meanwhile is left to it
 LIVELY: Final = timedelta(minutes=2)
-LIVELY_MESSAGES: Final = 2
-"""Of others within that time: people are talking with one another."""
-JUST_NOW: Final = timedelta(seconds=20)
-"""Whoever wrote so lately is most likely whom a question is put to."""
-MOST_AT_ONCE: Final = 20
-"""Questions that one process considers at the same time; more are passed over."""
+LIVELY_MESSAGES: Final = 2  # Of others within that time: people are talking with one another
+JUST_NOW: Final = timedelta(seconds=20)  # Whoever wrote so lately is most likely whom a question is put to
+MOST_AT_ONCE: Final = 20  # Questions that one process considers at the same time; more are passed over
 CHANNELS: Final = 500
-TALK: Final = 8
-"""Messages of a channel whose times are remembered."""
+TALK: Final = 8  # Messages of a channel whose times are remembered
 QUESTION_CHARS: Final = 1_000
+# Of the model that says yes or no, with what it thinks: about 500 tokens, and then it is broken off.
 ANSWER_CHARS: Final = 2_000
-"""Of the model that says yes or no, with what it thinks: about 500 tokens, and then it is broken off."""
+# Then what is left of a question that got no answer is erased: its turn has ended.
 UNANSWERED_AFTER: Final = timedelta(seconds=30)
-"""Then what is left of a question that got no answer is erased: its turn has ended."""
 TRIES: Final = 9
 OPTIONS: Final = CallOptions(depth=Depth.FAST)
 

@@ -19,12 +19,9 @@ from bot.texts import setup_texts
 T = TypeVar("T")
 E = TypeVar("E", bound=StrEnum)
 
-MAX_DAYS = 3_650
-"""More than anybody keeps a bill for."""
-MAX_ROW = 2**31
-"""Of the audit."""
-MAX_ID_CHARS = 20
-"""Of Discord's ids."""
+MAX_DAYS = 3_650  # More than anybody keeps a bill for
+MAX_ROW = 2**31  # Of the audit
+MAX_ID_CHARS = 20  # Of Discord's ids
 FEATURES = f"what the app shall have: {', '.join(SlackFeature)}; with commas between them (all)"
 APP_SAYS = "what it is called in the file of COGENCY_SLACK_APPS, where several are served"
 IN_SERVERS = f"what the bot shall do in servers: {', '.join(discord.DiscordFeature)}; with commas between them (all)"

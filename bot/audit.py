@@ -27,13 +27,11 @@ from bot.exits import printable_json, printable_line
 from bot.texts import tool_texts
 from bot.texts.formatting import counted, literal, shortened
 
+# Characters: what was called with can be told from them, and a file's content fills no database.
 MAX_ARGUMENTS: Final = 2_000
-"""Characters: what was called with can be told from them, and a file's content fills no database."""
 SHOWN_ARGUMENTS: Final = 200
-SHOWN_IN_HOME: Final = 10
-"""Calls: as many as stand on a screen."""
-PAGE: Final = 500
-"""Rows in memory at once."""
+SHOWN_IN_HOME: Final = 10  # Calls: as many as stand on a screen
+PAGE: Final = 500  # Rows in memory at once
 NAME_CHARS: Final = 60
 
 
@@ -170,10 +168,9 @@ def policy_change(now: datetime, change: str, person: str = "", channel: str = "
     )
 
 
+# Before the name of an operator at a shell: no platform has such people, so no forgetting takes them out.
 OPERATOR: Final = "operator:"
-"""Before the name of an operator at a shell: no platform has such people, so no forgetting takes them out."""
-WAITS: Final = "waits"
-"""The outcome of what a second operator has not confirmed yet."""
+WAITS: Final = "waits"  # The outcome of what a second operator has not confirmed yet
 
 
 def operator_act(

@@ -238,8 +238,8 @@ async def background(
         yield Background(copies, floor, learner if learns else None, memories)
 
 
+# Between two steps, so that whoever waits for the database gets it; 30,000 messages take about a minute.
 INDEX_PAUSE_S: Final = 0.05
-"""Between two steps, so that whoever waits for the database gets it; 30,000 messages take about a minute."""
 
 
 async def _index(memories: Memories, clock: Clock, job: Job) -> None:

@@ -20,15 +20,14 @@ from agent.ports import CallRate, CallsAsked, CallsTaken, Clock, ShardLeases, Sh
 
 T = TypeVar("T")
 
+# As many messages as people still come back to, and as many people or channels as write to one bot within a minute.
 MAX_ENTRIES: Final = 2_000
-"""As many messages as people still come back to, and as many people or channels as write to one bot within a minute."""
 
+# Authority is resolved at the time of use; a minute is the most that a change may take to count.
 MAX_AGE_S: Final = 60.0
-"""Authority is resolved at the time of use; a minute is the most that a change may take to count."""
 
 
-FRESH_S: Final = 5.0
-"""What counts as known at this moment, where a minute is too long: many may ask the same at once."""
+FRESH_S: Final = 5.0  # What counts as known at this moment, where a minute is too long: many may ask the same at once
 
 
 def until_too_old(_key: object, answer: tuple[float, object], _now: float) -> float:
@@ -77,13 +76,11 @@ class RecentKeys(LRUCache[str, None]):
 # it was met in between.
 
 FIRST_S: Final = 1.0
-MOST_S: Final = 30.0
-"""Quick after a lost packet, gentle with a platform that is down."""
+MOST_S: Final = 30.0  # Quick after a lost packet, gentle with a platform that is down
 
+# Who watches a log learns that it goes on; what fails a hundred times a minute does not fill it.
 AGAIN_S: Final = timedelta(minutes=1).total_seconds()
-"""Who watches a log learns that it goes on; what fails a hundred times a minute does not fill it."""
-MAX_CAUSES: Final = 1_000
-"""Beyond that the oldest are forgotten, and may be logged again."""
+MAX_CAUSES: Final = 1_000  # Beyond that the oldest are forgotten, and may be logged again
 
 
 @dataclass(slots=True)
@@ -126,16 +123,12 @@ class OncePerMinute:
 # counts in its memory alone, and asks the database nothing. So it does where the database fails, or takes long: it
 # makes an even part of the calls then, and a person's rate that is exceeded for a while is better than no answer.
 
-LOOK_S: Final = 5.0
-"""How late others may learn of a process. Until then both count for themselves."""
-PRESENCE: Final = timedelta(seconds=20)
-"""A process that has not said for so long that it is there is gone."""
-PATIENCE_S: Final = 1.0
-"""For what a person orders: a hundred times what counting takes."""
+LOOK_S: Final = 5.0  # How late others may learn of a process. Until then both count for themselves.
+PRESENCE: Final = timedelta(seconds=20)  # A process that has not said for so long that it is there is gone
+PATIENCE_S: Final = 1.0  # For what a person orders: a hundred times what counting takes
+# For calls: where processes have too much to do, each is slow to ask and to hear what it was told.
 CALLS_PATIENCE_S: Final = 5.0
-"""For calls: where processes have too much to do, each is slow to ask and to hear what it was told."""
-ALONE_S: Final = 10.0
-"""The database was too slow, or failed: nobody waits for it again so soon."""
+ALONE_S: Final = 10.0  # The database was too slow, or failed: nobody waits for it again so soon
 
 
 @dataclass(slots=True)
@@ -228,22 +221,22 @@ class Replicas:
 # How often the methods of a platform may be called, shared fairly: in so many seconds. Pure, but for what all processes
 # count together.
 
+# A reply that has not asked for so long, or since it might, takes no share: much longer than between two words.
 ACTIVE_S = 30.0
-"""A reply that has not asked for so long, or since it might, takes no share: much longer than between two words."""
 
+# How long a share's pause is, against the pause that would just use up the limit: after a quiet minute, and after a
+# full one. In between it grows evenly, and 1 on the average: whoever begins twice as fast arrives at the limit when the
+# first minute is over, not before.
 EAGER, CALM = 0.5, 1.5
-"""How long a share's pause is, against the pause that would just use up the limit: after a quiet minute, and after a
-full one. In between it grows evenly, and 1 on the average: whoever begins twice as fast arrives at the limit when the
-first minute is over, not before."""
 
 MINUTE: Final = 60.0
 
+# So long calls that were taken from all processes' budget may be made. They count from when they were taken, so that
+# what counts is looked at so much longer.
 TAKEN_S: Final = 5.0
-"""So long calls that were taken from all processes' budget may be made. They count from when they were taken, so that
-what counts is looked at so much longer."""
 NOTHING_TOLD: Final = CallsTaken(calls=0, wait_s=0.0, made=0, asking=0)
+# One in so many of a window's calls are taken at once at most: a reply may end before it has made them.
 SHARE_TAKEN: Final = 12
-"""One in so many of a window's calls are taken at once at most: a reply may end before it has made them."""
 
 
 @dataclass(slots=True)
@@ -451,8 +444,7 @@ class FairTurns:
     def __init__(self, at_once: int) -> None:
         self._free = at_once
         self._busy: set[str] = set()
-        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
-        """By person, whose turn it is next first."""
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}  # By person, whose turn it is next first
 
     @asynccontextmanager
     async def turn(self, person: str) -> AsyncGenerator[None]:

@@ -534,11 +534,11 @@ async def _discord_invite(
     return Exit.OK
 
 
+# From a start at a terminal to a question that does without servers of tools that are not there yet: most are in two or
+# three, and one that is fetched from a registry for its first start in ten.
 TOOLS_WAIT_S = 20.0
-"""From a start at a terminal to a question that does without servers of tools that are not there yet: most are in two
-or three, and one that is fetched from a registry for its first start in ten."""
+# As systems link it; people read the zone beside each time.
 NAMES_OF_UTC = frozenset({"", "Etc/UTC", "Etc/UCT", "Etc/Universal", "Etc/Zulu", "UCT", "Universal", "Zulu"})
-"""As systems link it; people read the zone beside each time."""
 
 
 def user_name() -> str:
@@ -596,5 +596,5 @@ DO: Mapping[Subcommand, Do] = {
     Subcommand.INVITE: _discord_invite,
 }
 
+# What sends something to models and platforms.
 STARTS = frozenset({Subcommand.CHAT, Subcommand.ASK, Subcommand.PLAY, Subcommand.RUN, Subcommand.CHECK_MODEL})
-"""What sends something to models and platforms."""

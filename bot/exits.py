@@ -61,8 +61,8 @@ class OutputError(Exception):
     """What was to be said could not be written. No CogencyError: a chat would try to say it."""
 
 
+# What moves the cursor, ends a line where none is seen, or turns the order of letters round.
 STEERING: Final = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069"
-"""What moves the cursor, ends a line where none is seen, or turns the order of letters round."""
 _UNSAFE: Final = re.compile(f"[{STEERING}]")
 
 
@@ -204,10 +204,9 @@ class Finding:
     remedy: str = ""
 
 
+# Of this machine's clock and another's: an answer says the time to the second, and may take some to come.
 SKEW: Final = timedelta(seconds=10)
-"""Of this machine's clock and another's: an answer says the time to the second, and may take some to come."""
-SKEW_MOST: Final = timedelta(minutes=5)
-"""Requests of Slack that seem older are refused."""
+SKEW_MOST: Final = timedelta(minutes=5)  # Requests of Slack that seem older are refused
 
 
 def clock_finding(where: str, name: str, ours: datetime, theirs: datetime, *, refused: str = "") -> Finding:

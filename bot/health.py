@@ -26,13 +26,11 @@ from bot.telemetry import SILENT, LoopWoke, Telemetry
 from bot.texts import reply_texts, setup_texts
 from bot.texts.formatting import counted, literal, shortened
 
-LINK_LASTS: Final = timedelta(minutes=10)
-"""Long enough to change to another machine's browser."""
+LINK_LASTS: Final = timedelta(minutes=10)  # Long enough to change to another machine's browser
 
+# A session on that page ends when nobody has looked for so long; it comes from a browser that may stand anywhere.
 SESSION_IDLE: Final = timedelta(minutes=30)
-"""A session on that page ends when nobody has looked for so long; it comes from a browser that may stand anywhere."""
-SESSION_LASTS: Final = timedelta(hours=12)
-"""A day at work; who goes on asks for another link."""
+SESSION_LASTS: Final = timedelta(hours=12)  # A day at work; who goes on asks for another link
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +65,8 @@ class OperatorDesk:
         return CommandAnswer(reply_texts.OPERATOR_PAGE.format(link=await self.links.new(), minutes=minutes))
 
 
-DAYS: Final = 30
-"""Of spending and verdicts: as long as a bill."""
-MOST: Final = 5
-"""Who took the most: more would be a table, which `cogency usage` prints."""
+DAYS: Final = 30  # Of spending and verdicts: as long as a bill
+MOST: Final = 5  # Who took the most: more would be a table, which `cogency usage` prints
 NAME_CHARS: Final = 40
 
 
@@ -144,15 +140,12 @@ def _span(up: timedelta) -> str:
 # nothing else. systemd hears of the loop by the loop itself, and starts anew what has fallen silent.
 
 BEAT_S: Final = 1.0
-STALLED_S: Final = 10.0
-"""Without a beat: the slowest step that the bot takes on its loop is under a tenth of a second."""
+STALLED_S: Final = 10.0  # Without a beat: the slowest step that the bot takes on its loop is under a tenth of a second
+# Without as much as a heartbeat through a connection that counts as one. Slack answers a ping each 5 seconds, and a
+# socket without an answer is replaced after 20; Discord answers a heartbeat each 41, and is left after 60. What is
+# silent for longer than either with a new connection, nobody replaces any more.
 SILENT_S: Final = 150.0
-"""Without as much as a heartbeat through a connection that counts as one. Slack answers a ping each 5 seconds, and a
-socket without an answer is replaced after 20; Discord answers a heartbeat each 41, and is left after 60. What is silent
-for longer than either with a new connection, nobody replaces any more.
-"""
-LOOK_S: Final = 5.0
-"""Between two questions to the database, and for how long each may take."""
+LOOK_S: Final = 5.0  # Between two questions to the database, and for how long each may take
 METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 STARTING: Final = "it is starting"
 STORE: Final = "the database does not answer"

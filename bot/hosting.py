@@ -51,12 +51,12 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 AGAIN_S = 2.0
+# Between attempts to serve a platform that cannot be reached: doubling, so that an outage of hours costs little, and
+# its end is met within two minutes.
 MOST_AGAIN_S = 120.0
-"""Between attempts to serve a platform that cannot be reached: doubling, so that an outage of hours costs little, and
-its end is met within two minutes."""
 
+# How long open turns of an earlier process wait for every platform to connect, so that they can be shown there.
 START_PATIENCE_S = 60.0
-"""How long open turns of an earlier process wait for every platform to connect, so that they can be shown there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,11 +241,9 @@ async def _insist(
 
 
 DONE: Final = "done"
-MOST_MARKS: Final = 300
-"""As many as people of one source order within minutes."""
+MOST_MARKS: Final = 300  # As many as people of one source order within minutes
 MARK_CHARS: Final = 16
-TRIES: Final = 9
-"""How often a mark is set anew because another process set one at that moment."""
+TRIES: Final = 9  # How often a mark is set anew because another process set one at that moment
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,17 +22,17 @@ from urllib.parse import quote
 
 from agent.errors import CogencyError, StoreUnavailable
 
+# Shorter values are placeholders ("none", "ollama"): replacing them would make ordinary lines unreadable.
 SHORTEST_SECRET = 8
-"""Shorter values are placeholders ("none", "ollama"): replacing them would make ordinary lines unreadable."""
 
 MASK = "[secret]"
 _ESCAPED: Final = re.compile("%[0-9A-F]{2}")
+# What ends a line, moves the cursor, or turns the order of letters round.
 _STEERING: Final = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-"""What ends a line, moves the cursor, or turns the order of letters round."""
+# What Slack hands out with a message: a right to search for its writer, which its library logs at DEBUG.
 _HANDED_OUT: Final = re.compile(r"""(action_token['"]?: ['"])[^'"]+""")
-"""What Slack hands out with a message: a right to search for its writer, which its library logs at DEBUG."""
+# As logging has it.
 ExceptionInfo: TypeAlias = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
-"""As logging has it."""
 
 
 class LogForm(StrEnum):

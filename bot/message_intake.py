@@ -16,27 +16,27 @@ from bot.texts import reply_texts
 
 MIN_CHARS: Final = 8
 MIN_WORDS: Final = 3
-MAX_CHARS: Final = 1_500
-"""A longer message is no question in passing."""
+MAX_CHARS: Final = 1_500  # A longer message is no question in passing
+# A question mark at the end of a sentence, and not within an address.
 _ASKS: Final = re.compile(r"[?？؟][\s)\]\"'”»*_~`]{0,20}(?:\Z|\n)|[?？؟]\s")
-"""A question mark at the end of a sentence, and not within an address."""
+# Of scripts that write words without blanks between them.
 _UNSPACED: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
-"""Of scripts that write words without blanks between them."""
 _ENDS_ASKING: Final = re.compile(r"(?:ですか|ますか|でしょうか|吗|呢)[。．.！!]?\s{0,9}\Z")
+# With such a word a question may do without its mark.
 _SOMEBODY: Final = re.compile(
     r"\b(?:any(?:one|body)|does someone|can someone|jemand|quelqu['’]un|alguien|alguém|qualcuno|iemand|ktoś|któś|"
     r"кто-нибудь|кто-то|någon|nogen|noen|birisi|biri)\b",
     re.IGNORECASE,
 )
-"""With such a word a question may do without its mark."""
+# Somebody is named, a channel, or words of somebody else are quoted.
 _NAMES: Final = re.compile(r"<[@!#]|(?<![\w@])@\w|\A\s{0,9}>|```")
-"""Somebody is named, a channel, or words of somebody else are quoted."""
 _GREETED: Final = re.compile(
     r"\A\s{0,9}(?:(?:hi|hey|hello|hallo|moin|servus|bonjour|salut|hola|ciao|olá|oi|cześć|hej|привет)[\s,!]{1,5})?"
     r"(?P<name>[^\W\d_]{2,20})\s?(?:[,:]\s|[-–—]\s)",
     re.IGNORECASE,
 )
 _CALLED: Final = re.compile(r",\s{0,3}(?P<name>[^\W\d_]{2,20})\s?[?!.]{0,5}\s{0,9}\Z")
+# What looks like a name at the beginning or the end, and is none.
 _EVERYBODY: Final = re.compile(
     "all|alle|allen|everyone|everybody|folks|guys|people|team|channel|friends|leute|zusammen|kollegen|miteinander|tous|"
     "toutes|monde|equipe|équipe|todos|todas|tutti|ragazzi|pessoal|galera|gente|equipo|iedereen|mensen|wszyscy|ребята|"
@@ -45,7 +45,6 @@ _EVERYBODY: Final = re.compile(
     "grazie|obrigado|nochmal|kurz|curious|thanks|help|hilfe",
     re.IGNORECASE,
 )
-"""What looks like a name at the beginning or the end, and is none."""
 
 
 def asks_everybody(text: str) -> bool:
@@ -174,8 +173,7 @@ class Obey:
 
 Decision: TypeAlias = Ignore | Consider | Overhear | Answer | Stop | Obey
 AfterStop: TypeAlias = Ignore | Overhear
-TALK: Final = (Ignore, Consider, Overhear)
-"""What is decided about what people say to one another."""
+TALK: Final = (Ignore, Consider, Overhear)  # What is decided about what people say to one another
 
 
 def decide(message: MessageFacts) -> Decision:

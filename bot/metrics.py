@@ -46,16 +46,12 @@ from bot.telemetry import (
 )
 from bot.texts.setup_texts import METRICS
 
-MOST_NAMES: Final = 30
-"""Of models, and of kinds of work: more than anybody sets; a name beyond is "other"."""
-MOST_UNPRICED: Final = 10_000
-"""Calls that wait for a price: where nobody reads for so long, the earliest are left out."""
+MOST_NAMES: Final = 30  # Of models, and of kinds of work: more than anybody sets; a name beyond is "other"
+MOST_UNPRICED: Final = 10_000  # Calls that wait for a price: where nobody reads for so long, the earliest are left out
 OTHER: Final = "other"
 
-SECONDS: Final = (0.25, 0.5, 1, 2, 3, 5, 8, 13, 20, 30, 60, 120, 300, 600)
-"""For what people wait for."""
-FAST: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10)
-"""For what they should not notice."""
+SECONDS: Final = (0.25, 0.5, 1, 2, 3, 5, 8, 13, 20, 30, 60, 120, 300, 600)  # For what people wait for
+FAST: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10)  # For what they should not notice
 
 
 class Names:
@@ -95,8 +91,7 @@ class Metrics:
         self._unpriced = deque[tuple[str, ModelCall]](maxlen=MOST_UNPRICED)
         self._beat = clock.monotonic()
         self._models, self._work = Names(), Names()
-        self._late = frozenset({LEARNING})
-        """The kinds of jobs that were late at some time."""
+        self._late = frozenset({LEARNING})  # The kinds of jobs that were late at some time
         self._silent = frozenset[str]()
         self._define(version)
 

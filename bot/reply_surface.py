@@ -33,16 +33,14 @@ class ReplyAction(StrEnum):
     """Have it done no more."""
 
 
+# Below an answer that says what is done at a time.
 SCHEDULING: Final = frozenset({ReplyAction.CHANGE, ReplyAction.CANCEL})
-"""Below an answer that says what is done at a time."""
+# Below words that were only to be said again: no model has made them, so there is nothing to judge or repeat.
 REMINDER_OFFERS: Final = frozenset({ReplyAction.DELETE})
-"""Below words that were only to be said again: no model has made them, so there is nothing to judge or repeat."""
 
 
-WORK_STEPS: Final = 5
-"""Of long work, in its message: what is done now, and what came last."""
-WORK_EDIT_S: Final = 2.0
-"""Between two edits of it: it goes on for minutes, beside answers for which people wait."""
+WORK_STEPS: Final = 5  # Of long work, in its message: what is done now, and what came last
+WORK_EDIT_S: Final = 2.0  # Between two edits of it: it goes on for minutes, beside answers for which people wait
 
 
 class StepState(StrEnum):
@@ -135,8 +133,7 @@ class PageRef:
     id: str
 
 
-FILES: Final = -1
-"""The number of the message that hands over a reply's files: it is no page."""
+FILES: Final = -1  # The number of the message that hands over a reply's files: it is no page
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,17 +44,13 @@ from bot.host import PlaceAsker
 from bot.schedule_reading import MAX_CHARS, When, WhenRead, WhenUnclear, read_when
 from bot.texts import memory_texts, reply_texts, schedule_texts
 
-FORBIDS: Final = "schedules"
-"""The preference of a channel in which nobody may have anything posted at a time."""
+FORBIDS: Final = "schedules"  # The preference of a channel in which nobody may have anything posted at a time
 OFF: Final = "off"
-PAGE: Final = 6
-"""Of a list: with their buttons they fit one message on every platform."""
+PAGE: Final = 6  # Of a list: with their buttons they fit one message on every platform
 MOST_OF_ALL: Final = 50
-MOST_TOLD: Final = 5
-"""Below an answer; the list has all."""
+MOST_TOLD: Final = 5  # Below an answer; the list has all
 ID_DIGITS: Final = 9
-EDIT, SHOW = "edit", "show"
-"""Words of `/schedules`."""
+EDIT, SHOW = "edit", "show"  # Words of `/schedules`
 EAST, WEST = ZoneInfo("Pacific/Kiritimati"), ZoneInfo("Pacific/Pago_Pago")
 
 

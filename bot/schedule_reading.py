@@ -36,13 +36,11 @@ from bot.schedule_words import (
     tokens_of,
 )
 
-MAX_CHARS: Final = 2_000
-"""Of what is to be said or asked, with its time."""
+MAX_CHARS: Final = 2_000  # Of what is to be said or asked, with its time
 MAX_CHOICES: Final = 4
-EVERY_DAY: Final = "* * *"
-"""Of a rule its days of months, months and days of weeks."""
-MAX_TOKENS: Final = 40
-"""Of the time words at the end; those of eight items are fewer."""
+EVERY_DAY: Final = "* * *"  # Of a rule its days of months, months and days of weeks
+MAX_TOKENS: Final = 40  # Of the time words at the end; those of eight items are fewer
+# What is offered where no hour was said.
 _HOURS: Final = {
     "": (9, 12, 17),
     "morning": (8, 9, 10),
@@ -50,7 +48,6 @@ _HOURS: Final = {
     "evening": (18, 19, 20),
     "night": (21, 22, 23),
 }
-"""What is offered where no hour was said."""
 
 
 # --------------------------------------------------------------------------------------------------
@@ -86,8 +83,7 @@ class WhenUnclear:
     passed: bool = False
 
 
-When: TypeAlias = WhenRead | WhenUnclear | None
-"""None: no time is to be found in it, or none that can be kept."""
+When: TypeAlias = WhenRead | WhenUnclear | None  # None: no time is to be found in it, or none that can be kept
 
 
 # --------------------------------------------------------------------------------------------------

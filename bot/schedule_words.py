@@ -19,10 +19,8 @@ from typing import Final, TypeAlias
 
 from agent.messages import normalisable
 
-MAX_ITEMS: Final = 8
-"""Of one time: "every Monday and Friday at half past eight in the morning until May" has four."""
-MAX_NAMED: Final = 12
-"""Words that are looked up as months in one text; a time has two at most."""
+MAX_ITEMS: Final = 8  # Of one time: "every Monday and Friday at half past eight in the morning until May" has four
+MAX_NAMED: Final = 12  # Words that are looked up as months in one text; a time has two at most
 MAX_AMOUNT: Final = 1_000
 WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 UNITS: Final = ("minute", "hour", "day", "week", "month", "year")
@@ -150,8 +148,8 @@ def tokens_of(text: str) -> list[TimeToken]:
     return [TimeToken(_folded(found[0]), found.start(), found.end()) for found in _TOKEN.finditer(text)]
 
 
+# Phrases and their categories, by their first word; the longest first.
 Lexicon: TypeAlias = Mapping[str, Sequence[tuple[tuple[str, ...], str]]]
-"""Phrases and their categories, by their first word; the longest first."""
 
 
 @lru_cache(maxsize=1)

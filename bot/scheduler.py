@@ -162,28 +162,20 @@ class JobWorker:
 
 # What is due at a time, on each replica, for the platforms that it serves now.
 
-LOOK_S: Final = 5.0
-"""At the longest between two looks: what another process has changed is seen by then."""
-SOON_S: Final = 0.02
-"""At the shortest: what is due may be in another process's hands."""
-AT_ONCE: Final = 100
-"""Schedules that are taken together: what one process has in hand within its lease."""
-ASKED: Final = 16
-"""Of them are asked about at the same time."""
-JUMP: Final = timedelta(minutes=1)
-"""More than clocks are set by while they are right."""
-JUMP_S: Final = 60.0
-"""For a clock that jumped ahead to be set right, as after a machine has slept."""
+LOOK_S: Final = 5.0  # At the longest between two looks: what another process has changed is seen by then
+SOON_S: Final = 0.02  # At the shortest: what is due may be in another process's hands
+AT_ONCE: Final = 100  # Schedules that are taken together: what one process has in hand within its lease
+ASKED: Final = 16  # Of them are asked about at the same time
+JUMP: Final = timedelta(minutes=1)  # More than clocks are set by while they are right
+JUMP_S: Final = 60.0  # For a clock that jumped ahead to be set right, as after a machine has slept
 FIRST_RETRY: Final = timedelta(seconds=10)
+# Where nobody can say now whether it may be done: as long again as it is late, in these bounds.
 LONGEST_RETRY: Final = timedelta(minutes=30)
-"""Where nobody can say now whether it may be done: as long again as it is late, in these bounds."""
-GIVE_UP: Final = timedelta(days=7)
-"""A place that could not be asked about for so long is gone."""
-WORDS_CHARS: Final = 200
-"""Of a schedule, in what its person is told about it."""
+GIVE_UP: Final = timedelta(days=7)  # A place that could not be asked about for so long is gone
+WORDS_CHARS: Final = 200  # Of a schedule, in what its person is told about it
 
+# A digest of what is looked at before a model is asked, as the person may see it. Raises CogencyError.
 Look: TypeAlias = Callable[[FirstCheck, Incoming], Awaitable[str]]
-"""A digest of what is looked at before a model is asked, as the person may see it. Raises CogencyError."""
 
 
 class NoChecks(CogencyError):
@@ -388,10 +380,8 @@ def _shown(due: Occurrence) -> str:
 
 # Long work, once it was begun.
 
-ASK_AGAIN_S: Final = 60.0
-"""Between two looks whether its person may still have it done."""
-AT_WORK: Final = 256
-"""Of which it is known when that was looked at last."""
+ASK_AGAIN_S: Final = 60.0  # Between two looks whether its person may still have it done
+AT_WORK: Final = 256  # Of which it is known when that was looked at last
 
 
 async def boundless(incoming: Incoming, calls: Sequence[ModelCall]) -> str | None:  # noqa: ARG001 -- nothing to count

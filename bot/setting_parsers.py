@@ -17,8 +17,8 @@ from agent.spending import NANO, Money
 
 _LISTEN: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):(\d{1,5})", re.ASCII)
 
+# Else some readers see the address in the brackets, and others what follows.
 _BRACKETED: Final = re.compile(r"\[[0-9A-Fa-f:.]+\](:\d{1,5})?", re.ASCII)
-"""Else some readers see the address in the brackets, and others what follows."""
 
 
 def url(*schemes: str) -> Callable[[str], str]:
@@ -223,16 +223,16 @@ def command_prefix(value: str) -> str:
 
 
 _ID = re.compile(r"[A-Za-z0-9]+", re.ASCII)
+# What an app may be called, as a pattern: it stands in addresses, logs and metrics.
 APP_NAME: Final = r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?"
-"""What an app may be called, as a pattern: it stands in addresses, logs and metrics."""
 _APP_NAME: Final = re.compile(APP_NAME)
 _SLACK_APP: Final = re.compile(r"A[A-Z0-9]{1,30}", re.ASCII)
 _DISCORD_ID = re.compile(r"\d+", re.ASCII)
 _SLACK_TEAM = re.compile(r"[TE][A-Z0-9]+|\*", re.ASCII)
 _SLACK_CLIENT = re.compile(r"[0-9]{1,30}\.[0-9]{1,30}", re.ASCII)
 _SLACK_GROUP = re.compile(r"S[A-Z0-9]+", re.ASCII)
+# Ids as Slack and Discord give them, and as the bot writes them; a name would never match.
 _PERSON = re.compile(r"(?:slack:[A-Z0-9]+:)?[UWB][A-Z0-9]+|(?:discord:)?[0-9]+|terminal:\S+", re.ASCII)
-"""Ids as Slack and Discord give them, and as the bot writes them; a name would never match."""
 
 
 def id_list(form: re.Pattern[str], what: str) -> Callable[[str], frozenset[str]]:

@@ -25,14 +25,12 @@ if sys.platform != "win32":
     import grp
     import pwd
 
+# Behind the name of a secret setting: the file that holds it, as Docker, Kubernetes and systemd hand secrets over.
 IN_FILE: Final = "_FILE"
-"""Behind the name of a secret setting: the file that holds it, as Docker, Kubernetes and systemd hand secrets over."""
+# The value of a secret that stands in the system's keychain: "keyring", or "keyring:SERVICE".
 KEYCHAIN: Final = "keyring"
-"""The value of a secret that stands in the system's keychain: "keyring", or "keyring:SERVICE"."""
-Keychain: TypeAlias = Callable[[str, str], str | None]
-"""Finds a secret by the name of a service and its own."""
-MAX_BYTES = 1_000_000
-"""Every setting written out takes a hundredth of it."""
+Keychain: TypeAlias = Callable[[str, str], str | None]  # Finds a secret by the name of a service and its own
+MAX_BYTES = 1_000_000  # Every setting written out takes a hundredth of it
 
 
 def read_dotenv(dotenv: Path | None) -> dict[str, str]:

@@ -53,15 +53,14 @@ SOURCE: Final = "source"
 TOOLS: Final = "COGENCY_TOOLS"
 MCP: Final = "COGENCY_MCP"
 TOOL_POLICY: Final = "COGENCY_TOOL_POLICY"
-MAX_FAULTS: Final = 5
-"""Named at once; whoever has mended them sees the next."""
+MAX_FAULTS: Final = 5  # Named at once; whoever has mended them sees the next
 SLACK_APPS: Final = "COGENCY_SLACK_APPS"
+# The last is a file of its own, whoever names it.
 SLACK_TOKENS = ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_CONFIG_TOKEN", SLACK_APPS)
-"""The last is a file of its own, whoever names it."""
+# Of the environment, which PostgreSQL's clients send to whichever server they are named.
 PASSWORDS = ("PGPASSWORD", "PGPASSFILE")
-"""Of the environment, which PostgreSQL's clients send to whichever server they are named."""
+# What decides which programs are started, and to whom keys that stand in the environment could go.
 RUN_COMMANDS = (MCP, "COGENCY_PLUGINS")
-"""What decides which programs are started, and to whom keys that stand in the environment could go."""
 FIVE_DOLLARS = Money(5 * NANO)
 HUNDRED_DOLLARS = Money(100 * NANO)
 

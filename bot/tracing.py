@@ -28,10 +28,10 @@ from bot.telemetry import AgentTold, PageWritten, Phase, PhaseBegan, TelemetryEv
 
 NANO: Final = 1_000_000_000
 AGENT: Final = "cogency"
-TOOLS: Final = "tools"
-"""The phase in which the calls of one round run."""
+TOOLS: Final = "tools"  # The phase in which the calls of one round run
+# At the end, for spans that wait to be sent: with all else that ends then it stays under what supervisors give.
 LEAVE_S: Final = 1.0
-"""At the end, for spans that wait to be sent: with all else that ends then it stays under what supervisors give."""
+# What the conventions call a vendor, where they have another name than we.
 VENDORS: Final[Mapping[str, str]] = {
     "openai-realtime": "openai",
     "gemini": "gcp.gemini",
@@ -39,7 +39,6 @@ VENDORS: Final[Mapping[str, str]] = {
     "mistral": "mistral_ai",
     "xai": "x_ai",
 }
-"""What the conventions call a vendor, where they have another name than we."""
 WRONG: Final = frozenset({Outcome.CUT, Outcome.EXHAUSTED, Outcome.REFUSED, TurnUnended.LOST, TurnUnended.FAILED})
 
 
@@ -61,8 +60,8 @@ class Traces:
     def __init__(self, tracer: Tracer, clock: Clock) -> None:
         self._tracer = tracer
         self._clock = clock
+        # A clock that is set meanwhile bends no span.
         self._began_ns = round((clock.now().timestamp() - clock.monotonic()) * NANO)
-        """A clock that is set meanwhile bends no span."""
         self._open: dict[int, _OpenTrace] = {}
 
     def tell(self, event: TelemetryEvent, /) -> None:

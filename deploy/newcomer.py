@@ -28,10 +28,10 @@ from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN, BOT_USER
 from tests.fakes.terminal import FakeTerminal
 
 ROOT: Final = Path(__file__).parents[1]
-MOST_S: Final = 600.0
-"""For one step: the first one of a clone fetches sixty packages, over whatever network there is."""
+MOST_S: Final = 600.0  # For one step: the first one of a clone fetches sixty packages, over whatever network there is
+# The one that is tried: that of the environment in which this runs.
 PYTHON: Final = Path(sys.base_prefix, "bin", f"python{sys.version_info.major}.{sys.version_info.minor}")
-"""The one that is tried: that of the environment in which this runs."""
+# What a machine may need for reaching the registries at all.
 REACH: Final = (
     "SSL_CERT_FILE",
     "HTTP_PROXY",
@@ -41,13 +41,10 @@ REACH: Final = (
     "PIP_INDEX_URL",
     "UV_DEFAULT_INDEX",
 )
-"""What a machine may need for reaching the registries at all."""
 ANSWER: Final = [f"This is sentence {number} of an answer that grows while you read it. " for number in range(1, 25)]
 END: Final = ANSWER[-1].strip()
-BETWEEN_S: Final = 0.15
-"""Between two pieces of an answer, as models on small machines write."""
-GROWS: Final = 3
-"""Versions of a reply that were seen, from which on it has grown before its reader's eyes."""
+BETWEEN_S: Final = 0.15  # Between two pieces of an answer, as models on small machines write
+GROWS: Final = 3  # Versions of a reply that were seen, from which on it has grown before its reader's eyes
 NAME: Final = "a-model"
 
 

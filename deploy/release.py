@@ -12,8 +12,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
 _SECTION: Final = re.compile(r"^## \[([^\]]+)\](.*)$", re.MULTILINE)
-_LINKED: Final = re.compile(r"\]\((?=docs/|deploy/|[A-Z]+\.md)")
-"""The beginning of a link to a file of the repository."""
+_LINKED: Final = re.compile(r"\]\((?=docs/|deploy/|[A-Z]+\.md)")  # The beginning of a link to a file of the repository
 _TARGETS: Final = re.compile(r"^\[[^\]]+\]: \S+\n?", re.MULTILINE)
 _DATE: Final = re.compile(r" - \d{4}-\d{2}-\d{2}")
 

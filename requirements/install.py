@@ -4,8 +4,8 @@
 `python requirements/install.py FILE PYTHON`, where PYTHON is that of the environment to install into. It runs before
 anything is installed, so it uses nothing but Python. It ends as pip does, whose words are shown if it fails.
 
-The file names everything that is needed, so pip resolves nothing (`--no-deps`): where it does, the pip of Python 3.11 looks for
-the newest release of a package that is needed with an extra, and fails as soon as there is one that the file does not name.
+The file names everything that is needed, so pip resolves nothing (`--no-deps`). If it resolved, the pip of Python 3.11
+would look for the newest release of a package that is needed with an extra, and fail once there is one without a hash.
 """
 
 import re
@@ -14,8 +14,7 @@ import sys
 import threading
 from pathlib import Path
 
-EVERY_S = 0.5
-"""How often packages are counted."""
+EVERY_S = 0.5  # How often packages are counted
 
 
 def main(requirements: Path, python: Path) -> int:

@@ -67,16 +67,11 @@ from store.tables import (
     turn,
 )
 
-MADE: Final = "backup"
-"""Under which `meta` of a backup keeps when it was made."""
-_SQLITE: Final = b"SQLite format 3\0"
-"""How each of its files begins."""
-ROWS: Final = 500
-"""Copied at once: as many parameters as PostgreSQL takes in one statement, and little memory."""
-POLL_S: Final = 0.2
-"""Between two looks at how large a copy is already."""
-AGAIN: Final = 100
-"""Messages that are forgotten again in one plan."""
+MADE: Final = "backup"  # Under which `meta` of a backup keeps when it was made
+_SQLITE: Final = b"SQLite format 3\0"  # How each of its files begins
+ROWS: Final = 500  # Copied at once: as many parameters as PostgreSQL takes in one statement, and little memory
+POLL_S: Final = 0.2  # Between two looks at how large a copy is already
+AGAIN: Final = 100  # Messages that are forgotten again in one plan
 _COUNTED: Final = {
     "messages": message,
     "people": person,
@@ -89,11 +84,10 @@ _OTHERS: Final = text(
     " WHERE application_name = 'cogency' AND datname = current_database() AND pid <> pg_backend_pid()"
 )
 _A_MOMENT: Final = text("SELECT pg_sleep(0.05), pg_stat_clear_snapshot()")
-GOING_LOOKS: Final = 20
-"""A connection that was closed is listed for some moments more."""
+GOING_LOOKS: Final = 20  # A connection that was closed is listed for some moments more
 
+# Is told what goes on, how much of it is done, and how much there is; perhaps on another thread.
 Tell: TypeAlias = Callable[[str, int, int], object]
-"""Is told what goes on, how much of it is done, and how much there is; perhaps on another thread."""
 
 
 def untold(what: str, done: int, of: int) -> None:

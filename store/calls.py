@@ -31,8 +31,7 @@ from store.databases.database import SqlStore, reads, row_id, writes
 from store.memory import people
 from store.tables import TOKENS, model_call, person, preference, tool_call, turn
 
-TURN: Final = "turn"
-"""The kind of a call that answers somebody."""
+TURN: Final = "turn"  # The kind of a call that answers somebody
 
 
 def workspaces(person: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
@@ -168,8 +167,8 @@ def _total(row: Mapping[Any, Any]) -> Total:
 # The audit: a row a call of a tool, a row a change of their policy, and a row what an operator does about somebody. The
 # last names whom as a JSON string in its arguments; when they are forgotten, a keyed hash takes the place of their id.
 
+# A year, and a month in which to look back at it: no audit asks for more, and the table does not grow for ever.
 KEPT: Final = timedelta(days=400)
-"""A year, and a month in which to look back at it: no audit asks for more, and the table does not grow for ever."""
 NAMELESS: Final = {"turn": None, "person": "", "channel": "", "audience": "", "arguments": ""}
 
 
@@ -232,8 +231,7 @@ def page(connection: sa.Connection, since: datetime, *, after: int, limit: int) 
 
 
 _ROWS: Final = sa.select(tool_call)
-_OF_POLICY: Final = sa.text("tool = ''")
-"""Written out: an index of few rows is used only for what it was made with."""
+_OF_POLICY: Final = sa.text("tool = ''")  # Written out: an index of few rows is used only for what it was made with
 _BY_OPERATOR: Final = tool_call.c.decided_by == DecidedBy.OPERATOR
 OF_OPERATORS: Final = sa.and_(_OF_POLICY, _BY_OPERATOR)
 

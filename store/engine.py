@@ -65,18 +65,16 @@ T = TypeVar("T")
 #   A program works on a newer database whose newer revisions only add to it (`EXPANDS`).
 
 ERASED_KEY: Final = "erased_key"
-OLDEST_POSTGRESQL: Final = 14
-"""The first that counts the bits of a bit string, by which vectors are compared."""
+OLDEST_POSTGRESQL: Final = 14  # The first that counts the bits of a bit string, by which vectors are compared
+# How long a migration waits for a table: those who read it take milliseconds, and meanwhile all others wait, too.
 TABLE_S: Final = 1.0
-"""How long a migration waits for a table: those who read it take milliseconds, and meanwhile all others wait, too."""
-PAUSE_S: Final = 2.0
-"""Until it is tried again: what took so long is over then, or those who waited have had their turn."""
+PAUSE_S: Final = 2.0  # Until it is tried again: what took so long is over then, or those who waited have had their turn
 MIGRATION_TRIES: Final = 100
+# However long a large table, or another process's migration, takes; but not who holds a table.
 _ONE_BY_ONE: Final = text(
     "SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true), "
     f"pg_advisory_xact_lock({LOCK_SPACE}, 2), set_config('lock_timeout', '{TABLE_S:g}s', true)"
 )
-"""However long a large table, or another process's migration, takes; but not who holds a table."""
 _MAY_CREATE: Final = text(
     "SELECT NOT pg_is_in_recovery() AND coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)"
 )
@@ -179,8 +177,7 @@ def too_old(server: tuple[Any, ...] | None, where: str) -> str | None:
 
 log = logging.getLogger(__name__)
 
-TELL_S: Final = 10.0
-"""Between two lines in the log."""
+TELL_S: Final = 10.0  # Between two lines in the log
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,8 +308,7 @@ class SqlMemories(SqlStore):
         return await index.make_more(self.database, job)
 
 
-PATIENCE_S: Final = 1.0
-"""How long to wait for another program that reads or writes an SQLite file, such as a backup."""
+PATIENCE_S: Final = 1.0  # How long to wait for another program that reads or writes an SQLite file, such as a backup
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,13 +64,10 @@ from store.tables import (
     working_item,
 )
 
-PAGE: Final = 500
-"""Rows read at once."""
-DOCUMENTS: Final = 5
-"""With all their words."""
+PAGE: Final = 500  # Rows read at once
+DOCUMENTS: Final = 5  # With all their words
 PAGED_BY: Final = "paged_by"
-NAMES: Final = 10_000
-"""Ids among which a mistyped one is looked for, of those who wrote last."""
+NAMES: Final = 10_000  # Ids among which a mistyped one is looked for, of those who wrote last
 
 
 @dataclass(frozen=True, slots=True)

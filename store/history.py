@@ -53,8 +53,7 @@ from store.tables import (
 
 # What has been heard of each platform, and until when: where to look for what was missed.
 
-LATEST_TURNS: Final = 5_000
-"""How far back to look, whatever their age: a start must not read through years of messages."""
+LATEST_TURNS: Final = 5_000  # How far back to look, whatever their age: a start must not read through years of messages
 _HEARD: Final = "heard:"
 
 
@@ -160,8 +159,7 @@ _HISTORY: Final = (
     .order_by(message.c.turn.desc(), message.c.id.desc())
     .limit(sa.bindparam("most"))
 )
-REMINDED: Final = 3
-"""The newest of what was said at a time: somebody answers the last ones."""
+REMINDED: Final = 3  # The newest of what was said at a time: somebody answers the last ones
 REMINDED_FOR: Final = timedelta(days=1)
 _DONE_LATELY: Final = (
     sa.select(schedule.c.id, schedule.c.last)
@@ -374,10 +372,9 @@ class SqlConversations(SqlStore):
 # and every message that it was made of stands with the same words: what was forgotten meanwhile never comes back
 # through it. Whatever takes it away (forgetting, an edit, a more public place) leaves "{}".
 
+# The newest messages that one summary begins with: what lies before them in a thread that nobody had summarised is
+# found by recall.
 UNCOVERED_LIMIT: Final = 200
-"""The newest messages that one summary begins with: what lies before them in a thread that nobody had summarised is
-found by recall.
-"""
 
 
 def schedule_summary(connection: sa.Connection, asked: Incoming, until: int, now: datetime) -> None:
@@ -441,8 +438,7 @@ class SqlSummaries(SqlStore):
 #
 # Rule: what has expired goes with the next write, whosesoever it is; until then nobody reads it.
 
-MOST_ITEMS: Final = 20
-"""Of one conversation: scratch values of a task, not its history. The oldest make room."""
+MOST_ITEMS: Final = 20  # Of one conversation: scratch values of a task, not its history. The oldest make room.
 
 
 def keep_item(connection: sa.Connection, conversation: str, audience: str, item: WorkingItem) -> None:

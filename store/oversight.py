@@ -37,11 +37,9 @@ from store.knowledge_tables import document
 from store.search import passages
 from store.tables import TOKENS, consent, model_call, person, preference, schedule, tool_call, turn
 
-MOST: Final = 20
-"""People, channels: a chart of more is not read."""
+MOST: Final = 20  # People, channels: a chart of more is not read
 MAX_MODELS: Final = 50
-MAX_STEPS: Final = 500
-"""Of a turn, and of all that are read at once: more rounds than any turn may have."""
+MAX_STEPS: Final = 500  # Of a turn, and of all that are read at once: more rounds than any turn may have
 CHANNEL: Final = "channel:"
 
 # Money and tokens. The calls of a period are read once, from an index that holds all that is summed, in its order.

@@ -172,10 +172,8 @@ class SqlShardLeases(SqlStore):
 # taken away by those who make new ones.
 
 SLOTS: Final = 60
-ASKING: Final = timedelta(seconds=30)
-"""A process that has not made a call for so long shares in none."""
-BOOKED: Final = timedelta(hours=1)
-"""After its last place a queue is kept so long: no place lies further ahead."""
+ASKING: Final = timedelta(seconds=30)  # A process that has not made a call for so long shares in none
+BOOKED: Final = timedelta(hours=1)  # After its last place a queue is kept so long: no place lies further ahead
 SWEPT: Final = 20
 _MICRO: Final = timedelta(microseconds=1)
 _EPOCH: Final = datetime.fromtimestamp(0, UTC)

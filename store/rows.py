@@ -28,8 +28,7 @@ from store.databases.database import storable
 # `store.forgetting.sql_forgetting` sees one form of each word. What another version wrote may have another form: it is
 # read as far as it can be.
 
-WITHDRAWN: Final = "withdrawn"
-"""The mark in a payload whose question was deleted."""
+WITHDRAWN: Final = "withdrawn"  # The mark in a payload whose question was deleted
 
 
 def json_text(value: object) -> str:
@@ -144,11 +143,9 @@ def _strings(value: Json) -> Iterator[str]:
             return
 
 
-RESULT_CHARS: Final = 1_000
-"""How much of a tool's result an action record keeps (seed 002)."""
+RESULT_CHARS: Final = 1_000  # How much of a tool's result an action record keeps (seed 002)
 TITLE_CHARS: Final = 80
-COVERED: Final = "covered"
-"""In a stored summary, beside its fields: the id of the last message that it covers."""
+COVERED: Final = "covered"  # In a stored summary, beside its fields: the id of the last message that it covers
 NO_PAYLOAD: Final = "{}"
 NO_SUMMARY: Final = "{}"
 
@@ -171,8 +168,8 @@ _OF_MESSAGE: Final = (
         "retold",
     ),
 )
+# What an object and its row, or its JSON, have in common by name.
 _KEPT_IN_PAYLOAD: Final = ("reply_to", "depth", "authority", "team", "organization", "model")
-"""What an object and its row, or its JSON, have in common by name."""
 
 
 def payload(incoming: Incoming) -> str:
@@ -317,8 +314,8 @@ def over(now: datetime, outcome: Outcome) -> dict[str, Any]:
     }
 
 
+# Beside a turn's tokens, for operators: how often its answer cited what nothing had brought.
 INVENTED: Final = "invented_citations"
-"""Beside a turn's tokens, for operators: how often its answer cited what nothing had brought."""
 
 
 def ending(closing: Closing, now: datetime) -> dict[str, Any]:
@@ -342,8 +339,8 @@ def restarted(epoch: object) -> dict[str, object]:
 
 
 _OF_PAGE: Final = tuple(one.name for one in fields(LinkedPage))
+# What a row says of a document besides its id, and `by`.
 OF_DOCUMENT: Final = ("name", "audience", "channel", "person", "time", "link", "pages", "passages", *_OF_PAGE)
-"""What a row says of a document besides its id, and `by`."""
 
 
 def document_of(row: Mapping[Any, Any]) -> Document:

@@ -63,18 +63,14 @@ from store.tables import RUNNING, WAITING, schedule, turn
 from store.turns import amendments, ledger
 from store.turns.amendments import STOPPED
 
-MAX_OF_PERSON: Final = 50
-"""That go on: more nobody remembers having."""
+MAX_OF_PERSON: Final = 50  # That go on: more nobody remembers having
 MAX_IN_CHANNEL: Final = 100
-LEASE: Final = timedelta(seconds=30)
-"""As of a turn: longer than it takes to ask a platform, and what a kill delays."""
+LEASE: Final = timedelta(seconds=30)  # As of a turn: longer than it takes to ask a platform, and what a kill delays
+# No schedule is put off, or held, for longer: what is to wait longer was moved by a clock that was wrong.
 LONGEST_OFF: Final = timedelta(hours=2)
-"""No schedule is put off, or held, for longer: what is to wait longer was moved by a clock that was wrong."""
-SHOWN_FOR: Final = timedelta(days=7)
-"""What has ended stays in lists so long, with its reason."""
+SHOWN_FOR: Final = timedelta(days=7)  # What has ended stays in lists so long, with its reason
 
-CHANGED: Final = "schedules"
-"""What is told to all processes when there is a new time."""
+CHANGED: Final = "schedules"  # What is told to all processes when there is a new time
 
 _LIVES: Final = schedule.c.state != ScheduleState.ENDED
 _ACTIVE: Final = schedule.c.state == ScheduleState.ACTIVE

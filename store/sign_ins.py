@@ -125,8 +125,7 @@ class SqlToolAccounts(SqlStore):
 #   A link opens one session, and is gone. What has expired goes with the next link or session.
 #   It is nobody's in particular: whoever holds a link is let in.
 
-MOST: Final = 20
-"""Of links, and of sessions: more operators than a bot has. The oldest go."""
+MOST: Final = 20  # Of links, and of sessions: more operators than a bot has. The oldest go.
 _ROW = operator_session.c
 
 

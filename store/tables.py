@@ -449,8 +449,8 @@ turn, page, verdict, consent, open_question, job, schedule, action_record, works
 # What was chosen, spent and erased, and what the database knows of itself.
 
 TOKENS: Final = ("input_uncached", "input_cached", "input_written", "output", "reasoning")
+# What sums of many days read of a call: all of it stands in one index, in the order in which it is summed.
 SPENT: Final = ("day", "model", "person", "channel", "cost", *TOKENS, "estimated")
-"""What sums of many days read of a call: all of it stands in one index, in the order in which it is summed."""
 
 
 class MetaRow(Row, table=True):

@@ -26,15 +26,14 @@ NODE_MODULES: Final = Path(__file__).parent / "node" / "node_modules"
 PACKED: Final = NODE_MODULES / "@sparticuz" / "chromium" / "bin"
 UNPACKED: Final = NODE_MODULES / ".chromium"
 AXE: Final = NODE_MODULES / "axe-core" / "axe.min.js"
+# What WCAG asks of level AA, by the names that axe has for it.
 RULES: Final = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
-"""What WCAG asks of level AA, by the names that axe has for it."""
+# Tests may run as root, where Chromium has no sandbox.
 OPTIONS: Final = ("--no-sandbox", "--no-zygote", "--disable-gpu", "--font-render-hinting=none")
-"""Tests may run as root, where Chromium has no sandbox."""
+# The same on each machine, so that a page is as wide on all of them.
 FONTS: Final = "<fontconfig><dir>{0}/fonts</dir><cachedir>{0}/cache</cachedir></fontconfig>"
-"""The same on each machine, so that a page is as wide on all of them."""
 HERE: Final = frozenset({"127.0.0.1", "localhost", "::1"})
-WAIT_MS: Final = 20_000
-"""For what a page is to show: long enough for a machine that is kept busy."""
+WAIT_MS: Final = 20_000  # For what a page is to show: long enough for a machine that is kept busy
 DESK: Final = (1280, 800)
 PHONE: Final = (390, 844)
 

@@ -40,8 +40,7 @@ def postgres() -> Generator[PostgresServer, None, None]:
 
 
 IN_MEMORY = Path("/dev/shm")  # noqa: S108 -- pytest makes folders of its own there
-MOST_KEPT = 1 << 30
-"""Bytes, far above what the folders of tests hold at one time."""
+MOST_KEPT = 1 << 30  # Bytes, far above what the folders of tests hold at one time
 
 
 def pytest_configure() -> None:

@@ -4,12 +4,10 @@ from typing import Final
 
 from hypothesis import settings
 
-DEV: Final = "dev"
-"""The profile of `make check`: whoever writes code runs it again and again."""
-SOAK: Final = "soak"
-"""The profile of `make soak`, which has hours: as many examples as hypothesis tries by itself."""
+DEV: Final = "dev"  # The profile of `make check`: whoever writes code runs it again and again
+SOAK: Final = "soak"  # The profile of `make soak`, which has hours: as many examples as hypothesis tries by itself
+# In `make test`, for properties that name no number. Those of audience, own words and forgetting name one.
 USUAL: Final = 50
-"""In `make test`, for properties that name no number. Those of audience, own words and forgetting name one."""
 _SHARE: Final = 10
 
 

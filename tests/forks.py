@@ -29,19 +29,16 @@ import pytest
 from tests.fakes.ready_process import serve_ahead
 from tests.patience import PATIENCE_S
 
+# Tests of one part. Handing out costs little, but what a file's first test has warmed up is warm for the others.
 MOST: Final = 10
-"""Tests of one part. Handing out costs little, but what a file's first test has warmed up is warm for the others."""
-FEW: Final = 2
-"""Tests of a part where each takes seconds."""
+FEW: Final = 2  # Tests of a part where each takes seconds
+# Here tests wait: for processes, servers and the bot's own pace.
 WAITING: Final = ("tests/flows/", "tests/films/", "tests/deploy/")
-"""Here tests wait: for processes, servers and the bot's own pace."""
+# Here they compute longest, and what each file prepares is long, too: they are not parted.
 LONGEST: Final = ("tests/benchmarks/",)
-"""Here they compute longest, and what each file prepares is long, too: they are not parted."""
-COMPUTING: Final = 2
-"""So many processes begin with those."""
+COMPUTING: Final = 2  # So many processes begin with those
 
-Part: TypeAlias = Sequence[int]
-"""Places in the list of tests."""
+Part: TypeAlias = Sequence[int]  # Places in the list of tests
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -4,13 +4,11 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
+# For what has to happen. Only a test that fails waits so long: it is longer than the busiest machine needs, and less
+# than pytest's own timeout.
 PATIENCE_S: Final = 90.0
-"""For what has to happen. Only a test that fails waits so long: it is longer than the busiest machine needs, and less
-than pytest's own timeout.
-"""
 
-LOOK_S: Final = 0.05
-"""How often a fake looks at what it cannot see happen."""
+LOOK_S: Final = 0.05  # How often a fake looks at what it cannot see happen
 
 
 def is_so(happened: Callable[[], object]) -> bool:

@@ -22,11 +22,10 @@ from tests.fakes.caller import FakeCaller
 from tests.fakes.host import FakeHost
 
 PAGES: Final = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / ".github").rglob("*.md")])
+# The change log tells of names that are no more.
 OF_TODAY: Final = [page for page in PAGES if page.name != "CHANGELOG.md"]
-"""The change log tells of names that are no more."""
 GLOSSARY: Final = ROOT / "docs" / "glossary.md"
-MAX_DEFINITION_CHARS: Final = 240
-"""A row is read at a glance."""
+MAX_DEFINITION_CHARS: Final = 240  # A row is read at a glance
 
 MAX_README_LINES: Final = 120
 

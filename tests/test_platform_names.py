@@ -12,11 +12,11 @@ from typing import Final, cast
 
 ROOT: Final = Path(__file__).parent.parent
 PLATFORMS: Final = ROOT / "bot" / "platforms"
+# The terminal is no place of others: who may do what there is a rule of its own (`bot.access.acl`).
 NAMES: Final = frozenset(one.name for one in PLATFORMS.iterdir() if (one / "run.py").is_file()) - {"terminal"}
-"""The terminal is no place of others: who may do what there is a rule of its own (`bot.access.acl`)."""
 PARTS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+# Names that are part of other words ("display"): those count alone, in names and paths.
 WORDS: Final = frozenset({"play"})
-"""Names that are part of other words ("display"): those count alone, in names and paths."""
 NAME: Final = re.compile(r"[\w.:/-]+")
 COMPOSED: Final = (
     ROOT / "bot" / "app",

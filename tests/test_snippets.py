@@ -36,6 +36,7 @@ PAGES: Final = sorted(
         *(ROOT / "docs").rglob("*.md"),
     ]
 )
+# Blocks of a page in a language, and the test that runs all of them there.
 RUN_BY: Final[Mapping[tuple[str, str], str]] = {
     ("README.md", "python"): "tests/agent/test_library.py",
     ("CONTRIBUTING.md", "python"): "tests/test_docs.py",
@@ -49,9 +50,9 @@ RUN_BY: Final[Mapping[tuple[str, str], str]] = {
     ("docs/tools.md", "text"): "tests/flows/test_tools_page.py",
     ("docs/tools.md", "toml"): "tests/flows/test_tools_page.py",
 }
-"""Blocks of a page in a language, and the test that runs all of them there."""
 EXTRAS: Final = {*tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]}
 TARGETS: Final = {*re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)}
+# Other people's programs, with what we say of them.
 FOREIGN: Final[Mapping[str, set[str]]] = {
     "git": {"pull"},
     "keyring": {"set"},
@@ -61,18 +62,17 @@ FOREIGN: Final[Mapping[str, set[str]]] = {
     "systemctl": {"restart"},
     "uvx": {"pre-commit"},
 }
-"""Other people's programs, with what we say of them."""
 INSTALLERS: Final = {"pip": {"install"}, "pipx": {"install", "upgrade"}, "uv": {"tool"}}
 TERMINAL_ALONE: Final = {"deep", "fast", "file", "threads", "quit"}
+# Addresses and other things that begin as a command does.
 NO_COMMANDS: Final = {
     *(EVENTS_PATH, HEALTH_PATH, "/livez", "/readyz", "/metrics", f"{SIGN_IN_PATH}/", "/"),
     *("/audio/transcriptions", "/v1/embeddings"),  # of OpenAI's protocol
     "/data",  # the folder of the image
     *("/invite", "/joke", "/bot-ask"),  # Slack's own; an example; one with a prefix
 }
-"""Addresses and other things that begin as a command does."""
+# Names that are not ours: of an example, of the system, of Ollama.
 ENVIRONMENT: Final = {"WIKI_TOKEN", "HTTPS_PROXY", "OLLAMA_HOST", "OLLAMA_CONTEXT_LENGTH"}
-"""Names that are not ours: of an example, of the system, of Ollama."""
 FENCE: Final = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INDENTED: Final = re.compile(r"^    +((?:make|cogency|python|uvx?|pipx?) .*)$", re.MULTILINE)
 INLINE: Final = re.compile(r"`([^`\n]+)`")

@@ -29,6 +29,7 @@ MODULES: Final = (
 )
 CATALOGUE: Final = {module.__name__.rpartition(".")[2]: module for module in MODULES}
 SENTENCE: Final = re.compile(r"[*`“(]*[A-Z][a-z’']* [^|\n]*[a-z]|…[ ,:].* .*[.!?]\s*$", re.DOTALL)
+# Modules whose literals may look like sentences. What is given to errors is looked at everywhere.
 NOT_SENTENCES: Final = {
     "bot/commands/": "a command is declared whole in its file: its name, arguments and help",
     "bot/settings.py": "the persona and the language are prompts",
@@ -44,18 +45,17 @@ NOT_SENTENCES: Final = {
     "bot/platforms/slack/search_slack.py": "a model reads what a tool says",
     "bot/platforms/slack/doctor.py": "what was found is said beside its check; what to do about it is in the catalogue",
 }
-"""Modules whose literals may look like sentences. What is given to errors is looked at everywhere."""
+# Errors that no person reads.
 NOT_READ: Final = {
     "LeaseLost": "another process goes on with the turn",
     "SurfaceError": "a page is tried again, or its remedy is read",
     "ToolError": "the model reads it",
     "SlackRefused": "it is made of a method and a code; its sentence is in the catalogue",
 }
-"""Errors that no person reads."""
+# The model of tests and demos: only who writes a script reads that it has ended.
 SCRIPTED: Final = "agent/providers/scripted.py"
-"""The model of tests and demos: only who writes a script reads that it has ended."""
+# Calls whose words no person reads but an operator in the log: logs, patterns, SQL, types.
 NO_READERS: Final = re.compile(r"(^|[._])log(ger|ged)?\.|complain$|compile$|(^|\.)text$|cast$")
-"""Calls whose words no person reads but an operator in the log: logs, patterns, SQL, types."""
 
 
 @cache

@@ -137,12 +137,10 @@ def may_flow_from(target: Place, readable_groups: AbstractSet[str] = frozenset()
 
 # What a reply was drawn from: one text beside its audience, a label or one of these.
 
-WIDE: Final = ""
-"""Nothing that those who read the reply may not all read."""
-HERE: Final = "here"
-"""Of several audiences: it is found in its own conversation and nowhere else."""
+WIDE: Final = ""  # Nothing that those who read the reply may not all read
+HERE: Final = "here"  # Of several audiences: it is found in its own conversation and nowhere else
+# What it was drawn from may not be kept: it stands in the history of its conversation, and no search finds it.
 NOWHERE: Final = "nowhere"
-"""What it was drawn from may not be kept: it stands in the history of its conversation, and no search finds it."""
 
 
 def drawn_from(audiences: Collection[str], place: Place) -> str:

@@ -15,28 +15,24 @@ from datetime import datetime, timedelta
 from enum import Enum, auto
 from typing import Final, Protocol
 
+# Some 250 tokens: long enough to hold an answer with what it is about, short enough that ten fit a result.
 PASSAGE_CHARS: Final = 1_200
-"""Some 250 tokens: long enough to hold an answer with what it is about, short enough that ten fit a result."""
-FEWEST_CHARS: Final = 300
-"""Of less no passage is made where more follows: a heading and a line tell nothing alone."""
+FEWEST_CHARS: Final = 300  # Of less no passage is made where more follows: a heading and a line tell nothing alone
+# The same of a page, as citations are to name the right one: a title goes with what follows, a slide does not.
 FEWEST_ON_PAGE: Final = 80
-"""The same of a page, as citations are to name the right one: a title goes with what follows, a slide does not."""
 MAX_HEADING_CHARS: Final = 120
-MAX_HEADINGS: Final = 6
-"""Above a passage: as many as Markdown has."""
+MAX_HEADINGS: Final = 6  # Above a passage: as many as Markdown has
 MAX_NAME_CHARS: Final = 120
+# Of one document: a book of 600 pages has about 1.5 million. What is longer is several documents.
 MAX_CHARS: Final = 2_000_000
-"""Of one document: a book of 600 pages has about 1.5 million. What is longer is several documents."""
-MAX_PASSAGES: Final = 4_000
-"""Of one document: twice what MAX_CHARS makes of plain text."""
+MAX_PASSAGES: Final = 4_000  # Of one document: twice what MAX_CHARS makes of plain text
+# How long after a look at a page of the web it is looked at again: handbooks change by the week.
 LOOK_EVERY: Final = timedelta(days=1)
-"""How long after a look at a page of the web it is looked at again: handbooks change by the week."""
-LOOK_AGAIN: Final = timedelta(hours=1)
-"""The same, where nobody says how the look ended: its process was killed."""
+LOOK_AGAIN: Final = timedelta(hours=1)  # The same, where nobody says how the look ended: its process was killed
 
+# A choice: of a channel ON, if what full members say there from then on may serve others of its team; of a person
+# PAUSED, if theirs may not.
 SHARING: Final = "sharing"
-"""A choice: of a channel ON, if what full members say there from then on may serve others of its team; of a person
-PAUSED, if theirs may not."""
 ON: Final = "on"
 
 _MARKED: Final = re.compile(r"(#{1,6})[ \t]+(\S.*)")

@@ -44,13 +44,11 @@ class ConstraintType(StrEnum):
     POLICY = "policy"
 
 
+# Facts of one person in one place, superseded ones among them: one a day for more than five years. When there are more,
+# the oldest superseded ones go, then those that stood in no context for longest; what binds stays.
 FACTS_KEPT: Final = 2_000
-"""Facts of one person in one place, superseded ones among them: one a day for more than five years. When there are
-more, the oldest superseded ones go, then those that stood in no context for longest; what binds stays."""
-FACTS_MADE_ROOM: Final = 100
-"""So many go at once, because choosing them reads them all."""
-CORRECTION: Final = "correction"
-"""The source of what its person set right, in words of their own."""
+FACTS_MADE_ROOM: Final = 100  # So many go at once, because choosing them reads them all
+CORRECTION: Final = "correction"  # The source of what its person set right, in words of their own
 
 _POSSESSIVE: Final = re.compile(r"['’]s\b")
 _NO_KEY_WORD: Final = re.compile(r"[\s_]+")
@@ -215,13 +213,10 @@ def _followed(known: Mapping[str, Fact], id_: str, link: Callable[[Fact], str | 
 # "draft: …", "only for this conversation"; "the draft is due Monday" is about a draft, and no draft. Everything else is
 # global. In doubt it is.
 
-REMEMBERED: Final = 20
-"""Messages back that a game of thought may have begun."""
-READ_CHARS: Final = 1_200
-"""Of each of them, its beginning and its end: who opens or ends such a game says so there."""
+REMEMBERED: Final = 20  # Messages back that a game of thought may have begun
+READ_CHARS: Final = 1_200  # Of each of them, its beginning and its end: who opens or ends such a game says so there
 
-HEAD_CHARS: Final = 200
-"""Its first words stand there."""
+HEAD_CHARS: Final = 200  # Its first words stand there
 
 _HYPOTHESIS: Final = (
     r"hypothe(?:tical(?:ly)?|sis|ses)|theoretical(?:ly)?|in theory|what if|what-if|suppos(?:e|ing)|imagin(?:e|ing)"
@@ -231,8 +226,8 @@ _HYPOTHESIS: Final = (
 _DRAFT: Final = (
     r"draft(?:s|ing|ed)?|tentative(?:ly)?|provisional(?:ly)?|working assumption|rough (?:estimate|idea|plan|draft)"
 )
+# A draft that is spoken about, and no word that what follows is one.
 _A_DRAFT: Final = compile_later(r"\b(?:the|a|an|my|our|your|this|that) drafts?\b(?!:)", re.IGNORECASE)
-"""A draft that is spoken about, and no word that what follows is one."""
 _UNCERTAIN: Final = compile_later(r"\b(?:if|could|might|maybe|perhaps|would)\b", re.IGNORECASE)
 _HYPOTHETICAL: Final = compile_later(rf"\b(?:{_HYPOTHESIS})\b", re.IGNORECASE)
 _DRAFTED: Final = compile_later(rf"\b(?:{_DRAFT})\b", re.IGNORECASE)

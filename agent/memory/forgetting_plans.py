@@ -17,29 +17,26 @@ from typing import Final, TypeAlias
 from agent.memory.audience import AudienceKind
 from agent.memory.periods import TimeSpan
 
+# What the owner of a choice begins with that says which conversation goes on in a channel; behind it, the channel.
 GOES_ON: Final = "direct:"
-"""What the owner of a choice begins with that says which conversation goes on in a channel; behind it, the channel."""
 
 PLACE_RULES: Final = "place"
+# What was chosen for a channel by who manages it, and what it got of answers that nobody asked for. It goes with the
+# channel, and with no person: like a policy it names none who chose it.
 AMBIENT_STATE: Final = "ambient"
-"""What was chosen for a channel by who manages it, and what it got of answers that nobody asked for. It goes with the
-channel, and with no person: like a policy it names none who chose it.
-"""
 
+# The value of the choice not to be learned from. It outlives everything else that a person chose: whoever wants to be
+# forgotten has not asked to be remembered again.
 PAUSED: Final = "paused"
-"""The value of the choice not to be learned from. It outlives everything else that a person chose: whoever wants to be
-forgotten has not asked to be remembered again.
-"""
 
 
+# The kind of job that wipes what a person deleted a while ago and has not brought back.
 ERASE_ENTRIES: Final = "erase_entries"
-"""The kind of job that wipes what a person deleted a while ago and has not brought back."""
+# The kind of job by which an operator asks the process that serves to erase; its key is the number of their row in the
+# audit, which says what.
 OPERATOR_ERASE: Final = "operator_erase"
-"""The kind of job by which an operator asks the process that serves to erase; its key is the number of their row in the
-audit, which says what.
-"""
+# The kind of job that keeps an edit for which it was too soon. Its key is `post_key`, its payload holds the words.
 EDIT: Final = "edit"
-"""The kind of job that keeps an edit for which it was too soon. Its key is `post_key`, its payload holds the words."""
 
 
 def post_key(channel: str, message_id: str) -> str:
@@ -119,8 +116,7 @@ class Expired:
     before: datetime
 
 
-Wish: TypeAlias = OneThread | Everything | During | AboutTopic
-"""What a person may ask for."""
+Wish: TypeAlias = OneThread | Everything | During | AboutTopic  # What a person may ask for
 
 ForgettingPlan: TypeAlias = Wish | Deleted | OneReply | Gone | Expired
 

@@ -121,18 +121,16 @@ def local_time(environment: Environment) -> datetime:
         return environment.now
 
 
-MEMORY_TOKENS: Final = 3_000
-"""For all layers together, apart from history's budget."""
+MEMORY_TOKENS: Final = 3_000  # For all layers together, apart from history's budget
+# Of what identity and environment leave; the rest is for earlier threads and the working set (seed 003).
 FACTS_SHARE: Final = 0.7
-"""Of what identity and environment leave; the rest is for earlier threads and the working set (seed 003)."""
+# Of what the facts leave, at most so much is kept for the working set, as far as it needs it; the rest is for earlier
+# threads, and what either leaves is the other's.
 WORKING_SHARE: Final = 0.5
-"""Of what the facts leave, at most so much is kept for the working set, as far as it needs it; the rest is for earlier
-threads, and what either leaves is the other's."""
+# Of superseded facts of several sentences, and of what superseded them: so much is read to tell which sentences no
+# longer hold, the newest first; of the others none does. A thousand characters take some milliseconds.
 ENDED_CHARS: Final = 10_000
-"""Of superseded facts of several sentences, and of what superseded them: so much is read to tell which sentences no
-longer hold, the newest first; of the others none does. A thousand characters take some milliseconds."""
-BINDING: Final = "!"
-"""Before a fact that must be kept to."""
+BINDING: Final = "!"  # Before a fact that must be kept to
 _TITLE: Final = re.compile(r"[A-Z][A-Z ]{2,}\b")
 _RANK_OPENS: Final = re.compile("[(（]")
 

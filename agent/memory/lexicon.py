@@ -33,12 +33,13 @@ def folded(text: str) -> str:
     return small if len(small) == len(text) else text.replace("İ", "I").lower()
 
 
+# Chinese: a verb of change with where it leads ("改成", "推迟到").
 _TURNED: Final = (
     r"(?:推迟|延迟|延期|延后|提前|提早|延长|缩短|增加|减少|提高|降低|上调|下调|上涨|下降|下跌|调整|变更|更改|更换|替换|切换|升级|迁移|转移"
     r"|[改换变调转挪移搬迁涨升降跌增减])(?:到|至|为|成)|[改换转](?:用|由|叫)|[改挪移]在|改[约签订][到至在成为]|改名(?:为|叫)?|[搬迁挪转]去|跳槽[到去]"
 )
-"""Chinese: a verb of change with where it leads ("改成", "推迟到")."""
 
+# English words that say nothing about the subject.
 FUNCTION_WORDS: Final = _words(
     """a about after again all also am an and any anyway are as at be because been before being but by can could did do
     does doing done for from get go going got had has have having he her here him his how i if in into is it its just
@@ -46,7 +47,7 @@ FUNCTION_WORDS: Final = _words(
     should so some t than that the their them then there these they this those to too under until up us ve very was we
     were what when where which while who whom whose why will with would yes you your"""
 )
-"""English words that say nothing about the subject."""
+# The same of the other languages with blanks between words, for what is no English.
 OTHER_FUNCTION_WORDS: Final = _words(
     """ich du er sie es wir ihr man der die das den dem des ein eine einen einem einer eines mein meine meinen meinem
     meiner dein deine unser unsere unseren unserem unserer sein seine ihre ihren und oder aber in im am an auf aus bei
@@ -65,14 +66,14 @@ OTHER_FUNCTION_WORDS: Final = _words(
     во на с со к ко у о об от до по за из для без при и или но а что как не ни уже ещё еще же ли бы это этот эта эти был
     была было были есть будет меня мне нас нам его её ее их ему ей им больше""",
 )
-"""The same of the other languages with blanks between words, for what is no English."""
+# Before what a key names, and no part of it.
 DETERMINERS: Final = _words(
     """the a an my our your his her their this der die das den dem ein eine mein meine meinen unser unsere dein deine
     el los las mi mis nuestro nuestra le les un une mon ma mes notre nos o os meu minha nosso nossa
     мой моя моё мое наш наша наше"""
 )
-"""Before what a key names, and no part of it."""
 OF: Final = compile_later(r" (?:of(?: the)?|von|vom|de|del|do|da|du|des) ")
+# Who a sentence is about that names nobody.
 PRONOUNS: Final = {
     **dict.fromkeys(("i", "ich", "yo", "je", "eu", "я", "меня", "мне", "我", "私", "僕", "俺"), "i"),
     **dict.fromkeys(
@@ -81,8 +82,8 @@ PRONOUNS: Final = {
     **dict.fromkeys(("he", "she", "they", "er", "él", "ella", "ellos", "il", "elle", "ils", "elles"), "they"),
     **dict.fromkeys(("ele", "ela", "eles", "elas", "он", "она", "они", "他", "她", "他们", "彼", "彼女"), "they"),
 }
-"""Who a sentence is about that names nobody."""
 
+# What stands between a subject and what is said of it, and says nothing itself.
 COPULAS: Final = compile_later(
     r"(?:\b(?:will be|is|are|was|were|be|been|ist|sind|war|waren|wird|werden|wurde|wurden|bleibt|lautet|beträgt"
     r"|es|son|está|están|era|fue|será|queda|sont|était|sera|é|estão|foi|fica|ficam|является"
@@ -91,7 +92,7 @@ COPULAS: Final = compile_later(
     r"|(?<=[а-яё])\s[—–-](?=\s)|(?=[\u3040-\u9fff])"
     r"(?:是|(?:部署|安排|存放|保存|托管|运行|坐落|举行|设|放|约)?(?<![现存实所自])在(?=\S)|位于|(?<![因认])为|は|が(?=\S)))"
 )
-"""What stands between a subject and what is said of it, and says nothing itself."""
+# Verbs of what is so, not of what happened; they count as what is said.
 STATE_VERBS: Final = _words(
     """has have had takes take costs cost lasts last lives live works work uses use starts start begins begin ends end
     opens open closes close leaves leave arrives arrive departs depart runs run leads lead owns own reports report
@@ -111,12 +112,11 @@ STATE_VERBS: Final = _words(
     открывается закрывается отправляется прибывает зовут называется находится находятся пью пьёт пьет ем ест использую
     использует используем имеет отвечает ведёт говорит""",
 )
-"""Verbs of what is so, not of what happened; they count as what is said."""
+# Of these, Spanish and Portuguese ones that may begin a sentence, since they say themselves who: "Vivo en …".
 SPEAKERS_VERBS: Final = _words(
     "vivo trabajo uso usamos tengo tenemos hablo como bebo",
     "moro moramos trabalho trabalhamos utilizamos tenho temos falo prefiro",
 )
-"""Of these, Spanish and Portuguese ones that may begin a sentence, since they say themselves who: "Vivo en …"."""
 STATE_CJK: Final = compile_later(
     rf"(?:{_TURNED}|只剩下?|剩下|共?有(?![效关限利趣名用])|叫做?|住在|定在|定于|(?<![费信作应利专适采常])使?用(?![户途品])"
     r"|(?<!最)喜欢|需要|に住|で働)"
@@ -126,24 +126,25 @@ RESIDES: Final = compile_later(
     r"\b(?:lives?|wohn(?:t|e|en)|viv(?:e|o|imos)|habit(?:e|es|ons|ent)|mor(?:o|a|amos)|жив(?:у|[её]т|[её]м|ут))\b"
     + _signs(r"住在|に住")
 )
+# One lives at one place.
 SETTLES: Final = compile_later(
     r"\b(?:moved to(?= [a-z])|nach \w{1,40} (?:um)?gezogen\b|mud(?:é|ado|amos) a\b|déménagé (?:à|en|au)\b"
     r"|mud(?:ei|amos) (?:para|pra)\b|переехал[аи]? (?:в|во|на)\b)"
     + _signs(r"搬[到去至](?!.{0,8}(?:办公|公司|工位|座位|部门|教室|会议|[楼层桌]))|に引っ越")
 )
-"""One lives at one place."""
 
+# A thing is at one place.
 PLACED: Final = compile_later(
     r"\b(?:(?:is|are|ist|sind|liegt|hängt|steht|está|están)\s+(?:now\s+|jetzt\s+|ahora\s+)?(?:in|at|im|en)\b"
     r"|(?:est|sont|se trouve|fica|ficam|находится|находятся)\s+(?:à|au|en|dans|em|no|na|в|во|на)\b)"
     + _signs(r"(?<!现)在(?!线|[^，。；]{1,20}有)|にあります")
 )
-"""A thing is at one place."""
 
 NEW: Final = compile_later(
     r"\b(?:new(?=\s)|(?:neue[nmrs]?|nuev[oa]s?|nouve(?:au|lle|l)s?|nov[oa]s?|нов(?:ый|ая|ое|ые|ого|ой))\b)"
     + _signs(r"新しい|新的")
 )
+# Words that announce a change: those of seed 003, their kin, and those of the other languages.
 CUE: Final = compile_later(
     r"\b(?:now|actually|instead|rather|correct(?:ed|ion)|chang(?:e|es|ed|ing)|mov(?:e|ed|ing)|updat(?:e|es|ed|ing)"
     r"|switch(?:ed|ing)?|revis(?:e|ed|ion)|replac(?:e|ed|es|ing)|overrid(?:e|es|ing|den)|reschedul(?:e|ed|ing)"
@@ -165,7 +166,6 @@ CUE: Final = compile_later(
         r"|今は|今では|今(?=[\d\ue000-\uf8ff閉開])|現在|変更|変わ|乗り換え|切り替え|移り|移転|延期|訂正|修正|代わりに|になりました|になった|上がりました|下がりました"
     )
 )
-"""Words that announce a change: those of seed 003, their kin, and those of the other languages."""
 _MOVES: Final = (
     (
         r"(?:chang|mov|switch|reschedul|postpon|extend|upgrad|downgrad|rais|lower|increas|reduc|push|revis|updat)(?:e|ed|ing)?"
@@ -177,18 +177,18 @@ _MOVES: Final = (
     ),
     rf"{_TURNED}|推迟|提前|延期|涨|変更|変わ|乗り換え|切り替え|上がりました|下がりました",
 )
-MOVES: Final = compile_later(_any_of(*_MOVES))
-"""Of these, the verbs: what is moved is what the sentence is about."""
+MOVES: Final = compile_later(_any_of(*_MOVES))  # Of these, the verbs: what is moved is what the sentence is about
+# What is said beside something else does not change it.
 ADDS: Final = compile_later(
     r"\b(?:also|too|as well|another|in addition|besides|additionally|auch|außerdem|zusätzlich|también|además|otr[oa]"
     r"|aussi|également|autre|também|além disso|outr[oa]|тоже|также|ещ[её] один|друг(?:ой|ая))\b"
     + _signs(r"也|还(?=[会有在是])|另外|此外|さらに|また(?=、)|加えて")
     + r"|[\w\ue000-\uf8ff]も(?!う)"
 )
-"""What is said beside something else does not change it."""
 RESTORES: Final = compile_later(
     r"\b(?:back to|again|after all|revert\w*|restor\w*|reinstat\w*|stick(?:ing)? (?:to|with))\b"
 )
+# What may stand in a statement and changes nothing about it.
 FILLERS: Final = compile_later(
     r"\b(?:(?:currently|at the moment|still|already|finally|by the way|please note|heads[- ]up|planned|scheduled|due"
     r"|set|update|note|correction|fyi|derzeit|zurzeit|aktuell|bereits|übrigens|geplant|planead[oa]|previst[oa]|programad[oa]"
@@ -197,8 +197,8 @@ FILLERS: Final = compile_later(
     r"|findet|finden|saí d[aeo]|quitté)\b|statt(?=\W*$))"
     + _signs(r"计划|定于|予定|^今\s?$|已经|刚刚|终于|最近|今年(?=[\ue000-\uf8ff])|去(?=了\W{0,3}$)")
 )
-"""What may stand in a statement and changes nothing about it."""
 
+# It was so, and is not any more.
 ENDED: Final = compile_later(
     r"\b(?:(?:no longer|any ?more|any longer|stopped|quit|nicht mehr|kein(?:e[nmrs]?)? \w{1,40} mehr|ya no"
     r"|больше не|уже не|já não)\b|ne (?=\w{1,40}(?: \w{1,40})? plus\b)|não (?=\w{1,40}(?: \w{1,40}){0,2} mais\b))"
@@ -206,7 +206,6 @@ ENDED: Final = compile_later(
         r"不再|已经?不|没有再|不(?!过(?!敏)|[但仅错久少断管论如同想能会要])(?=[^，。；、]{2,14}了)|もう(?=.{0,80}(?:ない|ません))"
     )
 )
-"""It was so, and is not any more."""
 NEGATED: Final = compile_later(
     r"\b(?:(?:not|never|cannot|no longer|nicht|kein(?:e[nmrs]?)?|nie|niemals|nunca|jamás|tampoco|jamais|não"
     r"|не|никогда)\b|no(?= \w)|ne (?=\w{1,40} (?:pas|plus|jamais)\b))|n['’]t\b"
@@ -217,6 +216,7 @@ _CANCELLED: Final = (
     r"取消|作废|中止|キャンセル",
 )
 CANCELLED: Final = compile_later(_any_of(*_CANCELLED))
+# How far something is.
 PROGRESS: Final = compile_later(
     r"\b(?:on track|on time|in (?:planning|progress|review|development)|planned|scheduled|approved|accepted"
     r"|confirmed|rejected|declined|delayed|behind|late|blocked|paused|on hold|done|finished|completed?|resolved"
@@ -226,21 +226,21 @@ PROGRESS: Final = compile_later(
     r"|aprobad[oa]|rechazad[oa]|retrasad[oa]|en curso|terminad[oa]|cancelad[oa]|abiert[oa]|cerrad[oa])\b"
     + _signs(r"进行中|批准|拒绝|延迟|完成|取消|進行中|承認|却下|遅れ|完了|中止")
 )
-"""How far something is."""
+# Of the last of several values: no change that was told before it stands.
 FINAL: Final = compile_later(
     r"\b(?:final|definitive|definite|endgültig\w{0,2}|definitiv[oea]?|définiti(?:f|ve)|окончательн\w{1,3})\b"
     + _signs(r"最终|最終")
 )
-"""Of the last of several values: no change that was told before it stands."""
+# Of what held before: the sentence says itself that it holds no more.
 ONCE: Final = compile_later(
     r"\b(?:original(?:ly)?|initial(?:ly)?|previous(?:ly)?|formerly|used to|ursprünglich\w{0,2}|zuerst|früher|vorher"
     r"|original(?:mente)?|inicialmente|antes|anteriormente)\b" + _signs(r"原来|原先|当初|最初|以前|元々|もともと")
 )
-"""Of what held before: the sentence says itself that it holds no more."""
+# Before what replaces something that was said about the same.
 UPDATE: Final = compile_later(
     r"^\W{0,4}(?:update|correction|corrected|new|aktualisierung|korrektur|actualización|corrección|更新|更正|訂正)\s*[:：]"
 )
-"""Before what replaces something that was said about the same."""
+# Before a sentence, and no part of what it is about.
 LEAD_IN: Final = compile_later(
     r"^\W{0,4}(?:(?:to be (?:absolutely |quite )?clear|(?:just )?confirming(?: again)?|(?:just )?to confirm"
     r"|(?:great|good|bad) news|reminder|recap|to recap|fyi|note|update|correction|based on \w{1,20}|so|actually"
@@ -248,19 +248,18 @@ LEAD_IN: Final = compile_later(
     r"|planänderung|cambio de planes|changement de programme|mudança de planos|changes? of plans?|планы изменились"
     r"|finalement|finalmente|更正|メモ|訂正)\s?[:!,：，–-]\s*)+"
 )
-"""Before a sentence, and no part of what it is about."""
+# Of what takes back something that was just said.
 CORRECTS: Final = compile_later(
     r"\b(?:changes? of plans?|correction|actually|instead|scratch that|no,? wait|planänderung|korrektur|stattdessen"
     r"|doch|changement de programme|finalement|en fait|cambio de planes|corrección|en realidad|mejor dicho|finalmente"
     r"|mudança de planos|correção|na verdade|планы изменились|на самом деле)\b"
     + _signs(r"计划有变|更正|其实|実は|訂正")
 )
-"""Of what takes back something that was just said."""
+# One is chosen for a purpose.
 DECIDES: Final = compile_later(
     r"\b(?:go|going|went|gone|proceed|proceeding|fly|flying|travel|travelling) with (?P<what>[^.,;]{1,60}?)"
     r" (?:for|to|as) (?P<purpose>[^.,;]{1,80})"
 )
-"""One is chosen for a purpose."""
 PAST: Final = compile_later(
     r"\b(?:was|were|had|met|bought|paid|went|sent|saw|gave|took|came|left|spent|wrote|ran|ate|drank|did|made|got|held"
     r"|yesterday|last (?:week|month|year|monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
@@ -296,10 +295,11 @@ _DISPLACED: Final = (
     ),
     compile_later(r"(?P<old>[^\s、。はがをの]{1,16}?)ではなく"),
 )
+# What another thing has taken the place of, each with what stands in every text that says so.
 DISPLACED: Final = tuple(
     zip(("", "", " over ", " übernommen", "", "从", "", "の代わりに", "から", "ではなく"), _DISPLACED, strict=True)
 )
-"""What another thing has taken the place of, each with what stands in every text that says so."""
+# Of a statement that only says that one has or uses it.
 GENERIC_VERBS: Final = _words(
     """use uses using used host hosts work works am drive drives have has with on run runs take read drink eat buy
     handle handles handling manage manages look looks maintain maintains responsible betreut leitet verantwortet
@@ -308,15 +308,16 @@ GENERIC_VERBS: Final = _words(
     nutze nutzen nutzt benutze benutzen benutzt verwende verwenden verwendet fahre habe arbeite arbeiten
     uso usa usamos utilizo utilizamos tengo trabajo 用 使"""
 )
-"""Of a statement that only says that one has or uses it."""
 
+# Words for whatever a sentence may speak of.
 GENERIC_NOUNS: Final = _words(
     """value data figure number amount information entry answer result statement conclusion thing fact wert angabe zahl
     ergebnis aussage valor dato cifra número resultado valeur donnée chiffre résultat значение данные число результат
     dado resultado"""
 )
-"""Words for whatever a sentence may speak of."""
 
+# What there is one of: of these another name is another answer. Of anything else (friends, customers, hobbies) two
+# names may both be true.
 UNIQUE: Final = compile_later(
     r"\b(?:manager|boss|supervisor|ceo|cto|cfo|coo|lead(?:er)?|head|director|president|chair(?:man|woman|person)?|landlord"
     r"|wife|husband|spouse|capital|address|home|name|surname|nickname|username|email|e-mail|phone|number|editor|bank"
@@ -339,9 +340,6 @@ UNIQUE: Final = compile_later(
         r"|責任者|社長|部長|課長|店長|住所|電話番号|メール|銀行|妻|夫|首都|本社|一番好き|好きな|時間帯|通貨|職業|勤務先|上司|担当|大家|主治医|パスワード"
     )
 )
-"""What there is one of: of these another name is another answer. Of anything else (friends, customers, hobbies) two
-names may both be true.
-"""
 MANY: Final = compile_later(
     r"\b(?:friends?|colleagues?|sons?|daughters?|child(?:ren)?|kids?|brothers?|sisters?|cousins?|cats?|dogs?|pets?|customers?"
     r"|clients?|neighbou?rs?|uncles?|aunts?|teammates?|vendors?|suppliers?|partners?|contacts?"
@@ -354,6 +352,7 @@ MANY: Final = compile_later(
     )
 )
 
+# Words, and signs of scripts without blanks: the states of a pair exclude each other.
 _STATES: Final = (
     (
         (r"open|offen|geöffnet|abiert[oa]|ouverte?s?|abert[oa]|открыт[аоы]?", "开着|开放|营业|開いて"),
@@ -411,29 +410,27 @@ _STATES: Final = (
         (r"disabled|deactivated|forbidden|deaktiviert|verboten|desactivad[oa]|prohibid[oa]", "禁用|禁止|無効"),
     ),
 )
-"""Words, and signs of scripts without blanks: the states of a pair exclude each other."""
 
 
+# Of each pair only one can hold of a thing at a time.
 STATES: Final = tuple((compile_later(_any_of(*one)), compile_later(_any_of(*other))) for one, other in _STATES)
-"""Of each pair only one can hold of a thing at a time."""
 _EACH_STATE: Final = [one for pair in _STATES for one in pair]
 _WORDS_OF_STATE: Final = (
     "|".join(words for words, _ in _EACH_STATE),
     "|".join(signs for _, signs in _EACH_STATE if signs),
 )
 ANY_STATE: Final = compile_later(_any_of(*_WORDS_OF_STATE))
+# What is said of something and is no part of it: a verb of change, a state.
 PREDICATE: Final = compile_later(_any_of(*map("|".join, zip(_MOVES, _CANCELLED, _WORDS_OF_STATE, strict=True))))
-"""What is said of something and is no part of it: a verb of change, a state."""
 
 DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+# A number with its points and commas. It is begun only where no number goes on: a long list of them is read once.
 _AMOUNT: Final = r"\d+(?:[.,]\d+)*"
-"""A number with its points and commas. It is begun only where no number goes on: a long list of them is read once."""
+# Also with blanks between thousands, where a unit stands behind it.
 _GROUPED: Final = rf"(?:\d{{1,3}}(?: \d{{3}}){{1,3}}(?!\d)|{_AMOUNT})"
-"""Also with blanks between thousands, where a unit stands behind it."""
 _BEGUN: Final = r"(?<!\w)(?<!\d[.,])"
 _BEGUN_CJK: Final = r"(?<![\d.,A-Za-z])"
-_NO_SIGN: Final = r"(?![\u3040-\u9fff])"
-"""In Chinese and Japanese no blank stands before an address."""
+_NO_SIGN: Final = r"(?![\u3040-\u9fff])"  # In Chinese and Japanese no blank stands before an address
 _MONTH: Final = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
     r"|nov(?:ember)?|dec(?:ember)?)"
@@ -535,23 +532,23 @@ KINDS: Final = tuple(
         ("number", rf"(?<![\w.,]){_AMOUNT}(?:[ -]\d{{2,}}){{0,4}}(?![%％])|(?<=[^\W\d_a-zA-Z]){_AMOUNT}"),
     )
 )
-CASED: Final = frozenset({"month"})
-"""Kinds that are told by a capital: "may" is no month."""
-COUNTED: Final = frozenset({"money", "share", "date", "age", "duration", "number"})
-"""Kinds that hold a digit."""
+CASED: Final = frozenset({"month"})  # Kinds that are told by a capital: "may" is no month
+COUNTED: Final = frozenset({"money", "share", "date", "age", "duration", "number"})  # Kinds that hold a digit
 TIMES: Final = frozenset({"date", "month", "weekday", "clock", "relative", "quarter", "duration"})
 DAYLIKE: Final = frozenset({"date", "month", "weekday", "relative", "quarter"})
-COUNTERS: Final = compile_later(r"\s?(?:号|番|室|楼|版|期|階)(?!码)")
-"""Behind a number in Chinese and Japanese: it is a name."""
+COUNTERS: Final = compile_later(
+    r"\s?(?:号|番|室|楼|版|期|階)(?!码)"
+)  # Behind a number in Chinese and Japanese: it is a name
+# Behind a number in Chinese: it counts.
 MEASURES: Final = compile_later(r"\s?(?:[个名位人台辆箱件本张条只套家座步杯斤米度次节页口份间]|公[斤里]|平方?米)")
-"""Behind a number in Chinese: it counts."""
+# A number in Chinese characters, before what it counts: elsewhere it may be part of a name.
 NUMERALS: Final = compile_later(
     r"(?<![第周期拜几数零〇一二两三四五六七八九十百千万亿\d.])(?!一(?![元岁月零〇一二两三四五六七八九十百千万亿])|[百千万亿])"
     r"[零〇一二两三四五六七八九十百千万亿]{1,12}"
     r"(?=[元块円岁歳人名位台辆箱件本张条只套家座步杯斤米度次节页票口份间个天年点點時日月]|公[斤里]|平方?米|美元|欧元|分钟|分間|小时"
     r"|周(?![一二三四五六日天]))|(?<=月)[一二三四五六七八九十]{1,3}(?=[日号])|(?<=[为是到])一(?=[年天周]|个月)|(?<=百分之)[零一二三四五六七八九十百]{1,6}"
 )
-"""A number in Chinese characters, before what it counts: elsewhere it may be part of a name."""
+# Chinese: who looks after what ("采购由小李负责", "小李负责采购").
 IN_CHARGE: Final = (
     compile_later(
         r"(?P<what>[^，。；]{0,30}?)[改换转]?由(?P<who>[^，。；]{1,12}?)来?(?:负责|接[手管任]|主持|打理)(?!人)(?P<more>[^，。；]{0,20})"
@@ -560,15 +557,14 @@ IN_CHARGE: Final = (
         r"(?P<what>)(?P<who>[^，。；的]{1,12}?)(?:现在|目前|已经|主要)?(?:负责|接[手管任])(?![人的])(?P<more>[^，。；]{1,20})"
     ),
 )
-"""Chinese: who looks after what ("采购由小李负责", "小李负责采购")."""
+# Chinese: one does the same with something else ("我改喝茶了").
 SWITCHES: Final = compile_later(
     r"(?P<who>[^，。；]{0,12}?)(?:现在|如今|已经|最近|都)?(?:改(?P<verb>[用喝吃开坐骑学穿练])|换[成用]了?)(?P<what>[^，。；]{1,30}?)了?\W*$"
 )
-"""Chinese: one does the same with something else ("我改喝茶了")."""
+# Before a number: it is a name.
 NUMBERED: Final = compile_later(
     r"(?:#|\b(?:no|nr|num|id|room|raum|sala|ticket|invoice|rechnung|factura|order|version|v)\.?\s?)$"
 )
-"""Before a number: it is a name."""
 AT_MOST: Final = compile_later(
     r"\b(?:max(?:imum|\.)?|at most|no more than|not more than|up to|capped|cap|limit|below|under|less than|höchstens"
     r"|maximal|nicht mehr als|bis zu|unter|como máximo|máximo|no más de|hasta)\b"

@@ -34,24 +34,20 @@ from agent.memory.statements import (
 
 MARK: Final = "[superseded: {}]"
 WITHHELD: Final = "[superseded]"
-MARKED: Final = re.compile(r"\[superseded(?:: [^\[\]]*)?\]")
-"""What `mark` and `withhold` leave."""
-ENOUGH: Final = 0.5
-"""So much of a value's words is the value, unless a number among them says so already."""
-SHORT: Final = 2
-"""Words of a value that may be one of many things'."""
-MOSTLY: Final = 0.5
-"""A sentence of which so much is superseded says nothing else."""
+MARKED: Final = re.compile(r"\[superseded(?:: [^\[\]]*)?\]")  # What `mark` and `withhold` leave
+ENOUGH: Final = 0.5  # So much of a value's words is the value, unless a number among them says so already
+SHORT: Final = 2  # Words of a value that may be one of many things'
+MOSTLY: Final = 0.5  # A sentence of which so much is superseded says nothing else
+# Of the sentences of one text that are read for its bare values; further values are marked. A thousand characters take
+# some milliseconds, in everybody's event loop.
 ASKED_CHARS: Final = 5_000
-"""Of the sentences of one text that are read for its bare values; further values are marked. A thousand characters
-take some milliseconds, in everybody's event loop."""
+# Words of the texts of a turn, each counted for every value that has it, that are compared with what stands around
+# them: a tenth of a second. After that each stale word is marked by itself, which takes one look at a text.
 COMPARED: Final = 50_000
-"""Words of the texts of a turn, each counted for every value that has it, that are compared with what stands around
-them: a tenth of a second. After that each stale word is marked by itself, which takes one look at a text."""
+# Of a value that are looked for by themselves, besides all of it: more than a fact has that is clear by itself.
 SENTENCES: Final = 8
-"""Of a value that are looked for by themselves, besides all of it: more than a fact has that is clear by itself."""
+# What a sentence about these alone speaks of, the value says: "the value was: …".
 ANYTHING: Final = frozenset(map(stem, GENERIC_NOUNS))
-"""What a sentence about these alone speaks of, the value says: "the value was: …"."""
 _ROUND: Final = str.maketrans("[]", "()")
 _TOKEN: Final = re.compile(r"[$€£¥]?\w[\w.,:%'’/-]*")
 
@@ -259,8 +255,8 @@ class _Around:
         self._wordings = wordings
         self._left = ASKED_CHARS
         self._subjects: dict[str, frozenset[str] | None] = {}
+        # By where one begins: it, and where behind its label it goes on.
         self._sentences: dict[int, tuple[str, int]] = {}
-        """By where one begins: it, and where behind its label it goes on."""
 
     def of_another(self, start: int, value: Superseded) -> bool:
         """Does the sentence around a bare value speak of another thing than that whose value it was?"""

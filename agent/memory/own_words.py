@@ -29,21 +29,19 @@ from agent.memory.statements import WORD, is_function_word, stem
 from agent.messages import as_it_looks
 from agent.patterns import compile_later
 
-SHARE: Final = 0.5
-"""Of the telling words: a model says the same in its own words, and not something else."""
+SHARE: Final = 0.5  # Of the telling words: a model says the same in its own words, and not something else
+# Of pairs of characters: particles are common to all sentences, so half of them would say little.
 PAIRS_SHARE: Final = 0.7
-"""Of pairs of characters: particles are common to all sentences, so half of them would say little."""
+# Characters of a person's messages, the newest: more than one message may hold, and read in a few milliseconds.
 MAX_OWN: Final = 60_000
-"""Characters of a person's messages, the newest: more than one message may hold, and read in a few milliseconds."""
-MAX_OTHERS: Final = 500_000
-"""Characters of what else was read, the newest: more than a turn's context holds."""
+MAX_OTHERS: Final = 500_000  # Characters of what else was read, the newest: more than a turn's context holds
 
+# Begins the last line of a message that came with files: their names, which others gave them.
 FILES_NOTE: Final = "\n(attached: "
-"""Begins the last line of a message that came with files: their names, which others gave them."""
+# A line, or all that follows: what begins with ">>>" is shown as one quotation to its end.
 _QUOTED: Final = compile_later(r"^[ \t]*>(?:>>[ \t\n](?s:.*)|.*$)", re.MULTILINE)
-"""A line, or all that follows: what begins with ">>>" is shown as one quotation to its end."""
+# Whose name, or which place's: others chose it. Adapters write it without an ordinary blank (`mention`).
 _MENTION: Final = compile_later(r"(?<!\w)[@#][^ \t\n]+")
-"""Whose name, or which place's: others chose it. Adapters write it without an ordinary blank (`mention`)."""
 _MONTH_NAMES: Final = (
     *("january", "february", "march", "april", "may", "june"),
     *("july", "august", "september", "october", "november", "december"),
@@ -52,28 +50,26 @@ _MONTHS: Final = tuple(name[:3] for name in _MONTH_NAMES)
 _DATE: Final = compile_later(
     rf"\b\d{{4}}-\d\d-\d\d\b|\b(?:19|20)\d\d\b|\b(?:{'|'.join(_MONTHS)})[a-z]{{0,6}}\.? \d{{1,2}}\b", re.IGNORECASE
 )
+# What a model may reckon out.
 _CALENDAR: Final = frozenset(
     {*map(stem, DAYS), *map(stem, _MONTH_NAMES), *_MONTHS, *map(stem, ("today", "tomorrow", "tonight", "next"))}
     | {*map(stem, ("week", "month", "year", "day"))}
 )
-"""What a model may reckon out."""
 _NUMBER_WORDS: Final = "zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
 _NUMBERS: Final = {word: str(number) for number, word in enumerate(_NUMBER_WORDS.split("|"))}
-_TRIVIAL: Final = frozenset({"00"})
-"""Of "9:00", for whoever said "9 am"."""
+_TRIVIAL: Final = frozenset({"00"})  # Of "9:00", for whoever said "9 am"
 _RUN: Final = compile_later(r"[^\W_]+")
+# Inside a word, as at the end of a line.
 _BROKEN: Final = compile_later(r"(?<=[^\W\d_])[-\u2010\u2011]\s{0,9}(?=[^\W\d_])")
-"""Inside a word, as at the end of a line."""
 _GROUPED: Final = compile_later(r"(?<=\d)[,. ](?=\d{3}(?!\d))")
 
+# Of a person's messages, the newest: a page or two, read in milliseconds. Older ones are left as they are.
 READ_CHARS: Final = 6_000
-"""Of a person's messages, the newest: a page or two, read in milliseconds. Older ones are left as they are."""
 KEPT_CHARS: Final = 2_000
-READ_CLAUSES: Final = 8
-"""Of what is to be kept: more than a sentence that is clear by itself has."""
-MOST: Final = 0.7
-"""Of the pairs of characters of a script without blanks."""
+READ_CLAUSES: Final = 8  # Of what is to be kept: more than a sentence that is clear by itself has
+MOST: Final = 0.7  # Of the pairs of characters of a script without blanks
 
+# A "not" that denies nothing.
 _NO_NEGATION: Final = compile_later(
     r"\b(?:not|n['’]t) (?:only|just|merely|simply)\b|n['’]t (?:only|just)\b|\bnot (?:to mention|least)\b"
     r"|\bno (?:doubt|wonder|matter|problem|worries)\b|\bnever mind\b|\bor not\b|\bif not\b"
@@ -87,12 +83,12 @@ _NO_NEGATION: Final = compile_later(
     r"|だけ(?:で(?:は|も)?|じゃ)なく|かもしれ(?:ない|ません)|に違い(?:ない|ありません)|少ない|危ない|もったいない|つまらない"
     r"|なければ|ないと|しかない"
 )
-"""A "not" that denies nothing."""
 _NEGATION: Final = compile_later(
     r"\b(?:not|never|cannot|neither|nobody|none|nicht|kein(?:e[nmrs]?)?|nie|niemals|niemand|weder"
     r"|nunca|jamás|tampoco|nadie|ning[uú]n[oa]?|(?:do|does|did|is|are|was|ca|wo|have|has)nt)\b"
     r"|n['’]t\b|(?<!\w)no(?= \w)|[不没沒]|(?:ない|なかった|ません|ありません)"
 )
+# Words that may turn the sense of a clause in ways that are not read here.
 _TURNING: Final = compile_later(
     r"\b(?:until|till|before|after|unless|except|without|only|than|instead|always|all|every\w{0,6}|off|out|against"
     r"|avoid\w{0,3}|stop\w{0,4}|quit\w{0,4}|hates?|dislik\w{1,3}|refus\w{1,3}|lacks?|gave up|less|\w{2,20}-free"
@@ -103,7 +99,6 @@ _TURNING: Final = compile_later(
     r"|quizás?)\b"
     r"|直到|之前|之后|除了|只|总是|都|避免|戒|讨厌|也许|可能|まで|前に|後に|以外|だけ|いつも|避け|やめ|嫌|たぶん"
 )
-"""Words that may turn the sense of a clause in ways that are not read here."""
 _STANDS_FOR_ITSELF: Final = compile_later(
     r"\b(?:(?:do ?n['’]?t|never|not)(?: ever| you)?(?: to)? forget|(?<!['’]t )(?<!not )remember|(?:keep|bear) in mind"
     r"|memori[sz]e|(?:do|did) you know|(?:please|take) note|be aware"
@@ -121,11 +116,11 @@ _CLAUSE: Final = compile_later(
     r"|(?=¿)|但是?|可是|因为|所以|而且|けれど|けど|ので"
 )
 _ITEM: Final = r"\w[\w'’-]*(?: \w[\w'’-]*){0,3}"
+# What goes on a list that its clause begins: nothing but a few words for each thing.
 _LIST: Final = compile_later(
     rf"(?P<items>(?:, ?{_ITEM}){{1,12}}?),? (?P<last>(?:or|nor|and|oder|noch|und|ni|o|u|y|e) {_ITEM})"
     rf"(?=\W*$| ?[,;:()—–]| (?:{_CONJUNCTION})\b)"
 )
-"""What goes on a list that its clause begins: nothing but a few words for each thing."""
 _LINKS: Final = frozenset(
     {"to", "of", "for", "with", "from", "in", "at", "on", "by", "the", "a", "an", "any", "my"}
     | {"or", "nor", "and", "oder", "noch", "und", "ni", "o", "u", "y", "e"}
@@ -176,18 +171,16 @@ _UNSPACED: Final = compile_later("[\u0e00-\u0eff\u3041-\u30ff\u3400-\u4dbf\u4e00
 _NO_PAIRS: Final = compile_later(
     r"[不没沒吗嗎]|ではありません|じゃない|ありません|ません|なかった|ない|でした|ました|です|ます|か\W*$"
 )
+# Stems by which a model speaks of the person, and of what they asked it to do.
 _ABOUT: Final = frozenset(
     map(stem, ("person", "user", "asker", "they", "prefer", "name", "call", "like", "want", "remember"))
 )
-"""Stems by which a model speaks of the person, and of what they asked it to do."""
+# Letters that two forms of one word share ("vegetarian", "Vegetarier"), or all of the shorter one.
 _SAME_BEGINNING: Final = 5
-"""Letters that two forms of one word share ("vegetarian", "Vegetarier"), or all of the shorter one."""
 
 
-_AND: Final = compile_later(r"\b(?:and|und|y|e)\b")
-"""Between the things of a list: what denies one of them denies all."""
-_LINKING: Final = frozenset("aeiouyàéó")
-"""Letters that are words beside others, in one of the languages."""
+_AND: Final = compile_later(r"\b(?:and|und|y|e)\b")  # Between the things of a list: what denies one of them denies all
+_LINKING: Final = frozenset("aeiouyàéó")  # Letters that are words beside others, in one of the languages
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,17 +35,14 @@ from agent.memory.statements import (
 from agent.memory.supersession import clash, comparable, other_day, replaces, updates
 
 Reading = Callable[[str], Statement]
+# Of what was said before about the same, the newest that a sentence is compared with: a thread of hundreds of sentences
+# about one thing takes no longer than one of as many things.
 COMPARED: Final = 40
-"""Of what was said before about the same, the newest that a sentence is compared with: a thread of hundreds of
-sentences about one thing takes no longer than one of as many things."""
-NOT_NEWS: Final = 0.3
-"""A sentence with no larger share of new words repeats what is known."""
+NOT_NEWS: Final = 0.3  # A sentence with no larger share of new words repeats what is known
 
 
-REMARK_WORDS: Final = 2
-"""A longer sentence with "that" or "it" in it may say more than a remark does."""
-_BACK: Final = frozenset({"back", "again", "after", "all"})
-"""Words that say that something holds again, and not what."""
+REMARK_WORDS: Final = 2  # A longer sentence with "that" or "it" in it may say more than a remark does
+_BACK: Final = frozenset({"back", "again", "after", "all"})  # Words that say that something holds again, and not what
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,8 @@ from zoneinfo import ZoneInfo
 
 from agent.patterns import compile_later
 
-MAX_PERIODS: Final = 8
-"""More times than anybody asks for in one question; a pasted calendar is not a question."""
-MAX_CHARS: Final = 1_000
-"""Of a text that is read for times: a pasted page says nothing about when."""
+MAX_PERIODS: Final = 8  # More times than anybody asks for in one question; a pasted calendar is not a question
+MAX_CHARS: Final = 1_000  # Of a text that is read for times: a pasted page says nothing about when
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,8 @@ from typing import Final, NamedTuple
 
 from agent.messages import estimate_tokens
 
-LEARNING: Final = "learning"
-"""The kind of the jobs that learn, and of their model calls."""
-TEXT_CHARS: Final = 300
-"""An entry is one sentence; a longer one would crowd out the others."""
+LEARNING: Final = "learning"  # The kind of the jobs that learn, and of their model calls
+TEXT_CHARS: Final = 300  # An entry is one sentence; a longer one would crowd out the others
 KEY_CHARS: Final = 60
 
 
@@ -46,6 +44,7 @@ class FieldRules(NamedTuple):
     first: int = 0
 
 
+# The numbers of seed 000.
 FIELDS: Final[Mapping[ProfileField, FieldRules]] = {
     ProfileField.COMMUNICATION_STYLE: FieldRules(1, "COMMUNICATION", 1),
     ProfileField.GOALS: FieldRules(10, "CURRENT GOALS", 3),
@@ -57,10 +56,9 @@ FIELDS: Final[Mapping[ProfileField, FieldRules]] = {
     ProfileField.SUCCESS_PATTERNS: FieldRules(5, "WHAT WORKED"),
     ProfileField.FAILURE_PATTERNS: FieldRules(5, "WHAT DID NOT WORK"),
 }
-"""The numbers of seed 000."""
 
+# Fields whose entries have a key of their own: "editor", "Apollo".
 KEYED: Final = frozenset({ProfileField.PREFERENCES, ProfileField.PROJECTS})
-"""Fields whose entries have a key of their own: "editor", "Apollo"."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,13 +19,12 @@ from agent.patterns import compile_later
 
 HIDDEN: Final = "[secret]"
 
-RANDOM_CHARS: Final = 20
-"""Shorter tokens are left to prefixes and words: names of products and files look random, too."""
+RANDOM_CHARS: Final = 20  # Shorter tokens are left to prefixes and words: names of products and files look random, too
+# Entropy of a character. Sixteen different digits of a hexadecimal key have up to 4, English words up to 3.5.
 RANDOM_BITS: Final = 3.3
-"""Entropy of a character. Sixteen different digits of a hexadecimal key have up to 4, English words up to 3.5."""
+# How often letters and digits, or small and capital letters, change at a character: by chance over 0.4 times, in
+# CamelCase under 0.2.
 RANDOM_CHANGES: Final = 0.3
-"""How often letters and digits, or small and capital letters, change at a character: by chance over 0.4 times, in
-CamelCase under 0.2."""
 
 _PREFIXES: Final = compile_later(
     r"""\b(?:
@@ -55,8 +54,8 @@ _NAMED: Final = compile_later(
     re.IGNORECASE,
 )
 _WORD: Final = compile_later(r"[^\W\d_]+(?:[-'][^\W\d_]+)*[.,;!?…)]*")
+# No scheme in use is longer; without a bound a long text of dots and dashes takes seconds.
 _ADDRESS: Final = compile_later(r"\b[a-z][a-z0-9+.-]{0,30}://[^\s<>\"']+", re.IGNORECASE)
-"""No scheme in use is longer; without a bound a long text of dots and dashes takes seconds."""
 _IN_ADDRESS: Final = compile_later(
     r"(?<=://)[^/\s:@]*:(?!\[secret)(?P<password>[^/\s@]+)@"
     r"|[?&#;](?:[\w-]*(?:token|key|secret|passw(?:or)?d|signature)|sig|pwd|code)=(?!\[secret)(?P<value>[^&#\s]{6,})",

@@ -20,39 +20,36 @@ from agent.memory import lexicon
 from agent.memory.lexicon import FUNCTION_WORDS, folded
 from agent.patterns import compile_later
 
+# The version of `read`. The store keeps what was read beside the text; whoever changes what `read` says of any text
+# counts this up, and it is read anew at the next start (a test compares what it says with what it said).
 READER: Final = 10
-"""The version of `read`. The store keeps what was read beside the text; whoever changes what `read` says of any text
-counts this up, and it is read anew at the next start (a test compares what it says with what it said)."""
 WORD: Final = compile_later(r"[^\W_]+(?:['’][^\W_]+)*")
-READ_CHARS: Final = 1_000
-"""Of one sentence: what is longer is a pasted text, and says too much to be compared."""
+READ_CHARS: Final = 1_000  # Of one sentence: what is longer is a pasted text, and says too much to be compared
+# Of a question, half of its beginning and half of its end, so that `read` sees both.
 QUESTION_CHARS: Final = READ_CHARS - 1
-"""Of a question, half of its beginning and half of its end, so that `read` sees both."""
 READ_VALUES: Final = 60
+# Of a long text, read for what it is about: a page and more from its beginning, and as much from its end, since people
+# put a question before or behind what they paste. It takes milliseconds, in everybody's event loop.
 TELLING_CHARS: Final = 6_000
-"""Of a long text, read for what it is about: a page and more from its beginning, and as much from its end, since people
-put a question before or behind what they paste. It takes milliseconds, in everybody's event loop."""
 _ABBREVIATED: Final = "|".join(
     rf"(?<=\b{short})" for short in ("Dr", "Mr", "Mrs", "Ms", "St", "Prof", "Sr", "Sra", "Nr", "Hr", "Fr")
 )
-_ORDINAL: Final = r"(?<=\d)[.](?=\s(?:Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez))"
-"""German: "am 12. Juli"."""
+_ORDINAL: Final = r"(?<=\d)[.](?=\s(?:Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez))"  # German: "am 12. Juli".
 _SENTENCE: Final = compile_later(
     rf"[^.!?\n。！？]*(?:(?:[.](?=\S)|(?:{_ABBREVIATED})[.](?=\s\S)|{_ORDINAL})[^.!?\n。！？]*)*(?:[.!?。！？]+|\n|$)"
 )
 
+# French: "l'adresse" is "le adresse".
 _ELISION: Final = compile_later(r"(?<!\w)([cdjlmnst]|qu|jusqu|lorsqu|puisqu)['’](?=[^\W\d_]{2})", re.IGNORECASE)
-"""French: "l'adresse" is "le adresse"."""
 _CYRILLIC_ENDING: Final = compile_later(
     r"(?<=[а-яё]{3})(?:ами|ями|ого|его|ому|ему|ыми|ими|ешь|ишь|ает|ют|ут|ов|ев|ей|ой|ый|ий|ая|яя|ое|ее|ые|ие|ую|юю|ом|ем|ам|ям"
     r"|ах|ях|[аеёиоуыэюяйь])$"
 )
 _CYRILLIC: Final = compile_later("[а-яё]", re.IGNORECASE)
 _ANAPHOR: Final = compile_later(r"\b(?:that|it|this|them)\b")
+# Who speaks, or how it is filed ("[Ann (Legal)]: …"): no part of what is said.
 _LABEL: Final = compile_later(r"^\[[^\]\n]{1,80}\]:?\s*")
-"""Who speaks, or how it is filed ("[Ann (Legal)]: …"): no part of what is said."""
-_SLOT: Final = 0xE000
-"""Where the private characters begin that stand for a sentence's values while it is read."""
+_SLOT: Final = 0xE000  # Where the private characters begin that stand for a sentence's values while it is read
 _SLOTS: Final = compile_later(f"[\ue000-{chr(_SLOT + READ_VALUES)}]")
 _PRIVATE: Final = compile_later("[\ue000-\uf8ff]")
 _TOKEN: Final = compile_later(
@@ -73,8 +70,8 @@ _THOUSANDS: Final = compile_later(r"k$")
 _DATE: Final = compile_later(
     r"^([^\W\d]{3})[^\W\d]*\.?(\d+)(?:st|nd|rd|th)?|^(\d+)(?:st|nd|rd|th)?\.?(?:of|de)?([^\W\d]{3})[^\W\d]*"
 )
+# Words that say how something is said, and not what.
 _NO_CONTENT: Final = (*(lexicon.ENDED, lexicon.CUE, lexicon.NEW), *(lexicon.FILLERS, lexicon.ADDS, lexicon.NEGATED))
-"""Words that say how something is said, and not what."""
 _DIGIT: Final = compile_later(r"\d")
 _NO_TELLING: Final = FUNCTION_WORDS | lexicon.OTHER_FUNCTION_WORDS | lexicon.PRONOUNS.keys()
 _NO_WORD: Final = compile_later(r"[_\W]+")
@@ -90,8 +87,7 @@ _ROLE: Final = compile_later(
     r"^\s*(?:now |jetzt |ahora )?(?:the|our|my|der|die|das|unsere?|meine?|el|la|nuestr[oa]|mi)\s+\w", re.IGNORECASE
 )
 _PERFECT: Final = compile_later(rf"\s{{1,3}}(?:now\s{{1,3}})?(?:been\b|(?={lexicon.MOVES.pattern}))")
-_FROM: Final = compile_later("从[^从，。；]{1,30}$")
-"""Chinese: from where a change leads, just before its verb."""
+_FROM: Final = compile_later("从[^从，。；]{1,30}$")  # Chinese: from where a change leads, just before its verb
 _WORK: Final = "工作"
 _AT_WORK: Final = compile_later(rf"(?P<where>(?!家)[^，。；\ue000-\uf8ff]{{1,20}}?)(?:{_WORK}|上班|任职|就职)了?\W*$")
 _AS_OF_NOW: Final = compile_later(r"\bas of (?:today|now|this (?:morning|week))\b,?", re.IGNORECASE)

@@ -22,12 +22,10 @@ from agent.memory import lexicon
 from agent.memory.facts import same_key
 from agent.memory.statements import READ_CHARS, Statement, read_statement, sentences, states_in, stem
 
-_REASON_BEFORE: Final = re.compile("(?:な)?ので|だから|ため(?:に|、)")
-"""In Japanese the reason stands before its word."""
+_REASON_BEFORE: Final = re.compile("(?:な)?ので|だから|ため(?:に|、)")  # In Japanese the reason stands before its word
 _DIGITS: Final = re.compile(r"\d[\d,]{0,20}(?:\.\d{1,9})?")
 _CLAUSES: Final = re.compile("[,;，；、]")
-MAX_CLAUSES: Final = 8
-"""A sentence with more is a list."""
+MAX_CLAUSES: Final = 8  # A sentence with more is a list
 _NUMBER: Final = frozenset({"number"})
 _AGE: Final = frozenset({"age"})
 _GENERIC: Final = frozenset(map(stem, lexicon.GENERIC_VERBS)) | lexicon.GENERIC_VERBS

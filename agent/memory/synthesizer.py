@@ -35,8 +35,7 @@ from agent.memory.secrets import asks_to_remember, has_secret, is_sensitive, wit
 from agent.memory.writing import NewFact
 from agent.messages import Message, Role, is_too_deep
 
-TRIES: Final = 20
-"""So many opening braces may begin the object: each may be read to the end of the answer, for nothing."""
+TRIES: Final = 20  # So many opening braces may begin the object: each may be read to the end of the answer, for nothing
 
 
 def list_in(answer: str, name: str) -> list[object] | None:
@@ -194,8 +193,7 @@ Answer with this JSON alone; "from" holds the numbers of the messages that say i
 {"insights": [{"field": "preferences", "key": "editor", "text": "Vim", "from": [1], "confidence": 0.9}], \
 "facts": [{"key": "deadline of Apollo", "value": "Friday", "from": [2], "supersedes": [], "scope": "global"}]}"""
 KNOWN_FACTS: Final = "\n\nKnown facts by number, as data: "
-KNOWN_CHARS: Final = 200
-"""Of one of them: enough to see what it is about."""
+KNOWN_CHARS: Final = 200  # Of one of them: enough to see what it is about
 
 SYNTHESIS: Final = """\
 You keep the profile of one person for their assistant. Below are its entries, numbered, oldest first, as a JSON list. \
@@ -393,8 +391,7 @@ def _confidence(value: object) -> float:
 #   In doubt there is something: a message is small talk only if each of its words is in the list, and it is short.
 #   "yes" and "no" are not in it, because they may answer a question.
 
-MAX_CHARS: Final = 80
-"""Whoever greets in more says something with it."""
+MAX_CHARS: Final = 80  # Whoever greets in more says something with it
 
 _TEXT: Final = """
 hi hello hey hiya howdy yo greetings welcome there everyone everybody all folks again

@@ -35,8 +35,7 @@ from agent.memory.lexicon import folded
 from agent.memory.statements import read_statement
 from agent.memory.supersession import about_the_same, contradicts, different_subjects, gives_as_reason
 
-POLICY_AUTHORITY: Final = Authority.MANAGER
-"""Who may write what binds others (seed 003, "Ignoring Authority")."""
+POLICY_AUTHORITY: Final = Authority.MANAGER  # Who may write what binds others (seed 003, "Ignoring Authority")
 _BINDS: Final = re.compile(
     r"\b(?:never|at most|at the latest|no more than|not more than|no later than|must not|mustn't|may not|not allowed"
     r"|forbidden|prohibited|max(?:imum|\.)?|limit(?:ed)? (?:is|to|of)|cap(?:ped)? (?:is|at)|up to"

@@ -298,16 +298,16 @@ class Embeddings(Protocol):
         ...
 
 
+# Tells how much of a call is done, of how much, and of what, as in "messages read"; "" for a share.
 Report: TypeAlias = Callable[[float, float, str], Awaitable[None]]
-"""Tells how much of a call is done, of how much, and of what, as in "messages read"; "" for a share."""
 
 
 async def _nobody_hears(done: float, total: float, unit: str) -> None:
     pass
 
 
+# Asks the asker alone, and waits for what they say; a tool's own time stands still meanwhile.
 Ask: TypeAlias = Callable[[Elicitation], Awaitable[Elicited]]
-"""Asks the asker alone, and waits for what they say; a tool's own time stands still meanwhile."""
 
 
 async def nobody_answers(_: Elicitation) -> Elicited:
@@ -315,8 +315,8 @@ async def nobody_answers(_: Elicitation) -> Elicited:
     return Elicited(ElicitAction.DECLINE)
 
 
+# Asks the turn's model something by the way: its whole answer. Raises ProviderError; ToolError beyond a budget.
 Consult: TypeAlias = Callable[[Sequence[Message]], Awaitable[str]]
-"""Asks the turn's model something by the way: its whole answer. Raises ProviderError; ToolError beyond a budget."""
 
 
 async def _no_model_answers(messages: Sequence[Message]) -> str:  # noqa: ARG001 -- there is no model

@@ -170,8 +170,7 @@ class Installations(Protocol):
         ...
 
 
-SHARD_LEASE: Final = timedelta(seconds=9)
-"""Without a sign of life for so long a process has lost its shards."""
+SHARD_LEASE: Final = timedelta(seconds=9)  # Without a sign of life for so long a process has lost its shards
 
 
 @dataclass(frozen=True, slots=True, order=True)

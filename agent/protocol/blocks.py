@@ -234,8 +234,7 @@ def _texts(read: dict[str, Json], names: tuple[str, ...]) -> dict[str, str]:
     return {name: text for name in names if isinstance(text := read.get(name), str)}
 
 
-_RECENT = 80
-"""Characters kept to see whether a tag stands at the start of its line; a line is not indented deeper."""
+_RECENT = 80  # Characters kept to see whether a tag stands at the start of its line; a line is not indented deeper
 _STOP = re.compile(rf"(?!{NO_TAG_BEGINS})<")
 _STOP_ON_TRIAL = re.compile(rf"(?!{NO_TAG_BEGINS})[<\n]")
 

@@ -24,6 +24,7 @@ class BlockKind(StrEnum):
     SUMMARY = "summary"
 
 
+# Every name that is read as a tag. Those that are not a kind's own are what models were trained on elsewhere.
 TAG_NAMES = {kind.value: kind for kind in BlockKind} | {
     "thinking": BlockKind.THINK,
     "thought": BlockKind.THINK,
@@ -32,22 +33,21 @@ TAG_NAMES = {kind.value: kind for kind in BlockKind} | {
     "function_call": BlockKind.EXECUTE,
     "tool_response": BlockKind.RESULTS,
 }
-"""Every name that is read as a tag. Those that are not a kind's own are what models were trained on elsewhere."""
 
 WORKSPACE_FIELDS = ("objective", "understanding", "approach", "discoveries")
 SUMMARY_FIELDS = ("goal", "progress", "current_approach", "key_findings", "next_focus")
 
+# One line, as a model is to write it.
 WORKSPACE_SCHEMA = (
     '<workspace>{"objective": "…", "understanding": "…", "approach": "…", "discoveries": "…"}</workspace>'
 )
-"""One line, as a model is to write it."""
 
 SUMMARY_SCHEMA = (
     '<summary>{"goal": "…", "progress": "…", "current_approach": "…", "key_findings": "…", "next_focus": "…"}</summary>'
 )
 
+# Where a vendor may stop generating. No valid JSON string contains it, because a string holds no bare line break.
 STOP_SEQUENCE = "\n</execute>"
-"""Where a vendor may stop generating. No valid JSON string contains it, because a string holds no bare line break."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +78,8 @@ class ParserLimits:
 
 THINK_FIRST = "- You may reason first in <think>…</think>.\n"
 
+# Begins what is taught, which ends the system's words (`agent.context`).
 LESSON = "# How you write\n"
-"""Begins what is taught, which ends the system's words (`agent.context`)."""
 
 _PROTOCOL = f"""\
 {LESSON}
@@ -135,8 +135,8 @@ def teach_native(*, reasons: bool = False) -> str:
     return _NATIVE.replace(THINK_FIRST, "") if reasons else _NATIVE
 
 
+# What may stand before and inside a tag on its line: spaces, zero-width characters, a byte order mark.
 BLANKS: Final = " \t\r\f\v\u00a0\u200b\u200c\u200d\u2060\u3000\ufeff"
-"""What may stand before and inside a tag on its line: spaces, zero-width characters, a byte order mark."""
 
 
 class _Undecided(Enum):
@@ -157,8 +157,8 @@ class Tag:
     end: int
 
 
+# Without ASCII, `ſ`, `ı` and `İ` would be letters of our names, which no `lower()` gives back.
 _ANY_CASE = re.IGNORECASE | re.ASCII
-"""Without ASCII, `ſ`, `ı` and `İ` would be letters of our names, which no `lower()` gives back."""
 _NAME = "|".join(sorted(TAG_NAMES, key=len, reverse=True))
 _NAME_BEGUN = "|".join(
     sorted({name[:length] for name in TAG_NAMES for length in range(1, len(name) + 1)}, key=len, reverse=True)
@@ -194,29 +194,28 @@ _FIRST_KEYS = {
     BlockKind.WORKSPACE: (*WORKSPACE_FIELDS, "secure"),
     BlockKind.SUMMARY: SUMMARY_FIELDS,
 }
-_CUT_LETTERS = 2
-"""Of a tag's name: one letter is as likely the end of "a <b"."""
+_CUT_LETTERS = 2  # Of a tag's name: one letter is as likely the end of "a <b"
 
 _ANY_FIRST = _FIRST_LETTERS + _FIRST_LETTERS.upper()
+# A `<` that begins no tag of ours and none of `agent.protocol.native`, to be passed over at once.
 NO_TAG_BEGINS: Final = (
     rf"<(?![|｜]|a(?:n|\Z)|i(?:n|\Z)|[{BLANKS}]{{0,9}}+/?[{BLANKS}]{{0,9}}+(?:[{BLANKS}{_ANY_FIRST}]|\Z))"
 )
-"""A `<` that begins no tag of ours and none of `agent.protocol.native`, to be passed over at once."""
 _NATIVE_NAME = (
     r"[|｜]|tool[▁_]|/?(?:antml:|invoke\b|function_calls|function=|parameter\b)"
     r"|/?(?:s|bos|eos|[be]os_token|pad|unk|mask|sop|eop)>|\w{1,40}[|｜]>|</?sys>"
     r"|(?:start|end)_of_\w|unused\d|extra_id_\d|special_\d|image_soft_token>|seed:"
 )
+# Every `<` that could begin a tag of ours, or a token of a model's own, also when the text goes on later. (A server of
+# open models may read a person's `<|im_start|>` as the beginning of another message.)
 TAG_LIKE: Final = compile_later(rf"<(?=[{BLANKS}/]*(?:{_NAME}|(?:{_NAME_BEGUN})?\Z)|{_NATIVE_NAME})", _ANY_CASE)
-"""Every `<` that could begin a tag of ours, or a token of a model's own, also when the text goes on later. (A server of
-open models may read a person's `<|im_start|>` as the beginning of another message.)"""
+# Every `<` that could begin a token of a model's own.
 TOKEN_LIKE: Final = compile_later(rf"<(?={_NATIVE_NAME})", _ANY_CASE)
-"""Every `<` that could begin a token of a model's own."""
+# The bracket that begins a token of those models whose tokens are no tags: Mistral's, GLM's, MiniMax's.
 BRACKETED: Final = compile_later(
     r"\[(?=(?:/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|BEGIN_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|ARGS|CALL_ID|THINK"
     r"|MODEL_SETTINGS|IMG|IMG_BREAK|IMG_END|AUDIO|BEGIN_AUDIO|PREFIX|MIDDLE|SUFFIX|[gs]?MASK)\]|e~\[))|\](?=~!?b[\[\]])"
 )
-"""The bracket that begins a token of those models whose tokens are no tags: Mistral's, GLM's, MiniMax's."""
 
 
 def skip_blanks(text: str, start: int, blanks: str = BLANKS) -> int:
@@ -394,8 +393,7 @@ class OpenFence:
         self.marker = marker
         self.closed = False
         self._limits = limits
-        self.line: str | None = ""
-        """What stands in its last line, as long as that may still end the fence."""
+        self.line: str | None = ""  # What stands in its last line, as long as that may still end the fence
         self._note(line)
 
     def feed(self, text: str, start: int) -> int:

@@ -19,8 +19,7 @@ from math import isfinite
 from agent.messages import Json, is_too_deep
 from agent.protocol.grammar import ParserLimits
 
-_NEAR = 20
-"""Characters that a reason quotes from before and after the place of an error."""
+_NEAR = 20  # Characters that a reason quotes from before and after the place of an error
 _QUOTES = re.compile(r"""\\(.)|(")""", re.DOTALL)
 
 
@@ -43,8 +42,7 @@ class SaneStream:
     """As `sane_text`, for a text in pieces: a pair may be cut in two."""
 
     def __init__(self) -> None:
-        self.half = ""
-        """The first half of a pair, which was fed last."""
+        self.half = ""  # The first half of a pair, which was fed last
 
     def feed(self, piece: str) -> str:
         if piece.isascii() and not self.half:
@@ -223,10 +221,10 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 _STRING_RUN = re.compile(r'[^"\\\x00-\x1f]*')
 _SCALAR_RUN = re.compile(r"[-+.0-9A-Za-z]*")
 _SCALAR = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|true|false|null")
+# Plain items of a list, each with its comma, at once: one by one they take ten times as long.
 _ITEMS = re.compile(
     r'(?:(?:"[^"\\\x00-\x1f]*+"|-?(?:0|[1-9][0-9]{0,14})|true|false|null|\[\]|\{\})[ \t\n\r]*+,[ \t\n\r]*+)++'
 )
-"""Plain items of a list, each with its comma, at once: one by one they take ten times as long."""
 _HEX = frozenset("0123456789abcdefABCDEF")
 _VALUES = (_Expect.VALUE, _Expect.VALUE_OR_END)
 _KEYS = (_Expect.KEY, _Expect.KEY_OR_END)
@@ -247,8 +245,7 @@ class JsonScanner:
         self._open: list[str] = []
         self._expect = _Expect.VALUE
         self._in_string = False
-        self._escape = 0
-        """Characters of an escape that are still to come: 1 after a backslash, 4 to 1 … of a \\u."""
+        self._escape = 0  # Characters of an escape that are still to come: 1 after a backslash, 4 to 1 … of a \u
         self._hex = False
         self._scalar = ""
         self.status = Status.MORE

@@ -21,10 +21,9 @@ from agent.protocol.blocks import FORM, read_calls_of
 from agent.protocol.grammar import MAYBE, Maybe, ParserLimits
 from agent.protocol.json_text import JsonReader, Unreadable
 
+# From the first token of a call to its arguments. A longer one is none; as long as it may be one, it is held back.
 OPENING_CHARS: Final = 160
-"""From the first token of a call to its arguments. A longer one is none; as long as it may be one, it is held back."""
-_TOKEN_CHARS: Final = 48
-"""The longest token, of which the end of a piece may hold a part."""
+_TOKEN_CHARS: Final = 48  # The longest token, of which the end of a piece may hold a part
 _BAR: Final = "[|｜]"
 
 
@@ -69,6 +68,7 @@ _OPENINGS: Final = {
     Form.INVOKE: regex.compile(_INVOKE),
     Form.FUNCTION: regex.compile(r"<function=(?P<name>[\w.-]{1,128})>"),
 }
+# By their first letters.
 _FORMS: Final[Sequence[tuple[str, Sequence[Form]]]] = (
     ("<|s", (Form.HARMONY, Form.THOUGHTS)),
     ("<|c", (Form.HARMONY, Form.THOUGHTS)),
@@ -80,7 +80,6 @@ _FORMS: Final[Sequence[tuple[str, Sequence[Form]]]] = (
     ("<fu", (Form.INVOKES, Form.FUNCTION)),
     ("[TO", (Form.MISTRAL,)),
 )
-"""By their first letters."""
 _BY_HEAD: Final[Mapping[str, Sequence[Form]]] = dict(_FORMS)
 _HEAD_CHARS: Final = 3
 _TOKEN: Final = regex.compile(
@@ -92,8 +91,8 @@ _TOKEN: Final = regex.compile(
 )
 _ROLES: Final = ("assistant", "user", "system", "developer", "tool")
 _BEFORE_ROLES: Final = ("<|im_start|>", "<|start|>")
+# With these tokens a message begins on the same line.
 _BEFORE_TEXT: Final = ("<|message|>", "<|end_header_id|>", "<｜Assistant｜>")
-"""With these tokens a message begins on the same line."""
 _HARMONY_END: Final = regex.compile(r"<\|(?:call|end|return|start|channel)\|>")
 _ENDS: Final = {
     Form.THOUGHTS: _HARMONY_END,

@@ -38,10 +38,8 @@ class Gap(Enum):
 class Output:
     def __init__(self) -> None:
         self.gap = Gap.NONE
-        self.visible = False
-        """Something that is not blank was said."""
-        self.last = ""
-        """The last piece that was said."""
+        self.visible = False  # Something that is not blank was said
+        self.last = ""  # The last piece that was said
         self._events: list[ProtocolEvent] = []
         self._text: list[str] = []
         self._muted = False
@@ -109,8 +107,7 @@ def ends_stream(event: ProtocolEvent) -> bool:
     return isinstance(event, CallsArrived | CallsRejected)
 
 
-QUOTES = "`'\"“‘«"
-"""Before a tag in the middle of a line: somebody writes about tags."""
+QUOTES = "`'\"“‘«"  # Before a tag in the middle of a line: somebody writes about tags
 
 _MISTRAL = "[TOOL_CALLS]"
 
@@ -359,13 +356,11 @@ class Trial:
         self.where = opening.where
         self.raw = [raw]
         self.events: list[ProtocolEvent] = []
-        self.opening: Opening | None = None
-        """What begins, after OPEN."""
+        self.opening: Opening | None = None  # What begins, after OPEN
         self._marker = opening.marker
         self._openings = openings
         self._limits = openings.limits
-        self._room = openings.limits.gap
-        """Blanks that may still stand between the blocks, and behind them."""
+        self._room = openings.limits.gap  # Blanks that may still stand between the blocks, and behind them
         self._phase = {BlockPlace.IN_LINE: _TrialPhase.IN_LINE, BlockPlace.IN_FENCE: _TrialPhase.IN_FENCE}.get(
             self.where, _TrialPhase.BEHIND
         )

@@ -47,8 +47,7 @@ from agent.protocol.grammar import (
 from agent.protocol.json_text import SaneStream
 from agent.protocol.native import Form, NativeBlock, NativeOpening, is_token
 
-_BEGINNERS = frozenset(BLANKS + "\n<`~[{-*+0123456789")
-"""With any other character, a line is just text."""
+_BEGINNERS = frozenset(BLANKS + "\n<`~[{-*+0123456789")  # With any other character, a line is just text
 _TEXT = re.compile(rf"(?:[^\n<]|{NO_TAG_BEGINS})++(\n)?|(\n)")
 
 
@@ -78,14 +77,13 @@ class Parser:
         self._output = openings.Output()
         self._mode = _Mode.LINE_START
         self._held = ""
+        # Where most pieces of most streams can go at once. It answers None if this one cannot.
         self._shortcut: Callable[[str], list[ProtocolEvent] | None] | None = None
-        """Where most pieces of most streams can go at once. It answers None if this one cannot."""
         self._fence = OpenFence("```", limits)
         self._block: Block | None = None
         self._trial: openings.Trial | None = None
         self._native: NativeBlock | None = None
-        self._talked_about: set[BlockKind] = set()
-        """Blocks whose opening tag was text; so is then their closing tag."""
+        self._talked_about: set[BlockKind] = set()  # Blocks whose opening tag was text; so is then their closing tag
         self._halted = False
 
     @property

@@ -25,9 +25,9 @@ from agent.protocol.grammar import BRACKETED, TAG_LIKE, TOKEN_LIKE, unclosed_fen
 from agent.protocol.json_text import sane_text
 from agent.state import Workspace
 
-CONTINUED: Final = ">"
-"""Begins each further line of what somebody wrote, and every line of a quotation."""
+CONTINUED: Final = ">"  # Begins each further line of what somebody wrote, and every line of a quotation
 
+# Of the parts of the system's section.
 TITLES: Final = (
     "IDENTITY",
     "ENVIRONMENT",
@@ -43,20 +43,17 @@ TITLES: Final = (
     "WORKSPACE",
     "EXECUTION",
 )
-"""Of the parts of the system's section."""
 
 _TITLE: Final = re.compile(rf"(?<!\w)(?:{'|'.join(TITLES)})(?=\s{{0,4}}[:：])")
+# How a line begins that could be taken for the system's.
 _LIKE_OURS: Final = re.compile(rf"\W{{0,40}}(?:(?:{'|'.join(TITLES)})\b|\[\W{{0,9}}(?i:system)\b|Quoted from\b)")
-"""How a line begins that could be taken for the system's."""
 
-WRITES_ALONE: Final = "writes here, and reads it"
-"""Said in the section where messages stand without names."""
+WRITES_ALONE: Final = "writes here, and reads it"  # Said in the section where messages stand without names
 
-MAX_NAME_CHARS: Final = 80
-"""Of a person's name; platforms allow about as many."""
+MAX_NAME_CHARS: Final = 80  # Of a person's name; platforms allow about as many
 _NOT_IN_NAMES: Final = re.compile(r"[:：﹕︓꞉ː∶~>]")
+# Names that a model could take for a part in the conversation.
 _ROLES: Final = frozenset({"assistant", "bot", "developer", "human", "model", "system", "tool", "user", "you"})
-"""Names that a model could take for a part in the conversation."""
 _NAMELESS: Final = "somebody"
 
 
@@ -205,8 +202,8 @@ def _json(value: object) -> str:
 
 
 BREAK = "\n\n"
+# Characters without width, which `str.isspace` does not count.
 _INVISIBLE = str.maketrans("", "", "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff")
-"""Characters without width, which `str.isspace` does not count."""
 
 
 def is_blank(text: str) -> bool:
@@ -215,8 +212,7 @@ def is_blank(text: str) -> bool:
 
 
 NEAR_TEXTS: Final = 12
-NEAR_CHARS: Final = 2_000
-"""Of the newest texts, in which one of many words is looked for: a millisecond's work."""
+NEAR_CHARS: Final = 2_000  # Of the newest texts, in which one of many words is looked for: a millisecond's work
 
 
 def stands_in(looked_for: str | frozenset[str], texts: Sequence[str]) -> bool:

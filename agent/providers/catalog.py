@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from urllib.parse import urlsplit
 
-GEMINI_PATH = "/v1beta"
-"""Of the two versions that are served, the one that knows every name of a model."""
+GEMINI_PATH = "/v1beta"  # Of the two versions that are served, the one that knows every name of a model
 _GOOGLE = "https://generativelanguage.googleapis.com"
 _OWN_MODEL = re.compile(r"(gpt-(?!oss)|o\d|chatgpt|codex)")
 
@@ -47,8 +46,8 @@ class ToolsForm(StrEnum):
         return self is ToolsForm.NATIVE
 
 
+# At most nine thousand million parameters, as the names of open models say it: qwen3:8b, Llama-3.1-8B-Instruct.
 _SMALL = re.compile(r"(?:^|[:_-])[0-9](?:\.\d)?b(?![a-z0-9])")
-"""At most nine thousand million parameters, as the names of open models say it: qwen3:8b, Llama-3.1-8B-Instruct."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,10 +159,10 @@ GEMINI = Endpoint(
     own_path=True,
     key_header="x-goog-api-key",
 )
+# OpenAI's voice models, over a WebSocket and in text; not Chat Completions.
 REALTIME = replace(OPENAI, name="openai-realtime", label="OpenAI Realtime")
-"""OpenAI's voice models, over a WebSocket and in text; not Chat Completions."""
+# Gemini's voice models, over a WebSocket; not Chat Completions. Its paths begin at the address's root.
 LIVE = replace(GEMINI, name="gemini-live", label="Gemini Live", base_url=_GOOGLE, path="", own_path=False)
-"""Gemini's voice models, over a WebSocket; not Chat Completions. Its paths begin at the address's root."""
 OLLAMA = Endpoint(
     "ollama",
     "Ollama",

@@ -77,8 +77,7 @@ class Dialect(Protocol):
         ...
 
 
-ABSENT = frozenset({404, 405, 501})
-"""How a server says that it does not have what was asked for."""
+ABSENT = frozenset({404, 405, 501})  # How a server says that it does not have what was asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +169,7 @@ class SocketExchange(ABC):
         self.halted = False
         self.ignored: int = 0
         self._chain = ResumeChain()
-        self._messages: Sequence[Message] | None = None
-        """What is asked; None between two questions."""
+        self._messages: Sequence[Message] | None = None  # What is asked; None between two questions
         self._outgoing: list[str] = []
 
     @abstractmethod

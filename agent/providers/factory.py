@@ -113,8 +113,8 @@ def _chat(endpoint: Endpoint, model: str) -> ChatDialect:
     return ChatDialect(model, stop=endpoint.stops_at_sequences(model), images=True, effort=True)
 
 
+# How long a model that is down is passed over: outages last longer, a hiccup costs one minute of the second best.
 REST_S = 60.0
-"""How long a model that is down is passed over: outages last longer, a hiccup costs one minute of the second best."""
 
 
 class FallbackProvider:

@@ -17,8 +17,7 @@ from agent.errors import ProviderError, ProviderRefused, ProviderSilent, Provide
 from agent.providers.catalog import Endpoint
 from agent.providers.wire import as_list, as_object, as_text, parse_json
 
-QUOTE_CHARS = 200
-"""The most of a vendor's own words that stands in a sentence."""
+QUOTE_CHARS = 200  # The most of a vendor's own words that stands in a sentence
 
 
 class FaultKind(StrEnum):

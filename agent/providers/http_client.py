@@ -20,8 +20,7 @@ import httpx
 # Rules. No redirect is followed, no cookie kept, nothing decoded: that is httpx's business. Errors are httpx's. A reply
 # that was read to its end leaves its connection to the next; any other one takes it along.
 
-MAX_HEADER_BYTES = 65_536
-"""Of one line of a reply's head: some gateways send long policies and cookies."""
+MAX_HEADER_BYTES = 65_536  # Of one line of a reply's head: some gateways send long policies and cookies
 
 
 class AiohttpTransport(httpx.AsyncBaseTransport):
@@ -84,12 +83,10 @@ def _as_httpx() -> Generator[None, None, None]:
         raise httpx.ReadError(type(error).__name__) from None
 
 
-CONNECT_TIMEOUT_S = 10.0
-"""TCP and TLS, across the world and through a proxy; a host that takes longer is not there."""
+CONNECT_TIMEOUT_S = 10.0  # TCP and TLS, across the world and through a proxy; a host that takes longer is not there
+# Per write of a request through a proxy: a megabyte on a slow line, without hanging on a dead one.
 WRITE_TIMEOUT_S = 60.0
-"""Per write of a request through a proxy: a megabyte on a slow line, without hanging on a dead one."""
-MAX_BODY_BYTES = 8_000_000
-"""Of an answer that is read whole: far above any list of models, far below what would hurt."""
+MAX_BODY_BYTES = 8_000_000  # Of an answer that is read whole: far above any list of models, far below what would hurt
 
 
 class TransportError(Exception):
@@ -199,8 +196,8 @@ def _translated() -> Generator[None, None, None]:
 # A line ends with \n, \r or both. A \r at the end of a piece is taken for a whole line end at once, so that nothing
 # waits for the next piece; a \n that then begins it belongs to the same end.
 
+# Far above any chunk of an answer. A server that sends more without an event's end would fill the memory.
 MAX_EVENT_BYTES = 8_000_000
-"""Far above any chunk of an answer. A server that sends more without an event's end would fill the memory."""
 BOM = b"\xef\xbb\xbf"
 
 
@@ -208,10 +205,8 @@ class EventReader:
     """`feed` it the pieces of one stream; `flush` it at the end."""
 
     def __init__(self) -> None:
-        self._line: list[bytes] = []
-        """The beginning of a line whose end has not come, in pieces."""
-        self._data: list[bytes] = []
-        """The data of an event whose blank line has not come."""
+        self._line: list[bytes] = []  # The beginning of a line whose end has not come, in pieces
+        self._data: list[bytes] = []  # The data of an event whose blank line has not come
         self._bytes = 0
         self._after_return = False
         self._begun = False

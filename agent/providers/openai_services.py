@@ -21,12 +21,9 @@ from agent.providers.http_client import Http, TransportError, Unreachable
 from agent.providers.wire import as_count, as_list, as_object, as_text, parse_json
 from agent.records import Embedded
 
-EMBED_TIMEOUT_S: Final = 60.0
-"""For a batch on a local model that has to be loaded first."""
-LISTEN_TIMEOUT_S: Final = 45.0
-"""Twenty minutes of speech take a fast model half of that; whoever spoke waits meanwhile."""
-MAX_CHARS: Final = 60_000
-"""More than anybody says in a message: what is longer is a fault of the service."""
+EMBED_TIMEOUT_S: Final = 60.0  # For a batch on a local model that has to be loaded first
+LISTEN_TIMEOUT_S: Final = 45.0  # Twenty minutes of speech take a fast model half of that; whoever spoke waits meanwhile
+MAX_CHARS: Final = 60_000  # More than anybody says in a message: what is longer is a fault of the service
 
 _ENDINGS: Final = {
     **dict.fromkeys(("audio/aac", "audio/m4a", "audio/mp4", "audio/x-m4a"), "m4a"),

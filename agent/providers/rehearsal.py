@@ -27,34 +27,22 @@ from agent.tools.recall import KNOWN_HEAD, WITH_DOCUMENTS
 
 NOTICE = "*(I am the offline rehearsal model: `cogency init` sets up a real one.)*"
 
-PACE_S = 0.012
-"""Between two pieces: about a thousand characters a second, fast but visibly alive."""
-PIECE_CHARS = 12
-"""Small enough that a tag often arrives in two pieces, as it does from real models."""
-ARGUMENT_CHARS = 2_000
-"""The most of the person's words that goes into one tool call."""
-QUERY_CHARS = 200
-"""A search for more than a few words finds less, not more."""
-QUESTION_CHARS = 500
-"""A question about the past is short; a longer text is not read as one."""
-ECHO_CHARS = 300
-"""The most of the person's words that an answer repeats."""
-READ_CHARS = 2_000
-"""Of an earlier message, to see what it is about."""
-MAX_HERE = 3
-"""Earlier messages of this thread that an answer repeats."""
-NOTES = 3
-"""Of the messages of a part of a conversation, evenly spread over it."""
-PASSAGES = 2
-"""Of documents that an answer quotes: those with the most words of the question."""
+PACE_S = 0.012  # Between two pieces: about a thousand characters a second, fast but visibly alive
+PIECE_CHARS = 12  # Small enough that a tag often arrives in two pieces, as it does from real models
+ARGUMENT_CHARS = 2_000  # The most of the person's words that goes into one tool call
+QUERY_CHARS = 200  # A search for more than a few words finds less, not more
+QUESTION_CHARS = 500  # A question about the past is short; a longer text is not read as one
+ECHO_CHARS = 300  # The most of the person's words that an answer repeats
+READ_CHARS = 2_000  # Of an earlier message, to see what it is about
+MAX_HERE = 3  # Earlier messages of this thread that an answer repeats
+NOTES = 3  # Of the messages of a part of a conversation, evenly spread over it
+PASSAGES = 2  # Of documents that an answer quotes: those with the most words of the question
 PASSAGE_CHARS = 1_000
-QUOTE_CHARS = 3_000
-"""The most of a tool's result that an answer quotes."""
+QUOTE_CHARS = 3_000  # The most of a tool's result that an answer quotes
 
 
 SCHEDULE: Final = "schedule"
-INSTEAD_OF = "(instead of: "
-"""Before what a fact has taken the place of, in the result of `remember`."""
+INSTEAD_OF = "(instead of: "  # Before what a fact has taken the place of, in the result of `remember`
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +135,7 @@ _TRAILING = compile_later(
     r"(?<![\s?!.,;:\"'“”])(?:[\s?!.,;:\"'“”]|\b(?:again|before|earlier|yesterday|please|last\s+(?:time|week|month|year)))+$",
     re.IGNORECASE,
 )
-_NAMED = compile_later(r"^[^\n:]{1,100}: ?")
-"""Who writes, where several people may."""
+_NAMED = compile_later(r"^[^\n:]{1,100}: ?")  # Who writes, where several people may
 _CATCHES_UP = compile_later(r"\b(?:catch\s+(?:me|us)\s+up|summari[sz]e|sum\s+up)\b", re.IGNORECASE)
 _CHANNEL = compile_later(r"https?://\S+|<#\w+(?:\|[^>]*)?>|#[\w-]+|\bthread\b", re.IGNORECASE)
 _SINCE = compile_later(r"\bsince\s+([\w :-]{2,30})", re.IGNORECASE)
@@ -156,6 +143,7 @@ _SAID_IN_CHANNEL = compile_later(r"^> \[(\d+)\] [^,\n]*, ([^\n]*):\n> > ([^\n]*)
 _FENCE = compile_later(r"`{3,}|~{3,}")
 _WORD = compile_later(r"\w+")
 _ENDING = compile_later(r"(?<=\w{3})(?:ed|ing|es|e|s)$")
+# Whoever says no more than this has said nothing that anybody looks for.
 _SMALL_TALK = frozenset(
     re.findall(
         r"\w+",
@@ -164,7 +152,6 @@ _SMALL_TALK = frozenset(
         "hola gracias bonjour salut merci ciao",
     )
 )
-"""Whoever says no more than this has said nothing that anybody looks for."""
 _FILLING = frozenset(re.findall(r"\w+", "the and for are was our your about what this that with from have has had"))
 _NOTHING = compile_later(r"\W*(?:nothing|no|none|not found)\b", re.IGNORECASE)
 _UNPRINTABLE = compile_later(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")

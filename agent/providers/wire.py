@@ -13,8 +13,8 @@ from typing import Final, cast
 
 from agent.messages import Depth, Image, Json, Message, Role, Usage, is_too_deep
 
+# More tokens than any call takes; what a hundred thousand lies cost together can still be added up in a database.
 MAX_COUNT: Final = 1_000_000_000
-"""More tokens than any call takes; what a hundred thousand lies cost together can still be added up in a database."""
 
 
 def parse_json(text: str | bytes) -> object:
@@ -81,8 +81,8 @@ def _count(usage: Mapping[str, object], path: str) -> int:
     return as_count(reduce(lambda value, name: as_object(value).get(name), path.split("."), cast("object", usage)))
 
 
+# How hard a model is to think. For every other depth it decides.
 EFFORT: Final = {Depth.FAST: "low", Depth.DEEP: "high"}
-"""How hard a model is to think. For every other depth it decides."""
 
 
 def encoded(body: Mapping[str, Json]) -> bytes:
@@ -112,10 +112,8 @@ def with_pictures(message: Message, types: Collection[str]) -> tuple[str, list[I
     return described(replace(message, images=tuple(image for image in message.images if image not in seen))), seen
 
 
-MISSING_QUESTION = "(The beginning of this conversation is not shown.)"
-"""Stands where history begins with an answer."""
-GO_ON = "(Please go on.)"
-"""Stands where the last words are the model's own: current models refuse to continue them."""
+MISSING_QUESTION = "(The beginning of this conversation is not shown.)"  # Stands where history begins with an answer
+GO_ON = "(Please go on.)"  # Stands where the last words are the model's own: current models refuse to continue them
 
 
 def system_text(messages: Sequence[Message]) -> str:

@@ -33,11 +33,11 @@ from agent.providers.wire import as_list, as_object, as_text
 
 DONE = "[DONE]"
 
+# How OpenAI, xAI and Ollama say that a model takes none, or not this one; Ollama under more than one status.
 _NO_EFFORT = ("reasoning_effort", "reasoningeffort", "does not support thinking", "think value")
-"""How OpenAI, xAI and Ollama say that a model takes none, or not this one; Ollama under more than one status."""
 
+# How Ollama, llama.cpp, vLLM and OpenAI say that this model is offered no tools here, under more than one status.
 _NO_TOOLS = ("support tools", "--jinja", "tool-call-parser", "tool choice", "tool_choice", "function tools")
-"""How Ollama, llama.cpp, vLLM and OpenAI say that this model is offered no tools here, under more than one status."""
 
 _REASONS = {"length": ports.StopReason.LENGTH, "content_filter": ports.StopReason.FILTERED}
 
@@ -228,8 +228,7 @@ def _content(content: object) -> tuple[str, str]:
     return "".join(texts), "".join(thoughts)
 
 
-MAX_CALLS = 32
-"""As many as the parser takes; a server that begins more is broken."""
+MAX_CALLS = 32  # As many as the parser takes; a server that begins more is broken
 NO_RESULT = "(See the other results.)"
 
 

@@ -32,8 +32,7 @@ from agent.providers.wire_gemini import IMAGE_TYPES, refuses_thinking, stopped_i
 
 DONE = "[DONE]"
 
-LOST = frozenset({403, 404})
-"""How the vendor says that it has no such interaction, or none that this key may see."""
+LOST = frozenset({403, 404})  # How the vendor says that it has no such interaction, or none that this key may see
 
 _STEPS = {Role.USER: "user_input", Role.ASSISTANT: "model_output"}
 _REASONS = {
@@ -221,14 +220,10 @@ def _thought(content: object) -> list[ReaderEvent]:
     return [ports.ReasoningArrived(text)] if text else []
 
 
-PREFIX = "gemini-interaction:"
-"""Tells our handles from those of other vendors, wherever they are kept together."""
-DELETE_TIMEOUT_S = 5.0
-"""Of one deletion. Nobody sees it happen, but the turn is over only then."""
-CLOSE_TIMEOUT_S = 5.0
-"""Of all deletions at the end of a turn; what is left can be deleted later."""
-AT_ONCE = 8
-"""How many are deleted at the same time: a long turn's in one breath, without flooding the vendor."""
+PREFIX = "gemini-interaction:"  # Tells our handles from those of other vendors, wherever they are kept together
+DELETE_TIMEOUT_S = 5.0  # Of one deletion. Nobody sees it happen, but the turn is over only then.
+CLOSE_TIMEOUT_S = 5.0  # Of all deletions at the end of a turn; what is left can be deleted later
+AT_ONCE = 8  # How many are deleted at the same time: a long turn's in one breath, without flooding the vendor
 
 
 class InteractionsProvider(ServedProvider):

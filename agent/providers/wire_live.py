@@ -35,10 +35,10 @@ _KEYS = frozenset(
         *("sessionResumptionUpdate", "voiceActivity", "voiceActivityDetectionSignal", "error"),
     }
 )
+# Words in the reason why a turn is complete that mean that it was withheld.
 _FILTERED = re.compile("PROHIBITED|SAFETY|BLOCKLIST|REJECTED|CELEBRITY|MINORS|INPUT_OTHER|INPUT_IP|UNSAFE")
-"""Words in the reason why a turn is complete that mean that it was withheld."""
-_LOST = frozenset({1000, 1001, 1005, 1006})
-"""Codes with which a connection ends that say nothing of what was asked."""
+_LOST = frozenset({1000, 1001, 1005, 1006})  # Codes with which a connection ends that say nothing of what was asked
+# What the words of a reason mean.
 _REFUSALS = {
     **dict.fromkeys(("api key", "api_key"), 401),
     **dict.fromkeys(("quota", "rate limit", "exhausted"), 429),
@@ -48,7 +48,6 @@ _REFUSALS = {
     "overloaded": 503,
     "deadline": 504,
 }
-"""What the words of a reason mean."""
 _BAD_REQUEST = frozenset({1003, 1007, 1008})
 
 
@@ -154,16 +153,15 @@ def _handle(update: Mapping[str, object]) -> str:
 
 PATH = "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent"
 
+# How the names of models begin that can write. All others, and every "native-audio", answer in speech.
 WRITERS = ("gemini-2.0-flash-live", "gemini-live-2.5-flash", "gemini-robotics")
-"""How the names of models begin that can write. All others, and every "native-audio", answer in speech."""
 
 PRICE = (
     "{model} answers in speech, of which only the transcript is used: its output is billed as audio, several times the "
     "price of text. For written answers choose another model, such as gemini:gemini-3.8-flash."
 )
 
-TAUGHT = "</execute>"
-"""Stands in a system message that teaches the protocol, and in no other."""
+TAUGHT = "</execute>"  # Stands in a system message that teaches the protocol, and in no other
 
 HOW_TO_CALL = """\
 # How you call tools here
@@ -204,8 +202,7 @@ EXECUTE: dict[str, Json] = {
 
 SEE_FIRST = "See the results of the first call, which holds the results of all."
 
-_HANDLE = "connection"
-"""Under which a chain knows that the open connection has its beginning."""
+_HANDLE = "connection"  # Under which a chain knows that the open connection has its beginning
 _ROLES = {Role.USER: "user", Role.ASSISTANT: "model"}
 
 
@@ -280,8 +277,7 @@ class LiveDialogue(SocketExchange):
         self._handle = ""
         self._resuming = False
         self._leaving = False
-        self._owed = False
-        """The turn that the last call has ended is still to be told complete, perhaps."""
+        self._owed = False  # The turn that the last call has ended is still to be told complete, perhaps
         self._answer = _LiveAnswer()
 
     def open(self, messages: Sequence[Message]) -> str:

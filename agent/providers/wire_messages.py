@@ -22,13 +22,13 @@ from agent.providers.catalog import reasons
 from agent.providers.dialect import AnswerReader, ModelRequest, ReaderEvent
 from agent.providers.faults import Fault, read_error
 
+# The one that the vendor's own clients send, and whose types our tests check against. The older 2023-06-01 is still
+# served; what the newer one refuses (sampling parameters, documents and citations in odd places) we never send.
 VERSION = "2026-10-21"
-"""The one that the vendor's own clients send, and whose types our tests check against. The older 2023-06-01 is still
-served; what the newer one refuses (sampling parameters, documents and citations in odd places) we never send."""
 
+# Of one answer, thinking included; the protocol requires a limit. Every model that is served allows as much, and it
+# leaves deep thinking room before an answer; only what is written is billed.
 MAX_TOKENS = 32_000
-"""Of one answer, thinking included; the protocol requires a limit. Every model that is served allows as much, and it
-leaves deep thinking room before an answer; only what is written is billed."""
 
 IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 

@@ -21,11 +21,11 @@ from agent.providers import wire
 from agent.providers.dialect import ReaderEvent, ResumeChain, SocketExchange, answered
 from agent.providers.faults import Fault, FaultKind, read_error
 
+# Pictures and text are counted alike.
 USAGE = wire.UsageFields(input="input_tokens", cached="input_token_details.cached_tokens", output="output_tokens")
-"""Pictures and text are counted alike."""
-PICTURES = frozenset({"image/png", "image/jpeg"})
-"""What an item may hold."""
+PICTURES = frozenset({"image/png", "image/jpeg"})  # What an item may hold
 
+# Known events that say nothing new.
 SILENT = frozenset(
     {
         *("session.created", "session.updated", "rate_limits.updated", "conversation.created"),
@@ -34,14 +34,12 @@ SILENT = frozenset(
         *("response.content_part.added", "response.content_part.done", "response.output_text.done"),
     }
 )
-"""Known events that say nothing new."""
 
+# How the ids of those events of ours begin that may come too late, which the service answers with an error.
 _FORGIVEN = ("cancel-", "delete-")
-"""How the ids of those events of ours begin that may come too late, which the service answers with an error."""
-_LIMIT = "maximum duration"
-"""Of the reason with which a connection is closed after an hour."""
+_LIMIT = "maximum duration"  # Of the reason with which a connection is closed after an hour
+# What these codes mean, where the general reading of error objects does not say.
 _STATUS = {"invalid_api_key": 401, "insufficient_quota": 429, "server_is_overloaded": 529}
-"""What these codes mean, where the general reading of error objects does not say."""
 _TRY_AGAIN = re.compile(r"try again in (\d{1,6}(?:\.\d{1,6})?)(ms|s)\b")
 
 

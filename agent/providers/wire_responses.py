@@ -42,6 +42,7 @@ REASONING = frozenset({"response.reasoning_summary_text.delta", "response.reason
 CALL = frozenset({"response.custom_tool_call_input.delta", "response.function_call_arguments.delta"})
 ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
 ADDED = "response.output_item.added"
+# Known events that say nothing new.
 SILENT = frozenset(
     {
         *("response.created", "response.in_progress", "response.queued", ADDED),
@@ -51,13 +52,11 @@ SILENT = frozenset(
         *("response.reasoning_summary_part.added", "response.reasoning_summary_part.done"),
     }
 )
-"""Known events that say nothing new."""
 
+# What a model puts around its calls out of habit, though the tool's input is nothing but the calls.
 _WRAPPING = re.compile(r"^\s*(?:<execute>|```\w*)|(?:</execute>|```)\s*$")
-"""What a model puts around its calls out of habit, though the tool's input is nothing but the calls."""
 
-_PERMANENT = ("policy", "image", "prompt", "residency")
-"""Words in the code of a failed response that would fail again."""
+_PERMANENT = ("policy", "image", "prompt", "residency")  # Words in the code of a failed response that would fail again
 
 
 class ResponsesReader(AnswerReader):
@@ -230,11 +229,10 @@ EXECUTE: dict[str, Json] = {
     "format": {"type": "text"},
 }
 
-TAUGHT = "</execute>"
-"""Stands in a system message that teaches the protocol, and in no other."""
+TAUGHT = "</execute>"  # Stands in a system message that teaches the protocol, and in no other
 
+# What a service may refuse by name, and can then be left out.
 OPTIONAL = ("include", "reasoning", "prompt_cache_key", "parallel_tool_calls", "tools")
-"""What a service may refuse by name, and can then be left out."""
 
 SEE_FIRST = "See the result of the first call, which holds the results of all."
 NO_RESULT = "There is no result."
@@ -369,10 +367,9 @@ def _outputs(calls: Sequence[Mapping[str, Json]], content: Json) -> list[Json]:
 # turn.
 
 LIMIT_REACHED = "websocket_connection_limit_reached"
-LOST = frozenset({"previous_response_not_found", LIMIT_REACHED})
-"""The chain is gone, and nothing else is wrong."""
+LOST = frozenset({"previous_response_not_found", LIMIT_REACHED})  # The chain is gone, and nothing else is wrong
+# A connection that ended without a leave-taking. Every other code is the decision of somebody who wants no socket.
 LOST_LINE = 1006
-"""A connection that ended without a leave-taking. Every other code is the decision of somebody who wants no socket."""
 
 
 class ResponsesProvider(replay.ServedProvider):

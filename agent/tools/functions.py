@@ -66,17 +66,13 @@ R = TypeVar("R")
 Effect: TypeAlias = ToolEffect | Literal["reads", "writes here", "acts outward", "irreversible"]
 Read: TypeAlias = Callable[[Any], Any]
 
-TIMEOUT_S: Final = 20.0
-"""A person who watches a status line gives up at about this point."""
+TIMEOUT_S: Final = 20.0  # A person who watches a status line gives up at about this point
 MAX_TIMEOUT_S: Final = 600.0
-MAX_NAME_CHARS: Final = 64
-"""As vendors allow."""
-MAX_DESCRIPTION_CHARS: Final = 1_000
-"""It stands in each question to the model; what takes more is documentation."""
+MAX_NAME_CHARS: Final = 64  # As vendors allow
+MAX_DESCRIPTION_CHARS: Final = 1_000  # It stands in each question to the model; what takes more is documentation
+# Of one tool, calls that were given up among them: a function that never ends must not fill the process.
 MAX_THREADS: Final = 8
-"""Of one tool, calls that were given up among them: a function that never ends must not fill the process."""
-MAX_SHOWN_CHARS: Final = 300
-"""Of what somebody else wrote, in an error."""
+MAX_SHOWN_CHARS: Final = 300  # Of what somebody else wrote, in an error
 DONE: Final = "done"
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_]*")
 
@@ -234,8 +230,7 @@ _SECTION: Final = re.compile(
     r"(Args|Arguments|Parameters|Returns?|Raises|Yields?|Examples?|Notes?)\s*:\s*$|:(param|returns?|rtype|raises)\b"
 )
 _ARGUMENT: Final = re.compile(r"(?P<indent>\s+)(?P<name>\w+)\s*(?:\([^)]*\))?:\s*(?P<text>.*)")
-_PARAM: Final = re.compile(r":param\s(?P<named>[^:]*+):\s*(?P<text>.*)")
-"""With or without a type before the name."""
+_PARAM: Final = re.compile(r":param\s(?P<named>[^:]*+):\s*(?P<text>.*)")  # With or without a type before the name
 
 
 def _documented(text: str) -> tuple[str, dict[str, str]]:
@@ -398,8 +393,8 @@ def _object(made: Any, where: str, within: tuple[object, ...]) -> _Kind:
 
 # Where the tools of an operator are found: in modules and entry points that are named, and nowhere else.
 
+# The group in which an installed package offers its tools; what it offers is loaded only if its name is given.
 ENTRY_POINTS: Final = "cogency.tools"
-"""The group in which an installed package offers its tools; what it offers is loaded only if its name is given."""
 
 
 def load_tools(names: Sequence[str], taken: Collection[str], setting: str) -> tuple[FunctionTool[..., Any], ...]:

@@ -177,11 +177,10 @@ _UNITS: Final = {
 }
 _WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _CLOCK: Final = re.compile(r"(\d{1,2}):(\d{2})")
-_LONG_AGO: Final = datetime(2010, 1, 1, tzinfo=UTC)
-"""Before there was either platform."""
+_LONG_AGO: Final = datetime(2010, 1, 1, tzinfo=UTC)  # Before there was either platform
 
+# Which of these people, in this channel, have told the bot to learn nothing from them.
 LeftOut = Callable[[Collection[str], str], Awaitable[frozenset[str]]]
-"""Which of these people, in this channel, have told the bot to learn nothing from them."""
 
 
 async def nobody(people: Collection[str], channel: str) -> frozenset[str]:  # noqa: ARG001 -- there is no such choice

@@ -31,26 +31,21 @@ from agent.progress import is_of
 from agent.protocol.render import neutralise, one_line, speakers
 from agent.records import Author, Hit, Person, RecallQuery, StoredMessage
 
+# Measured: more whole messages cover more of the evidence (docs/recall.md), and so many of people fit MAX_TOKENS.
 MAX_HITS = 40
-"""Measured: more whole messages cover more of the evidence (docs/recall.md), and so many of people fit MAX_TOKENS."""
 
+# Of what is shown, heads included. What the bot wrote may be long, and then the rest waits for its turn.
 MAX_TOKENS = 2_500
-"""Of what is shown, heads included. What the bot wrote may be long, and then the rest waits for its turn."""
 
-THREAD_TOKENS = 16
-"""Of the line above a thread, besides its link."""
+THREAD_TOKENS = 16  # Of the line above a thread, besides its link
 
-WRITER_TOKENS = 8
-"""Of the line above a message: when, and who."""
+WRITER_TOKENS = 8  # Of the line above a message: when, and who
 
-MAX_WORDINGS = 8
-"""Of one call, besides the question: each is a search of its own, and together they take about 15 ms."""
+MAX_WORDINGS = 8  # Of one call, besides the question: each is a search of its own, and together they take about 15 ms
 
-MAX_WORDING_CHARS = 100
-"""A wording is a few words; of a longer one the first."""
+MAX_WORDING_CHARS = 100  # A wording is a few words; of a longer one the first
 
-MAX_HIT_CHARS = 4_000
-"""A message longer than a page of text is quoted by its beginning."""
+MAX_HIT_CHARS = 4_000  # A message longer than a page of text is quoted by its beginning
 
 NOTHING = (
     "Nothing was found in this person's past threads that may be used here. "
@@ -59,14 +54,13 @@ NOTHING = (
 
 OWN: Final = 'Search this person\'s earlier conversations by words; try others before you say "nothing".'
 WITH_DOCUMENTS: Final = 'Search earlier threads and this place\'s documents; try other words before you say "nothing".'
-MAX_PASSAGES: Final = 8
-"""Of documents; with their heads they take some 2,000 tokens."""
+MAX_PASSAGES: Final = 8  # Of documents; with their heads they take some 2,000 tokens
 MAX_PASSAGE_CHARS: Final = 1_600
 SOMEBODY: Final = "somebody else"
 SHARED: Final = "others told you "
 ANYWHERE: Final = "anywhere"
+# What a kind of audience is called, by how its label begins.
 PLACES: Final = {"person": "direct messages", "group": "private channels", "team": "public channels"}
-"""What a kind of audience is called, by how its label begins."""
 _PROPERTIES: Final[JsonObject] = {
     "query": {"type": "string", "minLength": 1},
     "wordings": {
@@ -282,20 +276,17 @@ def _place(label: str) -> str:
 # with their team is read instead; and if they said none either, the person's latest thread is what they most likely
 # mean.
 
-THREADS: Final = 2
-"""Of the best hits: more are another subject more often than not."""
-MESSAGES: Final = 40
-"""Of one thread, the newest: about as many as fit the budget, and read in milliseconds."""
+THREADS: Final = 2  # Of the best hits: more are another subject more often than not
+MESSAGES: Final = 40  # Of one thread, the newest: about as many as fit the budget, and read in milliseconds
+# Of what the model no longer sees of this conversation, as the thread itself goes on in sight, and of others' threads:
+# the best hits alone.
 HERE: Final = 10
-"""Of what the model no longer sees of this conversation, as the thread itself goes on in sight, and of others' threads:
-the best hits alone."""
+# Of all of it, the newest, with SENTENCE_CHARS for each sentence: as much as all layers of a context together, read in
+# milliseconds.
 CHARS: Final = 12_000
-"""Of all of it, the newest, with SENTENCE_CHARS for each sentence: as much as all layers of a context together, read in
-milliseconds."""
+# What reading a sentence costs besides its characters: ten thousand of one word are not cheaper than a book.
 SENTENCE_CHARS: Final = 60
-"""What reading a sentence costs besides its characters: ten thousand of one word are not cheaper than a book."""
-_EVERY_TURN: Final = 2**31 - 1
-"""The greatest number that both engines take for a turn."""
+_EVERY_TURN: Final = 2**31 - 1  # The greatest number that both engines take for a turn
 
 
 def query_about(

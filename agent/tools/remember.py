@@ -25,14 +25,11 @@ from agent.memory.writing import POLICY_AUTHORITY, NewFact, WriteRefused, bindin
 from agent.messages import JsonObject
 from agent.ports import FactWriter, ToolContext, ToolEffect, ToolOutput, WorkingSet
 
-MAX_CHARS: Final = 2_000
-"""Facts stand in later contexts; a longer text is better found again by recall."""
+MAX_CHARS: Final = 2_000  # Facts stand in later contexts; a longer text is better found again by recall
 MAX_KEY_CHARS: Final = 80
-MAX_SUPERSEDED: Final = 10
-"""More at once is a model that names whatever it sees."""
+MAX_SUPERSEDED: Final = 10  # More at once is a model that names whatever it sees
 
-WORKING_TIME: Final = timedelta(days=1)
-"""How long a scratch value is kept: a task that is put down overnight goes on."""
+WORKING_TIME: Final = timedelta(days=1)  # How long a scratch value is kept: a task that is put down overnight goes on
 
 SUPPOSITIONS: Final = frozenset({Scope.HYPOTHETICAL, Scope.DRAFT})
 

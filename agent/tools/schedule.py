@@ -41,8 +41,7 @@ from agent.schedules import (
     zone_of,
 )
 
-MAX_CHARS: Final = 2_000
-"""Of what is said or asked."""
+MAX_CHARS: Final = 2_000  # Of what is said or asked
 MAX_LISTED: Final = 20
 SHOWN_CHARS: Final = 200
 
@@ -60,8 +59,8 @@ _WORDS: Final = (
     "herinner|elke |iedere |elk uur|dagelijks|wekelijks|laat me weten|waarschuw|vanavond|overmorgen|volgende week| uur|"
     "リマインド|リマインダー|毎日|毎週|毎月|毎朝|毎晩|毎時|平日|隔週|知らせて|思い出させ|明日|明後日|来週|今夜|分後|時間後|日後"
 )
+# Of which something stands where somebody may want a schedule; where it is not meant, it costs tokens.
 BESIDE: Final = frozenset(_WORDS.split("|"))
-"""Of which something stands where somebody may want a schedule; where it is not meant, it costs tokens."""
 
 _MUCH: Final = (
     "go through|going through|work through|look through|all of the|all the |all these|all our|each of|every |"
@@ -77,8 +76,7 @@ _MUCH: Final = (
     "neem alle|doorlopen|elke |alle |op de achtergrond|neem de tijd|grondig|onderzoek|rapport|overzicht|als je klaar|"
     "すべて|全て|全部|一つずつ|バックグラウンド|じっくり|表にして|表を作|調査|調べ|分析|まとめて|一覧|終わったら"
 )
-MUCH: Final = frozenset(_MUCH.split("|"))
-"""Of which something stands where somebody may want what takes long."""
+MUCH: Final = frozenset(_MUCH.split("|"))  # Of which something stands where somebody may want what takes long
 
 _TEXT: Final[Json] = {"type": "string", "minLength": 1, "maxLength": MAX_CHARS}
 _PROPERTIES: Final[dict[str, Json]] = {

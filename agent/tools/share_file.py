@@ -13,8 +13,7 @@ from agent.ports import ToolContext, ToolEffect, ToolOutput
 from agent.progress import Progress
 
 NAME: Final = "share_file"
-MAX_CHARS: Final = 200_000
-"""Below what a block of calls may hold; a model writes no longer file in one go."""
+MAX_CHARS: Final = 200_000  # Below what a block of calls may hold; a model writes no longer file in one go
 MAX_NAME_CHARS: Final = 100
 DONE: Final = "The file will stand below your answer. Do not repeat its content there."
 

@@ -21,14 +21,13 @@ from agent.protocol.render import excerpt
 
 NAME: Final = "skill"
 INSTRUCTIONS: Final = "SKILL.md"
+# Of a description in the prefix: about 100 tokens, which is what the form of skills plans with.
 MAX_SHOWN_CHARS: Final = 400
-"""Of a description in the prefix: about 100 tokens, which is what the form of skills plans with."""
 MIN_SHOWN_CHARS: Final = 60
+# Of all descriptions in the prefix: 3,000 tokens. Thirty stand there as they are; of more each is cut shorter.
 MAX_LIST_CHARS: Final = 12_000
-"""Of all descriptions in the prefix: 3,000 tokens. Thirty stand there as they are; of more each is cut shorter."""
 MAX_SKILLS: Final = 100
-PAGE_CHARS: Final = 18_000
-"""What a result may hold, less what stands before it."""
+PAGE_CHARS: Final = 18_000  # What a result may hold, less what stands before it
 MAX_FILES_NAMED: Final = 40
 
 ABOUT: Final = "Read the instructions for a kind of task before you do one. Skills, with what each says of itself:"

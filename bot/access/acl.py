@@ -17,8 +17,7 @@ from agent.records import Incoming, Person
 from agent.schedules import ScheduleState
 from bot.texts import memory_texts, reply_texts
 
-TERMINAL: Final = "terminal"
-"""The source of what is written in the terminal."""
+TERMINAL: Final = "terminal"  # The source of what is written in the terminal
 
 
 class AccessKind(StrEnum):
@@ -274,10 +273,9 @@ _OPENINGS: Final = {"guests": Authority.GUEST, "strangers": Authority.STRANGER}
 
 # What who manages a channel has chosen for it: it narrows what the operator's settings let in, and widens nothing.
 
+# The preference of a channel: its first line holds the rules, a JSON object of texts; the others their history.
 PLACE: Final = PLACE_RULES
-"""The preference of a channel: its first line holds the rules, a JSON object of texts; the others their history."""
-MEMBERS: Final = "members"
-"""In place of an entry: full members."""
+MEMBERS: Final = "members"  # In place of an entry: full members
 OFF: Final = "off"
 
 
@@ -343,15 +341,11 @@ class PlaceRules:
         return any(_entry(one).matches(who) for one in listed if one != MEMBERS)
 
 
-AMBIENT: Final = "ambient:"
-"""The event id of a question begins with this that nobody asked the bot."""
-LOOKS: Final = 5
-"""For each answer of a day so many questions may be looked at by a model."""
-COOL_DOWN: Final = timedelta(minutes=3)
-"""Between two such answers in a channel."""
+AMBIENT: Final = "ambient:"  # The event id of a question begins with this that nobody asked the bot
+LOOKS: Final = 5  # For each answer of a day so many questions may be looked at by a model
+COOL_DOWN: Final = timedelta(minutes=3)  # Between two such answers in a channel
 QUIET: Final = timedelta(days=1)
-MARKS: Final = 20
-"""Answers of a channel that are still known as such."""
+MARKS: Final = 20  # Answers of a channel that are still known as such
 
 
 @dataclass(frozen=True, slots=True)

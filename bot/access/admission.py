@@ -27,10 +27,10 @@ from bot.texts.formatting import counted, local_moment
 
 # What somebody was told a moment ago, and need not read again.
 
+# Somebody who goes on writing learns it again; somebody whose program writes does not fill a channel with it.
 TOLD_AGAIN: Final = timedelta(minutes=1)
-"""Somebody who goes on writing learns it again; somebody whose program writes does not fill a channel with it."""
+# People and reasons of one minute that are remembered; beyond that the oldest may be told again.
 MAX_TOLD: Final = 2_000
-"""People and reasons of one minute that are remembered; beyond that the oldest may be told again."""
 
 
 class NoticeThrottle:
@@ -54,8 +54,8 @@ class NoticeThrottle:
 MINUTE: Final = timedelta(minutes=1)
 HOUR: Final = timedelta(hours=1)
 
+# People and channels that are counted at once; of more, those that were met longest ago begin anew.
 MAX_COUNTED: Final = 2_000
-"""People and channels that are counted at once; of more, those that were met longest ago begin anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,15 +280,14 @@ class AdmissionControl:
 
 # Which group places a person can read now: what was said there may be used where only they read.
 
+# The places in which the person wrote last; nobody follows more of them at once, and each may cost a request.
 MAX_GROUPS: Final = 20
-"""The places in which the person wrote last; nobody follows more of them at once, and each may cost a request."""
-PATIENCE_S: Final = 1.0
-"""For all of them together, once in a minute: the reply waits for it."""
+PATIENCE_S: Final = 1.0  # For all of them together, once in a minute: the reply waits for it
+# Pairs of person and place: as many people as write to one bot within a minute, in ten places each.
 MAX_KNOWN: Final = 20_000
-"""Pairs of person and place: as many people as write to one bot within a minute, in ten places each."""
 
+# The group places in which a person wrote, the latest first, at most so many.
 WrittenIn = Callable[[str, int], Awaitable[Sequence[str]]]
-"""The group places in which a person wrote, the latest first, at most so many."""
 
 
 @dataclass(slots=True)

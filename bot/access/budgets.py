@@ -53,8 +53,7 @@ UNLIMITED: Final = Budget()
 
 TOKENS: Final = "budget.tokens"
 MONEY: Final = "budget.money"
-EXEMPT: Final = "budget.exempt"
-"""The names of the preferences: whole numbers of tokens and of nano-dollars, and a mark."""
+EXEMPT: Final = "budget.exempt"  # The names of the preferences: whole numbers of tokens and of nano-dollars, and a mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +130,8 @@ def _higher(usual: int | None, kept: str | None) -> int | None:
 
 # What each budget is, with what `/budget` changed, and what is spent of it today.
 
+# How old the sums of channels, workspaces and everybody may be: they are added up from every call of the day.
 FRESH_S: Final = 5.0
-"""How old the sums of channels, workspaces and everybody may be: they are added up from every call of the day."""
 NAMES: Final = (TOKENS, MONEY, EXEMPT)
 NOT_SPENT: Final = Spent()
 
@@ -556,8 +555,7 @@ def _as_json(total: Total) -> Json:
 # Rules: it is shown and never stored as part of the reply. When another model answered than the one that was asked, the
 # line is there and says why, whatever the setting.
 
-WHY_CHARS = 200
-"""A reason stays on two lines of a phone; the log has the whole of it."""
+WHY_CHARS = 200  # A reason stays on two lines of a phone; the log has the whole of it
 SEPARATOR = " · "
 
 

@@ -86,8 +86,7 @@ async def side_by_side(checks: Sequence[Check], tell: Callable[[Sequence[str]], 
 
 _ACL: Final = "system.posix_acl_access"
 _USER, _GROUP_OWNER, _GROUP, _MASK = 0x02, 0x04, 0x08, 0x10
-_ANYBODY: Final = 2**32 - 1
-"""As an access list names its own group, and nobody in particular."""
+_ANYBODY: Final = 2**32 - 1  # As an access list names its own group, and nobody in particular
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,10 +185,8 @@ def _may_let(one: Rights) -> bool:
 
 # The files that a bot has.
 
-MOST_BACKUPS: Final = 5
-"""Each of so many in one folder is told of: who has more closes the folder."""
-MOST_ENTRIES: Final = 10_000
-"""Of a folder, among which backups are looked for."""
+MOST_BACKUPS: Final = 5  # Each of so many in one folder is told of: who has more closes the folder
+MOST_ENTRIES: Final = 10_000  # Of a folder, among which backups are looked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,8 +405,8 @@ async def migrate_after_backup(settings: Settings, now: datetime) -> list[Findin
 
 # The disk.
 
+# Besides room for a copy of the database, as a backup or an upgrade makes: for its log, and the system's own files.
 SPARE_BYTES: Final = 200_000_000
-"""Besides room for a copy of the database, as a backup or an upgrade makes: for its log, and the system's own files."""
 SPARE_FILES: Final = 1_000
 
 
@@ -517,12 +514,12 @@ async def asks_who_signs_in(name: str, reach: HttpReach, clock: Clock) -> list[F
 
 _FREE_ROUTER: Final = "openrouter/free"
 _FREE_VARIANT: Final = ":free"
+# Where a key of a plan that costs nothing lets its vendor train on what it is sent, and looks like any other.
 UNSEEN_TIERS: Final[Mapping[str, tuple[str, str]]] = {
     "gemini": ("the free tier", "https://ai.google.dev/gemini-api/terms#unpaid-services"),
     "gemini-live": ("the free tier", "https://ai.google.dev/gemini-api/terms#unpaid-services"),
     "mistral": ("the plan Experiment", "https://help.mistral.ai/en/articles/455207"),
 }
-"""Where a key of a plan that costs nothing lets its vendor train on what it is sent, and looks like any other."""
 
 
 def training_findings(

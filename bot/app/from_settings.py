@@ -38,8 +38,7 @@ from bot.texts import page_texts, setup_texts
 from bot.tools.mcp_config import is_plain_loopback
 
 KEY_FILE: Final = "_file"
-HTTP: Final = "http/protobuf"
-"""How traces are sent, as OpenTelemetry calls it."""
+HTTP: Final = "http/protobuf"  # How traces are sent, as OpenTelemetry calls it
 
 
 def operator_address(settings: Settings) -> str:
@@ -163,8 +162,8 @@ APP_KEYS: Final[Mapping[str, Callable[[str], object]]] = {
     TOKENS_PER_DAY: parsers.limit(10**12),
     DOLLARS_PER_DAY: parsers.dollars,
 }
+# Each may stand in a file of its own, which NAME_file names.
 SECRET_KEYS: Final = ("bot_token", "app_token", "signing_secret")
-"""Each may stand in a file of its own, which NAME_file names."""
 
 
 def apps_in_file(settings: Settings, name: str) -> tuple[SlackApp, ...]:

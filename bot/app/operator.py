@@ -87,8 +87,7 @@ async def spent(settings: Settings, days: int, by: By) -> tuple[list[Total], Spe
         return await spending.totals(period, by), period
 
 
-AUDIT_DAYS: Final = 30
-"""As many as `cogency usage` shows."""
+AUDIT_DAYS: Final = 30  # As many as `cogency usage` shows
 
 
 async def audited(settings: Settings, since: datetime | None) -> AsyncGenerator[Sequence[AuditedCall], None]:
@@ -262,10 +261,10 @@ ONE_WORD = Message(Role.USER, "Answer with the one word: yes")
 
 DATABASE_S: Final = 30.0
 WEB_S: Final = 30.0
+# Its answers come in a second or two, and some are asked for again where it has too much to do.
 PLATFORM_S: Final = 45.0
-"""Its answers come in a second or two, and some are asked for again where it has too much to do."""
+# A server of tools that is fetched for its first start may take a minute, and some seconds to end.
 SERVERS_S: Final = 75.0
-"""A server of tools that is fetched for its first start may take a minute, and some seconds to end."""
 
 
 def checks(settings: Settings, *, ask_model: bool) -> list[Check]:

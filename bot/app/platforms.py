@@ -74,16 +74,15 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Platforms: TypeAlias = Mapping[str, Callable[[Host, Telemetry], Awaitable[None]]]
+# Open replies may finish in this time after SIGTERM; with parking them, and leaving a platform that has frozen, it
+# stays under the ten seconds that supervisors usually give.
 GRACE_S = 6.0
-"""Open replies may finish in this time after SIGTERM; with parking them, and leaving a platform that has frozen, it
-stays under the ten seconds that supervisors usually give."""
 SLACK: Final = "Slack"
-NOBODY: Final = "operator"
-"""Whose tools are shown to operators: those of nobody in particular."""
+NOBODY: Final = "operator"  # Whose tools are shown to operators: those of nobody in particular
+# Whoever ends the page to try it looks at it: what is not finished goes on at the next start, if it is kept.
 PLAY_GRACE_S = 0.5
-"""Whoever ends the page to try it looks at it: what is not finished goes on at the next start, if it is kept."""
+# Of the answers that may run at once: so much long work beside them. It lasts, and one's own model has them all.
 SHARE_AT_WORK = 4
-"""Of the answers that may run at once: so much long work beside them. It lasts, and one's own model has them all."""
 
 
 async def serve_platforms(

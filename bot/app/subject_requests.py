@@ -39,25 +39,21 @@ from store.held import Found, Held, HeldPerson, HeldPlace, OperatorsView, SqlHel
 T = TypeVar("T")
 
 CONFIRM_WITHIN: Final = timedelta(days=1)
+# A process that serves looks for such jobs every five seconds; one that does not take it by then never will.
 TAKEN_S: Final = 20.0
-"""A process that serves looks for such jobs every five seconds; one that does not take it by then never will."""
-LONGEST_S: Final = 600.0
-"""Somebody sits and waits; the row tells them later."""
+LONGEST_S: Final = 600.0  # Somebody sits and waits; the row tells them later
 POLL_S: Final = 0.2
+# What is being answered at a place that is erased is ended first; what has not ended by then is erased as it runs.
 ENDS_S: Final = 10.0
-"""What is being answered at a place that is erased is ended first; what has not ended by then is erased as it runs."""
-BATCH: Final = 20_000
-"""Messages of a place that are erased in one transaction, with their proof: half a second or two."""
+BATCH: Final = 20_000  # Messages of a place that are erased in one transaction, with their proof: half a second or two
 FOUND: Final = 20
 NEAR: Final = 3
 MAX_ID_CHARS: Final = 300
 NAME_CHARS: Final = 80
-PIECE_CHARS: Final = 100_000
-"""Of an export that are in memory at once, and some rows."""
+PIECE_CHARS: Final = 100_000  # Of an export that are in memory at once, and some rows
 EXPORT_VERSION: Final = 1
 _NAME: Final = re.compile(r"[\w.@+-]{1,64}")
-_UNPLAIN: Final = re.compile(r"[^\w.-]+")
-"""What does not stand in the name of a file."""
+_UNPLAIN: Final = re.compile(r"[^\w.-]+")  # What does not stand in the name of a file
 CONVERSATIONS: Final = "conversations"
 
 

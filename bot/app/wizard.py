@@ -30,10 +30,8 @@ from bot.setting_sources import IN_FILE, read_dotenv
 from bot.settings import Settings, load_settings, setting_names
 from bot.texts import setup_texts
 
-LISTED: Final = 5
-"""Models on this machine that are offered by number; any other can be typed."""
-_PLAIN: Final = re.compile(r"[A-Za-z0-9_./:@%+,=-]*")
-"""What needs no quotes in `.env`."""
+LISTED: Final = 5  # Models on this machine that are offered by number; any other can be typed
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_./:@%+,=-]*")  # What needs no quotes in `.env`
 
 
 Examine: TypeAlias = Callable[[Settings], Awaitable[list[Finding]]]

@@ -25,11 +25,12 @@ def _set_of(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
+# What every vendor's models can look at.
 PICTURES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-"""What every vendor's models can look at."""
 
 SOUNDS: Final = frozenset({"aac", "aif", "aiff", "flac", "m4a", "mp3", "mpga", "oga", "ogg", "opus", "wav", "weba"})
 
+# Names of code, data and markup end so. Some of them (ts, for one) are announced as something else.
 TEXTS: Final = _set_of(
     """
     adoc asc asm astro awk bash bat bib c cc cfg clj cls cmake cmd cnf conf config cpp cs csproj css csv cts cu cue cxx
@@ -41,7 +42,6 @@ TEXTS: Final = _set_of(
     vue wat xml xsd xsl xslt yaml yml zig zsh
     """
 )
-"""Names of code, data and markup end so. Some of them (ts, for one) are announced as something else."""
 
 _TEXT_TYPES: Final = _set_of(
     """
@@ -80,10 +80,10 @@ _MAGIC: Final = (
     (b"\x7fELF", FileKind.OTHER),
     (b"SQLite format 3\0", FileKind.OTHER),
 )
+# With what office files begin, as the programs write them that people have. A name stands behind a zip's 30 bytes.
 _OFFICE_FIRST: Final = (b"[Content_Types].xml", b"_rels/.rels", b"mimetype", b"docProps/", b"word/", b"xl/", b"ppt/")
-"""With what office files begin, as the programs write them that people have. A name stands behind a zip's 30 bytes."""
+# How far from its beginning a PDF may say that it is one; only who announces a PDF is searched for that long.
 _PDF_WITHIN: Final = 1_024
-"""How far from its beginning a PDF may say that it is one; only who announces a PDF is searched for that long."""
 
 
 def plain_type(media_type: str) -> str:
@@ -156,8 +156,8 @@ def _by_ending(ending: str) -> FileKind | None:
 
 # How much of each text the model gets when not everything fits. Pure.
 
+# What all texts of a message have, together, as the model gets them: some forty pages, a third of a 32k model.
 TEXT_TOKENS: Final = 12_000
-"""What all texts of a message have, together, as the model gets them: some forty pages, a third of a 32k model."""
 
 
 def token_shares(costs: Sequence[int], budget: int) -> list[int]:
@@ -183,12 +183,9 @@ def cut_text(text: str, tokens: int) -> str:
 
 # What stands for a file whose content the model does not get, and how a file is named to it. Pure.
 
-MAX_NAMES: Final = 5
-"""Of files that stand in the words of their message for as long as it is kept."""
-MAX_NAME_CHARS: Final = 80
-"""Of a file's name: as much as tells it from others; it is text that a stranger chose."""
-_END_CHARS: Final = 12
-"""What stays of a long name's end: the ending, and a number before it."""
+MAX_NAMES: Final = 5  # Of files that stand in the words of their message for as long as it is kept
+MAX_NAME_CHARS: Final = 80  # Of a file's name: as much as tells it from others; it is text that a stranger chose
+_END_CHARS: Final = 12  # What stays of a long name's end: the ending, and a number before it
 
 NO_DOCUMENT: Final = "only documents can be learned: texts, PDFs and office files"
 TOO_MANY: Final = "only the first files of a message are read"

@@ -31,16 +31,11 @@ from bot.attachments.reading import AttachmentReader, FilesNow
 log = logging.getLogger(__name__)
 
 NAME: Final = "read_again"
-LOOKED_AT: Final = 50
-"""Messages with files, here and elsewhere: of older ones the name has long left the model's sight."""
-TRIED: Final = 3
-"""Messages with a file of that name, the newest, here and elsewhere: each is asked of its platform."""
-TOLD: Final = 10
-"""Names of files, where the one that was asked for is none of them."""
-FIND_S: Final = 10.0
-"""For asking the platform who reads, and what is attached."""
-TIMEOUT_S: Final = 75.0
-"""Somewhat more than reading a file may take, with all that comes before."""
+LOOKED_AT: Final = 50  # Messages with files, here and elsewhere: of older ones the name has long left the model's sight
+TRIED: Final = 3  # Messages with a file of that name, the newest, here and elsewhere: each is asked of its platform
+TOLD: Final = 10  # Names of files, where the one that was asked for is none of them
+FIND_S: Final = 10.0  # For asking the platform who reads, and what is attached
+TIMEOUT_S: Final = 75.0  # Somewhat more than reading a file may take, with all that comes before
 
 SEVERAL: Final = (
     "several files are called so: ask the person which one they mean, unless they said, and give it as `which`"
@@ -184,8 +179,7 @@ def _stem(name: str) -> str:
     return bare.rpartition(".")[0] or bare
 
 
-FITS: Final = (_whole, _bare, _stem)
-"""What of a file's name may have been said, the surest first."""
+FITS: Final = (_whole, _bare, _stem)  # What of a file's name may have been said, the surest first
 _QUOTES: Final = " \t\"'`“”„«»"
 
 
@@ -195,8 +189,7 @@ def _names(note: str, name: str) -> bool:
     return re.search(rf"(?:^|, |/){said}(?:\.\w{{1,10}})?(?=, |$)", note.casefold()) is not None
 
 
-MORE: Final = re.compile(r" and \d+ more\)$")
-"""Ends the note of a message with more files than it names."""
+MORE: Final = re.compile(r" and \d+ more\)$")  # Ends the note of a message with more files than it names
 
 
 def _note(text: str) -> str:

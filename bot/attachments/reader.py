@@ -15,29 +15,21 @@ from typing import Final
 from bot.attachments import kinds
 from bot.caches import FairTurns
 
-CPU_S: Final = 15.0
-"""Of a processor's time: a report of two hundred pages takes three on a small machine."""
-SECONDS: Final = 30.0
-"""Of wall-clock time: a busy machine gives a reader little of its own; the person waits for it."""
-MEMORY_BYTES: Final = 768 * 1024 * 1024
-"""Ten times what large honest files take; below what a small server has."""
-MAX_PAGES: Final = 300
-"""More than any model is given; each costs time even where it is empty."""
-MAX_CHARS: Final = 400_000
-"""Of text: far more than is shown, so that what is cut can be counted."""
+CPU_S: Final = 15.0  # Of a processor's time: a report of two hundred pages takes three on a small machine
+SECONDS: Final = 30.0  # Of wall-clock time: a busy machine gives a reader little of its own; the person waits for it
+MEMORY_BYTES: Final = 768 * 1024 * 1024  # Ten times what large honest files take; below what a small server has
+MAX_PAGES: Final = 300  # More than any model is given; each costs time even where it is empty
+MAX_CHARS: Final = 400_000  # Of text: far more than is shown, so that what is cut can be counted
+# Processes side by side: as many as a small machine has cores, lest answers stand still while files are read.
 AT_ONCE: Final = 2
-"""Processes side by side: as many as a small machine has cores, lest answers stand still while files are read."""
-NICENESS: Final = 15
-"""Behind whatever else the machine does: answers to everybody go before."""
-MESSAGE_S: Final = 45.0
-"""For reading all files of one message, waiting not counted."""
+NICENESS: Final = 15  # Behind whatever else the machine does: answers to everybody go before
+MESSAGE_S: Final = 45.0  # For reading all files of one message, waiting not counted
 
+# The longest line that can come: JSON writes a character beyond the first 65,536 with twelve.
 _LINE_BYTES: Final = MAX_CHARS * 12 + len('["text", ""]\n')
-"""The longest line that can come: JSON writes a character beyond the first 65,536 with twelve."""
+# Of all lines: nobody's process grows by what another one writes, not even by one that a file has taken over.
 MAX_TOLD_BYTES: Final = 3 * _LINE_BYTES
-"""Of all lines: nobody's process grows by what another one writes, not even by one that a file has taken over."""
-LINE_COST: Final = 256
-"""Of a line besides its bytes, about what it takes here."""
+LINE_COST: Final = 256  # Of a line besides its bytes, about what it takes here
 _SCRIPT: Final = Path(__file__).with_name("reader_process.py")
 
 

@@ -28,24 +28,18 @@ from types import ModuleType
 from typing import Any
 from xml.parsers import expat
 
+# Bytes of an archive's texts: a thousand pages have five million; a tree of them in memory takes ten times that.
 MAX_UNPACKED = 48_000_000
-"""Bytes of an archive's texts: a thousand pages have five million; a tree of them in memory takes ten times that."""
 MAX_ENTRIES = 20_000
-MAX_ROWS = 20_000
-"""Of a sheet: more than the characters that are told can hold, where its rows are not empty."""
+MAX_ROWS = 20_000  # Of a sheet: more than the characters that are told can hold, where its rows are not empty
 MAX_COLUMNS = 256
-MAX_CELL_CHARS = 32_767
-"""What a cell of Excel can hold."""
+MAX_CELL_CHARS = 32_767  # What a cell of Excel can hold
 MAX_REPEATED = 100
-MAX_DEPTH = 250
-"""Of XML: tables within tables within a text box come to sixty."""
-PROLOG_BYTES = 65_536
-"""How far into a part its first element must have come."""
-PIECE_CHARS = 8_192
-"""What is read is told in pieces, so that what was read in time is not lost."""
+MAX_DEPTH = 250  # Of XML: tables within tables within a text box come to sixty
+PROLOG_BYTES = 65_536  # How far into a part its first element must have come
+PIECE_CHARS = 8_192  # What is read is told in pieces, so that what was read in time is not lost
 MAX_NAME_CHARS = 100
-PART_CHARS = 20
-"""What a part takes besides its text."""
+PART_CHARS = 20  # What a part takes besides its text
 
 LOCKED, BROKEN, MISSING, OLD, UNKNOWN, NO_TEXT = "locked", "broken", "missing", "old", "unknown", "no text"
 
@@ -419,8 +413,8 @@ class OpenDocument:
             self._line.append(text)
 
 
+# What is no text of the document, or no longer.
 _HIDDEN = frozenset({"text:tracked-changes", "office:annotation", "office:scripts", "office:automatic-styles"})
-"""What is no text of the document, or no longer."""
 
 
 def _short(name: str) -> str:

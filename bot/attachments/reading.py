@@ -36,16 +36,15 @@ _MARKS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+# What no text holds. Terminals' escapes and form feeds do occur in logs.
 _BINARY: Final = re.compile(r"[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f\ufffe\uffff]")
-"""What no text holds. Terminals' escapes and form feeds do occur in logs."""
+# A stray control character does not make a log a program; in compressed data every tenth character is one.
 MOST_BINARY: Final = 0.001
-"""A stray control character does not make a log a program; in compressed data every tenth character is one."""
 _LOOK: Final = 4_096
-_FEWEST: Final = 4
-"""Characters: of fewer nobody can say what their zeros mean."""
+_FEWEST: Final = 4  # Characters: of fewer nobody can say what their zeros mean
+# Of the bytes at even or odd places: English in UTF-16 has nearly all of them, Greek or Russian its blanks and ends of
+# lines, so that those are taken for UTF-16 only with a mark.
 _ZEROS: Final = 0.35
-"""Of the bytes at even or odd places: English in UTF-16 has nearly all of them, Greek or Russian its blanks and ends of
-lines, so that those are taken for UTF-16 only with a mark."""
 _CHARSET: Final = re.compile(r"""charset\s*=\s*["']?([\w.:-]+)""", re.IGNORECASE)
 
 
@@ -68,13 +67,13 @@ def charset_of(media_type: str) -> str:
     return known.name if known is not None and known.name not in _NO_CHARSETS else ""
 
 
+# Codecs that are no way to write a text down.
 _NO_CHARSETS: Final = frozenset({"base64", "bz2", "hex", "idna", "punycode", "quopri", "rot-13", "uu", "zlib"}) | {
     "raw-unicode-escape",
     "unicode-escape",
     "undefined",
     "utf-7",
 }
-"""Codecs that are no way to write a text down."""
 
 
 def _utf_16(data: bytes) -> str:
@@ -97,28 +96,24 @@ def _read(data: bytes, encoding: str, *, whole: bool) -> str | None:
 
 log = logging.getLogger(__name__)
 
+# The first so many bytes of the file at an `Attachment.address`; None if it cannot be had.
 Fetch: TypeAlias = Callable[[str, int], Awaitable[bytes | None]]
-"""The first so many bytes of the file at an `Attachment.address`; None if it cannot be had."""
+# What is attached to a message now; None if the person with this id cannot read it there now, or nobody says so.
 FilesNow: TypeAlias = Callable[[AttachedMessage, str], Awaitable[Sequence[Attachment] | None]]
-"""What is attached to a message now; None if the person with this id cannot read it there now, or nobody says so."""
+# Puts calls on the bill of the person with this id.
 Charge: TypeAlias = Callable[[str, Sequence[ModelCall]], Awaitable[None]]
-"""Puts calls on the bill of the person with this id."""
 
-MAX_PICTURES: Final = 5
-"""Of one message: each costs a model about as much as a page of text, and rarely are more meant."""
+MAX_PICTURES: Final = 5  # Of one message: each costs a model about as much as a page of text, and rarely are more meant
+# Besides pictures: what Discord lets one message carry; each costs time in which the person sees nothing.
 MAX_FILES: Final = 10
-"""Besides pictures: what Discord lets one message carry; each costs time in which the person sees nothing."""
-WHOLE_BYTES: Final = 5_000_000
-"""Of a text that is read piece by piece: a thousand pages."""
+WHOLE_BYTES: Final = 5_000_000  # Of a text that is read piece by piece: a thousand pages
+# Of a file that is read again, at once: some fifteen pages, less than a tool's result may hold.
 PIECE_TOKENS: Final = 5_000
-"""Of a file that is read again, at once: some fifteen pages, less than a tool's result may hold."""
-PIECE_CHARS: Final = 20_000
-"""As above, of text that costs little."""
-FETCH_S: Final = 20.0
-"""For one file: 20 MB on a slow line; a platform that takes longer has lost it."""
-READ_S: Final = 60.0
-"""For all files of a message: nobody waits longer before the first word."""
+PIECE_CHARS: Final = 20_000  # As above, of text that costs little
+FETCH_S: Final = 20.0  # For one file: 20 MB on a slow line; a platform that takes longer has lost it
+READ_S: Final = 60.0  # For all files of a message: nobody waits longer before the first word
 
+# In bytes.
 _MOST: Final = {
     FileKind.TEXT: 256_000,  # more than the model is given, whatever the alphabet
     FileKind.PICTURE: 5_000_000,  # what every vendor takes; a photograph that a chat has made fit is smaller
@@ -127,7 +122,6 @@ _MOST: Final = {
     FileKind.HTML: 2_000_000,  # a page as browsers save it
     FileKind.SOUND: 25_000_000,  # what services for transcription take: some twenty minutes and more
 }
-"""In bytes."""
 _CALLED: Final = {
     FileKind.PICTURE: "a picture",
     FileKind.PDF: "a PDF",
@@ -135,12 +129,10 @@ _CALLED: Final = {
     FileKind.SOUND: "a sound",
 }
 _NO_DOCUMENTS: Final = frozenset({FileKind.PICTURE, FileKind.SOUND, FileKind.OTHER})
-DOCUMENT_S: Final = 60.0
-"""For reading one document: its person waits for it, and is told that it is read."""
-MAX_DOCUMENT_PAGES: Final = 1_500
-"""Of one: what is longer is an archive, whose parts are better found by their names."""
+DOCUMENT_S: Final = 60.0  # For reading one document: its person waits for it, and is told that it is read
+MAX_DOCUMENT_PAGES: Final = 1_500  # Of one: what is longer is an archive, whose parts are better found by their names
+# Of HTML that the model gets as it is written, a page or two of code that somebody asks about; of more, the words.
 SOURCE_CHARS: Final = 16_000
-"""Of HTML that the model gets as it is written, a page or two of code that somebody asks about; of more, the words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from bot.memory.knowledge_desk import is_knowledge_request
 from bot.memory.place_desk import MAX_INSTRUCTIONS, MAX_LANGUAGE, is_place_request
 from bot.texts import command_texts, memory_texts
 
+# Offered while somebody types; what is in capitals they replace.
 WORDS = (
     "history",
     "undo",
@@ -31,9 +32,7 @@ WORDS = (
     "knowledge on",
     "knowledge off",
 )
-"""Offered while somebody types; what is in capitals they replace."""
-BOUNDS = (5, 10, 20, 50)
-"""Offered as answers a day."""
+BOUNDS = (5, 10, 20, 50)  # Offered as answers a day
 
 
 async def asker_of(call: declaration.CommandCall) -> PlaceAsker:
@@ -178,8 +177,8 @@ COMMAND = declaration.Command(
 
 NO_COLON = "Please write it without a colon."
 NUMBER = "Please write the number that stands before it in the list."
+# Offered while somebody types; what is in capitals they replace.
 POLICY_WORDS = ("list", "history", "set NAME: WHAT HOLDS", "remove 1")
-"""Offered while somebody types; what is in capitals they replace."""
 
 
 async def show_policy(call: declaration.CommandCall) -> declaration.Panel:
@@ -277,8 +276,7 @@ POLICY_COMMAND = declaration.Command(
 SHARE = declaration.PanelAction("Share what is told here", "share on", confirm=memory_texts.SURE_TO_SHARE)
 STOP_SHARING = declaration.PanelAction("Stop sharing", "share off")
 SURE_TO_REMOVE = "I will know it no longer, and erase it. What I said of it stays where I said it."
-KNOWLEDGE_WORDS = ("list", "show 3", "remove 3", "share on", "share off")
-"""Offered while somebody types."""
+KNOWLEDGE_WORDS = ("list", "show 3", "remove 3", "share on", "share off")  # Offered while somebody types
 
 
 async def show_knowledge(call: declaration.CommandCall) -> declaration.Panel:
@@ -340,18 +338,18 @@ KNOWLEDGE_COMMAND = declaration.Command(
 
 # A place is to know a document from now on.
 
+# What may stand behind "learn" beside links for it to be an order: everything else is talk, and the model's.
 _THIS = re.compile(
     r"(?:this|these|that|it)?(?:\s+(?:files?|documents?|pdfs?|handbook|attachments?|links?|pages?|sites?))?"
     r"(?:\s+please)?",
     re.IGNORECASE,
 )
-"""What may stand behind "learn" beside links for it to be an order: everything else is talk, and the model's."""
+# As people write it, as Markdown does, and as Slack and Discord do.
 _LINK = re.compile(
     r"\[[^\[\]\n]{0,500}\]\((?P<named>https?://[^\s<>]+?)\)(?=[,;:.!?]*(?:\s|\Z))"
     r"|<(?P<marked>https?://[^\s<>|]+)(?:\|[^<>\n]{0,2000})?>|(?P<bare>https?://[^\s<>]+)",
     re.IGNORECASE,
 )
-"""As people write it, as Markdown does, and as Slack and Discord do."""
 MAX_LINK_CHARS = 4_000
 _ENDS = ".,;:!?'\""
 _BETWEEN = re.compile(r"(?<![,;:.!?])[,;:.!?]+(?=\s|\Z)|\band\b")

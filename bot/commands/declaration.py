@@ -53,8 +53,7 @@ class FormField:
     """Labels, by their values."""
 
 
-Filled: TypeAlias = Mapping[str, str]
-"""What was filled in, by the names of the fields; "" for nothing."""
+Filled: TypeAlias = Mapping[str, str]  # What was filled in, by the names of the fields; "" for nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,8 +252,8 @@ class ArgumentKind(Enum):
     FILE = auto()
 
 
+# What is offered to somebody who types; the mapping: which other arguments are given already.
 Suggest: TypeAlias = Callable[[CommandHost, Requester, Mapping[str, str]], Awaitable[Sequence[str]]]
-"""What is offered to somebody who types; the mapping: which other arguments are given already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,8 +376,7 @@ class CommandMeant:
     words: str = ""
 
 
-ALIKE: Final = 0.7
-"""How near a mistyped name is to the one that was meant: a letter or two of six."""
+ALIKE: Final = 0.7  # How near a mistyped name is to the one that was meant: a letter or two of six
 
 
 def command_named(name: str, commands: Sequence[Command]) -> Command | None:

@@ -14,11 +14,10 @@ from bot.memory.forget_desk import is_request
 from bot.texts import memory_texts
 
 FILE_NAME = "what-i-know.json"
-MAY_DECIDE = "`/memory help` says what you may decide about it."
-"""Elsewhere each entry has its buttons."""
+MAY_DECIDE = "`/memory help` says what you may decide about it."  # Elsewhere each entry has its buttons
 SURE = "I will erase this after a minute in which you can undo it, and not learn it again from the same message."
+# Offered while somebody types.
 WORDS = ("undo", "export", "pause", "pause here", "resume", "resume here", "share off", "share on", "help")
-"""Offered while somebody types."""
 
 
 async def show(call: declaration.CommandCall) -> declaration.Panel:
@@ -129,17 +128,17 @@ COMMAND = declaration.Command(
 
 # What somebody told the bot is erased.
 
+# What it may be about; for a time or a subject its words say which.
 SCOPES = {
     "thread": "this conversation",
     "time": "a stretch of time",
     "about": "a subject",
     "everything": "everything",
 }
-"""What it may be about; for a time or a subject its words say which."""
 
 TIMES = ("2 hours", "today", "yesterday", "7 days", "since monday")
+# Examples of what it understands, offered while somebody types.
 FORGET_WORDS = ("this thread", "everything", *TIMES, "about …")
-"""Examples of what it understands, offered while somebody types."""
 
 
 async def _forget_words(_: CommandHost, __: Requester, given: Mapping[str, str]) -> Sequence[str]:
@@ -221,12 +220,10 @@ def _question(answer: ForgetAnswer, *, replies: bool) -> declaration.Panel:
 
 REPLIES = "delete_replies"
 _DELETE_REPLIES = "Delete my replies to it here, too"
+# Before what a button asks about. Behind other buttons stands what they agree to, as the desk has written it.
 _ASK = "ask "
-"""Before what a button asks about. Behind other buttons stands what they agree to, as the desk has written it."""
-_ZONE = "zone "
-"""The same, where the time zone that was chosen follows it."""
-NOTHING = "nothing"
-"""What whoever keeps everything agrees to."""
+_ZONE = "zone "  # The same, where the time zone that was chosen follows it
+NOTHING = "nothing"  # What whoever keeps everything agrees to
 KEEP = declaration.PanelAction("Keep everything", NOTHING)
 STOP = declaration.PanelAction("Stop", "stop")
 NO_THREAD_HERE = "To forget one thread, mention me with “forget this thread” in it."

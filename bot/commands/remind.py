@@ -9,12 +9,9 @@ from bot.host import CommandHost, PlaceAsker
 from bot.schedule_reading import MAX_CHARS
 from bot.texts import command_texts, schedule_texts
 
-ZONE = "zone "
-"""Before what was asked, where the time zone that was chosen follows it."""
-BUTTON_CHARS = 80
-"""Of what a button tells its command; Discord has the least room."""
-CHANGES = "edit "
-"""How words begin that change one; with its number alone, they are those of the form's button."""
+ZONE = "zone "  # Before what was asked, where the time zone that was chosen follows it
+BUTTON_CHARS = 80  # Of what a button tells its command; Discord has the least room
+CHANGES = "edit "  # How words begin that change one; with its number alone, they are those of the form's button
 WORDS = (
     "list",
     "pause 3",
@@ -26,8 +23,7 @@ WORDS = (
     "forbid",
     "allow",
 )
-OF_OPERATORS = ("all",)
-"""Offered while somebody types; what is in capitals they replace."""
+OF_OPERATORS = ("all",)  # Offered while somebody types; what is in capitals they replace
 
 
 async def asker_of(call: declaration.CommandCall) -> PlaceAsker:

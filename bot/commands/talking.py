@@ -23,8 +23,7 @@ from bot.commands.declaration import (
 from bot.host import CommandHost, ModelMenu
 from bot.texts import command_texts, reply_texts
 
-MAX_QUESTION_CHARS = 6_000
-"""The least limit of a platform, of an option's text."""
+MAX_QUESTION_CHARS = 6_000  # The least limit of a platform, of an option's text
 
 
 async def open_models(host: CommandHost, who: Requester, _: Mapping[str, str]) -> Sequence[str]:
@@ -70,8 +69,8 @@ async def stop(call: CommandCall) -> Panel:
     return Panel(reply_texts.STOPPING if any(stopped) else f"{reply_texts.NOTHING_RUNNING} {meant.otherwise}".strip())
 
 
+# A message that says "stop" is read by itself: it means the conversation in which it stands.
 STOP_COMMAND = Command(name="stop", summary="Stop the answer that is growing here", run=stop, bare=False)
-"""A message that says "stop" is read by itself: it means the conversation in which it stands."""
 
 
 async def begin(call: CommandCall) -> Panel:

@@ -15,23 +15,19 @@ from bot.texts import command_texts, tool_texts
 from bot.texts.formatting import shortened
 from bot.tools.mcp_questions import MAX_TEXT_CHARS, QuestionField, ValueKind, limits_of, values_of
 
-ALLOW, ALWAYS, REFUSE = "allow", "always", "refuse"
-"""What is said of a call that waits; its name follows."""
+ALLOW, ALWAYS, REFUSE = "allow", "always", "refuse"  # What is said of a call that waits; its name follows
 WORDS = ("sign in SERVER", "sign out SERVER")
+# Offered while somebody types; what is in capitals they replace.
 OF_OPERATORS = ("policy", "policy set TOOLS WHO WHERE ANSWER", "policy remove NUMBER")
-"""Offered while somebody types; what is in capitals they replace."""
+# What is said of a question that a tool asks; its name follows.
 ANSWER, SEND, DECLINE, LATER = "answer", "send", "decline", "later"
-"""What is said of a question that a tool asks; its name follows."""
-TITLE_CHARS, LABEL_CHARS, HINT_CHARS = 24, 45, 100
-"""Of a window: the smaller of the platforms' limits."""
-LINE_CHARS = 200
-"""A longer text is written in a field of several lines."""
-MAX_BUTTONS = 10
-"""Of one panel; whoever has more accounts writes the words."""
+TITLE_CHARS, LABEL_CHARS, HINT_CHARS = 24, 45, 100  # Of a window: the smaller of the platforms' limits
+LINE_CHARS = 200  # A longer text is written in a field of several lines
+MAX_BUTTONS = 10  # Of one panel; whoever has more accounts writes the words
 
 
+# What the turn of this number waits for, for its asker; None if it waits for nothing.
 WaitingPanel: TypeAlias = Callable[[int], Awaitable[declaration.Panel | None]]
-"""What the turn of this number waits for, for its asker; None if it waits for nothing."""
 
 
 def show_words(turn: int) -> str:

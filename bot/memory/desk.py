@@ -35,11 +35,9 @@ from bot.texts.formatting import shortened, zone_of
 #
 # Rule: only what may be shown where it is suggested goes in, and only what the person said or asked themselves.
 
-TITLE_CHARS: Final = 60
-"""What fits a button on a phone."""
+TITLE_CHARS: Final = 60  # What fits a button on a phone
 QUESTION_CHARS: Final = 300
-NEWEST: Final = 3
-"""Of each kind: an older one is hardly what somebody is about now."""
+NEWEST: Final = 3  # Of each kind: an older one is hardly what somebody is about now
 
 
 def suggestions(threads: Sequence[Thread], entries: Sequence[ProfileEntry], limit: int) -> tuple[Suggestion, ...]:
@@ -68,20 +66,15 @@ def _suggestion(form: tuple[str, str], what: str) -> Suggestion:
     return Suggestion(title.format(what=shortened(what, room)), question.format(what=shortened(what, QUESTION_CHARS)))
 
 
-NUMBERS: Final = "memory numbers"
-"""The preference that keeps which number stands for what."""
+NUMBERS: Final = "memory numbers"  # The preference that keeps which number stands for what
+# How long what was deleted can be brought back: long enough to see that it was the wrong one.
 UNDO: Final = timedelta(minutes=1)
-"""How long what was deleted can be brought back: long enough to see that it was the wrong one."""
-TURN_DIGITS: Final = 19
-"""Of a number that a database holds."""
+TURN_DIGITS: Final = 19  # Of a number that a database holds
+# How often a change begins anew because something was learned meanwhile; between two of those are seconds.
 TRIES: Final = 9
-"""How often a change begins anew because something was learned meanwhile; between two of those are seconds."""
-FACT_CHARS: Final = 2_000
-"""As much as may be remembered at once."""
-PAGE: Final = 200
-"""Messages of an export that are read at once: some milliseconds in which no answer can be stored."""
-MAX_THREADS: Final = 10_000
-"""Of an export: more than anybody began, and a file that still opens."""
+FACT_CHARS: Final = 2_000  # As much as may be remembered at once
+PAGE: Final = 200  # Messages of an export that are read at once: some milliseconds in which no answer can be stored
+MAX_THREADS: Final = 10_000  # Of an export: more than anybody began, and a file that still opens
 
 
 async def flowing(place: Place) -> frozenset[str]:
@@ -366,9 +359,9 @@ _NOT_BACK: Final = MemoryAnswer(memory_texts.NOT_BACK, refused=True)
 #   Its words are forgotten first, and then its pages are deleted in the platform; a page that cannot be deleted now is
 #   deleted later, by a job.
 
+# Between the buttons below a reply and its place in the store lies a moment, longer where files are handed over; who
+# presses then waits for so long, which leaves platforms their three seconds.
 ENDING_S: Final = 1.5
-"""Between the buttons below a reply and its place in the store lies a moment, longer where files are handed over; who
-presses then waits for so long, which leaves platforms their three seconds."""
 LOOK_S: Final = 0.1
 
 

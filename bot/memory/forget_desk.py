@@ -30,18 +30,13 @@ from bot.texts.formatting import zone_of
 # the person is. Nothing is guessed: what cannot be read gets one sentence that says what can be written.
 
 
+# In a message; a longer one talks about forgetting. With `/forget` there is no such limit.
 MAX_REQUEST_WORDS: Final = 4
-"""In a message; a longer one talks about forgetting. With `/forget` there is no such limit."""
-MAX_ABOUT_CHARS: Final = 50
-"""A name or a few words; a button has to carry them."""
-MIN_ABOUT_CHARS: Final = 3
-"""Of one word: fewer letters stand in nearly everything."""
-MIN_CJK_CHARS: Final = 2
-"""The same where a letter is a syllable or a word: of Chinese, Japanese and Korean."""
-RELATED: Final = "+"
-"""Behind a wish in a button: with what may have been made of it."""
-MAX_TOKEN_CHARS: Final = 70
-"""Of the 100 that Discord's buttons hold; the rest says whose they are."""
+MAX_ABOUT_CHARS: Final = 50  # A name or a few words; a button has to carry them
+MIN_ABOUT_CHARS: Final = 3  # Of one word: fewer letters stand in nearly everything
+MIN_CJK_CHARS: Final = 2  # The same where a letter is a syllable or a word: of Chinese, Japanese and Korean
+RELATED: Final = "+"  # Behind a wish in a button: with what may have been made of it
+MAX_TOKEN_CHARS: Final = 70  # Of the 100 that Discord's buttons hold; the rest says whose they are
 
 _TALK: Final = frozenset({"it", "that", "them", "this"})
 _THREAD: Final = frozenset({"thread", "this thread", "this", "here", "this conversation"})
@@ -57,14 +52,13 @@ _LAST: Final = re.compile(
     r"(?:the )?(?P<led>last |past )?(?:(?P<count>\d{1,3}|an?|one|two|three|four|five|six) )?"
     r"(?P<unit>minute|hour|day|week)(?P<many>s)?"
 )
+# Whoever is asked what to forget may write the command once more.
 _COMMAND: Final = re.compile(r"^/?forget(?: |$)", re.IGNORECASE)
-"""Whoever is asked what to forget may write the command once more."""
 _CJK_WORD: Final = re.compile(
     rf"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]{{{MIN_CJK_CHARS}}}"
 )
 _FILLERS: Final = frozenset({"in", "on", "the", "of", "from"})
-_SECONDS: Final = re.compile(r"\d{1,11}", re.ASCII)
-"""Since 1970: more of them are no time that a clock can tell."""
+_SECONDS: Final = re.compile(r"\d{1,11}", re.ASCII)  # Since 1970: more of them are no time that a clock can tell
 _CLOCK: Final = re.compile(r"(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)")
 
 
@@ -235,27 +229,21 @@ def _shown(text: str) -> str:
 # that is UTC.
 
 
+# After that a turn whose question was deleted while it ran has surely ended, or its worker has.
 TAKEN_BACK = timedelta(minutes=5)
-"""After that a turn whose question was deleted while it ran has surely ended, or its worker has."""
 
-AT_ONCE: Final = 2
-"""Searches for what would fall, of all people: half of the connections that read an SQLite file."""
-MOST_WAITING: Final = 3
-"""Of one person, behind the one that runs; more are pressed by nobody who reads the answers."""
+AT_ONCE: Final = 2  # Searches for what would fall, of all people: half of the connections that read an SQLite file
+MOST_WAITING: Final = 3  # Of one person, behind the one that runs; more are pressed by nobody who reads the answers
+# How long somebody waits until they are told how far it is, and how long then until they are told again. So few times
+# because Slack takes five answers to one click, of which the last says what was found.
 TELL_AFTER_S: Final = (1.5, 6.0, 30.0)
-"""How long somebody waits until they are told how far it is, and how long then until they are told again. So few times
-because Slack takes five answers to one click, of which the last says what was found.
-"""
 
 
+# Before the moment at which a long search began: the person's preference by which other processes know of it.
 SEARCH: Final = "forget.search "
-"""Before the moment at which a long search began: the person's preference by which other processes know of it."""
-LOOKING, ERASING, STOPPED = "looking", "erasing", "stopped"
-"""What it holds, in this order or without the second."""
-LISTEN_S: Final = 1.0
-"""How often a long search asks whether it was stopped elsewhere."""
-LONGEST: Final = timedelta(hours=1)
-"""Of a search; the mark of an older one was left by a process that is gone."""
+LOOKING, ERASING, STOPPED = "looking", "erasing", "stopped"  # What it holds, in this order or without the second
+LISTEN_S: Final = 1.0  # How often a long search asks whether it was stopped elsewhere
+LONGEST: Final = timedelta(hours=1)  # Of a search; the mark of an older one was left by a process that is gone
 
 
 class _Stopped(Exception):

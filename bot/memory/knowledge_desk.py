@@ -41,35 +41,28 @@ from bot.scheduler import Handler
 from bot.texts import memory_texts
 from bot.texts.formatting import counted, literal, shortened, zone_of
 
-PAGE: Final = 6
-"""Documents on a page: with their buttons they fit one message on every platform."""
-SHOWN: Final = 3
-"""Passages of a document that is opened."""
+PAGE: Final = 6  # Documents on a page: with their buttons they fit one message on every platform
+SHOWN: Final = 3  # Passages of a document that is opened
 SHOWN_CHARS: Final = 500
-MAX_FILES: Final = 5
-"""Learned at once: each may take a minute to be read."""
+MAX_FILES: Final = 5  # Learned at once: each may take a minute to be read
 _NUMBERED: Final = re.compile(r"(show|open|remove|delete|page)\s+#?(\d{1,9})", re.IGNORECASE | re.ASCII)
 
+# Of an address that is shown as a link: six longer ones may not fit one message. Of others the beginning is shown.
 LINK_CHARS: Final = 200
-"""Of an address that is shown as a link: six longer ones may not fit one message. Of others the beginning is shown."""
 ADDRESS_CHARS: Final = 80
 FAULT_CHARS: Final = 120
-LOOKS: Final = "linked_pages"
-"""The kind of the job."""
+LOOKS: Final = "linked_pages"  # The kind of the job
+# How often pages that are due are looked at: a few each time, so that they are spread over the day.
 LOOKS_EACH: Final = timedelta(minutes=10)
-"""How often pages that are due are looked at: a few each time, so that they are spread over the day."""
-LOOKS_MOST: Final = 12
-"""At each of those times; 1,700 in a day. Of more, each is looked at less often than once a day."""
-LOOK_PAUSE_S: Final = 1.0
-"""Between two pages, so that no site is asked for many of its own at once."""
+LOOKS_MOST: Final = 12  # At each of those times; 1,700 in a day. Of more, each is looked at less often than once a day.
+LOOK_PAUSE_S: Final = 1.0  # Between two pages, so that no site is asked for many of its own at once
 
+# All of a file, by the source of its message and the person whose turn it is to have files read.
 ReadFile = Callable[[Attachment, str, str], Awaitable[ReadDocument]]
-"""All of a file, by the source of its message and the person whose turn it is to have files read."""
+# All of a page of the web, by its address and that person, unless it is the version that is known. It never raises.
 ReadPage = Callable[[str, str, Document | None], Awaitable[ReadLink]]
-"""All of a page of the web, by its address and that person, unless it is the version that is known. It never raises."""
 
-TellAll = Callable[[str], Awaitable[None]]
-"""Says something to all who read a place. Raises Refused where it cannot."""
+TellAll = Callable[[str], Awaitable[None]]  # Says something to all who read a place. Raises Refused where it cannot.
 
 
 async def untold(_: str) -> None:

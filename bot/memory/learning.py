@@ -181,8 +181,7 @@ def _complain(*, last_try: bool) -> None:
 #   during a pause is never learned later. So after a pause only what was said after its end counts; and what waits to
 #   be learned from when a pause begins is passed over.
 
-PAUSE: Final = "learning"
-"""The preference's name."""
+PAUSE: Final = "learning"  # The preference's name
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,8 +261,8 @@ def _allows(kept: str | None, said: datetime) -> bool:
 #   budget of theirs is used up, or where there is only the rehearsal: then the summary is what code can extract.
 #   What was forgotten, edited or summarised by somebody else meanwhile is not brought back: the next turn asks anew.
 
+# After so many failures code extracts what it can: the beginning of a conversation waits for no service.
 TRIES: Final = 3
-"""After so many failures code extracts what it can: the beginning of a conversation waits for no service."""
 GIVE_WAY: Final = timedelta(seconds=30)
 
 
@@ -329,8 +328,7 @@ class Summariser:
 # Rule: once for each person, whichever of several processes answers them first, and however often that answer is begun
 # anew after a crash. So the person's preferences keep in which turn it is said, and only that turn says it.
 
-TOLD: Final = "told"
-"""The preference's name."""
+TOLD: Final = "told"  # The preference's name
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,10 +357,8 @@ class FirstNotice:
 #   alone, once. It is erased, what it had superseded holds again, and the question teaches no more. What the profile
 #   has of other messages as well stays.
 
-LINE_CHARS: Final = 200
-"""Of one fact below an answer: two lines of a phone; `/memory` shows the whole of it."""
-MOST: Final = 5
-"""Facts that are named; of more, how many there are."""
+LINE_CHARS: Final = 200  # Of one fact below an answer: two lines of a phone; `/memory` shows the whole of it
+MOST: Final = 5  # Facts that are named; of more, how many there are
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,8 +414,8 @@ def _short(text: str) -> str:
 # Rule: only what this very person may read in their direct messages counts, at this moment.
 
 RECALL: Final = "recall"
+# Of one turn: a model that looks for more has found no words for it, and each search is made twice.
 MAX_SEARCHES: Final = 3
-"""Of one turn: a model that looks for more has found no words for it, and each search is made twice."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,21 +36,16 @@ log = logging.getLogger(__name__)
 
 # What `/channel` is asked, read from its words; the same on every platform. Pure.
 
-MAX_INSTRUCTIONS: Final = 1_000
-"""About 250 tokens: they stand in the cached beginning of every question asked there."""
+MAX_INSTRUCTIONS: Final = 1_000  # About 250 tokens: they stand in the cached beginning of every question asked there
 MAX_LANGUAGE: Final = 40
-MAX_LISTED: Final = 50
-"""People, roles and models in one list."""
-DAILY: Final = 10
-"""Answers to what was not said to the bot, where only "on" was said."""
+MAX_LISTED: Final = 50  # People, roles and models in one list
+DAILY: Final = 10  # Answers to what was not said to the bot, where only "on" was said
 MAX_HISTORY: Final = 30
-TRIES: Final = 9
-"""How often a change is tried that another one came between."""
-SHOWN_CHARS: Final = 80
-"""Of a text in the history."""
+TRIES: Final = 9  # How often a change is tried that another one came between
+SHOWN_CHARS: Final = 80  # Of a text in the history
 
+# A role of Discord, or a user group of Slack, as their clients write it.
 _MENTIONED: Final = re.compile(r"<@&(\d{1,20})>|<!subteam\^(S\w{1,20})(?:\|[^<>]{0,100})?>", re.ASCII)
-"""A role of Discord, or a user group of Slack, as their clients write it."""
 _PERSON: Final = re.compile(r"person:\S{1,100}", re.ASCII)
 _USUAL: Final = frozenset({"", "all", "any", "auto", "default", "everybody", "everyone", "none", "reset", "usual"})
 _SWITCH: Final = {"on": "", "off": OFF}
@@ -186,8 +181,8 @@ class KeptPlace:
 
 # Seeing and changing them.
 
+# Says something to all who read a place. Raises Refused where it cannot.
 Say: TypeAlias = Callable[[str], Awaitable[None]]
-"""Says something to all who read a place. Raises Refused where it cannot."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,8 +24,7 @@ from bot.texts.formatting import literal, zone_of
 # replaces nothing by it); "remove 3", with the number that the list shows.
 
 MAX_NAME_CHARS: Final = 80
-MAX_CHARS: Final = 500
-"""Policies stand in every context of their place."""
+MAX_CHARS: Final = 500  # Policies stand in every context of their place
 _WORD: Final = re.compile(r"\w+")
 
 
@@ -95,8 +94,7 @@ def _kind(name: str) -> ConstraintType:
 _NUMBER: Final = re.compile(r"#?(\d{1,12})", re.ASCII)
 
 SOURCE: Final = "policy"
-MOST: Final = 50
-"""Of one place: all of them have to fit into every context."""
+MOST: Final = 50  # Of one place: all of them have to fit into every context
 NOT_A_MANAGER: Final = str(Refusal.NOT_A_MANAGER)
 
 

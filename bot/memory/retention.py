@@ -28,14 +28,11 @@ GONE: Final = "forget_gone"
 EXPIRED: Final = "forget_expired"
 SWEEP: Final = "sweep"
 
-BATCH: Final = 200
-"""Messages erased in one transaction: some tens of milliseconds in which no answer can be stored."""
-PAUSE_S: Final = 0.1
-"""Between two batches, so that whoever waits for the database gets it."""
+BATCH: Final = 200  # Messages erased in one transaction: some tens of milliseconds in which no answer can be stored
+PAUSE_S: Final = 0.1  # Between two batches, so that whoever waits for the database gets it
+# One wiping serves all that is deleted within a minute; each takes about a second on a large database.
 SWEEP_AFTER: Final = timedelta(minutes=1)
-"""One wiping serves all that is deleted within a minute; each takes about a second on a large database."""
-EVERY: Final = timedelta(days=1)
-"""How often what is past its time is looked for: people think of retention in days."""
+EVERY: Final = timedelta(days=1)  # How often what is past its time is looked for: people think of retention in days
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +121,7 @@ def _counted(erased: Mapping[str, int]) -> str:
 #   One page at a time, at a pace that leaves the platforms' limits to the answers. What cannot be deleted any more,
 #   because it is gone or may not be touched, is done; everything else is tried again later.
 
-PAGE_PAUSE_S = 1.5
-"""Forty a minute: Slack allows fifty deletions, Discord more."""
+PAGE_PAUSE_S = 1.5  # Forty a minute: Slack allows fifty deletions, Discord more
 
 Delete = Callable[[ShownPage], Awaitable[None]]
 
@@ -158,11 +154,10 @@ class ReplyDeletion:
 # does it. Nothing is left to remember by anybody, and forgetting has nothing of its own to do at a vendor.
 
 KIND = "vendor_copy"
-GUARD = timedelta(minutes=30)
-"""Longer than any turn runs: until then the turn itself has it deleted."""
+GUARD = timedelta(minutes=30)  # Longer than any turn runs: until then the turn itself has it deleted
 
+# Have the vendor of this model drop these handles; what may still be there.
 Forget = Callable[[str, Sequence[str]], Awaitable[Sequence[str]]]
-"""Have the vendor of this model drop these handles; what may still be there."""
 
 
 @dataclass(frozen=True, slots=True)

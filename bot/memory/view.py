@@ -30,8 +30,7 @@ from bot.texts.formatting import literal, shortened
 # Rules. An entry is named by its number, which is its own for as long as it is known, or by its key, which is what
 # buttons carry. What cannot be read gets one sentence that says what can be written.
 
-OF_TURN: Final = "t:"
-"""Before a turn's number, in the place of an entry's."""
+OF_TURN: Final = "t:"  # Before a turn's number, in the place of an entry's
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +201,7 @@ _EVERYBODY: Final = frozenset({"here for everybody", "here for everyone", "in th
 # where something was forgotten, and of what is listed no more only the newest are kept, so that there are `MOST` or
 # as many as the list has; what had one of the others gets a new one.
 
-MOST: Final = 500
-"""More than most lists hold; the text of them stays under 20,000 characters."""
+MOST: Final = 500  # More than most lists hold; the text of them stays under 20,000 characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,13 +244,11 @@ def decode_numbers(kept: str) -> EntryNumbers:
     return EntryNumbers({key: number for key, number in given.items() if isinstance(number, int)}, last)
 
 
-BACKSLASH: Final = "\\"
-"""At the end of a shortened text, what it escaped is gone."""
+BACKSLASH: Final = "\\"  # At the end of a shortened text, what it escaped is gone
+# Entries on a page: with their buttons they fit one message on every platform, and one screen of a phone.
 PAGE: Final = 6
-"""Entries on a page: with their buttons they fit one message on every platform, and one screen of a phone."""
 
-SAID_CHARS: Final = 200
-"""Of an entry, where a sentence names it."""
+SAID_CHARS: Final = 200  # Of an entry, where a sentence names it
 
 
 def key_of(one: Remembered) -> str:
@@ -382,10 +378,9 @@ def _where(audience: str) -> str:
 # "group:…", "team:…"), money is in US dollars at list prices.
 
 EXPORT_VERSION: Final = 1
+# What the messages of one file may take: with the rest it stays below the 10 MiB that Discord takes.
 MESSAGES_BYTES: Final = 8_000_000
-"""What the messages of one file may take: with the rest it stays below the 10 MiB that Discord takes."""
-INDENT: Final = 60
-"""What the blanks before the lines of one message add to it, at most."""
+INDENT: Final = 60  # What the blanks before the lines of one message add to it, at most
 
 
 @dataclass(slots=True)

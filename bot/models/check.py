@@ -37,8 +37,7 @@ from bot.texts.formatting import money
 PERSONA = Persona("You are Cogency, a helpful colleague.", "Answer in the language of the person.")
 PERSON = Person("probe", "Robin")
 PLACE = Place(PersonAudience(PERSON.id))
-WORD = "k7fq2m"
-"""Nobody here tries to guess it."""
+WORD = "k7fq2m"  # Nobody here tries to guess it
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,15 +221,11 @@ def _before(events: Sequence[ProtocolEvent], first: type[ProtocolEvent], second:
     return first in kinds and second in kinds and kinds.index(first) < kinds.index(second)
 
 
-KIND: Final = "check"
-"""What its calls are for, in the account."""
-ANSWER_TOKENS: Final = 200
-"""Of one probe, with what a model thinks before it: they ask for a few words each."""
+KIND: Final = "check"  # What its calls are for, in the account
+ANSWER_TOKENS: Final = 200  # Of one probe, with what a model thinks before it: they ask for a few words each
 
-GOOD = 18
-"""Of twenty: such a model carries out nearly every turn at the first try."""
-USABLE = 12
-"""Of twenty: corrections will be needed, and show as waiting."""
+GOOD = 18  # Of twenty: such a model carries out nearly every turn at the first try
+USABLE = 12  # Of twenty: corrections will be needed, and show as waiting
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,9 +24,10 @@ from bot.host import ModelMenu
 from bot.setting_parsers import Secret
 from bot.texts import reply_texts, setup_texts
 
+# Of each vendor the one that answers well at a fair price (November 2026).
 DEFAULT_MODELS = {"openai": "gpt-6.1-terra", "anthropic": "claude-sonnet-5-5", "gemini": "gemini-3.8-flash"}
-"""Of each vendor the one that answers well at a fair price (November 2026)."""
 
+# Whose a model is by how its name begins, for somebody who named no provider.
 FAMILIES = {
     **dict.fromkeys(("gpt", "chatgpt"), "openai"),
     "claude": "anthropic",
@@ -35,12 +36,10 @@ FAMILIES = {
     "mistral": "mistral",
     "llama": "ollama",
 }
-"""Whose a model is by how its name begins, for somebody who named no provider."""
 
+# A server on this machine accepts a connection at once; where nobody listens, the person should not wait.
 PROBE_TIMEOUT_S = 0.3
-"""A server on this machine accepts a connection at once; where nobody listens, the person should not wait."""
-LIST_TIMEOUT_S = 5.0
-"""For the list of models, once somebody listens."""
+LIST_TIMEOUT_S = 5.0  # For the list of models, once somebody listens
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,8 +273,8 @@ async def _listens(endpoint: Endpoint) -> bool:
 # The HTTP client is imported only where a model is named.
 
 EMBEDDINGS_SETTING: Final = "COGENCY_EMBEDDINGS"
+# They offer no embeddings in OpenAI's form at these addresses.
 _WITHOUT: Final = frozenset({ANTHROPIC.name, GEMINI.name, LIVE.name, REALTIME.name})
-"""They offer no embeddings in OpenAI's form at these addresses."""
 
 
 class OpenEmbedder(Embedder, Protocol):
@@ -314,8 +313,7 @@ def open_embedder(
 #
 # The HTTP client is imported only where a model is named.
 
-TRANSCRIPTION_SETTING: Final = "COGENCY_TRANSCRIPTION"
-"""They take no speech in OpenAI's form at these addresses."""
+TRANSCRIPTION_SETTING: Final = "COGENCY_TRANSCRIPTION"  # They take no speech in OpenAI's form at these addresses
 
 
 class OpenTranscriber(Transcriber, Protocol):
@@ -343,8 +341,7 @@ def open_transcriber(spec: str, settings: ModelSettings) -> OpenTranscriber:
 # provider stays open until the end.
 
 
-COMMAND = "/model"
-"""What a wrong name is blamed on: whoever wrote it has set nothing."""
+COMMAND = "/model"  # What a wrong name is blamed on: whoever wrote it has set nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -495,8 +492,7 @@ def check_allowed(switch: ModelSwitch, name: str) -> None:
 
 # What people may know and decide about the model that answers them; their choice is kept among their preferences.
 
-MODEL = "model"
-"""The preference's name."""
+MODEL = "model"  # The preference's name
 
 
 @dataclass(frozen=True, slots=True)

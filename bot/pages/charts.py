@@ -19,13 +19,10 @@ from bot.pages.frame import visible
 from bot.texts.formatting import shortened
 
 MAX_COLUMNS: Final = 100
-MAX_SERIES: Final = 5
-"""More cannot be told apart; the last one may be all others."""
+MAX_SERIES: Final = 5  # More cannot be told apart; the last one may be all others
 MAX_LABEL: Final = 60
-HATCHED: Final = {2: "M-1 1 l2 -2 M0 6 l6 -6 M5 7 l2 -2", 3: "M0 3 h6"}
-"""The series that are drawn by lines, and how."""
-TICKS: Final = 4
-"""Lines to compare with, at most."""
+HATCHED: Final = {2: "M-1 1 l2 -2 M0 6 l6 -6 M5 7 l2 -2", 3: "M0 3 h6"}  # The series that are drawn by lines, and how
+TICKS: Final = 4  # Lines to compare with, at most
 _NO_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 

@@ -41,8 +41,7 @@ log = logging.getLogger(__name__)
 HERE: Final = Path(__file__).parent
 ENTER: Final = "/enter/"
 SIGN_OUT: Final = "/sign-out"
-CSRF: Final = "csrf"
-"""The field of a form that holds its session's word."""
+CSRF: Final = "csrf"  # The field of a form that holds its session's word
 HEADERS: Final = {
     "Content-Security-Policy": (
         "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; "
@@ -55,19 +54,16 @@ HEADERS: Final = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+# With any port: a forwarded one is another there.
 LOCAL: Final = re.compile(r"(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?")
-"""With any port: a forwarded one is another there."""
-TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}")
-"""256 bits, as `secrets.token_urlsafe` writes them."""
+TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}")  # 256 bits, as `secrets.token_urlsafe` writes them
 BODY_BYTES: Final = 4_096
 BODY_S: Final = 5.0
 FIELDS: Final = 20
-SEEN_EVERY: Final = timedelta(minutes=1)
-"""A session's time is written down so often."""
-PER_S, AT_ONCE = 20.0, 100.0
-"""Requests of one client: a page takes two. Behind a proxy all are one client."""
+SEEN_EVERY: Final = timedelta(minutes=1)  # A session's time is written down so often
+PER_S, AT_ONCE = 20.0, 100.0  # Requests of one client: a page takes two. Behind a proxy all are one client.
+# Links that one client may look at: each asks the database, and nobody guesses 256 bits.
 TRIES_PER_S, TRIES_AT_ONCE = 0.2, 20.0
-"""Links that one client may look at: each asks the database, and nobody guesses 256 bits."""
 MOST_CLIENTS: Final = 1_000
 
 
@@ -82,8 +78,8 @@ class ViewAnswer:
     status: int = 200
 
 
+# Is given what stands in the address behind "?", bounded, each name once. May raise StoreError.
 View: TypeAlias = Callable[[Mapping[str, str]], Awaitable[ViewAnswer]]
-"""Is given what stands in the address behind "?", bounded, each name once. May raise StoreError."""
 
 
 @dataclass(frozen=True, slots=True)

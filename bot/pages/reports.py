@@ -27,18 +27,14 @@ from bot.pages.views import Figure, seconds
 from bot.texts import page_texts
 from bot.texts.formatting import counted, money
 
-SPENDING_DAYS: Final = (30, 7, 90)
-"""The first is shown unless another is asked for; as everywhere below."""
+SPENDING_DAYS: Final = (30, 7, 90)  # The first is shown unless another is asked for; as everywhere below
 MEASURES: Final = ("money", "tokens")
-SLOW_DAYS: Final = {1: timedelta(hours=1), 7: timedelta(hours=6)}
-"""And how long is between two bars of their chart."""
+SLOW_DAYS: Final = {1: timedelta(hours=1), 7: timedelta(hours=6)}  # And how long is between two bars of their chart
 STATES: Final = (ScheduleState.ACTIVE, ScheduleState.PAUSED, ScheduleState.ENDED)
 SLOWEST: Final = 20
-MAX_TURNS: Final = 20_000
-"""The last of them are measured: more than a process answers in a day."""
+MAX_TURNS: Final = 20_000  # The last of them are measured: more than a process answers in a day
 MAX_ROWS: Final = 200
-MODEL, TOOL, WAIT, REST = 0, 1, 2, 4
-"""The series of a turn's steps."""
+MODEL, TOOL, WAIT, REST = 0, 1, 2, 4  # The series of a turn's steps
 
 
 class Oversight(Protocol):

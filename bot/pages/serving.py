@@ -12,17 +12,13 @@ if TYPE_CHECKING:
     from uvicorn import Server
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
-CONNECTIONS: Final = 200
-"""At once. A browser opens six for a page."""
-HEAD_BYTES: Final = 32_768
-"""Of a request: an address, and the cookies of a few other servers on the same host."""
-HEAD_S: Final = 10.0
-"""In which a new connection has asked something."""
+CONNECTIONS: Final = 200  # At once. A browser opens six for a page.
+HEAD_BYTES: Final = 32_768  # Of a request: an address, and the cookies of a few other servers on the same host
+HEAD_S: Final = 10.0  # In which a new connection has asked something
 KEEP_ALIVE_S: Final = 15
-CLOSING_S: Final = 2
-"""For answers under way when the bot stops: as long as a person waits for it."""
+CLOSING_S: Final = 2  # For answers under way when the bot stops: as long as a person waits for it
+# Of one that comes by WebSocket: the longest message that a person writes, a few times over.
 MESSAGE_BYTES: Final = 262_144
-"""Of one that comes by WebSocket: the longest message that a person writes, a few times over."""
 
 
 @asynccontextmanager

@@ -51,10 +51,8 @@ from bot.texts import page_texts
 from bot.texts.formatting import counted, platform_name, shortened
 
 HOUR: Final = timedelta(hours=1)
-MOST_TURNS: Final = 5_000
-"""Of the last hour: more than one process ends in that time."""
-MOST_FAILURES: Final = 100
-"""Kinds of failures with where they were; the one that was met longest ago goes."""
+MOST_TURNS: Final = 5_000  # Of the last hour: more than one process ends in that time
+MOST_FAILURES: Final = 100  # Kinds of failures with where they were; the one that was met longest ago goes
 GOOD: Final = frozenset({Outcome.ANSWERED, Outcome.STOPPED, TurnUnended.PUT_ASIDE, TurnUnended.GIVEN_BACK})
 
 
@@ -259,11 +257,9 @@ class Recent:
 #
 # Rule: numbers, times, and names, which are foreign text. No words of anybody: no message, fact, or argument of a tool.
 
-LATE_S: Final = 1.0
-"""The loop: later than this, people notice."""
+LATE_S: Final = 1.0  # The loop: later than this, people notice
 LATELY: Final = timedelta(minutes=5)
-MANY_WAIT: Final = 100
-"""Questions: more than one process answers in some minutes."""
+MANY_WAIT: Final = 100  # Questions: more than one process answers in some minutes
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,8 +401,7 @@ def _shard(sources: OperatorSources, one: ListedShard, moment: datetime) -> Mapp
 
 # Failures, and what to do.
 
-LASTS: Final = timedelta(hours=1)
-"""A failure that was met within this time may well be met again."""
+LASTS: Final = timedelta(hours=1)  # A failure that was met within this time may well be met again
 
 
 async def failures(sources: OperatorSources, _: Mapping[str, str]) -> ViewAnswer:
@@ -456,8 +451,7 @@ async def tools_and_policy(sources: OperatorSources, _: Mapping[str, str]) -> Vi
 
 # The audit.
 
-PAGE: Final = 100
-"""Rows of the audit: as many as somebody looks through."""
+PAGE: Final = 100  # Rows of the audit: as many as somebody looks through
 NAME_CHARS: Final = 80
 DOES_CHARS: Final = 160
 CHANGE_CHARS: Final = 400
@@ -492,8 +486,7 @@ async def audit(sources: OperatorSources, query: Mapping[str, str]) -> ViewAnswe
     return ViewAnswer("audit.html", {"rows": rows, "older": older, "is_first": not is_number})
 
 
-MAX_DIGITS: Final = 18
-"""Of a number that every database takes."""
+MAX_DIGITS: Final = 18  # Of a number that every database takes
 
 
 # Settings.

@@ -32,8 +32,7 @@ from bot.texts import reply_texts
 
 AT_ONCE = float("-inf")
 
-MAX_STRETCH = 8.0
-"""The most by which the interval grows: an answer that moves every ten seconds is still live."""
+MAX_STRETCH = 8.0  # The most by which the interval grows: an answer that moves every ten seconds is still live
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +66,16 @@ class Pace:
 
 log = logging.getLogger(__name__)
 
+# How long the final text is tried again: longer than a platform's hiccup; then the turn is put off, not lost.
 FINAL_PATIENCE_S = 300.0
-"""How long the final text is tried again: longer than a platform's hiccup; then the turn is put off, not lost."""
 
 ORNAMENT_TRIES = 3
-ORNAMENT_WAIT_S = 15.0
-"""Buttons wait behind the platform's limits like any edit, but not for ever."""
+ORNAMENT_WAIT_S = 15.0  # Buttons wait behind the platform's limits like any edit, but not for ever
 
 KINDS: Final[Mapping[type[Write], str]] = {FindPage: "find", PostPage: "post", EditPage: "edit", DeletePage: "delete"}
 
+# How long to wait at a stretch: the end of the turn may come meanwhile, and with it the limit of our patience.
 NAP_S = 5.0
-"""How long to wait at a stretch: the end of the turn may come meanwhile, and with it the limit of our patience."""
 
 
 class LiveReply:
@@ -363,14 +361,13 @@ class LiveReply:
 
 # How a reply ends: what stands below the answer, and which buttons stay. Pure.
 
-UNFINISHED: Final = frozenset({Outcome.CUT, Outcome.EXHAUSTED})
-"""Ends after which the model can go on."""
+UNFINISHED: Final = frozenset({Outcome.CUT, Outcome.EXHAUSTED})  # Ends after which the model can go on
 
+# What stands below a reply that waits for its asker's consent.
 ASIDE: Final = frozenset({reply_surface.ReplyAction.DECIDE, reply_surface.ReplyAction.STOP})
-"""What stands below a reply that waits for its asker's consent."""
 AGAIN: Final = frozenset({reply_surface.ReplyAction.REGENERATE, reply_surface.ReplyAction.DELETE})
+# What stands below an answer; an end without one is nobody's opinion.
 JUDGED: Final = frozenset({reply_surface.ReplyAction.GOOD, reply_surface.ReplyAction.BAD})
-"""What stands below an answer; an end without one is nobody's opinion."""
 
 
 def shown_ending(closing: Closing) -> str:

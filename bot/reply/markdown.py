@@ -180,8 +180,8 @@ def kind_is_certain(block: LineBlock, line: str, longest: int) -> bool:
 #   than HELD_CHARS are not waited for.
 # - Whatever the text is, the result has no open fence.
 
+# The longest link or table header that is waited for: longer than either ever is, shorter than any page.
 HELD_CHARS = 1_000
-"""The longest link or table header that is waited for: longer than either ever is, shorter than any page."""
 
 _LINE = regex.compile(r"[^\n]*+\n|[^\n]++")
 _BLOCK_START = regex.compile(r"[ \t]*+(?:[-*+>|]|#{1,6}[ \t]|\d{1,9}[.)][ \t])")
@@ -371,8 +371,7 @@ def _markers(runs: list[_Run]) -> str:
 #   none anywhere. In code, where it would be none, the space comes, too.
 # - The text only grows: an address whose end may still come is held back with its words' last bracket.
 
-MAX_ADDRESS_CHARS = 250
-"""A longer one is shown, as is one with brackets: what stands in its place is not waited for."""
+MAX_ADDRESS_CHARS = 250  # A longer one is shown, as is one with brackets: what stands in its place is not waited for
 _HIDING_LINK = regex.compile(
     r"""
       \](?= [(:] \s*+ (?: <(?P<to>[^\s()<>\]]++)> | (?P<to>(?:[^\s()<>\]]|\([^\s()<>\]]*+\))++)(?=[)\s]|\Z) )?+ )

@@ -27,17 +27,14 @@ ENDS: Final[Mapping[ResultStatus, StepState]] = {
     ResultStatus.UNKNOWN: StepState.FAILED,
 }
 
-GROWING: Final = frozenset({ReplyAction.STOP})
-"""What is offered below a reply that grows."""
+GROWING: Final = frozenset({ReplyAction.STOP})  # What is offered below a reply that grows
 
 
-NOTED_PERCENT: Final = 5
-"""A note tells no smaller steps: each takes an edit, of which all replies of a place share few."""
+NOTED_PERCENT: Final = 5  # A note tells no smaller steps: each takes an edit, of which all replies of a place share few
 
+# The arguments that say what a call was about, of whichever tool, the most telling first.
 TELLING: Final = ("query", "text", "name", "url")
-"""The arguments that say what a call was about, of whichever tool, the most telling first."""
-TRACE_CHARS: Final = 80
-"""Of an argument: a trace is one line on a usual screen."""
+TRACE_CHARS: Final = 80  # Of an argument: a trace is one line on a usual screen
 
 
 def trace(call: ToolCall, result: ToolResult) -> str:
@@ -81,14 +78,12 @@ class Draft:
     def __init__(self) -> None:
         self._reply = ReplyText()
         self._whole: str | None = None
-        self._is_given = False
-        """By who has seen to its citations."""
+        self._is_given = False  # By who has seen to its citations
         self._ended = False
         self._steps: dict[str, ShownStep] = {}
         self._calls: dict[str, ToolCall] = {}
         self._asking = set[str]()
-        self.asked = 0
-        """How often a call has asked the asker something."""
+        self.asked = 0  # How often a call has asked the asker something
         self.addresses = AddressesRead()
         self._citations = Citations()
         self.status = ""
@@ -247,12 +242,11 @@ class Draft:
 #   nothing at all.
 
 _UNBROKEN = r"\s\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}"
+# The last word, if it is no longer than words are: what comes next may belong to it.
 _WORD_BEGUN = regex.compile(rf"(?<![^{_UNBROKEN}])[^{_UNBROKEN}]{{1,40}}\Z")
-"""The last word, if it is no longer than words are: what comes next may belong to it."""
+# Characters: about a line. To end a page before a paragraph is worth that, and not more, to who is reading it.
 TAKEN_BACK = 80
-"""Characters: about a line. To end a page before a paragraph is worth that, and not more, to who is reading it."""
-_LINE_CHARS = 200
-"""A longer line of code, or row of a table, is not waited for."""
+_LINE_CHARS = 200  # A longer line of code, or row of a table, is not waited for
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,10 +268,8 @@ class Frames:
         self._turn = turn
         self._pager = Pager(limits.page_chars, limits.page_bytes)
         self._text = ""
-        self._seen = ""
-        """How much of the text has been shown."""
-        self._homes: dict[str, int] = {}
-        """The page that has shown a step first."""
+        self._seen = ""  # How much of the text has been shown
+        self._homes: dict[str, int] = {}  # The page that has shown a step first
 
     def frames(self, draft: Draft) -> list[Frame]:
         self._text = draft.text

@@ -18,12 +18,11 @@ from bot.reply_surface import OutFile
 
 # Where a page ends, and what the next one takes over from it.
 
+# How far behind a page's end the text must have come at most before its cut is certain: the longest opening line that
+# is repeated, and enough of a link to know that it is one. The next page is shown that much later.
 LOOKAHEAD = 300
-"""How far behind a page's end the text must have come at most before its cut is certain: the longest opening line that
-is repeated, and enough of a link to know that it is one. The next page is shown that much later."""
 
-LEAST_CHARS = 200
-"""Of the last page: two or three lines. What is shorter looks like something that was left behind."""
+LEAST_CHARS = 200  # Of the last page: two or three lines. What is shorter looks like something that was left behind.
 
 _LINE = regex.compile(r"[^\n]*+\n|[^\n]++")
 _GRAPHEME = regex.compile(r"\X")
@@ -35,8 +34,8 @@ _WORD = regex.compile(
 _MARGIN = regex.compile(r"[ \t>]++")
 _MARKERS = regex.compile(r"(?<![ \t>])[ \t>]*+(?:`{3,}+|~{3,}+)[ \t]*+")
 _BLOCK_START = regex.compile(r"[ \t>]*+(?:#{1,6}\s|[-*+>]\s|\d{1,9}[.)]\s|\||`{3}|~{3})")
+# What ends everything that may become a margin, a marker or a block's start.
 _PLAIN = regex.compile(r"[^\s>#*+.)|`~\d-]")
-"""What ends everything that may become a margin, a marker or a block's start."""
 
 
 class _Tie(IntEnum):
@@ -387,16 +386,15 @@ class Pager:
 # Rules. What is shown stays as it is: a file is there to be kept and opened, not instead of an answer. The content of a
 # code block is handed over as it stands between its fences, to the byte. A name is one plain word of ASCII.
 
+# Of code, or rows of a table: more than a screen shows, so that nobody wants to select it by hand.
 LONG_LINES: Final = 60
-"""Of code, or rows of a table: more than a screen shows, so that nobody wants to select it by hand."""
-MAX_PAGES: Final = 6
-"""An answer of more pages is read more easily as a document."""
-MAX_BYTES: Final = 8_000_000
-"""Of one file: below Discord's ten mebibytes, and far above what a model writes."""
+MAX_PAGES: Final = 6  # An answer of more pages is read more easily as a document
+MAX_BYTES: Final = 8_000_000  # Of one file: below Discord's ten mebibytes, and far above what a model writes
 MAX_NAME_CHARS: Final = 60
+# No line is too long to open or close a fence here: nothing is repeated on another page.
 _LONGEST_LINE: Final = 1_000_000
-"""No line is too long to open or close a fence here: nothing is repeated on another page."""
 
+# How files in a language end, where that is not its name.
 _ENDINGS: Final = {
     "": "txt",
     "bash": "sh",
@@ -426,14 +424,13 @@ _ENDINGS: Final = {
     "yml": "yaml",
     "zsh": "sh",
 }
-"""How files in a language end, where that is not its name."""
 _NAMED: Final = re.compile(r"(?:^|[\s:={\"'])([\w-][\w./-]*\.[A-Za-z0-9]{1,10})(?=$|[\s}\"'])", re.ASCII)
 _CELLS: Final = re.compile(r"(?<!\\)\|")
+# How a cell begins that a spreadsheet would run; in half of the world a semicolon begins one, and in Japan wide signs
+# count, too.
 _FORMULA: Final = re.compile(
     r"(?:^|(?<=[;\t]))(?=[\s\"]{0,9}(?:[=@\uff1d\uff20]|[+\-\uff0b\uff0d](?![\d.,]{1,99}%?\s?(?:$|[;\t]))))"
 )
-"""How a cell begins that a spreadsheet would run; in half of the world a semicolon begins one, and in Japan wide signs
-count, too."""
 _FOLDERS: Final = re.compile(r"[/\\]")
 _NOT_PLAIN: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _AFTER_LANGUAGE: Final = re.compile(r"[\s:{]")

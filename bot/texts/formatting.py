@@ -87,6 +87,8 @@ def zone_of(name: str) -> tzinfo:
 
 # Time zones, as people choose them: by the name of a city, or among the common ones.
 
+# With what their clocks are called after: two dozen, as a menu of Discord holds 25 entries, and one says how to choose
+# another.
 COMMON_ZONES: Final[Mapping[str, str]] = {
     "Pacific/Honolulu": "Honolulu",
     "America/Anchorage": "Anchorage",
@@ -113,9 +115,6 @@ COMMON_ZONES: Final[Mapping[str, str]] = {
     "Australia/Sydney": "Sydney, Melbourne",
     "Pacific/Auckland": "Auckland",
 }
-"""With what their clocks are called after: two dozen, as a menu of Discord holds 25 entries, and one says how to choose
-another.
-"""
 
 
 def zone_names() -> Collection[str]:

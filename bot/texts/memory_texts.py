@@ -54,10 +54,9 @@ LEARNS = (
     "`/memory pause` stops the learning, `/forget` erases it.*"
 )
 KEEPS = "*I keep what you write to me. `/memory` shows what I know of you, `/forget` erases it.*"
-AT_A_TIME = f"{SCHEDULED}{{when}}*"
-"""Below the answer of the question that wanted it."""
+AT_A_TIME = f"{SCHEDULED}{{when}}*"  # Below the answer of the question that wanted it
+# The same where there are no buttons.
 AT_A_TIME_HOW = f"{SCHEDULED}{{when}}. `/schedules edit {{id}} NEW TIME` changes it, `cancel {{id}}` ends it.*"
-"""The same where there are no buttons."""
 KEPT = f"{REMEMBERED}{{facts}}*"
 INSTEAD = "{fact} (instead of: {before})"
 MORE_FACTS = "{facts}; and {many} more"

@@ -6,8 +6,7 @@ from datetime import datetime, time, tzinfo
 from agent.schedules import ScheduleKind, ScheduleRefused
 from bot.texts.formatting import literal, shortened
 
-WORDS_CHARS = 200
-"""Of what is said or asked, in a list."""
+WORDS_CHARS = 200  # Of what is said or asked, in a list
 
 REMIND_USAGE = (
     "Tell me when, and what: `tomorrow at 9:00 to call Ann`, `in 20 minutes the oven`, "

@@ -482,6 +482,7 @@ INIT_SAYS = "In a terminal it asks. With --yes it writes what the environment se
 INIT_NO_TERMINAL = "Nobody is here to ask, and nothing was written: start it in a terminal, or add --yes."
 DOTENV_UNWRITABLE = "{dotenv} cannot be written ({reason}): check its folder."
 
+# What each metric counts, by its name without "cogency_" before it and "_total" behind it.
 METRICS: Final[Mapping[str, str]] = {
     "build_info": "Always 1, with the version that runs.",
     "turns": "Claimed turns that are over here, by how.",
@@ -513,7 +514,6 @@ METRICS: Final[Mapping[str, str]] = {
     "socket_age_seconds": "How long the oldest open connection to a platform stands.",
     "loop_silence_seconds": "How long ago the event loop beat last; it does each second.",
 }
-"""What each metric counts, by its name without "cogency_" before it and "_total" behind it."""
 
 
 # The operators' page, as those who set it up are told of it.

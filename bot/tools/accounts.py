@@ -29,15 +29,11 @@ from bot.tools.mcp_config import HttpReach
 from bot.tools.oauth import Account, OAuthFailed, OAuthHttp, SignInEnded, wanted_scope
 from bot.tools.sealing import SealingKeys
 
-RENEW_LEASE: Final = timedelta(seconds=60)
-"""Four times as long as a request may take."""
-RENEW_PATIENCE_S: Final = 30.0
-"""For another process that renews; a call waits no longer."""
+RENEW_LEASE: Final = timedelta(seconds=60)  # Four times as long as a request may take
+RENEW_PATIENCE_S: Final = 30.0  # For another process that renews; a call waits no longer
 LOOK_S: Final = 0.2
-KEEP_S: Final = 20.0
-"""For the store to be back; with a request it is less than the lease."""
-REVOKE_S: Final = 10.0
-"""Whoever signs out, or is forgotten, waits for no server for longer."""
+KEEP_S: Final = 20.0  # For the store to be back; with a request it is less than the lease
+REVOKE_S: Final = 10.0  # Whoever signs out, or is forgotten, waits for no server for longer
 
 
 ACCOUNT: Final = TypeAdapter(Account)

@@ -43,12 +43,11 @@ from bot.tools.mcp_questions import QuestionRefused, checked_question
 
 log = logging.getLogger(__name__)
 
+# Of a call that is asked for again: each of its questions, and some in which it asks for nothing.
 MOST_ROUNDS: Final = 8
-"""Of a call that is asked for again: each of its questions, and some in which it asks for nothing."""
+# How long a call that was given up may still ask: as long as a server works on it without knowing.
 GIVEN_UP_S: Final = 300.0
-"""How long a call that was given up may still ask: as long as a server works on it without knowing."""
-MOST_GIVEN_UP: Final = 100
-"""People and conversations that are told apart; of more nobody is asked."""
+MOST_GIVEN_UP: Final = 100  # People and conversations that are told apart; of more nobody is asked
 ROUND_PAUSE_S: Final = 0.2
 NEEDS_INPUT: Final = "the server asks the person for something again and again: tell them, and go on without it"
 ASKS_OTHERWISE: Final = "the server asks for something that cannot be given here (sampling, or a list of folders)"
@@ -56,11 +55,10 @@ NOT_OPENED: Final = (
     "the server needs a page to be opened first, and the person did not: tell them, and go on without it"
 )
 
-Asker: TypeAlias = tuple[str, str]
-"""A person's id, and the conversation."""
+Asker: TypeAlias = tuple[str, str]  # A person's id, and the conversation
 
+# What has to be answered before a call can be made again: in the protocol of 2026, and in the one before.
 Required: TypeAlias = types.InputRequiredResult | UrlElicitationRequiredError
-"""What has to be answered before a call can be made again: in the protocol of 2026, and in the one before."""
 
 
 @dataclass(eq=False)
@@ -192,13 +190,11 @@ class GivenUp:
 
 # What a server answers, as parts of a result. Pure.
 
-MAX_PARTS: Final = 200
-"""Of one result; the rest is counted."""
+MAX_PARTS: Final = 200  # Of one result; the rest is counted
 MAX_ERROR_CHARS: Final = 2_000
-MAX_LISTED: Final = 100
-"""Resources or prompts in one list."""
+MAX_LISTED: Final = 100  # Resources or prompts in one list
+# What models see; any other picture is a file.
 _PICTURES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
-"""What models see; any other picture is a file."""
 _NO_FILE_NAME: Final = re.compile(r"[^\w.\-]+", re.ASCII)
 _BLANK: Final = re.compile(r"[\s\x00-\x20]")
 _MEDIA_TYPE: Final = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,60}", re.ASCII)

@@ -25,21 +25,19 @@ from agent.messages import Json, JsonObject, is_too_deep
 from agent.ports import ToolEffect
 from bot.texts import setup_texts
 
-MAX_SERVERS: Final = 50
-"""Each is a process or a connection of its own."""
+MAX_SERVERS: Final = 50  # Each is a process or a connection of its own
 MAX_TIMEOUT_S: Final = 600.0
-MAX_NAME: Final = 24
-"""With a dot and a tool's name it fits what every vendor takes as the name of a function."""
+MAX_NAME: Final = 24  # With a dot and a tool's name it fits what every vendor takes as the name of a function
 MAX_SHOWN: Final = 200
+# What a server's process is given of ours without being named: what programs need to run, and none of our keys.
 ENVIRONMENT: Final = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "XDG_CACHE_HOME",
     "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS",
     "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
 )  # fmt: skip
-"""What a server's process is given of ours without being named: what programs need to run, and none of our keys."""
 _NAME: Final = re.compile(r"[A-Za-z](?:[A-Za-z0-9]|[-_](?=[A-Za-z0-9]))*")
+# What it is otherwise holds no braces, or many that never close would be read anew from each of them.
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}")
-"""What it is otherwise holds no braces, or many that never close would be read anew from each of them."""
 OURS: Final = ("account", "oauth", "effects", "audience", "timeout_s", "disabled")
 _KEYS: Final = ("type", "command", "args", "env", "cwd", "url", "headers", *OURS)
 _SECRET: Final = re.compile(r"key|token|secret|passw|auth|bearer|credential", re.IGNORECASE)
@@ -128,8 +126,8 @@ class McpFile:
     of_plugins: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
 
 
+# A text of an entry with what it stands for. Raises ValueError with a sentence without a stop.
 Expansion: TypeAlias = Callable[[str], str]
-"""A text of an entry with what it stands for. Raises ValueError with a sentence without a stop."""
 
 
 def parse_file(text: str, file: Path, variables: Mapping[str, str]) -> McpFile:

@@ -18,15 +18,12 @@ from agent.messages import UNSEEN, Json, JsonObject
 from agent.ports import ToolEffect
 from bot.tools.mcp_config import McpServerConfig
 
+# Of one server. The largest real ones have about a hundred, and their schemas cost tokens in every turn.
 MAX_TOOLS: Final = 200
-"""Of one server. The largest real ones have about a hundred, and their schemas cost tokens in every turn."""
-MAX_NAME_CHARS: Final = 60
-"""With the server's: vendors take 64 characters for a function's name."""
+MAX_NAME_CHARS: Final = 60  # With the server's: vendors take 64 characters for a function's name
 MAX_DESCRIPTION_CHARS: Final = 1_000
-MAX_FIELD_CHARS: Final = 200
-"""Of what describes an argument."""
-MAX_NODES: Final = 300
-"""Of one schema, references written out: the largest of the official servers' have sixty."""
+MAX_FIELD_CHARS: Final = 200  # Of what describes an argument
+MAX_NODES: Final = 300  # Of one schema, references written out: the largest of the official servers' have sixty
 MAX_SCHEMA_DEPTH: Final = 12
 MAX_ENUM: Final = 100
 RESOURCES: Final = "resources"
@@ -39,8 +36,8 @@ _FIELD_NAME: Final = re.compile(r"[A-Za-z_$@][\w$@.\-]{0,63}", re.ASCII)
 _BLANKS: Final = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _NUMBERS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 _SIZES: Final = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
+# As what they are kept: of schemas that say less, more than one may hold.
 _CHOICES: Final = {"oneOf": "anyOf", "anyOf": "anyOf", "allOf": "allOf"}
-"""As what they are kept: of schemas that say less, more than one may hold."""
 _TYPES: Final = frozenset({"object", "array", "string", "integer", "number", "boolean", "null"})
 
 

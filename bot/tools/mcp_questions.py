@@ -22,30 +22,26 @@ from agent.tool_policy import visible
 from bot.texts import tool_texts
 from bot.texts.formatting import as_code, literal, shortened
 
-MAX_FIELDS: Final = 25
-"""Five windows of five fields; a longer form is a page of the server's own."""
-MAX_CHOICES: Final = 100
-"""More are not chosen from, but searched; a page can do that."""
-MAX_MENU: Final = 25
-"""As many as a menu of Discord holds. Of more, the name is written."""
+MAX_FIELDS: Final = 25  # Five windows of five fields; a longer form is a page of the server's own
+MAX_CHOICES: Final = 100  # More are not chosen from, but searched; a page can do that
+MAX_MENU: Final = 25  # As many as a menu of Discord holds. Of more, the name is written.
+# Of a question, with all its fields: what is filled in has to stand beside it in a message of Slack.
 MAX_SHOWN: Final = 8_000
-"""Of a question, with all its fields: what is filled in has to stand beside it in a message of Slack."""
+# Of a question, an address, and what is typed into a field: two of them, and what we say, fit the smallest panel.
 MAX_TEXT_CHARS: Final = 1_500
-"""Of a question, an address, and what is typed into a field: two of them, and what we say, fit the smallest panel."""
 MAX_LABEL_CHARS: Final = 60
+# Of what is said about a field. With the labels a whole form stays below what a panel shows.
 MAX_ABOUT_CHARS: Final = 200
-"""Of what is said about a field. With the labels a whole form stays below what a panel shows."""
-MAX_GIVEN_CHARS: Final = 80
-"""Of what is filled into a field, beside it."""
+MAX_GIVEN_CHARS: Final = 80  # Of what is filled into a field, beside it
 MAX_NAME_CHARS: Final = 200
 MAX_NUMBER_CHARS: Final = 30
 
+# In the name or the title of a field: the specification forbids servers to ask for such by form.
 _SECRET: Final = re.compile(
     r"(?:^|[^a-z])(?:pass ?(?:word|phrase|code|wort)|secret|(?:api|access|private|secret) ?key|cvv|cvc|ssn|"
     r"(?:access|auth|api|bearer|refresh) ?token|credit ?card|card ?number|pin ?(?:code|number)|social ?security)"
     r"(?:$|[^a-z])"
 )
-"""In the name or the title of a field: the specification forbids servers to ask for such by form."""
 _HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|[_\-.]+")
 _EMAIL: Final = re.compile(r"[^@\s]{1,64}@[^@\s.]+(?:\.[^@\s.]+)+")
 _INTEGER: Final = re.compile(r"[+-]?\d{1,18}", re.ASCII)

@@ -49,10 +49,9 @@ CLIENT: Final = types.Implementation(name="cogency", version=version("cogency-bo
 RESULT: Final[TypeAdapter[types.CallToolResult | types.InputRequiredResult]] = TypeAdapter(
     types.InputRequiredResult | types.CallToolResult
 )
+# What the SDK raises for one request, as it says. Whatever else comes ends the connection, and is told with that.
 CALL_ERRORS: Final = (MCPError, ValidationError, InputRequiredRoundsExceededError, TimeoutError)
-"""What the SDK raises for one request, as it says. Whatever else comes ends the connection, and is told with that."""
-MAX_PAGES: Final = 20
-"""Of one list: ten tools a page are enough for as many as are offered."""
+MAX_PAGES: Final = 20  # Of one list: ten tools a page are enough for as many as are offered
 LOST: Final = (
     "the connection to the server {name!r} ended while it worked on this ({why}); whether it did it is not known"
 )
@@ -61,8 +60,7 @@ AWAY: Final = (
     "without it"
 )
 BUSY: Final = "the server {name!r} has {running} calls to do already; try again in a moment"
-SETTLE_S: Final = 1.0
-"""From a change of a list to reading it: changes come in swarms, most of which are not passed on."""
+SETTLE_S: Final = 1.0  # From a change of a list to reading it: changes come in swarms, most of which are not passed on
 SHOWN: Final = 20
 MAX_CAUSES: Final = 20
 UNREACHABLE: Final[Mapping[str, str]] = {
@@ -115,8 +113,8 @@ class _Request(Generic[T]):
             self.answer.set_exception(ToolError(why))
 
 
+# The request for which something is sent, and, where a transport tells, what its server sends meanwhile.
 _ANSWERING: Final = ContextVar["_Request[Any] | None"]("answering", default=None)
-"""The request for which something is sent, and, where a transport tells, what its server sends meanwhile."""
 
 
 class McpServer:
@@ -133,14 +131,11 @@ class McpServer:
         auth: httpx2.Auth | None = None,
     ) -> None:
         self.config = config
-        self.trouble = ""
-        """Why it is not connected now, for its operator; "" while it is, or was not tried yet."""
+        self.trouble = ""  # Why it is not connected now, for its operator; "" while it is, or was not tried yet
         self.connected = asyncio.Event()
-        self.tried = asyncio.Event()
-        """Set once it is known whether the first connection came to be."""
+        self.tried = asyncio.Event()  # Set once it is known whether the first connection came to be
         self.attempts = 0
-        self.took_s = 0.0
-        """From the beginning of the latest connection until its tools were listed."""
+        self.took_s = 0.0  # From the beginning of the latest connection until its tools were listed
         self._clock = clock
         self._jitter = jitter
         self._keeper = keeper
@@ -152,8 +147,7 @@ class McpServer:
         self._given_up = GivenUp(clock.monotonic)
         self._changed = asyncio.Event()
         self._next_try = -math.inf
-        self._since = clock.monotonic()
-        """When it was connected last, or named first."""
+        self._since = clock.monotonic()  # When it was connected last, or named first
         self._listing = ToolListing()
         self._tools: tuple[McpTool, ...] = ()
 

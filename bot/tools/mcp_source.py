@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SIGN_IN_HTTP: Final = "COGENCY_SIGN_IN_HTTP"
-LOAD_S: Final = 20.0
-"""For the SDK, on a machine that is busy."""
-QUIET_S: Final = 5.0
-"""Nobody wonders about so short a wait."""
+LOAD_S: Final = 20.0  # For the SDK, on a machine that is busy
+QUIET_S: Final = 5.0  # Nobody wonders about so short a wait
 
 
 class RunningServer(Protocol):
@@ -122,8 +120,7 @@ class McpSource:
         self.people: PeoplesServers | None = None
         self.desk: SignInService | None = None
         self.loaded = asyncio.Event()
-        self.port = 0
-        """Where the pages of sign-ins are served; 0 if they are not."""
+        self.port = 0  # Where the pages of sign-ins are served; 0 if they are not
 
     async def answer(self, person: Person, words: str) -> SignInAnswer:
         if (desk := await self.ready()) is not None:
@@ -190,8 +187,7 @@ class McpSource:
         return (*(tool for server in self.servers for tool in server.tools), *own)
 
 
-NOWHERE: Final = McpSource()
-"""Without any server."""
+NOWHERE: Final = McpSource()  # Without any server
 NOWHERE.loaded.set()
 
 

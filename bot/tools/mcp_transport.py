@@ -30,30 +30,24 @@ from mcp_types import JSONRPCNotification, JSONRPCResponse, jsonrpc_message_adap
 from agent.messages import is_too_deep
 from bot.tools.mcp_config import HttpReach, StdioReach
 
+# What starts most servers, and where it is from.
 BROUGHT_BY: Final = {"uvx": " (`pip install uv` brings it)", "npx": " (Node.js brings it)"}
-"""What starts most servers, and where it is from."""
+# A picture of eight million bytes, the most that a result may hold, as base64, and what it stands in.
 MAX_MESSAGE_BYTES: Final = 12_000_000
-"""A picture of eight million bytes, the most that a result may hold, as base64, and what it stands in."""
+# Of one message, by its commas and brackets: reading them holds everybody up for a fifth of a second.
 MAX_VALUES: Final = 1_000_000
-"""Of one message, by its commas and brackets: reading them holds everybody up for a fifth of a second."""
-LONG_BYTES: Final = 100_000
-"""From here on a message is read in a thread, while others are answered."""
-STDERR_BYTES: Final = 2_000
-"""Of what a process says until it is connected, for its operator: why it does not start."""
-STDERR_PAUSE_S: Final = 0.05
-"""Between two pieces of that: one that says more waits, and nothing spins."""
+LONG_BYTES: Final = 100_000  # From here on a message is read in a thread, while others are answered
+STDERR_BYTES: Final = 2_000  # Of what a process says until it is connected, for its operator: why it does not start
+STDERR_PAUSE_S: Final = 0.05  # Between two pieces of that: one that says more waits, and nothing spins
+# In place of what is no schema of an object: a field of a name that no tool is offered with.
 NO_SCHEMA: Final[Mapping[str, object]] = {"type": "object", "properties": {"?": {}}}
-"""In place of what is no schema of an object: a field of a name that no tool is offered with."""
-STREAM_LINES: Final = 500
-"""What asking for a stream counts for: two a second for as long as you like, ten at once."""
-END_S: Final = 1.0
-"""For a process to end by itself once its input is closed, and again once it was asked to."""
-REAP_S: Final = 2.0
-"""For the system to take away what was killed."""
+STREAM_LINES: Final = 500  # What asking for a stream counts for: two a second for as long as you like, ten at once
+END_S: Final = 1.0  # For a process to end by itself once its input is closed, and again once it was asked to
+REAP_S: Final = 2.0  # For the system to take away what was killed
 LOOK_S: Final = 0.01
 
+# Headers that are made here, whatever a file names.
 GENERATED: Final = ("accept-encoding", "connection", "content-length", "host", "transfer-encoding")
-"""Headers that are made here, whatever a file names."""
 
 Received: TypeAlias = SessionMessage | Exception
 
@@ -123,8 +117,7 @@ class Notifications:
 
 
 MAX_KINDS: Final = 1_000
-NOTIFICATION_PAUSE_S: Final = 0.5
-"""Shorter than what the lists of a server are read after."""
+NOTIFICATION_PAUSE_S: Final = 0.5  # Shorter than what the lists of a server are read after
 
 
 @dataclass(slots=True)

@@ -34,16 +34,13 @@ from bot.tools.mcp_config import HttpReach, OAuthClientConfig, is_plain_loopback
 from bot.tools.mcp_listing import one_line
 from bot.tools.mcp_transport import certificates
 
-MAX_ANSWER_BYTES: Final = 262_144
-"""Metadata and tokens are a few thousand."""
-TIMEOUT_S: Final = 15.0
-"""For each step: a person waits."""
+MAX_ANSWER_BYTES: Final = 262_144  # Metadata and tokens are a few thousand
+TIMEOUT_S: Final = 15.0  # For each step: a person waits
 MAX_TOKEN_CHARS: Final = 16_384
 MAX_LIFETIME: Final = timedelta(days=3650)
-SOON: Final = timedelta(seconds=60)
-"""A token that ends so soon is renewed first: a call may take as long."""
+SOON: Final = timedelta(seconds=60)  # A token that ends so soon is renewed first: a call may take as long
+# What an authorization server says when only the person can help.
 ENDED: Final = frozenset({"invalid_grant", "invalid_client", "unauthorized_client", "invalid_scope", "access_denied"})
-"""What an authorization server says when only the person can help."""
 _TOKEN: Final = re.compile(r"[\x21-\x7e]+")
 _SCOPE: Final = re.compile(r"[\x20-\x7e]{0,2000}")
 M = TypeVar("M", bound=BaseModel)

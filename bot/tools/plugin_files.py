@@ -27,15 +27,12 @@ from agent.messages import Json, is_too_deep
 from agent.tools.skill import INSTRUCTIONS, MAX_FILES_NAMED, MAX_SKILLS, Skill
 
 MAX_PATH_CHARS: Final = 400
-MAX_NAMES: Final = 12
-"""Of a path within a plug-in: the form needs four, and skills are asked to stay one below that."""
-MAX_ENTRIES: Final = 2_000
-"""Of one folder."""
-MAX_WALKED: Final = 2_000
-"""Files and folders that a listing goes through."""
+MAX_NAMES: Final = 12  # Of a path within a plug-in: the form needs four, and skills are asked to stay one below that
+MAX_ENTRIES: Final = 2_000  # Of one folder
+MAX_WALKED: Final = 2_000  # Files and folders that a listing goes through
 MAX_JSON_DEPTH: Final = 32
+# Besides what begins with a dot: folders of thousands of files that nobody wrote for a model.
 SKIPPED: Final = frozenset({"node_modules", "__pycache__"})
-"""Besides what begins with a dot: folders of thousands of files that nobody wrote for a model."""
 _OPENING: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NO_LINK: Final = _OPENING | getattr(os, "O_NOFOLLOW", 0)
 _JSON_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{},:\n]')
@@ -269,11 +266,10 @@ SKILLS: Final = "skills"
 MAX_NAME: Final = 64
 MAX_DESCRIPTION: Final = 1_024
 MAX_COMPATIBILITY: Final = 500
-MAX_HEAD_CHARS: Final = 16_000
-"""Of the YAML: every field at its longest, and room for metadata."""
+MAX_HEAD_CHARS: Final = 16_000  # Of the YAML: every field at its longest, and room for metadata
 MAX_HEAD_DEPTH: Final = 4
+# About fourteen pages of a model's largest result are read; what is longer is no text for a model.
 MAX_FILE_BYTES: Final = 1_000_000
-"""About fourteen pages of a model's largest result are read; what is longer is no text for a model."""
 MAX_FILE_DEPTH: Final = 4
 KNOWN: Final = frozenset({"name", "description", "license", "compatibility", "metadata", "allowed-tools"})
 NOT_OBEYED: Final = "allowed-tools"

@@ -40,15 +40,12 @@ from bot.tools.mcp_source import PageAnswer, PeopleSettings, SignInAnswer
 from bot.tools.oauth import Account, BotClient, OAuthFailed, OAuthGrant, OAuthHttp, authorization_url
 from bot.tools.sign_in_pages import PATH
 
-TIME: Final = timedelta(minutes=10)
-"""From asking for a link to the end: to look for a password takes minutes."""
+TIME: Final = timedelta(minutes=10)  # From asking for a link to the end: to look for a password takes minutes
+# Where browsers are sent back to when the bot has no address: the person's own machine, where nothing listens. The
+# address then stands in the browser's address bar.
 PASTE_URL: Final = "http://127.0.0.1:33418/sign-in/callback"
-"""Where browsers are sent back to when the bot has no address: the person's own machine, where nothing listens. The
-address then stands in the browser's address bar.
-"""
 MAX_PASTED_CHARS: Final = 8_000
-MAX_LINKS: Final = 5
-"""Of one person in `HASTE_S`."""
+MAX_LINKS: Final = 5  # Of one person in `HASTE_S`
 HASTE_S: Final = 60.0
 MAX_ASKERS: Final = 1_000
 

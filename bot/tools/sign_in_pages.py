@@ -24,8 +24,7 @@ CONNECTIONS: Final = 64
 BODY_BYTES: Final = 4_096
 READ_S: Final = 5.0
 COOKIE: Final = "cogency-sign-in"
-COOKIE_S: Final = 1_200
-"""Twice as long as a link works."""
+COOKIE_S: Final = 1_200  # Twice as long as a link works
 MAX_COOKIE_CHARS: Final = 100
 LATER: Final = PageAnswer(503, tool_texts.PAGE.format(body=tool_texts.PAGE_LATER))
 HEADERS: Final = {
@@ -40,8 +39,8 @@ HEADERS: Final = {
 log = logging.getLogger(__name__)
 
 
+# Waits until sign-ins can be served; None if they cannot.
 Desk: TypeAlias = Callable[[], Awaitable[SignInBrowsing | None]]
-"""Waits until sign-ins can be served; None if they cannot."""
 
 
 class SignInPages:

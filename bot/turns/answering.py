@@ -47,10 +47,8 @@ from bot.turns.runner import ANSWERED, TurnRunner, is_reminder
 # was stopped for a while, and woke after another one had taken its turn over, would post a second message, or put an
 # old text over the finished one. So each write to a platform is begun only while the lease surely holds.
 
-RENEWALS: Final = 3
-"""In each length of a lease, so that one may fail."""
-SURE: Final = 2 / 3
-"""Of a lease: what is begun then has the rest of it to reach the platform."""
+RENEWALS: Final = 3  # In each length of a lease, so that one may fail
+SURE: Final = 2 / 3  # Of a lease: what is begun then has the rest of it to reach the platform
 
 
 class Lease:
@@ -90,20 +88,18 @@ class Lease:
 
 log = logging.getLogger(__name__)
 
-ANSWERING: Final = "turn"
-"""What a turn's calls of models are for, as the ledger has it."""
+ANSWERING: Final = "turn"  # What a turn's calls of models are for, as the ledger has it
 NOTHING_OFFERED: Final = frozenset[ReplyAction]()
-FIRST_EPOCH: Final = 1
-"""Of the first claim of a turn; a later one may find what an earlier one has shown."""
+FIRST_EPOCH: Final = 1  # Of the first claim of a turn; a later one may find what an earlier one has shown
 
+# How long files may take: some megabytes on a slow line. The conversation's next question waits meanwhile.
 ATTACH_S: Final = 60.0
-"""How long files may take: some megabytes on a slow line. The conversation's next question waits meanwhile."""
 
+# How long a platform may ask to wait before its asker is shown what a turn waits for: later they have pressed.
 SHOW_WAIT_S: Final = 30.0
-"""How long a platform may ask to wait before its asker is shown what a turn waits for: later they have pressed."""
 
+# How long a process waits for another one to end a turn that it has lost: longer than answers take.
 STRAY_S: Final = 600.0
-"""How long a process waits for another one to end a turn that it has lost: longer than answers take."""
 
 
 @dataclass(slots=True, eq=False)

@@ -41,17 +41,15 @@ log = logging.getLogger(__name__)
 
 OWNER: Final = "bot"
 NAME: Final = "tool_policy"
+# Under which is kept what tells the file's rows, as some process last read them, from others.
 FILE: Final = "tool_policy_file"
-"""Under which is kept what tells the file's rows, as some process last read them, from others."""
+# How long another process may go by what held before: a query of a row, that much apart, costs nothing.
 READ_S: Final = 10.0
-"""How long another process may go by what held before: a query of a row, that much apart, costs nothing."""
-TRIES: Final = 20
-"""Each is lost only because another operator's change came between."""
+TRIES: Final = 20  # Each is lost only because another operator's change came between
 DIGITS: Final = 9
-MAX_WORD: Final = 40
-"""Shown of a name that was meant as a mention."""
+MAX_WORD: Final = 40  # Shown of a name that was meant as a mention
+# As Slack and Discord write people and channels.
 MENTION: Final = re.compile(r"<[@#]!?(\w+)(?:\|[^<>\s]*)?>", re.ASCII)
-"""As Slack and Discord write people and channels."""
 Change = Callable[["NumberedRows"], "NumberedRows"]
 
 
@@ -242,8 +240,7 @@ def _person(word: str, asker: str) -> str:
 
 # What may run for whom, as the table says: the policy of turns, and what `/tools` says of calls that wait.
 
-CONSENT_TIME: Final = timedelta(days=1)
-"""Who has not looked for a day has forgotten what they asked for."""
+CONSENT_TIME: Final = timedelta(days=1)  # Who has not looked for a day has forgotten what they asked for
 
 
 def wait_until(progress: Progress, now: datetime) -> datetime:
@@ -310,19 +307,16 @@ class ApprovalPolicy:
 
 # What `/tools` says, and does. A call that waits comes first, in full; what may be used stands below.
 
+# The words that decide about a call, whose name follows: "allow 12.2.1-3f09…"; and whether they stand.
 DECISIONS: Final[Mapping[str, tuple[Consent, bool]]] = {
     "allow": (Consent.GIVEN, False),
     "always": (Consent.GIVEN, True),
     "refuse": (Consent.REFUSED, False),
 }
-"""The words that decide about a call, whose name follows: "allow 12.2.1-3f09…"; and whether they stand."""
-FORMS: Final = {"policy": "policy", "sign": "sign in SERVER"}
-"""What may be written behind `/tools`, by its first word."""
-TURN_DIGITS: Final = 9
-"""Of a number that every database takes."""
+FORMS: Final = {"policy": "policy", "sign": "sign in SERVER"}  # What may be written behind `/tools`, by its first word
+TURN_DIGITS: Final = 9  # Of a number that every database takes
 DESCRIPTION_CHARS: Final = 120
-MAX_LISTED: Final = 40
-"""Tools: more fill a message that nobody reads."""
+MAX_LISTED: Final = 40  # Tools: more fill a message that nobody reads
 ASKED_CHARS: Final = 200
 INLINE_CHARS: Final = 100
 

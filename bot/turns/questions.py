@@ -29,27 +29,20 @@ from bot.tools.mcp_questions import QuestionField, fields_of, question_text, sho
 
 log = logging.getLogger(__name__)
 
+# Whoever has just asked something sits before it; and official servers give up after ten.
 ANSWER_TIME: Final = timedelta(minutes=9)
-"""Whoever has just asked something sits before it; and official servers give up after ten."""
-MOST_OF_PERSON: Final = 3
-"""One less than turns of one person run at once: they can always ask something else."""
-MOST_WAITING: Final = 50
-"""In one process: half of the connections with accounts of people's own that may be open."""
-LISTEN_S: Final = 1.0
-"""How often a question is looked at that another process may have been given the answer to."""
+MOST_OF_PERSON: Final = 3  # One less than turns of one person run at once: they can always ask something else
+MOST_WAITING: Final = 50  # In one process: half of the connections with accounts of people's own that may be open
+LISTEN_S: Final = 1.0  # How often a question is looked at that another process may have been given the answer to
 
+# What is said of a question, whose name follows: "decline 12.3-1". Behind `ANSWER` and the name stand the place of a
+# first field, how many there are, and JSON of what was filled in, by place.
 ANSWER, SEND, DECLINE, LATER = "answer", "send", "decline", "later"
-"""What is said of a question, whose name follows: "decline 12.3-1". Behind `ANSWER` and the name stand the place of a
-first field, how many there are, and JSON of what was filled in, by place."""
-SHOW: Final = "waiting"
-"""Behind it the number of a turn: what waits there is shown."""
+SHOW: Final = "waiting"  # Behind it the number of a turn: what waits there is shown
 _ACTIONS: Final = {SEND: ElicitAction.ACCEPT, DECLINE: ElicitAction.DECLINE, LATER: ElicitAction.CANCEL}
-NUMBER_DIGITS: Final = 9
-"""Of a number that every database takes."""
-MOST_FAULTS: Final = 5
-"""Of a form are told at once; whoever has mended these is told of the others."""
-MAX_FILLED_CHARS: Final = 50_000
-"""Of what is filled in, as JSON: each field as long as it may be."""
+NUMBER_DIGITS: Final = 9  # Of a number that every database takes
+MOST_FAULTS: Final = 5  # Of a form are told at once; whoever has mended these is told of the others
+MAX_FILLED_CHARS: Final = 50_000  # Of what is filled in, as JSON: each field as long as it may be
 
 
 @dataclass(slots=True, eq=False)

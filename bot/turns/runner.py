@@ -134,10 +134,9 @@ class AgentConfig:
 NOTHING = Attached()
 log = logging.getLogger(__name__)
 
+# For servers of tools, before a turn goes on with a call of theirs: a process has just started, and they with it.
 SETTLE_S = 10.0
-"""For servers of tools, before a turn goes on with a call of theirs: a process has just started, and they with it."""
-WAITED = timedelta(seconds=5)
-"""Longer than from a message to its turn when nothing is in the way."""
+WAITED = timedelta(seconds=5)  # Longer than from a message to its turn when nothing is in the way
 
 
 class TurnRunner:
@@ -452,8 +451,7 @@ class TurnRunner:
         )
 
 
-TOLD = (IterationStarted, ModelAnswered, CallStarted, CallFinished)
-"""What is measured of what the agent tells."""
+TOLD = (IterationStarted, ModelAnswered, CallStarted, CallFinished)  # What is measured of what the agent tells
 
 
 @dataclass(slots=True, eq=False)
@@ -574,8 +572,7 @@ def sources_text(cited: Cited) -> str:
     return "\n".join([head, *map(_source, cited.sources)]) if cited.sources else ""
 
 
-TITLE_CHARS = 120
-"""One line on a usual screen, two on a phone."""
+TITLE_CHARS = 120  # One line on a usual screen, two on a phone
 
 
 def _source(one: Reference) -> str:

@@ -22,12 +22,10 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-KEEP_S = 30.0
-"""How often the time is kept: one small write, and so much more to look through after a crash."""
+KEEP_S = 30.0  # How often the time is kept: one small write, and so much more to look through after a crash
 
 
-TELL = 2
-"""Failures after which somebody is told: one alone, as when a database is started anew, is over at once."""
+TELL = 2  # Failures after which somebody is told: one alone, as when a database is started anew, is over at once
 
 
 async def _nobody(_: CogencyError) -> None:

@@ -112,11 +112,10 @@ class TurnSlots:
 
 log = logging.getLogger(__name__)
 
-TAKEN_BACK_S: Final = 0.05
-"""Between two looks whether what waited has ended."""
+TAKEN_BACK_S: Final = 0.05  # Between two looks whether what waited has ended
+# At the end, for writes to a platform that are in flight: one that hangs is given up with its connection. Its turn is
+# not given back, since nobody knows whether that write took effect.
 LEAVE_S: Final = 1.5
-"""At the end, for writes to a platform that are in flight: one that hangs is given up with its connection. Its turn is
-not given back, since nobody knows whether that write took effect."""
 
 
 class Turns:
@@ -151,8 +150,7 @@ class Turns:
         self._accepting: set[asyncio.Task[Accepted]] = set()
         self._put_off: list[Claim] = []
         self._worker: asyncio.Task[None] | None = None
-        self._returning: asyncio.Future[None] | None = None
-        """What gives back a claim that came at the end."""
+        self._returning: asyncio.Future[None] | None = None  # What gives back a claim that came at the end
         self._asking: dict[tuple[str, str], PendingTurn] = {}
 
     @asynccontextmanager

@@ -41,11 +41,11 @@ from bot.web.guard import (
     product,
 )
 
+# The addresses that a name leads to. Raises OSError.
 Resolve: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
-"""The addresses that a name leads to. Raises OSError."""
 Streams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+# Connects to an IP address and a port, with TLS for a name. Raises OSError.
 Dial: TypeAlias = Callable[[str, int, ssl.SSLContext | None, str | None], Awaitable[Streams]]
-"""Connects to an IP address and a port, with TLS for a name. Raises OSError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +66,14 @@ class FetchLimits:
     """Of one name that are tried, one after the other."""
 
 
-AT_ONCE: Final = 8
-"""Fetches of one process at a time: eighty megabytes at worst."""
-RESOLVERS: Final = 4
-"""Threads that wait for names: one that is answered late, or never, holds up nothing else."""
+AT_ONCE: Final = 8  # Fetches of one process at a time: eighty megabytes at worst
+RESOLVERS: Final = 4  # Threads that wait for names: one that is answered late, or never, holds up nothing else
 PIECE: Final = 65_536
 MAX_SITES: Final = 500
+# How long what a site's robots.txt says is remembered; a day is the most that is allowed (RFC 9309).
 ROBOTS_S: Final = 3600.0
-"""How long what a site's robots.txt says is remembered; a day is the most that is allowed (RFC 9309)."""
-MAX_ROBOTS_BYTES: Final = 512_000
-"""As much as has to be read of it (RFC 9309)."""
-MAX_INTERIM: Final = 10
-"""Answers that announce the real one (103 Early Hints); a server could send them for ever."""
+MAX_ROBOTS_BYTES: Final = 512_000  # As much as has to be read of it (RFC 9309)
+MAX_INTERIM: Final = 10  # Answers that announce the real one (103 Early Hints); a server could send them for ever
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
 TOO_LATE: Final = "it did not answer in full within {seconds:g} seconds"
@@ -365,8 +361,7 @@ def _header(response: h11.Response, name: bytes) -> str:
     return found.decode("utf-8", "replace")
 
 
-MAX_VERSION_CHARS: Final = 200
-"""Of an ETag or a date: real ones have less than eighty. It is sent back at each look."""
+MAX_VERSION_CHARS: Final = 200  # Of an ETag or a date: real ones have less than eighty. It is sent back at each look.
 
 
 def _version(response: h11.Response, name: bytes) -> str:
@@ -455,13 +450,13 @@ def _is_there(library: str) -> bool:
 
 
 ZSTD: Final = "compression.zstd" if _is_there("compression.zstd") else "backports.zstd"
+# What is asked for; br and zstd come with the extra "web".
 _DECODERS: Final[dict[str, Callable[[], Decoder]]] = {
     "gzip": lambda: _Inflate(zlib.MAX_WBITS | 16),
     "deflate": lambda: _Inflate(zlib.MAX_WBITS),
     **({"br": _Brotli} if _is_there("brotli") else {}),
     **({"zstd": _Zstandard} if _is_there(ZSTD) else {}),
 }
-"""What is asked for; br and zstd come with the extra "web"."""
 
 
 def decoder_of(encoding: str) -> Decoder:

@@ -33,11 +33,11 @@ class WebRefused(CogencyError):
         self.is_fault = is_fault
 
 
+# Longer ones hold data rather than a place; search engines and browsers cut them there, too.
 MAX_ADDRESS_CHARS: Final = 2_000
-"""Longer ones hold data rather than a place; search engines and browsers cut them there, too."""
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+# Of the public web and of opened ranges: elsewhere other programs listen, which could take a request for theirs.
 WEB_PORTS: Final = frozenset({80, 443, 8080, 8443})
-"""Of the public web and of opened ranges: elsewhere other programs listen, which could take a request for theirs."""
 
 NO_ADDRESS: Final = "that is no address of a page, as in https://example.com/page"
 OTHER_SCHEME: Final = "only pages whose address begins with https:// or http:// can be read"
@@ -64,8 +64,7 @@ _NAME: Final = re.compile(
 )
 _NUMBER: Final = re.compile(r"\d+|0x[0-9a-f]*")
 _LOCAL_NAME: Final = re.compile(r"(?:.+\.)?(?:localhost|localdomain)")
-_KEPT: Final = "!$%&'*+,-./:;=?@_~"
-"""What stands in a path or query as it is; brackets would end a link of Markdown."""
+_KEPT: Final = "!$%&'*+,-./:;=?@_~"  # What stands in a path or query as it is; brackets would end a link of Markdown
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,11 +166,10 @@ def _networks(text: str) -> tuple[IPNetwork, ...]:
     return tuple(map(ip_network, text.split()))
 
 
-_BY_NAME: Final = frozenset({NetworkKind.PRIVATE, NetworkKind.SHARED, NetworkKind.LOOPBACK})
-"""What a host's name opens."""
+_BY_NAME: Final = frozenset({NetworkKind.PRIVATE, NetworkKind.SHARED, NetworkKind.LOOPBACK})  # What a host's name opens
 _NEVER: Final = frozenset({NetworkKind.MULTICAST, NetworkKind.UNSPECIFIED})
+# By which a network that has only IPv6 reaches IPv4: if it is opened, the address in it is judged.
 NAT64: Final = IPv6Network("64:ff9b::/96")
-"""By which a network that has only IPv6 reaches IPv4: if it is opened, the address in it is judged."""
 _SPECIAL: Final = tuple(
     (kind, network)
     for kind, networks in (
@@ -322,8 +320,7 @@ NO_NETWORK: Final = (
 # Rules. The groups that name the program count together, else those for everybody. Of the rules that match a path the
 # longest counts, and of two of a length the one that allows. `*` stands for anything, `$` at the end for the end.
 
-MAX_RULES: Final = 2_000
-"""More are read by nobody; each is compared with each path."""
+MAX_RULES: Final = 2_000  # More are read by nobody; each is compared with each path
 MAX_PATTERN_CHARS: Final = 500
 EVERYBODY: Final = "*"
 

@@ -24,13 +24,10 @@ from bot.web.fetching import TOO_LARGE, Fetched
 from bot.web.guard import WebRefused
 
 MAX_TITLE_CHARS: Final = 120
-MAX_TEXT_CHARS: Final = 400_000
-"""As much as the reader's process tells: twenty pages of what a result holds."""
-MAX_ENTRIES: Final = 60
-"""Of a feed; more are older than anybody asks for."""
+MAX_TEXT_CHARS: Final = 400_000  # As much as the reader's process tells: twenty pages of what a result holds
+MAX_ENTRIES: Final = 60  # Of a feed; more are older than anybody asks for
 MAX_ENTRY_CHARS: Final = 600
-RAW_CHARS: Final = 20
-"""Of markup for each character of text that is looked at."""
+RAW_CHARS: Final = 20  # Of markup for each character of text that is looked at
 _LOOK: Final = 2_048
 _BREAK: Final = re.compile(r"</?(?:br|div|h[1-6]|li|ol|p|td|tr|ul)\b[^<>]{0,1000}>", re.IGNORECASE)
 _TAG: Final = re.compile(r"</?[A-Za-z!][^<>]{0,1000}>")
@@ -157,6 +154,7 @@ def _entry_text(entry: Mapping[str, str]) -> str:
     return "\n".join(filter(None, told))
 
 
+# By the names of elements, without their prefixes; the first that says something counts.
 _FIELDS: Final = {
     "title": "title",
     "link": "link",
@@ -169,7 +167,6 @@ _FIELDS: Final = {
     "content": "about",
     "encoded": "about",
 }
-"""By the names of elements, without their prefixes; the first that says something counts."""
 
 
 class _NotHere(Exception):
@@ -179,8 +176,7 @@ class _NotHere(Exception):
 class _FeedParser:
     def __init__(self) -> None:
         self.feed = Feed()
-        self._open: list[tuple[str, int]] = []
-        """With where the text of each begins among all that was said."""
+        self._open: list[tuple[str, int]] = []  # With where the text of each begins among all that was said
         self._said: list[str] = []
         self._entry: dict[str, str] | None = None
 

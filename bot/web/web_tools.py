@@ -36,15 +36,12 @@ from bot.web.fetching import Fetcher, FetchLimits, KnownVersion, SystemResolver
 from bot.web.guard import Networks, WebGuard, WebRefused, parse_target
 from bot.web.page_text import PageReader, WebPage, plain_text
 
-MAX_RESULTS: Final = 8
-"""About 1,000 tokens; more are further from what was asked than another query would be."""
-MAX_QUERY_CHARS: Final = 400
-"""What Brave takes."""
+MAX_RESULTS: Final = 8  # About 1,000 tokens; more are further from what was asked than another query would be
+MAX_QUERY_CHARS: Final = 400  # What Brave takes
 MAX_TITLE_CHARS: Final = 120
 MAX_SNIPPET_CHARS: Final = 320
 MAX_DATE_CHARS: Final = 40
-SEARCH_S: Final = 12.0
-"""A metasearch engine waits for its slowest part for some seconds."""
+SEARCH_S: Final = 12.0  # A metasearch engine waits for its slowest part for some seconds
 BRAVE: Final = "https://api.search.brave.com"
 TAVILY: Final = "https://api.tavily.com"
 JSON_TYPE: Final = "application/json"
@@ -225,12 +222,10 @@ def results_of(listed: object, snippet: str, date: str) -> list[SearchResult]:
 
 # The tools `web_fetch` and `web_search`, and pages that people hand in.
 
-PAGE_CHARS: Final = 18_000
-"""What a result may hold, less what stands before it."""
+PAGE_CHARS: Final = 18_000  # What a result may hold, less what stands before it
+# Long enough to read a page's second half, and to ask of it again; short enough that news are new.
 CACHE_S: Final = 600.0
-"""Long enough to read a page's second half, and to ask of it again; short enough that news are new."""
-MAX_CACHED_CHARS: Final = 8_000_000
-"""Of all pages together."""
+MAX_CACHED_CHARS: Final = 8_000_000  # Of all pages together
 
 SEARCH: Final = "web_search"
 FETCH_ABOUT: Final = (
@@ -340,8 +335,8 @@ class WebSearchTool:
         return ToolOutput(text, audience=context.place.audience, references=tuple(references))
 
 
+# Of a page that somebody hands in, as of a file: it comes by the line of whoever runs its site.
 LINK_LIMITS: Final = FetchLimits(seconds=20.0, file_bytes=20_000_000)
-"""Of a page that somebody hands in, as of a file: it comes by the line of whoever runs its site."""
 
 
 @dataclass(frozen=True, slots=True)

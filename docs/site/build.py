@@ -19,6 +19,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
 OUT: Final = ROOT / "build"
+# Pages that are not called in the site as they are below `docs`.
 OUTSIDE: Final = {
     "ARCHITECTURE.md": "architecture.md",
     "CHANGELOG.md": "changelog.md",
@@ -27,13 +28,10 @@ OUTSIDE: Final = {
     "deploy/README.md": "deploy.md",
     "docs/adr/README.md": "adr/index.md",
 }
-"""Pages that are not called in the site as they are below `docs`."""
+# The repository's first page is not a page of the site, which has its own; a link to the one leads to the other.
 FRONT: Final = {"README.md": "index.md"}
-"""The repository's first page is not a page of the site, which has its own; a link to the one leads to the other."""
-ASSETS: Final = ("films", "pictures")
-"""Folders of `docs` with what pages show."""
-FILES: Final = "files"
-"""Where files of the repository to which pages link are put."""
+ASSETS: Final = ("films", "pictures")  # Folders of `docs` with what pages show
+FILES: Final = "files"  # Where files of the repository to which pages link are put
 LINK: Final = re.compile(r"((?:\[[^\[\]]*)?\]\()([^()\s]+)(\))")
 _TITLE: Final = re.compile(r"^# (.+)$", re.MULTILINE)
 _LOADING: Final = {"href": {"link"}, "src": {"script", "img", "iframe", "video", "audio", "source", "embed"}}

@@ -438,6 +438,7 @@ def stored_page() -> str:
     return "\n".join([*lines, ""])
 
 
+# Each page that is made, by its path.
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "docs/commands.md": commands_page,
     "docs/settings.md": lambda: settings_page((ROOT / ".env.example").read_text(encoding="utf-8")),
@@ -450,7 +451,6 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
         json.loads(MEASURED.read_text(encoding="utf-8")), json.loads(SIMULATED.read_text(encoding="utf-8")), _MADE
     ),
 }
-"""Each page that is made, by its path."""
 
 if __name__ == "__main__":
     for path, page in PAGES.items():

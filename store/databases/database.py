@@ -30,10 +30,10 @@ from agent.errors import StoreUnavailable
 P = ParamSpec("P")
 T = TypeVar("T")
 
+# Below WARNING they log every parameter: people's words, in files that forgetting cannot reach.
 TALKATIVE: Final = ("asyncpg", "sqlalchemy")
-"""Below WARNING they log every parameter: people's words, in files that forgetting cannot reach."""
+# The first half of PostgreSQL's fixed advisory locks ("cog"). Those of conversations have one 64-bit key.
 LOCK_SPACE: Final = 0x636F67
-"""The first half of PostgreSQL's fixed advisory locks ("cog"). Those of conversations have one 64-bit key."""
 _IN_ORDER: Final = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
 _migrating: Final = WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]()
 
@@ -139,8 +139,7 @@ async def whole(work: Coroutine[Any, Any, T]) -> T:
 
 log = logging.getLogger(__name__)
 
-REPEAT_S: Final = 60.0
-"""Often enough to see that it lasts, seldom enough to find the line that says why."""
+REPEAT_S: Final = 60.0  # Often enough to see that it lasts, seldom enough to find the line that says why
 
 
 class OutageKind(Enum):

@@ -39,10 +39,9 @@ from store.databases import database
 
 # asyncpg, as far as we use it ourselves, with types. It has none of its own.
 
+# What a connection may raise: the server's errors, the driver's own, the network's (time-outs are among them).
 ERRORS: Final = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError)
-"""What a connection may raise: the server's errors, the driver's own, the network's (time-outs are among them)."""
-UNREADABLE: Final = (asyncpg.ClientConfigurationError, ValueError)
-"""What a URL may raise."""
+UNREADABLE: Final = (asyncpg.ClientConfigurationError, ValueError)  # What a URL may raise
 
 
 class DriverConnection(Protocol):
@@ -70,24 +69,21 @@ class DriverConnection(Protocol):
 P = ParamSpec("P")
 T = TypeVar("T")
 
+# Connections of one process. The server allows 100 in all by default, and a transaction takes milliseconds.
 POOL: Final = 8
-"""Connections of one process. The server allows 100 in all by default, and a transaction takes milliseconds."""
+# Besides, for work that takes long: two searches for what is to be forgotten, and two that erase or wait for that.
 POOL_ASIDE: Final = 4
-"""Besides, for work that takes long: two searches for what is to be forgotten, and two that erase or wait for that."""
-POOL_WAIT_S: Final = 10.0
-"""For a free connection; more than that is an overload, which waiting makes worse."""
+POOL_WAIT_S: Final = 10.0  # For a free connection; more than that is an overload, which waiting makes worse
 CONNECT_S: Final = 10.0
-STATEMENT_S: Final = 30.0
-"""For one statement; the slowest, the search for proof over a year of messages, takes seconds."""
+STATEMENT_S: Final = 30.0  # For one statement; the slowest, the search for proof over a year of messages, takes seconds
+# For another writer: longer than one should hold a lock, shorter than STATEMENT_S, so that it is the cause named.
 LOCK_S: Final = 15.0
-"""For another writer: longer than one should hold a lock, shorter than STATEMENT_S, so that it is the cause named."""
+# For a process that stops in the middle of a transaction, as on a machine that is frozen: its locks are taken from it,
+# before those who wait for them run out of connections (POOL_WAIT_S).
 IDLE_S: Final = 9.0
-"""For a process that stops in the middle of a transaction, as on a machine that is frozen: its locks are taken from it,
-before those who wait for them run out of connections (POOL_WAIT_S)."""
-PREPARED: Final = 100
-"""Statements that one connection keeps; the most that are used often are fewer."""
+PREPARED: Final = 100  # Statements that one connection keeps; the most that are used often are fewer
+# Of a write that meets others. Each try waits for those before it, so the second nearly always succeeds.
 TRIES: Final = 5
-"""Of a write that meets others. Each try waits for those before it, so the second nearly always succeeds."""
 
 LIMITS: Final = {
     "statement_timeout": f"{STATEMENT_S:g}s",
@@ -98,8 +94,7 @@ LIMITS: Final = {
     "max_parallel_workers_per_gather": "0",
 }
 _NAME: Final = {"application_name": "cogency"}
-_NO_TRANSACTIONS: Final = "not allowed in statement pooling"
-"""As PgBouncer says it, without a code of its own."""
+_NO_TRANSACTIONS: Final = "not allowed in statement pooling"  # As PgBouncer says it, without a code of its own
 _PROBE: Final = "cogency_probe"
 _PROBED: Final = f"SELECT count(*) FROM pg_prepared_statements WHERE name = '{_PROBE}'"  # noqa: S608 -- our own name
 _SAY_LIMITS: Final = "".join(f"SET LOCAL {name} = '{value}';" for name, value in LIMITS.items())
@@ -149,8 +144,8 @@ _ALONE: Final = text(f"SELECT pg_advisory_xact_lock({database.LOCK_SPACE}, 1)")
 
 _HAS_WRITTEN: Final = text("SELECT pg_current_xact_id_if_assigned() IS NOT NULL")
 
+# Foreign key, unique key, serialisation, deadlock.
 _MET_ANOTHER: Final = frozenset({"23503", "23505", "40001", "40P01"})
-"""Foreign key, unique key, serialisation, deadlock."""
 
 
 def store_error(error: Exception, where: str) -> StoreError:
@@ -467,10 +462,10 @@ def _met_another(error: Exception) -> bool:
 log = logging.getLogger(__name__)
 
 CHANNEL: Final = "cogency"
+# Where nobody can listen, for what is told by a word. Workers look into the ledger each second anyway.
 POLL_S: Final = 5.0
-"""Where nobody can listen, for what is told by a word. Workers look into the ledger each second anyway."""
+# A connection that has died without a word is noticed by then: something is sent over it that often.
 HEARTBEAT_S: Final = 30.0
-"""A connection that has died without a word is noticed by then: something is sent over it that often."""
 RECONNECT_S: Final = 1.0
 Connect: TypeAlias = Callable[[], Awaitable[DriverConnection]]
 

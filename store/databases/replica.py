@@ -23,13 +23,10 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 LOOKS: Final = 4
-LOOK_S: Final = 0.01
-"""A replica nearby is some milliseconds behind: so long it is waited for."""
+LOOK_S: Final = 0.01  # A replica nearby is some milliseconds behind: so long it is waited for
 BEHIND_S: Final = 1.0
-AWAY_S: Final = 30.0
-"""For so long the primary is asked without a look at the replica."""
-SEARCH_S: Final = 3.0
-"""For a search on the replica; after that the primary does it."""
+AWAY_S: Final = 30.0  # For so long the primary is asked without a look at the replica
+SEARCH_S: Final = 3.0  # For a search on the replica; after that the primary does it
 _WRITTEN: Final = text(
     "SELECT pg_current_wal_insert_lsn()::text AS upto, left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) AS line,"
     " system_identifier AS system, current_database() AS name FROM pg_control_system()"
@@ -49,8 +46,7 @@ class RecallReplica:
         self._primary, self._replica = primary, replica
         self._why: str | None = ""  # nothing was said yet
         self._not_before = 0.0
-        self.searches = 0
-        """On the replica, so far."""
+        self.searches = 0  # On the replica, so far
 
     async def read(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         def search(connection: Connection) -> tuple[T]:

@@ -34,8 +34,8 @@ from store.databases.database import DatabaseFiles, OutageKind, OutageLog, quiet
 P = ParamSpec("P")
 T = TypeVar("T")
 
+# What was acknowledged survives a power cut, for one fsync a write; NORMAL could lose the last half minute.
 SYNCHRONOUS: Final = "FULL"
-"""What was acknowledged survives a power cut, for one fsync a write; NORMAL could lose the last half minute."""
 _PRAGMAS: Final = """
 PRAGMA busy_timeout = {patience_ms};
 PRAGMA journal_mode = WAL;
@@ -110,13 +110,10 @@ class _Connections:
             raise
 
 
-READERS: Final = 4
-"""Connections that may read at the same time; each costs a thread."""
-CHECKPOINT_TRIES: Final = 3
-"""Each waits for readers as long as the busy handler does."""
+READERS: Final = 4  # Connections that may read at the same time; each costs a thread
+CHECKPOINT_TRIES: Final = 3  # Each waits for readers as long as the busy handler does
 BLOCK_BYTES: Final = 1 << 20
-SMALLEST_FREE: Final = 100_000
-"""Bytes that a new database takes before its first question: less is a full disk."""
+SMALLEST_FREE: Final = 100_000  # Bytes that a new database takes before its first question: less is a full disk
 _OWNER_ONLY: Final = 0o600
 
 

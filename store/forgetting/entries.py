@@ -158,8 +158,7 @@ def _any_quotes(held: Iterable[str], texts: Collection[str]) -> bool:
 # it out of what waits, too (`store.forgetting.erase`).
 
 Row = dict[str, Any]
-TIME: Final = "time"
-"""The one field of an object that stands for a time; no column holds an object."""
+TIME: Final = "time"  # The one field of an object that stands for a time; no column holds an object
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,8 +104,8 @@ def _own_words(connection: Connection, entry: int, quoted: set[str]) -> set[str]
     return {piece for piece in quoted if any(piece in text for text in own)}
 
 
+# The columns of tables that hold one message's words in another form, and nothing else: their rows fall with it.
 KEYED_BY_MESSAGE: Final[tuple[Column[int], ...]] = (working_item.c.message, embedding.c.message)
-"""The columns of tables that hold one message's words in another form, and nothing else: their rows fall with it."""
 
 
 @dataclass(frozen=True, slots=True)

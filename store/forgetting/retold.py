@@ -51,16 +51,12 @@ from store.tables import RUNNING, WAITING, fact, message, profile_entry, profile
 #   Words of people, facts and profiles tell unless they are common. Those of the bot alone (a greeting, a footer) tell
 #   only where so many of its other answers are without them (ENOUGH) that they would have shown to be common.
 
-RARE: Final = 3
-"""In so many more of a person's messages a word may stand and still tell where it came from."""
-ENOUGH: Final = 12
-"""Of so many answers, one has what every fourth has, but for one case in thirty."""
+RARE: Final = 3  # In so many more of a person's messages a word may stand and still tell where it came from
+ENOUGH: Final = 12  # Of so many answers, one has what every fourth has, but for one case in thirty
+# Words and passages that are looked up for one plan, some milliseconds each. What comes then is not known.
 LOOKUPS: Final = 200
-"""Words and passages that are looked up for one plan, some milliseconds each. What comes then is not known."""
-KEPT: Final = 200
-"""The newest messages with a word, and the first answers, that are looked at: more would not say more."""
-READ: Final = 50
-"""Messages that are read to see whether one has a passage: where it is common, the first one has."""
+KEPT: Final = 200  # The newest messages with a word, and the first answers, that are looked at: more would not say more
+READ: Final = 50  # Messages that are read to see whether one has a passage: where it is common, the first one has
 
 
 class Clue(IntEnum):
@@ -175,12 +171,9 @@ def telling_words(text: str) -> dict[str, str]:
     return {stem(word): word for word in index_words(text) if is_telling(word)}
 
 
-TEXTS: Final = 128
-"""That are taken apart and kept for the next turn, which mostly has the same ones in its context."""
-TURNS: Final = 1_000
-"""Read at a time."""
-CLOCKS: Final = timedelta(days=1)
-"""More than a platform's clock and ours ever differ."""
+TEXTS: Final = 128  # That are taken apart and kept for the next turn, which mostly has the same ones in its context
+TURNS: Final = 1_000  # Read at a time
+CLOCKS: Final = timedelta(days=1)  # More than a platform's clock and ours ever differ
 
 
 class _Came(Enum):

@@ -44,13 +44,11 @@ T = TypeVar("T", int, str)
 V = TypeVar("V")
 Ts = TypeVarTuple("Ts")
 
-MOST: Final = 10_000
-"""In one statement: what it finds stands in memory, and whoever waits is told between two of them."""
-CHUNK: Final = 2_000
-"""Messages that are read at a time where there may be a hundred thousand."""
+MOST: Final = 10_000  # In one statement: what it finds stands in memory, and whoever waits is told between two of them
+CHUNK: Final = 2_000  # Messages that are read at a time where there may be a hundred thousand
 
+# Is told now and then how many messages were found; what it raises ends the search.
 Watch: TypeAlias = Callable[[int], object]
-"""Is told now and then how many messages were found; what it raises ends the search."""
 
 
 def unwatched(_: int) -> None:
@@ -87,8 +85,7 @@ def values_in(
     return (row[0] for row in rows_in(connection, select(wanted), column, values))
 
 
-NOBODY: Final = ""
-"""Whose the facts of an organisation are: they hold until somebody takes them back."""
+NOBODY: Final = ""  # Whose the facts of an organisation are: they hold until somebody takes them back
 
 
 class ForgottenMessage(NamedTuple):
@@ -244,6 +241,7 @@ def reaches_anything(connection: Connection, plan: plans.ForgettingPlan) -> bool
     return any(connection.execute(one.limit(1)).first() is not None for one in each)
 
 
+# What people have who said nothing; and what of it outlives them.
 _OWNED: Final = (
     (person.c.id, false()),
     (preference.c.owner, preference.c.value == plans.PAUSED),
@@ -251,7 +249,6 @@ _OWNED: Final = (
     (sign_in.c.person, false()),
     (installation.c.installer, false()),
 )
-"""What people have who said nothing; and what of it outlives them."""
 
 
 def documents_of(plan: plans.ForgettingPlan) -> ColumnElement[bool]:
@@ -433,8 +430,7 @@ def _ids(connection: Connection, table: Table, where: ColumnElement[bool]) -> fr
 # Platform ids that were forgotten, as keyed hashes: enough to know one again, too little to read it. Pure.
 
 FORGOTTEN: Final = "forgotten:"
-NAME_DIGITS: Final = 16
-"""Enough to tell everybody in an audit apart."""
+NAME_DIGITS: Final = 16  # Enough to tell everybody in an audit apart
 
 
 @dataclass(frozen=True, slots=True)

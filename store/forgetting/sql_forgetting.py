@@ -77,12 +77,12 @@ from store.tables import (
 # somewhere. Pieces of erased summaries are excused by any row: two summaries may well say the same. The files only
 # count as wiped after a complete checkpoint, so having nothing but common phrases to look for is no false proof.
 
-PIECES: Final = 64
-"""Each is one pass over the files in memory: some tens of milliseconds for 100 MB."""
+PIECES: Final = 64  # Each is one pass over the files in memory: some tens of milliseconds for 100 MB
 PIECE_BYTES: Final = 6
+# So many words of a text, the longest, are looked for at once in the index: four find it, more only take longer.
 WORDS: Final = 4
-"""So many words of a text, the longest, are looked for at once in the index: four find it, more only take longer."""
 
+# Columns that hold what was made of others' words.
 DERIVED: Final = frozenset(
     {
         *action_record.c,
@@ -96,7 +96,6 @@ DERIVED: Final = frozenset(
         job.c.payload,
     }
 )
-"""Columns that hold what was made of others' words."""
 
 NOBODY: Final = ""
 
@@ -215,8 +214,7 @@ def _pieces_of(erased: str) -> Iterator[bytes]:
 #
 # Rule: the lines are what the person wrote or was answered, and what is known about them; nobody else's words.
 
-LINES: Final = 5
-"""As many as are read before a button is pressed."""
+LINES: Final = 5  # As many as are read before a button is pressed
 LINE_CHARS: Final = 200
 NAME_BYTES: Final = 6
 
@@ -276,8 +274,8 @@ def _name(doomed: ErasureSet) -> str:
 #   as if the message had been forgotten. It is learned from again if it was answered.
 #   What the bot replied stays: it was said. That something is remembered it no longer says, where that has fallen.
 
+# How the turns end from which something is learned.
 ANSWERED: Final = (Outcome.ANSWERED, Outcome.CUT, Outcome.EXHAUSTED)
-"""How the turns end from which something is learned."""
 
 
 def update_text(

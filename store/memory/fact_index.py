@@ -23,20 +23,14 @@ from agent.memory.statements import READER, WORD, Statement, is_function_word, r
 from store.rows import json_rows
 from store.tables import fact, fact_term
 
-MAX_TERMS: Final = 64
-"""Words of one fact that lead to it: a longer text is found by its beginning."""
-MAX_ASKED: Final = 16
-"""Words of a question or a new fact that are looked up, the longest, which tell the most."""
-ASKED_CHARS: Final = 4_000
-"""Of a question, for that: a page. What follows is mostly pasted."""
-PER_TERM: Final = 100
-"""The newest facts that one word leads to."""
-KEY: Final = "key:"
-"""Begins the term of a fact's key as a whole; no word holds a colon."""
+MAX_TERMS: Final = 64  # Words of one fact that lead to it: a longer text is found by its beginning
+MAX_ASKED: Final = 16  # Words of a question or a new fact that are looked up, the longest, which tell the most
+ASKED_CHARS: Final = 4_000  # Of a question, for that: a page. What follows is mostly pasted.
+PER_TERM: Final = 100  # The newest facts that one word leads to
+KEY: Final = "key:"  # Begins the term of a fact's key as a whole; no word holds a colon
+# Begins the term of statements that contradict each other without a common word: where somebody lives.
 CLASS: Final = "class:"
-"""Begins the term of statements that contradict each other without a common word: where somebody lives."""
-WHOLE: Final = "is:"
-"""Begins the term of a value without words, such as an emoji."""
+WHOLE: Final = "is:"  # Begins the term of a value without words, such as an emoji
 _BATCH: Final = 500
 
 
@@ -47,8 +41,8 @@ class Lookup:
 
     def __init__(self, *where: sa.ColumnElement[bool]) -> None:
         self._where = where
+        # By the number of terms: making a statement takes longer than running it.
         self._made: dict[int, sa.CompoundSelect[str]] = {}
-        """By the number of terms: making a statement takes longer than running it."""
 
     def of(self, many: int) -> sa.CompoundSelect[str]:
         if many not in self._made:

@@ -42,23 +42,17 @@ from store.rows import ids_in_parameter, texts_in_parameter
 from store.search.text import index_words, telling_words
 from store.tables import fact, fact_ground, fact_term, message, person
 
-SHOWN: Final = 80
-"""So many valid facts are all given to a question: about as many as its context has room for."""
-CHOSEN: Final = 60
-"""Of more, so many are chosen."""
-BINDING: Final = 20
-"""Of them, the newest that bind, whatever the question is about."""
-ASKED_FOR: Final = 40
-"""Of them, those that the words of the question lead to."""
+SHOWN: Final = 80  # So many valid facts are all given to a question: about as many as its context has room for
+CHOSEN: Final = 60  # Of more, so many are chosen
+BINDING: Final = 20  # Of them, the newest that bind, whatever the question is about
+ASKED_FOR: Final = 40  # Of them, those that the words of the question lead to
+# Superseded facts whose values are marked where a text still holds them: the newest, and as many to which the words of
+# the question lead, as they do to what is recalled; besides, those of the visible messages.
 PAST: Final = 20
-"""Superseded facts whose values are marked where a text still holds them: the newest, and as many to which the words of
-the question lead, as they do to what is recalled; besides, those of the visible messages."""
+# Facts that a write is compared with, if there are more: those that share the most telling words with it.
 COMPARED: Final = 150
-"""Facts that a write is compared with, if there are more: those that share the most telling words with it."""
-CHAIN: Final = 100
-"""Steps from one fact to the next that are followed in the rows."""
-ABOUT: Final = frozenset({"person", "they", "user"})
-"""Words by which a model speaks of whoever said it."""
+CHAIN: Final = 100  # Steps from one fact to the next that are followed in the rows
+ABOUT: Final = frozenset({"person", "they", "user"})  # Words by which a model speaks of whoever said it
 # Made once: making a statement takes longer than running it.
 _COLUMNS: Final = tuple(column for column in fact.c if column.name != "used")
 _AUTHORITIES: Final = {int(one): one for one in Authority}
@@ -78,8 +72,9 @@ _READABLE: Final = _LINKED.where(or_(_SAID_THERE, and_(_THEIRS, fact.c.everywher
 _EVERYWHERE: Final = or_(fact.c.scope == Scope.GLOBAL, fact.c.scope == Scope.TASK)
 _IN_SCOPE: Final = or_(_EVERYWHERE, fact.c.scope_id == bindparam("here"))
 _CONCERNED: Final = (_USABLE, _IN_SCOPE)
+# Not said as `is_valid`: the index of those that bind is to be taken, and not that of the valid ones.
 _BINDS: Final = and_(fact.c.is_constraint, fact.c.is_valid.is_not(False))
-"""Not said as `is_valid`: the index of those that bind is to be taken, and not that of the valid ones."""
+# Of the person and of nobody's: the newest that are valid, those that are superseded, and those that bind.
 _NEWEST: Final = _LINKED.where(
     fact.c.id.in_(
         union_all(
@@ -98,7 +93,6 @@ _NEWEST: Final = _LINKED.where(
         )
     )
 )
-"""Of the person and of nobody's: the newest that are valid, those that are superseded, and those that bind."""
 _OF_MESSAGES: Final = (
     select(fact.c.id)
     .where(_THEIRS, *_CONCERNED, fact.c.source_message.in_(ids_in_parameter("seen")))
@@ -128,8 +122,7 @@ _ALIKE_IN_BOTH: Final = (
     "key", "value", "source", "audience", "person", "is_valid", "memory_type", "scope", "scope_id", "needs_review",
     "is_constraint", "constraint_type", "source_message", "everywhere",
 )  # fmt: skip
-NEW: Final = "new"
-"""The id of a fact until its row has one."""
+NEW: Final = "new"  # The id of a fact until its row has one
 
 
 def latest(connection: Connection, person: str, audience: str, limit: int) -> list[Fact]:

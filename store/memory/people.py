@@ -271,8 +271,8 @@ def remove_entries(connection: sa.Connection, entries: frozenset[int]) -> int:
     return connection.execute(sa.delete(profile_entry).where(profile_entry.c.id.in_(entries))).rowcount
 
 
+# What an entry and its row have in common, besides its field and where it stands.
 _SAYS: Final = ("key", "text", "time", "confidence", "everywhere")
-"""What an entry and its row have in common, besides its field and where it stands."""
 _SAID_THERE: Final = profile_entry.c.audience.in_(sa.bindparam("audiences", expanding=True))
 _OPEN: Final = sa.or_(_SAID_THERE, sa.and_(profile_entry.c.everywhere, sa.bindparam("everywhere", type_=sa.Boolean)))
 _USABLE: Final = sa.and_(profile_entry.c.person == sa.bindparam("whose"), _OPEN)
@@ -364,8 +364,7 @@ def _name_sources(connection: sa.Connection, entry_id: int, entry: ProfileEntry)
 # Rule: a partition (person and audience) has one job. A newer message puts it off again, so that waiting ones are
 # learned from together; but a partition in which enough has gathered waits no longer.
 
-ENOUGH: Final = 20
-"""So many messages make one model call worth it, even while the person goes on writing."""
+ENOUGH: Final = 20  # So many messages make one model call worth it, even while the person goes on writing
 
 
 _THEIRS: Final = sa.and_(message.c.person == sa.bindparam("learner"), message.c.audience == sa.bindparam("there"))

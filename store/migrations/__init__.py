@@ -37,18 +37,17 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+# The version of the database that each release of the program has.
 RELEASES: Final[Mapping[str, str]] = {"0.1.0": "r0024"}
-"""The version of the database that each release of the program has."""
 
 
+# Under which `meta` keeps its version, and the oldest one whose program works on it: "r0021:r0019".
 OLDEST: Final = "oldest_program"
-"""Under which `meta` keeps its version, and the oldest one whose program works on it: "r0021:r0019"."""
+# Before the name of an index that is to be made, in `meta`; its value says on what, as in "turn (source, state)".
 INDEX: Final = "index:"
-"""Before the name of an index that is to be made, in `meta`; its value says on what, as in "turn (source, state)"."""
 
 
-INDEX_S: Final = 6 * 3600.0
-"""For one index: far above what some hundred million rows take."""
+INDEX_S: Final = 6 * 3600.0  # For one index: far above what some hundred million rows take
 _ONE_INDEXES: Final = text(
     "SELECT set_config('idle_in_transaction_session_timeout', '0', true), "
     f"pg_try_advisory_xact_lock({LOCK_SPACE}, 3) AS first"

@@ -50,29 +50,26 @@ from store.tables import embedding, message, participant
 log = logging.getLogger(__name__)
 
 TABLE: Final = "embedding_hnsw"
-OLDEST_PGVECTOR: Final = (0, 8)
-"""The first with iterative scans."""
-MOST_NUMBERS: Final = 4_000
-"""Of a vector of half precision, in an index."""
+OLDEST_PGVECTOR: Final = (0, 8)  # The first with iterative scans
+MOST_NUMBERS: Final = 4_000  # Of a vector of half precision, in an index
+# Vectors of which an index is made: among fewer, all that a person may find is compared sooner.
 LEAST_ROWS: Final = 20_000
-"""Vectors of which an index is made: among fewer, all that a person may find is compared sooner."""
+# Of time for each message that is compared without the index, and for each that it leads to (measured).
 COMPARED_US: Final = 2.5
-"""Of time for each message that is compared without the index, and for each that it leads to (measured)."""
 LED_TO_US: Final = 15.0
-AT_ONCE: Final = 500
-"""Vectors written to the table in one transaction: a quarter of a second."""
+AT_ONCE: Final = 500  # Vectors written to the table in one transaction: a quarter of a second
 _HAS_TABLE: Final = text("SELECT to_regclass(:table) IS NOT NULL")
 BUILD_S: Final = 24 * 3600.0
+# At least and, if the server's own setting is no higher, at most: of its memory, in which an index is made faster.
 BUILD_MB: Final = (64, 1_024)
-"""At least and, if the server's own setting is no higher, at most: of its memory, in which an index is made faster."""
+# What a vector takes there besides its numbers (measured: 278,000 of 256 numbers filled 912 MB).
 BYTES_BESIDE: Final = 3_000
-"""What a vector takes there besides its numbers (measured: 278,000 of 256 numbers filled 912 MB)."""
+# Vectors that a search through the index keeps in mind, at least and at most: it goes on in steps of so many.
 SEARCHED: Final = (100, 1_000)
-"""Vectors that a search through the index keeps in mind, at least and at most: it goes on in steps of so many."""
 
 
+# How many times as many are looked up as are expected to do, before all is compared: an audience may be narrow.
 PATIENCE: Final = 3
-"""How many times as many are looked up as are expected to do, before all is compared: an audience may be narrow."""
 
 
 class VectorSupport(Enum):

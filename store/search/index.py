@@ -49,32 +49,25 @@ from store.tables import embedding, message, participant, person
 
 MESSAGES: Final = "message_index"
 PASSAGES: Final = "passage_index"
-INDEXES: Final = (MESSAGES, PASSAGES)
-"""The names of the indexes, with which those of their tables begin."""
-REMOVED_AT_ONCE: Final = 500
-"""Entries whose words stand in memory while they are removed."""
+INDEXES: Final = (MESSAGES, PASSAGES)  # The names of the indexes, with which those of their tables begin
+REMOVED_AT_ONCE: Final = 500  # Entries whose words stand in memory while they are removed
+# Which terms of a word an entry has. Counted up when others are made, or kept elsewhere: the next start makes all
+# entries anew.
 TERMS: Final = 3
-"""Which terms of a word an entry has. Counted up when others are made, or kept elsewhere: the next start makes all
-entries anew."""
-_BATCH: Final = 500
-"""Messages of which entries are made anew in one transaction: tenths of a second, and little memory."""
+_BATCH: Final = 500  # Messages of which entries are made anew in one transaction: tenths of a second, and little memory
+# Entries made in one transaction while others wait to write: a few milliseconds. A job makes the rest of them.
 AT_ONCE: Final = 50
-"""Entries made in one transaction while others wait to write: a few milliseconds. A job makes the rest of them."""
-AT_ONCE_WORDS: Final = 10_000
-"""Words in these entries together, for those of long messages take as many times longer."""
-READ_ASIDE: Final = 20_000
-"""Characters of which the words take more than some milliseconds."""
-NEWEST: Final = (1 << 31) - 1
-"""No message and no reader has a higher number."""
-PLACES: Final = 1 << 30
-"""Places are readers of messages behind all people: under their number and this."""
+AT_ONCE_WORDS: Final = 10_000  # Words in these entries together, for those of long messages take as many times longer
+READ_ASIDE: Final = 20_000  # Characters of which the words take more than some milliseconds
+NEWEST: Final = (1 << 31) - 1  # No message and no reader has a higher number
+PLACES: Final = 1 << 30  # Places are readers of messages behind all people: under their number and this
 
+# When a job may run that waits for nothing; the order of such jobs is that in which they came.
 _DUE: Final = datetime(1970, 1, 1, tzinfo=UTC)
-"""When a job may run that waits for nothing; the order of such jobs is that in which they came."""
+# Each message with each person who may find it.
 _WRITTEN: Final = message.join(participant, participant.c.conversation == message.c.conversation).join(
     person, person.c.id == participant.c.person
 )
-"""Each message with each person who may find it."""
 
 
 class Fts5Words:
@@ -257,8 +250,8 @@ class MessageWords(TsvectorWords):
         return [self.block(number, id_)]
 
 
+# By whether it is PostgreSQL.
 _ENGINES: Final[Mapping[bool, Fts5Words | MessageWords]] = {False: Fts5Words(MESSAGES), True: MessageWords()}
-"""By whether it is PostgreSQL."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,10 +45,10 @@ from store.search.index import MESSAGES, Fts5Words, MessageWords
 from store.search.text import OF_SHARED, PARAMETERS, SHARED, Range, SearchQuery, index_words, wanted_terms
 from store.tables import embedding, message, participant, person
 
+# Matches of one keyword that are looked at, the newest. A word that common says little; all the rarer words count.
 MOST: Final = 500
-"""Matches of one keyword that are looked at, the newest. A word that common says little; all the rarer words count."""
+# A message that holds a keyword: its id, whether a person wrote it, its length. There are thousands in a search.
 Match: TypeAlias = tuple[int, bool, int]
-"""A message that holds a keyword: its id, whether a person wrote it, its length. There are thousands in a search."""
 
 _VISIBLE: Final = f"""
     message.audience IN :audiences AND (message.conversation != :exclude OR message.id < :visible)
@@ -222,8 +222,7 @@ class Tsvector(MessageWords):
         return connection.execute(self.HOLDING, bound).scalar_one()
 
 
-ENGINES: Final[Mapping[bool, Fts5 | Tsvector]] = {False: Fts5(), True: Tsvector()}
-"""By whether it is PostgreSQL."""
+ENGINES: Final[Mapping[bool, Fts5 | Tsvector]] = {False: Fts5(), True: Tsvector()}  # By whether it is PostgreSQL
 
 
 def matches(connection: Connection, sought: SearchQuery, among: Range) -> list[list[Match]]:
@@ -267,8 +266,7 @@ def sign_bits(vector: Sequence[float]) -> bytes:
     return int(bits or "0", 2).to_bytes((len(vector) + 7) // 8, "big")
 
 
-ID_BYTES: Final = 8
-"""Of a message's id before its signs, where SQLite hands them over."""
+ID_BYTES: Final = 8  # Of a message's id before its signs, where SQLite hands them over
 
 
 def differences(wanted: bytes, held: Iterable[str]) -> Iterator[tuple[int, int]]:
@@ -293,8 +291,7 @@ def cosine(wanted: bytes, held: bytes) -> float:
     return sum(map(mul, one, other))
 
 
-LOOK_BACK: Final = 1_000
-"""Ids before the last vector: more than are given away while the slowest transaction runs."""
+LOOK_BACK: Final = 1_000  # Ids before the last vector: more than are given away while the slowest transaction runs
 
 
 def missing(connection: Connection, model: str, limit: int) -> list[Unembedded]:
@@ -347,17 +344,14 @@ def without_names(connection: Connection, person_id: str, text: str) -> str:
 
 # The messages whose meaning is nearest to a question's, among those that the search may see.
 
+# The nearest by their signs, which are compared exactly: a hundredth of a second. Of a million messages so many would
+# leave out a tenth of the nearest ten.
 RESCORED: Final = 512
-"""The nearest by their signs, which are compared exactly: a hundredth of a second. Of a million messages so many would
-leave out a tenth of the nearest ten."""
+# One in so many messages, where that is more: a small part of what it takes to compare the signs of all.
 RESCORED_SHARE: Final = 256
-"""One in so many messages, where that is more: a small part of what it takes to compare the signs of all."""
-NEAREST: Final = 64
-"""Of them are ranked, besides what the keywords found."""
-INDEX_FROM: Final = 5_000
-"""Messages that are compared as fast as an index leads to the nearest."""
-TINY: Final = 1e-9
-"""So that what is alone, or the farthest, is found all the same."""
+NEAREST: Final = 64  # Of them are ranked, besides what the keywords found
+INDEX_FROM: Final = 5_000  # Messages that are compared as fast as an index leads to the nearest
+TINY: Final = 1e-9  # So that what is alone, or the farthest, is found all the same
 
 _VECTORS: Final = select(embedding.c.message, embedding.c.vector).where(
     embedding.c.message.in_(ids_in_parameter("wanted")), embedding.c.model == bindparam("model")

@@ -61,16 +61,12 @@ from store.search.text import COMPOUND, CONTAINS, index_words, indexed_words, ke
 from store.tables import person
 
 NEW, KNOWN, GONE = "new", "known", "gone"
-DOCUMENTS_MOST: Final = 1_000
-"""Of one audience: a list that a person can still go through."""
+DOCUMENTS_MOST: Final = 1_000  # Of one audience: a list that a person can still go through
+# Of one audience: as many as are searched in some hundredths of a second (`benchmarks.knowledge`).
 PASSAGES_MOST: Final = 100_000
-"""Of one audience: as many as are searched in some hundredths of a second (`benchmarks.knowledge`)."""
-STEP: Final = 50
-"""Entries made in one transaction, as for messages."""
-DROPPED: Final = 200
-"""Passages removed in one transaction."""
-DOCUMENT_JOB: Final = "document "
-"""The keys of jobs begin with it whose payload is a document's id."""
+STEP: Final = 50  # Entries made in one transaction, as for messages
+DROPPED: Final = 200  # Passages removed in one transaction
+DOCUMENT_JOB: Final = "document "  # The keys of jobs begin with it whose payload is a document's id
 _DUE: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -316,13 +312,11 @@ def _passage(row: Mapping[Any, Any]) -> Passage:
 
 # Searching: what the engines find.
 
+# Passages with one keyword that are looked at. Where there are more, the word says little alone, and is looked for
+# together with others.
 MOST: Final = 500
-"""Passages with one keyword that are looked at. Where there are more, the word says little alone, and is looked for
-together with others."""
-PAIRED: Final = 3
-"""So many of those common words, the most telling, are looked for together, and in pairs."""
-CANDIDATES: Final = 96
-"""The best by which words stand in them, whose texts are read."""
+PAIRED: Final = 3  # So many of those common words, the most telling, are looked for together, and in pairs
+CANDIDATES: Final = 96  # The best by which words stand in them, whose texts are read
 
 
 _SHIFT: Final = Fts5Words.SHIFT
@@ -444,10 +438,9 @@ def _strengths(one: _Read, weights: Mapping[int, float], average: float) -> dict
 
 _stem = lru_cache(20_000)(stem)
 _parts = lru_cache(20_000)(word_parts)
-HEAD: Final = 3
-"""Letters that no ending changes: words that share none with what is sought are passed over at once."""
+HEAD: Final = 3  # Letters that no ending changes: words that share none with what is sought are passed over at once
+# Between these stand the scripts that have letters before a word's stem: Hebrew, Arabic and their kin.
 _PREFIXING: Final = ("\u0590", "\u0900")
-"""Between these stand the scripts that have letters before a word's stem: Hebrew, Arabic and their kin."""
 
 
 class _Groups:

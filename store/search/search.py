@@ -68,25 +68,22 @@ from store.tables import message, participant, person
 #   Of several wordings each is ranked by itself, and all their words together once more: a message that one of them
 #   finds may be missed by the others, and one that holds words of many is meant most likely.
 
+# The best matches by their own words, whose surroundings are looked at: so many find as much as all.
 CANDIDATES: Final = 64
-"""The best matches by their own words, whose surroundings are looked at: so many find as much as all."""
 NOTHING: Final[Mapping[int, float]] = {}
 TINY: Final = 1e-9
 K1: Final = 1.2
 B: Final = 0.4
-NEAR: Final = (1.0, 0.5, 0.3)
-"""What a keyword is worth here, in the next message, in the one after it."""
-COMPANY: Final = 3
-"""The best message of a thread is lifted by so many others of it."""
+NEAR: Final = (1.0, 0.5, 0.3)  # What a keyword is worth here, in the next message, in the one after it
+COMPANY: Final = 3  # The best message of a thread is lifted by so many others of it
 COMPANY_SHARE: Final = 0.2
 BOT_PRIOR: Final = 0.7
 NAMED: Final = 1.8
 DATED: Final = 2.0
 SOON_DATED: Final = 1.5
+# Of reciprocal rank fusion. 60 was published for lists of a thousand; here from 2 to 10 is the same, and better.
 RANK: Final = 10
-"""Of reciprocal rank fusion. 60 was published for lists of a thousand; here from 2 to 10 is the same, and better."""
-SOON: Final = timedelta(days=7)
-"""People tell of what happened within days."""
+SOON: Final = timedelta(days=7)  # People tell of what happened within days
 
 
 class FoundLine(NamedTuple):
@@ -100,8 +97,8 @@ class FoundLine(NamedTuple):
     after: tuple[int, ...] = ()
 
 
+# The best matches by their own words: for each message what each of its keywords is worth.
 Candidates: TypeAlias = Mapping[int, Mapping[int, float]]
-"""The best matches by their own words: for each message what each of its keywords is worth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,8 +270,7 @@ def _surroundings(*, shared: bool) -> Select[*tuple[Any, ...]]:
     )
 
 
-SURROUNDINGS: Final = (_surroundings(shared=False), _surroundings(shared=True))
-"""By whether they are shared."""
+SURROUNDINGS: Final = (_surroundings(shared=False), _surroundings(shared=True))  # By whether they are shared
 
 
 def lines_of(
@@ -356,8 +352,8 @@ def word_forms(word: str) -> tuple[str, ...]:
     return _GROUPS.get(stem(word), (word,))
 
 
+# Messages of a reader, the newest, that are counted; by their ids it is estimated how many more there are.
 COUNTED: Final = 10_000
-"""Messages of a reader, the newest, that are counted; by their ids it is estimated how many more there are."""
 
 
 def _counted(theirs: Select[int]) -> tuple[ColumnElement[Any], ...]:

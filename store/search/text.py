@@ -32,22 +32,17 @@ from agent.patterns import compile_later
 from store.databases.database import StorableText, UtcDateTime
 from store.tables import message
 
-MAX_KEYWORDS: Final = 128
-"""Pairs of characters. A pasted page is a valid question."""
-WORD_COST: Final = 4
-"""A word says as much as four pairs: of words there are 32 at most."""
-MOST_ASKED: Final = 2_000
-"""Characters of one sentence: the last ones ask."""
+MAX_KEYWORDS: Final = 128  # Pairs of characters. A pasted page is a valid question.
+WORD_COST: Final = 4  # A word says as much as four pairs: of words there are 32 at most
+MOST_ASKED: Final = 2_000  # Characters of one sentence: the last ones ask
+# What the last questions of a long text have to hold, before those that stand first and last will do.
 ENOUGH: Final = 4 * WORD_COST
-"""What the last questions of a long text have to hold, before those that stand first and last will do."""
 
-TELLING_CHARS: Final = 8
-"""Somebody else may say "ok" too; nobody says eight characters of an erased text by chance."""
+TELLING_CHARS: Final = 8  # Somebody else may say "ok" too; nobody says eight characters of an erased text by chance
+# Of a piece of an erased text: shorter ones, such as "configuration", stand in others' summaries by chance.
 TELLING_BYTES: Final = 14
-"""Of a piece of an erased text: shorter ones, such as "configuration", stand in others' summaries by chance."""
 PIECE_CHARS: Final = 32
-TELLING_LETTERS: Final = 4
-"""Of a single word: a shorter one is a name for too many things."""
+TELLING_LETTERS: Final = 4  # Of a single word: a shorter one is a name for too many things
 
 _ASCII_WORD: Final = compile_later(r"[a-z0-9]+")
 _ACCENTED: Final = compile_later(
@@ -76,8 +71,7 @@ mine my no not now of off on or our out please re remember s said say says she s
 the their them then there these they this those to told too up us ve was we were what when where which who whom
 whose why will with would you your
 """
-STOP_WORDS: Final = frozenset(_STOP.split())
-"""Words of a question that say nothing about what is looked for."""
+STOP_WORDS: Final = frozenset(_STOP.split())  # Words of a question that say nothing about what is looked for
 
 
 _COURTESY: Final = """
@@ -85,8 +79,8 @@ afternoon answer anything asking assist assistance bitte bonjour buenas certainl
 everything gern gerne glad gracias greetings guten hallo happy hello help here hola hope know like merci morning
 need okay please pleased question questions regards sorry sure tell thank thanks welcome wish
 """
+# Words of greetings, thanks and offers: whoever writes them has them from nobody.
 COURTESY: Final = frozenset(_COURTESY.split())
-"""Words of greetings, thanks and offers: whoever writes them has them from nobody."""
 
 
 class _Spaced(dict[int, int]):
@@ -99,8 +93,8 @@ class _Spaced(dict[int, int]):
         return made
 
 
+# Characters up to which it is looked up once: those that are written most, in a few megabytes.
 _REMEMBERED: Final = 0x10000
-"""Characters up to which it is looked up once: those that are written most, in a few megabytes."""
 _SPACED: Final = _Spaced()
 
 
@@ -228,8 +222,7 @@ def _pieces(text: str) -> list[tuple[str, bool]]:
 # consonant.)
 
 SHORTEST: Final = 3
-LONGEST: Final = 64
-"""What is shorter or longer stays as it is (SQLite's bounds)."""
+LONGEST: Final = 64  # What is shorter or longer stays as it is (SQLite's bounds)
 
 _STEP_2: Final = {
     "ational": "ate", "tional": "tion", "enci": "ence", "anci": "ance", "izer": "ize", "logi": "log", "bli": "ble",
@@ -335,33 +328,29 @@ def _is_short(word: str) -> bool:
 
 # The parts by which a word is found in another form. Pure.
 
+# Letters. Measured on ten languages: four make strangers of English kin, six miss one Turkish form in seven.
 BEGINNING: Final = 5
-"""Letters. Measured on ten languages: four make strangers of English kin, six miss one Turkish form in seven."""
-FOLLOWS: Final = 4
-"""A part of a compound begins after so many letters at least, and is a BEGINNING long at least."""
+FOLLOWS: Final = 4  # A part of a compound begins after so many letters at least, and is a BEGINNING long at least
 COMPOUND: Final = FOLLOWS + BEGINNING
-LONGEST_COMPOUND: Final = 32
-"""Nobody makes longer words; what is longer is found by its first letters."""
+LONGEST_COMPOUND: Final = 32  # Nobody makes longer words; what is longer is found by its first letters
+# Of one message: as many as a text of 40,000 characters gives; of a longer one they are those of its beginning.
 MOST_PARTS: Final = 4096
-"""Of one message: as many as a text of 40,000 characters gives; of a longer one they are those of its beginning."""
 BEGINS: Final = "·"
-CONTAINS: Final = "¦"
-"""Behind the letters with which a word begins, and behind those with which something in it begins."""
+CONTAINS: Final = "¦"  # Behind the letters with which a word begins, and behind those with which something in it begins
 
 _ARABIC: Final = compile_later("[\u0620-\u064a\u066e-\u06d3]{3,64}")
 _ARTICLE: Final = compile_later("^(?:و(?=...))?(?:(?:[بكف]?ال|لل)(?=..))?")
+# What stands before and behind an Arabic word as a part of it (the list is that of Larkey's light stemmer, whose يه is
+# two of these); no more than four, so that a word of endings alone is read in linear time.
 _ENDINGS: Final = compile_later("(?<=..)(?:ها|ان|ات|ون|ين|ه|ي){1,4}$")
-"""What stands before and behind an Arabic word as a part of it (the list is that of Larkey's light stemmer, whose يه is
-two of these); no more than four, so that a word of endings alone is read in linear time."""
 _CYRILLIC: Final = compile_later("[\u0400-\u052f]")
+# As they are without accents: й is и.
 _CYRILLIC_ENDINGS: Final = compile_later(
     "(?<=...)(?:[ая]м[иі]|[иыі]м[иі]|[ео]го|[ео]му|[ео][ми]|[ыиі][ихм]|[ая][мхя]|[ео]в|[еоі]ю|[ое]е|ую|юю|[аеиоуыьэюяі])$"
 )
-"""As they are without accents: й is и."""
+# Of short words; of longer ones they stand behind the BEGINNING.
 _LATIN_ENDINGS: Final = compile_later("(?<=....)(?:e[mnrs]?|[ao]s?|i|l[ae]r)$")
-"""Of short words; of longer ones they stand behind the BEGINNING."""
-_LONG_VOWELS: Final = compile_later("(?<=.)[اوي]")
-"""Plurals differ in them: شارع has شوارع."""
+_LONG_VOWELS: Final = compile_later("(?<=.)[اوي]")  # Plurals differ in them: شارع has شوارع
 
 
 def entry_terms(words: Iterable[str]) -> list[str]:
@@ -440,9 +429,10 @@ def _consonants(word: str) -> str:
 
 # What a search looks for, in the form in which both engines are asked.
 
+# A day away from what a datetime can hold, so that no time zone leads beyond it.
 EVER: Final = (datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC))
-"""A day away from what a datetime can hold, so that no time zone leads beyond it."""
 
+# By which both engines say which messages a search may find; `Sought.bound` gives the values.
 PARAMETERS: Final[tuple[BindParameter[Any], ...]] = (
     bindparam("audiences", type_=StorableText, expanding=True),
     bindparam("drawn", type_=StorableText, expanding=True),
@@ -455,9 +445,9 @@ PARAMETERS: Final[tuple[BindParameter[Any], ...]] = (
     bindparam("anybody", type_=Boolean),
     bindparam("people", type_=StorableText, expanding=True),
 )
-"""By which both engines say which messages a search may find; `Sought.bound` gives the values."""
 
 
+# Of a message: it is shared with the asker at this moment, who did not write in its thread.
 SHARED: Final = """
     message.place = :place
     AND EXISTS (SELECT 1 FROM preference AS channel
@@ -467,7 +457,6 @@ SHARED: Final = """
     AND NOT EXISTS (SELECT 1 FROM participant AS wrote
         WHERE wrote.conversation = message.conversation AND wrote.person = :asker)
 """
-"""Of a message: it is shared with the asker at this moment, who did not write in its thread."""
 OF_SHARED: Final[tuple[BindParameter[Any], ...]] = (
     bindparam("place", type_=Integer),
     *(bindparam(name, type_=StorableText) for name in ("asker", "sharing", "on", "paused")),

@@ -75,8 +75,7 @@ from store.tables import (
     workspace,
 )
 
-STOPPED: Final[dict[str, Any]] = {"stopping": True, "run_at": None}
-"""Of a turn that somebody has stopped."""
+STOPPED: Final[dict[str, Any]] = {"stopping": True, "run_at": None}  # Of a turn that somebody has stopped
 _OF_WORK: Final = schedule.c.made.contains(f'"kind":"{ScheduleKind.WORK}"')
 
 
@@ -290,8 +289,7 @@ def _joined(connection: Connection, conversation: str, asked: int) -> bool:
 #   Only words can join. A message that brings a picture or a thread along waits, and so does all that comes after it;
 #   so does what a schedule asks.
 
-MOST: Final = 50
-"""More than join one turn."""
+MOST: Final = 50  # More than join one turn
 
 
 def waiting_to_join(connection: Connection, claim: Claim) -> list[Waiting]:
@@ -459,10 +457,10 @@ def _move_entries(connection: Connection, channel: str, wide: Collection[str], o
 #   the questions change places: a waiting turn that nobody has claimed yet is a place in the queue and nothing else.
 #   Whoever was claimed once, or has joined a running turn, keeps their place.
 
+# What a turn that nobody has claimed yet holds of its question.
 _QUESTION: Final = (
     *("source", "event_id", "channel", "message_id", "person", "team", "round", "taken", "stopping", "payload"),
 )
-"""What a turn that nobody has claimed yet holds of its question."""
 
 
 def reorder_late_question(connection: Connection, conversation: str, late: int, asked_at: datetime) -> int:

@@ -59,8 +59,7 @@ from store.turns.turn_queue import claim_turn
 #   The backlog of all is one, but one team's flood does not close it to the others: while it is full, and until it is
 #   twice as long, a team of which few wait is still let in.
 
-TEAM_SHARE: Final = 10
-"""One in so many of the backlog a team may have when it is full."""
+TEAM_SHARE: Final = 10  # One in so many of the backlog a team may have when it is full
 
 
 def check_terms(connection: sa.Connection, incoming: Incoming, terms: Terms) -> None:
@@ -141,8 +140,7 @@ def _newest(progress: str) -> Workspace | None:
     return next((step.workspace for step in reversed(steps) if step.workspace is not None), None)
 
 
-FORGOTTEN: Final = 0
-"""The turn number of a message that was forgotten: there is none."""
+FORGOTTEN: Final = 0  # The turn number of a message that was forgotten: there is none
 
 # Made once: making a statement takes longer than running it. Its values are given with it.
 _NEW_TURN: Final = sa.insert(turn).values(round=turn_queue.NEXT_ROUND)
@@ -345,10 +343,8 @@ def _shared_with_question(connection: sa.Connection, claim: Claim, closing: Clos
 #   more than are read, any word of that kind. In doubt it was drawn from it: so little is lost as what people wrote
 #   themselves is found as before.
 
-RETOLD: Final = 30
-"""The newest of those replies: a conversation that goes on is about something else by then."""
-BESIDE: Final = 100
-"""The newest other messages, whose words tell nothing."""
+RETOLD: Final = 30  # The newest of those replies: a conversation that goes on is about something else by then
+BESIDE: Final = 100  # The newest other messages, whose words tell nothing
 _NARROW: Final = sa.select(message.c.id, message.c.text, message.c.drawn_from).where(
     message.c.conversation == sa.bindparam("here"), message.c.drawn_from != sa.literal_column("''")
 )
@@ -418,8 +414,7 @@ def put_aside(connection: sa.Connection, claim: Claim, until: datetime) -> None:
     turn_queue.go_on(connection, claim.turn)  # the asker may have been quick, or somebody has stopped it
 
 
-MAX_KNOWN: Final = 10_000
-"""Channels whose kind is remembered; another one costs a look at the next message."""
+MAX_KNOWN: Final = 10_000  # Channels whose kind is remembered; another one costs a look at the next message
 
 
 @dataclass(slots=True)

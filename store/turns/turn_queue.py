@@ -67,6 +67,8 @@ def next_turn(
 
 _WORK: Final = f"{{0}}.event_id LIKE '{SCHEDULED}%' AND {{0}}.event_id LIKE '%{WORK}'".replace(":", r"\:")
 _AT_LIMIT: Final = "SELECT person FROM running GROUP BY person HAVING count(*) >= :per_person"
+# Each team once: the index is asked for the next one behind it, which passes over all of its turns. SQLite has to be
+# told which index that is.
 _TEAMS: Final = """
 WITH RECURSIVE team_waiting (id, source, team) AS (
   SELECT * FROM (SELECT id, source, team FROM turn {by} WHERE state = 'waiting' ORDER BY source, team LIMIT 1) AS first
@@ -80,8 +82,6 @@ WITH RECURSIVE team_waiting (id, source, team) AS (
        WHERE behind.state = 'waiting' AND behind.source > one.source ORDER BY behind.source, behind.team LIMIT 1))
 ),
 """
-"""Each team once: the index is asked for the next one behind it, which passes over all of its turns. SQLite has to be
-told which index that is."""
 
 
 @cache
@@ -278,8 +278,7 @@ def current_load(connection: sa.Connection) -> Load:
 #   Whoever waits erases the row. What a process left that was killed goes with its turn's end, or with the next
 #   question of anybody once its time is over.
 
-MOST_SHOWN: Final = 20
-"""Turns: more at once nobody decides about."""
+MOST_SHOWN: Final = 20  # Turns: more at once nobody decides about
 
 _ASIDE: Final = sa.select(turn.c.id, turn.c.person, turn.c.conversation, turn.c.progress, message.c.text).join_from(
     turn, message, sa.and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON)

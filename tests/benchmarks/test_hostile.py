@@ -14,8 +14,8 @@ from benchmarks import hostile
 from benchmarks.hostile import Reading
 
 RE_CALLS = frozenset({"compile", "search", "match", "fullmatch", "findall", "finditer", "split", "sub", "subn"})
-SHORT = 12_000
-"""Enough to tell what grows."""
+SHORT = 12_000  # Enough to tell what grows
+# Where an expression can only be made when it is needed, and of what.
 AT_RUN_TIME = {
     "agent.patterns": "what stands as a constant with `compile_later`",
     "bot.attachments.read_again": "the name of a file, escaped",
@@ -24,7 +24,6 @@ AT_RUN_TIME = {
     "bot.platforms.discord.attachments": "the address of an API of one's own",
     "store.search.passages": "letters of a question's words, one beside the other and none repeated",
 }
-"""Where an expression can only be made when it is needed, and of what."""
 
 
 def _steep(readings: Iterable[Reading]) -> list[str]:

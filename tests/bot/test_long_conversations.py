@@ -27,8 +27,7 @@ from tests.fakes.surface import FakeSurface
 pytestmark = pytest.mark.slow
 
 SUMMARY = SituationSummary("paint the boat", "bought paint", "two coats", "it is wood", "sand it")
-AT_ONCE = 500
-"""Rows in one statement."""
+AT_ONCE = 500  # Rows in one statement
 
 
 def fill(connection: Connection, messages: int, words: str) -> None:

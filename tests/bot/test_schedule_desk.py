@@ -26,8 +26,7 @@ from tests.fakes.store import StoreInMemory, store_in_memory
 
 NOW = datetime(2026, 11, 23, 9, 20, tzinfo=UTC)
 ANN = Person("slack:T1:U1", "Ann", "Europe/Berlin")
-BOB = Person("slack:T1:U2", "Bob", "Europe/Berlin")
-"""An operator."""
+BOB = Person("slack:T1:U2", "Bob", "Europe/Berlin")  # An operator
 GENERAL = Place(TeamAudience("slack:T1"))
 
 

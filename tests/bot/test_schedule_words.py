@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from bot.schedule_reading import MAX_CHARS, When, WhenRead, WhenUnclear, read_when
 
 BERLIN = ZoneInfo("Europe/Berlin")
+# Before the clocks change, after they did, at a year's end.
 SEEN = (
     datetime(2026, 3, 27, 10, 20, tzinfo=BERLIN),
     datetime(2026, 11, 2, 14, 30, tzinfo=ZoneInfo("America/New_York")),
     datetime(2026, 12, 31, 18, 0, tzinfo=ZoneInfo("Europe/London")),
 )
-"""Before the clocks change, after they did, at a year's end."""
 
 
 def zone_of(now: datetime) -> ZoneInfo:

@@ -13,8 +13,8 @@ from agent.providers.replay import ModelTimeouts
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
 
+# A busy machine is no silence.
 PATIENT = ModelTimeouts(first_token_s=PATIENCE_S, between_tokens_s=PATIENCE_S, tail_s=10.0)
-"""A busy machine is no silence."""
 
 
 @dataclass(frozen=True, slots=True)

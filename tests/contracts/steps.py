@@ -10,8 +10,7 @@ from agent.state import SituationSummary
 from store.engine import Store
 from tests.fakes.incoming import LEASE, START, dm, said
 
-AFTER_ALL: Final = 10**6
-"""A turn after all others."""
+AFTER_ALL: Final = 10**6  # A turn after all others
 
 
 async def claimed(store: Store, owner: str = "worker", *, now: datetime = START) -> Claim:

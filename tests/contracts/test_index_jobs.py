@@ -15,10 +15,8 @@ from tests.contracts.steps import found, proved
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.plans import one_thread
 
-CLUB = Place(TeamAudience("club"))
-"""Where everybody reads."""
-OLD = 3 * AT_ONCE
-"""Messages of a thread before somebody joins it."""
+CLUB = Place(TeamAudience("club"))  # Where everybody reads
+OLD = 3 * AT_ONCE  # Messages of a thread before somebody joins it
 
 
 async def next_job(store: Store, after: timedelta = timedelta()) -> Job | None:

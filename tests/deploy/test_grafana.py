@@ -41,8 +41,7 @@ SERIES: Final = re.compile(r"\b(?:cogency|process)_[a-z0-9_]+")
 MATCHERS: Final = re.compile(r"\{([^{}]*)\}")
 BY: Final = re.compile(r"\bby \(([^()]*)\)")
 LEGEND: Final = re.compile(r"\{\{(\w+)\}\}")
-OF_PROMETHEUS: Final = {"job", "instance", "le"}
-"""Labels that whoever scrapes adds, and those of histograms."""
+OF_PROMETHEUS: Final = {"job", "instance", "le"}  # Labels that whoever scrapes adds, and those of histograms
 
 dashboard: Final = cast("Mapping[str, Any]", json.loads(FILE.read_text(encoding="utf-8")))
 panels: Final = [panel for panel in cast("list[Mapping[str, Any]]", dashboard["panels"]) if panel["type"] != "row"]
@@ -52,6 +51,7 @@ def told(event: IterationStarted | ModelAnswered | CallStarted | CallFinished) -
     return AgentTold(1, event, "here:m")
 
 
+# Whatever moves a metric.
 EVERYTHING: Final[tuple[TelemetryEvent, ...]] = (
     TurnBegan(1, "slack", "c", 1.0, resumed=False),
     told(IterationStarted(1)),
@@ -71,7 +71,6 @@ EVERYTHING: Final[tuple[TelemetryEvent, ...]] = (
     SilenceSeen({"slack": 1.0}),
     LoopWoke(0.1),
 )
-"""Whatever moves a metric."""
 
 
 def served() -> dict[str, set[str]]:

@@ -57,11 +57,11 @@ def _table(draw: st.DrawFn) -> str:
 _quote = _code.map(lambda lines: "\n".join(["> ```py", *(f"> {line}" for line in lines), "> ```"]))
 _block = st.one_of(_sentence, _cjk, _emoji, _list, _heading, _fence(), _table(), _quote)
 
+# Well-formed answers, from one word to some thousand characters.
 answers = st.lists(_block, min_size=1, max_size=8).map("\n\n".join)
-"""Well-formed answers, from one word to some thousand characters."""
 
+# Anything that Markdown might stumble over.
 scribbles = st.text(alphabet="`~|-:> \n\r\tab1.*_[]()<!\\#船👍\u200d🏽", max_size=600)
-"""Anything that Markdown might stumble over."""
 
 
 def answer_of(chars: int, *, masked: bool = False) -> str:
@@ -148,5 +148,5 @@ _bit = st.sampled_from(
         ],
     ]
 )
+# Words among everything that may begin, end or become Markdown: for what depends on a few characters more.
 edges = st.lists(_bit, min_size=1, max_size=60).map("".join)
-"""Words among everything that may begin, end or become Markdown: for what depends on a few characters more."""

@@ -8,6 +8,7 @@ from agent.messages import Elicitation, Elicited, Json, JsonObject, Message
 from agent.ports import ToolContext, ToolEffect
 from bot.tools.mcp_questions import checked_question
 
+# More fields than a window of Discord holds.
 BOAT: Json = {
     "type": "object",
     "properties": {
@@ -20,7 +21,6 @@ BOAT: Json = {
     },
     "required": ["name"],
 }
-"""More fields than a window of Discord holds."""
 SMALL: Json = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 NONE: Json = {"type": "object", "properties": {}}
 SAID = "Which boat is it? swordfish"

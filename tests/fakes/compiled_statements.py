@@ -14,8 +14,7 @@ from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.util import LRUCache
 
-STATEMENTS: Final = 3_000
-"""Several times those of the product; what properties make up besides is not kept for long."""
+STATEMENTS: Final = 3_000  # Several times those of the product; what properties make up besides is not kept for long
 _compiled: Final[MutableMapping[Any, Any]] = LRUCache(STATEMENTS)
 
 

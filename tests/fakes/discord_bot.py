@@ -17,8 +17,7 @@ from tests.fakes.discord_requests import TOKEN
 from tests.fakes.discord_world import BOT, Payload
 
 WINDOW_S = 1.0
-EDIT_INTERVAL_S = 0.24
-"""Discord's five edits in five seconds and our pace below it, both five times as fast."""
+EDIT_INTERVAL_S = 0.24  # Discord's five edits in five seconds and our pace below it, both five times as fast
 
 SERVERS_S = 0.1
 

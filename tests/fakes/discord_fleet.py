@@ -16,8 +16,7 @@ from tests.flows.test_service import on_discord, service
 from tests.patience import PATIENCE_S
 
 TAKEOVER_S = 15.0
-LANDING = "60"
-"""A channel of the second server, to which the second shard listens."""
+LANDING = "60"  # A channel of the second server, to which the second shard listens
 
 
 @dataclass

@@ -38,8 +38,7 @@ DISPATCH, HEARTBEAT, IDENTIFY, RESUME, INVALID_SESSION, HELLO, ACK = 0, 1, 2, 6,
 
 
 IDENTIFY_GAP_S = 5.0
-ELSEWHERE = "11"
-"""A server that the bot is not a member of."""
+ELSEWHERE = "11"  # A server that the bot is not a member of
 
 
 @dataclass(eq=False)
@@ -63,23 +62,19 @@ class FakeDiscord:
         self.rest.changed = self._notice
         self.grant_message_content = True
         self.heartbeat_s = 41.25
-        self.elsewhere = False
-        """Commands come from a server that has not installed the bot, but their person has."""
-        self.app_may = ALL_PERMISSIONS
-        """What the bot may, as an interaction tells it."""
-        self.member_may = ALL_PERMISSIONS
-        """The permissions of whoever uses a command, in its channel."""
+        self.elsewhere = False  # Commands come from a server that has not installed the bot, but their person has
+        self.app_may = ALL_PERMISSIONS  # What the bot may, as an interaction tells it
+        self.member_may = ALL_PERMISSIONS  # The permissions of whoever uses a command, in its channel
         self._silent: set[web.WebSocketResponse] = set()
         self.gateway_token = TOKEN
-        self.close_identify = 0
-        """The code with which every session is refused, if any."""
+        self.close_identify = 0  # The code with which every session is refused, if any
         self.refuse_sockets = False
         self.refused = 0
         self.identified = 0
         self.resumed = 0
         self.address = ""
+        # What Discord would not take of clients that divide its connections among them.
         self.shard_violations: list[str] = []
-        """What Discord would not take of clients that divide its connections among them."""
         self._identified_at: dict[int, float] = {}
         self._sessions: dict[str, Session] = {}
         self._transports: dict[web.WebSocketResponse, asyncio.Transport | None] = {}

@@ -65,8 +65,8 @@ class Requests:
 
     def __init__(self, clock: Clock, allowance: int, window_s: float) -> None:
         self.calls: list[Call] = []
+        # What was asked for otherwise than Discord describes it; whoever serves the fake looks at it in the end.
         self.violations: list[str] = []
-        """What was asked for otherwise than Discord describes it; whoever serves the fake looks at it in the end."""
         self.faults: list[Fault] = []
         self.changed: Callable[[], None] = lambda: None
         self._clock = clock

@@ -33,8 +33,7 @@ from tests.fakes.discord_world import (
 
 ACKNOWLEDGE_S = 3.0
 TOKEN_LIFE_S = 900.0
-FOLLOW_UPS = 5
-"""For an interaction that only its person's installation allows."""
+FOLLOW_UPS = 5  # For an interaction that only its person's installation allows
 PANEL_PARTS, PANEL_CHARS = 40, 4_000
 MAX_FILES, MAX_FILE_BYTES = 10, 10 * 1024 * 1024
 
@@ -69,11 +68,9 @@ class FakeRest(Requests):
         self.message_content = True
         self.gateway_url = ""
         self.shards_recommended = 1
-        self.members = 12
-        """Of each server, as Discord counts them."""
+        self.members = 12  # Of each server, as Discord counts them
         self.session_starts: Payload = {"total": 1000, "remaining": 990, "reset_after": 0, "max_concurrency": 1}
-        self.application: Payload = {}
-        """What differs from the usual about the application."""
+        self.application: Payload = {}  # What differs from the usual about the application
         self.announce: Callable[[str, Payload], Awaitable[None]] | None = None
         self._nonces: dict[str, str] = {}
 

@@ -24,6 +24,7 @@ Schema = dict[str, Any]
 
 DESCRIPTION: Final = Path(__file__).parent / "discord_api" / "openapi.json"
 REF: Final = "#/components/schemas/"
+# The requests of the bot. Another one is added here, and the description renewed.
 KEPT: Final = {
     "/users/@me": ["get"],
     "/users/{user_id}": ["get"],
@@ -49,15 +50,14 @@ KEPT: Final = {
     "/webhooks/{webhook_id}/{webhook_token}/messages/@original": ["get", "patch", "delete"],
     "/webhooks/{webhook_id}/{webhook_token}/messages/{message_id}": ["get", "patch", "delete"],
 }
-"""The requests of the bot. Another one is added here, and the description renewed."""
 
+# What its description does not name: what the documentation says of commands, and what discord.py always sends.
 UNNAMED: Final[Mapping[str, Schema]] = {
     "MessageEditRequestPartial": {"tts": {"type": "boolean"}},
     "ApplicationCommandUpdateRequest": {"nsfw": {"type": "boolean"}},
     "IncomingWebhookUpdateRequestPartial": {"tts": {"type": "boolean"}},
     "IncomingWebhookUpdateForInteractionCallbackRequestPartial": {"tts": {"type": "boolean"}},
 }
-"""What its description does not name: what the documentation says of commands, and what discord.py always sends."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

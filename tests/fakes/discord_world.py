@@ -16,20 +16,17 @@ from agent.ports import Clock
 Payload = dict[str, Any]
 
 GUILD = "10"
-QUAY = str((1 << 22) + 10)
-"""A second server, which the bot is in once it was opened: on the second of two connections."""
+QUAY = str((1 << 22) + 10)  # A second server, which the bot is in once it was opened: on the second of two connections
 GENERAL = "20"
-STAFF = "21"
-"""A channel that @everyone cannot see, but the bot."""
+STAFF = "21"  # A channel that @everyone cannot see, but the bot
 VOICE = "22"
 DM_OF = {"41": "71", "42": "72", "43": "73"}
 BOT, ANN, BO, OTHER_BOT = "900", "41", "42", "901"
 NAMES = {BOT: "cogency", ANN: "ann", BO: "bo", OTHER_BOT: "herald"}
 
+# Everything but administrator, which no overwrite of a channel can take back.
 ALL_PERMISSIONS = str(((1 << 53) - 1) & ~(1 << 3))
-"""Everything but administrator, which no overwrite of a channel can take back."""
-INVITED = "309237746688"
-"""What a bot may that was invited by the link of `cogency discord invite`."""
+INVITED = "309237746688"  # What a bot may that was invited by the link of `cogency discord invite`
 VIEW = 1 << 10
 CONNECT = 1 << 20
 EPHEMERAL = 1 << 6

@@ -83,8 +83,7 @@ def epub(chapter: str, encryption: str = "") -> bytes:
 
 
 _LAUGHS = "".join(f'<!ENTITY l{level} "{f"&l{level - 1};" * 10}">' for level in range(1, 10))
-LAUGHS = f'<!DOCTYPE x [<!ENTITY l0 "ha">{_LAUGHS}]>'
-"""A billion of them in &l9;."""
+LAUGHS = f'<!DOCTYPE x [<!ENTITY l0 "ha">{_LAUGHS}]>'  # A billion of them in &l9;
 
 
 def legacy(*, encrypted: bool = False) -> bytes:

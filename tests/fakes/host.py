@@ -454,8 +454,8 @@ def _same(one: Incoming, other: Incoming) -> bool:
     )
 
 
+# What apps note of themselves: a failure is meant for what somebody does.
 NOTED_AT_THE_START = frozenset({"slack:bots", "slack:workspaces"})
-"""What apps note of themselves: a failure is meant for what somebody does."""
 
 
 @dataclass(frozen=True)

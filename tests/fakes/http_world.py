@@ -18,8 +18,7 @@ from tests.contracts.model_world import PATIENT, Asked, Breaks, Calls, Cuts, Gar
 from tests.fakes.clock import FakeClock
 from tests.fakes.model_server import CHUNKED, CUT, ModelServer, Reply, Request, Wait, event, framed, head, whole
 
-PIECE = 7
-"""Calls arrive in pieces of so many characters, so that every tag is cut somewhere."""
+PIECE = 7  # Calls arrive in pieces of so many characters, so that every tag is cut somewhere
 USAGE = Says(()).usage
 
 

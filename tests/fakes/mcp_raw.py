@@ -56,8 +56,7 @@ def text(said: str) -> dict[str, Any]:
 
 
 cancelled: list[Any] = []
-wondering: dict[str, Any] = {}
-"""The calls that wait for an answer, by what was asked for them."""
+wondering: dict[str, Any] = {}  # The calls that wait for an answer, by what was asked for them
 opened: list[Any] = []
 
 

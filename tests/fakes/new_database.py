@@ -9,8 +9,8 @@ from sqlalchemy import Connection
 from store.databases.sqlite import open_sqlite
 from store.engine import PATIENCE_S, Store, open_on, open_store
 
+# What such a file holds, once one was made: the migrations take ten times as long as to open it.
 _made: list[bytes] = []
-"""What such a file holds, once one was made: the migrations take ten times as long as to open it."""
 _made_in_memory: list[sqlite3.Connection] = []
 
 

@@ -20,12 +20,12 @@ from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
 
 ANNA = Person("terminal:anna", "Anna")
+# A turn's beginning: its first message is long, as it is in truth.
 CONTEXT = (
     Message(Role.SYSTEM, "You are a bot. " + "Be brief, exact and polite. " * 100),
     Message(Role.USER, "It is Monday."),
     Message(Role.USER, "Hello?"),
 )
-"""A turn's beginning: its first message is long, as it is in truth."""
 
 
 @dataclass(slots=True)

@@ -12,8 +12,7 @@ from typing import TypeAlias, assert_never
 from agent.messages import Usage
 from tests.contracts.model_world import Breaks, Calls, Cuts, Garbles, Refuses, Says, Turn, Waits
 
-PIECE = 7
-"""The input of a call arrives in pieces of so many characters."""
+PIECE = 7  # The input of a call arrives in pieces of so many characters
 
 Event: TypeAlias = dict[str, object]
 

@@ -56,5 +56,5 @@ async def erasing_on(store: Store) -> OperatorErasing:
     return OperatorErasing(desk=desk, held=await held_in(store), clock=desk.clock)
 
 
+# What a person's own forgetting promises, an operator's has to keep.
 EITHER_WAY: Final = pytest.mark.parametrize("forget", [own, by_operator], ids=["by themselves", "by an operator"])
-"""What a person's own forgetting promises, an operator's has to keep."""

@@ -25,8 +25,7 @@ from tests.patience import PATIENCE_S
 
 FETCHED: Final = Path(sys.prefix) / "pgbouncer"
 SOCKET: Final = ".s.PGSQL.6432"
-FETCH_S: Final = 300.0
-"""Lists of packages are some ten megabytes."""
+FETCH_S: Final = 300.0  # Lists of packages are some ten megabytes
 NOT_HERE: Final = (
     "PgBouncer could not be fetched from Debian's packages, and is not installed. Its test needs it: install it "
     "(apt-get install pgbouncer), or let apt reach its mirror.\n\n{said}"

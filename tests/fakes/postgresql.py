@@ -27,12 +27,12 @@ from store.search.index import INDEXES
 from tests.patience import PATIENCE_S
 
 OWNER: Final = "cogency"
-PASSWORD: Final = "open sesame/@:%"
-"""With characters that a URL has to escape."""
+PASSWORD: Final = "open sesame/@:%"  # With characters that a URL has to escape
 SHARED: Final = "shared"
 
 _AS_OPENED: Final = "meta_as_opened"
 _TABLES: Final = [*INDEXES, *(table.name for table in reversed(SQLModel.metadata.sorted_tables))]
+# As a new file of SQLite is: with what opening it wrote, no rows, and numbers from 1 on.
 _EMPTY: Final = ";".join(
     (
         *(f"DELETE FROM {table}" for table in _TABLES),  # noqa: S608 -- our own names
@@ -41,7 +41,6 @@ _EMPTY: Final = ";".join(
         "SELECT setval(oid, 1, false) FROM pg_class WHERE relkind = 'S'",
     )
 )
-"""As a new file of SQLite is: with what opening it wrote, no rows, and numbers from 1 on."""
 
 _SETTINGS: Final = (
     "listen_addresses=''",

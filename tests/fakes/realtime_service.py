@@ -32,8 +32,7 @@ LIMIT = "Your session hit the maximum duration of 60 minutes."
 OVERSHOOT = ('\n<results>[{"name"', ': "made up"}]</results>', " And so on.")
 STRAGGLERS = (" It", " cannot stop.")
 BREATH_S = 0.02
-PIECE = 7
-"""Calls arrive in pieces of so many characters, so that every tag is cut somewhere."""
+PIECE = 7  # Calls arrive in pieces of so many characters, so that every tag is cut somewhere
 
 _CODES = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded", 529: "server_is_overloaded"}
 

@@ -38,8 +38,7 @@ from tests.fakes.slack_things import (
 )
 from tests.patience import LOOK_S, PATIENCE_S, is_so
 
-REPEAT_S = 10.0
-"""Real time, which a busy machine may need to acknowledge something."""
+REPEAT_S = 10.0  # Real time, which a busy machine may need to acknowledge something
 
 
 @dataclass
@@ -83,8 +82,7 @@ class FakeSlack:
         self._urls: dict[str, ResponseUrl] = {}
         self._changed = asyncio.Event()
         self._silent: web.WebSocketResponse | None = None
-        self._of: dict[web.WebSocketResponse, str] = {}
-        """The id of the app whose each socket is."""
+        self._of: dict[web.WebSocketResponse, str] = {}  # The id of the app whose each socket is
         self._transports: dict[web.WebSocketResponse, asyncio.Transport | None] = {}
 
     async def __aenter__(self) -> Self:

@@ -158,6 +158,7 @@ _input = _object(
     {"label": _plain(2_000), "element": _by_type({**_choices, "plain_text_input": _line})},
     {"hint": _plain(2_000), "optional": _exactly(True, False), **_ids},
 )
+# Those that a view may hold: `markdown` is for messages, and pictures with words are unreadable in the dark.
 _blocks = {
     "header": _object({"text": _plain(150)}, _ids),
     "section": _object({"text": _either}, _ids),
@@ -166,7 +167,6 @@ _blocks = {
     "actions": _object({"elements": _elements(_by_type({**_choices, "button": _button}))}, _ids),
     "input": _input,
 }
-"""Those that a view may hold: `markdown` is for messages, and pictures with words are unreadable in the dark."""
 _judgement = _object({"text": _plain(75), "value": _text(1, 2_000)}, {"accessibility_label": _text(1, 75)})
 _feedback = _object({"positive_button": _judgement, "negative_button": _judgement, **_action})
 _icon = _object(

@@ -27,10 +27,8 @@ from tests.patience import LOOK_S, until
 
 ENTERPRISE = "E0ORG"
 ONE = replace(FakeApp(), path="/slack/events/one")
-SHARED = {"is_ext_shared": True, "is_shared": True}
-"""What Slack says of a channel that two companies share."""
-ORG_SHARED = {"is_org_shared": True, "is_shared": True}
-"""Of one that two workspaces of one organisation share."""
+SHARED = {"is_ext_shared": True, "is_shared": True}  # What Slack says of a channel that two companies share
+ORG_SHARED = {"is_org_shared": True, "is_shared": True}  # Of one that two workspaces of one organisation share
 
 
 def app_of(who: FakeApp, name: str, http: HttpEvents | None = None) -> SlackApp:

@@ -15,22 +15,21 @@ from slack_sdk.models.blocks import Block
 from slack_sdk.models.views import View
 from slack_sdk.web.client import WebClient
 
+# Methods whose token stands in a header; the SDK's signature wants it as an argument.
 SENT_BY_CALL: Final = frozenset({"apps.connections.open"})
-"""Methods whose token stands in a header; the SDK's signature wants it as an argument."""
 
 _SEARCH: Final = (
     "action_token channel_types content_types context_channel_id include_bots include_deleted_users before after "
     "include_context_messages cursor limit sort sort_dir include_message_blocks highlight term_clauses modifiers "
     "include_archived_channels disable_semantic_search"
 )
+# Methods that the SDK has not yet: the arguments that Slack documents, and those without which it takes no request.
 NEWER: Final = {"assistant.search.context": (_SEARCH, "query")}
-"""Methods that the SDK has not yet: the arguments that Slack documents, and those without which it takes no request."""
 
+# What the SDK's client adds to every call once it knows its workspace, as Bolt's does; Slack ignores it elsewhere.
 SENT_BY_CLIENT: Final = frozenset({"team_id"})
-"""What the SDK's client adds to every call once it knows its workspace, as Bolt's does; Slack ignores it elsewhere."""
 
-_BLOCK, _VIEW = cast("Any", Block), cast("Any", View)
-"""Their types are partial."""
+_BLOCK, _VIEW = cast("Any", Block), cast("Any", View)  # Their types are partial
 
 
 def problems(method: str, given: Mapping[str, Any]) -> list[str]:

@@ -27,6 +27,7 @@ from tests.fakes.slack_things import (
     Object,
 )
 
+# The lower bound that each tier promises.
 PER_MINUTE = {
     "chat.update": 50,
     "chat.startStream": 20,
@@ -49,10 +50,8 @@ PER_MINUTE = {
     "views.publish": 100,
     "assistant.search.context": 10,
 }
-"""The lower bound that each tier promises."""
 HOME = FakeApp()
-POSTS_AT_ONCE = 3
-"""chat.postMessage: one a second and channel; this many pass as a short burst."""
+POSTS_AT_ONCE = 3  # chat.postMessage: one a second and channel; this many pass as a short burst
 
 
 class RateLimited(Exception):
@@ -81,31 +80,23 @@ class Workspace:
         self.whispers: list[FakeWhisper] = []
         self.statuses: list[tuple[str, str, str]] = []
         self.agents = Agents(clock)
-        self.manifest: Object = {}
-        """How the app is set up."""
+        self.manifest: Object = {}  # How the app is set up
         self.streams = Streams(clock, self.agents, who.team)
+        # The most characters of `markdown_text` that an edit takes; of `text` they are 4,000.
         self.markdown_in_update = 12_000
-        """The most characters of `markdown_text` that an edit takes; of `text` they are 4,000."""
-        self.groups: dict[str, set[str]] = {}
-        """The user groups: the ids of their members, by their own."""
-        self.views: list[Object] = []
-        """The windows that were opened."""
-        self.homes: dict[str, Object] = {}
-        """What each person sees in the Home tab."""
+        self.groups: dict[str, set[str]] = {}  # The user groups: the ids of their members, by their own
+        self.views: list[Object] = []  # The windows that were opened
+        self.homes: dict[str, Object] = {}  # What each person sees in the Home tab
+        # Where files are uploaded, with a slash at its end; `uploaded` holds their content, by their ids.
         self.upload_to = ""
-        """Where files are uploaded, with a slash at its end; `uploaded` holds their content, by their ids."""
         self.uploaded: dict[str, bytes] = {}
-        self.shared: dict[str, Object] = {}
-        """Every file that people shared, by its id."""
+        self.shared: dict[str, Object] = {}  # Every file that people shared, by its id
+        # What was shared: the channel, the title and the content of each file.
         self.files: list[tuple[str, str, bytes]] = []
-        """What was shared: the channel, the title and the content of each file."""
-        self.searchable = False
-        """Whether messages come with a right to search, and the workspace has the search."""
+        self.searchable = False  # Whether messages come with a right to search, and the workspace has the search
         self.search_error = ""
-        self.action_tokens: dict[str, str] = {}
-        """Whose each is."""
-        self.revoked = ""
-        """With what Slack refuses the bot's token, since it was revoked."""
+        self.action_tokens: dict[str, str] = {}  # Whose each is
+        self.revoked = ""  # With what Slack refuses the bot's token, since it was revoked
         self.calls: list[Call] = []
         self.stalling: list[str] = []
         self.refused: list[Call] = []

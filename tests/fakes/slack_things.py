@@ -44,8 +44,7 @@ def of_organization(team: str, enterprise: str, *teams: str) -> Object:
     return {"team_id": team, "enterprise_user": known}
 
 
-RESPONSES = 5
-"""The answers that one `response_url` takes."""
+RESPONSES = 5  # The answers that one `response_url` takes
 
 
 @dataclass

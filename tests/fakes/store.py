@@ -74,8 +74,8 @@ def _begin(connection: Connection) -> None:
     _driver(connection).execute("BEGIN")  # without what SQLAlchemy does around a statement
 
 
+# One for all: it keeps the statements that it has compiled.
 _engine: Final = create_engine("sqlite://", creator=_copied, poolclass=NullPool, hide_parameters=True)
-"""One for all: it keeps the statements that it has compiled."""
 event.listen(_engine, "begin", _begin)
 
 

@@ -23,8 +23,7 @@ from bot.reply_surface import (
 )
 
 DISCORD_LIKE = Limits(page_chars=2_000, edit_interval_s=1.2, shows_addresses=True)
-BUTTONED = replace(DISCORD_LIKE, announce_final=False, offers=frozenset(ReplyAction))
-"""Where every button can stand."""
+BUTTONED = replace(DISCORD_LIKE, announce_final=False, offers=frozenset(ReplyAction))  # Where every button can stand
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,8 +34,8 @@ class FakeTerminal:
     def __init__(self, program: str, width: int = 80, height: int = 24, fresh: bool = False, /, **environ: str) -> None:
         """`fresh`: in an interpreter that has imported nothing yet."""
         self.written = ""
+        # What was written, as it came, each with its time on `time.perf_counter`.
         self.pieces: list[tuple[float, str]] = []
-        """What was written, as it came, each with its time on `time.perf_counter`."""
         self._waited = 0
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._master, slave = os.openpty()

@@ -39,10 +39,9 @@ from tests.fakes.store import StoreInMemory
 
 _owners = count(1)
 
+# What another process left is found at once. Half an hour of `FastClock`: a busy machine lets nobody take over a turn
+# that is being answered.
 AT_ONCE = TurnsLimits(sweep_s=0.05, lease=timedelta(minutes=30))
-"""What another process left is found at once. Half an hour of `FastClock`: a busy machine lets nobody take over a turn
-that is being answered.
-"""
 
 
 def turns_host(

@@ -34,8 +34,8 @@ from tests.patience import PATIENCE_S
 LONG: Final = "One sentence that is cut into several pieces. " * 5
 ANY: Final = {"match": {"userMessage": "Hello"}}
 MESSAGES: Final = (Message(Role.SYSTEM, "Be brief."), Message(Role.USER, "Hello"))
+# The connection is lost in the middle of the answer.
 CUT: Final = {**ANY, "response": {"content": LONG}, "chunkSize": 10, "truncateAfterChunks": 8, "latency": 20}
-"""The connection is lost in the middle of the answer."""
 
 Opened: TypeAlias = ReplayProvider | ResponsesProvider | InteractionsProvider | SocketProvider
 

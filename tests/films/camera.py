@@ -25,8 +25,7 @@ from tests.patience import LOOK_S
 
 Colour: TypeAlias = tuple[int, int, int]
 
-SETTING: Final = "CHROMIUM"
-"""The variable of the Makefile that names a Chromium."""
+SETTING: Final = "CHROMIUM"  # The variable of the Makefile that names a Chromium
 USUAL: Final = (
     "chromium",
     "chromium-browser",
@@ -49,19 +48,15 @@ OPTIONS: Final = (
 )
 STARTS_S: Final = 30.0
 ANSWERS_S: Final = 30.0
+# Pixels of a picture for each of the page, in both directions: screens are finer than pages count.
 SHARPNESS: Final = 1.5
-"""Pixels of a picture for each of the page, in both directions: screens are finer than pages count."""
-EXACT_COLOURS: Final = 72
-"""The most common ones, which are kept as they are: surfaces, and the letters on them."""
-OTHER_COLOURS: Final = 24
-"""For all the rest, such as the shades in an emoji."""
-CUBE: Final = 4
-"""How far apart Pillow tells two values of a colour's part from each other."""
-SHORTEST_S: Final = 0.05
-"""No picture stands there shorter: browsers show a GIF no faster than 50 pictures a second."""
+EXACT_COLOURS: Final = 72  # The most common ones, which are kept as they are: surfaces, and the letters on them
+OTHER_COLOURS: Final = 24  # For all the rest, such as the shades in an emoji
+CUBE: Final = 4  # How far apart Pillow tells two values of a colour's part from each other
+SHORTEST_S: Final = 0.05  # No picture stands there shorter: browsers show a GIF no faster than 50 pictures a second
 
+# What a loaded page is asked: its layout says which fonts it needs, and these have to come.
 LETTERS: Final = "document.body.offsetHeight; document.fonts.ready.then(() => true)"
-"""What a loaded page is asked: its layout says which fonts it needs, and these have to come."""
 
 
 class NoChromium(Exception):

@@ -21,11 +21,10 @@ from tests.films.chat_states import ButtonStyle, ShownButton, ShownChat, ShownMe
 STYLES: Final = Path(__file__).parent
 MENTION: Final = "mention"
 NAMES: Final = "names"
+# Of avatars, on which white letters can be read.
 COLOURS: Final = ("#7b4fb5", "#b5522f", "#2f63b5", "#a83a70", "#5f7a1f")
-"""Of avatars, on which white letters can be read."""
 APP_COLOUR: Final = "#0e7c66"
-SAME_SPEAKER_S: Final = 300.0
-"""Messages of one speaker that follow so soon stand below one name."""
+SAME_SPEAKER_S: Final = 300.0  # Messages of one speaker that follow so soon stand below one name
 MAX_MENTION_CHARS: Final = 40
 _MENTIONS: Final = re.compile(rf"(<[@#][^<>]{{1,{MAX_MENTION_CHARS}}}>)")
 

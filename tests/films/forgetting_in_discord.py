@@ -20,11 +20,9 @@ NOTED: Final = "I have made a note of it. Good luck!"
 KNOWS: Final = "Your interview at the harbour office is on **Friday at ten**."
 KNOWS_NOTHING: Final = "I find nothing about an interview: neither in our conversations, nor in what I remember of you."
 QUESTION: Final = "When is my interview?"
-COMPLETED: Final = ("/forget what: ", "  delete_replies: True")
-"""What Discord completes while the command is typed."""
+COMPLETED: Final = ("/forget what: ", "  delete_replies: True")  # What Discord completes while the command is typed
 TYPING_S: Final = 10.0
-DANGER: Final = 4
-"""Discord's number for a red button."""
+DANGER: Final = 4  # Discord's number for a red button
 
 
 def answer(texts: list[str]) -> str:

@@ -19,8 +19,7 @@ from tests.films.terminal_pages import terminal_pages
 ROOT: Final = Path(__file__).parents[2]
 FOLDER: Final = ROOT / "docs" / "films"
 STYLES: Final = (Path(__file__).with_name("fonts.css").as_uri(),)
-LAST_S: Final = 4.0
-"""The end is read before it begins again."""
+LAST_S: Final = 4.0  # The end is read before it begins again
 TITLE: Final = "cogency chat"
 
 Pages: TypeAlias = Iterable[tuple[float, str]]
@@ -56,8 +55,7 @@ FILMS: Final = {
 }
 
 
-PLAY: Final = "play"
-"""Filmed on the page itself."""
+PLAY: Final = "play"  # Filmed on the page itself
 ALL: Final = (*FILMS, PLAY)
 
 

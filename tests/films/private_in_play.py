@@ -21,8 +21,7 @@ from tests.films.camera import SHARPNESS, Frame
 from tests.films.recording import Pace
 
 SIZE: Final = (1000, 620)
-TYPES_MS: Final = 28.0
-"""Between two letters."""
+TYPES_MS: Final = 28.0  # Between two letters
 READS_S: Final = 1.1
 FACT: Final = "the launch of Apollo is on Friday"
 ASKED: Final = "what do you know about Apollo?"

@@ -15,15 +15,14 @@ from agent.machine import CLOCK
 from tests.fakes.model_server import DONE, Reply, Request, Wait, head, text
 from tests.films.chat_states import Shot, ShownChat
 
+# The time of day in each film, whenever it is made.
 STARTS: Final = datetime(2026, 10, 5, 10, 20)  # noqa: DTZ001 -- what a clock on the wall shows
-"""The time of day in each film, whenever it is made."""
 MODEL: Final = "openai:my-model"
 SETTINGS: Final = {"COGENCY_MODEL": MODEL, "COGENCY_FIRST_NOTICE": "off", "COGENCY_LEARNING": "off"}
 THINKS_S: Final = 1.1
 WRITES_CHARS_PER_S: Final = 95.0
 PIECE_CHARS: Final = 8
-TYPES_S: Final = 0.09
-"""Between two of the pieces in which somebody types."""
+TYPES_S: Final = 0.09  # Between two of the pieces in which somebody types
 TYPED_CHARS: Final = 3
 
 

@@ -16,8 +16,7 @@ from tests.films.recording import SETTINGS, STARTS, Pace, Recorder, Typist, give
 from tests.flows.test_service import by_model, on_slack, service
 
 ME: Final = f"<@{BOT_USER}>"
-READS_S: Final = 1.3
-"""How long Slack takes to tell what was written in a channel."""
+READS_S: Final = 1.3  # How long Slack takes to tell what was written in a channel
 CALL: Final = '<execute>[{"name": "read_channel", "args": {"where": "#incident"}}]</execute>'
 ANSWER: Final = """\
 **Card payments failed from 09:12 to 09:47.** They work again; two things are left.

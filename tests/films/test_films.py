@@ -20,8 +20,7 @@ from tests.films.make import ALL, FOLDER
 from tests.films.recording import MODEL, STARTS, Pace
 from tests.films.terminal_pages import terminal_pages
 
-QUICK = Pace(3.0)
-"""Fast, and slow enough that an answer is seen while it grows."""
+QUICK = Pace(3.0)  # Fast, and slow enough that an answer is seen while it grows
 HURRIED = Pace(8.0)
 MOST_BYTES = 1_500_000
 ANN = Speaker("Ann")

@@ -43,8 +43,8 @@ from tests.fakes.minds import always
 from tests.patience import PATIENCE_S
 
 FIRST, SECOND, LAST = "Let me look.", "One more thing.", "All done: the boat is blue. " * 20
+# The first round in its vendor's own form, which has to come back as it was.
 NATIVE = NativeContent("dying", ({"said": FIRST},))
-"""The first round in its vendor's own form, which has to come back as it was."""
 JOINED = "Another message arrived {} times."
 
 

@@ -25,8 +25,7 @@ from store.forgetting.sql_forgetting import SqlForgetting
 from tests.fakes.fast_clock import FastClock
 from tests.flows.bot import database_in, opened, serving_host
 
-OFTEN = JobLimits(sweep_s=1.0)
-"""20 ms on a clock as fast as these tests'."""
+OFTEN = JobLimits(sweep_s=1.0)  # 20 ms on a clock as fast as these tests'
 
 
 class LeapingClock(FastClock):

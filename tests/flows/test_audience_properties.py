@@ -61,13 +61,11 @@ from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.surface import FakeSurface
 
 SECRET = re.compile(r"secret\d+")
-NUMBERED = re.compile(r'"number": (\d+),[^{}]*"text": "([^"]*)"')
-"""A message as the learner's prompt holds it."""
+NUMBERED = re.compile(r'"number": (\d+),[^{}]*"text": "([^"]*)"')  # A message as the learner's prompt holds it
 TEAM = "t"
 GUEST = "t:gil"
 PEOPLE = ("t:ann", "t:bob", GUEST)
-CHANNELS = ("t:club", "t:hall")
-"""The club is private at first, the hall public."""
+CHANNELS = ("t:club", "t:hall")  # The club is private at first, the hall public
 RECALL: JsonObject = {"name": "recall", "args": {"query": "secret boat canoe"}}
 LOOK: JsonObject = {"name": "look", "args": {}}
 LOOK_AND_NOTE = (LOOK, {"name": "remember", "args": {"text": "The boat is called SEEN."}})

@@ -13,8 +13,7 @@ from tests.fakes.postgresql import PostgresServer
 from tests.fakes.ready_process import ReadyService
 
 SIZE: dict[str, int] = {"events": 60, "conversations": 10, "kills": 2, "stops": 1, "cuts": 2}
-TIMEOUT_S = 6 * PATIENCE_S
-"""Above what starting, ending and standing still may take; while replies come, it goes on."""
+TIMEOUT_S = 6 * PATIENCE_S  # Above what starting, ending and standing still may take; while replies come, it goes on
 
 
 def assert_each_is_answered_once(result: Result, chaos: Chaos) -> None:

@@ -55,17 +55,15 @@ from store.engine import open_store
 from tests.fakes.new_database import new_database
 from tests.flows.crash_process import FIRST, JOINED, LAST, SECOND, main
 
+# Steps of the reply, which has a pace of its own.
 AS_IT_GROWS = {
     "before a frame is shown",
     "a frame is shown",
     "before which pages show it is saved",
     "which pages show it is saved",
 }
-"""Steps of the reply, which has a pace of its own."""
-SLICES = 4
-"""The steps are shared out among this many tests, so that they run side by side."""
-MOST_STEPS = 200
-"""Far above what the turn takes; a turn that took more would be a fault of its own."""
+SLICES = 4  # The steps are shared out among this many tests, so that they run side by side
+MOST_STEPS = 200  # Far above what the turn takes; a turn that took more would be a fault of its own
 
 processes = multiprocessing.get_context("forkserver")
 processes.set_forkserver_preload(["tests.flows.crash_server"])  # one server for both

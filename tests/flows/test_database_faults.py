@@ -30,8 +30,7 @@ from tests.fakes.postgresql import PostgresServer
 from tests.fakes.slack import FakeSlack
 from tests.flows.bot import database_in, opened, serving_host
 
-WRITABLE_BYTES = 4_096
-"""Less than the write-ahead log has, so that it cannot grow; more than a test prints."""
+WRITABLE_BYTES = 4_096  # Less than the write-ahead log has, so that it cannot grow; more than a test prints
 
 
 @dataclass

@@ -35,8 +35,8 @@ PLACES = [(ANN, DM_OF[ANN]), (BO, DM_OF[BO]), (ANN, GENERAL), (BO, GENERAL), (AN
 
 
 MANAGE_THREADS = 1 << 34
+# A public channel of the second server, and a private thread of the first one's general channel.
 LANDING, SECRET = "60", "7001"
-"""A public channel of the second server, and a private thread of the first one's general channel."""
 BOTH = [
     *((person, place) for place in (GENERAL, LANDING) for person in (ANN, BO)),
     *((person, DM_OF[person]) for person in (ANN, BO)),

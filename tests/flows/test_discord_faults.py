@@ -26,11 +26,11 @@ from tests.fakes.fast_clock import FastClock
 from tests.fakes.host import FakeHost
 
 ASK = f"<@{BOT}> "
+# Longer than the library waits by itself.
 LIMITED: dict[str, Any] = {
     "headers": {"Via": "1.1 google", "Retry-After": "40"},
     "body": {"message": "You are being rate limited.", "retry_after": 40.0, "global": True},
 }
-"""Longer than the library waits by itself."""
 
 
 @asynccontextmanager

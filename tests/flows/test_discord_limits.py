@@ -33,8 +33,7 @@ from tests.fakes.turns_host import AT_ONCE
 PACE_S: Final = DiscordSettings(Secret("any")).edit_interval_s
 WINDOW_S, EDITS = 5.0, 5
 PIECES: Final = 20
-LIFE_S: Final = 900.0
-"""Skipped time: as long as a token of an interaction lives."""
+LIFE_S: Final = 900.0  # Skipped time: as long as a token of an interaction lives
 
 
 def in_no_time() -> float:

@@ -15,18 +15,16 @@ from tests.fakes.host import FakeHost
 SERVER = f"discord:{GUILD}"
 PUBLIC = Place(TeamAudience(SERVER), within_team=SERVER)
 GROUP = Place(GroupAudience("discord:600"), within_team=SERVER)
+# Nothing of the server may be used there either: not only its members read it.
 ALONE = Place(GroupAudience("discord:600"))
-"""Nothing of the server may be used there either: not only its members read it."""
 
 TEXT, VOICE, NEWS, NEWS_THREAD, THREAD, PRIVATE_THREAD, STAGE, FORUM = 0, 2, 5, 10, 11, 12, 13, 15
 HISTORY = 1 << 16
 ROLE = "31"
-CAGE = {"bitrate": 64_000, "user_limit": 0}
-"""What a voice channel or a stage has besides."""
+CAGE = {"bitrate": 64_000, "user_limit": 0}  # What a voice channel or a stage has besides
 
 
-OURS: Payload = {"id": BOT, "type": 1, "allow": str(VIEW | HISTORY), "deny": "0"}
-"""The bot is everywhere."""
+OURS: Payload = {"id": BOT, "type": 1, "allow": str(VIEW | HISTORY), "deny": "0"}  # The bot is everywhere
 
 
 def overwrite(target: str, *, allow: int = 0, deny: int = 0) -> Payload:

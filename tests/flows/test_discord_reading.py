@@ -23,8 +23,8 @@ from tests.flows.bot import live_host
 
 ME = f"<@{BOT}>"
 MANAGE_THREADS = 1 << 34
+# A forum, a public channel of the second server, and a private thread of the first one's general channel.
 FORUM, LANDING, SECRET = "50", "60", "7001"
-"""A forum, a public channel of the second server, and a private thread of the first one's general channel."""
 
 
 @dataclass

@@ -34,8 +34,7 @@ PERSON, TEAM, DM = f"discord:{BO}", f"discord:{GUILD}", DM_OF[BO]
 PUBLIC = Place(TeamAudience(TEAM), within_team=TEAM)
 WORDS, SECOND = "Water the plants.", "The second one."
 MINUTE = timedelta(minutes=1)
-EVERYBODY = str(VIEW | 1 << 11 | 1 << 16 | 1 << 35 | 1 << 38)
-"""May read, write, and start threads; manages nothing."""
+EVERYBODY = str(VIEW | 1 << 11 | 1 << 16 | 1 << 35 | 1 << 38)  # May read, write, and start threads; manages nothing
 
 
 @dataclass

@@ -17,8 +17,7 @@ from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, GENERAL, GUILD, INVIT
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.host import FakeHost
 
-OWN = "77"
-"""Bo's own server, to which he has added the bot."""
+OWN = "77"  # Bo's own server, to which he has added the bot
 HALL = "78"
 ASK = f"<@{BOT}> "
 NAMED: dict[str, Any] = {"servers": frozenset({GUILD})}

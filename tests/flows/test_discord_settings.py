@@ -19,8 +19,7 @@ from tests.fakes.fast_clock import FastClock
 from tests.fakes.host import FakeChoices, FakeHost
 from tests.flows.test_discord_control import labels
 
-NOTHING_SPECIAL = str(1 << 10 | 1 << 16)
-"""A member who manages nothing: may view channels, and read what was said."""
+NOTHING_SPECIAL = str(1 << 10 | 1 << 16)  # A member who manages nothing: may view channels, and read what was said
 HERE, ALL_OVER = f"channel:{GENERAL}", f"team:{GUILD}"
 
 

@@ -25,10 +25,9 @@ from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_world import seen
 from tests.patience import PATIENCE_S
 
-TOWN = 4_242
-"""The server's id, which the settings name."""
+TOWN = 4_242  # The server's id, which the settings name
+# When the bot comes into the simulation, which then has a time of its own.
 BEFORE = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
-"""When the bot comes into the simulation, which then has a time of its own."""
 
 
 @dataclass

@@ -40,8 +40,8 @@ from tests.flows.test_terminal import environment
 
 ME = f"<@{BOT_USER}>"
 RECALL = '<execute>[{"name": "recall", "args": {"query": "hotel costs"}}]\n</execute>'
+# What members may on Discord who manage nothing.
 WRITES = str(sum(1 << bit for bit in (6, 10, 11, 14, 15, 16, 31, 35, 36, 38)))
-"""What members may on Discord who manage nothing."""
 HANDBOOK = "Trips are booked by train. Hotels may cost up to 120 EUR a night in Vienna."
 FOUND = re.compile(r"\[D1\] (.*):\n(?:> .*\n)*> .*120 EUR")
 

@@ -5,8 +5,7 @@ import re
 from benchmarks.house_code import ROOT
 from benchmarks.mention_path import mention_path
 
-MAX_FILES = 15
-"""A newcomer reads so many before they have seen a question answered."""
+MAX_FILES = 15  # A newcomer reads so many before they have seen a question answered
 FILE = re.compile(r"`((?:agent|bot|store)/[\w/]+\.py)`")
 
 

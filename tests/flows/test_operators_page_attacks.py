@@ -25,8 +25,7 @@ PAGES: Final = ("/", "/failures", "/tools", "/audit", "/settings", "/audit?befor
 FORM: Final = "Content-Type: application/x-www-form-urlencoded"
 SAME: Final = "Sec-Fetch-Site: same-origin"
 MANY: Final = 10_000
-QUICK_S: Final = 2.0
-"""In which somebody else is answered meanwhile, on a machine that is kept busy."""
+QUICK_S: Final = 2.0  # In which somebody else is answered meanwhile, on a machine that is kept busy
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,10 +49,8 @@ from tests.fakes.store import store_in_memory
 
 PICTURES: Final = os.environ.get("OPERATOR_PICTURES", "")  # noqa: TID251 -- of whoever looks at them
 PAGES: Final = {"now": "/", "failures": "/failures", "tools": "/tools", "audit": "/audit", "settings": "/settings"}
-LONG: Final = {"audit", "settings"}
-"""They have no colours of their own, and axe looks at each cell."""
-ENLARGED: Final = (640, 400)
-"""A desk's window at 200 %."""
+LONG: Final = {"audit", "settings"}  # They have no colours of their own, and axe looks at each cell
+ENLARGED: Final = (640, 400)  # A desk's window at 200 %
 SECRET: Final = "sk-proj-0123456789abcdef0123456789"
 ENVIRON: Final = {
     "OPENAI_API_KEY": SECRET,
@@ -180,10 +178,9 @@ async def test_each_page_can_be_read_and_gone_through_by_everybody() -> None:
 HOSTILE: Final = (
     "</td><script>alert(1)</script><img src=x onerror=alert(2)>\"' onmouseover=alert(3) {{7*7}} javascript:alert(4)"
 )
+# What turns letters round, what nobody sees, and what steers a terminal.
 TURNED: Final = "\u202egnp.exe\u2066 a\u200bb \x1b[2J"
-"""What turns letters round, what nobody sees, and what steers a terminal."""
-WORDS: Final = "zanzibar"
-"""In all that people and tools say, which no page shows."""
+WORDS: Final = "zanzibar"  # In all that people and tools say, which no page shows
 
 
 @asynccontextmanager

@@ -28,10 +28,8 @@ from tests.flows.bot import live_host
 REMEMBER = '<execute>[{"name": "remember", "args": {"text": "The boat is blue."}}]\n</execute>'
 ANSWER = answer_of(3_000).strip()
 SHOWN = f"{ANSWER}\n\n*Remembered: The boat is blue.*"
-PIECES, PIECE_MS = 60, 50
-"""The answer arrives in three seconds: at the pace of either test that is time for ten edits."""
-SPEED = 10.0
-"""Slack takes an edit every 1.3 seconds of its own time."""
+PIECES, PIECE_MS = 60, 50  # The answer arrives in three seconds: at the pace of either test that is time for ten edits
+SPEED = 10.0  # Slack takes an edit every 1.3 seconds of its own time
 DISCORD_PAGE = 2_000
 
 

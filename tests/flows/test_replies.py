@@ -17,10 +17,8 @@ from tests.fakes.surface import FakeSurface
 from tests.flows.bot import live_bot
 
 LIMIT = 2_000
-PIECE_CHARS = 24
-"""A few tokens, as models send them."""
-PIECES_PER_SECOND = 40
-"""So a long answer takes many edits."""
+PIECE_CHARS = 24  # A few tokens, as models send them
+PIECES_PER_SECOND = 40  # So a long answer takes many edits
 PROTOCOL = ("<think", "<workspace", "<execute", "<results", "<summary", '"objective"', '"secure"')
 
 THINKING = "<think>They want a long answer.</think>\n"

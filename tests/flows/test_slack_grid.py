@@ -7,8 +7,8 @@ from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience
 from tests.fakes.slack_pair import ENTERPRISE, ORG_SHARED, Both, both, mention
 from tests.fakes.slack_state import Workspace
 
+# The channel is of the first workspace, as Ann is; Bea is of the second one.
 TALK, ANN, BEA = "C0GENERALFAKE", "U0ANNFAKE", "U0ANNTWO"
-"""The channel is of the first workspace, as Ann is; Bea is of the second one."""
 TOLD = "remember my canoe, it is vermilion"
 
 

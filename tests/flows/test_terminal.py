@@ -628,6 +628,7 @@ def test_a_log_line_stands_above_what_is_being_typed(tmp_path: Path) -> None:
         assert terminal.ended() == Exit.OK
 
 
+# As a shell does with `fg` at once.
 SHELL = """
 import os, signal, sys
 signal.signal(signal.SIGTTOU, signal.SIG_IGN)
@@ -647,7 +648,6 @@ while True:
     os.tcsetpgrp(0, chat)
     os.kill(chat, signal.SIGCONT)
 """
-"""As a shell does with `fg` at once."""
 
 
 def test_ctrl_z_suspends_the_chat_and_it_goes_on_afterwards(tmp_path: Path) -> None:
@@ -678,6 +678,7 @@ def test_ctrl_c_stops_the_answer_and_the_chat_goes_on(tmp_path: Path) -> None:
         assert terminal.ended() == Exit.OK
 
 
+# A tool that takes as long as a test lets it.
 SLOW = '''
 import asyncio, os
 from agent import tool
@@ -689,7 +690,6 @@ async def ferry() -> str:
         await asyncio.sleep(0.02)
     return "It has come."
 '''
-"""A tool that takes as long as a test lets it."""
 
 
 def test_long_work_is_stopped_by_ctrl_c_and_goes_on_in_the_next_chat_if_its_window_is_closed(tmp_path: Path) -> None:

@@ -22,8 +22,9 @@ from tests.patience import PATIENCE_S
 PAGE: Final = (ROOT / "docs" / "tools.md").read_text(encoding="utf-8")
 DOORS: Final = ("An MCP server", "A skill", "A Python tool")
 MOST_LINES: Final = 20
+# As they stand on a user's path, without a registry: `uvx mcp-server-time` starts a server with the same tools.
 PROGRAMS: Final = {"uvx": [str(FAKES / "mcp_time.py")]}
-"""As they stand on a user's path, without a registry: `uvx mcp-server-time` starts a server with the same tools."""
+# What each command on the page says.
 ANSWERS: Final = {
     "cogency doctor": "these tools are offered: time.get_current_time (reads), time.convert_time (reads)",
     "cogency ask 'use time.": '"timezone": "Europe/Berlin"',
@@ -34,13 +35,12 @@ ANSWERS: Final = {
     "cogency plugins list": "weekly-report",
     "cogency plugins remove": "acme-office is not used any more",
 }
-"""What each command on the page says."""
+# What the page says that stands in `.env` beside a file that holds this.
 BESIDE: Final = {
     "${WIKI_TOKEN}": "WIKI_TOKEN=hidden\n",
     "github.delete_*": "COGENCY_TOOL_POLICY=tool-policy.txt\n",
     '"account": "person"': f"COGENCY_ACCOUNT_KEY={b64encode(bytes(32)).decode()}\n",
 }
-"""What the page says that stands in `.env` beside a file that holds this."""
 
 
 @dataclass(frozen=True)

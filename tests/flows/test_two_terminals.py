@@ -20,10 +20,9 @@ from tests.flows.test_terminal import CHAT, environment
 from tests.patience import PATIENCE_S
 
 ANNA = Person("terminal:anna", "anna")
-SHORT_LEASE_S = "1"
-"""So that nobody waits long for what a terminal left that ended."""
+SHORT_LEASE_S = "1"  # So that nobody waits long for what a terminal left that ended
+# On a machine that stands still for a second, another terminal would take over what this one was asked.
 LONG_LEASE_S = "60"
-"""On a machine that stands still for a second, another terminal would take over what this one was asked."""
 
 
 class Noticed(FakeSurface):

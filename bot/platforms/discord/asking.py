@@ -32,8 +32,7 @@ from bot.texts import command_texts, memory_texts, reply_texts
 
 log = logging.getLogger(__name__)
 
-MAX_REMEMBERED = 2_000
-"""As many people as ask one bot while one answer grows."""
+MAX_REMEMBERED = 2_000  # As many people as ask one bot while one answer grows
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,10 +183,8 @@ def _names(interaction: Interaction) -> DiscordNames:
 # alone has installed the bot it cannot be read again. So it is remembered for a while; later, or after a restart, it is
 # fetched if the bot can read there, and else the asker is told to choose the entry once more.
 
-MAX_WINDOW_CHARS: Final = 4_000
-"""Discord's own limit of a window's field."""
-MAX_WINDOWS: Final = 500
-"""As many windows as are open at once in front of the people of one bot."""
+MAX_WINDOW_CHARS: Final = 4_000  # Discord's own limit of a window's field
+MAX_WINDOWS: Final = 500  # As many windows as are open at once in front of the people of one bot
 
 SOURCE_WORDS: Final = "the message that the question is about"
 
@@ -227,10 +224,10 @@ class Menus:
         self._host = host
         self._commands = commands
         self._meant = LRUCache[AskAboutWindow, AttachedContext](MAX_WINDOWS)
+        # What the buttons of the question mean that the entry asks.
         self.forget_this = Command(
             name="message", summary=command_texts.FORGET_THIS, run=self._forgotten, open_to_all=True, bare=False
         )
-        """What the buttons of the question mean that the entry asks."""
 
     def add_to(self, tree: Tree) -> None:
         @tree.context_menu(name=command_texts.ASK_ABOUT_THIS)

@@ -16,8 +16,8 @@ log = logging.getLogger(__name__)
 
 _DISCORD: Final = ("discord.com", "ptb.discord.com", "canary.discord.com", "discordapp.com")
 _HOSTS: Final = r"cdn\.discordapp\.com|media\.discordapp\.net"
+# Of an address that means what it shows: no step upwards before its query, no blank, no backslash, no fragment.
 _PATH: Final = r"(?!/|(?:[^?]*/)?(?:\.|%2[Ee]){1,2}(?:[/?]|$))[^\s\\\x00-\x1f\x7f#]*"
-"""Of an address that means what it shows: no step upwards before its query, no blank, no backslash, no fragment."""
 
 
 def attachments(

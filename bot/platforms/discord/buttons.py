@@ -19,12 +19,11 @@ Components = list[dict[str, Any]]
 NONE: Components = []
 
 OFFERS: Final = frozenset(ReplyAction)
-IN_A_ROW: Final = 5
-"""Discord's limit; what does not fit stands in a row below."""
+IN_A_ROW: Final = 5  # Discord's limit; what does not fit stands in a row below
 
-_ACTION_ROW, _BUTTON, _SECONDARY = 1, 2, 2
-"""Discord's numbers for a row, a button in it, and a grey one."""
+_ACTION_ROW, _BUTTON, _SECONDARY = 1, 2, 2  # Discord's numbers for a row, a button in it, and a grey one
 
+# What each shows, in their order.
 _FACES: Final[dict[ReplyAction, dict[str, Any]]] = {
     ReplyAction.DECIDE: {"label": tool_texts.DECIDE_BUTTON},
     ReplyAction.ANSWER: {"label": command_texts.ANSWER_BUTTON},
@@ -38,7 +37,6 @@ _FACES: Final[dict[ReplyAction, dict[str, Any]]] = {
     ReplyAction.CHANGE: {"label": command_texts.CHANGE_BUTTON},
     ReplyAction.CANCEL: {"label": command_texts.CANCEL_BUTTON},
 }
-"""What each shows, in their order."""
 
 _OF_CONVERSATION: Final = frozenset({ReplyAction.STOP, ReplyAction.CONTINUE})
 _ID: Final = re.compile(

@@ -25,14 +25,11 @@ from bot.platforms.discord.markup import readable
 from bot.platforms.discord.objects import SAID, channel_place, is_automatic, names_of
 from bot.platforms.discord.places import UNREADABLE, DiscordMembership, Readable, known_as
 
-MESSAGES_PAGE: Final = 100
-"""Discord's own limit."""
+MESSAGES_PAGE: Final = 100  # Discord's own limit
+# Read along with a channel or a forum: a call each, and the newest are what somebody has missed.
 MAX_THREADS: Final = 10
-"""Read along with a channel or a forum: a call each, and the newest are what somebody has missed."""
-MAX_PAGES: Final = 60
-"""Of one reading, its threads included: twice what a week of 2,000 messages takes."""
-MAX_NAMED: Final = 10
-"""Channels of one name of which it is asked whether the asker reads them."""
+MAX_PAGES: Final = 60  # Of one reading, its threads included: twice what a week of 2,000 messages takes
+MAX_NAMED: Final = 10  # Channels of one name of which it is asked whether the asker reads them
 
 NO_THREAD: Final = "this question stands in no thread: give a link to the thread that is meant"
 NOT_ALLOWED: Final = "you may not read that channel's history: its managers would have to give you {lacking} there"

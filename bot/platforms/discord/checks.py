@@ -24,20 +24,18 @@ warning = partial(Finding, Level.WARNING, WHERE)
 note = partial(Finding, Level.NOTE, WHERE)
 good = partial(Finding, Level.GOOD, WHERE)
 PORTAL: Final = "in the developer portal"
-MOST_GUILDS: Final = 200
-"""One page, as large as Discord gives: whoever is in more servers than that knows them."""
+MOST_GUILDS: Final = 200  # One page, as large as Discord gives: whoever is in more servers than that knows them
+# A bot that begins sessions faster than Discord allows has lost its connection again and again.
 FEW_SESSIONS: Final = 50
-"""A bot that begins sessions faster than Discord allows has lost its connection again and again."""
 
+# Users who can see an application in its servers, from which on Discord reviews whether it may have the message content
+# intent, since 10 June 2026, and each year anew:
+# https://docs.discord.com/developers/gateway/getting-started-with-privileged-intent-review
 REVIEWED_FROM: Final = 10_000
-"""Users who can see an application in its servers, from which on Discord reviews whether it may have the message
-content intent, since 10 June 2026, and each year anew:
-https://docs.discord.com/developers/gateway/getting-started-with-privileged-intent-review
-"""
 NEAR_REVIEW: Final = REVIEWED_FROM * 4 // 5
 _GRANTED: Final = 1 << 18
+# The application's flags for the message content intent: granted after a review, or switched on by its owner.
 _CONTENT: Final = _GRANTED | 1 << 19
-"""The application's flags for the message content intent: granted after a review, or switched on by its owner."""
 _ADMINISTRATOR: Final = 1 << 3
 
 Told = Mapping[str, Any]
@@ -215,8 +213,8 @@ def _unknown(what: str) -> Finding:
 #
 # Rule: what cannot be known, as in a server that is not in the cache, is taken to be permitted: Discord will say.
 
+# A reply to a message takes the right to read it.
 _IN_CHANNELS: Final = ("view_channel", "send_messages", "read_message_history")
-"""A reply to a message takes the right to read it."""
 _IN_THREADS: Final = ("view_channel", "send_messages_in_threads")
 
 Channel: TypeAlias = discord.abc.GuildChannel | discord.Thread

@@ -133,11 +133,10 @@ async def _narrow(host: Host, channel: discord.abc.GuildChannel) -> None:
 
 log = logging.getLogger(__name__)
 
+# The library waits that long for Discord's limits by itself; a longer wait is ours to plan.
 MAX_RATE_LIMIT_WAIT_S = 30.0
-"""The library waits that long for Discord's limits by itself; a longer wait is ours to plan."""
 
-IDENTIFY_GAP_S = 5.0
-"""Discord takes one new session in five seconds."""
+IDENTIFY_GAP_S = 5.0  # Discord takes one new session in five seconds
 
 
 def limits_traced(telemetry: Telemetry) -> aiohttp.TraceConfig:

@@ -27,14 +27,11 @@ from bot.telemetry import SILENT, Telemetry
 # so that of n replies that grow in a channel each writes every n-th time; what they write is what they have to say
 # then. A place whose reply does not come back when it is due is given up.
 
-FEW: Final = 5
-"""As many writes as Discord was seen to allow in a row, in so many seconds."""
+FEW: Final = 5  # As many writes as Discord was seen to allow in a row, in so many seconds
 
-PATIENCE_S: Final = 2.0
-"""How late a reply may come back: more than a busy process takes to wake it."""
+PATIENCE_S: Final = 2.0  # How late a reply may come back: more than a busy process takes to wake it
 
-LOOK_AGAIN: Final = 0.25
-"""The part of a gap after which somebody asks again who waits for a write to return."""
+LOOK_AGAIN: Final = 0.25  # The part of a gap after which somebody asks again who waits for a write to return
 
 
 @dataclass(slots=True, weakref_slot=True)
@@ -83,16 +80,15 @@ class WriteTurns:
 
 log = logging.getLogger(__name__)
 
+# How long a write waits for the bot to be logged in; then it counts as unsent and is tried again later.
 LOGIN_PATIENCE_S = 30.0
-"""How long a write waits for the bot to be logged in; then it counts as unsent and is tried again later."""
 
-ACKNOWLEDGE_PATIENCE_S = 5.0
-"""More than the three seconds in which an interaction is acknowledged or lost."""
+ACKNOWLEDGE_PATIENCE_S = 5.0  # More than the three seconds in which an interaction is acknowledged or lost
 
 
+# Whose pace outlives the replies there: Discord still counts what the last one wrote. More than a bot writes to within
+# the few seconds that it counts.
 PLACES_KEPT: Final = 1_024
-"""Whose pace outlives the replies there: Discord still counts what the last one wrote. More than a bot writes to within
-the few seconds that it counts."""
 
 
 class Connection:
@@ -106,8 +102,7 @@ class Connection:
         self._logged_in = asyncio.Event()
         self._gates: WeakValueDictionary[str, WriteTurns] = WeakValueDictionary()
         self._lately: LRUCache[str, WriteTurns] = LRUCache(PLACES_KEPT)
-        self._typed: dict[str, float] = {}
-        """When the bot typed in a channel, whichever of its replies it was for."""
+        self._typed: dict[str, float] = {}  # When the bot typed in a channel, whichever of its replies it was for
         self._acknowledging: dict[str, asyncio.Event] = {}
         self._logged = OncePerMinute()
         self._tasks: set[asyncio.Task[None]] = set()

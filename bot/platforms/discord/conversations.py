@@ -30,10 +30,9 @@ from bot.texts.formatting import zone_names
 # Rules. The panel is its caller's alone; who may decide for others is asked anew at each press. What was chosen stands
 # below an owner: the person, "channel:" or "team:" and Discord's id.
 
+# A person's choice: YES if only they see the answers to their commands, unless they say otherwise.
 PRIVATE: Final = "private"
-"""A person's choice: YES if only they see the answers to their commands, unless they say otherwise."""
-REPLIES: Final = "replies"
-"""A channel's or a server's choice: where a mention is answered, one of PLACES."""
+REPLIES: Final = "replies"  # A channel's or a server's choice: where a mention is answered, one of PLACES
 YES: Final = "yes"
 USUAL: Final = "usual"
 PLACES: Final[Mapping[str, str]] = {
@@ -42,9 +41,8 @@ PLACES: Final[Mapping[str, str]] = {
     "chain": command_texts.AS_REPLY,
     "place": command_texts.IN_CHANNEL,
 }
+# For the choice that an acknowledgement depends on; with the time for storing it is less than Discord's three seconds.
 PATIENCE_S: Final = 1.0
-"""For the choice that an acknowledgement depends on; with the time for storing it is less than Discord's three seconds.
-"""
 
 _CHANNEL, _TEAM = "channel", "team"
 
@@ -133,6 +131,7 @@ async def _zones(*_: object) -> Sequence[str]:
     return tuple(zone_names())
 
 
+# Discord's own.
 SETTINGS: Final = Command(
     name="settings",
     summary=command_texts.SETTINGS_SUMMARY,
@@ -141,7 +140,6 @@ SETTINGS: Final = Command(
     open_to_all=True,
     bare=False,
 )
-"""Discord's own."""
 
 
 # Which conversation something belongs to.

@@ -21,8 +21,7 @@ from bot.platforms.discord.places import UNREADABLE
 from bot.platforms.discord.run import DiscordUnreachable, point_at
 from bot.texts import setup_texts
 
-MOST_ASKED: Final = 20
-"""Servers that are asked whose they are, one request each, where no setting names any."""
+MOST_ASKED: Final = 20  # Servers that are asked whose they are, one request each, where no setting names any
 
 
 class _Dates:

@@ -26,16 +26,12 @@ from bot.platforms.discord.places import SOURCE, known_as, private_place
 from bot.setting_parsers import ReplyMode
 from bot.texts.formatting import shortened
 
-NO_TEXT = "(no text)"
-"""Stands for the words of a message that holds none: a bare mention, a picture."""
+NO_TEXT = "(no text)"  # Stands for the words of a message that holds none: a bare mention, a picture
 
-PLAUSIBLE = timedelta(days=1)
-"""Longer than any event is delivered late."""
+PLAUSIBLE = timedelta(days=1)  # Longer than any event is delivered late
 
-THREAD_NAME_CHARS = 80
-"""Of the 100 that Discord allows: as much as a channel list shows."""
-_JOINER = "\N{ZERO WIDTH JOINER}"
-"""Holds the parts of an emoji together."""
+THREAD_NAME_CHARS = 80  # Of the 100 that Discord allows: as much as a channel list shows
+_JOINER = "\N{ZERO WIDTH JOINER}"  # Holds the parts of an emoji together
 _USER: Final = re.compile(r"<@!?(\d{1,20})>", re.ASCII)
 _CHANNEL: Final = re.compile(r"<#(\d{1,20})>", re.ASCII)
 
@@ -274,8 +270,7 @@ def private_conversation(channel: int, person: int) -> str:
 
 
 TOKEN_LIFE = timedelta(minutes=15)
-TOKEN_MARGIN = timedelta(seconds=20)
-"""A token is not used in its last seconds: an edit may wait that long in a queue."""
+TOKEN_MARGIN = timedelta(seconds=20)  # A token is not used in its last seconds: an edit may wait that long in a queue
 
 _ANSWER = "answer"
 

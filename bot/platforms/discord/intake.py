@@ -44,8 +44,8 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+# What waits and is tried again: nothing of it is an answer to a question.
 PASSING: Final = (StoreUnavailable, DiscordMemberUnknown, ChannelUnknown)
-"""What waits and is tried again: nothing of it is an answer to a question."""
 
 
 class DiscordIntake:

@@ -36,12 +36,10 @@ Part: TypeAlias = discord.ui.Item[discord.ui.LayoutView]
 Button: TypeAlias = discord.ui.Button[discord.ui.LayoutView]
 Interaction: TypeAlias = discord.Interaction[discord.Client]
 
-MAX_CHARS: Final = 4_000
-"""Discord's limit of all texts of a panel together."""
+MAX_CHARS: Final = 4_000  # Discord's limit of all texts of a panel together
+# Panels behind the first: one less than may follow a command that its person alone has installed.
 MAX_FOLLOWING: Final = 4
-"""Panels behind the first: one less than may follow a command that its person alone has installed."""
-LIVES_S: Final = 900.0
-"""The library forgets buttons and windows after this; pressed later, they still work."""
+LIVES_S: Final = 900.0  # The library forgets buttons and windows after this; pressed later, they still work
 
 
 def layout(*parts: Part) -> Layout:
@@ -105,16 +103,13 @@ Tree = app_commands.CommandTree[discord.Client]
 Choice = app_commands.Choice[str]
 T = TypeVar("T")
 
+# How long an acknowledgement waits for a question to be stored: half of Discord's three seconds.
 STORE_FIRST_S: Final = 1.5
-"""How long an acknowledgement waits for a question to be stored: half of Discord's three seconds."""
-MAX_CHOICES: Final = 25
-"""Discord's limit of what is offered while somebody types."""
-WINDOW_FIELDS: Final = 5
-"""Discord's limit of fields in a window."""
-MAX_CHOICE_CHARS: Final = 100
-"""Discord's limit of one such choice."""
+MAX_CHOICES: Final = 25  # Discord's limit of what is offered while somebody types
+WINDOW_FIELDS: Final = 5  # Discord's limit of fields in a window
+MAX_CHOICE_CHARS: Final = 100  # Discord's limit of one such choice
+# Of an entry in a list, which is for finding it: a page of them, with their links, fits one panel.
 ENTRY_CHARS: Final = 140
-"""Of an entry in a list, which is for finding it: a page of them, with their links, fits one panel."""
 
 
 def everywhere(command: T) -> T:
@@ -145,8 +140,7 @@ def typed_text(interaction: Interaction) -> str:
 
 # Where somebody's clock stands: Discord tells no time zone, so they choose one.
 
-OTHER_ZONE: Final = "other"
-"""What is chosen in the menu to hear how another zone is."""
+OTHER_ZONE: Final = "other"  # What is chosen in the menu to hear how another zone is
 
 
 def zone_part(chosen: str, words: str, now: datetime) -> PanelPart:

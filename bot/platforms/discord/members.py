@@ -58,8 +58,7 @@ def _authority(standing: ServerStanding, ranks: Ranks) -> Authority:
 # Where the operator has named none, those count whose owner owns the application, or is of the team that does: Discord
 # says who that is, and nobody else can make it so. A bot that is being tried out needs no setting.
 
-MAX_TOLD: Final = 10
-"""Servers named in one line of the log; whoever adds the bot to hundreds should not fill it."""
+MAX_TOLD: Final = 10  # Servers named in one line of the log; whoever adds the bot to hundreds should not fill it
 
 
 @dataclass(slots=True)
@@ -145,8 +144,7 @@ def refused_line(others: Sequence[discord.Guild], *, left: bool) -> str:
     return setup_texts.SERVERS_NOT_SERVED.format(done=done, named=named + more)
 
 
-ZONE: Final = "zone"
-"""A person's choice: their time zone, by its IANA name. Discord tells none."""
+ZONE: Final = "zone"  # A person's choice: their time zone, by its IANA name. Discord tells none.
 
 
 async def zone_chosen(choices: Choices, person: str) -> str:
@@ -156,12 +154,9 @@ async def zone_chosen(choices: Choices, person: str) -> str:
 
 log = logging.getLogger(__name__)
 
-MAX_SERVERS: Final = 5
-"""One request each, while somebody waits."""
-PATIENCE_S: Final = 2.0
-"""For all of them: Discord takes the answer to a command for three seconds."""
-COMMAND_PATIENCE_S: Final = 120.0
-"""A command says "is thinking" meanwhile; nobody looks at that for longer."""
+MAX_SERVERS: Final = 5  # One request each, while somebody waits
+PATIENCE_S: Final = 2.0  # For all of them: Discord takes the answer to a command for three seconds
+COMMAND_PATIENCE_S: Final = 120.0  # A command says "is thinking" meanwhile; nobody looks at that for longer
 
 
 class DiscordMemberUnknown(CogencyError):

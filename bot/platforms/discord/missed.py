@@ -21,8 +21,7 @@ log = logging.getLogger(__name__)
 Channel: TypeAlias = discord.TextChannel | discord.VoiceChannel | discord.StageChannel | discord.Thread
 Place: TypeAlias = Channel | discord.DMChannel
 
-CLOSED = (discord.Forbidden, discord.NotFound)
-"""Not for us, or no longer there: nothing to try again."""
+CLOSED = (discord.Forbidden, discord.NotFound)  # Not for us, or no longer there: nothing to try again
 
 
 @dataclass(slots=True)

@@ -19,8 +19,8 @@ USER_MENTION = re.compile(r"<@!?(\d{1,20})>", re.ASCII)
 
 Speaker: TypeAlias = discord.User | discord.Member
 
+# The messages that a person writes; all others are Discord's own.
 SAID = frozenset({discord.MessageType.default, discord.MessageType.reply})
-"""The messages that a person writes; all others are Discord's own."""
 
 
 def post_of(message: discord.Message, now: datetime) -> DiscordPost:

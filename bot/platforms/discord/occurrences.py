@@ -41,11 +41,10 @@ from bot.platforms.discord.places import SOURCE, UNREADABLE, Readable, can_read,
 from bot.reply_surface import PageGone
 from bot.texts import reply_texts
 
+# What was posted for an occurrence is newer than when it was admitted, by any clock that is so far off at most.
 LOOK_BEHIND: Final = timedelta(minutes=5)
-"""What was posted for an occurrence is newer than when it was admitted, by any clock that is so far off at most."""
 
-READY_S: Final = 10.0
-"""A third of the time for which a schedule is held by whoever found it due."""
+READY_S: Final = 10.0  # A third of the time for which a schedule is held by whoever found it due
 
 
 class DiscordSilent(CogencyError):

@@ -67,6 +67,7 @@ class Permission:
     bit: int
 
 
+# By discord.py's own name.
 PERMISSIONS: Final[Mapping[str, Permission]] = {
     "view_channel": Permission("View Channels", 1 << 10),
     "send_messages": Permission("Send Messages", 1 << 11),
@@ -75,7 +76,6 @@ PERMISSIONS: Final[Mapping[str, Permission]] = {
     "send_messages_in_threads": Permission("Send Messages in Threads", 1 << 38),
     "attach_files": Permission("Attach Files", 1 << 15),
 }
-"""By discord.py's own name."""
 
 
 class DiscordFeature(StrEnum):

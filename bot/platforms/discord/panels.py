@@ -25,12 +25,9 @@ from bot.platforms.discord.places import known_as
 from bot.texts import command_texts, formatting
 
 Component: TypeAlias = discord.ui.Item[discord.ui.Modal]
-MAX_LINE_CHARS: Final = 4_000
-"""Discord's limit of what a field takes."""
-PART_CHARS: Final = 600
-"""Of the text of a part: names of models are the operator's, and links may be long."""
-IN_A_ROW: Final = 5
-"""Discord's limit of buttons side by side."""
+MAX_LINE_CHARS: Final = 4_000  # Discord's limit of what a field takes
+PART_CHARS: Final = 600  # Of the text of a part: names of models are the operator's, and links may be long
+IN_A_ROW: Final = 5  # Discord's limit of buttons side by side
 _ID: Final = re.compile(r"([cf]):([0-9a-f]{1,16}):([a-z]{1,20}):(\d{0,9}):(.{0,80})", re.ASCII)
 
 

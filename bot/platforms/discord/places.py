@@ -71,8 +71,8 @@ def private_place(person: str, member_of: int | None = None) -> Place:
 # Rules. Channels and roles are those of the gateway's cache; who the person is in their server is asked anew.
 # Whatever is neither a channel nor a thread of a server that the bot is in has no readers that anybody could name.
 
+# Whatever keeps us from something of Discord: no permission, deleted, no network.
 UNREADABLE: Final = (discord.HTTPException, discord.RateLimited, aiohttp.ClientError, OSError, TimeoutError)
-"""Whatever keeps us from something of Discord: no permission, deleted, no network."""
 
 GuildChannel = discord.TextChannel | discord.ForumChannel | discord.VoiceChannel | discord.StageChannel
 Readable = GuildChannel | discord.Thread

@@ -32,8 +32,8 @@ log = logging.getLogger(__name__)
 
 VERDICTS: Final[Mapping[str, ReplyVerdict]] = {"👍": ReplyVerdict.GOOD, "👎": ReplyVerdict.BAD}
 WASTE_BASKET: Final = "🗑"
+# The colours of skin, and the wish for a picture in colour: they change nothing of what is meant.
 _VARIATIONS: Final = "\ufe0f\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
-"""The colours of skin, and the wish for a picture in colour: they change nothing of what is meant."""
 
 
 async def reaction_added(host: Host, connection: Connection, event: discord.RawReactionActionEvent) -> None:

@@ -17,34 +17,27 @@ SUPPRESS_EMBEDS = 1 << 2
 EPHEMERAL = 1 << 6
 IS_COMPONENTS_V2 = 1 << 15
 
-ARCHIVE_MINUTES = 1440
-"""A thread disappears from the channel's list after a quiet day; writing in it brings it back."""
+ARCHIVE_MINUTES = 1440  # A thread disappears from the channel's list after a quiet day; writing in it brings it back
 
 UNKNOWN_INTERACTION = 10062
-_GONE = {10003, 10004, 10008}
-"""Unknown channel, server or message."""
+_GONE = {10003, 10004, 10008}  # Unknown channel, server or message
+# No access, no DM with this person, no permission, no right to read what is replied to, a locked thread.
 _REFUSED = {50001, 50007, 50013, 160002, 160005}
-"""No access, no DM with this person, no permission, no right to read what is replied to, a locked thread."""
+# Unknown webhook, invalid webhook token, too many messages behind it: an interaction that has ended, or was never
+# acknowledged.
 _TOKEN_GONE = {10015, 40094, 50027, UNKNOWN_INTERACTION}
-"""Unknown webhook, invalid webhook token, too many messages behind it: an interaction that has ended, or was never
-acknowledged."""
-_LOCKED = {30046, 50005, 50083}
-"""Too many edits of an old message, somebody else's message, an archived thread."""
+_LOCKED = {30046, 50005, 50083}  # Too many edits of an old message, somebody else's message, an archived thread
 _HAS_A_THREAD = 160004
 _NOTHING_THERE = {10003, 10008}
 
-MOST_LOOKED_AT = 100
-"""Discord's limit, for what was posted behind a moment at which nobody asked anything."""
-LOOK_BACK = 50
-"""Messages read to find one again that was posted moments ago."""
+MOST_LOOKED_AT = 100  # Discord's limit, for what was posted behind a moment at which nobody asked anything
+LOOK_BACK = 50  # Messages read to find one again that was posted moments ago
 
-LIMITED_FOR_S = 5.0
-"""How long to wait when Discord does not say: its usual window."""
+LIMITED_FOR_S = 5.0  # How long to wait when Discord does not say: its usual window
 
 Payload = dict[str, Any]
 
-NO_PINGS: Payload = {"parse": [], "replied_user": False}
-"""Whatever a model writes, nobody is notified."""
+NO_PINGS: Payload = {"parse": [], "replied_user": False}  # Whatever a model writes, nobody is notified
 
 
 class TokenGone(PageLocked):
@@ -81,8 +74,8 @@ class Rest:
 
     def __init__(self, client: discord.Client) -> None:
         self._http = client.http
+        # Who writes the bot's messages, and its answers to interactions: one number, but for very old applications.
         self._ours = {str(client.user and client.user.id), str(client.application_id)}
-        """Who writes the bot's messages, and its answers to interactions: one number, but for very old applications."""
 
     async def send(
         self, channel: str, text: str, nonce: str, reply_to: str = "", components: Components = NONE, mentions: str = ""

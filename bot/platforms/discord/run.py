@@ -40,29 +40,24 @@ from bot.turns.watermark import Watermark
 
 log = logging.getLogger(__name__)
 
+# How long the first connection may take: a start that hangs should say so before somebody looks for the reason.
 CONNECT_PATIENCE_S = 30.0
-"""How long the first connection may take: a start that hangs should say so before somebody looks for the reason."""
 
-GRACE_S = 2.0
-"""After a lost first connection: how long the library takes to say why, if it knows."""
+GRACE_S = 2.0  # After a lost first connection: how long the library takes to say why, if it knows
 
-FORGOTTEN: Final = "Forgotten"
-"""The name of a thread whose question was forgotten."""
+FORGOTTEN: Final = "Forgotten"  # The name of a thread whose question was forgotten
 
-RECONNECT_S = 5.0
-"""Slow enough not to use up Discord's thousand logins a day at once."""
+RECONNECT_S = 5.0  # Slow enough not to use up Discord's thousand logins a day at once
 
-LONGEST_WAIT_S = 3_600.0
-"""Whatever an answer says: after an hour Discord is asked once more."""
+LONGEST_WAIT_S = 3_600.0  # Whatever an answer says: after an hour Discord is asked once more
 
+# How the library fails on an event of an unexpected form. One such event should not end the bot.
 UNREADABLE = (AttributeError, IndexError, KeyError, TypeError, ValueError)
-"""How the library fails on an event of an unexpected form. One such event should not end the bot."""
 
 
 _AUTHENTICATION_FAILED = 4004
 _SHARDING_REQUIRED = 4011
-_FOR_EVER = {4010, 4012, 4013}
-"""A shard, a version or intents that there are not: nothing that passes."""
+_FOR_EVER = {4010, 4012, 4013}  # A shard, a version or intents that there are not: nothing that passes
 _UNREACHABLE = (aiohttp.ClientError, discord.GatewayNotFound, OSError, TimeoutError)
 
 

@@ -35,25 +35,19 @@ from bot.turns.watermark import Watermark
 
 log = logging.getLogger(__name__)
 
-LOOK_S: Final = 2.0
-"""With the lease: what a killed process held is another's within eleven seconds."""
-MARGIN_S: Final = 1.0
-"""So long before its lease is over a process that could not renew it listens no more."""
+LOOK_S: Final = 2.0  # With the lease: what a killed process held is another's within eleven seconds
+MARGIN_S: Final = 1.0  # So long before its lease is over a process that could not renew it listens no more
+# Discord asks for five seconds between two sessions of one bucket, as it sees them.
 IDENTIFY_GAP: Final = timedelta(seconds=5.5)
-"""Discord asks for five seconds between two sessions of one bucket, as it sees them."""
+# How long what has arrived may take to be stored before a shard is given back; what takes longer comes again.
 DRAIN_S: Final = 2.0
-"""How long what has arrived may take to be stored before a shard is given back; what takes longer comes again."""
-FILL_S: Final = 1.0
-"""How long a session waits for its servers to be known. The rest is asked for while it is served."""
+FILL_S: Final = 1.0  # How long a session waits for its servers to be known. The rest is asked for while it is served.
 FILL_AT_ONCE: Final = 4
-KNOWN_S: Final = 5.0
-"""How long a server that another process listens to is taken for what it was."""
-RECOMMENDED_S: Final = 3_600.0
-"""How often Discord is asked for how many connections it recommends."""
+KNOWN_S: Final = 5.0  # How long a server that another process listens to is taken for what it was
+RECOMMENDED_S: Final = 3_600.0  # How often Discord is asked for how many connections it recommends
 PAGE: Final = 200
 SERVERS_KEPT: Final = 256
-RESUMABLE: Final = 4_000
-"""Any code but 1000 and 1001, which end the session for good."""
+RESUMABLE: Final = 4_000  # Any code but 1000 and 1001, which end the session for good
 _INTENTS_REFUSED: Final = 4014
 
 _UNREACHABLE = (discord.HTTPException, discord.GatewayNotFound, aiohttp.ClientError, OSError, TimeoutError)

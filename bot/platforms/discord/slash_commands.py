@@ -28,8 +28,7 @@ from bot.texts import command_texts
 
 COMMANDS: Final = (*discovery.COMMANDS, SETTINGS)
 
-Given: TypeAlias = Mapping[str, Any]
-"""What was given to a command, by the names of its arguments."""
+Given: TypeAlias = Mapping[str, Any]  # What was given to a command, by the names of its arguments
 Use: TypeAlias = Callable[[Command, Interaction, Given], Awaitable[None]]
 Suggesting: TypeAlias = Callable[[Suggest, Interaction, str], Awaitable[list[Choice]]]
 
@@ -128,6 +127,7 @@ def _parameter(argument: Argument) -> inspect.Parameter:
 # So what it has is read first, with translations that an earlier version made, and compared: of each what we say of it,
 # and not what Discord adds, in any order of the commands. A value that means the same as none counts as none.
 
+# What we say of a command, its options and their choices.
 _SAID: Final = frozenset(
     {
         "name",
@@ -151,7 +151,6 @@ _SAID: Final = frozenset(
         "nsfw",
     }
 )
-"""What we say of a command, its options and their choices."""
 _SETS: Final = frozenset({"contexts", "integration_types", "channel_types"})
 _TABLES: Final = frozenset({"name_localizations", "description_localizations"})
 

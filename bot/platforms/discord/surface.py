@@ -16,26 +16,20 @@ from bot.platforms.discord.inbound import decode_address, page_of_answer, place_
 from bot.platforms.discord.rest import NoThread, Rest, Token, TokenGone
 from bot.texts import reply_texts
 
-PAGE_CHARS = 2_000
-"""Discord's limit of a message's content."""
+PAGE_CHARS = 2_000  # Discord's limit of a message's content
 
-TYPING_EVERY_S = 8.0
-"""Typing is shown for ten seconds."""
-TYPING_AT_MOST_S = 300.0
-"""A turn that ends without a word does not say so: nobody waits longer."""
+TYPING_EVERY_S = 8.0  # Typing is shown for ten seconds
+TYPING_AT_MOST_S = 300.0  # A turn that ends without a word does not say so: nobody waits longer
 
-NONCE_BYTES = 12
-"""In hexadecimal 24 of the 25 characters that Discord takes."""
+NONCE_BYTES = 12  # In hexadecimal 24 of the 25 characters that Discord takes
 
-_INTERACTION = "interaction"
-"""Stands for the channel of a page that the token of its interaction reaches."""
+_INTERACTION = "interaction"  # Stands for the channel of a page that the token of its interaction reaches
 
-FOLLOW_UPS = 5
-"""Discord's limit behind an interaction that only its person's installation allows."""
+FOLLOW_UPS = 5  # Discord's limit behind an interaction that only its person's installation allows
 
 
+# What shows the asker what the turn of this number waits for; none if it waits for nothing.
 WaitingPanels: TypeAlias = Callable[[int], Awaitable[Sequence[Components]]]
-"""What shows the asker what the turn of this number waits for; none if it waits for nothing."""
 
 
 class DiscordSurface:
@@ -60,14 +54,12 @@ class DiscordSurface:
         if incoming.event_id.endswith(TELLS):
             self._address = replace(self._address, scheduled=ScheduleKind.REMINDER)
         self._token = Token(self._address.application, self._address.token)
-        self._token_ended = False
-        """Discord has said so, whatever our clock says."""
-        self._refused = False
-        """Nothing may be shown where the question was asked."""
+        self._token_ended = False  # Discord has said so, whatever our clock says
+        self._refused = False  # Nothing may be shown where the question was asked
         self._place: tuple[str, str] | None = None
         self._typing: object | None = None
+        # What stands before the words of each page.
         self._call = f"<@{self._address.mentions}> " if self._address.mentions else ""
-        """What stands before the words of each page."""
         reminds = self._address.scheduled == ScheduleKind.REMINDER
         works = self._address.scheduled == ScheduleKind.WORK
         self._limits = reply_surface.Limits(
@@ -80,8 +72,8 @@ class DiscordSurface:
             step_lines=reply_surface.WORK_STEPS if works else 0,
         )
         self._gates: dict[str, WriteTurns] = {}
+        # What is offered below each page, as far as is known.
         self._below: dict[str, frozenset[reply_surface.ReplyAction]] = {}
-        """What is offered below each page, as far as is known."""
 
     @property
     def limits(self) -> reply_surface.Limits:

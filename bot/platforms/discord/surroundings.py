@@ -20,18 +20,13 @@ from bot.texts import reply_texts
 
 log = logging.getLogger(__name__)
 
-MAX_THREAD_MESSAGES = 100
-"""One request of Discord's; a longer thread is summarised better from its end."""
+MAX_THREAD_MESSAGES = 100  # One request of Discord's; a longer thread is summarised better from its end
+# About five thousand tokens: what a model with a small window still takes beside everything else.
 MAX_THREAD_CHARS = 20_000
-"""About five thousand tokens: what a model with a small window still takes beside everything else."""
-MAX_THREAD_FILES = 5
-"""The newest ones: whoever asks about a file in a thread has just seen it."""
-MAX_LINKS = 3
-"""Each costs a request or two; more links are rarely all meant."""
-SOMEBODY = "somebody"
-"""Who wrote a forwarded message: Discord does not say."""
-PATIENCE_S = 8.0
-"""The person sees nothing meanwhile, so it must be short."""
+MAX_THREAD_FILES = 5  # The newest ones: whoever asks about a file in a thread has just seen it
+MAX_LINKS = 3  # Each costs a request or two; more links are rarely all meant
+SOMEBODY = "somebody"  # Who wrote a forwarded message: Discord does not say
+PATIENCE_S = 8.0  # The person sees nothing meanwhile, so it must be short
 
 
 class ChannelUnknown(CogencyError):

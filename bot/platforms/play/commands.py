@@ -84,10 +84,10 @@ async def show_settings(call: CommandCall) -> Panel:
     return Panel("**Settings**", parts=(talking.model_part(menu, "model"), learns))
 
 
+# The page's own.
 SETTINGS: Final = Command(
     name="settings", summary=command_texts.PLAY_SETTINGS_SUMMARY, run=show_settings, open_to_all=True, bare=False
 )
-"""The page's own."""
 COMMANDS: Final = tuple(sorted((*DECLARED, SETTINGS), key=lambda one: one.name))
 
 

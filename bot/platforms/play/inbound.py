@@ -27,13 +27,10 @@ from bot.reply_surface import ReplyAction
 from bot.texts import reply_texts
 
 SOURCE: Final = "play"
-BOT: Final = "cogency"
-"""The author of what the bot says."""
+BOT: Final = "cogency"  # The author of what the bot says
 BOT_NAME: Final = "Cogency"
-MAX_TEXT_CHARS: Final = 4_000
-"""Of a message: what the smaller platforms take, too."""
-MAX_NAME_CHARS: Final = 80
-"""Of ids, names of fields and the like, which the page has from us."""
+MAX_TEXT_CHARS: Final = 4_000  # Of a message: what the smaller platforms take, too
+MAX_NAME_CHARS: Final = 80  # Of ids, names of fields and the like, which the page has from us
 MAX_VALUES: Final = 50
 OFFERS: Final = frozenset(one.value for one in ReplyAction)
 _MENTION: Final = re.compile(rf" ?(?<![\w.@])@{BOT}\b[,:]?", re.IGNORECASE)
@@ -42,8 +39,7 @@ _CHANNEL: Final = re.compile(r"#([a-z]{1,20})\b", re.IGNORECASE)
 _NUMBER: Final = re.compile(r'\{"number": ?(\d{1,9})\b')
 
 
-Body: TypeAlias = dict[str, Any]
-"""An object of JSON, as the page sends and is sent it."""
+Body: TypeAlias = dict[str, Any]  # An object of JSON, as the page sends and is sent it
 
 
 def known_as(id_: str) -> str:

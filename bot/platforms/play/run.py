@@ -80,17 +80,12 @@ TYPES: Final[Mapping[str, str]] = {
 }
 WRONG_HOST: Final = HTTPStatus.MISDIRECTED_REQUEST
 PROTOCOL: Final = "cogency-play"
-WRONG_TOKEN: Final = 4403
-"""How a socket is closed whose token is not that of this start."""
+WRONG_TOKEN: Final = 4403  # How a socket is closed whose token is not that of this start
 TOLD_WRONG: Final = 4400
-AT_ONCE: Final = 20
-"""Of what one page asks; more waits in its socket."""
-DM_IDLE: Final = timedelta(hours=6)
-"""After so long a silence direct messages begin a conversation."""
-MAX_DONE: Final = 1_000
-"""Commands whose page may not have heard that they are done."""
-FOUND: Final = 250
-"""Messages in one frame: what a page is told at its start comes in a few."""
+AT_ONCE: Final = 20  # Of what one page asks; more waits in its socket
+DM_IDLE: Final = timedelta(hours=6)  # After so long a silence direct messages begin a conversation
+MAX_DONE: Final = 1_000  # Commands whose page may not have heard that they are done
+FOUND: Final = 250  # Messages in one frame: what a page is told at its start comes in a few
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +154,7 @@ class PlayIntake:
     def __init__(self, play: PlayHost) -> None:
         self.play = play
         self._orders = {channel: asyncio.Lock() for channel in CHANNELS}
-        self._used = LRUCache[str, bool](MAX_DONE)
-        """Commands that were used, by the page's names of them."""
+        self._used = LRUCache[str, bool](MAX_DONE)  # Commands that were used, by the page's names of them
 
     async def catch_up(self) -> None:
         """What was written and not taken in when the process before ended."""

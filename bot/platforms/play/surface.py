@@ -34,10 +34,9 @@ from bot.platforms.play.inbound import (
 from bot.reply_surface import Limits, OutFile, PageContent, PageFound, PageGone, PageKey, PageRef, ReplyAction
 from bot.texts import memory_texts, reply_texts, setup_texts
 
-MAX_MESSAGES: Final = 2_000
-"""Of which the oldest go: more than anybody tries in a day."""
+MAX_MESSAGES: Final = 2_000  # Of which the oldest go: more than anybody tries in a day
+# What is longer stands as it is: nested marks take a time that grows faster than the text.
 MAX_MARKDOWN_CHARS: Final = 12_000
-"""What is longer stands as it is: nested marks take a time that grows faster than the text."""
 LIMITS: Final = Limits(
     page_chars=4_000,  # what a browser draws ten times a second without effort
     edit_interval_s=0.1,
@@ -144,12 +143,10 @@ class MessageLog:
         self._kept = kept
         self._clock = clock
         self._limit = limit
-        self._messages: dict[str, tuple[int, PlayMessage]] = {}
-        """In the order of their last changes."""
+        self._messages: dict[str, tuple[int, PlayMessage]] = {}  # In the order of their last changes
         self._keys: dict[str, str] = {}
         self._watching: set[asyncio.Event] = set()
-        self.name = kept.name("log", new_id)
-        """By which a page knows that the numbers which it knows are of this log."""
+        self.name = kept.name("log", new_id)  # By which a page knows that the numbers which it knows are of this log
         for change, message in kept.messages():
             self._messages[message.id] = change, message
             self._keys |= {message.key: message.id} if message.key else {}

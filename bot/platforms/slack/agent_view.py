@@ -35,15 +35,12 @@ log = logging.getLogger(__name__)
 
 # How a session of an agent reads: its title, and what the bot says of itself while it works. Pure.
 
-TITLE_CHARS: Final = 80
-"""Slack takes 200: a title stands in a narrow list."""
+TITLE_CHARS: Final = 80  # Slack takes 200: a title stands in a narrow list
 
-FORGOTTEN: Final = "Forgotten"
-"""The title of a session whose first question was forgotten."""
+FORGOTTEN: Final = "Forgotten"  # The title of a session whose first question was forgotten
 
 MOST_MESSAGES: Final = 10
-MESSAGE_CHARS: Final = 50
-"""Slack's limits for what it rotates through beside a working agent."""
+MESSAGE_CHARS: Final = 50  # Slack's limits for what it rotates through beside a working agent
 
 
 _LINK: Final = re.compile(r"(?:https?://|www\.)\S+")
@@ -71,8 +68,8 @@ def loading_messages(doing: str) -> list[str]:
 
 # Calls of the Web API whose failure loses nothing: a status, a title, a suggestion. Nothing is raised.
 
+# After a failure of Slack: each further one would hold up something for as long as Slack is waited for.
 DOWN_S: Final = 30.0
-"""After a failure of Slack: each further one would hold up something for as long as Slack is waited for."""
 
 
 @dataclass(slots=True)
@@ -102,14 +99,12 @@ class BestEffortCalls:
         return not self.support.has(method, channel, self.clock.monotonic())
 
 
-REFRESH_S: Final = 100.0
-"""Slack takes a line away after two minutes without a message."""
+REFRESH_S: Final = 100.0  # Slack takes a line away after two minutes without a message
 
+# Slack takes 50 changes of sessions a minute for the whole workspace: each that begins must also end.
 BEGINS_PER_MINUTE: Final = 20
-"""Slack takes 50 changes of sessions a minute for the whole workspace: each that begins must also end."""
 
-CLOSE_S: Final = 2.0
-"""How long the end of the process waits for sessions that are being set at rest."""
+CLOSE_S: Final = 2.0  # How long the end of the process waits for sessions that are being set at rest
 
 
 @dataclass(slots=True)
@@ -176,8 +171,7 @@ class AgentSession:
         self._begun = False
         self._said = False
         self._at_rest = False
-        self._left: bool | None = None
-        """Whether the reply had ended when it was left; None while it is not."""
+        self._left: bool | None = None  # Whether the reply had ended when it was left; None while it is not
         self._task: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
 
@@ -269,11 +263,9 @@ class AgentSession:
 #   they are named, or linked.
 # - What Slack says with a message holds; what it said before is kept in memory, for a while and for one question.
 
-KEPT_S: Final = 900.0
-"""Who has not asked anything for so long is about something else."""
+KEPT_S: Final = 900.0  # Who has not asked anything for so long is about something else
 
-MOST_PEOPLE: Final = 2_000
-"""As many as use one bot within that time."""
+MOST_PEOPLE: Final = 2_000  # As many as use one bot within that time
 
 NOTE: Final = "what the person is looking at"
 MESSAGE: Final = "the message that the person is looking at"
@@ -354,19 +346,15 @@ class ViewedEntities:
 # Rules. At most four, first from what is known about the person, then general ones. Once in a while for each
 # person: whoever goes back and forth has them before their eyes. Slack is told at once that the tab was opened.
 
-MOST: Final = 4
-"""As many as Slack shows."""
+MOST: Final = 4  # As many as Slack shows
 
-PROMPT_CHARS: Final = 60
-"""What fits a button on a phone."""
+PROMPT_CHARS: Final = 60  # What fits a button on a phone
 
-EVERY_S: Final = 30.0
-"""Going back and forth asks nothing anew; what was forgotten meanwhile is not offered for long."""
+EVERY_S: Final = 30.0  # Going back and forth asks nothing anew; what was forgotten meanwhile is not offered for long
 
 """As many as open the bot within that time."""
 
-GENERAL: Final = tuple(Suggestion(title, message) for title, message in command_texts.PROMPTS)
-"""What anybody may ask."""
+GENERAL: Final = tuple(Suggestion(title, message) for title, message in command_texts.PROMPTS)  # What anybody may ask
 
 
 @dataclass(slots=True)
@@ -414,8 +402,7 @@ class Prompts:
             return GENERAL
 
 
-MESSAGES = "messages"
-"""The tab in which people write to the agent."""
+MESSAGES = "messages"  # The tab in which people write to the agent
 
 
 @dataclass(frozen=True, slots=True)

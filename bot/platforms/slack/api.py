@@ -40,14 +40,14 @@ from bot.texts import reply_texts
 # Rule: every text that somebody may read is made harmless, wherever it stands in a message, a stream, a view or a
 # title. What only a machine reads comes back as it was sent.
 
+# Fields that nobody reads: they come back at a click, or lead somewhere.
 _OPAQUE: Final = frozenset(
     {"value", "private_metadata", "metadata", "action_id", "block_id", "callback_id", "external_id", "url", "id"}
     | {"query", "action_token"}
 )
-"""Fields that nobody reads: they come back at a click, or lead somewhere."""
 _USER: Final = re.compile(r"[UW][A-Z0-9]{1,30}", re.ASCII)
+# What a person finds in a field of a window, to be changed: shown as plain characters, and sent back by them.
 _TYPED: Final = frozenset({"initial_value"})
-"""What a person finds in a field of a window, to be changed: shown as plain characters, and sent back by them."""
 
 NO_UNFURL: Final[Mapping[str, Json]] = {"unfurl_links": False, "unfurl_media": False}
 
@@ -138,11 +138,9 @@ def has_more(page: JsonObject) -> bool:
     return bool(text(page, *_CURSOR))
 
 
-TIMEOUT_S = 10
-"""Slack answers within a second or is in trouble; a write in flight holds up a shutdown for no longer."""
+TIMEOUT_S = 10  # Slack answers within a second or is in trouble; a write in flight holds up a shutdown for no longer
 
-FILE_TIMEOUT = ClientTimeout(total=30)
-"""Twenty megabytes on a slow line; whoever reads a file may have less patience."""
+FILE_TIMEOUT = ClientTimeout(total=30)  # Twenty megabytes on a slow line; whoever reads a file may have less patience
 
 CHUNK_BYTES = 16_384
 
@@ -154,11 +152,10 @@ _FILE_URL: Final = re.compile(
 _TRICKS: Final = re.compile(r"/\.{1,2}(?:/|$)|%(?:2e|2f|5c|25|[01][0-9a-f]|7f)|%(?![0-9a-f]{2})", re.IGNORECASE)
 _FILE_ORIGIN: Final = re.compile(r"https://(?:files\.slack\.com|(?:[a-z0-9-]+\.)+slack-files\.com)")
 
-DEFAULT_RETRY_AFTER_S = 30.0
-"""When a limit comes without its header: Slack's own default."""
+DEFAULT_RETRY_AFTER_S = 30.0  # When a limit comes without its header: Slack's own default
 
+# What is answered once an app was uninstalled, or its token revoked.
 REVOKED: Final = frozenset({"account_inactive", "invalid_auth", "token_revoked"})
-"""What is answered once an app was uninstalled, or its token revoked."""
 
 _DOWN = frozenset(
     {"internal_error", "fatal_error", "service_unavailable", "request_timeout", "team_added_to_org", "accesslimited"}
@@ -246,13 +243,10 @@ class SlackApi:
         self._proxy = client.proxy
         self._base_url = client.base_url
         self._signed_in = False
-        self.granted: frozenset[str] = frozenset()
-        """The scopes of the bot token, as far as Slack said."""
-        self.said_at: datetime | None = None
-        """What time it was there."""
+        self.granted: frozenset[str] = frozenset()  # The scopes of the bot token, as far as Slack said
+        self.said_at: datetime | None = None  # What time it was there
         self.rotating: RotatingToken | None = None  # the token, where it is replaced while this is in use
-        self.revoked = asyncio.Event()
-        """Set once Slack took this bot token for good, after it had accepted it."""
+        self.revoked = asyncio.Event()  # Set once Slack took this bot token for good, after it had accepted it
 
     async def call(self, method: Method, mentions: str = "", /, **args: Json) -> JsonObject:
         """The method's answer. Raises SlackError; None among the arguments means: leave it out.

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 AGAIN_S: Final = 2.0
+# Between attempts to serve an app whose workspace cannot be reached, as between those for a platform.
 MOST_AGAIN_S: Final = 120.0
-"""Between attempts to serve an app whose workspace cannot be reached, as between those for a platform."""
 
 
 @dataclass(slots=True)

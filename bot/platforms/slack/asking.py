@@ -28,13 +28,10 @@ from bot.platforms.slack.surroundings import SlackNames
 from bot.texts import command_texts, formatting, reply_texts
 
 PASSING: Final = (SlackLimited, SlackDown, SlackMemberUnknown, StoreUnavailable)
-TELL: Final = 3
-"""Attempts after which the person is told that their question waits: the first ones take a few seconds."""
+TELL: Final = 3  # Attempts after which the person is told that their question waits: the first ones take a few seconds
 MOST_AGAIN_S: Final = 30.0
-OLD: Final = timedelta(days=1)
-"""An older question is better asked again than answered out of the blue."""
-LOOK_BACK_S: Final = 120.0
-"""How much earlier than it was asked a question may seem to be posted: clocks differ."""
+OLD: Final = timedelta(days=1)  # An older question is better asked again than answered out of the blue
+LOOK_BACK_S: Final = 120.0  # How much earlier than it was asked a question may seem to be posted: clocks differ
 EVENT_TYPE: Final = "cogency_question"
 _NOT_THERE: Final = frozenset({"not_in_channel", "channel_not_found"})
 

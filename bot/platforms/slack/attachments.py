@@ -47,8 +47,7 @@ class SlackFiles:
 
 log = logging.getLogger(__name__)
 
-LOOK_BACK = 100
-"""Messages read to find what was shared: it was moments ago."""
+LOOK_BACK = 100  # Messages read to find what was shared: it was moments ago
 
 
 async def share_files(api: SlackApi, files: Sequence[OutFile], channel: str, thread_ts: str) -> tuple[str, ...]:

@@ -18,10 +18,8 @@ from bot.platforms.slack.inbound import ReplyTo, decode_reply_to
 from bot.reply_surface import SCHEDULING, ReplyAction
 from bot.texts import command_texts, memory_texts, schedule_texts, tool_texts
 
-ROW_ELEMENTS: Final = 25
-"""That a block of actions holds."""
-LABEL_CHARS: Final = 75
-"""Of a button, and of an option in a menu."""
+ROW_ELEMENTS: Final = 25  # That a block of actions holds
+LABEL_CHARS: Final = 75  # Of a button, and of an option in a menu
 
 
 def plain(words: str) -> dict[str, Json]:
@@ -127,8 +125,8 @@ def _decoded(carried: str) -> Json:
         return None
 
 
+# What the action ids of these buttons begin with; behind it a colon, and what the button does.
 ACTION: Final = "cogency_reply"
-"""What the action ids of these buttons begin with; behind it a colon, and what the button does."""
 
 _LABELS: Final = {
     ReplyAction.STOP: "Stop",
@@ -143,8 +141,8 @@ _LABELS: Final = {
     ReplyAction.DECIDE: tool_texts.DECIDE_BUTTON,
     ReplyAction.ANSWER: command_texts.ANSWER_BUTTON,
 }
+# Blocks of a reply's own words: as they were sent, and as Slack stores them.
 _WORDS: Final = frozenset({"markdown", "rich_text"})
-"""Blocks of a reply's own words: as they were sent, and as Slack stores them."""
 _JUDGING: Final = (ReplyAction.GOOD, ReplyAction.BAD)
 _BUTTONS: Final = (
     ReplyAction.DECIDE,

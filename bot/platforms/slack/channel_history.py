@@ -42,19 +42,14 @@ from bot.platforms.slack.markup import mentioned_channels, mentioned_users, mess
 from bot.platforms.slack.members import People, member_of
 from bot.platforms.slack.places import KINDS, MAX_PAGES, PAGE, Places
 
-MESSAGES_PAGE: Final = 200
-"""Slack recommends no more; it takes 999."""
-MAX_THREADS: Final = 20
-"""Of a channel's threads the newest are read along: a call each, which takes half a minute."""
-MAX_PEOPLE: Final = 150
-"""Names looked up for one call, at a hundred a minute; whoever comes after keeps their id."""
+MESSAGES_PAGE: Final = 200  # Slack recommends no more; it takes 999
+MAX_THREADS: Final = 20  # Of a channel's threads the newest are read along: a call each, which takes half a minute
+MAX_PEOPLE: Final = 150  # Names looked up for one call, at a hundred a minute; whoever comes after keeps their id
 NAMES_AT_ONCE: Final = 30
-INTERVAL_S: Final = 1.3
-"""Fifty calls a minute are allowed of each method."""
+INTERVAL_S: Final = 1.3  # Fifty calls a minute are allowed of each method
+# Of one reading, its threads included: two minutes, and twice what a week of 2,000 messages takes.
 MAX_CALLS: Final = 40
-"""Of one reading, its threads included: two minutes, and twice what a week of 2,000 messages takes."""
-PATIENCE_S: Final = 75.0
-"""For one Retry-After: the usual ones are below a minute."""
+PATIENCE_S: Final = 75.0  # For one Retry-After: the usual ones are below a minute
 
 NOT_TOLD: Final = "Slack does not say now what that channel is, or who reads it; try again in a moment"
 DIRECT: Final = (

@@ -61,14 +61,11 @@ from bot.platforms.slack.sockets import ASKED, TaskGroup
 from bot.platforms.slack.surroundings import SlackNames
 from bot.texts import command_texts, formatting, memory_texts, reply_texts
 
-RECENT: Final = timedelta(hours=1)
-"""A question that is still being answered, or waits for it, came within this time."""
+RECENT: Final = timedelta(hours=1)  # A question that is still being answered, or waits for it, came within this time
 
-MOST_RECENT: Final = 1_000
-"""Conversations of the whole workspace among which those of one person are looked for."""
+MOST_RECENT: Final = 1_000  # Conversations of the whole workspace among which those of one person are looked for
 
-MOST_OWN: Final = 50
-"""Conversations of one channel of which it is asked who takes part."""
+MOST_OWN: Final = 50  # Conversations of one channel of which it is asked who takes part
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +115,10 @@ class Direct:
         return (whole,) if known else ()
 
 
-PREFILL_S: Final = 1.5
-"""Half of the time in which Slack lets a window be opened after a click."""
+PREFILL_S: Final = 1.5  # Half of the time in which Slack lets a window be opened after a click
 
+# How long the end of the process waits for what was asked for: as a rule, long enough for a receipt to be said.
 CLOSE_S: Final = 1.0
-"""How long the end of the process waits for what was asked for: as a rule, long enough for a receipt to be said."""
 
 
 @dataclass(frozen=True, slots=True)

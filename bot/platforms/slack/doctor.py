@@ -45,8 +45,7 @@ problem = partial(Finding, Level.PROBLEM, WHERE)
 warning = partial(Finding, Level.WARNING, WHERE)
 note = partial(Finding, Level.NOTE, WHERE)
 good = partial(Finding, Level.GOOD, WHERE)
-NAMED: Final = 10
-"""Channels that are named; of more only the number is said."""
+NAMED: Final = 10  # Channels that are named; of more only the number is said
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,8 +266,7 @@ def _and(words: Collection[str]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-MOST_CHANNELS: Final = 200
-"""One page, as large as Slack recommends: whoever is in more channels than that knows it."""
+MOST_CHANNELS: Final = 200  # One page, as large as Slack recommends: whoever is in more channels than that knows it
 
 
 async def examine(

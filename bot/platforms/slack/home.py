@@ -52,14 +52,11 @@ VIEW: Final = "cogency_home"
 _POLICIES: Final = f"{HOME_ACTION}:policies"
 _AGAIN: Final = f"{HOME_ACTION}:again"
 
-SECTIONS: Final = 4
-"""Of one text: more is a wall that nobody reads; all of it stands behind the command."""
+SECTIONS: Final = 4  # Of one text: more is a wall that nobody reads; all of it stands behind the command
+# More than a page of the list has; with their buttons they leave half of Slack's hundred blocks to the rest.
 ENTRIES: Final = 20
-"""More than a page of the list has; with their buttons they leave half of Slack's hundred blocks to the rest."""
-POLICIES_CHARS: Final = 1_500
-"""Of one page of policies: about ten of them."""
-_PAUSED: Final = lasting_text([PauseLearning()])
-"""How the list begins then; here `NOT_LEARNING` stands below it."""
+POLICIES_CHARS: Final = 1_500  # Of one page of policies: about ten of them
+_PAUSED: Final = lasting_text([PauseLearning()])  # How the list begins then; here `NOT_LEARNING` stands below it
 
 
 class Part(StrEnum):
@@ -291,6 +288,7 @@ def _small(shown: str) -> Json:
 
 
 _MORE: Final = "\n…"
+# Where it is shown what a command says.
 _PARTS: Final = {
     "memory": Part.MEMORY,
     "forget": Part.FORGETTING,
@@ -300,21 +298,18 @@ _PARTS: Final = {
     "policy": Part.POLICIES,
     "operator": Part.OPERATING,
 }
-"""Where it is shown what a command says."""
 
 log = logging.getLogger(__name__)
 
+# Going back and forth between the tabs opens it each time; what has changed by oneself is shown by oneself.
 BURST_S: Final = 2.0
-"""Going back and forth between the tabs opens it each time; what has changed by oneself is shown by oneself."""
-PATIENCE_S: Final = 60.0
-"""As long as Slack's limit of a minute lasts; after that they open the tab again."""
-MAX_OPENED: Final = 2_000
-"""As many people as open it within a burst."""
+PATIENCE_S: Final = 60.0  # As long as Slack's limit of a minute lasts; after that they open the tab again
+MAX_OPENED: Final = 2_000  # As many people as open it within a burst
 
+# The tab says itself whether the bot learns.
 _SHOWN_ANYWAY: Final = frozenset(
     memory_texts.pause_text(on=on, here=False, for_everybody=False) for on in (True, False)
 )
-"""The tab says itself whether the bot learns."""
 
 
 @dataclass(slots=True)

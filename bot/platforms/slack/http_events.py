@@ -35,39 +35,31 @@ from bot.texts import setup_texts
 
 # Where the bot answers over HTTP.
 
+# For events, commands and what is clicked: one address for all of them; of several apps each has its own below it.
 EVENTS_PATH: Final = "/slack/events"
-"""For events, commands and what is clicked: one address for all of them; of several apps each has its own below it."""
-HEALTH_PATH: Final = "/health"
-"""For the balancer: 200 as long as the process serves, 503 and "starting" before that."""
+HEALTH_PATH: Final = "/health"  # For the balancer: 200 as long as the process serves, 503 and "starting" before that
 
 log = logging.getLogger(__name__)
 
+# The largest that Slack sends are windows with everything that was typed, a quarter of this.
 BODY_BYTES: Final = 1_048_576
-"""The largest that Slack sends are windows with everything that was typed, a quarter of this."""
-READ_S: Final = 5.0
-"""For the body: Slack itself waits for three seconds altogether."""
-LEAVE_S: Final = 3.0
-"""Requests in flight may end in this time at a shutdown: so long Slack waits."""
+READ_S: Final = 5.0  # For the body: Slack itself waits for three seconds altogether
+LEAVE_S: Final = 3.0  # Requests in flight may end in this time at a shutdown: so long Slack waits
+# Why Slack sends again what did not get here. "http_timeout" is not among them: it was here, and took too long.
 LOST_REASONS: Final = frozenset({"connection_failed", "ssl_error", "http_error", "too_many_redirects", "unknown_error"})
-"""Why Slack sends again what did not get here. "http_timeout" is not among them: it was here, and took too long."""
-REPEATED: Final = timedelta(minutes=7)
-"""For so long Slack sends an event again, at most: six minutes and a little."""
-STEP: Final = timedelta(minutes=1)
-"""Times of arrivals are kept so far apart."""
-GAP_PAUSE: Final = timedelta(minutes=5)
-"""Between two readings of history: so far apart are Slack's own attempts."""
+REPEATED: Final = timedelta(minutes=7)  # For so long Slack sends an event again, at most: six minutes and a little
+STEP: Final = timedelta(minutes=1)  # Times of arrivals are kept so far apart
+GAP_PAUSE: Final = timedelta(minutes=5)  # Between two readings of history: so far apart are Slack's own attempts
 
-AGE: Final = timedelta(minutes=5)
-"""Slack's own rule: what was signed longer ago is a repetition by somebody else."""
-AT_ONCE: Final = 64
-"""Bodies that are read at the same time; their most bytes fit into memory."""
+AGE: Final = timedelta(minutes=5)  # Slack's own rule: what was signed longer ago is a repetition by somebody else
+AT_ONCE: Final = 64  # Bodies that are read at the same time; their most bytes fit into memory
+# A quarter of the files that most systems let a process have: models, platforms and the database need theirs.
 CONNECTIONS: Final = 256
-"""A quarter of the files that most systems let a process have: models, platforms and the database need theirs."""
 MAX_CHALLENGE_CHARS: Final = 200
 FORM: Final = "application/x-www-form-urlencoded"
 SIGNED_WITH: Final = "SLACK_SIGNING_SECRET"
+# Where something says of which workspace it is, the surest first.
 TEAM_PATHS: Final = (("view", "app_installed_team_id"), ("team_id",), ("team", "id"), ("message", "team"))
-"""Where something says of which workspace it is, the surest first."""
 _APP_ID: Final = re.compile(r"A[A-Z0-9]{1,30}", re.ASCII)
 _SIGNATURE: Final = re.compile(r"v0=[0-9a-f]{64}")
 _SECONDS: Final = re.compile(r"[0-9]{1,12}")
@@ -121,8 +113,8 @@ class EventsEndpoint:
         self._line = line
         self._listener = listener
         self._verifier = SignatureVerifier(settings.signing_secret.reveal(), _SlackClock(clock))
+        # When requests arrived well: the last time before what Slack may still be repeating, and those since.
         self._well = deque([clock.now()])
-        """When requests arrived well: the last time before what Slack may still be repeating, and those since."""
         self._read: datetime | None = None
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -194,10 +186,8 @@ class EventsListener:
         self._apps: list[EventsEndpoint] = []
         self._pages: ListenersPages | None = None
         self._changing = asyncio.Lock()
-        self._reading: dict[asyncio.Timeout, None] = {}
-        """The ends of the bodies that are being read, the oldest first."""
-        self._answering: set[RequestHandler] = set()
-        """The connections by which something is asked."""
+        self._reading: dict[asyncio.Timeout, None] = {}  # The ends of the bodies that are being read, the oldest first
+        self._answering: set[RequestHandler] = set()  # The connections by which something is asked
         self._runner: web.AppRunner | None = None
         self._listening: asyncio.Server | None = None
 

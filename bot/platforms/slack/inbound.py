@@ -26,16 +26,15 @@ from bot.platforms.slack.api import at, fields, first_text, flag, items, number,
 from bot.platforms.slack.markup import mentioned_users, without_mention
 from bot.platforms.slack.options import PLATFORM
 
+# The subtypes of what somebody wrote, as opposed to what happened.
 USER_SUBTYPES = frozenset({"", "file_share", "thread_broadcast", "me_message", "bot_message"})
-"""The subtypes of what somebody wrote, as opposed to what happened."""
 
+# Where a file says that it is; with the bot's token, and the better one first.
 _FILE_URLS: Final = ("url_private_download", "url_private")
-"""Where a file says that it is; with the bot's token, and the better one first."""
 
 PRIVATELY: Final = "privately"
 _PRIVATE: Final = (PRIVATELY, "private")
-_ALIKE: Final = 0.8
-"""How near a mistyped "privately" is: two letters of nine. "privacy" is another word."""
+_ALIKE: Final = 0.8  # How near a mistyped "privately" is: two letters of nine. "privacy" is another word.
 _NAMED: Final = re.compile(r"<(?:@([UW][A-Z0-9]+)|#([CG][A-Z0-9]+))(?:\|[^<>]*)?>")
 _TS: Final = re.compile(r"\d{1,11}\.\d{1,9}", re.ASCII)
 
@@ -45,8 +44,7 @@ _TS: Final = re.compile(r"\d{1,11}\.\d{1,9}", re.ASCII)
 # Slack leaves out what it does not know, and its pages disagree about who is named where: whatever is missing reads as
 # "", and something that nobody can be found for is no event.
 
-MOST_ENTITIES: Final = 5
-"""Slack names what a person sees by its relevance: what comes later is beside the point."""
+MOST_ENTITIES: Final = 5  # Slack names what a person sees by its relevance: what comes later is beside the point
 
 _ENTITY_ID: Final = re.compile(r"[A-Z][A-Z0-9]{1,63}")
 
@@ -403,8 +401,8 @@ def _outside(body: JsonObject, event: JsonObject, me: SlackBot) -> bool:
 
 # Edits, deletions and channels that are closed in the events of Slack. Pure.
 
+# What stands in place of a deleted message that begins a thread: such a deletion comes as an edit.
 TOMBSTONE = "tombstone"
-"""What stands in place of a deleted message that begins a thread: such a deletion comes as an edit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -468,14 +466,13 @@ def is_revoked(body: JsonObject, me: SlackBot) -> bool:
 
 # Reactions to messages, as light feedback. Pure.
 
+# By Slack's names. Whatever may mean anything else ("eyes", "heart") is none.
 _VERDICTS: Final = {
     **dict.fromkeys(("+1", "thumbsup", "white_check_mark", "heavy_check_mark", "100", "tada"), ReplyVerdict.GOOD),
     **dict.fromkeys(("-1", "thumbsdown", "x", "negative_squared_cross_mark"), ReplyVerdict.BAD),
 }
-"""By Slack's names. Whatever may mean anything else ("eyes", "heart") is none."""
 
-DELETE: Final = frozenset({"wastebasket"})
-"""With these, the asker has a reply deleted."""
+DELETE: Final = frozenset({"wastebasket"})  # With these, the asker has a reply deleted
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,21 +36,16 @@ from bot.tools.sealing import SealingKeys
 
 INSTALL_PATH: Final = "/slack/install"
 REDIRECT_PATH: Final = "/slack/oauth_redirect"
+# So long before a token ends it is renewed, as Slack's own SDK does: an outage of Slack may last an hour.
 EARLY: Final = timedelta(hours=2)
-"""So long before a token ends it is renewed, as Slack's own SDK does: an outage of Slack may last an hour."""
-LEASE: Final = timedelta(seconds=60)
-"""Much longer than a request to Slack, and what is kept then, may take."""
-KEEP_S: Final = 20.0
-"""For the store to be back after Slack has answered; with the request it is less than the lease."""
-LOOK_S: Final = 3.0
-"""Between two looks at what is installed."""
-SOON_S: Final = 1.0
-"""In which a process that renews has kept what Slack answered."""
-AGAIN_S: Final = 60.0
-"""Until what could not be renewed is tried again."""
+LEASE: Final = timedelta(seconds=60)  # Much longer than a request to Slack, and what is kept then, may take
+KEEP_S: Final = 20.0  # For the store to be back after Slack has answered; with the request it is less than the lease
+LOOK_S: Final = 3.0  # Between two looks at what is installed
+SOON_S: Final = 1.0  # In which a process that renews has kept what Slack answered
+AGAIN_S: Final = 60.0  # Until what could not be renewed is tried again
 MOST_NAME_CHARS: Final = 80
+# What Slack answers to a refresh token that counts no more.
 ENDED: Final = frozenset({"invalid_refresh_token", "invalid_grant", "token_expired", "token_revoked"})
-"""What Slack answers to a refresh token that counts no more."""
 
 TEAM_ID: Final = re.compile(r"T[A-Z0-9]{1,30}", re.ASCII)
 APP_ID: Final = re.compile(r"A[A-Z0-9]{1,30}", re.ASCII)
@@ -269,8 +264,7 @@ class InstalledApps:
         self._clock = clock
         self._served: dict[str, _Served] = {}
         self._renewing: dict[str, asyncio.Task[None]] = {}
-        self._again: dict[str, float] = {}
-        """When what could not be renewed is tried again."""
+        self._again: dict[str, float] = {}  # When what could not be renewed is tried again
         self._told: set[tuple[str, str]] = set()
         self._looking = asyncio.Lock()
         self._changed = asyncio.Event()

@@ -43,15 +43,13 @@ from bot.tools.mcp_source import PageAnswer
 from bot.tools.sign_in_pages import HEADERS, READ_S, kept_by_browser, to_response
 
 COOKIE: Final = "cogency-install"
-TIME: Final = timedelta(minutes=10)
-"""From the button to the end: as long as Slack's own codes hold."""
+TIME: Final = timedelta(minutes=10)  # From the button to the end: as long as Slack's own codes hold
 MAX_QUERY_CHARS: Final = 4_096
+# Codes that are exchanged in a minute. Slack limits the method for all workspaces together, and renewing needs it.
 MAX_EXCHANGES: Final = 20
-"""Codes that are exchanged in a minute. Slack limits the method for all workspaces together, and renewing needs it."""
 MINUTE_S: Final = 60.0
 EVERYBODY: Final = "*"
-STATE: Final = TypeAdapter(tuple[datetime, str])
-"""When it ends, and something random."""
+STATE: Final = TypeAdapter(tuple[datetime, str])  # When it ends, and something random
 
 log = logging.getLogger(__name__)
 

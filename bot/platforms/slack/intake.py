@@ -35,8 +35,7 @@ from bot.texts import reply_texts
 
 log = logging.getLogger(__name__)
 
-CONTEXT_S = 2.0
-"""Slack wants its acknowledgement within three seconds, and what was found must still be stored."""
+CONTEXT_S = 2.0  # Slack wants its acknowledgement within three seconds, and what was found must still be stored
 
 
 # What a message of Slack orders to be done at once: slash commands do not work in threads. Pure.

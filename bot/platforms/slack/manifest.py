@@ -21,8 +21,7 @@ from bot.platforms.slack.slash_commands import SLASH_COMMANDS
 from bot.texts import command_texts, setup_texts
 
 NAME: Final = "Cogency"
-NAME_CHARS: Final = 35
-"""Slack's limit for an app's name."""
+NAME_CHARS: Final = 35  # Slack's limit for an app's name
 SHORTCUTS: Final = (
     ("Ask", "global", panels.ANYWHERE_SHORTCUT, command_texts.ASK_ANYWHERE_WHAT),
     (

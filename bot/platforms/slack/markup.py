@@ -32,8 +32,8 @@ _OPENING = re.compile(
     rf"(?:<|&lt;?|&#0{{0,5}}60;?|&#x0{{0,4}}3c;?)(?=\\?(?:{_AT}|(?:{_CALL})\\?(?:{_GROUP}|&)))", re.IGNORECASE
 )
 _NAMED = re.compile(rf"(?:(?<!\w)@|(?!@)(?:{_AT}))(?=(?:{_GROUP})\b)", re.IGNORECASE)
+# What may still become a ping at the end of a text that grows; the longest that is one has 40 characters.
 _UNDECIDED = re.compile(r"[<&@][<&@!\\#;\w]{0,47}\Z")
-"""What may still become a ping at the end of a text that grows; the longest that is one has 40 characters."""
 _WORD = re.compile(r"\w\Z")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 
@@ -134,19 +134,17 @@ def _unescaped(text: str) -> str:
 # - Slack knows no way to escape its marks, so a "*" that stood for itself stays one. "&", "<" and ">" are escaped.
 # - Marks hold for one line only, so they are set on each.
 
-SECTION_CHARS: Final = 3_000
-"""The most that the text of a section holds."""
+SECTION_CHARS: Final = 3_000  # The most that the text of a section holds
 
 _FENCE: Final = "```"
 _RULE: Final = "─" * 12
 _INDENT: Final = "    "
 
+# Of the tables of a text, some 30 µs each: more than a chat shows well. What has more is shown as it was written.
 MAX_CELLS: Final = 1_000
-"""Of the tables of a text, some 30 µs each: more than a chat shows well. What has more is shown as it was written."""
 
 
-NOTICE_CHARS: Final = 3_000
-"""Of the text that Slack wants beside a page's blocks: notifications show a line of it."""
+NOTICE_CHARS: Final = 3_000  # Of the text that Slack wants beside a page's blocks: notifications show a line of it
 
 
 def notice(markdown: str) -> str:

@@ -31,10 +31,8 @@ from bot.texts import reply_texts
 
 log = logging.getLogger(__name__)
 
-GROUPS_MAX_AGE_S: Final = 60.0
-"""So long a change may take to count, as with everything about a person."""
-PATIENCE_S: Final = 1.5
-"""For a group's members: Slack wants its acknowledgement within three seconds."""
+GROUPS_MAX_AGE_S: Final = 60.0  # So long a change may take to count, as with everything about a person
+PATIENCE_S: Final = 1.5  # For a group's members: Slack wants its acknowledgement within three seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +106,8 @@ class Groups:
 # thread so is what follows and mentions none.
 
 OUR_BOTS: Final = "slack:bots"
+# With a channel and the first message of a thread: where another one than that of the first message was addressed.
 ADDRESSED: Final = "thread:"
-"""With a channel and the first message of a thread: where another one than that of the first message was addressed."""
 LAST: Final = "bot"
 
 
@@ -150,16 +148,15 @@ class OurBots:
 
 STRANGER_FACTS = ("is_stranger", "is_bot", "deleted")
 GUEST_FACTS = ("is_restricted", "is_ultra_restricted", "is_invited_user")
+# Of those who read already: somebody who was invited may become a full member.
 GUEST_MARKS = ("is_restricted", "is_ultra_restricted", "is_stranger")
-"""Of those who read already: somebody who was invited may become a full member."""
 ADMIN_FACTS = ("is_primary_owner", "is_owner", "is_admin")
 _ZONES = available_timezones()
 
+# Slack's words for: this app does not see such a person.
 UNSEEN = frozenset({"user_not_found", "user_not_visible", "users_not_found"})
-"""Slack's words for: this app does not see such a person."""
 
-MAX_NAMES = 30
-"""Names looked up for one message, with the thread before it; whoever comes after keeps their id."""
+MAX_NAMES = 30  # Names looked up for one message, with the thread before it; whoever comes after keeps their id
 
 
 class SlackMemberUnknown(SlackError):
@@ -285,22 +282,17 @@ def _is_colleague(me: SlackBot, info: JsonObject) -> bool:
 #   guest may read along, so the channel is a group of its own.
 # - Slack does not tell this app of guests that come, so a new one counts after the next listing.
 
+# How often guests are listed: so long may a new one count as a full member, and it costs a few requests.
 EVERY_S: Final = 180.0
-"""How often guests are listed: so long may a new one count as a full member, and it costs a few requests."""
-AGAIN_S: Final = 30.0
-"""After a listing that failed."""
+AGAIN_S: Final = 30.0  # After a listing that failed
+# What was listed longer ago is not known any more. A listing with all its pages takes half of it.
 MAX_AGE_S: Final = 600.0
-"""What was listed longer ago is not known any more. A listing with all its pages takes half of it."""
-PAGE: Final = 200
-"""Of the workspace's people: as many as Slack recommends."""
+PAGE: Final = 200  # Of the workspace's people: as many as Slack recommends
+# Twenty thousand people, which take five minutes at the pace that Slack allows; of more the guests are not known.
 MAX_PAGES: Final = 100
-"""Twenty thousand people, which take five minutes at the pace that Slack allows; of more the guests are not known."""
-PAGE_PAUSE_S: Final = 3.0
-"""Twenty requests a minute are what Slack promises for listing people."""
-MEMBERS_PAGE: Final = 1_000
-"""Slack's own limit: somebody waits."""
-MAX_MEMBERS_PAGES: Final = 5
-"""In a channel with more than five thousand members a guest may well be."""
+PAGE_PAUSE_S: Final = 3.0  # Twenty requests a minute are what Slack promises for listing people
+MEMBERS_PAGE: Final = 1_000  # Slack's own limit: somebody waits
+MAX_MEMBERS_PAGES: Final = 5  # In a channel with more than five thousand members a guest may well be
 """For the first listing, or for the members of a channel: Slack wants its acknowledgement within three seconds."""
 
 

@@ -38,11 +38,9 @@ log = logging.getLogger(__name__)
 # What a workspace has refused is let be for a while, so that not every reply asks for it in vain: what the app cannot
 # do at all (an older workspace, a plan without agents, a scope not granted) everywhere, the rest in that channel.
 
-REFUSED_S: Final = 600.0
-"""How long a refusal holds for a channel: whoever changes that waits no longer."""
+REFUSED_S: Final = 600.0  # How long a refusal holds for a channel: whoever changes that waits no longer
 
-REFUSED_EVERYWHERE_S: Final = 3_600.0
-"""What the app may not do, or Slack cannot, rarely changes."""
+REFUSED_EVERYWHERE_S: Final = 3_600.0  # What the app may not do, or Slack cannot, rarely changes
 
 MOST_CHANNELS: Final = 2_000
 
@@ -92,19 +90,19 @@ class FeatureSupport:
 # Slack's refusals of a page, in the words of `bot.reply_surface`.
 
 TOO_LONG: Final = frozenset({"msg_too_long", "msg_blocks_too_many", "markdown_text_too_long"})
+# A server knows less than what was sent; the words are not to blame.
 BLOCKS_REFUSED: Final = frozenset({"invalid_blocks", "invalid_blocks_format", "block_mismatch"})
-"""A server knows less than what was sent; the words are not to blame."""
 STREAMING: Final = "streaming_state_conflict"
 _LOCKED: Final = frozenset({"cant_update_message", "cant_delete_message", "edit_window_closed"})
+# What an operator can put right while the answer waits; any other refusal is for ever.
 CURABLE: Final = frozenset(
     {"invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired", "missing_scope"}
 )
-"""What an operator can put right while the answer waits; any other refusal is for ever."""
+# What an operator can do, as the log says it.
 _OPERATOR: Final = {
     "missing_scope": "`cogency doctor` says which scope is missing.",
     **dict.fromkeys(CURABLE - {"missing_scope"}, reply_texts.INSTALL_AGAIN),
 }
-"""What an operator can do, as the log says it."""
 _DELETED: Final = frozenset({"message_not_found", "thread_not_found", "no_such_thread", "cannot_reply_to_message"})
 
 
@@ -230,17 +228,15 @@ class MessagePages:
 #   one whose text turns out to be another: `StreamEnded` says that its message is from now on edited as a whole.
 # - Text goes in chunks, never beside them: Slack takes no request with both.
 
+# Slack ends a stream after about 300 seconds, whatever is appended; a minute is left for the last words.
 AGE_S: Final = 240.0
-"""Slack ends a stream after about 300 seconds, whatever is appended; a minute is left for the last words."""
 
+# Slack takes between 10,600 and 11,300 bytes, as others have measured; it documents no number.
 MOST_BYTES: Final = 9_000
-"""Slack takes between 10,600 and 11,300 bytes, as others have measured; it documents no number."""
 
-END_BYTES: Final = 600
-"""What the end of a stream may take beyond that: a fence's closer, or the output of its cards."""
+END_BYTES: Final = 600  # What the end of a stream may take beyond that: a fence's closer, or the output of its cards
 
-CARD_BYTES: Final = 64
-"""What a card takes besides its texts."""
+CARD_BYTES: Final = 64  # What a card takes besides its texts
 
 _STATUS: Final = {StepState.RUNNING: "in_progress", StepState.DONE: "complete", StepState.FAILED: "error"}
 

@@ -28,10 +28,8 @@ from bot.turns.watermark import Watermark
 
 log = logging.getLogger(__name__)
 
-MOST: Final = 1_000
-"""Events that are kept in memory; more are left to Slack, and to its history after the next start."""
-ACK_S: Final = 2.0
-"""How long an event may take before it is acknowledged by its pointer: Slack waits for three seconds."""
+MOST: Final = 1_000  # Events that are kept in memory; more are left to Slack, and to its history after the next start
+ACK_S: Final = 2.0  # How long an event may take before it is acknowledged by its pointer: Slack waits for three seconds
 LIMITED: Final = "app_rate_limited"
 TAKE_OUT: Final = "they are read from the history; take the bot out of channels that do not need it"
 REMEDY: Final = "`cogency doctor` says whether a scope is missing."
@@ -217,20 +215,18 @@ def _pointer(body: JsonObject) -> str:
     return f"{api.text(event, 'channel')}:{root if root != ts else ''}:{ts}"
 
 
-OUTAGE = timedelta(minutes=1)
-"""What was sent into a shorter gap Slack has sent again since."""
+OUTAGE = timedelta(minutes=1)  # What was sent into a shorter gap Slack has sent again since
 
+# How long a new message waits for what was missed before it: its acknowledgement is due within three seconds.
 FIRST_S = 1.0
-"""How long a new message waits for what was missed before it: its acknowledgement is due within three seconds."""
 
+# Kinds of places; an app that was installed without im:read is told of its channels alone.
 EVERYWHERE = ("public_channel,private_channel,mpim,im", "public_channel,private_channel,mpim")
-"""Kinds of places; an app that was installed without im:read is told of its channels alone."""
 PAGE = 200
-MOST_PAGES = 5
-"""A thousand places: of more the rest is found once somebody repeats a question there."""
+MOST_PAGES = 5  # A thousand places: of more the rest is found once somebody repeats a question there
 
+# Half of the fifty requests a minute that Slack allows: the other half is for questions that come meanwhile.
 INTERVAL_S = 2.4
-"""Half of the fifty requests a minute that Slack allows: the other half is for questions that come meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)

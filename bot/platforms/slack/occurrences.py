@@ -60,16 +60,16 @@ from bot.platforms.slack.message_pages import CURABLE
 from bot.platforms.slack.places import KINDS, SHARED, Places, channel_place, group_place, person_place
 from bot.texts import reply_texts
 
+# What was posted for an occurrence is newer than when it was admitted, by any clock that is so far off at most.
 LOOK_BEHIND: Final = timedelta(minutes=5)
-"""What was posted for an occurrence is newer than when it was admitted, by any clock that is so far off at most."""
 MOST_MEMBERS_PAGES: Final = 10
+# As many of a person's channels as Slack tells at once; ten such pages for who is in so many.
 MOST_CHANNELS: Final = 200
-"""As many of a person's channels as Slack tells at once; ten such pages for who is in so many."""
 
 _GONE: Final = frozenset({"channel_not_found", "not_in_channel", "is_archived", "channel_is_archived"})
 _SCHEDULE: Final = re.compile(rf"{SCHEDULED}\d{{1,19}}", re.ASCII)
+# How the conversation ends in which long work runs, or its end is told.
 _BESIDE: Final = re.compile(rf"(?:{WORK}:\d{{1,19}})?(?:{TELLS})?\Z", re.ASCII)
-"""How the conversation ends in which long work runs, or its end is told."""
 
 
 def schedule_conversation(me: SlackBot, channel: str, schedule: int) -> str:

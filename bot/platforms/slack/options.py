@@ -10,8 +10,7 @@ from agent.errors import CogencyError
 from bot.access.budgets import Budget
 from bot.setting_parsers import Secret, Streaming
 
-PLATFORM: Final = "slack"
-"""Sources, and ids of people, begin with it: "slack:T0123", "slack:T0123:U0123"."""
+PLATFORM: Final = "slack"  # Sources, and ids of people, begin with it: "slack:T0123", "slack:T0123:U0123"
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,12 +264,12 @@ _EVENTS: Final[Mapping[SlackFeature, frozenset[str]]] = {
     SlackFeature.HOME: frozenset({"app_home_opened"}),
     SlackFeature.REACTIONS: frozenset({"reaction_added", "reaction_removed"}),
 }
+# What is neither a method's nor an event's.
 _SCOPES: Final[Mapping[SlackFeature, frozenset[str]]] = {
     SlackFeature.COMMANDS: frozenset({"commands"}),
     SlackFeature.SHORTCUTS: frozenset({"commands"}),
     SlackFeature.FILES: frozenset({"files:read"}),
 }
-"""What is neither a method's nor an event's."""
 
 
 def wanted(settings: SlackSettings) -> frozenset[SlackFeature]:

@@ -22,14 +22,11 @@ from bot.platforms.slack.inbound import ReplyTo, SlackBot, attachment, decode_re
 from bot.texts import command_texts
 from bot.texts.formatting import shortened
 
+# Of an entry in a list: a page of them stays under the 12,000 characters that Slack shows in one message.
 ENTRY_CHARS: Final = 600
-"""Of an entry in a list: a page of them stays under the 12,000 characters that Slack shows in one message."""
-WINDOW_FIELDS: Final = 25
-"""Of a hundred blocks that a window may have: more nobody fills in at once."""
-OPTIONS: Final = 100
-"""In a menu."""
-OPTION_CHARS: Final = 150
-"""Of what an option in a menu stands for; what is longer can only be written."""
+WINDOW_FIELDS: Final = 25  # Of a hundred blocks that a window may have: more nobody fills in at once
+OPTIONS: Final = 100  # In a menu
+OPTION_CHARS: Final = 150  # Of what an option in a menu stands for; what is longer can only be written
 
 PRESS: Final = "cogency_press"
 TICK: Final = "cogency_tick"
@@ -267,14 +264,11 @@ _DEPTHS = (
     block_kit.option(command_texts.DEPTH_FAST, Depth.FAST),
 )
 
-MAX_FILES = 3
-"""Of the message that is asked about: what a view carries beside its words."""
-MAX_NAME_CHARS = 80
-"""Of a file or an author, there."""
+MAX_FILES = 3  # Of the message that is asked about: what a view carries beside its words
+MAX_NAME_CHARS = 80  # Of a file or an author, there
 FILE = "file of the message that is asked about"
 
-METADATA_CHARS = 3_000
-"""The most that a view carries; a longer message is asked about by its beginning."""
+METADATA_CHARS = 3_000  # The most that a view carries; a longer message is asked about by its beginning
 
 
 @dataclass(frozen=True, slots=True)

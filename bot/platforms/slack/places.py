@@ -17,17 +17,15 @@ from bot.platforms.slack.api import Method, SlackApi, SlackError, fields, flag, 
 from bot.platforms.slack.inbound import SlackBot, is_direct
 from bot.platforms.slack.members import Guests, Member, SlackMemberUnknown
 
+# A channel of which any of these is true is read by people of other organisations, or soon is.
 EXTERNAL = ("is_ext_shared", "is_pending_ext_shared")
-"""A channel of which any of these is true is read by people of other organisations, or soon is."""
+# A channel of which any of these is true is read by others than the workspace's own people, or soon is.
 SHARED = (*EXTERNAL, "is_shared", "is_org_shared", "is_global_shared")
-"""A channel of which any of these is true is read by others than the workspace's own people, or soon is."""
-NARROW = ("is_private", "is_im", "is_mpim", *SHARED)
-"""A channel of which any of these is true is not simply public."""
+NARROW = ("is_private", "is_im", "is_mpim", *SHARED)  # A channel of which any of these is true is not simply public
 
 _KIND, _CLOSED, _OPEN = "kind", "closed", "open"
 
-MAX_NAMES = 5
-"""Names looked up for one message: each may cost a request before the question is acknowledged."""
+MAX_NAMES = 5  # Names looked up for one message: each may cost a request before the question is acknowledged
 
 
 def channel_place(me: SlackBot, channel: str, info: JsonObject) -> Place:
@@ -189,12 +187,10 @@ class Places:
 # Rule: Slack lists a person's channels, of the private ones those in which the bot is, too. What is not among them is a
 # no; what Slack does not tell, or tells behind too many pages, is unknown.
 
+# Public ones, too: a channel that is shared with another workspace is a group place.
 KINDS = "public_channel,private_channel,mpim"
-"""Public ones, too: a channel that is shared with another workspace is a group place."""
-PAGE = 200
-"""As many as Slack recommends."""
-MAX_PAGES = 5
-"""A thousand channels: somebody waits, and hardly anybody is in more."""
+PAGE = 200  # As many as Slack recommends
+MAX_PAGES = 5  # A thousand channels: somebody waits, and hardly anybody is in more
 
 
 class SlackMembership:

@@ -27,14 +27,13 @@ from bot.platforms.slack.surroundings import message_at
 from bot.reply_surface import SCHEDULING, ReplyAction
 from bot.texts import reply_texts
 
+# What brings no words of a place anywhere.
 JUDGING: Final = frozenset(
     {ReplyAction.GOOD, ReplyAction.BAD, ReplyAction.DELETE, ReplyAction.UNDO, ReplyAction.DECIDE, ReplyAction.ANSWER}
     | SCHEDULING
 )
-"""What brings no words of a place anywhere."""
 
-LOOK_S: Final = 2.0
-"""Slack wants a press acknowledged within three seconds, and what it asks must still be stored."""
+LOOK_S: Final = 2.0  # Slack wants a press acknowledged within three seconds, and what it asks must still be stored
 
 
 @dataclass(frozen=True, slots=True)

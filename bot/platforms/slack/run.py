@@ -88,15 +88,14 @@ from bot.turns.watermark import Watermark
 log = logging.getLogger(__name__)
 
 SIGNS_IN: Final = "SLACK_BOT_TOKEN"
+# Whose preferences say of which workspace each app was, by its name: a token that was taken back does not tell.
 SIGNED_IN: Final = "slack:workspaces"
-"""Whose preferences say of which workspace each app was, by its name: a token that was taken back does not tell."""
+# What Slack says of a token that was good once; what was copied wrongly is `invalid_auth`.
 TAKEN_BACK: Final = frozenset({"account_inactive", "token_revoked"})
-"""What Slack says of a token that was good once; what was copied wrongly is `invalid_auth`."""
-SERVED_LATELY: Final = timedelta(minutes=2)
-"""Whoever serves an app says so every half minute (`bot.turns.watermark`)."""
+SERVED_LATELY: Final = timedelta(minutes=2)  # Whoever serves an app says so every half minute (`bot.turns.watermark`)
 DELIVERY_CLOSE_S: Final = 0.8
+# Supervisors kill after ten seconds, and Slack may have frozen: what has not ended by then is left to its fate.
 CLOSE_S: Final = 1.2
-"""Supervisors kill after ten seconds, and Slack may have frozen: what has not ended by then is left to its fate."""
 
 
 class SlackUnreachable(PlatformUnavailable):
@@ -322,9 +321,9 @@ def _explain(error: SlackError, settings: SlackSettings, setting: str) -> NoRetu
     ) from error
 
 
+# How long a question that was asked by a command or a press may take to be taken in before it is acknowledged: it is
+# stored by then, and Slack waits for three seconds.
 ACK_S: Final = 2.0
-"""How long a question that was asked by a command or a press may take to be taken in before it is acknowledged: it is
-stored by then, and Slack waits for three seconds."""
 REMEDY: Final = "compare the app's commands with `cogency slack manifest`"
 
 Body: TypeAlias = dict[str, Any]

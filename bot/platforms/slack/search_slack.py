@@ -38,16 +38,15 @@ from bot.platforms.slack.markup import readable
 
 NAME: Final = "search_slack"
 PUBLIC: Final = "search:read.public"
+# What is searched, by the scope that it takes.
 CONTENTS: Final = {"messages": PUBLIC, "files": "search:read.files", "users": "search:read.users"}
-"""What is searched, by the scope that it takes."""
-MOST: Final = 20
-"""Slack's own limit of a page; each further page counts as a call of ten a minute."""
+MOST: Final = 20  # Slack's own limit of a page; each further page counts as a call of ten a minute
 HIT_CHARS: Final = 700
 BESIDE_CHARS: Final = 200
-BESIDE: Final = 2
-"""Messages before a hit, and after it."""
+BESIDE: Final = 2  # Messages before a hit, and after it
 OFF_S: Final = 600.0
 
+# Slack's words for a search that this app does not have, now or here.
 _OFF: Final = frozenset(
     {
         "assistant_search_context_disabled",
@@ -62,7 +61,6 @@ _OFF: Final = frozenset(
         "team_access_not_granted",
     }
 )
-"""Slack's words for a search that this app does not have, now or here."""
 
 NOT_ASKED_SO: Final = (
     "Slack lets me search only for a message that was just written to me, not for a command, a button or a shortcut: "

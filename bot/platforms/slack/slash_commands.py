@@ -12,8 +12,8 @@ from bot.commands import discovery
 from bot.texts import command_texts
 
 COMMANDS: Final = tuple(command for command in discovery.COMMANDS if not command.rolling)
+# Slack has a `/help` and a `/remind` of its own; behind a mention the words are ours.
 SLASH_COMMANDS: Final = tuple(command for command in COMMANDS if command.name not in {"help", "remind"})
-"""Slack has a `/help` and a `/remind` of its own; behind a mention the words are ours."""
 
 _NAMED: Final = re.compile(rf"(?<!\\)`/(?=(?:{'|'.join(command.name for command in SLASH_COMMANDS)})(?![\w-]))")
 

@@ -63,8 +63,8 @@ class Delivery(Protocol):
 
 # What was begun and nobody waits for, until it ends by itself or the adapter does.
 
+# The name of the tasks that do what somebody asked or what Slack told, as asyncio's tools list them.
 ASKED: Final = "slack: asked"
-"""The name of the tasks that do what somebody asked or what Slack told, as asyncio's tools list them."""
 
 
 @dataclass(slots=True)
@@ -98,24 +98,22 @@ class TaskGroup:
 
 log = logging.getLogger(__name__)
 
-CONNECT_S: Final = 10.0
-"""An address for a socket is good for one attempt; after that a new one is fetched."""
+CONNECT_S: Final = 10.0  # An address for a socket is good for one attempt; after that a new one is fetched
 
+# How long the old socket stays beside the new one: what came through it is acknowledged within three seconds.
 OVERLAP_S: Final = 4.0
-"""How long the old socket stays beside the new one: what came through it is acknowledged within three seconds."""
 
 RETRY_S: Final = 2.5
+# Between attempts to open the next socket, doubling: Slack keeps events for its first repetition, which comes after a
+# minute.
 MOST_RETRY_S: Final = 60.0
-"""Between attempts to open the next socket, doubling: Slack keeps events for its first repetition, which comes after a
-minute."""
 
+# Before another attempt when Slack says that there are too many, or no: an older process may be about to end.
 CROWDED_S: Final = 60.0
-"""Before another attempt when Slack says that there are too many, or no: an older process may be about to end."""
 CROWDED: Final = "too_many_websockets"
+# Characters of the message with which Slack ends a socket; an event is longer, and not read twice.
 MAX_GOODBYE: Final = 2_000
-"""Characters of the message with which Slack ends a socket; an event is longer, and not read twice."""
-EVENTS: Final = ("event_callback", "app_rate_limited")
-"""What Slack tells by itself."""
+EVENTS: Final = ("event_callback", "app_rate_limited")  # What Slack tells by itself
 
 
 class Sockets:
@@ -262,11 +260,10 @@ class _SocketClient(SocketModeClient):
         self.proxy = web.proxy
         self.wss_uri = address
         self.ending = False
-        self.crowded = False
-        """Slack ends it because there are too many."""
+        self.crowded = False  # Slack ends it because there are too many
         self._clock = clock
+        # When an answer to a ping was last seen. Who looks for one is slack-sdk, which may stop, too.
         self.heard = clock.monotonic()
-        """When an answer to a ping was last seen. Who looks for one is slack-sdk, which may stop, too."""
         self._answered: float | None = None
         self._on_ending = on_ending
         self.on_message_listeners.append(self._note_crowd)

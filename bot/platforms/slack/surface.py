@@ -44,8 +44,7 @@ from bot.texts import memory_texts
 
 log = logging.getLogger(__name__)
 
-OFFERS: Final = frozenset(ReplyAction) - {ReplyAction.STOP}
-"""Slack has a Stop button of its own while an agent works."""
+OFFERS: Final = frozenset(ReplyAction) - {ReplyAction.STOP}  # Slack has a Stop button of its own while an agent works
 
 LIMITS: Final = Limits(
     page_chars=3_900,  # chat.update takes less than 4,000
@@ -62,6 +61,7 @@ STREAM_LIMITS: Final = Limits(
     offers=OFFERS,
 )
 
+# Of long work, beside which the thread goes on: the button of Slack's own is not there.
 WORK_LIMITS: Final = replace(
     LIMITS,
     page_chars=3_400,  # with some lines of steps below
@@ -70,20 +70,18 @@ WORK_LIMITS: Final = replace(
     notes=True,
     step_lines=WORK_STEPS,
 )
-"""Of long work, beside which the thread goes on: the button of Slack's own is not there."""
 
+# How soon a page of steps alone is tried again where no stream can show it: words may have come.
 WORDLESS_S: Final = 1.0
-"""How soon a page of steps alone is tried again where no stream can show it: words may have come."""
 
-LOOK_BACK: Final = 100
-"""Messages read to find a page again: it was posted moments ago."""
+LOOK_BACK: Final = 100  # Messages read to find a page again: it was posted moments ago
 
 MOST_LOOKS: Final = 10
 
 HELD_S: Final = 0.5
+# Where half of a minute's edits are used up, an answer waits so long for its end before it begins to grow: what is
+# complete by then takes one post and no edit, and leaves the edits to answers that are long.
 MOST_HELD_S: Final = 6.0
-"""Where half of a minute's edits are used up, an answer waits so long for its end before it begins to grow: what is
-complete by then takes one post and no edit, and leaves the edits to answers that are long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +139,9 @@ class SlackSurface:
         if to.scheduled == ScheduleKind.WORK:
             self._limits = WORK_LIMITS
         self._held_until: float | None = None
-        self._live: dict[str, message_pages.Stream] = {}
-        """The streams that have not ended, by their messages."""
+        self._live: dict[str, message_pages.Stream] = {}  # The streams that have not ended, by their messages
+        # Every page that was seen here, and its key, as far as its message does not tell it yet.
         self._keys: dict[str, PageKey | None] = {}
-        """Every page that was seen here, and its key, as far as its message does not tell it yet."""
 
     @property
     def limits(self) -> Limits:
@@ -357,8 +354,8 @@ def _key(message: JsonObject) -> str:
 # It cannot grow: an ephemeral message has no id to edit, and a `response_url` takes five messages at most. So it is
 # shown once, complete. Where it cannot be given in place any more, it goes to the person's DM, never to the channel.
 
+# A markdown block holds 12,000 characters; five pages, as many as a `response_url` takes, are 55,000.
 PRIVATE_LIMITS = Limits(page_chars=11_000, edit_interval_s=1.0, offers=frozenset(ReplyAction) - {ReplyAction.STOP})
-"""A markdown block holds 12,000 characters; five pages, as many as a `response_url` takes, are 55,000."""
 
 
 class PrivateSurface:

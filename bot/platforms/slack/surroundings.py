@@ -32,11 +32,10 @@ from bot.texts.formatting import literal
 # Rules. What is looked up is bounded, also in time, and remembered for a minute; whatever is not found keeps its id.
 # Only the names of public channels are looked up: a private one may say more than those who read the answer know.
 
-PATIENCE_S: Final = 1.0
-"""For all names of a message: Slack wants its acknowledgement within three seconds."""
+PATIENCE_S: Final = 1.0  # For all names of a message: Slack wants its acknowledgement within three seconds
 
+# How the text of a budget that is not the reader's own begins.
 _ABOUT: Final = re.compile(rf"(Person|Channel) `(?:{PLATFORM}:[^`]*:)?(\w+)`")
-"""How the text of a budget that is not the reader's own begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,22 +71,17 @@ class SlackNames:
         return people | places
 
 
-MAX_MESSAGES = 100
-"""As many as a person would scroll back."""
+MAX_MESSAGES = 100  # As many as a person would scroll back
 
-MAX_CHARS = 24_000
-"""About half of a turn's history budget: the rest is for the conversation that begins."""
+MAX_CHARS = 24_000  # About half of a turn's history budget: the rest is for the conversation that begins
 
-MAX_FILES = 5
-"""The last ones: whoever asks about a file in a thread has just seen it."""
+MAX_FILES = 5  # The last ones: whoever asks about a file in a thread has just seen it
 
 MAX_REQUESTS = 5
-PAGE = 200
-"""A thread is told from its beginning, 200 messages at a time: a thousand, then the newest are not reached."""
+PAGE = 200  # A thread is told from its beginning, 200 messages at a time: a thousand, then the newest are not reached
 
 LINKED = "linked message"
-MAX_LINKS = 3
-"""Each costs a request before the question is acknowledged."""
+MAX_LINKS = 3  # Each costs a request before the question is acknowledged
 
 
 class Threads:

@@ -46,10 +46,8 @@ from bot.turns.worker import AnsweredElsewhere, Turns
 log = logging.getLogger(__name__)
 
 LATEST_TURN = 2**31 - 1
-MAX_THREADS = 20
-"""A list that fits a screen; older threads are found by asking."""
-MAX_PAST_QUESTIONS = 200
-"""As many as anybody presses the arrow key for."""
+MAX_THREADS = 20  # A list that fits a screen; older threads are found by asking
+MAX_PAST_QUESTIONS = 200  # As many as anybody presses the arrow key for
 
 
 class TerminalModelChoice(Protocol):

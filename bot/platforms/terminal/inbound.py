@@ -70,8 +70,7 @@ class UnclearLine:
 
 Line: TypeAlias = Ask | CommandLine | ListThreads | OpenThread | Quit | Nothing | UnclearLine
 
-LEAVES = frozenset({"exit", "quit"})
-"""Alone on their line. No model has anything to say to them."""
+LEAVES = frozenset({"exit", "quit"})  # Alone on their line. No model has anything to say to them.
 
 
 def is_command(line: str) -> bool:

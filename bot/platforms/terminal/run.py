@@ -48,20 +48,15 @@ from bot.reply_surface import Surface
 from bot.texts import command_texts, formatting, memory_texts, reply_texts, tool_texts
 from bot.tools.mcp_questions import MAX_FIELDS, QuestionField, ValueKind, limits_of, values_of
 
-EXPORT_CHARS = 50_000
-"""Of an export that is shown: some thirty screens."""
+EXPORT_CHARS = 50_000  # Of an export that is shown: some thirty screens
+# What begins an answer to a question of the program's; anything else is the person's next question.
 ANSWERS = frozenset({"y", "yes", "n", "no", "nope", "keep", "cancel", "all", "always"})
-"""What begins an answer to a question of the program's; anything else is the person's next question."""
-SHOWN_MESSAGES = 6
-"""Three questions with their answers: enough to remember what it was about, and it fits a screen."""
+SHOWN_MESSAGES = 6  # Three questions with their answers: enough to remember what it was about, and it fits a screen
 DECISIONS = {"y": ALLOW, "yes": ALLOW, "always": ALWAYS, "n": REFUSE, "no": REFUSE}
 SAID_TO_TOOLS = {"y": SEND, "yes": SEND, "n": DECLINE, "no": DECLINE}
-TRIES = 5
-"""At a field in which something is wrong; then the question is put off."""
-PROMPT = "> "
-"""Where a person writes at a terminal that shows plain text alone."""
-MAX_QUESTION_CHARS = 1_000_000
-"""Of standard input: more than any model reads at once."""
+TRIES = 5  # At a field in which something is wrong; then the question is put off
+PROMPT = "> "  # Where a person writes at a terminal that shows plain text alone
+MAX_QUESTION_CHARS = 1_000_000  # Of standard input: more than any model reads at once
 
 
 def open_window() -> Window:
@@ -229,13 +224,11 @@ class _Chat:
         self._now = now
         self._conversation = bot.new_conversation()
         self._listed: list[Thread] | None = None
+        # A command that the person wrote where they were asked something: what is done next.
         self._instead: str | None = None
-        """A command that the person wrote where they were asked something: what is done next."""
         self._displays: list[Display] = []
-        self._asked = asyncio.Event()
-        """A tool asks something, in the middle of a call."""
-        self.failed = Exit.OK
-        """How the first thing ended that did not end well."""
+        self._asked = asyncio.Event()  # A tool asks something, in the middle of a call
+        self.failed = Exit.OK  # How the first thing ended that did not end well
 
     async def run(self, typing: "asyncio.Task[str | None] | None" = None) -> None:
         if typing is None:

@@ -238,8 +238,8 @@ def greeting(model: str, where: str) -> str:
     return f"{model}\n\nMemory: {where}"
 
 
+# Of every terminal; each has one of its own that begins with it, so that none claims another's questions.
 SOURCE = "terminal"
-"""Of every terminal; each has one of its own that begins with it, so that none claims another's questions."""
 LIMITS = Limits(
     page_chars=10_000_000,  # a terminal scrolls: one page, whatever a model says
     edit_interval_s=0.05,  # twenty frames a second look continuous
@@ -384,8 +384,7 @@ def _block_parser() -> MarkdownIt:
 # was not done, go to the error stream. Each is followed by a blank line and flushed. What comes in is UTF-8; bytes
 # that are not are replaced.
 
-CHUNK_BYTES = 65_536
-"""What a pipe holds on Linux: more would come in two reads anyway."""
+CHUNK_BYTES = 65_536  # What a pipe holds on Linux: more would come in two reads anyway
 
 
 class PipeWindow:

@@ -51,8 +51,7 @@ from bot.platforms.terminal.surface import block_ending, parsed_blocks, settled_
 from bot.texts import reply_texts
 from bot.texts.formatting import literal
 
-CODE_THEME = "ansi_dark"
-"""The terminal's own colours: readable on any background."""
+CODE_THEME = "ansi_dark"  # The terminal's own colours: readable on any background
 
 
 class _LeftHeading(Heading):
@@ -180,8 +179,8 @@ class LiveDisplay:
         self._status = ""
         self._begun = False
         self._closed = False
+        # What is to be printed once the display goes on; None while it does.
         self._held: list[RenderableType] | None = None
-        """What is to be printed once the display goes on; None while it does."""
 
     def show(self, text: str) -> None:
         if self._closed:

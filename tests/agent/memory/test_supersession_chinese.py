@@ -231,8 +231,7 @@ HARMLESS: Final = """
 考了八十分。|考了九十分。
 我负责前端。|小林负责前端。
 """
-MISSED: Final = 7
-"""At most, of the changes."""
+MISSED: Final = 7  # At most, of the changes
 
 
 def pairs(text: str) -> list[tuple[str, str]]:

@@ -139,8 +139,8 @@ def test_results_that_do_not_read_stand_whole_and_none_is_left_out() -> None:
     ]
 
 
+# NUL goes nowhere: the parser drops it.
 words = st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=12)
-"""NUL goes nowhere: the parser drops it."""
 arguments = st.dictionaries(words, words | st.integers() | st.booleans(), max_size=3)
 
 

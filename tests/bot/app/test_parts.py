@@ -10,8 +10,8 @@ from bot.attachments import read_again
 from bot.platforms.slack import search_slack
 
 FOLDER = Path(agent.tools.__path__[0])
+# Tools that need what reads files, or Slack, so they stand beside that.
 ELSEWHERE = (Path(read_again.__file__), Path(search_slack.__file__))
-"""Tools that need what reads files, or Slack, so they stand beside that."""
 
 
 def test_the_names_that_no_tool_may_have_are_those_of_the_built_in_ones() -> None:

@@ -128,9 +128,9 @@ def hidden(markdown: str) -> list[str]:
     return found
 
 
+# With a scheme and what it is for, or as a browser adds one. All else leads nowhere, as "http:" alone, or is a place in
+# the page that shows it, such as "%5B1%5D:".
 LEADS_OUT = re.compile(r"[a-z][a-z\d+.-]*:.|//|www\.", re.IGNORECASE)
-"""With a scheme and what it is for, or as a browser adds one. All else leads nowhere, as "http:" alone, or is a place
-in the page that shows it, such as "%5B1%5D:"."""
 
 
 @example("[1]: [1]: \n\n[1]: ")

@@ -108,6 +108,7 @@ def test_the_cut_of_plain_words_is_certain_at_once(limit: int) -> None:
 
 
 WORDS_BEFORE_THE_EDGE = "word " * 18
+# The beginning of a text on pages of a hundred characters, and what moves its cut.
 UNCERTAIN = [
     (WORDS_BEFORE_THE_EDGE + "`and more code", " end`"),
     (WORDS_BEFORE_THE_EDGE + "[and more text", " end](x)"),
@@ -117,7 +118,6 @@ UNCERTAIN = [
     ("word " * 15 + "`code\ncode` a b c d e", " |\n-|-\n"),
     ("word " * 15 + "`code\ncode` a b c d |\n", "-|-\n"),
 ]
-"""The beginning of a text on pages of a hundred characters, and what moves its cut."""
 
 
 @pytest.mark.parametrize(("text", "following"), UNCERTAIN)

@@ -24,8 +24,7 @@ from bot.tools.mcp_questions import (
     values_of,
 )
 
-WORDS = st.text("abxyzßé漢 *`@<[1\n\u202e", max_size=12)
-"""Of which no secret is made."""
+WORDS = st.text("abxyzßé漢 *`@<[1\n\u202e", max_size=12)  # Of which no secret is made
 NAMES = st.text("abcdexyz _-é*`@<", min_size=1, max_size=10).filter(str.strip)
 TITLES: dict[str, st.SearchStrategy[Any]] = {"title": WORDS, "description": WORDS}
 ENUM = st.lists(WORDS, min_size=1, max_size=5, unique=True)
@@ -67,8 +66,7 @@ SCHEMAS = st.dictionaries(NAMES, PRIMITIVES, max_size=6).flatmap(
 )
 EXAMPLES = "0|1|0 1|2 0|-3|4.5|1e3|nan|ann@example.com|https://example.com/x|2026-01-31| 1 , 0 |2026-13-31|yes"
 TYPED = st.one_of(st.text(max_size=20), st.sampled_from([*EXAMPLES.split("|"), "2026-01-31T14:00:00+01:00"]))
-validator: Any = Draft202012Validator
-"""Its own types are incomplete."""
+validator: Any = Draft202012Validator  # Its own types are incomplete
 FILLED = st.dictionaries(st.integers(0, 6).map(str), TYPED, max_size=7)
 
 

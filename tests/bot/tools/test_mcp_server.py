@@ -355,11 +355,11 @@ async def test_a_service_that_is_away_is_told_and_tried_again() -> None:
         await until(lambda: server.attempts > 1)
 
 
+# Few bytes, and much to do: lines that end in CR alone, and a list of millions.
 FLOODS = {
     "lines": (b":\r" * 20_000, "text/event-stream"),
     "values": (b"[%s1]" % (b"1," * 2_500_000), "application/json"),
 }
-"""Few bytes, and much to do: lines that end in CR alone, and a list of millions."""
 
 
 @pytest.mark.parametrize("flood", FLOODS)

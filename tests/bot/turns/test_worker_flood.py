@@ -24,8 +24,7 @@ from tests.patience import PATIENCE_S
 pytestmark = pytest.mark.slow
 
 ANSWER_S = 10.0
-FLOOD = 250
-"""In order, they would take a hundred seconds and more on 16 places, where an answer takes ten."""
+FLOOD = 250  # In order, they would take a hundred seconds and more on 16 places, where an answer takes ten
 
 
 @dataclass

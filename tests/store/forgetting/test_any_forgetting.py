@@ -221,13 +221,13 @@ def plan_of(kind: str, person: str, at: int, world: list[Said]) -> ForgettingPla
 
 BY_OPERATOR = ("everything, by an operator", "place, by an operator")
 KINDS = ("thread", "everything", "during", "about", "deleted", "gone", "expired", *BY_OPERATOR)
+# One in which every plan finds something.
 LIFE = (
     Talk("ann", "club"),
     Talk("ben", "yard", recalls=0, rests_on=0),
     Talk("ann", "own", recalls=0),
     Talk("cem", "club", recalls=1),
 )
-"""One in which every plan finds something."""
 
 kinds = st.sampled_from(KINDS)
 talks = st.builds(

@@ -277,8 +277,8 @@ talks = st.builds(
 )
 
 
+# What a reply that may have been made of it was itself given to.
 CHAIN = [Talk("ann", "club", "tool", 0), Talk("ann", "own", "carried", 0), Talk("ann", "own", "tool", 3)]
-"""What a reply that may have been made of it was itself given to."""
 
 
 @settings(max_examples=examples(12), deadline=None)

@@ -29,8 +29,7 @@ SAMPLES = (
     "Они живут в Москве и ведут проект",
     "例会从每周三改到周五下午三点了，由小李负责",
 )
-READ_AS = "6adf649fce53"
-"""What the reader of version READER says of the samples."""
+READ_AS = "6adf649fce53"  # What the reader of version READER says of the samples
 
 
 def test_whoever_changes_the_reader_counts_its_version_up() -> None:

@@ -15,8 +15,7 @@ NOW = datetime(2026, 5, 20, 12, tzinfo=UTC)
 PLAIN = Hints()
 
 
-Held: TypeAlias = tuple[int, Match]
-"""A keyword, and a message that holds it."""
+Held: TypeAlias = tuple[int, Match]  # A keyword, and a message that holds it
 
 
 def holds(message: int, *keywords: int, length: int = 10, bot: bool = False) -> list[Held]:

@@ -114,8 +114,7 @@ async def test_vectors_of_another_length_are_passed_over(talked: Store) -> None:
     assert await talked.memories.search(replace(query, text="boat")) == []
 
 
-SIZE = 64
-"""Numbers of a vector: as many as tell directions apart."""
+SIZE = 64  # Numbers of a vector: as many as tell directions apart
 
 
 def spoke_much(connection: Connection, count: int, dice: random.Random, after: int = 0) -> dict[int, bytes]:

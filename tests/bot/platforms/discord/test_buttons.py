@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from bot.platforms.discord.buttons import NONE, ReplyPress, reply_press, row
 from bot.reply_surface import SCHEDULING, ReplyAction
 
-MAX_ID_CHARS = 100
-"""Discord's limit of a button's id."""
+MAX_ID_CHARS = 100  # Discord's limit of a button's id
 MAX_IN_ROW = 5
 
 

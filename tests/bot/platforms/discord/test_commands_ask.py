@@ -21,8 +21,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.host import FakeHost
 
 SLASH, MENU = 1, 3
-MAX_TEXT, MAX_MENU, MAX_COMMANDS, MAX_MENUS, MAX_OPTIONS, MAX_CHOICES = 100, 32, 100, 15, 25, 25
-"""Discord's limits."""
+MAX_TEXT, MAX_MENU, MAX_COMMANDS, MAX_MENUS, MAX_OPTIONS, MAX_CHOICES = 100, 32, 100, 15, 25, 25  # Discord's limits
 
 
 @pytest.fixture

@@ -10,8 +10,7 @@ from tests.fakes.discord_world import ANN, BO, BOT, CONNECT, GENERAL, GUILD, STA
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.host import FakeHost
 
-OPEN, CLOSED = "600", "601"
-"""A public thread of the staff's channel, and a private one of the general channel."""
+OPEN, CLOSED = "600", "601"  # A public thread of the staff's channel, and a private one of the general channel
 
 
 @pytest.fixture

@@ -154,8 +154,7 @@ async def test_what_discord_does_not_tell_now_is_no_reason_to_end_it(path: str) 
 
 
 KEY = PageKey(3, 0)
-SAID = PageContent("Water the plants. <@41>")
-"""Before anything is offered below it."""
+SAID = PageContent("Water the plants. <@41>")  # Before anything is offered below it
 
 
 @pytest.mark.parametrize(

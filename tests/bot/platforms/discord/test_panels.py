@@ -26,8 +26,7 @@ from tests.fakes.discord_world import parts
 
 PERSON = 2**63
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
-MAX_PARTS, MAX_CHARS, MAX_ID, MAX_LABEL, MAX_OPTIONS, MAX_IN_ROW = 40, 4_000, 100, 80, 25, 5
-"""Discord's limits."""
+MAX_PARTS, MAX_CHARS, MAX_ID, MAX_LABEL, MAX_OPTIONS, MAX_IN_ROW = 40, 4_000, 100, 80, 25, 5  # Discord's limits
 
 LINK = "[2026-11-21](https://discord.com/channels/9223372036854775807/9223372036854775807/9223372036854775807)"
 WORDS = st.characters(exclude_categories=["C", "Z"])

@@ -24,8 +24,7 @@ from tests.fakes.slack_bot import serving
 from tests.fakes.slack_faults import Fault, limited
 from tests.fakes.slack_home import HomeTab, fill_in
 
-FORMS = [CHANGE, SET_POLICY, REMOVE_POLICY]
-"""Of those who decide for others."""
+FORMS = [CHANGE, SET_POLICY, REMOVE_POLICY]  # Of those who decide for others
 
 ANN, BOB, SECRET, DM = "U0ANN", "U0BOB", "C0SECRET", "D0ANN"
 PERSON = f"slack:T0TEAM:{ANN}"

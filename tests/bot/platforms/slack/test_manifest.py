@@ -38,6 +38,8 @@ NODES = [node for tree in CODE.values() for node in ast.walk(tree)]
 WORDS = {node.value for node in NODES if isinstance(node, ast.Constant) and isinstance(node.value, str)}
 CHOICES = [*chain.from_iterable(combinations(SlackFeature, number) for number in range(len(SlackFeature) + 1))]
 
+# As Slack documents them; of a direct message no more is asked than that there is one; members are asked for of public
+# channels only.
 DOCUMENTED_SCOPES = {
     "agents.sessions.rename": "chat:write",
     "agents.sessions.setStatus": "chat:write",
@@ -76,9 +78,6 @@ DOCUMENTED_SCOPES = {
     "views.publish": "",
     "views.update": "",
 }
-"""As Slack documents them; of a direct message no more is asked than that there is one; members are asked for of public
-channels only.
-"""
 _EVENTS = """
 agent_session_stopped agent_session_title_changed app_context_changed app_home_opened app_mention app_rate_limited
 app_requested app_uninstalled assistant_thread_context_changed assistant_thread_started call_rejected channel_archive
@@ -97,8 +96,8 @@ tokens_revoked url_verification user_change user_huddle_changed workflow_step_ex
 """
 DOCUMENTED_EVENTS = frozenset(_EVENTS.split())
 ANSWERED_BY_BOLT = {"url_verification"}
+# Words of Slack that are also a part of other things, and what it sends to everybody, unasked.
 NO_EVENTS = {"message", "file_deleted", "message_deleted", "app_rate_limited"}
-"""Words of Slack that are also a part of other things, and what it sends to everybody, unasked."""
 
 
 @pytest.mark.slow
