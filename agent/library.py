@@ -33,20 +33,19 @@ from agent.events import AgentEvent, Outcome, TurnEnded
 from agent.in_process import InProcessStore
 from agent.machine import CLOCK, fresh_word, new_id
 from agent.memory.audience import PersonAudience, Place
-from agent.memory.past_threads import PastMessage
 from agent.messages import Depth
 from agent.ports import AgentStore, Clock, Provider, Tool, ToolEffect
 from agent.progress import Progress, decode, encode
 from agent.providers.catalog import ENDPOINTS, Mode
 from agent.providers.faults import RetryPolicy
 from agent.providers.rehearsal import RehearsalProvider
-from agent.records import Claim, Claiming, Closing, Incoming, Person, RecallQuery
+from agent.records import Claim, Claiming, Closing, Incoming, Person
 from agent.state import SituationSummary
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.registry import RESERVED, UNASKED, FixedTools, Toolbox
 from agent.tools.remember import RememberTool
 from agent.turn import Turn, TurnLimits
-from agent.turn_setup import asker_of, closed, known_context, loop_of
+from agent.turn_setup import ContextConfig, asker_of, closed, known_context, loop_of
 
 # Of the sources and people of programs; each agent has a source of its own: none claims another's questions.
 FAMILY: Final = "python"
@@ -64,18 +63,6 @@ MODEL_ENVIRON: Final = frozenset(
 YOU: Final = "you"  # Who asks, where a program does not say
 NAMELESS: Final = "the user"  # What the model calls them: "you" is itself
 MAX_SHOWN_CHARS: Final = 80
-
-
-@dataclass(frozen=True, slots=True)
-class LibraryConfig:
-    """Implements `ContextConfig`."""
-
-    persona: Callable[[Incoming], Persona]
-    turn_limits: TurnLimits
-    budget: ContextBudget
-    recollect: Callable[[RecallQuery], Awaitable[Sequence[PastMessage]]] | None
-    fresh_word: Callable[[], str] = fresh_word
-    history_messages: int = 200
 
 
 @dataclass(eq=False, slots=True)
@@ -155,9 +142,9 @@ class Agent:
         self._store = kept
         self._clock = clock
         self._toolbox = Toolbox(core, [FixedTools(tuple(tools))], effects=effects)
-        said = Persona(persona, f"Answer in {language}.", commands=WITHOUT_TOOLS)
+        self._persona = Persona(persona, f"Answer in {language}.", commands=WITHOUT_TOOLS)
         finds = partial(recollect, kept.memories, kept.conversations)
-        self._config = LibraryConfig(lambda _: said, limits, budget, finds)
+        self._config = ContextConfig(fresh_word, limits, budget, finds)
         self._provider, self._close_provider = _opened(model, api_key, base_url, clock)
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._running: set[asyncio.Task[None]] = set()
@@ -284,6 +271,7 @@ class Agent:
         try:
             context, _ = await known_context(
                 self._config,
+                self._persona,
                 tools,
                 self._store.knowledge,
                 claim,

@@ -6,10 +6,9 @@ Rule: only what may flow to the place of the question is read.
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from operator import attrgetter
-from typing import Protocol
 
 from agent.admission_terms import Authority
 from agent.citations import ReferenceNumbers, references_of
@@ -32,26 +31,19 @@ from agent.tools.share_file import shared_files
 from agent.turn import Turn, TurnLimits
 
 
-class ContextConfig(Protocol):
-    """What decides how a context is made, whoever asks."""
+@dataclass(frozen=True, slots=True)
+class ContextConfig:
+    """What decides how a context is composed.
 
-    @property
-    def persona(self) -> Callable[[Incoming], Persona]: ...
+    `fresh_word`: random; it marks what the system says in one turn, so that no text that is quoted can imitate it.
+    `recollect`: searches the past threads that a question is about; None leaves them to the recall tool.
+    """
 
-    @property
-    def fresh_word(self) -> Callable[[], str]: ...
-
-    @property
-    def turn_limits(self) -> TurnLimits: ...
-
-    @property
-    def budget(self) -> ContextBudget: ...
-
-    @property
-    def history_messages(self) -> int: ...
-
-    @property
-    def recollect(self) -> Callable[[RecallQuery], Awaitable[Sequence[PastMessage]]] | None: ...
+    fresh_word: Callable[[], str]
+    turn_limits: TurnLimits = TurnLimits()  # noqa: RUF009 -- frozen
+    budget: ContextBudget = ContextBudget()  # noqa: RUF009 -- frozen
+    recollect: Callable[[RecallQuery], Awaitable[Sequence[PastMessage]]] | None = None
+    history_messages: int = 200  # Read from the store for one turn; the budget's tokens cut further
 
 
 # How a turn ends that has answered what joined it; after any other end that is answered by itself.
@@ -64,6 +56,7 @@ LAST_ACTIONS = 3  # What stands in for a summary that nobody wrote
 
 async def known_context(
     config: ContextConfig,
+    persona: Persona,
     tools: Registry,
     knowledge: Knowledge,
     claim: Claim,
@@ -99,7 +92,7 @@ async def known_context(
     reminded = [REMINDED for _ in known.reminded[:1]]  # "move it to ten" speaks of that
     schemas, specs = tools.offered([incoming.text, *reminded, *(one.text for one in (*reversed(history), *earlier))])
     parts = ContextParts(
-        persona=config.persona(incoming),
+        persona=persona,
         tool_schemas=schemas,
         tools=specs,
         person=incoming.person,

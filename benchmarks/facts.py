@@ -42,7 +42,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from agent.admission_terms import Authority
-from agent.context import Context, ContextBudget, Persona
+from agent.context import Context
 from agent.errors import ProviderError
 from agent.events import Outcome
 from agent.memory.audience import Audience, GroupAudience, PersonAudience, Place, TeamAudience, label
@@ -57,8 +57,7 @@ from agent.records import Claim, Claiming, Closing, Incoming, Job, Person
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.registry import Toolbox
 from agent.tools.remember import RememberTool
-from agent.turn import TurnLimits
-from agent.turn_setup import asker_of, known_context
+from agent.turn_setup import ContextConfig, asker_of, known_context
 from benchmarks.report import Options, print_report, read_options
 from benchmarks.statebench import Query, Timeline, Turn, Write, matches, read_timelines
 from bot.caches import ForegroundPriority
@@ -68,7 +67,7 @@ from bot.memory.policies import PolicyDesk
 from bot.models.choice import LearningModel
 from bot.turns.runner import AgentConfig
 from store.engine import Store, open_store
-from tests.fakes.minds import always
+from tests.fakes.minds import always, speaking
 
 PAIRS = Path(__file__).parent / "data" / "supersession_pairs.tsv"
 NATURAL_CHANGES = PAIRS.with_name("natural_changes.tsv")
@@ -151,12 +150,9 @@ async def open_bench() -> AsyncGenerator[Bench]:
     try:
         mind = AgentConfig(
             provider=always(ScriptedProvider([])),
-            persona=lambda _: Persona("You are a bot.", "Answer in English."),
+            persona=speaking(),
             tools=Toolbox([RecallTool(store.memories), RememberTool(store.facts)]),
-            turn_limits=TurnLimits(),
-            budget=ContextBudget(),
-            fresh_word=lambda: "harbour",
-            recollect=partial(recollect, store.memories, store.conversations),
+            context=ContextConfig(lambda: "harbour", recollect=partial(recollect, store.memories, store.conversations)),
         )
         yield Bench(store, mind, TimelineClock())
     finally:
@@ -279,7 +275,8 @@ class World:
         if claim is None:
             raise RuntimeError("the ledger gives no turn")
         registry = self.mind.tools.registry(asker_of(claim.incoming))
-        context, _ = await known_context(self.mind, registry, self.store.knowledge, claim, frozenset())
+        persona, knowledge = await self.mind.persona(claim.incoming), self.store.knowledge
+        context, _ = await known_context(self.mind.context, persona, registry, knowledge, claim, frozenset())
         return claim, context
 
 

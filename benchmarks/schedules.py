@@ -32,7 +32,6 @@ from random import Random
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from agent.context import ContextBudget, Persona
 from agent.errors import LeaseLost
 from agent.events import Outcome
 from agent.machine import CLOCK
@@ -51,7 +50,7 @@ from agent.schedules import (
     occurrence_id,
 )
 from agent.tools.registry import Toolbox
-from agent.turn import TurnLimits
+from agent.turn_setup import ContextConfig
 from benchmarks.report import print_report, read_options
 from bot.scheduler import Scheduler
 from bot.turns.runner import AgentConfig, TurnRunner
@@ -59,7 +58,7 @@ from bot.turns.worker import Turns, TurnsLimits
 from store.databases.database import LocalNotifier
 from store.engine import Store, open_store
 from tests.fakes.incoming import dm
-from tests.fakes.minds import always
+from tests.fakes.minds import always, speaking
 from tests.fakes.postgresql import running_postgres
 from tests.fakes.surface import FakeSurface
 
@@ -424,12 +423,10 @@ class Minute:
 
     def turns(self) -> Turns:
         mind = AgentConfig(
-            fresh_word=lambda: "w0rd",
             provider=always(ScriptedProvider([])),
-            persona=lambda _: Persona("You are a bot.", "Answer in English."),
+            persona=speaking(),
             tools=Toolbox([]),
-            turn_limits=TurnLimits(),
-            budget=ContextBudget(),
+            context=ContextConfig(lambda: "bench"),
         )
         thinking = TurnRunner(mind, self.store.ledger, self.store.knowledge, self.clock)
         owner = f"owner {id(thinking)}"

@@ -21,7 +21,7 @@ from functools import cache, partial
 
 from sqlalchemy import Connection, insert, select
 
-from agent.context import Context, ContextBudget, Persona
+from agent.context import Context
 from agent.events import Outcome
 from agent.memory.audience import PersonAudience, Place, label
 from agent.memory.statements import Statement, read_statement
@@ -30,13 +30,12 @@ from agent.records import Claim, Claiming, Closing, Incoming, Person
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.registry import Toolbox
 from agent.tools.remember import RememberTool
-from agent.turn import TurnLimits
-from agent.turn_setup import asker_of, known_context
+from agent.turn_setup import ContextConfig, asker_of, known_context
 from bot.turns.runner import AgentConfig
 from store.engine import Store
 from store.memory import fact_index
 from store.tables import fact, fact_term
-from tests.fakes.minds import always
+from tests.fakes.minds import always, speaking
 
 Ticking = Callable[[Callable[[], Awaitable[object]]], Awaitable[float]]
 LEASE = timedelta(hours=1)
@@ -123,12 +122,9 @@ class Asking:
         self._composing = asyncio.Semaphore(1)
         self._mind = AgentConfig(
             provider=always(ScriptedProvider([])),
-            persona=lambda _: Persona("You are a bot.", "Answer in English."),
+            persona=speaking(),
             tools=Toolbox([RecallTool(store.memories), RememberTool(store.facts)]),
-            turn_limits=TurnLimits(),
-            budget=ContextBudget(),
-            fresh_word=lambda: "kestrel",
-            recollect=partial(recollect, store.memories, store.conversations),
+            context=ContextConfig(lambda: "kestrel", recollect=partial(recollect, store.memories, store.conversations)),
         )
 
     async def people(self, name: str, many_people: int, facts: int) -> list[str]:
@@ -143,7 +139,7 @@ class Asking:
         self._count += 1
         claim = await self._claimed(person, self._count)
         begun = time.perf_counter()
-        context = await self._context(replace(self._mind, recollect=None), claim)
+        context = await self._context(replace(self._mind, context=replace(self._mind.context, recollect=None)), claim)
         took = 1000 * (time.perf_counter() - begun)
         await self._answered(claim, context.fact_ids)
         return took
@@ -151,7 +147,10 @@ class Asking:
     async def _context(self, mind: AgentConfig, claim: Claim) -> Context:
         knowledge, groups = self._store.knowledge, frozenset(GROUPS)
         registry = mind.tools.registry(asker_of(claim.incoming))
-        context, _ = await known_context(mind, registry, knowledge, claim, groups, composing=self._composing)
+        persona = await mind.persona(claim.incoming)
+        context, _ = await known_context(
+            mind.context, persona, registry, knowledge, claim, groups, composing=self._composing
+        )
         return context
 
     async def _claimed(self, person: str, number: int) -> Claim:

@@ -30,7 +30,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from agent.context import ContextBudget, Persona
 from agent.machine import CLOCK
 from agent.memory.audience import Place, TeamAudience
 from agent.messages import Message
@@ -40,7 +39,7 @@ from agent.records import Incoming, Person
 from agent.tools.recall import RecallTool
 from agent.tools.registry import Toolbox
 from agent.tools.remember import RememberTool
-from agent.turn import TurnLimits
+from agent.turn_setup import ContextConfig
 from benchmarks import hostile, turn_facts
 from benchmarks.report import print_report, read_options
 from bot.logs import LogForm, log_to
@@ -51,7 +50,7 @@ from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
 from store.engine import Store, open_store
 from tests.fakes.fast_clock import FastClock
-from tests.fakes.minds import always
+from tests.fakes.minds import always, speaking
 from tests.fakes.postgresql import running_postgres
 from tests.fakes.surface import FakeSurface
 
@@ -119,12 +118,10 @@ class Bench:
 
 def _mind(model: Provider, store: Store) -> AgentConfig:
     return AgentConfig(
-        fresh_word=lambda: "w0rd",
         provider=always(model),
-        persona=lambda _: Persona("You are a bot.", "Answer in English."),
+        persona=speaking(),
         tools=Toolbox([RecallTool(store.memories), RememberTool(store.facts)]),
-        turn_limits=TurnLimits(),
-        budget=ContextBudget(),
+        context=ContextConfig(lambda: "bench"),
     )
 
 

@@ -8,7 +8,7 @@ Rules
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
@@ -341,19 +341,17 @@ class NothingSeen(CogencyError):
 @dataclass(frozen=True, slots=True)
 class FirstLook:
     """Looks with the tools that only read, as the person may use them there unasked; at no page of the operator's own
-    network, which somebody has to name. `prepare`: is told who asks.
+    network, which somebody has to name.
     """
 
     toolbox: Toolbox
     clock: Clock
     rows: Sequence[PolicyRow] = ()
-    prepare: Callable[[Asker], Awaitable[None]] | None = None
 
     async def digest(self, check: FirstCheck, incoming: Incoming) -> str:
         """Of what it says now. Raises NothingSeen."""
         asker, call = asker_of(incoming), call_of(check)
-        if self.prepare is not None:
-            await self.prepare(asker)
+        await self.toolbox.servers.prepare(asker)
         registry = self.toolbox.registry(asker)
         if registry.check(call) is not None or not self._may_run(registry.get(call.name), asker):
             raise NothingSeen(schedule_texts.NOTHING_SEEN.format(tool=call.name))

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Map
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 from agent.admission_terms import Authority
 from agent.citations import ReferenceNumbers
@@ -516,6 +516,33 @@ class ToolSource(Protocol):
     def tools(self, asker: Asker) -> Sequence[Tool]:
         """Those that are there now for this person here; the same objects as long as they stay the same."""
         ...
+
+
+class ToolServers(Protocol):
+    """The servers behind tools that come and go."""
+
+    async def prepare(self, asker: Asker) -> None:
+        """Look up the tools of this person's own accounts, before their tools are collected."""
+        ...
+
+    async def settle(self, seconds: float) -> None:
+        """Wait, up to this long, until each server was tried once: after a start they still connect."""
+        ...
+
+    def away(self) -> Mapping[str, str]:
+        """The servers that are not connected, by name, with a sentence why that everybody may read."""
+        ...
+
+
+class _NoServers:
+    async def prepare(self, asker: Asker) -> None: ...
+    async def settle(self, seconds: float) -> None: ...
+
+    def away(self) -> Mapping[str, str]:
+        return {}
+
+
+NO_SERVERS: Final[ToolServers] = _NoServers()
 
 
 class ToolAccounts(Protocol):

@@ -41,7 +41,18 @@ from agent.messages import (
     as_it_looks,
     estimate_tokens,
 )
-from agent.ports import Asker, SituationalTool, Tool, ToolContext, ToolEffect, ToolOutput, ToolSource, ToolSpec
+from agent.ports import (
+    NO_SERVERS,
+    Asker,
+    SituationalTool,
+    Tool,
+    ToolContext,
+    ToolEffect,
+    ToolOutput,
+    ToolServers,
+    ToolSource,
+    ToolSpec,
+)
 from agent.protocol.grammar import ParserLimits
 from agent.protocol.json_text import JsonReader, Unreadable
 from agent.protocol.render import excerpt, stands_in
@@ -209,8 +220,8 @@ class FixedTools:
 class Toolbox:
     """Every tool that there is: the `core` for everybody, and what the `sources` have now for whoever asks.
 
-    `effects`: what those of the sources may do at most; without a `policy` nobody can be asked. `away`: the servers
-    that are not connected, with a sentence why.
+    `effects`: what those of the sources may do at most; without a `policy` nobody can be asked. `servers`: those behind
+    the sources, where there are any.
     """
 
     def __init__(
@@ -219,11 +230,10 @@ class Toolbox:
         sources: Sequence[ToolSource] = (),
         policy: ToolPolicy | None = None,
         effects: Collection[ToolEffect] | None = None,
-        away: Callable[[], Mapping[str, str]] = dict,
+        servers: ToolServers = NO_SERVERS,
     ) -> None:
-        self._core = tuple(core)
-        self._sources = tuple(sources)
-        self._policy, self._away = policy, away
+        self._core, self._sources = tuple(core), tuple(sources)
+        self._policy, self.servers = policy, servers
         self._effects = frozenset(effects or (UNASKED if policy is None else ToolEffect))
         self._known: LRUCache[tuple[int, ...], tuple[tuple[Tool, ...], Registry]] = LRUCache(MAX_REGISTRIES)
         self._registry_of(self._core)  # what is wrong with it is said at the start
@@ -247,7 +257,7 @@ class Toolbox:
         tools = (*core, *rest)
         key = tuple(map(id, tools))
         if key not in self._known:  # its tools are held with it, so that no id is given away meanwhile
-            self._known[key] = tools, Registry(core, rest=rest, away=self._away)
+            self._known[key] = tools, Registry(core, rest=rest, away=self.servers.away)
         return self._known[key][1]
 
 

@@ -21,7 +21,7 @@ from agent.errors import SettingsError
 from agent.machine import CLOCK, fresh_word, new_id
 from agent.memory.audience import Place
 from agent.messages import ModelCall
-from agent.ports import Memories, Preferences, Tool, ToolAccounts, ToolSource
+from agent.ports import NO_SERVERS, Memories, Preferences, Tool, ToolAccounts, ToolSource
 from agent.protocol.render import joined, neutralise
 from agent.records import Incoming, platform_of
 from agent.spending import workspace_of
@@ -33,8 +33,9 @@ from agent.tools.schedule import BackgroundTool, SchedulesTool, ScheduleTool
 from agent.tools.share_file import ShareFileTool
 from agent.tools.skill import SkillTool
 from agent.turn import TurnLimits
+from agent.turn_setup import ContextConfig
 from bot.access.acl import PlaceRule, rules_at
-from bot.access.admission import AdmissionControl
+from bot.access.admission import AdmissionControl, Readers
 from bot.access.budgets import BudgetAccount, BudgetAllowances, BudgetDesk
 from bot.ambient import AmbientDesk, ClaimOnce
 from bot.app.from_settings import access_rules, budgets, model_settings, policy_file
@@ -45,7 +46,14 @@ from bot.background import Background, Meanings, background
 from bot.memory.desk import MemoryDesk, flowing
 from bot.memory.forget_desk import ForgetDesk
 from bot.memory.knowledge_desk import KnowledgeDesk, LinkedPages, ReadPage
-from bot.memory.learning import FirstNotice, KeptNotice, LearningPauses
+from bot.memory.learning import (
+    FirstNotice,
+    KeptNotice,
+    LearningPauses,
+    LearningSchedule,
+    TurnNotices,
+    WithheldNotice,
+)
 from bot.memory.place_desk import PlaceDesk
 from bot.memory.retention import Delete, Retention
 from bot.models.choice import ModelDesk, ModelSwitch, open_embedder, open_transcriber
@@ -53,6 +61,7 @@ from bot.platforms.slack.options import PLATFORM as SLACK
 from bot.platforms.slack.slash_commands import named, notice
 from bot.reply_surface import Surface
 from bot.schedule_desk import ScheduleDesk
+from bot.scheduler import LongWork
 from bot.setting_parsers import WhileBusy
 from bot.settings import TOOLS, Settings, mcp_file, tool_modules
 from bot.telemetry import SILENT, Telemetry, TimedMemories, ToldAudit, ToldSpending
@@ -60,7 +69,7 @@ from bot.texts import memory_texts, setup_texts
 from bot.tools.mcp_config import AccountKind, McpServerConfig, is_plain_loopback
 from bot.tools.mcp_source import McpSource, PeopleSettings, can_connect, open_mcp
 from bot.tools.plugins import Plugin, PluginList, load_plugins, servers_of, skills_of
-from bot.turns.approvals import ApprovalPolicy, PolicyTable, ToolsDesk
+from bot.turns.approvals import ApprovalPolicy, PolicyTable
 from bot.turns.questions import QuestionDesk
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
@@ -275,11 +284,6 @@ def open_turns(
         sources,
         waiting=() if asking is None else asking.waiting,
     )
-
-
-def tools_desk(answering: AgentConfig, policy: ApprovalPolicy, turns: Turns, sources: Sequence[McpSource]) -> ToolsDesk:
-    away = sources[0].away if sources else dict[str, str]
-    return ToolsDesk(answering.tools, policy, CLOCK, turns.wake, answering.prepare, away)
 
 
 def question_desk(answering: AgentConfig, store: Store) -> QuestionDesk:
@@ -499,23 +503,26 @@ async def persona_here(preferences: Preferences, usual: Callable[[Incoming], Per
     return persona
 
 
-def mind(
+def agent_config(
     settings: Settings,
     store: Store,
     desk: ModelDesk,
     work: Background,
     policy: ApprovalPolicy,
-    budget_left: Callable[[Incoming, Sequence[ModelCall]], Awaitable[str | None]] | None = None,
+    budgets: AdmissionControl | None = None,
     reader: AttachmentReader | None = None,
     sources: Sequence[McpSource] = (),
     files_now: Mapping[str, FilesNow] | None = None,
     platforms: ToolSource | None = None,
     *,
+    readers: Readers | None = None,
+    long_work: LongWork | None = None,
+    ambient: AmbientDesk | None = None,
     hands_over: bool = False,
     telemetry: Telemetry = SILENT,
     background: bool = True,
 ) -> AgentConfig:
-    """What answers. `budget_left` is asked for questions that have waited; None: nobody's budget is kept.
+    """What answers. `budgets` is asked for questions that have waited; None: nobody's budget is kept.
 
     `reader` reads the files that come with a question, and those of earlier ones by what `files_now` says of them.
     `sources`: tools besides those that everybody has; `platforms`: those with which platforms are read. `hands_over`:
@@ -545,8 +552,7 @@ def mind(
     again = () if reader is None else (ReadAgainTool(store.conversations, reader, files_now or {}),)
     return AgentConfig(
         provider=desk.provider,
-        persona=persona,
-        fresh_word=fresh_word,
+        persona=partial(persona_here, store.preferences, persona),
         tools=Toolbox(
             (
                 *core_tools(settings, store, work.memories, hands_over=hands_over),
@@ -559,29 +565,34 @@ def mind(
             ),
             [*([FixedTools(own)] if own else ()), *([platforms] if platforms is not None else ()), *sources],
             policy,
-            away=sources[0].away if sources else dict,
+            servers=sources[0] if sources else NO_SERVERS,
         ),
-        prepare=sources[0].prepare if sources else None,
-        settle=sources[0].settle if sources else None,
+        context=ContextConfig(
+            fresh_word,
+            TurnLimits(max_iterations=settings.max_iterations),
+            ContextBudget(settings.history_tokens, settings.memory_tokens, settings.profile_tokens),
+            partial(recollect, memories, store.conversations) if settings.earlier else None,
+            settings.history_messages,
+        ),
+        footer=settings.footer,
+        joins=settings.while_busy is WhileBusy.JOIN,
+        summarises=True,
+        telemetry=telemetry,
         questions=QuestionDesk(store.open_questions, CLOCK),
         policy=policy,
         audit=store.audit,
-        turn_limits=TurnLimits(max_iterations=settings.max_iterations),
-        footer=settings.footer,
-        joins=settings.while_busy is WhileBusy.JOIN,
-        budget_left=budget_left,
-        notice=work.copies.see,
-        budget=ContextBudget(settings.history_tokens, settings.memory_tokens, settings.profile_tokens),
-        learn_at=None if work.learner is None else work.learner.due,
-        may_learn=LearningPauses(store.preferences, store.profiles, CLOCK).may_learn,
-        recollect=partial(recollect, memories, store.conversations) if settings.earlier else None,
-        first_notice=FirstNotice(store.preferences, learns, called).line if settings.first_notice else None,
-        scheduled=scheduled.line,
-        kept=KeptNotice(store.facts, store.profiles, store.forgetting, CLOCK).line,
-        answering=work.floor.answering,
-        history_messages=settings.history_messages,
-        attached=None if reader is None else reader.read,
-        summarises=True,
-        persona_here=partial(persona_here, store.preferences, persona),
-        telemetry=telemetry,
+        budgets=budgets,
+        readers=readers,
+        files=reader,
+        learning=LearningSchedule(work.learner, LearningPauses(store.preferences, store.profiles, CLOCK)),
+        notices=TurnNotices(
+            FirstNotice(store.preferences, learns, called) if settings.first_notice else None,
+            KeptNotice(store.facts, store.profiles, store.forgetting, CLOCK),
+            scheduled,
+            None if readers is None else WithheldNotice(store.memories, readers, CLOCK),
+        ),
+        long_work=long_work,
+        ambient=ambient,
+        handles=work.copies,
+        foreground=work.floor,
     )

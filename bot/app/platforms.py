@@ -48,7 +48,6 @@ from bot.host import Host
 from bot.hosting import BotHost, Deduplicator, PlatformConnections, RollingConversations, serve_all
 from bot.memory.desk import ReplyFeedback
 from bot.memory.forget_desk import ForgetDesk
-from bot.memory.learning import WithheldNotice
 from bot.memory.policies import PolicyDesk
 from bot.models.choice import ModelDesk, ModelSwitch
 from bot.platforms.discord.options import DiscordSettings
@@ -128,7 +127,7 @@ async def serve_platforms(
                 host.turns.wake,
                 host.admission.refusal,
                 host.admission.budget_left,
-                FirstLook(desk.toolbox, parts.CLOCK, desk.policy.rows, desk.prepare).digest,
+                FirstLook(desk.toolbox, parts.CLOCK, desk.policy.rows).digest,
             )
             pages = _operator_page(settings, store, recent, connections, models, desk, sorted(served), host.replicas)
             shared = nullcontext() if host.replicas is None else host.replicas.serving()
@@ -203,7 +202,7 @@ async def _operator_page(
         settings,
         about,
         connections,
-        OfferedTools(tools, desk.away, table.fixed, lambda: table.numbered),
+        OfferedTools(tools, desk.toolbox.servers.away, table.fixed, lambda: table.numbered),
         served,
         store.shard_leases.listed if replicas is not None else None,
         replicas.owner if replicas is not None else "",
@@ -274,27 +273,22 @@ def _host(
     claims = Deduplicator(store.preferences)
     ambient = parts.ambient_desk(settings, store, models, admission, claims.claim_once)
     longer = LongWork(store.schedules, connections.schedules, parts.CLOCK, admission.budget_left)
-    answering = replace(
-        parts.mind(
-            settings,
-            store,
-            model_desk,
-            work,
-            policy,
-            admission.budget_left,
-            reader,
-            sources,
-            connections.files_now,
-            connections,
-            hands_over=True,
-            telemetry=telemetry,
-        ),
-        groups_of=readers.groups_of,
-        aside=WithheldNotice(store.memories, readers, parts.CLOCK).aside,
-        work_ends=longer.ends,
-        work_told=longer.told,
-        unasked=ambient.notice,
-        unanswered=ambient.unanswered,
+    answering = parts.agent_config(
+        settings,
+        store,
+        model_desk,
+        work,
+        policy,
+        admission,
+        reader,
+        sources,
+        connections.files_now,
+        connections,
+        readers=readers,
+        long_work=longer,
+        ambient=ambient,
+        hands_over=True,
+        telemetry=telemetry,
     )
     many, lease = settings.max_running, timedelta(seconds=settings.lease_s)
     limits = TurnsLimits(many, settings.person_running, max_working=max(1, many // SHARE_AT_WORK), lease=lease)
@@ -324,7 +318,7 @@ def _host(
         claims=claims,
         memories=parts.memory_desk(store, readers.audiences),
         policies=PolicyDesk(store.facts, parts.CLOCK, readers.audiences),
-        tool_desk=parts.tools_desk(answering, policy, turns, sources),
+        tool_desk=ToolsDesk(answering.tools, policy, parts.CLOCK, turns.wake),
         questions=parts.question_desk(answering, store),
         feedback=ReplyFeedback(
             store.replies,
@@ -483,18 +477,24 @@ async def open_terminal(
         desk = ModelDesk(models, store.preferences, access_rules(settings))
         here = {person.id: TerminalSchedules(person, source)}
         longer = LongWork(store.schedules, here, parts.CLOCK)
-        answering = replace(
-            parts.mind(
-                settings, store, desk, work, policy, None, reader, sources, {TERMINAL: files_now}, background=stays
-            ),
-            work_ends=longer.ends,
-            work_told=longer.told,
+        answering = parts.agent_config(
+            settings,
+            store,
+            desk,
+            work,
+            policy,
+            None,
+            reader,
+            sources,
+            {TERMINAL: files_now},
+            long_work=longer,
+            background=stays,
         )
         lease = timedelta(seconds=settings.lease_s)
         limits = TurnsLimits(max_running=1, per_person=None, max_working=None, lease=lease)
         turns = parts.open_turns(store, answering, surfaces, limits, lambda: frozenset({source}))
-        tool_desk = parts.tools_desk(answering, policy, turns, sources)
-        look = FirstLook(tool_desk.toolbox, parts.CLOCK, tool_desk.policy.rows, tool_desk.prepare).digest
+        tool_desk = ToolsDesk(answering.tools, policy, parts.CLOCK, turns.wake)
+        look = FirstLook(tool_desk.toolbox, parts.CLOCK, tool_desk.policy.rows).digest
         due = Scheduler(store.schedules, here, parts.CLOCK, turns.wake, look_first=look)
         async with TerminalBot(
             person=person,

@@ -40,6 +40,7 @@ from bot.access.admission import Readers
 from bot.caches import ForegroundPriority
 from bot.memory.view import PauseLearning
 from bot.models.choice import LearningModel
+from bot.schedule_desk import ScheduleDesk
 from bot.texts import memory_texts, reply_texts, setup_texts
 from bot.texts.formatting import literal, shortened
 
@@ -332,6 +333,20 @@ TOLD: Final = "told"  # The preference's name
 
 
 @dataclass(frozen=True, slots=True)
+class LearningSchedule:
+    """Implements `bot.turns.runner.LearningRules`. `learner`: None where nothing is learned."""
+
+    learner: Learner | None = None
+    pauses: LearningPauses | None = None
+
+    def due(self, now: datetime) -> datetime | None:
+        return None if self.learner is None else self.learner.due(now)
+
+    async def may_learn(self, incoming: Incoming) -> bool:
+        return self.pauses is None or await self.pauses.may_learn(incoming)
+
+
+@dataclass(frozen=True, slots=True)
 class FirstNotice:
     """`learns`: whether anything is learned from what people write, now. `named`: a text for this person, with the
     commands as they are called where they read it.
@@ -458,3 +473,25 @@ class WithheldNotice:
             return frozenset()
         hits = await self.memories.search(replace(wider, audiences=shown.audiences | wider.audiences, shared=False))
         return frozenset(hit.message.id for hit in hits if not shown.admits(hit.message))
+
+
+@dataclass(frozen=True, slots=True)
+class TurnNotices:
+    """Implements `bot.turns.runner.ReplyNotices`: each sentence comes from the part that knows it."""
+
+    first_notice: FirstNotice | None = None
+    kept_notice: KeptNotice | None = None
+    schedules: ScheduleDesk | None = None
+    withheld: WithheldNotice | None = None
+
+    async def first(self, person: str, turn: int) -> str:
+        return "" if self.first_notice is None else await self.first_notice.line(person, turn)
+
+    async def kept(self, turn: int) -> str:
+        return "" if self.kept_notice is None else await self.kept_notice.line(turn)
+
+    async def scheduled(self, question: Incoming) -> str:
+        return "" if self.schedules is None else await self.schedules.line(question)
+
+    async def aside(self, question: Incoming, actions: Sequence[ActionRecord]) -> str:
+        return "" if self.withheld is None else await self.withheld.aside(question, actions)

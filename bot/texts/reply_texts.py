@@ -4,8 +4,10 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from agent.admission_terms import Authority, Whose
+from agent.citations import Cited
 from agent.errors import CogencyError, ProviderError, StoreUnavailable
-from agent.messages import ResultStatus
+from agent.messages import Reference, ResultStatus
+from agent.protocol.render import excerpt
 from agent.records import Author, StoredMessage, Thread
 from agent.spending import PRICES_AS_OF
 from bot.texts.formatting import literal, shortened
@@ -397,3 +399,17 @@ OPERATOR_PAGE = (
     "[Open the operators' page]({link}): the link works for {minutes} minutes and signs one browser in, after a press. "
     "Do not pass it on."
 )
+
+
+def sources_text(cited: Cited) -> str:
+    """What stands below an answer, "" for nothing: each source with its number, its title and its address."""
+    head = SOURCES if cited.is_cited else SOURCES_READ
+    return "\n".join([head, *map(_source, cited.sources)]) if cited.sources else ""
+
+
+SOURCE_TITLE_CHARS = 120  # One line on a usual screen, two on a phone
+
+
+def _source(one: Reference) -> str:
+    title = literal(excerpt(one.title, SOURCE_TITLE_CHARS))
+    return f"- [{one.number}] {f'[{title}]({one.address})' if title else one.address}"

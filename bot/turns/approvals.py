@@ -14,7 +14,7 @@ import asyncio
 import hashlib
 import logging
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -323,23 +323,18 @@ INLINE_CHARS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class ToolsDesk:
-    """`prepare`: as of `AgentConfig`. `wake`: a turn that waited may go on now. `away`: servers that are not connected,
-    with the reason.
-    """
+    """`wake`: a turn that waited may go on now."""
 
     toolbox: Toolbox
     policy: ApprovalPolicy
     clock: Clock
     wake: Callable[[], None]
-    prepare: Callable[[Asker], Awaitable[None]] | None = None
-    away: Callable[[], Mapping[str, str]] = dict
 
     async def answer(self, asker: Asker, words: str, *, operates: bool = False) -> ToolsAnswer:
         """What `/tools` with these words says to this person there, for them alone. `operates`: whether they are an
         operator. Raises StoreError.
         """
-        if self.prepare is not None:
-            await self.prepare(asker)
+        await self.toolbox.servers.prepare(asker)
         match " ".join(words.split()).split(" ", 1):
             case [word, name] if (word := word.lower()) in DECISIONS:
                 outcome = await self._decide(asker.person.id, word, name)
@@ -407,7 +402,7 @@ class ToolsDesk:
         """Without those of which they may use nothing anyway."""
         return [
             f"- `{server}`: {why}"
-            for server, why in self.away().items()
+            for server, why in self.toolbox.servers.away().items()
             if decide(self.policy.rows, f"{server}.", ToolEffect.READS, asker, Provenance.OWN).answer
             is not PolicyAnswer.NO
         ]

@@ -11,10 +11,11 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Protocol
 
 from agent import texts
-from agent.citations import Cited, cite, references_of
-from agent.context import Context, ContextBudget, Persona
+from agent.citations import cite, references_of
+from agent.context import Context, Persona
 from agent.errors import FailureReason, ProviderError, StoreError
 from agent.events import (
     AgentEvent,
@@ -33,102 +34,119 @@ from agent.events import (
 )
 from agent.loop import Loop
 from agent.memory.audience import PersonAudience, Place
-from agent.memory.past_threads import PastMessage
 from agent.memory.synthesizer import may_teach
-from agent.messages import ModelCall, Provenance, Reference
+from agent.messages import ModelCall, Provenance
 from agent.ports import Asker, Capabilities, Clock, Knowledge, Ledger, Provider, ToolAudit
 from agent.progress import Progress, decode, encode
-from agent.protocol.render import excerpt, joined
-from agent.records import SCHEDULED, Claim, Closing, Incoming, PutAside, RecallQuery, Waiting, platform_of
+from agent.protocol.render import joined
+from agent.records import SCHEDULED, Claim, Closing, Incoming, PutAside, Waiting, platform_of
 from agent.schedules import TELLS, WORK_ROUNDS, asked_in, is_work
 from agent.state import ActionRecord, SituationSummary
 from agent.tools.registry import Registry, Toolbox
-from agent.turn import EndDue, Turn, TurnLimits
-from agent.turn_setup import ANSWERED, asker_of, closed, known_context, loop_of
+from agent.turn import Turn
+from agent.turn_setup import ANSWERED, ContextConfig, asker_of, closed, known_context, loop_of
 from bot.access.acl import AMBIENT, TERMINAL
 from bot.access.budgets import footer
 from bot.attachments.reading import Attached
 from bot.audit import CallAudit
 from bot.reply.live import LiveReply
 from bot.reply_surface import SurfaceError
+from bot.scheduler import LongWork
 from bot.setting_parsers import FooterStyle
 from bot.telemetry import SILENT, AgentTold, Telemetry
 from bot.texts import reply_texts
-from bot.texts.formatting import literal
 from bot.turns.approvals import ApprovalPolicy, wait_until
 from bot.turns.questions import QuestionDesk
 
-# What answers: the model, the persona, the tools and the limits of turns, and what they ask the rest of the bot.
+# What a turn asks of the rest of the bot, by ports of its own: `bot.memory` and `bot.ambient` are rooms above.
 
 
-async def no_groups(place: Place) -> frozenset[str]:  # noqa: ARG001 -- nobody to ask
-    return frozenset()
+class BudgetChecks(Protocol):
+    async def budget_left(self, incoming: Incoming, calls: Sequence[ModelCall] = ()) -> str | None:
+        """Why nothing more may be spent on a question after these calls; None if it may."""
+        ...
+
+
+class GroupReaders(Protocol):
+    async def groups_of(self, place: Place) -> frozenset[str]:
+        """The group places that may be drawn from where only one person reads."""
+        ...
+
+
+class FileReader(Protocol):
+    async def read(self, incoming: Incoming) -> Attached:
+        """Read the files that came with a question."""
+        ...
+
+
+class LearningRules(Protocol):
+    def due(self, now: datetime) -> datetime | None:
+        """When to learn from a question that is answered now; None: not at all."""
+        ...
+
+    async def may_learn(self, incoming: Incoming) -> bool: ...
+
+
+class ReplyNotices(Protocol):
+    """Sentences of code's own about an answer; each "" for nothing. `first`: below the first answer that a person gets;
+    `kept`: the facts that the turn kept; `scheduled`: what will be done at a time; `aside`: for the asker alone.
+    """
+
+    async def first(self, person: str, turn: int) -> str: ...
+    async def kept(self, turn: int) -> str: ...
+    async def scheduled(self, question: Incoming) -> str: ...
+    async def aside(self, question: Incoming, actions: Sequence[ActionRecord]) -> str: ...
+
+
+class AmbientTurns(Protocol):
+    """Answers to open questions that nobody put to the bot."""
+
+    async def notice(self, question: Incoming) -> str: ...
+    async def unanswered(self, question: Incoming) -> None: ...
+
+
+class HandleNotes(Protocol):
+    async def see(self, event: AgentEvent) -> None:
+        """Note what a vendor keeps from now on, or no longer."""
+        ...
+
+
+class Foreground(Protocol):
+    def answering(self) -> AbstractContextManager[None]:
+        """Entered while a model is asked: work in the background gives way."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class AgentConfig:
-    """What answers: chosen anew for each turn, so that a person's choice of model counts from the next question."""
+    """What answers, and what its turns ask of the bot. A collaborator that is None does not exist: nothing is audited,
+    nobody's budget is kept, no file is read.
+    """
 
     provider: Callable[[Incoming], Awaitable[Provider]]
-    persona: Callable[[Incoming], Persona]
+    persona: Callable[[Incoming], Awaitable[Persona]]
     tools: Toolbox
-    turn_limits: TurnLimits
-    budget: ContextBudget
-    fresh_word: Callable[[], str]
-    """Random: marks what the system says in one turn, so that nobody who writes can say it in its place."""
-    policy: ApprovalPolicy | None = None
-    """What runs unasked; None: everything that `tools` offers."""
-    audit: ToolAudit | None = None
-    """Where each call is written down; None: nowhere."""
+    context: ContextConfig
     footer: FooterStyle = FooterStyle.OFF
     joins: bool = False
     """Whether what a person writes while their answer grows joins it; else it waits for its own."""
-    budget_left: Callable[[Incoming, Sequence[ModelCall]], Awaitable[str | None]] | None = None
-    """Why no more may be spent on a question: after it has waited, or after its own calls so far; None if it may."""
-    notice: Callable[[AgentEvent], Awaitable[None]] | None = None
-    """Told of what a vendor keeps from now on, or no longer."""
-    learn_at: Callable[[datetime], datetime | None] | None = None
-    """When to learn from a question that is answered now; None: nothing is learned."""
-    may_learn: Callable[[Incoming], Awaitable[bool]] | None = None
-    """Whether this question may be learned from; None: all may."""
-    first_notice: Callable[[str, int], Awaitable[str]] | None = None
-    """What this turn says to this person below its answer because it is the first; "" if it is not."""
-    kept: Callable[[int], Awaitable[str]] | None = None
-    """What this turn has kept of its asker as facts, said below its answer; "" for nothing (`bot.memory.learning`)."""
-    scheduled: Callable[[Incoming], Awaitable[str]] | None = None
-    """The same of what is done at a time because of this question (`bot.schedule_desk`)."""
-    work_ends: Callable[[Incoming, Progress], Awaitable[EndDue | None]] | None = None
-    """Whether long work has to come to its end; None: after its rounds."""
-    work_told: Callable[[Incoming, Closing], Awaitable[Incoming | None]] | None = None
-    """What is said to its person when it has ended, as a turn that has its words (`bot.scheduler.LongWork`)."""
-    answering: Callable[[], AbstractContextManager[None]] = nullcontext
-    """Entered while a model is asked: what works in the background gives way."""
-    aside: Callable[[Incoming, Sequence[ActionRecord]], Awaitable[str]] | None = None
-    """What the person alone is told of what was done for them, "" for nothing (`bot.memory.learning`)."""
-    questions: QuestionDesk | None = None
-    """Where tools ask the asker something in mid-call; None: nobody is asked."""
-    prepare: Callable[[Asker], Awaitable[None]] | None = None
-    """Is told who asks before their tools are collected, which may take a moment."""
-    settle: Callable[[float], Awaitable[None]] | None = None
-    """Waits, so many seconds at most, until the servers of tools were tried: after a start they still connect."""
-    groups_of: Callable[[Place], Awaitable[frozenset[str]]] = no_groups
-    """The group places that may be drawn from where only one person reads (`bot.access.admission`)."""
-    recollect: Callable[[RecallQuery], Awaitable[Sequence[PastMessage]]] | None = None
-    """Finds the past threads that a question is about; None: they are left to the recall tool."""
     summarises: bool = False
     """Whether what leaves the history is summarised in the background."""
-    attached: Callable[[Incoming], Awaitable[Attached]] | None = None
-    """Reads the files that came with a question; None: they are not read."""
     telemetry: Telemetry = SILENT
-    """Is told what turns do."""
-    unasked: Callable[[Incoming], Awaitable[str]] | None = None
-    """What an answer to a question that nobody asked the bot says below it (`bot.ambient`)."""
-    unanswered: Callable[[Incoming], Awaitable[None]] | None = None
-    """Told of such a question that gets no answer, before its turn ends."""
-    persona_here: Callable[[Incoming], Awaitable[Persona]] | None = None
-    """In place of `persona`, with what was chosen for the channel by who manages it."""
-    history_messages: int = 200
-    """Messages read from the store for one turn; the budget's tokens cut further."""
+    policy: ApprovalPolicy | None = None
+    """Which calls run without asking; None: each that `tools` offers."""
+    audit: ToolAudit | None = None
+    questions: QuestionDesk | None = None
+    """Where tools ask the asker something in mid-call."""
+    budgets: BudgetChecks | None = None
+    readers: GroupReaders | None = None
+    files: FileReader | None = None
+    learning: LearningRules | None = None
+    notices: ReplyNotices | None = None
+    long_work: LongWork | None = None
+    ambient: AmbientTurns | None = None
+    handles: HandleNotes | None = None
+    foreground: Foreground | None = None
 
 
 NOTHING = Attached()
@@ -141,10 +159,10 @@ WAITED = timedelta(seconds=5)  # Longer than from a message to its turn when not
 
 class TurnRunner:
     def __init__(
-        self, mind: AgentConfig, ledger: Ledger, knowledge: Knowledge, clock: Clock, *, works: bool = False
+        self, config: AgentConfig, ledger: Ledger, knowledge: Knowledge, clock: Clock, *, works: bool = False
     ) -> None:
-        """`works`: at long work alone, for which nobody waits; `mind` says how long it may be."""
-        self._mind = mind
+        """`works`: only long work, for which nobody waits; `config` says how many rounds it may take."""
+        self._config = config
         self._works = works
         self._ledger = ledger
         self._knowledge = knowledge
@@ -153,15 +171,14 @@ class TurnRunner:
 
     @property
     def telemetry(self) -> Telemetry:
-        return self._mind.telemetry
+        return self._config.telemetry
 
     async def _prepare(self, claim: Claim, stopped: Callable[[], bool]) -> None:
         asker = asker_of(claim.incoming)
         try:
-            if self._mind.prepare is not None:
-                await self._mind.prepare(asker)
-            if claim.progress and self._mind.settle is not None and self._lacks(claim, asker):
-                await self._mind.settle(SETTLE_S)
+            await self._config.tools.servers.prepare(asker)
+            if claim.progress and self._lacks(claim, asker):
+                await self._config.tools.servers.settle(SETTLE_S)
         except asyncio.CancelledError:
             if not stopped():
                 raise
@@ -170,7 +187,7 @@ class TurnRunner:
         """Whether it goes on with calls of tools that are not there, or not yet."""
         steps = decode(claim.progress).steps
         open_ = {call.name for step in steps if not step.complete for call in step.calls}
-        return bool(open_) and not open_ <= {tool.name for tool in self._mind.tools.all(asker)}
+        return bool(open_) and not open_ <= {tool.name for tool in self._config.tools.all(asker)}
 
     async def think(self, claim: Claim, live: LiveReply, stopped: Callable[[], bool]) -> Closing | PutAside:
         """Everything up to the complete reply, shown on `live` as it grows, or up to a call that needs consent.
@@ -199,21 +216,21 @@ class TurnRunner:
         thought = await self._think(replace(claim, incoming=replace(claim.incoming, text=text)), live, stopped)
         fails = isinstance(thought, PutAside) or thought.outcome not in ANSWERED
         if isinstance(thought, Closing) and not _says_nothing(thought) and not (fails and live.is_empty):
-            said = await self._mind.unasked(claim.incoming) if self._mind.unasked is not None else ""
-            return replace(thought, footer=joined([thought.footer, said]))
-        if self._mind.unanswered is not None:
-            await self._mind.unanswered(claim.incoming)
+            notice = "" if self._config.ambient is None else await self._config.ambient.notice(claim.incoming)
+            return replace(thought, footer=joined([thought.footer, notice]))
+        if self._config.ambient is not None:
+            await self._config.ambient.unanswered(claim.incoming)
         return _without_words(thought if isinstance(thought, Closing) else Closing(Outcome.ANSWERED, ""))
 
     def _at_work(self) -> "TurnRunner":
-        usual = self._mind.turn_limits
-        limits = replace(usual, max_iterations=max(WORK_ROUNDS, usual.max_iterations))
-        mind = replace(self._mind, turn_limits=limits, joins=False)
-        return TurnRunner(mind, self._ledger, self._knowledge, self._clock, works=True)
+        usual = self._config.context
+        limits = replace(usual.turn_limits, max_iterations=max(WORK_ROUNDS, usual.turn_limits.max_iterations))
+        config = replace(self._config, context=replace(usual, turn_limits=limits), joins=False)
+        return TurnRunner(config, self._ledger, self._knowledge, self._clock, works=True)
 
     async def _think(self, claim: Claim, live: LiveReply, stopped: Callable[[], bool]) -> Closing | PutAside:
         await self._prepare(claim, stopped)
-        tools = self._mind.tools.registry(asker_of(claim.incoming))
+        tools = self._config.tools.registry(asker_of(claim.incoming))
         context: Context | None = None
         turn, audit = await self._turn(
             claim,
@@ -225,7 +242,7 @@ class TurnRunner:
         held: list[AgentEvent] | None = [] if _may_be_silent(claim.incoming) and not self._works else None
         heard = _ObservedEvents(
             live,
-            self._mind.notice,
+            self._config.handles,
             partial(_explained, claim.incoming),
             audit,
             held=held,
@@ -247,8 +264,8 @@ class TurnRunner:
                 await self._ledger.set_text(claim, files.spoken)
             place = claim.incoming.place
             alone = isinstance(place.audience, PersonAudience)  # who reads with others draws from nothing of theirs
-            groups = await self._mind.groups_of(place) if alone else frozenset[str]()
-            provider = await self._mind.provider(claim.incoming)
+            groups = await self._config.readers.groups_of(place) if alone and self._config.readers else frozenset[str]()
+            provider = await self._config.provider(claim.incoming)
             context, until = await self._known(claim, tools, groups, turn.progress, files, provider.capabilities)
             turn.record_sources(context.sources)
             live.read(context.read, turn.progress)
@@ -257,12 +274,12 @@ class TurnRunner:
                 context_messages=context.message_ids,
                 context_facts=context.fact_ids,
                 retold=context.provenance is not Provenance.OWN,
-                summarise_until=until if self._mind.summarises else None,
+                summarise_until=until if self._config.summarises else None,
             )
             heard.asked = provider.name
             loop = self._loop(claim, turn, tools, context, groups, provider, heard)
             await _show_again(turn.progress, heard.show, steps=self._works)
-            with self._mind.answering():
+            with nullcontext() if self._config.foreground is None else self._config.foreground.answering():
                 ended = await loop.run()
             if isinstance(ended, TurnPutAside):
                 return await self._put_aside(ended, turn, audit, heard)
@@ -270,8 +287,8 @@ class TurnRunner:
             noted = SituationSummary().merged(written) if written else None
             closing = replace(closing, outcome=ended.outcome, reply=ended.text, summary=noted)
             if closing.outcome in ANSWERED:
-                if self._mind.first_notice is not None and closing.reply and not _says_nothing(closing):
-                    notice = await self._mind.first_notice(claim.incoming.person.id, claim.turn)
+                if self._config.notices is not None and closing.reply and not _says_nothing(closing):
+                    notice = await self._config.notices.first(claim.incoming.person.id, claim.turn)
                 closing = await self._to_be_learned(claim.incoming, turn.progress.joined, closing)
         except asyncio.CancelledError:
             if not stopped():
@@ -284,7 +301,7 @@ class TurnRunner:
             reply = joined([turn.text, reply_texts.BROKEN.format(turn=claim.turn)])
             closing = await self._end(claim, turn, closing, Outcome.REFUSED, reply)
         closing = _with_sources(claim, closing, turn.progress)
-        below = footer(turn.progress.calls, heard.asked, heard.why(turn.progress.calls), self._mind.footer)
+        below = footer(turn.progress.calls, heard.asked, heard.why(turn.progress.calls), self._config.footer)
         return closed(closing, turn, claim.incoming.place, joined([below, notice]))
 
     async def _known(
@@ -301,16 +318,9 @@ class TurnRunner:
         if self._works:
             text = joined([claim.incoming.text, texts.LONG_WORK])
             asked = replace(claim, incoming=replace(claim.incoming, text=text))
-        mind = self._mind
-        if mind.persona_here is not None:
-            persona = await mind.persona_here(claim.incoming)
-
-            def as_chosen(_: Incoming) -> Persona:
-                return persona
-
-            mind = replace(mind, persona=as_chosen)
         context, until = await known_context(
-            mind,
+            self._config.context,
+            await self._config.persona(claim.incoming),
             tools,
             self._knowledge,
             asked,
@@ -328,59 +338,61 @@ class TurnRunner:
     async def _turn(
         self, claim: Claim, tools: Registry, words: Callable[[], Provenance], texts: Callable[[], Sequence[str]]
     ) -> tuple[Turn, CallAudit | None]:
-        progress, limits, policy = decode(claim.progress), self._mind.turn_limits, self._mind.policy
+        progress, limits, policy = decode(claim.progress), self._config.context.turn_limits, self._config.policy
         turn, gate = Turn(tools.check, tools.repeatable, limits, progress), None
         if policy is not None and (tools.asks or policy.rows):
             turn, gate = await policy.turn(claim, asker_of(claim.incoming), tools, limits, progress, words, texts)
-        if self._mind.audit is None:
+        if self._config.audit is None:
             return turn, None
-        audit = CallAudit(claim, self._mind.audit, self._clock, tools, lambda: turn.progress, gate)
+        audit = CallAudit(claim, self._config.audit, self._clock, tools, lambda: turn.progress, gate)
         if progress.awaited:
             await audit.keep_refused()
         return turn, audit
 
     async def _files(self, question: Incoming, live: LiveReply) -> Attached:
         """What came with the question, read now; meanwhile the person sees that something goes on."""
-        if self._mind.attached is None or not question.files:
+        if self._config.files is None or not question.files:
             return NOTHING
         await live.see(IterationStarted(1))
-        return await self._mind.attached(question)
+        return await self._config.files.read(question)
 
     async def with_kept(self, claim: Claim, closing: Closing) -> Closing:
         """With what the asker reads below the reply of what was kept of them, and is done for them at a time."""
-        if not closing.used_tools or _is_silent(closing):
+        notices = self._config.notices
+        if notices is None or not closing.used_tools or _is_silent(closing):
             return closing
-        kept = "" if self._mind.kept is None else await self._mind.kept(claim.turn)
-        scheduled = "" if self._mind.scheduled is None else await self._mind.scheduled(claim.incoming)
+        kept, scheduled = await notices.kept(claim.turn), await notices.scheduled(claim.incoming)
         return replace(closing, kept=kept, scheduled=scheduled)
 
     async def aside(self, question: Incoming, closing: Closing) -> str:
         """What the person alone is told once the reply has ended; "" for nothing."""
-        if self._mind.aside is None or closing.outcome not in ANSWERED or _is_silent(closing):
+        if self._config.notices is None or closing.outcome not in ANSWERED or _is_silent(closing):
             return ""
-        return await self._mind.aside(question, closing.actions)
+        return await self._config.notices.aside(question, closing.actions)
 
     async def told(self, question: Incoming, closing: Closing) -> Incoming | None:
         """What is said to the person of long work that has ended."""
-        tells = self._mind.work_told if is_work(question.event_id) else None
-        return None if tells is None else await tells(question, closing)
+        work = self._config.long_work if is_work(question.event_id) else None
+        return None if work is None else await work.told(question, closing)
 
     async def _to_be_learned(self, question: Incoming, joined: Sequence[Waiting], closing: Closing) -> Closing:
         """Without a time to learn at, small talk is learned from as soon as its message is edited into something."""
         if _may_be_silent(question):  # learned from when they asked for it; or they asked nothing
             return replace(closing, passed_over=True)
-        if self._mind.may_learn is not None and not await self._mind.may_learn(question):
+        learning = self._config.learning
+        if learning is None:
+            return closing
+        if not await learning.may_learn(question):
             return replace(closing, passed_over=True)
         teaches = may_teach([question.text, *(one.text for one in joined)])
-        due = None if self._mind.learn_at is None or not teaches else self._mind.learn_at(self._clock.now())
-        return replace(closing, learn_at=due)
+        return replace(closing, learn_at=learning.due(self._clock.now()) if teaches else None)
 
     async def _overspent(self, claim: Claim, turn: Turn) -> str | None:
         """Why a question that waited is not answered. One that begins at once was checked when it came in."""
         waited = self._clock.now() - claim.incoming.time
-        if self._mind.budget_left is None or turn.progress.calls or (waited < WAITED and not self._works):
+        if self._config.budgets is None or turn.progress.calls or (waited < WAITED and not self._works):
             return None
-        return await self._mind.budget_left(claim.incoming, ())
+        return await self._config.budgets.budget_left(claim.incoming)
 
     async def _put_aside(
         self, ended: TurnPutAside, turn: Turn, audit: CallAudit | None, heard: "_ObservedEvents"
@@ -419,6 +431,8 @@ class TurnRunner:
         provider: Provider,
         heard: "_ObservedEvents",
     ) -> Loop:
+        config = self._config
+
         async def save(progress: Progress) -> None:
             await self._ledger.save(claim, progress=encode(progress))
 
@@ -443,10 +457,10 @@ class TurnRunner:
             self._clock,
             emit=heard.see,
             save=save,
-            arrived=arrived if self._mind.joins else None,
-            ask=None if self._mind.questions is None else partial(self._mind.questions.ask, claim),
-            afford=None if self._mind.budget_left is None else partial(self._mind.budget_left, claim.incoming),
-            ends=partial(self._mind.work_ends, claim.incoming) if self._works and self._mind.work_ends else None,
+            arrived=arrived if config.joins else None,
+            ask=None if config.questions is None else partial(config.questions.ask, claim),
+            afford=None if config.budgets is None else partial(config.budgets.budget_left, claim.incoming),
+            ends=partial(config.long_work.ends, claim.incoming) if self._works and config.long_work else None,
             explain=failed,
         )
 
@@ -463,7 +477,7 @@ class _ObservedEvents:
     """
 
     live: LiveReply
-    notice: Callable[[AgentEvent], Awaitable[None]] | None
+    handles: HandleNotes | None
     explain: Callable[[FailureReason], str]
     audit: CallAudit | None = None
     asked: str = ""
@@ -495,8 +509,8 @@ class _ObservedEvents:
         if isinstance(event, ModelSwitched):
             log.warning("%s answers instead of %s: %s", event.name, self.asked, event.why.sentence)
             self.switched = self.explain(event.why)
-        if self.notice is not None and isinstance(event, HandleOpened | HandleClosed):
-            await self.notice(event)
+        if self.handles is not None and isinstance(event, HandleOpened | HandleClosed):
+            await self.handles.see(event)
         if self.audit is not None and isinstance(event, CallStarted | CallFinished | IterationStarted | TurnEnded):
             await self.audit.see(event)
         await self.show(event)
@@ -562,22 +576,8 @@ def _with_sources(claim: Claim, closing: Closing, progress: Progress) -> Closing
     if cited.invented:
         log.info("turn %d: the model cited what no result had brought, %d times", claim.turn, cited.invented)
     is_answer = closing.outcome in ANSWERED or cited.is_cited
-    reply = joined([cited.text, sources_text(cited) if is_answer else ""])
+    reply = joined([cited.text, reply_texts.sources_text(cited) if is_answer else ""])
     return replace(closing, reply=reply, invented=cited.invented)
-
-
-def sources_text(cited: Cited) -> str:
-    """What stands below an answer, "" for nothing: each source with its number, its title and its address."""
-    head = reply_texts.SOURCES if cited.is_cited else reply_texts.SOURCES_READ
-    return "\n".join([head, *map(_source, cited.sources)]) if cited.sources else ""
-
-
-TITLE_CHARS = 120  # One line on a usual screen, two on a phone
-
-
-def _source(one: Reference) -> str:
-    title = literal(excerpt(one.title, TITLE_CHARS))
-    return f"- [{one.number}] {f'[{title}]({one.address})' if title else one.address}"
 
 
 async def _show_again(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from agent.citations import MAX_REFERENCES, Citations, Reference, ReferenceNumbers, cite, references_of
 from agent.messages import Keep, ResultStatus, ToolCall, ToolResult
 from agent.progress import AddressesRead, Progress, RoundStep, addresses_read, decode, encode
-from bot.turns.runner import sources_text
+from bot.texts.reply_texts import sources_text
 from tests.examples import examples
 
 

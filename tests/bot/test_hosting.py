@@ -8,7 +8,6 @@ from itertools import pairwise
 import pytest
 
 from agent.admission_terms import Authority
-from agent.context import ContextBudget, Persona
 from agent.errors import CogencyError, Refused, SettingsError, StoreUnavailable
 from agent.memory.audience import GroupAudience, Place
 from agent.memory.profile import Insight, Partition, ProfileField, learned
@@ -17,7 +16,6 @@ from agent.providers.scripted import ScriptedProvider, Until
 from agent.records import Incoming, Person
 from agent.spending import Spent
 from agent.tools.registry import Toolbox
-from agent.turn import TurnLimits
 from bot.access.acl import CommandAnswer
 from bot.host import Forgetter, Host, PlatformUnavailable, Viewer
 from bot.hosting import serve_all
@@ -29,7 +27,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.facts import remember
 from tests.fakes.hosts import connections_of, host_on
 from tests.fakes.incoming import dm, said
-from tests.fakes.minds import always
+from tests.fakes.minds import WORDED, always, speaking
 from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.surface import FakeSurface
 from tests.patience import PATIENCE_S
@@ -47,11 +45,9 @@ class Service:
         self.surface = FakeSurface(self.clock)
         mind = AgentConfig(
             always(self.model),
-            lambda _: Persona("A bot.", ""),
+            speaking("A bot.", ""),
             Toolbox([]),
-            TurnLimits(),
-            ContextBudget(),
-            lambda: "w0rd",
+            WORDED,
         )
         connections = connections_of(self.store, self.clock)
         thinking = TurnRunner(mind, self.store.ledger, self.store.knowledge, self.clock)

@@ -6,13 +6,11 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, insert, update
 
-from agent.context import ContextBudget, Persona
 from agent.messages import estimate_tokens
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Claiming, Closing
 from agent.state import SituationSummary
 from agent.tools.registry import Toolbox
-from agent.turn import TurnLimits
 from bot.reply.live import LiveReply
 from bot.turns.runner import AgentConfig, TurnRunner
 from store import rows
@@ -20,7 +18,7 @@ from store.engine import Store
 from store.tables import conversation, message, turn
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import LEASE, START, said
-from tests.fakes.minds import always
+from tests.fakes.minds import WORDED, always, speaking
 from tests.fakes.new_database import open_new
 from tests.fakes.surface import FakeSurface
 
@@ -63,11 +61,9 @@ async def prompt_of(store: Store, words: str, messages: int) -> list[str]:
     clock, model = FakeClock(), ScriptedProvider(["Hello.", "Hello."])
     mind = AgentConfig(
         always(model),
-        lambda _: Persona("A bot.", "Answer."),
+        speaking("A bot.", "Answer."),
         Toolbox([]),
-        TurnLimits(),
-        ContextBudget(),
-        lambda: "w0rd",
+        WORDED,
     )
     thinking = TurnRunner(mind, store.ledger, store.knowledge, clock)
     async with LiveReply(FakeSurface(clock), clock, first.turn) as live:

@@ -10,7 +10,6 @@ from itertools import count
 import pytest
 
 from agent import texts
-from agent.context import ContextBudget, Persona
 from agent.errors import CogencyError
 from agent.events import Outcome
 from agent.messages import ResultStatus, ToolCall, ToolResult
@@ -34,7 +33,6 @@ from agent.schedules import (
 )
 from agent.tools.recall import RecallTool
 from agent.tools.registry import Toolbox
-from agent.turn import TurnLimits
 from bot.scheduler import ASK_AGAIN_S, GIVE_UP, JUMP_S, LOOK_S, LongWork, Scheduler
 from bot.texts import reply_texts
 from bot.turns.runner import AgentConfig, TurnRunner
@@ -42,7 +40,7 @@ from bot.turns.worker import Turns, TurnsLimits
 from store.databases.database import LocalNotifier
 from tests.fakes.clock import NOON, FakeClock
 from tests.fakes.incoming import dm
-from tests.fakes.minds import always
+from tests.fakes.minds import WORDED, always, speaking
 from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.surface import BUTTONED, FakeSurface
 from tests.patience import PATIENCE_S
@@ -104,12 +102,10 @@ class World:
     def __post_init__(self) -> None:
         self.place, self.model = Place(self.clock), ScriptedProvider(self.script)
         mind = AgentConfig(
-            fresh_word=lambda: "w0rd",
             provider=always(self.model),
-            persona=lambda _: Persona("You are a bot.", "Answer in English."),
+            persona=speaking(),
             tools=Toolbox([RecallTool(self.store.memories)]),
-            turn_limits=TurnLimits(),
-            budget=ContextBudget(),
+            context=WORDED,
         )
         thinking = TurnRunner(mind, self.store.ledger, self.store.knowledge, self.clock)
         self.turns = Turns(

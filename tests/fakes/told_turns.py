@@ -6,19 +6,17 @@ Above: tests of `bot.memory`. Below: `bot.turns`, `bot.memory`, `tests.fakes.sur
 import asyncio
 from dataclasses import dataclass, field, replace
 
-from agent.context import ContextBudget, Persona
 from agent.ports import Clock
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Incoming
 from agent.tools.registry import Toolbox
-from agent.turn import TurnLimits
 from bot.caches import ForegroundPriority
-from bot.memory.learning import FirstNotice, Learner, LearningModel, LearningPauses
+from bot.memory.learning import FirstNotice, Learner, LearningModel, LearningPauses, LearningSchedule, TurnNotices
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.database import LocalNotifier
 from store.engine import Store
-from tests.fakes.minds import always
+from tests.fakes.minds import WORDED, always, speaking
 from tests.fakes.surface import FakeSurface
 from tests.patience import PATIENCE_S
 
@@ -46,15 +44,12 @@ class ToldTurns:
         )
         self.pauses = LearningPauses(store.preferences, store.profiles, self.clock)
         mind = AgentConfig(
-            fresh_word=lambda: "w0rd",
             provider=always(model),
-            persona=lambda _: Persona("You are a bot.", "Answer in English."),
+            persona=speaking(),
             tools=Toolbox([]),
-            turn_limits=TurnLimits(),
-            budget=ContextBudget(),
-            learn_at=learner.due,
-            may_learn=self.pauses.may_learn,
-            first_notice=FirstNotice(store.preferences, lambda: True).line,
+            context=WORDED,
+            learning=LearningSchedule(learner, self.pauses),
+            notices=TurnNotices(FirstNotice(store.preferences, lambda: True)),
         )
         thinking = TurnRunner(mind, store.ledger, store.knowledge, self.clock)
         limits = TurnsLimits(sweep_s=0.01)

@@ -4,12 +4,13 @@ Above: flows of the platform adapters. Below: `bot.hosting`, `tests.fakes.store`
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from itertools import count
 
 from agent.admission_terms import Authority
-from agent.context import ContextBudget, Persona
+from agent.context import Persona
 from agent.ports import Clock, Tool, Transcriber
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Incoming
@@ -17,7 +18,6 @@ from agent.tools.recall import RecallTool, recollect
 from agent.tools.registry import FixedTools, Toolbox
 from agent.tools.remember import RememberTool
 from agent.tools.share_file import ShareFileTool
-from agent.turn import TurnLimits
 from bot.access.acl import AccessRules
 from bot.access.admission import AdmissionControl, AdmissionRules
 from bot.access.budgets import BudgetAllowances, Budgets
@@ -25,7 +25,7 @@ from bot.app.parts import persona_here
 from bot.attachments.read_again import ReadAgainTool
 from bot.attachments.reading import FETCH_S, AttachmentReader
 from bot.hosting import BotHost
-from bot.memory.learning import WithheldNotice
+from bot.memory.learning import TurnNotices, WithheldNotice
 from bot.scheduler import LongWork
 from bot.setting_parsers import FooterStyle
 from bot.turns.approvals import ApprovalPolicy, PolicyTable
@@ -34,7 +34,7 @@ from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.database import LocalNotifier
 from tests.fakes.hosts import ambient_on, connections_of, host_on, patient_reader
-from tests.fakes.minds import always
+from tests.fakes.minds import WORDED, always
 from tests.fakes.store import StoreInMemory
 
 _owners = count(1)
@@ -82,25 +82,19 @@ def turns_host(
         return Persona("You are a bot.", "Answer in English.")
 
     mind = AgentConfig(
-        fresh_word=lambda: "w0rd",
         provider=always(model),
-        persona=usual,
+        persona=partial(persona_here, store.preferences, usual),
         tools=toolbox,
         policy=policy,
         audit=store.audit,
-        turn_limits=TurnLimits(),
-        budget=ContextBudget(),
-        groups_of=connections.readers.groups_of,
-        aside=WithheldNotice(store.memories, connections.readers, clock).aside,
+        context=replace(WORDED, recollect=partial(recollect, store.memories, store.conversations) if earlier else None),
+        readers=connections.readers,
+        notices=TurnNotices(withheld=WithheldNotice(store.memories, connections.readers, clock)),
         questions=questions,
-        work_ends=longer.ends,
-        work_told=longer.told,
-        attached=reader.read,
+        long_work=longer,
+        files=reader,
         footer=footer,
-        persona_here=partial(persona_here, store.preferences, usual),
-        unasked=ambient.notice,
-        unanswered=ambient.unanswered,
-        recollect=partial(recollect, store.memories, store.conversations) if earlier else None,
+        ambient=ambient,
     )
     thinking = TurnRunner(mind, store.ledger, store.knowledge, clock)
     owner = f"process {next(_owners)}"

@@ -1,7 +1,4 @@
-"""The whole bot but its platform: real turns, replies, tools and SQLite; the model and the place are the test's.
-
-Above: the flows. Below: everything that `bot.app` composes, composed in the same way.
-"""
+"""The whole bot but its platform: real turns, replies, tools and SQLite; the model and the place are the test's."""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -9,7 +6,6 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
-from agent.context import ContextBudget, Persona
 from agent.machine import CLOCK
 from agent.ports import Clock, Provider, ToolSource
 from agent.records import Incoming
@@ -17,9 +13,8 @@ from agent.tools.recall import RecallTool
 from agent.tools.registry import Toolbox
 from agent.tools.remember import RememberTool
 from agent.tools.schedule import SchedulesTool, ScheduleTool
-from agent.turn import TurnLimits
 from bot.hosting import BotHost
-from bot.memory.learning import KeptNotice, WithheldNotice
+from bot.memory.learning import KeptNotice, TurnNotices, WithheldNotice
 from bot.reply_surface import Surface
 from bot.schedule_desk import ScheduleDesk
 from bot.setting_parsers import FooterStyle
@@ -27,7 +22,7 @@ from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
 from store.engine import Store, open_store
 from tests.fakes.hosts import connections_of, host_on
-from tests.fakes.minds import always
+from tests.fakes.minds import WORDED, always, speaking
 from tests.fakes.new_database import new_database
 
 
@@ -55,9 +50,8 @@ def turns_on(store: Store, mind: AgentConfig, surface_for: Callable[[Incoming], 
 
 def mind_of(store: Store, model: Provider, *sources: ToolSource) -> AgentConfig:
     return AgentConfig(
-        fresh_word=lambda: "w0rd",
         provider=always(model),
-        persona=lambda _: Persona("You are a bot.", "Answer in the person's language."),
+        persona=speaking("You are a bot.", "Answer in the person's language."),
         tools=Toolbox(
             [
                 RecallTool(store.memories, documents=store.documents),
@@ -67,8 +61,7 @@ def mind_of(store: Store, model: Provider, *sources: ToolSource) -> AgentConfig:
             ],
             sources,
         ),
-        turn_limits=TurnLimits(),
-        budget=ContextBudget(),
+        context=WORDED,
     )
 
 
@@ -98,12 +91,12 @@ async def serving_host(
 ) -> AsyncGenerator[BotHost, None]:
     """The same on a store that is open."""
     connections = connections_of(store, clock)
-    readers = connections.readers
-    aside = WithheldNotice(store.memories, readers, clock).aside
-    kept = KeptNotice(store.facts, store.profiles, store.forgetting, clock).line
-    mind = mind_of(store, model, connections)
-    scheduled = ScheduleDesk(store.schedules, store.preferences, clock).line
-    mind = replace(mind, groups_of=readers.groups_of, aside=aside, kept=kept, scheduled=scheduled, footer=footer)
+    notices = TurnNotices(
+        kept_notice=KeptNotice(store.facts, store.profiles, store.forgetting, clock),
+        schedules=ScheduleDesk(store.schedules, store.preferences, clock),
+        withheld=WithheldNotice(store.memories, connections.readers, clock),
+    )
+    mind = replace(mind_of(store, model, connections), readers=connections.readers, notices=notices, footer=footer)
     host = host_on(store, turns_on(store, mind, connections.surface_for, clock), connections, clock)
     async with host.turns.serving():
         yield host

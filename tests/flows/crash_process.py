@@ -15,7 +15,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from agent.admission_terms import Terms
-from agent.context import ContextBudget, Persona
 from agent.events import Outcome
 from agent.machine import CLOCK
 from agent.memory.audience import Place
@@ -33,13 +32,13 @@ from agent.ports import (
 from agent.providers.scripted import Answer, ScriptedProvider
 from agent.records import Accepted, Claim, Claiming, Closing, Incoming, Job, Load, Waiting
 from agent.tools.registry import Toolbox
-from agent.turn import JUST_ARRIVED, TurnLimits
+from agent.turn import JUST_ARRIVED
 from bot.reply_surface import Limits, OutFile, PageContent, PageKey, PageRef
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
 from store.engine import open_store
 from tests.fakes.incoming import said
-from tests.fakes.minds import always
+from tests.fakes.minds import WORDED, always, speaking
 from tests.patience import PATIENCE_S
 
 FIRST, SECOND, LAST = "Let me look.", "One more thing.", "All done: the boat is blue. " * 20
@@ -270,12 +269,10 @@ async def live(folder: Path, die_at: int | None, *, joins: bool) -> list[str]:
     tools = Toolbox([DyingTool(folder / "effects", steps, name) for name in ("paint", "launch")])
     model = DyingModel(ScriptedProvider(script), steps)
     mind = AgentConfig(
-        fresh_word=lambda: "w0rd",
         provider=always(model),
-        persona=lambda _: Persona("You are a bot.", "Answer in English."),
+        persona=speaking(),
         tools=tools,
-        turn_limits=TurnLimits(),
-        budget=ContextBudget(),
+        context=WORDED,
         joins=joins,
     )
     surface = DyingSurface(folder / "shown", steps)

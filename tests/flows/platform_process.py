@@ -9,12 +9,10 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from agent.context import ContextBudget, Persona
 from agent.ports import Clock, ToolEffect
 from agent.providers.scripted import ScriptedProvider
 from agent.tools.registry import Toolbox
 from agent.tools.schedule import BackgroundTool
-from agent.turn import TurnLimits
 from bot.host import Host
 from bot.hosting import serve_all
 from bot.platforms.discord.options import DiscordSettings
@@ -32,7 +30,7 @@ from tests.fakes.discord_requests import TOKEN
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.hosts import connections_of, host_on
 from tests.fakes.long_work import CountingTool, Worker
-from tests.fakes.minds import always
+from tests.fakes.minds import WORDED, always, speaking
 from tests.fakes.schedules import doing
 from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN
 from tests.fakes.typist import typed
@@ -81,14 +79,11 @@ async def _main(
     connections = connections_of(store, clock)
     longer = LongWork(store.schedules, connections.schedules, clock)
     mind = AgentConfig(
-        fresh_word=lambda: "w0rd",
         provider=always(model),
-        persona=lambda _: Persona("You are a bot.", "Answer in English."),
+        persona=speaking(),
         tools=Toolbox([BackgroundTool(store.schedules), tool] if works else []),
-        turn_limits=TurnLimits(),
-        budget=ContextBudget(),
-        work_ends=longer.ends,
-        work_told=longer.told,
+        context=WORDED,
+        long_work=longer,
     )
     thinking = TurnRunner(mind, store.ledger, store.knowledge, clock)
     limits, owner = TurnsLimits(sweep_s=0.05), clock.now().isoformat()

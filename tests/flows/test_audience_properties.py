@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.admission_terms import Authority
-from agent.context import ContextBudget, Persona
+from agent.context import ContextBudget
 from agent.errors import ProviderUnavailable
 from agent.memory.audience import (
     NOWHERE,
@@ -44,10 +44,9 @@ from agent.records import INDEXING, Claiming, Closing, Incoming, Person, Quoted
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.registry import Toolbox
 from agent.tools.remember import RememberTool
-from agent.turn import TurnLimits
 from bot.access.admission import Readers
 from bot.caches import MAX_AGE_S, ForegroundPriority
-from bot.memory.learning import Learner, LearningModel
+from bot.memory.learning import Learner, LearningModel, LearningSchedule
 from bot.reply.live import LiveReply
 from bot.turns.runner import AgentConfig, TurnRunner
 from store.engine import Store, open_store
@@ -55,7 +54,7 @@ from tests.examples import examples
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import LEASE
 from tests.fakes.membership import FakeMembership
-from tests.fakes.minds import always
+from tests.fakes.minds import WORDED, always, speaking
 from tests.fakes.new_database import new_database, open_new
 from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.surface import FakeSurface
@@ -155,9 +154,8 @@ class Town:
             ForegroundPriority(),
         )
         mind = AgentConfig(
-            fresh_word=lambda: "w0rd",
             provider=always(self.model),
-            persona=lambda _: Persona("You are a bot.", ""),
+            persona=speaking("You are a bot.", ""),
             tools=Toolbox(
                 [
                     RecallTool(store.memories, documents=store.documents),
@@ -165,11 +163,13 @@ class Town:
                     Look(lambda: self.brought),
                 ]
             ),
-            turn_limits=TurnLimits(),
-            budget=ContextBudget(history=self.history),
-            learn_at=self.learner.due,
-            groups_of=self.readers.groups_of,
-            recollect=partial(recollect, store.memories, store.conversations),
+            context=replace(
+                WORDED,
+                budget=ContextBudget(history=self.history),
+                recollect=partial(recollect, store.memories, store.conversations),
+            ),
+            learning=LearningSchedule(self.learner),
+            readers=self.readers,
         )
         self.thinking = TurnRunner(mind, store.ledger, store.knowledge, self.clock)
 

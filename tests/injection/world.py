@@ -13,7 +13,7 @@ from secrets import token_hex
 from typing import Final
 
 from agent.admission_terms import Authority
-from agent.context import ContextBudget, Persona
+from agent.context import Persona
 from agent.memory.audience import Audience, Place, label
 from agent.messages import JsonObject, Keep, Message, Provenance, Role
 from agent.ports import Asker, Knowledge, Memories, Tool, ToolContext, ToolEffect, ToolOutput
@@ -26,6 +26,7 @@ from agent.tools.registry import FixedTools, Registry, Toolbox
 from agent.tools.remember import RememberTool
 from agent.tools.share_file import ShareFileTool
 from agent.turn import Turn, TurnLimits
+from agent.turn_setup import ContextConfig
 from bot.access.acl import AccessRules
 from bot.access.admission import AdmissionRules
 from bot.attachments.reading import FETCH_S, AttachmentReader
@@ -233,18 +234,16 @@ class Bot:
             core, sources = [tool for tool in core if tool.name != self.attempt.text], [other, own]
         everywhere = off is Mechanism.MEMBERSHIP
         mind = AgentConfig(
-            fresh_word=(lambda: KNOWN_WORD) if off is Mechanism.RANDOM_WORD else partial(token_hex, 3),
             provider=always(self.model),
-            persona=lambda _: Persona(
-                "You are a bot.", "Answer in English.", self.instructions if off is Mechanism.NOT_READ else ""
-            ),
+            persona=self._persona,
             tools=Toolbox(core, sources, policy, frozenset(ToolEffect)),
             policy=policy,
-            turn_limits=TurnLimits(),
-            budget=ContextBudget(),
-            groups_of=self._every_group if everywhere else connections.readers.groups_of,
-            attached=AttachmentReader(connections.fetchers, None, fetch_s=FETCH_S).read,
-            recollect=partial(recollect, memories, store.conversations),
+            context=ContextConfig(
+                (lambda: KNOWN_WORD) if off is Mechanism.RANDOM_WORD else partial(token_hex, 3),
+                recollect=partial(recollect, memories, store.conversations),
+            ),
+            readers=self if everywhere else connections.readers,
+            files=AttachmentReader(connections.fetchers, None, fetch_s=FETCH_S),
         )
         thinking = TurnRunner(mind, store.ledger, knowledge, self.clock)
         turns = Turns(store.ledger, thinking, connections.surface_for, LocalNotifier(), self.clock, "process", AT_ONCE)
@@ -259,7 +258,12 @@ class Bot:
         fetcher = Fetcher(WebGuard(), "Test/1", self.clock, *net, robots=False, limits=limits)
         return [WebFetchTool(fetcher, PageReader(patient_reader()), page_cache(self.clock), PATIENCE_S)]
 
-    async def _every_group(self, place: Place) -> frozenset[str]:
+    async def _persona(self, _: Incoming) -> Persona:
+        instructions = self.instructions if self.off is Mechanism.NOT_READ else ""
+        return Persona("You are a bot.", "Answer in English.", instructions)
+
+    async def groups_of(self, place: Place) -> frozenset[str]:
+        """As `GroupReaders`, of a world in which everybody may read every group."""
         groups = await self.store.conversations.groups(label(place.audience).partition(":")[2], limit=99)
         return frozenset(groups)
 

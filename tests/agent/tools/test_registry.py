@@ -23,6 +23,7 @@ from agent.records import Person
 from agent.tools.recall import RecallTool
 from agent.tools.registry import FILE, LEFT_OUT, PICTURE, Registry, Toolbox, ToolLimits
 from agent.tools.remember import RememberTool
+from tests.fakes.minds import FakeServers
 from tests.fakes.store import store_in_memory
 
 QUERY: JsonObject = {
@@ -56,7 +57,7 @@ def test_a_call_that_matches_the_schema_is_fine() -> None:
 def test_a_tool_of_a_server_that_is_away_is_no_unknown_one_and_the_model_is_told_for_how_long() -> None:
     away = {"wiki": "it has not been reached for 3 minutes."}
     asker = Asker(ANN, Place(PersonAudience("ann")))
-    tools = Toolbox([Search()], away=lambda: away).registry(asker)
+    tools = Toolbox([Search()], servers=FakeServers(away)).registry(asker)
     problem = tools.check(ToolCall("wiki.search", {"query": "boat"})) or ""
     assert "it has not been reached for 3 minutes." in problem
     assert "unknown" not in problem

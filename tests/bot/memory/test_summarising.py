@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from agent.context import ContextBudget, Persona
+from agent.context import ContextBudget
 from agent.memory.forgetting_plans import Deleted
 from agent.messages import Message
 from agent.providers.rehearsal import RehearsalProvider
@@ -19,7 +19,6 @@ from agent.state import SituationSummary
 from agent.summary import SUMMARY
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.registry import Toolbox
-from agent.turn import TurnLimits
 from bot.caches import ForegroundPriority
 from bot.memory.learning import LearningModel, Summariser, may_spend
 from bot.scheduler import JobWorker
@@ -30,7 +29,7 @@ from store.engine import Store
 from tests.contracts.steps import answered, proved
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import START, said
-from tests.fakes.minds import always
+from tests.fakes.minds import WORDED, always, speaking
 from tests.fakes.new_database import open_new
 from tests.fakes.surface import FakeSurface
 from tests.patience import PATIENCE_S
@@ -57,13 +56,14 @@ class World:
     def mind(self) -> AgentConfig:
         store = self.store
         return AgentConfig(
-            fresh_word=lambda: "w0rd",
             provider=always(self.answers),
-            persona=lambda _: Persona("You are a bot.", ""),
+            persona=speaking("You are a bot.", ""),
             tools=Toolbox([RecallTool(store.memories)]),
-            turn_limits=TurnLimits(),
-            budget=ContextBudget(history=WINDOW),
-            recollect=partial(recollect, store.memories, store.conversations) if self.recollects else None,
+            context=replace(
+                WORDED,
+                budget=ContextBudget(history=WINDOW),
+                recollect=partial(recollect, store.memories, store.conversations) if self.recollects else None,
+            ),
             summarises=True,
         )
 

@@ -30,13 +30,13 @@ class Reading(World):
     """What comes with each question is always the same."""
 
     attached = Attached()
-    read: Sequence[Incoming] = ()
+    asked: Sequence[Incoming] = ()
 
     def mind(self) -> AgentConfig:
-        return replace(super().mind(), attached=self._read)
+        return replace(super().mind(), files=self)
 
-    async def _read(self, incoming: Incoming) -> Attached:
-        self.read = [*self.read, incoming]
+    async def read(self, incoming: Incoming) -> Attached:
+        self.asked = [*self.asked, incoming]
         return self.attached
 
 
@@ -69,7 +69,7 @@ async def test_what_came_with_a_question_stands_beside_it() -> None:
 async def test_nothing_is_read_for_a_question_without_files() -> None:
     world = Reading(["A boat."])
     await asked(world)
-    assert not world.read
+    assert not world.asked
 
 
 async def test_spoken_words_are_the_question() -> None:

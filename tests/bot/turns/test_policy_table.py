@@ -19,6 +19,7 @@ from bot.host import ToolsAnswer
 from bot.texts import tool_texts
 from bot.turns.approvals import NAME, OWNER, READ_S, ApprovalPolicy, NumberedRows, PolicyTable, ToolsDesk
 from tests.fakes.fast_clock import FastClock
+from tests.fakes.minds import FakeServers
 from tests.fakes.one_turn import Echo
 from tests.fakes.store import store_in_memory
 from tests.patience import PATIENCE_S
@@ -155,7 +156,8 @@ async def test_people_and_channels_may_be_named_as_their_platform_does(who: str,
 async def test_a_server_that_is_away_is_told_with_a_reason_to_those_who_may_use_it() -> None:
     world = World()
     away = {"wiki": tool_texts.SERVER_AWAY, "jira": tool_texts.SERVER_STARTS}
-    desk = ToolsDesk(world.toolbox, world.desk.policy, world.clock, lambda: None, away=lambda: away)
+    toolbox = Toolbox((), [FixedTools((Echo(effect=ToolEffect.READS),))], world.desk.policy, servers=FakeServers(away))
+    desk = ToolsDesk(toolbox, world.desk.policy, world.clock, lambda: None)
     await world.says("policy set jira.* U2 * no")
     bos, anns = [(await desk.answer(one, "", operates=one is ANN)).text for one in (BO, ANN)]
     assert f"- `wiki`: {tool_texts.SERVER_AWAY}" in bos

@@ -1,14 +1,14 @@
 """From a message to its stored, visible reply: real turns and replies; model, store and places in memory."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 import pytest
 
-from agent.context import ContextBudget, Persona
+from agent.context import Persona
 from agent.errors import FailureReason, ProviderRefused, StoreError
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place, TeamAudience
@@ -21,16 +21,15 @@ from agent.state import SituationSummary, Workspace
 from agent.tools.recall import RecallTool
 from agent.tools.registry import Toolbox
 from agent.tools.remember import RememberTool
-from agent.turn import TurnLimits
 from bot.reply_surface import Limits, Surface
 from bot.texts import reply_texts
-from bot.turns.runner import WAITED, AgentConfig, TurnRunner
+from bot.turns.runner import WAITED, AgentConfig, BudgetChecks, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.database import LocalNotifier
 from tests.fakes.clock import FakeClock
 from tests.fakes.facts import remember
 from tests.fakes.incoming import LEASE, dm, said
-from tests.fakes.minds import always
+from tests.fakes.minds import WORDED, always
 from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.surface import FakeSurface
 from tests.patience import PATIENCE_S
@@ -48,7 +47,7 @@ class World:
     clock: FakeClock = field(default_factory=FakeClock)
     surfaces: dict[str, FakeSurface] = field(default_factory=dict[str, FakeSurface])
     limits: TurnsLimits = field(default_factory=lambda: TurnsLimits(sweep_s=0.01))
-    budget_left: Callable[[Incoming, Sequence[ModelCall]], Awaitable[str | None]] | None = None
+    budgets: BudgetChecks | None = None
 
     def __post_init__(self) -> None:
         self.model = ScriptedProvider(self.script)
@@ -56,15 +55,16 @@ class World:
     def surface(self, incoming: Incoming) -> Surface:
         return self.surfaces.setdefault(incoming.conversation, FakeSurface(self.clock))
 
+    async def _persona(self, incoming: Incoming) -> Persona:
+        return Persona("You are a bot.", "Answer in English.", f"In {incoming.channel}.")
+
     def mind(self) -> AgentConfig:
         return AgentConfig(
-            fresh_word=lambda: "w0rd",
             provider=always(self.model),
-            persona=lambda incoming: Persona("You are a bot.", "Answer in English.", f"In {incoming.channel}."),
+            persona=self._persona,
             tools=Toolbox([RecallTool(self.store.memories), RememberTool(self.store.facts)]),
-            turn_limits=TurnLimits(),
-            budget=ContextBudget(),
-            budget_left=self.budget_left,
+            context=WORDED,
+            budgets=self.budgets,
         )
 
     def turns(self, owner: str = "worker", limits: TurnsLimits | None = None) -> Turns:
@@ -386,11 +386,13 @@ async def test_the_depth_that_a_person_asked_for_reaches_the_model_with_a_key_th
     assert "ann" not in options.cache_key
 
 
-async def test_a_question_that_waited_until_a_budget_was_used_up_is_not_answered_but_told() -> None:
-    async def nothing_left(*_: object) -> str | None:
+class NothingLeft:
+    async def budget_left(self, incoming: Incoming, calls: Sequence[ModelCall] = ()) -> str | None:  # noqa: ARG002 -- of everybody
         return "The budget of today is used up."
 
-    world = World(["Hi."], budget_left=nothing_left)
+
+async def test_a_question_that_waited_until_a_budget_was_used_up_is_not_answered_but_told() -> None:
+    world = World(["Hi."], budgets=NothingLeft())
     question = replace(said("Hello?"), time=world.clock.now())
     async with world.serving() as turns:
         assert await turns.ask(question) is Outcome.ANSWERED

@@ -21,12 +21,13 @@ from agent.tools.recall import RecallTool, recollect
 from agent.tools.registry import Toolbox
 from agent.tools.remember import RememberTool
 from bot.caches import ForegroundPriority
-from bot.memory.learning import Learner, LearningModel
+from bot.memory.learning import Learner, LearningModel, LearningSchedule
 from bot.scheduler import JobWorker
 from bot.turns.approvals import ApprovalPolicy, PolicyTable
 from bot.turns.runner import AgentConfig
 from tests.bot.turns.test_worker import World
 from tests.fakes.incoming import said
+from tests.fakes.minds import WORDED, FixedGroups
 from tests.fakes.one_turn import Echo
 
 
@@ -34,7 +35,8 @@ class Remembering(World):
     """A mind that is given past threads at once."""
 
     def mind(self) -> AgentConfig:
-        return replace(super().mind(), recollect=partial(recollect, self.store.memories, self.store.conversations))
+        finds = partial(recollect, self.store.memories, self.store.conversations)
+        return replace(super().mind(), context=replace(WORDED, recollect=finds))
 
 
 def told(world: World, request: int) -> str:
@@ -135,8 +137,9 @@ SEND = '<execute>[{"name": "echo", "args": {"text": "to the bank"}}]\n</execute>
 SAID = "Your bank is Evil Savings in Riga."
 
 
-def at_once(now: datetime) -> datetime:
-    return now
+class LearnsAtOnce(LearningSchedule):
+    def due(self, now: datetime) -> datetime:
+        return now
 
 
 @dataclass
@@ -154,12 +157,9 @@ class Told(World):
             super().mind(),
             tools=Toolbox(tools, policy=policy),
             policy=policy,
-            groups_of=self.groups,
-            learn_at=at_once,
+            readers=FixedGroups(frozenset({"club"})),
+            learning=LearnsAtOnce(),
         )
-
-    async def groups(self, _: Place) -> frozenset[str]:
-        return frozenset({"club"})
 
     async def hand_in(self, place: Place) -> None:
         """Have the place know a document that somebody else has written."""

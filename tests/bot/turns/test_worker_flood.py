@@ -5,18 +5,16 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from agent.context import ContextBudget, Persona
 from agent.providers.scripted import ScriptedProvider, ScriptPause
 from agent.records import Incoming
 from agent.tools.registry import Toolbox
-from agent.turn import TurnLimits
 from bot.reply_surface import Surface
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.database import LocalNotifier
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said
-from tests.fakes.minds import always
+from tests.fakes.minds import WORDED, always, speaking
 from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.surface import FakeSurface
 from tests.patience import PATIENCE_S
@@ -37,9 +35,7 @@ class Bot:
 
     def __post_init__(self) -> None:
         model = ScriptedProvider(lambda _: [ScriptPause(ANSWER_S), "Done."], sleep=self.clock.sleep)
-        mind = AgentConfig(
-            always(model), lambda _: Persona("A bot.", ""), Toolbox([]), TurnLimits(), ContextBudget(), lambda: "w0rd"
-        )
+        mind = AgentConfig(always(model), speaking("A bot.", ""), Toolbox([]), WORDED)
         thinking = TurnRunner(mind, self.store.ledger, self.store.knowledge, self.clock)
         self.turns = Turns(
             self.store.ledger, thinking, self._surface, LocalNotifier(), self.clock, "worker", self.limits

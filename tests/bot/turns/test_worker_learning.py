@@ -6,7 +6,6 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from agent.context import ContextBudget, Persona
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place, TeamAudience
 from agent.memory.profile import LEARNING, Insight, Partition, ProfileField, learned
@@ -15,9 +14,8 @@ from agent.ports import Provider
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Incoming
 from agent.tools.registry import Toolbox
-from agent.turn import TurnLimits
 from bot.caches import ForegroundPriority
-from bot.memory.learning import Learner, LearningLimits, LearningModel
+from bot.memory.learning import Learner, LearningLimits, LearningModel, LearningSchedule
 from bot.scheduler import JobWorker
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
@@ -25,7 +23,7 @@ from store.databases.database import LocalNotifier
 from store.engine import Store
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import dm, said
-from tests.fakes.minds import always
+from tests.fakes.minds import WORDED, always, speaking
 from tests.fakes.plans import one_thread
 from tests.fakes.store import store_in_memory
 from tests.fakes.surface import FakeSurface
@@ -56,14 +54,12 @@ class World:
         )
         self.worker = JobWorker(store.jobs, {LEARNING: self.learner.learn}, self.clock, "learner")
         mind = AgentConfig(
-            fresh_word=lambda: "w0rd",
             provider=always(self.model),
-            persona=lambda _: Persona("You are a bot.", "Answer in English."),
+            persona=speaking(),
             tools=Toolbox([]),
-            turn_limits=TurnLimits(),
-            budget=ContextBudget(),
-            learn_at=self.learner.due,
-            answering=self.answering,
+            context=WORDED,
+            learning=LearningSchedule(self.learner),
+            foreground=self,
         )
         thinking = TurnRunner(mind, store.ledger, store.knowledge, self.clock)
         limits = TurnsLimits(sweep_s=0.01)
