@@ -20,33 +20,32 @@ from agent.ports import CallRate, CallsAsked, CallsTaken, Clock, ShardLeases, Sh
 
 T = TypeVar("T")
 
-# As many messages as people still come back to, and as many people or channels as write to one bot within a minute.
+# More messages than people come back to, and more people or channels than write to one bot within a minute.
 MAX_ENTRIES: Final = 2_000
 
-# Authority is resolved at the time of use; a minute is the most that a change may take to count.
+# Authority is resolved at the time of use; a change of it takes effect within a minute.
 MAX_AGE_S: Final = 60.0
 
-
-FRESH_S: Final = 5.0  # What counts as known at this moment, where a minute is too long: many may ask the same at once
+FRESH_S: Final = 5.0  # For answers that a minute would make too old, and that many callers may need at the same time
 
 
 def until_too_old(_key: object, answer: tuple[float, object], _now: float) -> float:
-    """For a TLRUCache of answers with the times at which they were asked for: an answer may be old when it comes."""
+    """Return when an answer expires, for a TLRUCache: counted from when it was asked for, not from when it came."""
     return answer[0] + MAX_AGE_S
 
 
 class ExpiringCache(Generic[T]):
-    """`load` asks the platform; `get` asks it again once what is known is too old."""
+    """Caches answers of a platform by key. `load` asks the platform; `get` calls it again once an answer is too old."""
 
     def __init__(self, load: Callable[[str], Awaitable[T]], clock: Clock) -> None:
         self._load = load
         self._clock = clock
         self._known = TLRUCache[str, tuple[float, T], float](MAX_ENTRIES, until_too_old, clock.monotonic)
 
-    async def get(self, key: str, most_s: float = MAX_AGE_S) -> T:
-        """Asked for within `most_s` seconds. Raises what `load` raises."""
+    async def get(self, key: str, max_age_s: float = MAX_AGE_S) -> T:
+        """Return an answer that was asked for within `max_age_s` seconds. Raises what `load` raises."""
         known = self._known.get(key)
-        if known is not None and self._clock.monotonic() - known[0] <= most_s:
+        if known is not None and self._clock.monotonic() - known[0] <= max_age_s:
             return known[1]
         asked_at = self._clock.monotonic()
         value = await self._load(key)
@@ -54,45 +53,45 @@ class ExpiringCache(Generic[T]):
         return value
 
     def drop(self, key: str) -> None:
-        """It is known to have changed."""
+        """Forget an answer that has changed."""
         self._known.pop(key, None)
 
 
 class RecentKeys(LRUCache[str, None]):
-    """Which keys have come by lately: for what would be shown twice, and that nothing stores."""
+    """The keys that came recently, for deliveries that would be shown twice and that no table records."""
 
     def __init__(self) -> None:
         super().__init__(MAX_ENTRIES)
 
     def first(self, key: str) -> bool:
-        """Whether this key comes for the first time."""
+        """Return whether this key is new."""
         known = key in self
         self[key] = None
         return not known
 
 
-# How long to wait after something failed, and how often to log it. The pause doubles with each failure of one cause,
-# up to a cap, and begins anew only when that cause itself has worked. A cause is logged once a minute, with how often
-# it was met in between.
+# How long to wait after a failure, and how often to log it. The pause doubles with each failure of one cause, up to a
+# limit, and is reset only when that cause itself has worked. A cause is logged once a minute, with the number of
+# failures in between.
 
 FIRST_S: Final = 1.0
-MOST_S: Final = 30.0  # Quick after a lost packet, gentle with a platform that is down
+MAX_PAUSE_S: Final = 30.0  # Short after a lost packet, long enough for a platform that is down
 
-# Who watches a log learns that it goes on; what fails a hundred times a minute does not fill it.
-AGAIN_S: Final = timedelta(minutes=1).total_seconds()
-MAX_CAUSES: Final = 1_000  # Beyond that the oldest are forgotten, and may be logged again
+# Often enough to show in a log that a failure persists; seldom enough that frequent failures do not fill it.
+LOG_INTERVAL_S: Final = timedelta(minutes=1).total_seconds()
+MAX_CAUSES: Final = 1_000  # The oldest beyond that are dropped, and may be logged again
 
 
 @dataclass(slots=True)
 class Backoff:
-    """The pauses after failures, by their causes."""
+    """Computes the pauses after failures, for each cause by itself."""
 
     first_s: float = FIRST_S
-    most_s: float = MOST_S
+    most_s: float = MAX_PAUSE_S
     _pauses: LRUCache[str, float] = field(default_factory=lambda: LRUCache(MAX_CAUSES))
 
     def failed(self, cause: str = "") -> float:
-        """It failed, once more: wait so many seconds."""
+        """Record a failure, and return how many seconds to wait."""
         self._pauses[cause] = pause = min(self.most_s, self._pauses.get(cause, self.first_s / 2) * 2)
         return pause
 
@@ -102,38 +101,38 @@ class Backoff:
 
 @dataclass(slots=True)
 class OncePerMinute:
-    """Whether a line about a cause is due."""
+    """Decides whether a log line about a cause is due."""
 
     _lines: LRUCache[str, tuple[float, int]] = field(default_factory=lambda: LRUCache(MAX_CAUSES))
-    """When each cause was logged last, and how often it was met since."""
+    """When each cause was last logged, and how often it occurred since."""
 
     def due(self, cause: str, now: float) -> str | None:
-        """None if it was logged a moment ago. Else what to add to the line: how often it was met since the last one."""
-        logged, met = self._lines.get(cause, (float("-inf"), 0))
-        due = now - logged >= AGAIN_S
-        self._lines[cause] = (now, 0) if due else (logged, met + 1)
+        """Return None if it was logged within a minute, else what to append to the line: how often it was left out."""
+        logged, count = self._lines.get(cause, (float("-inf"), 0))
+        due = now - logged >= LOG_INTERVAL_S
+        self._lines[cause] = (now, 0) if due else (logged, count + 1)
         if not due:
             return None
-        return f" (and {met} more since the last such line)" if met else ""
+        return f" (and {count} more since the last such line)" if count else ""
 
 
-# What this process shares with others on one database.
+# State that processes on one database share.
 #
-# Theory of operation. Each says that it is there, and so learns how many others are. While there is none, this process
-# counts in its memory alone, and asks the database nothing. So it does where the database fails, or takes long: it
-# makes an even part of the calls then, and a person's rate that is exceeded for a while is better than no answer.
+# Theory of operation. Each process registers itself regularly, and so learns how many others there are. A process that
+# is alone counts in memory, without the database. It also does so while the database fails or is slow: it then makes an
+# equal part of the calls, because exceeding a person's rate for a while is better than not answering.
 
-LOOK_S: Final = 5.0  # How late others may learn of a process. Until then both count for themselves.
-PRESENCE: Final = timedelta(seconds=20)  # A process that has not said for so long that it is there is gone
-PATIENCE_S: Final = 1.0  # For what a person orders: a hundred times what counting takes
-# For calls: where processes have too much to do, each is slow to ask and to hear what it was told.
+LOOK_S: Final = 5.0  # How long others may not know of a new process; meanwhile each counts for itself
+PRESENCE: Final = timedelta(seconds=20)  # A process that has not registered for this long is gone
+PATIENCE_S: Final = 1.0  # For counting what a person does; a hundred times what it takes
+# For taking calls: processes under load are slow to send the request and slow to read its answer.
 CALLS_PATIENCE_S: Final = 5.0
-ALONE_S: Final = 10.0  # The database was too slow, or failed: nobody waits for it again so soon
+ALONE_S: Final = 10.0  # After the database failed or was slow, it is not asked again for this long
 
 
 @dataclass(slots=True)
 class Replicas:
-    """`owner`: this process. An answer is None where it is alone, or where the database does not answer in time."""
+    """`owner`: this process. Methods return None if it is alone, or if the database does not answer in time."""
 
     leases: ShardLeases
     rates: SharedRates
@@ -147,7 +146,7 @@ class Replicas:
 
     @asynccontextmanager
     async def serving(self) -> AsyncGenerator[None]:
-        """Be there until the block ends."""
+        """Register this process regularly until the block ends."""
         await self.look()
         looking = asyncio.create_task(self._keep_looking())
         try:
@@ -162,7 +161,7 @@ class Replicas:
             await self.look()
 
     async def look(self) -> None:
-        """Say that this process is there, and learn who else is."""
+        """Register this process, and update the number of others."""
         with suppress(StoreError):  # its log says so
             self._others = await self.rates.others(self.owner, self.clock.now(), PRESENCE)
 
@@ -172,39 +171,39 @@ class Replicas:
 
     @property
     def is_cut_off(self) -> bool:
-        """Whether others are there, and the database does not count for all."""
+        """Whether there are other processes, but the database cannot count for all of them."""
         return self._others > 0 and self.clock.monotonic() < self._alone_until
 
     def share(self, calls: int) -> int:
-        """How many of so many this process may make by itself."""
+        """Return how many of `calls` this process may make by itself."""
         return max(1, calls // (1 + self._others)) if self.is_cut_off else calls
 
     async def count(self, what: str, rates: Sequence[Rate], person: str, channel: str) -> RateReached | None:
-        """Count one more of what somebody does; the rate that stands in its way, and then it is not counted."""
-        return await self._told(self.rates.count(what, rates, person, channel, self.clock.now()), self.patience_s)
+        """Count one more action `what` of this person; or return the rate that it would exceed, and do not count it."""
+        return await self._ask(self.rates.count(what, rates, person, channel, self.clock.now()), self.patience_s)
 
     async def take(self, name: str, rate: CallRate, calls: int, asking: int, made: int) -> CallsTaken | None:
-        """Some of the calls of that name; see `CallsAsked`."""
+        """Take some of the calls of `name` from the budget of all processes; see `CallsAsked`."""
         asks = CallsAsked(self.owner, calls, asking, made)
-        return await self._told(self.rates.take(name, rate, asks, self.clock.now()), self.calls_patience_s)
+        return await self._ask(self.rates.take(name, rate, asks, self.clock.now()), self.calls_patience_s)
 
     async def book(self, name: str, interval_s: float) -> float | None:
-        """The next place in a queue: in so many seconds."""
+        """Take the next place in the queue `name`; return in how many seconds it is."""
         booking = self.rates.book(name, timedelta(seconds=interval_s), self.clock.now())
-        wait = await self._told(booking, self.calls_patience_s)
+        wait = await self._ask(booking, self.calls_patience_s)
         return None if wait is None else wait.total_seconds()
 
     async def hold(self, name: str, after_s: float) -> None:
-        """Nothing of that name for so long."""
-        await self._told(self.rates.hold(name, self.clock.now() + timedelta(seconds=after_s)), self.calls_patience_s)
+        """Allow no call of `name` for `after_s` seconds in any process."""
+        await self._ask(self.rates.hold(name, self.clock.now() + timedelta(seconds=after_s)), self.calls_patience_s)
 
-    async def _told(self, asking: Coroutine[Any, Any, T], patience_s: float) -> T | None:
+    async def _ask(self, asking: Coroutine[Any, Any, T], patience_s: float) -> T | None:
         if self.is_alone:
             asking.close()
             return None
-        task = asyncio.create_task(asking)  # not cancelled when it takes long: a transaction is ended first
+        task = asyncio.create_task(asking)  # not cancelled when slow: a transaction is finished first
         self._asking.add(task)
-        task.add_done_callback(self._asked)
+        task.add_done_callback(self._forget_task)
         await asyncio.wait({task}, timeout=patience_s)
         with suppress(StoreError):
             if task.done():
@@ -212,30 +211,30 @@ class Replicas:
         self._alone_until = self.clock.monotonic() + ALONE_S
         return None
 
-    def _asked(self, task: asyncio.Task[Any]) -> None:
+    def _forget_task(self, task: asyncio.Task[Any]) -> None:
         self._asking.discard(task)
         if not task.cancelled():
-            task.exception()  # nobody may wait for it any more: seen
+            task.exception()  # retrieved, because no caller may be waiting for it any more
 
 
-# How often the methods of a platform may be called, shared fairly: in so many seconds. Pure, but for what all processes
-# count together.
+# How often a platform's methods may be called, shared fairly between replies. Pure, except for the budget that all
+# processes share.
 
-# A reply that has not asked for so long, or since it might, takes no share: much longer than between two words.
+# A reply that has not asked for this long, or since it was due, takes no share: much longer than between two words.
 ACTIVE_S = 30.0
 
-# How long a share's pause is, against the pause that would just use up the limit: after a quiet minute, and after a
-# full one. In between it grows evenly, and 1 on the average: whoever begins twice as fast arrives at the limit when the
-# first minute is over, not before.
+# The pause of a share, as a multiple of the pause that would exactly use up the limit: EAGER after a quiet minute, CALM
+# after a full one, linear in between, and 1 on average. Callers that start at twice the speed thus reach the limit only
+# when the first minute is over.
 EAGER, CALM = 0.5, 1.5
 
 MINUTE: Final = 60.0
 
-# So long calls that were taken from all processes' budget may be made. They count from when they were taken, so that
-# what counts is looked at so much longer.
+# How long calls that were taken from the shared budget may be made. They count from when they were taken, so the window
+# that is counted is longer by this.
 TAKEN_S: Final = 5.0
-NOTHING_TOLD: Final = CallsTaken(calls=0, wait_s=0.0, made=0, asking=0)
-# One in so many of a window's calls are taken at once at most: a reply may end before it has made them.
+NO_TOTALS: Final = CallsTaken(calls=0, wait_s=0.0, made=0, asking=0)
+# At most one in SHARE_TAKEN of a window's calls is taken at once: a reply may end before it has made them.
 SHARE_TAKEN: Final = 12
 
 
@@ -243,16 +242,16 @@ SHARE_TAKEN: Final = 12
 class MethodRate:
     """At most `calls` in any `window_s` seconds.
 
-    Times are `Clock.monotonic` seconds; one that lies before another that was told counts as that one.
+    Times are `Clock.monotonic` seconds; a time earlier than one already passed counts as that one.
 
-    The rules. Slack counts calls per method, workspace and app, not per message. So each of n open replies calls at
-    most every n-th time: quickly while few calls were made of late, and the slower the more of them there were, so that
-    all together settle below the limit; and no window of time ever holds more calls than allowed. Nothing is kept for
-    whoever is told to wait: they come back with newer text. Posts are rare and wanted soon: they queue, and their
-    places are kept.
+    Rules. Slack counts calls per method, workspace and app, not per message. So each of n open replies makes at most
+    every n-th call. The pause is short after few recent calls and grows with their number, so that all replies together
+    settle below the limit, and no window ever holds more calls than allowed. No place is reserved for a caller that has
+    to wait: it comes back with newer text. Posts are rare and urgent: they queue, and their places are reserved.
 
-    With `replicas`, calls of this `name` are taken from a budget of all processes: some at once where there are many
-    left, so that few edits ask the database. It tells how many others want some, who count as open replies do.
+    With `replicas`, calls of `name` are taken from a budget of all processes: several at once while many are left, so
+    that edits seldom ask the database. Its answer includes how many callers ask in other processes; they count as open
+    replies do.
     """
 
     calls: int
@@ -264,18 +263,18 @@ class MethodRate:
     _asked: dict[str, float] = field(default_factory=dict[str, float])
     _last: dict[str, float] = field(default_factory=dict[str, float])
     _due: dict[str, float] = field(default_factory=dict[str, float])
-    """When those were told to come back who have not called since."""
+    """When callers that were refused are due again, if they have not called since."""
     _latest: float = float("-inf")
     _taken: int = 0
     _taken_until: float = float("-inf")
-    _untold: int = 0
-    """Calls that were made without being taken."""
-    _together: CallsTaken = NOTHING_TOLD
-    _told_at: float = float("-inf")
+    _unreported: int = 0
+    """Calls made without being taken from the shared budget."""
+    _totals: CallsTaken = NO_TOTALS
+    _totals_at: float = float("-inf")
     _taking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def ask(self, who: str, now: float) -> float:
-        """0.0: call now, it is counted. Else ask again after so many seconds; who will not has to say so (`left`)."""
+        """Return 0.0 to call now, which is counted; else the seconds after which to ask again, or call `left`."""
         while self.replicas is not None and not self.replicas.is_alone and self._lacks_one(who, now):
             async with self._taking:
                 if self._lacks_one(who, now):
@@ -283,8 +282,8 @@ class MethodRate:
         return self.wait(who, now)
 
     def wait(self, who: str, now: float) -> float:
-        """The same, without asking other processes."""
-        now = self._look_around(who, now)
+        """The same as `ask`, without other processes."""
+        now = self._refresh(who, now)
         wait = self._free_at(who, now) - now
         if wait > 0:
             self._due.setdefault(who, now + wait)
@@ -295,34 +294,34 @@ class MethodRate:
         if self._has_taken(now):
             self._taken -= 1
         else:
-            self._untold += 1
+            self._unreported += 1
         return 0.0
 
     def is_scarce(self, now: float) -> bool:
-        """Whether half of the calls of a window have been made."""
+        """Return whether half of a window's calls have been made."""
         self._forget_old(now)
         return self._used(now) >= 0.5
 
     async def spare(self, who: str, now: float) -> bool:
-        """Whether a call that is not worth waiting for can be made now; it is then counted."""
+        """Return whether an optional call can be made now; if so, it is counted."""
         made = await self.ask(who, now) == 0.0
         self.left(who)
         return made
 
     def limited(self, now: float, retry_after_s: float) -> None:
-        """A call was refused: nobody calls before this time."""
+        """The platform refused a call: allow none for `retry_after_s` seconds."""
         self._blocked_until = max(self._blocked_until, now + retry_after_s)
 
     async def hold(self, now: float, retry_after_s: float) -> None:
-        """The same in all processes; who has taken some may make those."""
+        """The same in all processes; calls that another one has already taken are still made."""
         self.limited(now, retry_after_s)
         if self.replicas is not None:
             await self.replicas.hold(self.name, retry_after_s)
 
     def left(self, who: str) -> None:
-        """This one will not call again."""
-        for kept in (self._asked, self._last, self._due):
-            kept.pop(who, None)
+        """This caller will not call again."""
+        for times in (self._asked, self._last, self._due):
+            times.pop(who, None)
 
     @property
     def _share(self) -> int:
@@ -330,39 +329,39 @@ class MethodRate:
 
     def _free_at(self, who: str, now: float) -> float:
         share = self._last.get(who, float("-inf")) + self._pause(now)
-        return max(share, self._room(who, now), self._blocked_until)
+        return max(share, self._room_at(who, now), self._blocked_until)
 
     def _pause(self, now: float) -> float:
-        asking = len(self._asked) + self._elsewhere(now).asking
+        asking = len(self._asked) + self._current_totals(now).asking
         return asking * (EAGER + (CALM - EAGER) * self._used(now)) * self.window_s / self._share
 
     def _used(self, now: float) -> float:
-        return min(1.0, max(len(self._made), self._elsewhere(now).made) / self._share)
+        return min(1.0, max(len(self._made), self._current_totals(now).made) / self._share)
 
-    def _elsewhere(self, now: float) -> CallsTaken:
-        """What was last told of all processes."""
-        is_old = now - self._told_at > ACTIVE_S or (self.replicas is not None and self.replicas.is_cut_off)
-        return NOTHING_TOLD if is_old else self._together
+    def _current_totals(self, now: float) -> CallsTaken:
+        """The last totals of all processes, unless they are outdated."""
+        is_old = now - self._totals_at > ACTIVE_S or (self.replicas is not None and self.replicas.is_cut_off)
+        return NO_TOTALS if is_old else self._totals
 
     def _has_taken(self, now: float) -> bool:
         return self._taken > 0 and now < self._taken_until
 
     def _lacks_one(self, who: str, now: float) -> bool:
-        """Whether a call could be made now, if one were taken."""
-        now = self._look_around(who, now)
+        """Whether a call would be allowed now if one were taken."""
+        now = self._refresh(who, now)
         return not self._has_taken(now) and self._free_at(who, now) <= now
 
     async def _take(self, replicas: Replicas, now: float) -> None:
         soon = TAKEN_S * len(self._asked) / self._pause(now)
-        some = max(1, min(round(soon), self.calls // SHARE_TAKEN))
+        count = max(1, min(round(soon), self.calls // SHARE_TAKEN))
         rate = CallRate(self.calls, timedelta(seconds=self.window_s + TAKEN_S))
-        took = await replicas.take(self.name, rate, some, len(self._asked), min(self._untold, len(self._made)))
-        if took is not None:
-            self._together, self._told_at, self._untold = took, now, 0
-            self._taken, self._taken_until = took.calls, now + TAKEN_S
-            self.limited(now, took.wait_s)
+        taken = await replicas.take(self.name, rate, count, len(self._asked), min(self._unreported, len(self._made)))
+        if taken is not None:
+            self._totals, self._totals_at, self._unreported = taken, now, 0
+            self._taken, self._taken_until = taken.calls, now + TAKEN_S
+            self.limited(now, taken.wait_s)
 
-    def _room(self, who: str, now: float) -> float:
+    def _room_at(self, who: str, now: float) -> float:
         """When there is room for a call besides those that are due before it."""
         mine = self._due.get(who, now)
         earlier = sum(due < mine for other, due in self._due.items() if other != who)
@@ -371,16 +370,16 @@ class MethodRate:
             return now
         if missing <= len(self._made):
             return self._made[missing - 1] + self.window_s
-        # More are due before it than a window holds: it follows the next window, as far behind as they are many.
+        # More calls are due before it than a window holds: it is due after the next window, behind the surplus.
         full = self._made[-1] + self.window_s if self._made else now
         return full + (missing - len(self._made)) * self.window_s / self._share
 
-    def _look_around(self, who: str, now: float) -> float:
-        """Who shares, and what still counts; what time it is."""
+    def _refresh(self, who: str, now: float) -> float:
+        """Record that `who` asks, drop callers and calls that no longer count, and return the current time."""
         self._latest = now = max(now, self._latest)
         self._asked[who] = now
         active = {other: max(asked, self._due.get(other, asked)) for other, asked in self._asked.items()}
-        for other in [other for other, until in active.items() if now - until > ACTIVE_S]:
+        for other in [other for other, active_until in active.items() if now - active_until > ACTIVE_S]:
             self.left(other)
         self._forget_old(now)
         return now
@@ -392,7 +391,7 @@ class MethodRate:
 
 @dataclass(slots=True)
 class MethodQueue:
-    """One call every `interval_s` seconds, first come, first served. With `replicas`, one of this `name` in all."""
+    """One call every `interval_s` seconds, first come, first served. With `replicas`, in all processes together."""
 
     interval_s: float
     name: str = ""
@@ -401,22 +400,22 @@ class MethodQueue:
     _places: dict[str, float] = field(default_factory=dict[str, float])
 
     def join(self, now: float) -> float:
-        """Take the next place in this process; call after so many seconds."""
+        """Take the next place in this process; return in how many seconds to call."""
         wait = max(0.0, self._next - now)
         self._next = now + wait + self.interval_s
         return wait
 
     async def book(self, now: float) -> float:
-        """Take the next place; call after so many seconds."""
+        """Take the next place; return in how many seconds to call."""
         wait = self.join(now)
-        elsewhere = None if self.replicas is None else await self.replicas.book(self.name, self.interval_s)
-        if elsewhere is not None:
-            wait = max(wait, elsewhere)
+        shared_wait = None if self.replicas is None else await self.replicas.book(self.name, self.interval_s)
+        if shared_wait is not None:
+            wait = max(wait, shared_wait)
             self._next = max(self._next, now + wait + self.interval_s)
         return wait
 
     async def ask(self, who: str, now: float) -> float:
-        """0.0: call now, and the place is given up. Else ask again after so many seconds: it is kept."""
+        """Return 0.0 to call now, which gives up the place; else the seconds after which to ask again for it."""
         if who not in self._places:
             self._places[who] = now + await self.book(now)
         if (wait := self._places[who] - now) > 0:
@@ -425,7 +424,7 @@ class MethodQueue:
         return 0.0
 
     def limited(self, now: float, retry_after_s: float) -> None:
-        """A call was refused: nobody calls before this time."""
+        """The platform refused a call: allow none for `retry_after_s` seconds."""
         self._next = max(self._next, now + retry_after_s)
 
     async def hold(self, now: float, retry_after_s: float) -> None:
@@ -435,92 +434,92 @@ class MethodQueue:
             await self.replicas.hold(self.name, retry_after_s)
 
 
-# Work that takes long, some of it at once, in turns by person: nobody waits for all that somebody else asked for.
+# Slow work with limited concurrency, in turns by person, so that one person's backlog does not delay the others.
 
 
 class FairTurns:
-    """So many at once, of each person one; those who wait go round by person."""
+    """Runs `at_once` pieces of work at a time, one per person; waiting people take turns."""
 
     def __init__(self, at_once: int) -> None:
         self._free = at_once
         self._busy: set[str] = set()
-        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}  # By person, whose turn it is next first
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}  # By person, the next first
 
     @asynccontextmanager
     async def turn(self, person: str) -> AsyncGenerator[None]:
-        await self._begin(person)
+        await self._acquire(person)
         try:
             yield
         finally:
-            self._end(person)
+            self._release(person)
 
-    async def _begin(self, person: str) -> None:
+    async def _acquire(self, person: str) -> None:
         turn = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(person, deque()).append(turn)
-        self._go_on()
+        self._grant_turns()
         try:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                self._end(person)  # it had just begun
+                self._release(person)  # it was granted just before
             raise
 
-    def _end(self, person: str) -> None:
+    def _release(self, person: str) -> None:
         self._free += 1
         self._busy.discard(person)
-        self._go_on()
+        self._grant_turns()
 
-    def _go_on(self) -> None:
-        for person in [one for one in self._waiting if one not in self._busy]:
+    def _grant_turns(self) -> None:
+        for person in [waiting for waiting in self._waiting if waiting not in self._busy]:
             turns = self._waiting.pop(person)
             while turns and turns[0].done():
-                turns.popleft()  # given up
+                turns.popleft()  # cancelled while it waited
             if turns and self._free:
                 self._free -= 1
                 self._busy.add(person)
                 turns.popleft().set_result(None)
                 if turns:
-                    self._waiting[person] = turns  # behind everybody else
+                    self._waiting[person] = turns  # behind all other people
             elif turns:
                 self._waiting = {person: turns} | self._waiting
                 return
 
 
-# Who has the model of this machine: answers go first, and whoever works in the background gives way at once.
+# Priority on the model of this machine: answers come first, and background work is interrupted at once.
 #
-# It knows of this process only: processes that share a machine share its model without knowing of each other.
+# Only within this process: other processes on the machine use its model without coordination.
 
 
 class ForegroundPriority:
-    """Free at first."""
+    """No answer runs at first."""
 
     def __init__(self) -> None:
         self._answering = 0
-        self._taken = asyncio.Event()
+        self._busy = asyncio.Event()
 
     @contextmanager
     def answering(self) -> Generator[None]:
-        """Somebody is being answered until the block ends."""
+        """A question is being answered until the block ends."""
         self._answering += 1
-        self._taken.set()
+        self._busy.set()
         try:
             yield
         finally:
             self._answering -= 1
             if not self._answering:
-                self._taken.clear()
+                self._busy.clear()
 
     async def while_free(self, work: Coroutine[Any, Any, T]) -> T | None:
-        """The outcome of `work`; None if somebody had to be answered before its end, and it was cancelled."""
-        if self._taken.is_set():
+        """Return the result of `work`, or None if an answer started before its end and it was cancelled."""
+        if self._busy.is_set():
             work.close()
             return None
         working = asyncio.create_task(work)
-        taken = asyncio.create_task(self._taken.wait())
+        interrupted = asyncio.create_task(self._busy.wait())
         try:
-            await asyncio.wait({working, taken}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({working, interrupted}, return_when=asyncio.FIRST_COMPLETED)
             return await working if working.done() else None
         finally:
-            for task in (working, taken):
+            for task in (working, interrupted):
                 task.cancel()
-            await asyncio.gather(working, taken, return_exceptions=True)
+            await asyncio.gather(working, interrupted, return_exceptions=True)

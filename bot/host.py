@@ -1,7 +1,7 @@
-"""What a platform adapter needs of the bot, as a Protocol.
+"""What a platform adapter can ask of the bot, as a Protocol.
 
-Rules. `submit` returns only after the message is stored: acknowledge the platform's event behind it, not before. Every
-method may raise CogencyError, whose one sentence may be shown to the person.
+Rules. `submit` returns only after the message is stored: acknowledge the platform's event after it returns, not before.
+Every method may raise CogencyError, whose one sentence may be shown to the person.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class PlatformUnavailable(CogencyError):
-    """A platform cannot be served now: its adapter is begun anew after a pause of at least `retry_after_s`."""
+    """A platform cannot be served now. Its adapter is started again after at least `retry_after_s` seconds."""
 
     def __init__(self, sentence: str, *, retry_after_s: float = 0.0) -> None:
         super().__init__(sentence)
@@ -38,8 +38,8 @@ class PlatformUnavailable(CogencyError):
 
 @dataclass(frozen=True, slots=True)
 class ModelMenu:
-    """The model that answers a person in a channel, why it is this one, and the names among which they may choose.
-    `sentence` says it in place of the others, if it is not "".
+    """The model that answers a person in a channel, why it was selected, and the names of the models they may choose.
+    If `sentence` is not "", it is shown in place of the other fields.
     """
 
     current: str
@@ -50,8 +50,8 @@ class ModelMenu:
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """Somebody who looks at what is remembered about them. `place`: where only they read the answer.
-    `channel`: the platform's id of where they ask; `manages`: whether they may decide there for everybody.
+    """A person who looks at what the bot remembers about them. `place`: a place where only they can read the answer.
+    `channel`: the platform's id of the channel where they ask. `manages`: whether they may decide for everyone there.
     """
 
     person: Person
@@ -62,7 +62,7 @@ class Viewer:
 
 @dataclass(frozen=True, slots=True)
 class PolicyAsker:
-    """Somebody who asks what holds for everybody at a place, or sets it. `authority`: theirs there, at this moment."""
+    """A person who reads or sets a place's policies. `authority`: the one they have there at this moment."""
 
     person: Person
     authority: Authority
@@ -71,9 +71,9 @@ class PolicyAsker:
 
 @dataclass(frozen=True, slots=True)
 class ShownEntry:
-    """Something that is known, as its person sees it: one line of Markdown each.
+    """One remembered entry as its person sees it. Each text is one line of Markdown.
 
-    `key` stands for it in words and buttons, and `number` is its own, for as long as it is known.
+    `key` names the entry in commands and buttons. `number` never changes while the entry exists.
     """
 
     key: str
@@ -83,14 +83,13 @@ class ShownEntry:
     may_go_everywhere: bool = False
     everywhere: bool = False
     plain: str = ""
-    """Its words alone, to be corrected."""
+    """The entry's text without formatting, to be edited in a form."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryAnswer:
-    """What `/memory` answers: Markdown, behind it a page of the list if there is one, and perhaps a file to hand over.
-
-    Pages count from 1.
+    """The answer of `/memory`: Markdown, then one page of the list (counted from 1) if there is one, and a file to
+    upload if there is one.
     """
 
     text: str
@@ -99,17 +98,17 @@ class MemoryAnswer:
     pages: int = 1
     file: str | None = None
     undo: str = ""
-    """What brings back what was just deleted, behind "undo"; "" if nothing was."""
+    """The argument of "undo" that restores what was just deleted; "" if nothing was deleted."""
     opened: bool = False
-    """Whether it is one entry, to be shown whole, and `page` where it stands in the list."""
+    """Whether the answer is one whole entry; `page` is then the page of the list that holds it."""
     refused: bool = False
-    """Whether nothing was done; the text says why."""
+    """Whether nothing was done; `text` gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolsAnswer:
-    """What `/tools` answers, as Markdown. `call`: the name of the call that is asked about, "" for none; `may_stand`:
-    whether a word about it may hold for the whole thread. `refused`: nothing was done, and the text says why.
+    """The answer of `/tools`, as Markdown. `call`: the name of the call to decide on, "" for none. `may_stand`: whether
+    a decision may apply to the whole thread. `refused`: nothing was done, and `text` gives the reason.
     """
 
     text: str
@@ -120,7 +119,7 @@ class ToolsAnswer:
 
 @dataclass(frozen=True, slots=True)
 class AskedWindow:
-    """Some fields of a question that a tool asks, by their places, and what stands in them."""
+    """Some fields of a tool's question, by their positions, and the values filled in so far."""
 
     source: str
     fields: Mapping[int, QuestionField]
@@ -129,9 +128,9 @@ class AskedWindow:
 
 @dataclass(frozen=True, slots=True)
 class QuestionAnswer:
-    """What somebody is shown of a question that a tool asks them. `name`: the question's, "" if none is to be answered;
-    `fields`: how many it has. `ready`: nothing is missing of what was filled in. `opens`: it is about a page to be
-    opened. `refused`: nothing was done, and the text says why.
+    """What a person is shown of a tool's question to them. `name`: the question's name, "" if there is none to answer.
+    `fields`: the number of its fields. `ready`: no required value is missing. `opens`: the question is about a page to
+    open. `refused`: nothing was done, and `text` gives the reason.
     """
 
     text: str
@@ -145,7 +144,7 @@ class QuestionAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ShownDocument:
-    """A document as people see it in a list. `may_go`: whether whoever looks may remove it."""
+    """A document in a list. `may_go`: whether the person who looks at the list may remove it."""
 
     id: int
     text: str
@@ -154,7 +153,7 @@ class ShownDocument:
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeAnswer:
-    """What `/knowledge` answers: Markdown, and a page of the list (from 1). `shares`: for who may change that alone."""
+    """The answer of `/knowledge`: Markdown, and a page of the list (from 1). `shares`: None if they may not set it."""
 
     text: str
     documents: tuple[ShownDocument, ...] = ()
@@ -166,7 +165,7 @@ class KnowledgeAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Forgetter:
-    """Somebody who wants something forgotten. `thread`: what "this thread" means there, if they are in one."""
+    """A person who asks to forget something. `thread`: what "this thread" means there, if they are in one."""
 
     person: str
     thread: frozenset[str] = frozenset()
@@ -175,9 +174,9 @@ class Forgetter:
 
 @dataclass(frozen=True, slots=True)
 class ForgetAnswer:
-    """What `/forget` answers, as Markdown for the person alone. `token`: what to hand back to `forget` if they agree;
-    "" for nothing. `wider`: the same for what may have been made of it, too. `refused`: nothing was looked for; the
-    text says why. `by_clock`: what was meant depends on the person's time zone, which nobody knows.
+    """The answer of `/forget`, as Markdown for the person alone. `token`: the argument for `forget` once they agree; ""
+    for nothing. `wider`: the same, including what may have been derived from it. `refused`: no search was made; `text`
+    gives the reason. `by_clock`: the words depend on the person's time zone, which is unknown.
     """
 
     text: str
@@ -189,7 +188,7 @@ class ForgetAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ForgetProgress:
-    """Of a search for what is to be forgotten: messages found so far; whether they are erased now, unstoppably."""
+    """The progress of a search: messages found so far, and whether erasing has begun, which cannot be stopped."""
 
     found: int
     erasing: bool
@@ -199,76 +198,76 @@ TellProgress: TypeAlias = Callable[[ForgetProgress], Awaitable[None]]
 
 
 async def untold(_: ForgetProgress) -> None:
-    """For a search of which its person sees only the end."""
+    """For a search whose progress is not shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """Something that a person may want to ask next: what a button says, and the question that it sends."""
+    """A question that a person may want to ask next: the button's label, and the question that it sends."""
 
     title: str
     message: str
 
 
 class PlatformRegistry(Protocol):
-    """What a platform can do for the bot, from the moment at which it says so, by the source of its messages."""
+    """What a platform's adapter registers, by the source of its messages, as soon as it is able to do it."""
 
     def register_surface(self, source: str, surface_for: Callable[[Incoming], Surface]) -> None:
-        """Answers to messages of this source are shown where `surface_for` says; also after a restart."""
+        """Show answers to messages of this source on the surface that `surface_for` returns; also after a restart."""
         ...
 
     def unregister(self, source: str) -> None:
-        """Nothing can be shown, fetched, deleted or asked there any more, until the platform is served anew."""
+        """Remove what was registered: nothing can be shown, fetched, deleted or asked until the platform is back."""
         ...
 
     def register_schedules(self, source: str, platform: SchedulePlatform) -> None:
-        """Whether, as whom and where the schedules of this source may be done is asked of `platform`."""
+        """Ask `platform` whether, as whom and where the schedules of this source may run."""
         ...
 
     def register_tools(self, source: str, tools: Sequence[Tool]) -> None:
-        """The people of this source have these tools."""
+        """Give these tools to the people of this source."""
         ...
 
     def register_silence(self, source: str, silence: Callable[[], float]) -> None:
-        """For how many seconds nothing came through a connection of it, not even a heartbeat; any thread may ask."""
+        """`silence` returns the seconds since anything came in, even a heartbeat. It is callable from any thread."""
         ...
 
     def connected(self, source: str, trouble: str = "") -> None:
-        """What is said there comes in; or it does not, for this reason: a sentence for operators. `source`: a platform,
-        or a part that comes and goes by itself ("slack:acme").
+        """Report that a source is connected, or with `trouble` why it is not, in a sentence for operators. `source`: a
+        platform, or a part of one that connects by itself ("slack:acme").
         """
         ...
 
     def ask_readers(self, source: str, membership: Membership) -> None:
-        """Who can read a group place of this source is asked of `membership`."""
+        """Ask `membership` who can read a group place of this source."""
         ...
 
     def register_fetcher(self, source: str, fetch: Fetch, files_now: FilesNow) -> None:
-        """Attachments of this source's messages are fetched by `fetch`, by address; `files_now` says which one has."""
+        """Fetch attachments of this source's messages with `fetch`; `files_now` lists a message's current files."""
         ...
 
     def register_deletion(self, source: str, delete: Callable[[ShownPage], Awaitable[None]]) -> None:
-        """Pages of replies on this source are deleted by this; it may raise SurfaceError, and is then tried again."""
+        """Delete pages of replies on this source with `delete`, which is retried if it raises SurfaceError."""
         ...
 
 
 class HeardConversations(Protocol):
-    """What was heard of a platform. Every method raises StoreError."""
+    """What was received from a platform. Every method raises StoreError."""
 
     async def participants(self, conversation: str) -> frozenset[str] | None:
-        """The ids of the people who wrote in this conversation; None if the bot does not know it."""
+        """Return the ids of the people who wrote in this conversation; None if the bot does not know it."""
         ...
 
     async def last_seen(self, source: str, *, since: datetime, limit: int) -> list[LastSeen]:
-        """A platform's conversations in which somebody wrote since then, the latest first."""
+        """Return a platform's conversations in which a message was written since then, the latest first."""
         ...
 
     async def watermark(self, source: str) -> datetime | None:
-        """Everything that was said on a platform up to this time has come in; None if it was never kept."""
+        """Return the time up to which every message of a platform was received; None if none was stored."""
         ...
 
     async def set_watermark(self, source: str, time: datetime) -> None:
-        """Keep that time."""
+        """Store that time."""
         ...
 
 
@@ -276,235 +275,234 @@ class Choices(Protocol):
     """Every method raises StoreError."""
 
     async def of(self, owner: str) -> Mapping[str, str]:
-        """What was chosen for a person (their id), a "channel:" or a "team:", by the choice's name."""
+        """Return what was chosen for a person (their id), a "channel:" or a "team:", by the choice's name."""
         ...
 
     async def set(self, owner: str, name: str, value: str | None) -> None:
-        """Keep a choice; None takes it back."""
+        """Store a choice; None removes it."""
         ...
 
 
 class ToolQuestions(Protocol):
-    """What tools ask people in the middle of a call. Every method raises StoreError."""
+    """Questions that tools ask people during a call. Every method raises StoreError."""
 
     async def answer(self, person: str, words: str) -> QuestionAnswer | None:
-        """What these words (see `bot.turns.questions`) do, as is said to this person alone; None: they mean none."""
+        """Carry out these words (see `bot.turns.questions`); the answer is for this person. None if none is meant."""
         ...
 
     async def window(self, person: str, words: str) -> AskedWindow:
-        """The fields that these words name. Raises Refused if this person is not to fill them in, or no more."""
+        """Return the fields that these words name. Raises Refused if this person may not fill them in, or not now."""
         ...
 
 
 class ForgetQuestions(Protocol):
     async def ask(self, who: Forgetter, words: str, tell: TellProgress = untold) -> ForgetAnswer:
-        """What `/forget` with these words (see `bot.memory.forget_desk`) would erase; nothing is erased yet.
+        """Return what `/forget` with these words (see `bot.memory.forget_desk`) would erase; nothing is erased yet.
 
-        `tell`: how far it is, a few times, where it takes long.
+        `tell` receives the progress now and then while a search is slow.
         """
         ...
 
     async def forget(
         self, who: Forgetter, token: str, *, replies: bool = False, tell: TellProgress = untold
     ) -> ForgetAnswer:
-        """They agree to what an answer of `ask` said: the receipt; or another question, if that has changed.
+        """Erase what an answer of `ask` described, and return the receipt; or ask again if that has changed.
 
-        `replies`: the bot's replies that fall are deleted in the platform, too. `tell` as in `ask`.
+        `replies`: also delete the affected replies of the bot in the platform. `tell`: as in `ask`.
         """
         ...
 
     def stop(self, person: str) -> bool:
-        """Stop looking for what this person wants forgotten: whether this process did, and has erased nothing yet."""
+        """Stop this person's searches in this process that have erased nothing yet; return whether there were any."""
         ...
 
     async def stop_everywhere(self, person: str) -> bool:
-        """The same in every process; another one hears of it within a second. Raises StoreError."""
+        """Stop them in every process; the others notice within a second. Raises StoreError."""
         ...
 
 
 class ForgettingDesk(ForgetQuestions, Protocol):
-    """What people want forgotten, and what follows when messages and places change or go."""
+    """Forgetting on request, and what follows when messages and places are edited or deleted."""
 
     async def gone(self, name: str, gone: Gone, *, at_once: bool) -> None:
-        """A place is no more, or the bot has been taken out of it: what was said there is erased, in time.
+        """A place was deleted, or the bot was removed from it: schedule the erasure of what was said there.
 
-        `name` is its own; `at_once` False leaves the time that a bot may be invited back in, and keep what it knew.
+        `name`: the place's. `at_once` False waits for a grace period, in which the bot may be invited back.
         """
         ...
 
     async def back(self, names: Collection[str]) -> None:
-        """The bot is in these places: what was said there stays."""
+        """The bot is in these places: cancel their erasure."""
         ...
 
     async def amend(self, channel: str, message_id: str, text: str) -> bool:
-        """A message was edited: answer what it says now if its answer waits; else what came of the old words falls, and
-        the new ones are learned from. False if nothing was to do.
+        """A message was edited. A question that waits is answered in its new words; otherwise what was derived from the
+        old words is erased, and the new words are learned from. False if there was nothing to do.
         """
-        ...
 
     async def deleted(self, channel: str, messages: Collection[str]) -> None:
-        """Messages were deleted: they are not answered, an answer that grows is taken back, and what is known of them
-        is forgotten, with what came of it.
+        """Messages were deleted: they are not answered, a reply that is being written is withdrawn, and what is known
+        from them is forgotten, with everything derived from it.
         """
         ...
 
 
 class RunningTurns(Protocol):
     async def stop_conversation(self, conversation: str, *, alone: bool = False) -> bool:
-        """Stop the answer that runs there, and those that wait, and unless `alone` long work; whether there was one."""
+        """Stop running and waiting answers there, and long work unless `alone`; return whether there were any."""
         ...
 
 
 class BudgetAnswers(Protocol):
     async def answer(self, person: str, channel: str, words: str) -> CommandAnswer:
-        """What `/budget` with these words (see `bot.access.budgets`) says to this person there, for them alone."""
+        """Run `/budget` with these words (see `bot.access.budgets`); the answer is for this person alone."""
         ...
 
     async def usage(self, person: str) -> SpendingAccount:
-        """What this person's questions took, today and this month."""
+        """Return what this person's questions used, today and this month."""
         ...
 
 
 class ModelChoices(Protocol):
     async def menu(self, who: Requester) -> ModelMenu:
-        """The model that answers this person there, and the choice."""
+        """Return the model that answers this person there, and the choice."""
         ...
 
     async def choose(self, who: Requester, name: str) -> None:
-        """Answer this person with that model from now on; "" goes back to the usual one. Raises SettingsError."""
+        """Answer this person with that model from now on; "" restores the default. Raises SettingsError."""
         ...
 
 
 class DirectMessages(Protocol):
-    """The conversations of a channel that goes on and on. `channel`: the id of its own conversation, the first."""
+    """Conversations in a channel without threads. `channel`: the id of its first conversation, which is its own."""
 
     async def conversation_of(self, channel: str, message: str, time: datetime, idle: timedelta) -> str:
-        """The conversation of a message that was written at this time. Another begins with `message` (its id) when
-        nothing was said in the current one for `idle`.
+        """Return the conversation of a message written at this time. After a silence of `idle` it is a new one, named
+        after `message` (its id).
         """
         ...
 
     async def current(self, channel: str) -> str:
-        """The conversation that goes on there now."""
+        """Return the current conversation there."""
         ...
 
     async def begin(self, channel: str, name: str) -> str:
-        """What is said next there begins a conversation; its id. `name`: unique, such as an interaction's id."""
+        """Start a new conversation there, and return its id. `name`: unique, such as an interaction's id."""
         ...
 
 
 class PlaceKnowledge(Protocol):
-    """What places know, and who may have them learn. Raises StoreError."""
+    """Documents that places know, and who may add them. Raises StoreError."""
 
     async def answer(self, asker: PlaceAsker, words: str, say: Callable[[str], Awaitable[None]]) -> KnowledgeAnswer:
-        """What `/knowledge` with these words (`bot.memory.knowledge_desk`) says to them. `say` tells all there."""
+        """Run `/knowledge` with these words (`bot.memory.knowledge_desk`). `say` posts to everyone in the place."""
         ...
 
     def may_learn(self, asker: PlaceAsker) -> bool:
-        """Whether they may have the place learn."""
+        """Return whether they may add documents there."""
         ...
 
     async def learn(
         self, asker: PlaceAsker, files: Sequence[Attachment], link: str = "", pages: Sequence[str] = ()
     ) -> KnowledgeAnswer:
-        """Have the place know these files and pages of the web (addresses) from now on. `link`: to the message with
-        which they were handed in.
+        """Add these files and web pages (addresses) to the place's documents. `link`: to the message that brought
+        them.
         """
         ...
 
 
 class ScheduleAnswers(Protocol):
-    """What is done at a time. Raises StoreError."""
+    """Reminders and scheduled questions. Raises StoreError."""
 
     async def remind(self, asker: PlaceAsker, words: str) -> ScheduleAnswer:
-        """What `/remind` with these words (see `bot.schedule_reading`) does, as is said to this person there, alone."""
+        """Run `/remind` with these words (see `bot.schedule_reading`); the answer is for this person alone."""
         ...
 
     async def answer(self, asker: PlaceAsker, words: str) -> ScheduleAnswer:
-        """The same of `/schedules`."""
+        """Run `/schedules` with these words, likewise."""
         ...
 
     async def change_words(self, answered: Answered, person: str) -> str:
-        """For `/schedules`, what changes what came of a question: "edit 3", of several "show 3 4". Raises Refused."""
+        """Return the words for `/schedules` that show or edit what a question created ("edit 3"). Raises Refused."""
         ...
 
     async def take_back(self, answered: Answered, person: str) -> str:
-        """Cancel it, and say so. Raises Refused for anybody but its asker."""
+        """Cancel what a question created, and return a confirmation. Raises Refused for anyone but its asker."""
         ...
 
 
 class Claims(Protocol):
-    """What is done once, in whichever process."""
+    """Actions that run once among all processes."""
 
     async def claim_once(self, source: str, what: str) -> bool:
-        """Whether what is named so is to be done: for the first time lately."""
+        """Return whether this name is claimed for the first time of late."""
         ...
 
     async def run_once(self, source: str, what: str, do: Callable[[], Awaitable[T]]) -> T | None:
-        """Do what is named so in the first of the processes that are told of it, else None. If it fails, the next time
-        counts as the first.
+        """Run `do` in the first process that claims this name; the others return None. If it fails, the name is
+        released.
         """
         ...
 
 
 class Admissions(Protocol):
-    """Who may do what, apart from the questions that are submitted."""
+    """Access checks for actions other than submitted questions."""
 
     def closed_to(self, who: Requester, authority: Authority) -> str | None:
-        """Why nothing that they may write there is taken in, in a sentence for them; None if it may be."""
+        """Return why none of their messages there are accepted, in a sentence for them; None if they are."""
         ...
 
     async def admit_order(self, who: Requester, authority: Authority, time_zone: str = "") -> None:
-        """Before something is done that somebody orders there, such as "stop": raises Refused if they may not, or too
-        often. It is counted.
+        """Check and count an order such as "stop" before it is carried out. Raises Refused if they may not give orders
+        there, or gave too many.
         """
         ...
 
     async def admit_posting(self, incoming: Incoming) -> None:
-        """Before a question that was asked by a command is posted for everybody: raises Refused as `submit` would, as
-        far as that can be told before.
+        """Check a question that was asked by a command before it is posted for everyone. Raises Refused as `submit`
+        would, as far as that is known beforehand.
         """
         ...
 
 
 class Feedback(Protocol):
-    """What readers do about replies that have ended. `turn`: a reply's."""
+    """What readers do about finished replies. `turn`: the reply's turn."""
 
     async def at(self, source: str, page: str, channel: str = "") -> Answered | None:
-        """The finished reply of which this is a page, by the page's id; None if the bot does not know it (any more).
+        """Return the finished reply with this page (its id); None if the bot does not know it, or no longer does.
 
-        `channel`: of the question, where page ids are unique only there (Slack's).
+        `channel`: the question's, for platforms whose page ids are unique only within a channel (Slack's).
         """
         ...
 
     async def of(self, turn: int) -> Answered | None:
-        """None if there is none (any more)."""
+        """Return None if there is none, or no longer."""
         ...
 
     async def judge(self, turn: int, person: str, verdict: ReplyVerdict) -> bool:
-        """Keep what this person thinks of a reply, in place of what they thought before. False if it is not known."""
+        """Store this person's verdict in place of their last one. False if the reply is not known."""
         ...
 
     async def take_verdict_back(self, turn: int, person: str, verdict: ReplyVerdict) -> None:
-        """They think this of it no longer; it counts only if they said nothing after it."""
+        """Withdraw this verdict, unless the person has given another one since."""
         ...
 
     async def delete(self, turn: int, person: str) -> bool:
         """Delete a reply in the platform, and its words from memory, for the person whom it answers.
 
-        False if there is no such reply. Raises Refused for anybody else.
+        False if there is no such reply. Raises Refused for anyone else.
         """
         ...
 
     async def delete_running(self, source: str, page: str, person: str, channel: str = "") -> bool:
-        """Take back the reply that still grows and of which this is a page, for the person whom it answers: it is not
-        answered any more. False if there is none, or it answers somebody else. `channel` as in `at`.
+        """Withdraw the unfinished reply with this page, for the person whom it answers: its question is no longer
+        answered. False if there is none, or it answers another person. `channel`: as in `at`.
         """
         ...
 
 
 class CommandHost(Protocol):
-    """What commands need of the bot."""
+    """What commands can ask of the bot."""
 
     @property
     def budgets(self) -> BudgetAnswers: ...
@@ -528,19 +526,19 @@ class CommandHost(Protocol):
     def places(self) -> PlaceChoices: ...
 
     async def memory(self, viewer: Viewer, words: str = "") -> MemoryAnswer:
-        """What `/memory` with these words (see `bot.memory.view`) says to this person there, for them alone."""
+        """Run `/memory` with these words (see `bot.memory.view`); the answer is for this person alone."""
         ...
 
     async def policy(self, asker: PolicyAsker, words: str) -> CommandAnswer:
-        """What `/policy` with these words (see `bot.memory.policies`) says to this person, for them alone."""
+        """Run `/policy` with these words (see `bot.memory.policies`); the answer is for this person alone."""
         ...
 
     async def tools(self, asker: Asker, words: str) -> ToolsAnswer:
-        """What `/tools` with these words (see `bot.turns.approvals`) says to this person there, for them alone."""
+        """Run `/tools` with these words (see `bot.turns.approvals`); the answer is for this person alone."""
         ...
 
     def operates(self, person: str) -> bool:
-        """Whether this person is one of the bot's operators."""
+        """Return whether this person is one of the bot's operators."""
         ...
 
 
@@ -565,36 +563,36 @@ class Host(CommandHost, Protocol):
     def ambient(self) -> Overhearing: ...
     @property
     def replicas(self) -> Replicas | None:
-        """None where this process has the database to itself."""
+        """None if this process is the only one on its database."""
         ...
 
     async def submit(self, incoming: Incoming) -> bool:
-        """Store the message durably; it will be answered. False if it had been taken in before.
+        """Store the message durably; it will be answered. False if it was already stored.
 
         Raises Refused if this person may not ask that, or not now: its sentence is for them alone.
         """
         ...
 
     async def record_context_message(self, incoming: Incoming) -> None:
-        """Store the message as context of its conversation; it is not answered. Nothing is kept of who may not ask."""
+        """Store the message as context of its conversation, without an answer; nothing of people who may not ask."""
         ...
 
     async def restrict_place(self, channel: str, place: Place) -> None:
-        """A channel has become this place, which fewer can read: what was said there while it was open stays there."""
+        """A channel now has fewer readers: what was said while it was open keeps its audience."""
         ...
 
     async def take_back(self, turn: int, person: str) -> str:
-        """Forget what this turn has kept of its asker as facts, and say so. Raises Refused for anybody else."""
+        """Forget the facts that this turn stored of its asker, and return a confirmation. Raises Refused for others."""
         ...
 
     async def learn_nothing(self, people: Collection[str], channel: str) -> frozenset[str]:
-        """Those of these people (ids) who want nothing learned from them, there or anywhere. Raises StoreError."""
+        """Return those of these people (ids) who paused learning, there or everywhere. Raises StoreError."""
         ...
 
     async def suggestions(self, viewer: Viewer, limit: int) -> tuple[Suggestion, ...]:
-        """What this person may want to ask next, of what may be shown at their place; the likeliest first."""
+        """Return what this person may want to ask next, of what may be shown at their place; the likeliest first."""
         ...
 
     async def report(self, person: str) -> str | None:
-        """How the bot does, for an operator, as Markdown: health, spending, verdicts; None for anybody else."""
+        """Return the operators' report as Markdown: health, spending, verdicts; None for anyone else."""
         ...

@@ -1,4 +1,4 @@
-"""The bot as platforms see it; and all platforms as one service, with what each can do for the bot once it says so."""
+"""Implements `bot.host.Host` for the platforms, and serves them all, with what each of them has registered."""
 
 import asyncio
 import logging
@@ -50,45 +50,45 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-AGAIN_S = 2.0
-# Between attempts to serve a platform that cannot be reached: doubling, so that an outage of hours costs little, and
-# its end is met within two minutes.
-MOST_AGAIN_S = 120.0
+FIRST_RETRY_S = 2.0
+# Between attempts to reach a platform. The pause doubles, so that an outage of hours costs little, and a platform that
+# is back is served within two minutes.
+MAX_RETRY_S = 120.0
 
-# How long open turns of an earlier process wait for every platform to connect, so that they can be shown there.
+# How long a previous process's open turns wait for every platform to connect, so that their replies can be shown.
 START_PATIENCE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class PlatformConnections:
-    """By the source of the messages that a platform hands in."""
+    """What platforms have registered, by the source of their messages ("slack")."""
 
     readers: Readers
     surfaces: dict[str, Callable[[Incoming], Surface]] = field(default_factory=dict[str, Callable[[Incoming], Surface]])
     deletions: dict[str, Delete] = field(default_factory=dict[str, Delete])
-    """How to delete a page of a reply."""
+    """Deletes a page of a reply."""
     fetchers: dict[str, Fetch] = field(default_factory=dict[str, Fetch])
-    """How to fetch an attachment."""
+    """Fetches an attachment."""
     files_now: dict[str, FilesNow] = field(default_factory=dict[str, FilesNow])
-    """What is attached to a message that was answered."""
+    """Lists the current attachments of a message that was answered."""
     read_by: dict[str, Sequence[Tool]] = field(default_factory=dict[str, Sequence[Tool]])
-    """The tools with which a platform is read."""
+    """The tools that read a platform."""
     silences: dict[str, Callable[[], float]] = field(default_factory=dict[str, Callable[[], float]])
     schedules: dict[str, SchedulePlatform] = field(default_factory=dict[str, SchedulePlatform])
-    """What is known there of the places and people of schedules."""
+    """Knows the places and people of schedules."""
     troubles: dict[str, str] = field(default_factory=dict[str, str])
-    """Why a platform is not connected now, in a sentence, by the first word of the source of its messages; or a part of
-    one ("slack:acme"), while others of its parts may be."""
+    """Why a platform is not connected, in a sentence, by its name, or by a part of it ("slack:acme") while other parts
+    may be connected."""
     _parts: set[str] = field(default_factory=set[str])
-    """What has told of itself as a part of a platform."""
-    _shown: asyncio.Event = field(default_factory=asyncio.Event)
+    """Every part of a platform that has reported its state."""
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def sources(self) -> frozenset[str]:
-        """Where replies can be shown now."""
+        """Return the sources whose replies can be shown now."""
         return frozenset(self.surfaces)
 
     def surface_for(self, incoming: Incoming) -> Surface:
-        """Raises PageUnsent for a platform that is not connected; the turn is then put off."""
+        """Raises PageUnsent for a platform that is not connected; the turn is then postponed."""
         if incoming.source not in self.surfaces:
             raise PageUnsent(f"{incoming.source} is not connected")
         return self.surfaces[incoming.source](incoming)
@@ -98,8 +98,8 @@ class PlatformConnections:
         self.connected(platform_of(source))
 
     def unregister(self, source: str) -> None:
-        """The platform is not served any more."""
-        for known in (
+        """Drop what the platform registered."""
+        for registered in (
             self.surfaces,
             self.deletions,
             self.fetchers,
@@ -109,7 +109,7 @@ class PlatformConnections:
             self.silences,
             self.readers.platforms,
         ):
-            known.pop(source, None)
+            registered.pop(source, None)
 
     def ask_readers(self, source: str, membership: Membership) -> None:
         self.readers.platforms[source] = membership
@@ -127,57 +127,55 @@ class PlatformConnections:
         self.read_by[source] = tools
 
     def tools(self, asker: Asker) -> Sequence[Tool]:
-        """As a source of tools: those of the platform that somebody asks on."""
-        return next((one for source, one in self.read_by.items() if asker.person.id.startswith(f"{source}:")), ())
+        """Return the tools of the asker's platform; as a source of tools."""
+        return next((tools for source, tools in self.read_by.items() if asker.person.id.startswith(f"{source}:")), ())
 
     def register_silence(self, source: str, silence: Callable[[], float]) -> None:
         self.silences[source] = silence
 
     def silent_s(self) -> dict[str, float]:
-        """For how long each platform that is said to be connected has been silent, by its name; of several parts the
-        one that has been for longest.
-        """
-        told: dict[str, float] = {}
+        """Return the seconds of each connected platform's silence, by its name; the longest of its parts."""
+        silences: dict[str, float] = {}
         for source, silence in [*self.silences.items()]:
             name = platform_of(source)
-            told[name] = max(told.get(name, 0.0), silence())
+            silences[name] = max(silences.get(name, 0.0), silence())
         away = self.away()
-        return {name: silent for name, silent in told.items() if name not in away}
+        return {name: silent for name, silent in silences.items() if name not in away}
 
     def connected(self, source: str, trouble: str = "") -> None:
-        """Why a platform is not connected, by its name, or a part of one ("slack:acme"); "" if it is."""
+        """Record why a platform (its name), or a part of one ("slack:acme"), is not connected; "" if it is."""
         name = source.casefold()
         self.troubles.pop(name, None)
         if name != platform_of(name):
             self._parts.add(name)
         if trouble:
             self.troubles[name] = trouble
-        self._shown.set()
+        self._changed.set()
 
     def away(self) -> frozenset[str]:
-        """The names of the platforms of which nothing is connected: they are in trouble, or all of their parts are."""
-        well = {*map(platform_of, self._parts - self.troubles.keys())}
-        return frozenset({*map(platform_of, self.troubles)} - well) | (
+        """Return the names of platforms that are not connected, as a whole or in all of their parts."""
+        working = {*map(platform_of, self._parts - self.troubles.keys())}
+        return frozenset({*map(platform_of, self.troubles)} - working) | (
             self.troubles.keys() & {*map(platform_of, self.troubles)}
         )
 
-    async def all_shown(self, serving: Collection[asyncio.Task[None]], clock: Clock, patience_s: float) -> None:
-        """Until each of these tasks has said where its answers are shown, or that it cannot be served now, or ended, or
-        took `patience_s` seconds.
+    async def wait_until_ready(self, serving: Collection[asyncio.Task[None]], clock: Clock, patience_s: float) -> None:
+        """Wait until each of these tasks has registered a surface, reported that it cannot be served, or ended; at most
+        `patience_s` seconds.
         """
         deadline = clock.monotonic() + patience_s
         while len({*map(platform_of, self.surfaces)} | self.away()) + sum(task.done() for task in serving) < len(
             serving
         ):
-            self._shown.clear()
-            shown = asyncio.create_task(self._shown.wait())
+            self._changed.clear()
+            changed = asyncio.create_task(self._changed.wait())
             left = deadline - clock.monotonic()
             done, _ = await asyncio.wait(
-                [shown, *(task for task in serving if not task.done())],
+                [changed, *(task for task in serving if not task.done())],
                 timeout=max(0.0, left),
                 return_when=asyncio.FIRST_COMPLETED,
             )
-            shown.cancel()
+            changed.cancel()
             if not done:
                 return
 
@@ -189,17 +187,17 @@ async def serve_all(
     clock: Clock,
     grace_s: float,
 ) -> None:
-    """Serve every platform until cancelled; one that fails leaves the others alone. What may pass (PlatformUnavailable,
-    StoreUnavailable) is tried again for ever.
+    """Serve every platform until cancelled; one that fails does not affect the others. Temporary failures
+    (PlatformUnavailable, StoreUnavailable) are retried without limit.
 
-    Open replies get `grace_s` seconds at the end. Raises the first other failure (CogencyError) once no platform is
+    At the end, open replies get `grace_s` seconds. Raises the first other failure (CogencyError) once no platform is
     left.
     """
     failures: list[CogencyError] = []
 
     async def serve(name: str) -> None:
         try:
-            await _insist(name, platforms[name], connections, clock)
+            await _serve_with_retries(name, platforms[name], connections, clock)
         except CogencyError as error:
             log.error("%s: %s", name, error)  # noqa: TRY400 -- a sentence for the operator, not a bug to trace
             connections.connected(name, str(error))
@@ -207,7 +205,7 @@ async def serve_all(
 
     serving = [asyncio.create_task(serve(name)) for name in platforms]
     try:
-        await connections.all_shown(serving, clock, START_PATIENCE_S)
+        await connections.wait_until_ready(serving, clock, START_PATIENCE_S)
         if not all(task.done() for task in serving):
             async with turns.serving(grace_s=grace_s):
                 await asyncio.wait(serving)
@@ -219,17 +217,17 @@ async def serve_all(
         raise failures[0]
 
 
-async def _insist(
+async def _serve_with_retries(
     name: str, serve: Callable[[], Awaitable[None]], connections: PlatformConnections, clock: Clock
 ) -> None:
-    """Serve a platform; begin anew where that cannot be done now."""
-    backoff = Backoff(AGAIN_S, MOST_AGAIN_S)
+    """Serve a platform; start it again after a pause whenever it is unavailable."""
+    backoff = Backoff(FIRST_RETRY_S, MAX_RETRY_S)
     while True:
-        began = clock.monotonic()
+        started = clock.monotonic()
         try:
             await serve()
         except (PlatformUnavailable, StoreUnavailable) as error:
-            if clock.monotonic() - began > MOST_AGAIN_S:
+            if clock.monotonic() - started > MAX_RETRY_S:
                 backoff.worked()  # it was served well for a while
             asked_s = error.retry_after_s if isinstance(error, PlatformUnavailable) else 0.0
             pause = max(backoff.failed(), asked_s)
@@ -241,39 +239,39 @@ async def _insist(
 
 
 DONE: Final = "done"
-MOST_MARKS: Final = 300  # As many as people of one source order within minutes
+MAX_MARKS: Final = 300  # More than the events that the people of one source cause within minutes
 MARK_CHARS: Final = 16
-TRIES: Final = 9  # How often a mark is set anew because another process set one at that moment
+TRIES: Final = 9  # How often a change is tried again because another process made one at that moment
 
 
 @dataclass(frozen=True, slots=True)
 class Deduplicator:
-    """What happens once, whichever process is told of it how often, and leaves nothing behind that would tell.
+    """Runs an action once, no matter how often and in which processes its event is delivered.
 
-    Rule: the latest of each source are kept, as hashes: platforms deliver an event twice within minutes, and nobody
-    reads out of them who asked for what.
+    Rule: only the latest actions of each source are stored, because platforms redeliver within minutes; and only as
+    hashes, which do not show who asked for what.
     """
 
     preferences: Preferences
 
     async def claim_once(self, source: str, what: str) -> bool:
-        """Whether it comes for the first time. Raises StoreError."""
+        """Return whether `what` is new among the latest of this source. Raises StoreError."""
         mark = _mark(what)
-        return await self._change(source, lambda marks: None if mark in marks else [*marks, mark][-MOST_MARKS:])
+        return await self._change(source, lambda marks: None if mark in marks else [*marks, mark][-MAX_MARKS:])
 
     async def run_once(self, source: str, what: str, do: Callable[[], Awaitable[T]]) -> T | None:
-        """Do it if it comes for the first time, else None. If it fails the next time counts as the first."""
+        """Run `do` if `what` is new, else return None. If it fails, `what` counts as new again."""
         if not await self.claim_once(source, what):
             return None
         try:
             return await do()
         except CogencyError:
             mark = _mark(what)
-            await self._change(source, lambda marks: [one for one in marks if one != mark])
+            await self._change(source, lambda marks: [other for other in marks if other != mark])
             raise
 
     async def _change(self, source: str, change: Callable[[list[str]], list[str] | None]) -> bool:
-        """Whether there was something to change, whoever else changes it at the same moment."""
+        """Apply `change`, trying again if another process made one meanwhile; False if there was nothing to change."""
         owner = f"source:{source}"
         for _ in range(TRIES):
             before = (await self.preferences.of(owner)).get(DONE)
@@ -289,11 +287,11 @@ def _mark(what: str) -> str:
     return sha256(what.encode()).hexdigest()[:MARK_CHARS]
 
 
-# The conversations of a channel that goes on and on: a direct message without threads.
+# The conversations of a channel without threads: direct messages.
 #
 # Rules
-#   The first conversation is the channel's own; a new one begins at a word, or after a long silence, because what was
-#   said last week would only weigh on today's question. What was said before is still found by recall.
+#   The first conversation has the channel's own id. A new one begins on request, or after a long silence, because last
+#   week's messages would only distract from today's question. Recall still finds older messages.
 
 
 CURRENT: Final = "conversation"
@@ -305,11 +303,11 @@ class RollingConversations:
     preferences: Preferences
 
     async def current(self, channel: str) -> str:
-        """The conversation that goes on there. Raises StoreError."""
+        """Return the conversation that is current there. Raises StoreError."""
         return (await self.preferences.of(_owner(channel))).get(CURRENT, channel)
 
     async def conversation_of(self, channel: str, message: str, time: datetime, idle: timedelta) -> str:
-        """The conversation of a message that was written at this time. Raises StoreError."""
+        """Return the conversation of a message written at this time: a new one after `idle`. Raises StoreError."""
         current = await self.current(channel)
         last = await self.conversations.last_said(current)
         if last is None or time - last <= idle:
@@ -317,10 +315,10 @@ class RollingConversations:
         return await self.begin(channel, message)
 
     async def begin(self, channel: str, name: str) -> str:
-        """Begin another one; its id. Raises StoreError."""
-        begun = f"{channel}:{name}"
-        await self.preferences.set(_owner(channel), CURRENT, begun)
-        return begun
+        """Begin a new conversation, and return its id. Raises StoreError."""
+        conversation = f"{channel}:{name}"
+        await self.preferences.set(_owner(channel), CURRENT, conversation)
+        return conversation
 
 
 def _owner(channel: str) -> str:

@@ -1,4 +1,4 @@
-"""What is done about a message that somebody wrote where the bot can read it."""
+"""Decides what to do about a message that was written where the bot can read it."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -11,33 +11,33 @@ from agent.memory.audience import TeamAudience, label
 from agent.records import Answered, Incoming, repeat_of
 from bot.texts import reply_texts
 
-# Whether a message that was not said to the bot is a question to everybody, as far as its words tell. Pure; in doubt it
-# is none, and a model looks at what is left.
+# Whether a message that does not address the bot looks like a question to everyone. Pure; in doubt the answer is no,
+# and a model examines the messages that remain.
 
 MIN_CHARS: Final = 8
 MIN_WORDS: Final = 3
-MAX_CHARS: Final = 1_500  # A longer message is no question in passing
-# A question mark at the end of a sentence, and not within an address.
+MAX_CHARS: Final = 1_500  # People ask questions in passing in fewer words
+# A question mark at the end of a sentence, but not one within an address.
 _ASKS: Final = re.compile(r"[?？؟][\s)\]\"'”»*_~`]{0,20}(?:\Z|\n)|[?？؟]\s")
-# Of scripts that write words without blanks between them.
+# Scripts that write words without blanks between them.
 _UNSPACED: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 _ENDS_ASKING: Final = re.compile(r"(?:ですか|ますか|でしょうか|吗|呢)[。．.！!]?\s{0,9}\Z")
-# With such a word a question may do without its mark.
-_SOMEBODY: Final = re.compile(
+# With one of these words, a question needs no question mark.
+_ANYONE: Final = re.compile(
     r"\b(?:any(?:one|body)|does someone|can someone|jemand|quelqu['’]un|alguien|alguém|qualcuno|iemand|ktoś|któś|"
     r"кто-нибудь|кто-то|någon|nogen|noen|birisi|biri)\b",
     re.IGNORECASE,
 )
-# Somebody is named, a channel, or words of somebody else are quoted.
-_NAMES: Final = re.compile(r"<[@!#]|(?<![\w@])@\w|\A\s{0,9}>|```")
+# A person or a channel is mentioned, or another person's words are quoted.
+_ADDRESSED: Final = re.compile(r"<[@!#]|(?<![\w@])@\w|\A\s{0,9}>|```")
 _GREETED: Final = re.compile(
     r"\A\s{0,9}(?:(?:hi|hey|hello|hallo|moin|servus|bonjour|salut|hola|ciao|olá|oi|cześć|hej|привет)[\s,!]{1,5})?"
     r"(?P<name>[^\W\d_]{2,20})\s?(?:[,:]\s|[-–—]\s)",
     re.IGNORECASE,
 )
 _CALLED: Final = re.compile(r",\s{0,3}(?P<name>[^\W\d_]{2,20})\s?[?!.]{0,5}\s{0,9}\Z")
-# What looks like a name at the beginning or the end, and is none.
-_EVERYBODY: Final = re.compile(
+# Words that look like a name at the beginning or the end of a message, but are none.
+_NOT_NAMES: Final = re.compile(
     "all|alle|allen|everyone|everybody|folks|guys|people|team|channel|friends|leute|zusammen|kollegen|miteinander|tous|"
     "toutes|monde|equipe|équipe|todos|todas|tutti|ragazzi|pessoal|galera|gente|equipo|iedereen|mensen|wszyscy|ребята|"
     "всем|коллеги|hi|hey|hello|hallo|moin|bonjour|salut|hola|ciao|olá|oi|hej|привет|question|frage|pregunta|domanda|"
@@ -48,28 +48,28 @@ _EVERYBODY: Final = re.compile(
 
 
 def asks_everybody(text: str) -> bool:
-    """Whether it looks like a question that is put to nobody in particular; in linear time."""
-    said = text.strip()
-    if not MIN_CHARS <= len(said) <= MAX_CHARS or _NAMES.search(said) is not None:
+    """Return whether it looks like a question to everyone in the channel; in linear time."""
+    text = text.strip()
+    if not MIN_CHARS <= len(text) <= MAX_CHARS or _ADDRESSED.search(text) is not None:
         return False
-    if len(said.split()) < MIN_WORDS and _UNSPACED.search(said) is None:
+    if len(text.split()) < MIN_WORDS and _UNSPACED.search(text) is None:
         return False
-    asks = _ASKS.search(said) is not None or _ENDS_ASKING.search(said) is not None
-    if not asks and _SOMEBODY.search(said) is None:
+    asks = _ASKS.search(text) is not None or _ENDS_ASKING.search(text) is not None
+    if not asks and _ANYONE.search(text) is None:
         return False
-    named = (_GREETED.match(said), _CALLED.search(said))
-    return not any(found is not None and _is_name(found["name"]) for found in named)
+    names = (_GREETED.match(text), _CALLED.search(text))
+    return not any(found is not None and _is_name(found["name"]) for found in names)
 
 
 def _is_name(word: str) -> bool:
-    """A word that begins with a capital, or in a script without any, and calls not all."""
-    return _EVERYBODY.fullmatch(word) is None and not word[0].islower()
+    """Whether it begins with a capital, or in a script without capitals, and does not address everyone."""
+    return _NOT_NAMES.fullmatch(word) is None and not word[0].islower()
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionToAll:
-    """A question that nobody asked the bot. `person` and `message`: ids; `read`: makes of it what the bot takes in, and
-    may raise CogencyError; `submit`: takes that in.
+    """A question in a channel that does not address the bot. `person` and `message`: ids. `read`: reads the question as
+    an incoming message; it may raise CogencyError. `submit`: has it answered.
     """
 
     source: str
@@ -81,10 +81,10 @@ class QuestionToAll:
 
 
 class Overhearing(Protocol):
-    """What is not said to the bot, in channels where it may answer that."""
+    """Messages that do not address the bot, in channels where it may answer some of them."""
 
     def heard(self, channel: str, person: str, message: str) -> None:
-        """Somebody wrote there."""
+        """A person wrote there."""
         ...
 
     def changed(self, channel: str, message: str) -> None:
@@ -92,12 +92,12 @@ class Overhearing(Protocol):
         ...
 
     def consider(self, question: QuestionToAll) -> None:
-        """Answer it in a while, or let it be."""
+        """Answer the question after a while, or not at all."""
         ...
 
     async def hush(self, channel: str, conversation: str) -> bool:
-        """Somebody wants none of that: if this conversation began so, the channel gets no more for a day. Whether it
-        did. Raises StoreError.
+        """A person wants no such answers: if this conversation began with one, the channel gets no more for a day.
+        Return whether it did. Raises StoreError.
         """
         ...
 
@@ -106,15 +106,15 @@ _STOP = re.compile(r"\s*+stop\s*+[.!]?\s*+", re.IGNORECASE)
 
 
 def is_stop(text: str) -> bool:
-    """Whether a message, without the mention of the bot, only says "stop"."""
+    """Return whether a message, without the mention of the bot, consists of the word "stop"."""
     return _STOP.fullmatch(text) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class MessageFacts:
     """`participants`: the ids of the people who wrote in this thread so far, if it is a conversation with the bot, else
-    None. `automatic`: a program wrote it. `stops`: it only says "stop"; `orders`: the whole of it is a command.
-    `late`: it was missed when it came.
+    None. `automatic`: a program wrote it. `stops`: it only says "stop". `orders`: the whole of it is a command. `late`:
+    it was missed when it was sent, and is read afterwards.
     """
 
     author: str
@@ -126,67 +126,67 @@ class MessageFacts:
     orders: bool = False
     late: bool = False
     to_everybody: bool = False
-    """It begins a conversation, and seems to be a question that is put to nobody (`asks_everybody`)."""
+    """It begins a conversation, and looks like a question to everyone (`asks_everybody`)."""
 
     @property
     def is_for_bot(self) -> bool:
         if self.mentioned:
             return True
         if self.automatic:
-            return False  # two bots that answer each other's every message never end
+            return False  # otherwise two bots could answer each other without end
         return self.direct or (self.participants is not None and self.participants <= {self.author})
 
 
 @dataclass(frozen=True, slots=True)
 class Ignore:
-    """Nothing is done, and nothing is kept."""
+    """Do nothing, and store nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Consider:
-    """It was not said to the bot, which may answer it where the channel wants that; until then nothing is kept."""
+    """It does not address the bot, which may answer it if the channel allows that; until then nothing is stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overhear:
-    """Store it as context of its conversation, and say nothing."""
+    """Store it as context of its conversation, without an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Take it in; a refusal is told to its author unless it is `late`."""
+    """Submit it; its author is shown a refusal unless it is `late`."""
 
     late: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Once, in whichever process: stop what runs, if they may give orders. `for_bot`: it was said to the bot."""
+    """Once among all processes: stop running answers, if the author may. `for_bot`: it addresses the bot."""
 
     for_bot: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Obey:
-    """Once, in whichever process: do what the message orders, if they may give orders."""
+    """Once among all processes: run the command, if the author may."""
 
 
 Decision: TypeAlias = Ignore | Consider | Overhear | Answer | Stop | Obey
 AfterStop: TypeAlias = Ignore | Overhear
-TALK: Final = (Ignore, Consider, Overhear)  # What is decided about what people say to one another
+TALK: Final = (Ignore, Consider, Overhear)  # The decisions on messages that people write to one another
 
 
 def decide(message: MessageFacts) -> Decision:
-    """A platform says what it knows of a message (`MessageFacts`), and does what `decide` answers; where that is to
-    stop an answer, `stop_by_word` does it, and says what else is to be done.
+    """Return what to do about a message. An adapter fills in the facts and carries out the decision; for `Stop`,
+    `stop_by_word` does so and returns what else to do.
 
     Rules
-      A direct message and a mention are for the bot. In a thread with the bot every message is, as long as one person
-      takes part; once others join in, only mentions are, and the rest is context. Nothing else is: messages outside
-      conversations with the bot are not even stored. A question among them that is put to nobody is considered.
-      A message of the one word "stop" is never a question: it stops what runs in its conversation. Where it was not
-      said to the bot, and nothing runs, it is talk; so it is if whoever said it may give no orders.
-      What was missed when it came is answered late, or kept as context; what wanted something done at once is let be.
+      A direct message and a mention are for the bot. So is every message in a thread with the bot while only one person
+      takes part; once others join, only mentions are, and the rest is context. Nothing else is for the bot: messages
+      outside of its conversations are not even stored. A question to everyone among them is considered.
+      A message of the one word "stop" is never a question: it stops the answers of its conversation. One that does
+      not address the bot is context if nothing runs, or if its author may not give orders.
+      A message that arrives late is answered late, or stored as context; a late order is ignored.
     """
     for_bot = message.is_for_bot
     if not (for_bot or message.direct) and message.participants is None:
@@ -202,16 +202,16 @@ def decide(message: MessageFacts) -> Decision:
 
 
 def repeat_question(reply: Answered, person: str) -> str:
-    """The id under which a reply's question is asked once more. Raises Refused for others, or where it was often."""
+    """Return the id under which a question is asked again. Raises Refused for others, and after too many repeats."""
     if reply.person != person:
         raise Refused(reply_texts.NOT_YOURS)
-    if (once := repeat_of(reply.message_id)) is None:
+    if (repeat_id := repeat_of(reply.message_id)) is None:
         raise Refused(reply_texts.OFTEN_ENOUGH)
-    return once
+    return repeat_id
 
 
 def check_readers(asked: Incoming, reply: Answered) -> Incoming:
-    """The question that is asked once more. Raises Refused if more people read now what is said there."""
+    """Return the question to ask again. Raises Refused if the place has more readers now."""
     if isinstance(asked.place.audience, TeamAudience) and label(asked.place.audience) != reply.audience:
         raise Refused(reply_texts.MORE_PUBLIC)
     return asked
@@ -223,8 +223,8 @@ async def stop_by_word(
     nothing_runs: Callable[[], Awaitable[None]],
     refused: Callable[[Refused], Awaitable[None]],
 ) -> AfterStop:
-    """`obey` stops what runs, and returns whether something ran; it raises Refused where the author may not. The other
-    two tell the author so, if the word was said to the bot.
+    """`obey` stops running answers and returns whether there were any; it raises Refused if the author may not. The
+    other two notify the author, if the word was for the bot.
     """
     try:
         if await obey():

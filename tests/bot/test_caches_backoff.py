@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.caches import AGAIN_S, Backoff, OncePerMinute
+from bot.caches import LOG_INTERVAL_S, Backoff, OncePerMinute
 
 
 def test_pauses_double_up_to_the_cap_and_begin_anew_when_that_cause_has_worked() -> None:
@@ -34,7 +34,7 @@ def test_a_line_is_due_once_a_minute_and_none_is_uncounted(events: list[tuple[st
     for cause, passed in events:
         now += passed
         more = lines.due(cause, now)
-        if cause in last and now - last[cause] < AGAIN_S:
+        if cause in last and now - last[cause] < LOG_INTERVAL_S:
             assert more is None
             swallowed[cause] += 1
             continue

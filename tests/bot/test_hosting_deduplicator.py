@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from agent.errors import StoreError
-from bot.hosting import MOST_MARKS, Deduplicator
+from bot.hosting import MAX_MARKS, Deduplicator
 from tests.fakes.store import store_in_memory
 
 
@@ -35,8 +35,8 @@ async def test_what_came_to_nothing_is_done_the_next_time() -> None:
 
 async def test_the_latest_are_kept_and_do_not_say_what_they_were() -> None:
     kept = store_in_memory().preferences
-    for number in range(MOST_MARKS + 1):
+    for number in range(MAX_MARKS + 1):
         await Deduplicator(kept).claim_once("slack:T", f"C1:{number}")
     (marks,) = (await kept.of("source:slack:T")).values()
-    assert len(marks.split()) == MOST_MARKS
+    assert len(marks.split()) == MAX_MARKS
     assert "C1" not in marks
