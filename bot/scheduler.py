@@ -1,18 +1,18 @@
-"""Work that no message asks for at this moment: jobs in the background, and what people have put off to a time.
+"""Work that no message asks for at the moment: background jobs, and what people have scheduled.
 
 Rules of jobs
-  One of the three broad excepts of this program is here: a background job. Whatever goes wrong is one log line; the job
-  is tried again later, each time after twice as long, and given up after `max_attempts`.
+  One of the three broad excepts of this program is here: a background job. Any failure is one log line; the job is
+  tried again after a pause that doubles each time, and given up after `max_attempts`.
 
-Rules of schedules, of which each replica does what is due for the platforms that it serves now
-  Whoever finds a schedule due asks its platform whether, as whom and where its person may have it done now. Then it
-  is begun as a turn of the ledger, which answers it as any other; or passed over, put off, or ended, of which its
-  person is told in a direct message.
-  A clock that jumps ahead is given a moment to be set right before anything is begun by it.
-  A reminder's turn has its words. A question is asked within the budgets, and not at all if what it looks at first says
-  what it said last; it may find that there is nothing to report, and then nothing is shown.
-  Long work is begun at once. While it goes on, it is asked now and then whether its person may still have it done
-  there: where they may not, it ends with what it has said, and they are told so alone.
+Rules of schedules: each replica runs what is due on the platforms that it serves now
+  The process that finds a schedule due asks its platform whether, as whom and where its person may run it now. Then it
+  begins a turn of the ledger, which is answered like any other; or it skips, postpones or ends the schedule, of which
+  the person is notified in a direct message.
+  After the clock jumps ahead, nothing begins for a moment, in which the clock may be corrected.
+  A reminder's turn has its words as the reply. A question is asked within the budgets, and not at all if its check
+  finds what it found last time; its answer may be that there is nothing to report, and then nothing is shown.
+  Long work begins at once. While it runs, its platform is asked now and then whether its person may still run it there.
+  If not, it ends with what it has written, and only that person is notified.
 """
 
 import asyncio
@@ -63,22 +63,22 @@ Handler: TypeAlias = Callable[[Job], Awaitable[None]]
 @dataclass(frozen=True, slots=True)
 class JobLimits:
     sweep_s: float = 5.0
-    """How often to look for what is due: nobody waits for it."""
+    """How often to look for due jobs: no person waits for them."""
     lease: timedelta = timedelta(minutes=2)
-    """How long a silent worker keeps its job; it is renewed while the handler works."""
+    """How long a worker that stopped keeps its job; the lease is renewed while the handler works."""
     first_retry: timedelta = timedelta(minutes=1)
     longest_retry: timedelta = timedelta(hours=6)
-    """Doubling from the first to the longest: quick after a hiccup, gentle with a service that is down for days."""
+    """The pause doubles between these: short after a hiccup, long for a service that is down for days."""
     max_attempts: int = 20
-    """About four days: longer than an outage, shorter than a change of settings that will never be undone."""
+    """About four days: longer than an outage, shorter than a wrong setting that stays."""
 
     def retry_after(self, attempts: int) -> timedelta:
-        """How long to wait after so many attempts, at least one."""
+        """Return how long to wait after this many attempts, at least one."""
         return min(self.first_retry * 2 ** min(attempts - 1, 20), self.longest_retry)
 
 
 class JobWorker:
-    """Does one job at a time: background work leaves the machine to the answers."""
+    """Runs one job at a time, so that answers have the machine's other resources."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class JobWorker:
 
     @asynccontextmanager
     async def serving(self) -> AsyncGenerator[None, None]:
-        """Do what is due until the block ends; a job that is cut short waits for the next start."""
+        """Run due jobs until the block ends; a job that is interrupted waits for the next start."""
         worker = asyncio.create_task(self._serve())
         try:
             yield
@@ -107,16 +107,16 @@ class JobWorker:
             await asyncio.gather(worker, return_exceptions=True)
 
     async def work(self) -> bool:
-        """Do the next job that is due; False if there is none. Raises StoreError."""
+        """Run the next due job; return False if there is none. Raises StoreError."""
         job = await self._jobs.claim(frozenset(self._handlers), self._owner, self._clock.now(), self._limits.lease)
         if job is None:
             return False
-        renewing, begun = asyncio.create_task(self._renew(job)), self._clock.monotonic()
+        renewing, started = asyncio.create_task(self._renew(job)), self._clock.monotonic()
         try:
-            done = await self._done(job)
+            done = await self._run_handler(job)
         finally:
             renewing.cancel()
-        took_s, end = self._clock.monotonic() - begun, JobEnd.DONE if done else JobEnd.FAILED
+        took_s, end = self._clock.monotonic() - started, JobEnd.DONE if done else JobEnd.FAILED
         try:
             if done or job.attempts >= self._limits.max_attempts:
                 await self._jobs.finish(job)
@@ -138,7 +138,7 @@ class JobWorker:
                 log.log(severity(error), "no job could be done, trying again: %s", error)
             await self._clock.sleep(self._limits.sweep_s)
 
-    async def _done(self, job: Job) -> bool:
+    async def _run_handler(self, job: Job) -> bool:
         try:
             await self._handlers[job.kind](job)
         except StoreUnavailable:
@@ -160,73 +160,73 @@ class JobWorker:
                 log.log(severity(error), "job %d (%s): lease not renewed: %s", job.id, job.kind, error)
 
 
-# What is due at a time, on each replica, for the platforms that it serves now.
+# Schedules that are due, on each replica, for the platforms that it serves now.
 
-LOOK_S: Final = 5.0  # At the longest between two looks: what another process has changed is seen by then
-SOON_S: Final = 0.02  # At the shortest: what is due may be in another process's hands
-AT_ONCE: Final = 100  # Schedules that are taken together: what one process has in hand within its lease
-ASKED: Final = 16  # Of them are asked about at the same time
-JUMP: Final = timedelta(minutes=1)  # More than clocks are set by while they are right
-JUMP_S: Final = 60.0  # For a clock that jumped ahead to be set right, as after a machine has slept
+LOOK_S: Final = 5.0  # The longest pause between two looks: a change by another process is noticed within it
+SOON_S: Final = 0.02  # The shortest: another process may already have what is due
+BATCH: Final = 100  # Schedules taken at a time: what one process can run within its lease
+CONCURRENT_CHECKS: Final = 16  # Of a batch, how many are checked at the same time
+JUMP: Final = timedelta(minutes=1)  # More than regular corrections of a clock
+JUMP_S: Final = 60.0  # For a clock that jumped ahead to be corrected, as after a machine has slept
 FIRST_RETRY: Final = timedelta(seconds=10)
-# Where nobody can say now whether it may be done: as long again as it is late, in these bounds.
+# While no answer can be had whether it may run: each pause is as long as it is late already, within these bounds.
 LONGEST_RETRY: Final = timedelta(minutes=30)
-GIVE_UP: Final = timedelta(days=7)  # A place that could not be asked about for so long is gone
-WORDS_CHARS: Final = 200  # Of a schedule, in what its person is told about it
+GIVE_UP: Final = timedelta(days=7)  # A place about which no answer can be had for this long is gone
+WORDS_CHARS: Final = 200  # Of a schedule's words, in a notice to its person
 
-# A digest of what is looked at before a model is asked, as the person may see it. Raises CogencyError.
+# Returns a digest of what is checked before a model is asked, as the person may see it. Raises CogencyError.
 Look: TypeAlias = Callable[[FirstCheck, Incoming], Awaitable[str]]
 
 
 class NoChecks(CogencyError):
-    """Nothing can be looked at here."""
+    """No checks are available here."""
 
 
 async def no_checks(check: FirstCheck, incoming: Incoming) -> str:  # noqa: ARG001 -- nothing to look with
     raise NoChecks(reply_texts.NO_CHECKS)
 
 
-async def unlimited(incoming: Incoming) -> str | None:  # noqa: ARG001 -- nothing to count
+async def always_allowed(incoming: Incoming) -> str | None:  # noqa: ARG001 -- nothing to count
     return None
 
 
 @dataclass(slots=True)
 class TrustedClock:
-    """Holds the time of day against the clock that only goes forward."""
+    """Compares the time of day with the monotonic clock."""
 
     clock: Clock
-    _seen: tuple[datetime, float] | None = None
-    _until: float = float("-inf")
+    _last: tuple[datetime, float] | None = None
+    _distrusted_until: float = float("-inf")
 
     def now(self) -> datetime | None:
-        """The time; None while it may be wrong."""
+        """Return the time; None while it may be wrong."""
         now, elapsed = self.clock.now(), self.clock.monotonic()
-        if self._seen is not None:
-            jumped = now - self._seen[0] - timedelta(seconds=elapsed - self._seen[1])
+        if self._last is not None:
+            jumped = now - self._last[0] - timedelta(seconds=elapsed - self._last[1])
             if jumped > JUMP:
                 log.warning("the clock jumped ahead by %s; schedules wait for %.0f s", jumped, JUMP_S)
-                self._until = elapsed + JUMP_S
+                self._distrusted_until = elapsed + JUMP_S
             elif jumped < -JUMP:
-                self._until = float("-inf")  # it was set right
-        self._seen = now, elapsed
-        return None if elapsed < self._until else now
+                self._distrusted_until = float("-inf")  # it was corrected
+        self._last = now, elapsed
+        return None if elapsed < self._distrusted_until else now
 
 
 @dataclass(slots=True, eq=False)
 class Scheduler:
-    """`platforms`: by source, those that are served now. `wake`: there is a new turn. `closed`: why somebody may not
-    use the bot there, None if they may; `budget_left`: why nothing may be spent on a question.
+    """`platforms`: those served now, by source. `wake`: called after a turn began. `closed`: returns why the person may
+    not use the bot there, None if they may. `budget_left`: returns why a question may cost nothing more, or None.
     """
 
     schedules: Schedules
     platforms: Mapping[str, SchedulePlatform]
     clock: Clock
     wake: Callable[[], None]
-    closed: Callable[[Incoming], Awaitable[str | None]] = unlimited
-    budget_left: Callable[[Incoming], Awaitable[str | None]] = unlimited
+    closed: Callable[[Incoming], Awaitable[str | None]] = always_allowed
+    budget_left: Callable[[Incoming], Awaitable[str | None]] = always_allowed
     look_first: Look = no_checks
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
-    _asked: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(ASKED))
+    _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CONCURRENT_CHECKS))
     _time: TrustedClock = field(init=False)
 
     def __post_init__(self) -> None:
@@ -234,7 +234,7 @@ class Scheduler:
 
     @asynccontextmanager
     async def serving(self) -> AsyncGenerator[None]:
-        """Do what is due until the block ends. What is cut short is done by whoever finds it next."""
+        """Run what is due until the block ends. What is interrupted is run by the process that next finds it due."""
         self.schedules.on_change(self.changed)
         serving = asyncio.create_task(self._serve())
         try:
@@ -244,7 +244,7 @@ class Scheduler:
             await asyncio.gather(serving, return_exceptions=True)
 
     def changed(self) -> None:
-        """There is another schedule, or another time."""
+        """A schedule, or a time of one, was added or changed."""
         self._changed.set()
 
     async def _serve(self) -> None:
@@ -260,26 +260,26 @@ class Scheduler:
             self._changed.clear()
 
     async def work(self) -> float:
-        """Begin what is due; for how many seconds there is nothing to do then. Raises StoreError."""
+        """Begin what is due; return for how many seconds nothing else is due. Raises StoreError."""
         now, sources = self._time.now(), frozenset(self.platforms)
         if now is None or not sources:
             return 1.0
-        due = await self.schedules.due(sources, now, AT_ONCE)
+        due = await self.schedules.due(sources, now, BATCH)
         if due:
-            ended = await asyncio.gather(*(self._do(one) for one in due), return_exceptions=True)
-            for one, error in zip(due, ended, strict=True):
-                self._tell(one, error)
+            outcomes = await asyncio.gather(*(self._process(occurrence) for occurrence in due), return_exceptions=True)
+            for occurrence, error in zip(due, outcomes, strict=True):
+                self._log_failure(occurrence, error)
             return 0.0
         first = await self.schedules.first_due(sources)
         return LOOK_S if first is None else min(LOOK_S, max(SOON_S, (first - self.clock.now()).total_seconds()))
 
     async def is_due(self) -> bool:
-        """Whether `work` would begin anything. Raises StoreError."""
+        """Return whether `work` would begin anything. Raises StoreError."""
         first = await self.schedules.first_due(frozenset(self.platforms))
         return first is not None and first <= self.clock.now()
 
-    def _tell(self, due: Occurrence, error: BaseException | None) -> None:
-        """Whatever went wrong, its lease runs out, and it is tried again."""
+    def _log_failure(self, due: Occurrence, error: BaseException | None) -> None:
+        """Log why it failed; it is tried again when its lease runs out."""
         match error:
             case None:
                 pass
@@ -292,8 +292,8 @@ class Scheduler:
             case _:
                 raise error
 
-    async def _do(self, due: Occurrence) -> None:
-        async with self._asked:
+    async def _process(self, due: Occurrence) -> None:
+        async with self._slots:
             made, now = due.schedule.made, self.clock.now()
             platform = self.platforms.get(made.source)
             if platform is None:
@@ -314,26 +314,26 @@ class Scheduler:
             await self._end(due, admitted.why, platform)
 
     async def _begin(self, due: Occurrence, admitted: Incoming, platform: SchedulePlatform) -> None:
-        """Raises CogencyError where that cannot be done now."""
+        """Raises CogencyError if that is not possible now."""
         made, now = due.schedule.made, self.clock.now()
-        asked = replace(admitted, channel=made.channel)  # as of where it was asked for
-        if (why := await self.closed(asked)) is not None:
+        at_origin = replace(admitted, channel=made.channel)  # checked for the channel where it was asked for
+        if (why := await self.closed(at_origin)) is not None:
             await self._end(due, why, platform)
             return
         if made.kind is ScheduleKind.WORK:
             await self.schedules.begin(due, replace(admitted, time=now), now)
             self.wake()
             return
-        said = joined([made.words, late_note(due, now, admitted.person.time_zone)])
-        incoming = replace(admitted, time=now, text=said)
+        text = joined([made.words, late_note(due, now, admitted.person.time_zone)])
+        incoming = replace(admitted, time=now, text=text)
         if made.kind is ScheduleKind.REMINDER:
-            await self.schedules.begin(due, incoming, now, reply=said)
+            await self.schedules.begin(due, incoming, now, reply=text)
             self.wake()
             return
         if (spent := await self.budget_left(incoming)) is not None:
-            told = reply_texts.SCHEDULE_OVER_BUDGET.format(words=_shown(due), why=spent)
+            notice_text = reply_texts.SCHEDULE_OVER_BUDGET.format(words=_excerpt(due), why=spent)
             name = f"{SCHEDULED}budget:{made.person}:{now:%Y-%m-%d}"
-            await self.schedules.skip(due, now, notice=await self._notice(due, platform, name, told))
+            await self.schedules.skip(due, now, notice=await self._notice(due, platform, name, notice_text))
             self.wake()
             return
         seen = None if made.check is None else await self.look_first(made.check, incoming)
@@ -344,25 +344,20 @@ class Scheduler:
         self.wake()
 
     async def _end(self, due: Occurrence, why: str, platform: SchedulePlatform) -> None:
-        works = due.schedule.made.kind is ScheduleKind.WORK
-        ended = reply_texts.WORK_TAKEN_AWAY if works else reply_texts.SCHEDULE_ENDED
-        told = ended.format(words=_shown(due), why=why)
+        is_work = due.schedule.made.kind is ScheduleKind.WORK
+        template = reply_texts.WORK_TAKEN_AWAY if is_work else reply_texts.SCHEDULE_ENDED
+        notice_text = template.format(words=_excerpt(due), why=why)
         name = f"{occurrence_id(due.schedule.id, due.time)}:ended"
         log.info("schedule %d: ended", due.schedule.id)
-        await self.schedules.end(due, why, self.clock.now(), notice=await self._notice(due, platform, name, told))
+        await self.schedules.end(
+            due, why, self.clock.now(), notice=await self._notice(due, platform, name, notice_text)
+        )
         self.wake()
 
     async def _notice(self, due: Occurrence, platform: SchedulePlatform, name: str, words: str) -> Notice | None:
-        """None where they cannot be written to: they are gone, or want to hear nothing."""
         now = self.clock.now()
-        try:
-            told = await platform.direct(due.schedule, now)
-        except StoreError:
-            raise
-        except CogencyError as error:
-            log.info("schedule %d: its person is not told: %s", due.schedule.id, error)
-            return None
-        return Notice(name, replace(told, time=now, text=_shown(due)), words)
+        message = await _direct_message(platform, due.schedule, now)
+        return None if message is None else Notice(name, replace(message, time=now, text=_excerpt(due)), words)
 
     async def _put_off(self, due: Occurrence, error: CogencyError, platform: SchedulePlatform) -> None:
         now = self.clock.now()
@@ -374,36 +369,47 @@ class Scheduler:
         await self.schedules.put_off(due, now + min(max(late, FIRST_RETRY), LONGEST_RETRY))
 
 
-def _shown(due: Occurrence) -> str:
+async def _direct_message(platform: SchedulePlatform, schedule: Schedule, now: datetime) -> Incoming | None:
+    """Return None if the person cannot be written to: they are gone, or want no messages."""
+    try:
+        return await platform.direct(schedule, now)
+    except StoreError:
+        raise
+    except CogencyError as error:
+        log.info("schedule %d: its person is not told: %s", schedule.id, error)
+        return None
+
+
+def _excerpt(due: Occurrence) -> str:
     return excerpt(due.schedule.made.words, WORDS_CHARS)
 
 
-# Long work, once it was begun.
+# Long work that has begun.
 
-ASK_AGAIN_S: Final = 60.0  # Between two looks whether its person may still have it done
-AT_WORK: Final = 256  # Of which it is known when that was looked at last
+ASK_AGAIN_S: Final = 60.0  # Between two checks whether its person may still run it
+CACHED_CHECKS: Final = 256  # Pieces of work whose last check is remembered
 
 
-async def boundless(incoming: Incoming, calls: Sequence[ModelCall]) -> str | None:  # noqa: ARG001 -- nothing to count
+async def unlimited_budget(incoming: Incoming, calls: Sequence[ModelCall]) -> str | None:  # noqa: ARG001 -- nothing to count
     return None
 
 
 @dataclass(frozen=True, slots=True)
 class LongWork:
-    """`platforms`: see `Scheduler`. `budget_left`: why nothing more may be spent, after these calls."""
+    """`platforms`: see `Scheduler`. `budget_left`: returns why nothing more may be spent after these calls, or None."""
 
     schedules: Schedules
     platforms: Mapping[str, SchedulePlatform]
     clock: Clock
-    budget_left: Callable[[Incoming, Sequence[ModelCall]], Awaitable[str | None]] = boundless
-    _allowed: LRUCache[str, float] = field(default_factory=lambda: LRUCache(AT_WORK))
+    budget_left: Callable[[Incoming, Sequence[ModelCall]], Awaitable[str | None]] = unlimited_budget
+    _allowed: LRUCache[str, float] = field(default_factory=lambda: LRUCache(CACHED_CHECKS))
 
     async def ends(self, question: Incoming, progress: Progress) -> EndDue | None:
-        """Whether it has to come to its end. Raises StoreError."""
+        """Return how the work has to end, if it has to. Raises StoreError."""
         if (why := await self._forbidden(question)) is not None:
             return EndDue(reply_texts.WORK_FORBIDDEN.format(why=why), at_once=True)
-        begun = [step.time for step in progress.steps if step.time is not None]
-        if worked_for(begun, self.clock.now()) >= WORK_TIME:
+        starts = [step.time for step in progress.steps if step.time is not None]
+        if worked_for(starts, self.clock.now()) >= WORK_TIME:
             return EndDue(reply_texts.WORK_TOO_LONG.format(minutes=int(WORK_TIME.total_seconds() / 60)))
         results = (result for step in progress.steps for result in step.results if result is not None)
         if sum(len(result.content) for result in results) >= WORK_CHARS:
@@ -412,50 +418,41 @@ class LongWork:
         return None if spent is None else EndDue(reply_texts.WORK_OVER_BUDGET.format(why=spent))
 
     async def told(self, question: Incoming, closing: Closing) -> Incoming | None:
-        """What is said at its end: to its person alone if it was taken from them, and where it stands if they asked for
-        that. Raises StoreError.
+        """Return the message at its end: a direct one if its person may no longer run it; in its place if they asked to
+        be mentioned; else None. Raises StoreError.
         """
-        kept = await self.schedules.by_id(schedule_of(question.event_id))
-        if kept is None or closing.outcome is Outcome.STOPPED:
+        schedule = await self.schedules.by_id(schedule_of(question.event_id))
+        if schedule is None or closing.outcome is Outcome.STOPPED:
             return None
         name, now = f"{question.event_id}{TELLS}", self.clock.now()
-        named = {"event_id": name, "message_id": name, "time": now}
+        ids = {"event_id": name, "message_id": name, "time": now}
         if (why := await self._forbidden(question)) is not None:
-            alone = await self._alone(kept, now)
-            words = excerpt(kept.made.words, WORDS_CHARS)
-            told = reply_texts.WORK_TAKEN_AWAY.format(words=words, why=why)
-            return None if alone is None else replace(alone, text=told, **named)
-        if not kept.made.mention or kept.made.source == kept.made.person:  # who sits at a terminal sees it
+            message = await _direct_message(self.platforms[schedule.made.source], schedule, now)
+            words = excerpt(schedule.made.words, WORDS_CHARS)
+            text = reply_texts.WORK_TAKEN_AWAY.format(words=words, why=why)
+            return None if message is None else replace(message, text=text, **ids)
+        if not schedule.made.mention or schedule.made.source == schedule.made.person:  # a terminal shows it
             return None
-        told = reply_texts.WORK_DONE if closing.outcome is Outcome.ANSWERED else reply_texts.WORK_ENDED
-        return replace(question, conversation=f"{question.conversation}{TELLS}", text=told, **named)
+        text = reply_texts.WORK_DONE if closing.outcome is Outcome.ANSWERED else reply_texts.WORK_ENDED
+        return replace(question, conversation=f"{question.conversation}{TELLS}", text=text, **ids)
 
     async def _forbidden(self, question: Incoming) -> str | None:
-        """Why its person may not have it done any more; None if they may, or if nobody can say now."""
+        """Return why its person may no longer run it; None if they may, or if that cannot be known now."""
         name, elapsed = question.event_id, self.clock.monotonic()
         if elapsed - self._allowed.get(name, float("-inf")) < ASK_AGAIN_S:
             return None
-        kept = await self.schedules.by_id(schedule_of(name))
-        platform = None if kept is None else self.platforms.get(kept.made.source)
-        if kept is None or platform is None:
+        schedule = await self.schedules.by_id(schedule_of(name))
+        platform = None if schedule is None else self.platforms.get(schedule.made.source)
+        if schedule is None or platform is None:
             return None
         try:
-            admitted = await platform.admit(Occurrence(kept, kept.last or kept.made.created))
+            admitted = await platform.admit(Occurrence(schedule, schedule.last or schedule.made.created))
         except StoreError:
             raise
         except CogencyError as error:
-            log.info("schedule %d: nobody can say whether it may go on: %s", kept.id, error)
+            log.info("schedule %d: nobody can say whether it may go on: %s", schedule.id, error)
             return None
         if isinstance(admitted, NotAllowed):
             return admitted.why
         self._allowed[name] = elapsed
         return None
-
-    async def _alone(self, kept: Schedule, now: datetime) -> Incoming | None:
-        try:
-            return await self.platforms[kept.made.source].direct(kept, now)
-        except StoreError:
-            raise
-        except CogencyError as error:
-            log.info("schedule %d: its person is not told: %s", kept.id, error)
-            return None

@@ -1,4 +1,4 @@
-"""Every setting of the program: read once, from the environment and `.env`, into one frozen value."""
+"""All settings of the program: read once, from the environment and `.env`, into one frozen value."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -53,13 +53,13 @@ SOURCE: Final = "source"
 TOOLS: Final = "COGENCY_TOOLS"
 MCP: Final = "COGENCY_MCP"
 TOOL_POLICY: Final = "COGENCY_TOOL_POLICY"
-MAX_FAULTS: Final = 5  # Named at once; whoever has mended them sees the next
+MAX_FAULTS: Final = 5  # Reported at once; the others are reported once these are fixed
 SLACK_APPS: Final = "COGENCY_SLACK_APPS"
-# The last is a file of its own, whoever names it.
+# The last one names a file with tokens, and counts as one itself.
 SLACK_TOKENS = ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_CONFIG_TOKEN", SLACK_APPS)
-# Of the environment, which PostgreSQL's clients send to whichever server they are named.
+# Environment variables whose values PostgreSQL's clients send to the server they are given.
 PASSWORDS = ("PGPASSWORD", "PGPASSFILE")
-# What decides which programs are started, and to whom keys that stand in the environment could go.
+# Settings that decide which programs run, and so where keys in the environment could be sent.
 RUN_COMMANDS = (MCP, "COGENCY_PLUGINS")
 FIVE_DOLLARS = Money(5 * NANO)
 HUNDRED_DOLLARS = Money(100 * NANO)
@@ -67,9 +67,9 @@ HUNDRED_DOLLARS = Money(100 * NANO)
 
 @dataclass(frozen=True, slots=True)
 class From:
-    """Where the value of a field of `Settings` comes from: the name of its setting, and how its text is read.
+    """Where a field of `Settings` gets its value: the name of its setting, and the function that parses its text.
 
-    `keys`: of an address, the settings whose values are sent there.
+    `keys`: for an address, the settings whose values are sent there.
     """
 
     name: str
@@ -79,7 +79,7 @@ class From:
 
 
 class SettingOrigin(StrEnum):
-    """Where the value of a setting stands."""
+    """Where a setting's value was read."""
 
     DEFAULT = "default"
     ENVIRONMENT = "environment"
@@ -90,7 +90,7 @@ class SettingOrigin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ShownSetting:
-    """A setting for its operator's eyes. `value`: as it is written; None for a secret that is set."""
+    """A setting as shown to operators. `value`: as written; None for a secret that is set."""
 
     name: str
     value: str | None
@@ -98,47 +98,47 @@ class ShownSetting:
 
 
 def setting(name: str, read: Callable[[str], T], default: T, *, keys: tuple[str, ...] = (), shown: bool = True) -> T:
-    """A field of `Settings`."""
+    """Declare a field of `Settings`."""
     return field(default_factory=lambda: default, repr=shown, metadata={SOURCE: From(name, read, default, keys)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What a person can change. Each field's setting and its form are in `.env.example`.
+    """All settings. Each field's setting and its form are described in `.env.example`.
 
-    The rules.
-    - The environment is an argument. It goes before `.env`; an empty value counts as not set.
-    - A secret may stand in a file that NAME_FILE names, or in the system's keychain. Such a file, too, is read only if
-      nobody else could have written it; and the secret goes to no address that `.env` alone has moved.
-    - Whatever begins with COGENCY_ is ours: an unknown name is an error, not silence.
+    Rules
+    - The environment is an argument. It overrides `.env`; an empty value counts as not set.
+    - A secret may be in a file that NAME_FILE names, or in the system's keychain. Such a file, like `.env`, is read
+      only if no other user could have written it; and the secret is sent to no address that only `.env` has changed.
+    - Names that begin with COGENCY_ are reserved: an unknown one is an error.
     - Every problem is one `SettingsError`: a sentence that names the setting and the remedy, never the value.
-    - Values in `.env` are taken literally: a "$" in a password is a "$".
-    - No `.env` sends a key of the environment elsewhere: it comes with the folder, and the key does not. An address
-      from `.env` counts with keys from the same file, on this machine, and where no key goes.
+    - Values in `.env` are literal: a "$" in a password is a "$".
+    - `.env` cannot send a key of the environment to another address: the file comes with the folder, the key does not.
+      An address from `.env` is used with keys from the same file, on this machine, and where no key is sent.
     """
 
     model: str | None = setting("COGENCY_MODEL", parsers.text, None)
     """"provider:name"; None chooses by the keys that are set, else a local Ollama, else rehearsal."""
     fallback_models: tuple[str, ...] = setting("COGENCY_FALLBACK_MODELS", parsers.models, ())
-    """Which answer, in this order, while the chosen model is down."""
+    """Tried in this order while the chosen model is down."""
     learning_model: str | None = setting("COGENCY_LEARNING_MODEL", parsers.text, None)
-    """For work in the background, where nobody waits: a cheap one serves. None: the one that answers."""
+    """For background work, where no person waits: a cheap model is enough. None: the model that answers."""
     embeddings: str | None = setting("COGENCY_EMBEDDINGS", parsers.embeddings, None)
-    """"provider:name" of a model that recall compares meanings with; None: it goes by words alone."""
+    """"provider:name" of a model for semantic recall; None: recall searches for words only."""
     transcription: str | None = setting("COGENCY_TRANSCRIPTION", parsers.transcription, None)
-    """"provider:name" of a model that writes voice messages down; None: whoever sends one is asked to write."""
+    """"provider:name" of a model that transcribes voice messages; None: people are asked to write instead."""
     allowed_models: tuple[str, ...] = setting("COGENCY_ALLOWED_MODELS", parsers.models, ())
-    """Among which people may choose with /model, besides the usual one."""
+    """The models that people may choose with /model, besides the default."""
     channel_models: Mapping[str, str] = setting("COGENCY_CHANNEL_MODELS", parsers.models_by_channel, {})
     """By the platform's channel id."""
     person_models: Mapping[str, str] = setting("COGENCY_PERSON_MODELS", parsers.models_by_person, {})
-    """By the platform's user id; goes before the channel's."""
+    """By the platform's user id; overrides the channel's."""
     mode: Mode = setting("COGENCY_MODE", parsers.one_of(Mode), Mode.AUTO)
     tools_form: ToolsForm = setting("COGENCY_TOOLS_FORM", parsers.one_of(ToolsForm), ToolsForm.AUTO)
     tools: tuple[str, ...] = setting(TOOLS, parsers.modules, ())
-    """Modules and entry points with tools of the operator's own, which are loaded at the start."""
+    """Modules and entry points with the operator's own tools, loaded at start."""
     database_url: str = setting("COGENCY_DATABASE_URL", parsers.database_url, "", shown=False)
-    """`load_settings` fills it in: a file in the person's data folder."""
+    """The default is set by `load_settings`: a file in the user's data folder."""
     database_replica_url: str = setting("COGENCY_DATABASE_REPLICA_URL", parsers.database_url, "", shown=False)
     """A streaming replica of a PostgreSQL database, on which past threads are searched; none if empty."""
     persona: str = setting("COGENCY_PERSONA", parsers.text, PERSONA)
@@ -146,16 +146,16 @@ class Settings:
     channel_instructions: Mapping[str, str] = setting("COGENCY_CHANNEL_INSTRUCTIONS", parsers.texts_by_channel, {})
     """By the platform's channel id."""
     log_level: LogLevel | None = setting("COGENCY_LOG_LEVEL", parsers.one_of(LogLevel), None)
-    """None: INFO for a service, whose log says what each turn did; WARNING at a terminal."""
+    """None: INFO for a service, whose log shows what each turn did; WARNING in a terminal."""
     log_form: LogForm = setting("COGENCY_LOG_FORMAT", parsers.one_of(LogForm), LogForm.AUTO)
     health: tuple[str, int] | None = setting("COGENCY_HEALTH", parsers.listen_address, None)
-    """Where supervisors ask how the bot does; None: nowhere."""
+    """Where supervisors can request the health report; None: nowhere."""
     metrics: bool = setting("COGENCY_METRICS", parsers.switch, default=True)
-    """Whether Prometheus may ask there, too."""
+    """Whether Prometheus can scrape metrics there, too."""
     operator_page: tuple[str, int] | None = setting("COGENCY_OPERATOR_PAGE", parsers.listen_address, None)
-    """Where the operators' page listens; None: there is none."""
+    """Where the operators' page listens; None: it is off."""
     operator_address: str = setting("COGENCY_OPERATOR_ADDRESS", parsers.url("https", "http"), "")
-    """The address of a proxy with TLS in front of it; "": it is for this machine alone."""
+    """The address of a proxy with TLS in front of it; "": the page is for this machine only."""
     allowed_bots: frozenset[str] = setting("COGENCY_ALLOWED_BOTS", parsers.ids, frozenset())
     """Ids of other bots that may talk to this one. Two bots that answer each other never stop."""
     discord_replies: ReplyMode = setting("COGENCY_DISCORD_REPLIES", parsers.one_of(ReplyMode), ReplyMode.THREAD)
@@ -166,103 +166,103 @@ class Settings:
     """Who may talk to the bot, as in `bot.access.acl`; empty for every member."""
     deny: acl.Entries = setting("COGENCY_DENY", acl.parse_entries, frozenset())
     open_to: frozenset[Authority] = setting("COGENCY_OPEN_TO", acl.parse_openness, frozenset())
-    """Guests and people from elsewhere see only a part of a workspace, and nobody here answers for them."""
+    """Guests and outsiders see only a part of a workspace, and no member is responsible for them."""
     model_access: Mapping[str, acl.Entries] = setting("COGENCY_MODEL_ACCESS", acl.parse_model_access, {})
-    """Who may choose a model; one that is not named is everybody's."""
+    """Who may choose a model; one that is not listed is open to everyone."""
     ambient_per_day: int = setting("COGENCY_AMBIENT_PER_DAY", parsers.whole(0, 10_000), 20)
-    """In one channel, where its managers want that; each takes a look of a small model before it, and others do."""
+    """Per channel, if its managers want ambient answers. A small model examines each candidate first."""
     operators: frozenset[str] = setting("COGENCY_OPERATORS", parsers.people, frozenset())
-    """Ids of people without limits, who may change those of others."""
+    """Ids of people who have no limits, and may change those of others."""
     person_per_minute: int | None = setting("COGENCY_PERSON_PER_MINUTE", parsers.limit(100_000), 20)
-    """Faster than anybody asks, and slower than any loop."""
+    """Faster than a person asks, and slower than a loop."""
     person_per_hour: int | None = setting("COGENCY_PERSON_PER_HOUR", parsers.limit(1_000_000), 200)
     """A question every eighteen seconds, for a whole hour."""
     channel_per_minute: int | None = setting("COGENCY_CHANNEL_PER_MINUTE", parsers.limit(100_000), 60)
-    """A lively channel; more answers than that nobody can read, nor would a platform show them in time."""
+    """A busy channel; people cannot read more answers than that, nor could a platform show them in time."""
     backlog: int | None = setting("COGENCY_BACKLOG", parsers.limit(1_000_000), 1_000)
-    """Questions that wait. Sixteen at a time and half a minute each, the last of them waits for half an hour."""
+    """Waiting questions. With sixteen at a time and half a minute each, the last one waits for half an hour."""
     max_running: int = setting("COGENCY_MAX_RUNNING", parsers.whole(1, 10_000), 16)
-    """Answers that run at once in one process: as many as a vendor's lower tiers and two cores carry; more wait."""
+    """Answers that run at once in one process: what a vendor's lower tiers and two cores can carry."""
     person_running: int | None = setting("COGENCY_PERSON_RUNNING", parsers.limit(1_000), 4)
-    """Answers of one person that run at once: some threads side by side, a quarter of one process's places."""
+    """Answers of one person that run at once: a few parallel threads, a quarter of one process's slots."""
     person_tokens: int | None = setting("COGENCY_PERSON_TOKENS_PER_DAY", parsers.limit(10**12), 2_000_000)
     """About a hundred questions that each fill the context."""
     person_dollars: Money | None = setting("COGENCY_PERSON_DOLLARS_PER_DAY", parsers.dollars, FIVE_DOLLARS)
-    """What the same takes with a vendor's middle model, most of it read from its cache."""
+    """What those cost with a vendor's middle model, most of the input read from its cache."""
     channel_tokens: int | None = setting("COGENCY_CHANNEL_TOKENS_PER_DAY", parsers.limit(10**12), None)
     """Channels differ too much in size for one number."""
     channel_dollars: Money | None = setting("COGENCY_CHANNEL_DOLLARS_PER_DAY", parsers.dollars, None)
     workspace_tokens: int | None = setting("COGENCY_WORKSPACE_TOKENS_PER_DAY", parsers.limit(10**12), None)
-    """Of each workspace of Slack whose app has no budget of its own in COGENCY_SLACK_APPS."""
+    """For each Slack workspace whose app has no budget of its own in COGENCY_SLACK_APPS."""
     workspace_dollars: Money | None = setting("COGENCY_WORKSPACE_DOLLARS_PER_DAY", parsers.dollars, None)
     everyone_tokens: int | None = setting("COGENCY_EVERYONE_TOKENS_PER_DAY", parsers.limit(10**12), None)
     everyone_dollars: Money | None = setting("COGENCY_EVERYONE_DOLLARS_PER_DAY", parsers.dollars, HUNDRED_DOLLARS)
-    """A mistake costs no more than this before somebody looks at it."""
+    """A mistake costs no more than this before an operator looks at it."""
 
     max_iterations: int = setting("COGENCY_MAX_ITERATIONS", parsers.whole(1, 100), 10)
-    """Model calls in one turn. A task that needs more is better asked again with what was found."""
+    """Model calls in one turn. A larger task is better asked again, with what was found."""
     lease_s: float = setting("COGENCY_LEASE_S", parsers.seconds(600), 30.0)
-    """How long a process that says nothing keeps its answers from the others: longer than a busy machine's pauses."""
+    """How long a silent process keeps its turns from others: longer than a busy machine's pauses."""
     tool_timeout_s: float = setting("COGENCY_TOOL_TIMEOUT_S", parsers.seconds(600), 20.0)
-    """A person who watches a status line gives up at about this point."""
+    """A person who watches a status line gives up at about this time."""
     history_messages: int = setting("COGENCY_HISTORY_MESSAGES", parsers.whole(1, 10_000), 200)
     """Earlier messages read for one turn; the token budget cuts further."""
     history_tokens: int = setting("COGENCY_HISTORY_TOKENS", parsers.whole(500, 1_000_000), 12_000)
     """About fifty pages of chat: enough to follow a thread, small enough for a local model with a 32k window."""
     memory_tokens: int = setting("COGENCY_MEMORY_TOKENS", parsers.whole(100, 100_000), 3_000)
-    """Facts, past threads and the working set, apart from history: more would crowd out the question."""
+    """Facts, past threads and the working set, apart from history; more would leave too little for the question."""
     earlier: bool = setting("COGENCY_EARLIER", parsers.switch, default=True)
-    """Past threads that a question is about stand in its context at once; else the model has to ask for them."""
+    """Whether past threads related to the question are put in its context; else the model has to call a tool."""
     profile_tokens: int = setting("COGENCY_PROFILE_TOKENS", parsers.whole(0, 100_000), 800)
-    """Of what was learned about a person: about sixty short entries."""
+    """For what was learned about a person: about sixty short entries."""
     file_tokens: int = setting("COGENCY_FILE_TOKENS", parsers.whole(100, 10_000_000), TEXT_TOKENS)
-    """Of what the files of one message hold, all together."""
+    """For the content of one message's files together."""
     learning: bool = setting("COGENCY_LEARNING", parsers.switch, default=True)
-    """Whether the bot learns about people from what they ask it."""
+    """Whether the bot learns about people from their questions."""
     first_notice: bool = setting("COGENCY_FIRST_NOTICE", parsers.switch, default=True)
     """Whether the first reply to a person says what is remembered, and how to stop it."""
     retention: Mapping[AudienceKind, int] = setting("COGENCY_RETENTION", parsers.retention, {})
-    """How many days is kept what was said in direct messages, private and public places; others for ever."""
+    """For how many days messages in direct messages, private and public places are stored; without, forever."""
     removal_grace_days: int = setting("COGENCY_REMOVAL_GRACE_DAYS", parsers.whole(0, 3650), 30)
-    """How long a server that has removed the bot may change its mind before what was said there is erased."""
+    """How long after a server has removed the bot what was said there is erased, unless it is invited back."""
     two_operators: frozenset[OperatorAct] = setting("COGENCY_TWO_OPERATORS", parsers.some_of(OperatorAct), frozenset())
-    """What a second operator has to confirm of what one does about a person or a place."""
+    """Actions on a person's or a place's data that a second operator has to confirm."""
     first_token_timeout_s: float = setting("COGENCY_FIRST_TOKEN_TIMEOUT_S", parsers.seconds(3600), 180.0)
     """A local model may load for minutes before its first word."""
     next_token_timeout_s: float = setting("COGENCY_NEXT_TOKEN_TIMEOUT_S", parsers.seconds(600), 60.0)
-    """Between two pieces of an answer nothing loads: a silent minute is a broken line."""
+    """Nothing loads between two pieces of an answer: a silent minute is a broken connection."""
     provider_retries: int = setting("COGENCY_PROVIDER_RETRIES", parsers.whole(0, 10), 2)
-    """Tries after the first, while nothing has been said: as many as the vendors' own clients make."""
+    """Retries while no text has arrived: as many as the vendors' own clients make."""
 
     mcp: str | None = setting(MCP, parsers.text, None)
-    """The file with the MCP servers whose tools the bot has."""
+    """The file that lists the MCP servers whose tools the bot has."""
     tool_policy: str | None = setting(TOOL_POLICY, parsers.text, None)
-    """The file that says who may use which tools, and where, before the rows that operators set by command."""
+    """The file that says who may use which tools, and where. It precedes the rows that operators add by command."""
 
     account_key: Secret | None = setting("COGENCY_ACCOUNT_KEY", parsers.key, None)
-    """With which the tokens are encrypted of the servers at which each person signs in; or else…"""
+    """Encrypts the tokens of servers at which people sign in; or else…"""
     account_key_file: str | None = setting("COGENCY_ACCOUNT_KEY_FILE", parsers.text, None)
     """… the file that holds it."""
     sign_in_address: str = setting("COGENCY_SIGN_IN_ADDRESS", parsers.url("https", "http"), "")
-    """The address by which browsers reach the pages of sign-ins; "": people paste what their browser shows."""
+    """The address at which browsers reach the sign-in pages; "": people paste what their browser shows."""
     sign_in_http: tuple[str, int] | None = setting("COGENCY_SIGN_IN_HTTP", parsers.listen_address, None)
-    """Where those are served."""
+    """Where those pages are served."""
 
     plugins: tuple[Path, ...] = setting("COGENCY_PLUGINS", parsers.folders, ())
-    """Folders with skills and servers of tools, besides those that `cogency plugins add` has listed."""
+    """Folders with skills and MCP servers, besides those listed by `cogency plugins add`."""
 
     web: bool = setting("COGENCY_WEB", parsers.switch, default=False)
-    """Whether pages of the web can be read. Who runs the bot decides that it asks other people's servers."""
+    """Whether web pages can be read. Off by default: requests to other people's servers are the operator's decision."""
     web_agent: str = setting("COGENCY_WEB_AGENT", parsers.header, "")
-    """How it introduces itself there; "": by its name, its version and what it is."""
+    """The user agent; "": the bot's name, version and kind."""
     web_robots: bool = setting("COGENCY_WEB_ROBOTS", parsers.switch, default=True)
-    """Whether it reads only what a site's robots.txt lets programs read."""
+    """Whether only pages that a site's robots.txt allows are read."""
     web_search: tuple[str, str] | None = setting("COGENCY_WEB_SEARCH", parsers.web_search, None)
-    """Which search engine is asked; None: the web is not searched. There is no default: it learns what is asked."""
+    """The search engine; None: no web search. There is no default, because the engine learns the questions."""
     brave_api_key: Secret | None = setting("BRAVE_API_KEY", parsers.key, None)
     tavily_api_key: Secret | None = setting("TAVILY_API_KEY", parsers.key, None)
     networks_allowed: Networks = setting("COGENCY_NETWORKS_ALLOWED", parse_networks, Networks())
-    """What may be read besides the public web."""
+    """Networks that may be read besides the public web."""
 
     openai_api_key: Secret | None = setting("OPENAI_API_KEY", parsers.key, None)
     anthropic_api_key: Secret | None = setting("ANTHROPIC_API_KEY", parsers.key, None)
@@ -291,43 +291,43 @@ class Settings:
     slack_config_token: Secret | None = setting(
         "SLACK_CONFIG_TOKEN", parsers.secret("xoxe.xoxp-", "make one on https://api.slack.com/apps"), None
     )
-    """For `cogency doctor` only: with it, it sees how the app is set up."""
+    """Only for `cogency doctor`, which inspects the app's configuration with it."""
     slack_apps: str | None = setting("COGENCY_SLACK_APPS", parsers.text, None)
-    """The file that describes several apps, in place of the one of the tokens above."""
+    """The file that describes several apps, in place of the one app of the tokens above."""
     slack_serve: tuple[str, ...] = setting("COGENCY_SLACK_SERVE", parsers.slack_apps, ())
-    """Those of them that this process serves; empty for all."""
+    """The apps that this process serves; empty for all."""
     slack_connections: int = setting("COGENCY_SLACK_CONNECTIONS", parsers.whole(1, 10), 2)
-    """One goes on while the other is replaced; ten are Slack's limit, for all processes together."""
+    """One stays open while the other is replaced; Slack's limit is ten, for all processes together."""
     slack_http: tuple[str, int] | None = setting("COGENCY_SLACK_HTTP", parsers.listen_address, None)
     """Where to listen for Slack's requests; None: Socket Mode."""
     slack_client_id: str = setting("SLACK_CLIENT_ID", parsers.slack_client, "")
-    """With it other workspaces may install the app, by a page of the bot's."""
+    """If set, other workspaces may install the app, on a page of the bot's."""
     slack_client_secret: Secret | None = setting("SLACK_CLIENT_SECRET", parsers.key, None)
     slack_address: str = setting("COGENCY_SLACK_ADDRESS", parsers.url("https", "http"), "")
-    """The address by which Slack and browsers reach COGENCY_SLACK_HTTP."""
+    """The address at which Slack and browsers reach COGENCY_SLACK_HTTP."""
     slack_installers: frozenset[str] = setting("COGENCY_SLACK_INSTALLERS", parsers.slack_installers, frozenset())
-    """Who may install it: workspaces and organizations; none: nobody."""
+    """The workspaces and organizations that may install it; empty for none."""
     slack_managers: frozenset[str] = setting("COGENCY_SLACK_MANAGERS", parsers.slack_groups, frozenset())
     """User groups whose members are managers."""
     slack_command_prefix: str = setting("COGENCY_SLACK_COMMAND_PREFIX", parsers.command_prefix, "")
-    """What the names of all slash commands begin with."""
+    """The beginning of all slash commands' names."""
     slack_stream: Streaming = setting("COGENCY_SLACK_STREAM", parsers.one_of(Streaming), Streaming.DIRECT)
-    """Where replies grow as native streams, before the asker's eyes alone; elsewhere messages are edited."""
+    """Where replies are native streams, which only the asker sees grow; elsewhere messages are edited."""
     discord_token: Secret | None = setting("DISCORD_TOKEN", parsers.key, None)
     discord_servers: frozenset[str] = setting("COGENCY_DISCORD_SERVERS", parsers.discord_servers, frozenset())
-    """The servers that are the operator's; empty for those that belong to the application's owner."""
+    """The operator's own servers; empty for those of the application's owner."""
     discord_other_servers: OtherServers = setting(
         "COGENCY_DISCORD_OTHER_SERVERS", parsers.one_of(OtherServers), OtherServers.REFUSE
     )
-    """Whoever has a server can add a public bot to it, and ask at the operator's expense."""
+    """Any server can add a public bot, and ask at the operator's expense."""
     discord_admins: frozenset[str] = setting("COGENCY_DISCORD_ADMINS", parsers.discord_roles, frozenset())
-    """Roles that stand for an administrator's."""
+    """Roles that count as an administrator's."""
     discord_managers: frozenset[str] = setting("COGENCY_DISCORD_MANAGERS", parsers.discord_roles, frozenset())
-    """Roles that make managers; empty for whoever may manage the server."""
+    """Roles that make managers; empty for those who may manage the server."""
     discord_employees: frozenset[str] = setting("COGENCY_DISCORD_EMPLOYEES", parsers.discord_roles, frozenset())
     """Roles without which a member is a guest; empty for every member."""
     discord_dm_idle_minutes: int = setting("COGENCY_DISCORD_DM_IDLE_MINUTES", parsers.whole(1, 525_600), 360)
-    """After so long a silence a direct message begins a conversation."""
+    """After this much silence, a direct message begins a new conversation."""
     discord_message_content: bool = setting("COGENCY_DISCORD_MESSAGE_CONTENT", parsers.switch, default=True)
     """Whether to ask for the message content intent."""
     discord_shards: int | None = setting("COGENCY_DISCORD_SHARDS", parsers.shards, 1)
@@ -343,19 +343,19 @@ class Settings:
     )
 
     mcp_variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """What the file that `mcp` names may name: the environment and `.env`; without one what any program is given. Not
-    a setting itself, nor is the next.
+    """Variables that the file of `mcp` may use: the environment and `.env`; without that file, what any program gets.
+    This field and the next ones are not settings.
     """
     supervisor: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What systemd says of how it wants to be told (sd_notify(3)), from the environment alone."""
+    """systemd's variables for notifications (sd_notify(3)), from the environment only."""
     opentelemetry: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """OpenTelemetry's own variables, from there, too: its library reads them there itself."""
+    """OpenTelemetry's own variables, from the environment only: its library reads them there."""
     secret_files: Mapping[str, str] = field(default_factory=dict[str, str])
     """The files that hold secrets, by the settings that name them (NAME_FILE)."""
     shown: tuple[ShownSetting, ...] = field(default=(), repr=False, compare=False)
-    """Every one of them, in their order, with where it came from."""
+    """All settings in order, with where they were read."""
     misspelt: tuple[tuple[str, str], ...] = ()
-    """Names in `.env` that nothing reads, each with the setting that it resembles."""
+    """Names in `.env` that match no setting, each with the setting it resembles."""
 
     @property
     def language_rule(self) -> str:
@@ -363,22 +363,22 @@ class Settings:
 
     @property
     def plugin_list(self) -> Path:
-        """The file in which `cogency plugins add` lists folders: beside the database, where that is a file."""
+        """The file in which `cogency plugins add` lists folders: next to the database, if that is a file."""
         scheme, _, database = self.database_url.partition(":///")
         folder = Path(database).parent if scheme.startswith("sqlite") else user_data_path("cogency", appauthor=False)
         return folder / "plugins.txt"
 
     def secrets(self) -> tuple[str, ...]:
-        """Every secret that is set, in clear: for whatever must keep them out of its output."""
+        """Return all secrets that are set, as clear text, for code that must keep them out of its output."""
         values = (getattr(self, part.name) for part in fields(self))
-        kept = [value.reveal() for value in values if isinstance(value, Secret)]
-        named: list[str] = []
-        with suppress(SettingsError):  # it is told where the servers are needed
-            named = [secret for server in mcp_file(self).servers for secret in server.secrets]
+        secrets = [value.reveal() for value in values if isinstance(value, Secret)]
+        others: list[str] = []
+        with suppress(SettingsError):  # it is reported where the servers are needed
+            others = [secret for server in mcp_file(self).servers for secret in server.secrets]
         headers = parsers.header_values(self.opentelemetry.items())
         for url in (self.database_url, self.database_replica_url):
-            named += parsers.passwords_of(url)
-        return tuple(filter(None, [*kept, *named, *headers]))
+            others += parsers.passwords_of(url)
+        return tuple(filter(None, [*secrets, *others, *headers]))
 
 
 def load_settings(
@@ -388,22 +388,22 @@ def load_settings(
     *,
     keychain: Keychain = system_keychain,
 ) -> Settings:
-    """Read the settings. `data_folder` holds the database unless another is named (None: the person's own folder).
+    """Read the settings. `data_folder` holds the default database (None: the user's own folder).
 
     Raises SettingsError with one sentence for the first problem found.
     """
-    from_file = read_dotenv(dotenv)
+    from_dotenv = read_dotenv(dotenv)
     given = {name: value for name, value in environ.items() if value.strip()}
     sources = _sources()
     known = {source.name for source in sources.values()}
-    in_files = {name for name in _secret_names() if f"{name}{IN_FILE}" in {**from_file, **given}}
-    named = {f"{name}{IN_FILE}": {**from_file, **given}[f"{name}{IN_FILE}"].strip() for name in in_files}
-    from_file, given = with_files(from_file, _secret_names()), with_files(given, _secret_names())
-    in_keychain = {name for name in _secret_names() if is_in_keychain({**from_file, **given}.get(name, ""))}
+    secrets_in_files = {name for name in _secret_names() if f"{name}{IN_FILE}" in {**from_dotenv, **given}}
+    file_names = {f"{name}{IN_FILE}": {**from_dotenv, **given}[f"{name}{IN_FILE}"].strip() for name in secrets_in_files}
+    from_dotenv, given = with_files(from_dotenv, _secret_names()), with_files(given, _secret_names())
+    in_keychain = {name for name in _secret_names() if is_in_keychain({**from_dotenv, **given}.get(name, ""))}
     for name in in_keychain:
-        layer = given if name in given else from_file
+        layer = given if name in given else from_dotenv
         layer[name] = from_keychain(name, layer[name], keychain)
-    written = {**from_file, **given}
+    written = {**from_dotenv, **given}
     unknown = sorted(written.keys() - known)
     for name in unknown:
         if name.upper().startswith(OURS):
@@ -414,39 +414,41 @@ def load_settings(
         if written.get(source.name, "").strip()
     }
     values.setdefault("database_url", _default_database_url(data_folder))
-    origins = dict.fromkeys(from_file, SettingOrigin.DOTENV) | dict.fromkeys(given, SettingOrigin.ENVIRONMENT)
-    origins |= dict.fromkeys(in_files, SettingOrigin.FILE) | dict.fromkeys(in_keychain, SettingOrigin.KEYCHAIN)
+    origins = dict.fromkeys(from_dotenv, SettingOrigin.DOTENV) | dict.fromkeys(given, SettingOrigin.ENVIRONMENT)
+    origins |= dict.fromkeys(secrets_in_files, SettingOrigin.FILE) | dict.fromkeys(in_keychain, SettingOrigin.KEYCHAIN)
     settings = Settings(
         **values,
-        shown=tuple(_shown(source, values.get(attribute), written, origins) for attribute, source in sources.items()),
+        shown=tuple(
+            _shown_setting(source, values.get(attribute), written, origins) for attribute, source in sources.items()
+        ),
         mcp_variables=written if "mcp" in values else {name: written[name] for name in ENVIRONMENT if name in written},
         supervisor={name: given[name] for name in ("NOTIFY_SOCKET", "WATCHDOG_USEC") if name in given},
         opentelemetry={name: value for name, value in given.items() if name.startswith("OTEL_")},
-        secret_files={setting: file for setting, file in sorted(named.items()) if file},
-        misspelt=tuple(_misspelt(unknown, from_file, known - written.keys())),
+        secret_files={setting: file for setting, file in sorted(file_names.items()) if file},
+        misspelt=tuple(_misspelt(unknown, from_dotenv, known - written.keys())),
     )
-    held = (attribute for attribute, value in values.items() if isinstance(value, Secret))
-    lent = [sources[attribute].name for attribute in held if sources[attribute].name in given]
-    runs = [name for name in RUN_COMMANDS if name in from_file and name not in given]
-    if TOOLS in from_file and TOOLS not in given and any(name.endswith(".py") for name in settings.tools):
-        runs.append(TOOLS)
-    if lent and "COGENCY_DATABASE_URL" in from_file.keys() - given.keys() and settings.plugin_list.exists():
-        runs.append("COGENCY_DATABASE_URL")
-    if lent and runs:
-        raise SettingsError(_sent_elsewhere(runs[0], dotenv, lent))
-    lent = [name for name in PASSWORDS if name in given]
+    secret_fields = (attribute for attribute, value in values.items() if isinstance(value, Secret))
+    exposed = [sources[attribute].name for attribute in secret_fields if sources[attribute].name in given]
+    run_commands = [name for name in RUN_COMMANDS if name in from_dotenv and name not in given]
+    if TOOLS in from_dotenv and TOOLS not in given and any(name.endswith(".py") for name in settings.tools):
+        run_commands.append(TOOLS)
+    if exposed and "COGENCY_DATABASE_URL" in from_dotenv.keys() - given.keys() and settings.plugin_list.exists():
+        run_commands.append("COGENCY_DATABASE_URL")
+    if exposed and run_commands:
+        raise SettingsError(_sent_elsewhere(run_commands[0], dotenv, exposed))
+    exposed = [name for name in PASSWORDS if name in given]
     for name in _remote_databases(settings):
-        if name not in given and lent:
-            raise SettingsError(_sent_elsewhere(name, dotenv, lent))
+        if name not in given and exposed:
+            raise SettingsError(_sent_elsewhere(name, dotenv, exposed))
     for source, address in _moved(settings):
-        apart = in_files | in_keychain | ({SLACK_APPS} & written.keys())
-        lent = [key for key in source.keys if key in given.keys() | apart]
-        if source.name not in given and lent and not is_loopback(urlsplit(address).hostname or ""):
-            raise SettingsError(_sent_elsewhere(source.name, dotenv, lent))
+        elsewhere = secrets_in_files | in_keychain | ({SLACK_APPS} & written.keys())
+        exposed = [key for key in source.keys if key in given.keys() | elsewhere]
+        if source.name not in given and exposed and not is_loopback(urlsplit(address).hostname or ""):
+            raise SettingsError(_sent_elsewhere(source.name, dotenv, exposed))
     return settings
 
 
-def _shown(
+def _shown_setting(
     source: From, value: object, written: Mapping[str, str], origins: Mapping[str, SettingOrigin]
 ) -> ShownSetting:
     text = written.get(source.name, "").strip()
@@ -461,7 +463,7 @@ def _shown(
 
 
 def _default_text(source: From) -> str:
-    """As it would be written; "" for what is not set."""
+    """Return a default as it would be written; "" for none."""
     if isinstance(source.default, bool):
         return "on" if source.default else "off"
     if source.default is None or source.default in ("", (), {}, frozenset(), Networks()):
@@ -472,14 +474,14 @@ def _default_text(source: From) -> str:
 
 
 def _secret_names() -> list[str]:
-    """The settings that a file of their own may hold: secrets, and the address of a database with its password."""
+    """The settings that can be read from a file: secrets, and the addresses of databases with their passwords."""
     named = {part.metadata[SOURCE].name: part.type for part in fields(Settings) if SOURCE in part.metadata}
     secret = [name for name, kind in named.items() if Secret in get_args(kind) and f"{name}{IN_FILE}" not in named]
     return [*secret, "COGENCY_DATABASE_URL", "COGENCY_DATABASE_REPLICA_URL"]
 
 
 def tool_modules(settings: Settings) -> tuple[str, ...]:
-    """What COGENCY_TOOLS names, files by their whole paths. They run here, so they are judged as `.env` is.
+    """Return the entries of COGENCY_TOOLS, files with absolute paths. They run here, so they are checked like `.env`.
 
     Raises SettingsError.
     """
@@ -487,7 +489,7 @@ def tool_modules(settings: Settings) -> tuple[str, ...]:
 
 
 def mcp_file(settings: Settings) -> McpFile:
-    """What the file says that COGENCY_MCP names. It decides what runs here, so it is read as `.env` is.
+    """Read the file that COGENCY_MCP names. It decides what runs here, so it is checked like `.env`.
 
     Raises SettingsError.
     """
@@ -498,51 +500,53 @@ def mcp_file(settings: Settings) -> McpFile:
 
 
 def moved_addresses(settings: Settings) -> list[str]:
-    """A sentence for each address that is not the vendor's, and gets a key or leaves this machine, and for a database
-    elsewhere.
+    """Return a sentence for each address that is not the vendor's and receives a key or is on another machine, and for
+    each database on another machine.
     """
     written = {source.name: getattr(settings, attribute) for attribute, source in _sources().items()}
-    told: list[str] = []
+    sentences: list[str] = []
     for source, address in _moved(settings):
-        sent = [key for key in source.keys if written[key] is not None]
-        if sent or not is_loopback(urlsplit(address).hostname or ""):
-            too = f", and so {'does' if len(sent) == 1 else 'do'} {' and '.join(sent)}" if sent else ""
-            told.append(setup_texts.GOES_ELSEWHERE.format(name=source.name, address=address, too=too))
+        keys = [key for key in source.keys if written[key] is not None]
+        if keys or not is_loopback(urlsplit(address).hostname or ""):
+            suffix = f", and so {'does' if len(keys) == 1 else 'do'} {' and '.join(keys)}" if keys else ""
+            sentences.append(setup_texts.GOES_ELSEWHERE.format(name=source.name, address=address, too=suffix))
     for name, hosts in _remote_databases(settings).items():
-        told.append(f"{name} names {' and '.join(hosts)}: what is said and remembered is kept there.")
-    return told
+        sentences.append(f"{name} names {' and '.join(hosts)}: what is said and remembered is kept there.")
+    return sentences
 
 
-def _sent_elsewhere(name: str, dotenv: Path | None, lent: Collection[str]) -> str:
-    return setup_texts.KEY_FROM_ELSEWHERE.format(name=name, dotenv=dotenv, others=" and ".join(lent))
+def _sent_elsewhere(name: str, dotenv: Path | None, exposed: Collection[str]) -> str:
+    return setup_texts.KEY_FROM_ELSEWHERE.format(name=name, dotenv=dotenv, others=" and ".join(exposed))
 
 
 def _remote_databases(settings: Settings) -> dict[str, list[str]]:
-    """The other machines on which everything is kept, by the setting that names them."""
+    """The other machines that store data, by the setting that names them."""
     urls = {"URL": settings.database_url, "REPLICA_URL": settings.database_replica_url}
     hosts = {f"COGENCY_DATABASE_{name}": parsers.database_hosts(url) for name, url in urls.items() if url}
-    return {name: there for name, named in hosts.items() if (there := [one for one in named if not is_loopback(one)])}
+    return {
+        name: remote for name, names in hosts.items() if (remote := [host for host in names if not is_loopback(host)])
+    }
 
 
 def setting_names() -> tuple[str, ...]:
-    """The name of every setting, in the order of `Settings`."""
+    """Return the name of every setting, in the order of `Settings`."""
     return tuple(source.name for source in _sources().values())
 
 
 def needed(value: T | None, name: str) -> T:
-    """The value of a setting that the chosen way of running cannot do without; SettingsError when it is missing."""
+    """Return the value of a setting that is required; raises SettingsError if it is missing."""
     if value is None:
         raise SettingsError(setup_texts.SETTING_MISSING.format(name=name))
     return value
 
 
 def _sources() -> dict[str, From]:
-    """Where each attribute of `Settings` comes from, in their order."""
+    """The source of each attribute of `Settings`, in order."""
     return {part.name: part.metadata[SOURCE] for part in fields(Settings) if SOURCE in part.metadata}
 
 
 def _moved(settings: Settings) -> list[tuple[From, str]]:
-    """The addresses of services that are not their vendors'."""
+    """The addresses of services that are not the vendor's."""
     readers = {parsers.web_address, parsers.socket_address}
     return [
         (source, getattr(settings, attribute))
@@ -565,12 +569,14 @@ def _unknown(name: str, known: Collection[str]) -> str:
     return f"{name} is not a setting: {remedy}"
 
 
-def _misspelt(unknown: Iterable[str], from_file: Collection[str], unset: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Names in the file that nothing reads, each with the unset one that it resembles. They are told, not refused:
-    other programs may read the file, too.
+def _misspelt(
+    unknown: Iterable[str], from_dotenv: Collection[str], unset: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield names in the file that match no setting, each with the unset setting it resembles. They are reported, not
+    refused, because other programs may read the file, too.
     """
     for name in unknown:
-        near = get_close_matches(name.upper(), unset, n=1, cutoff=0.8) if name in from_file else []
+        near = get_close_matches(name.upper(), unset, n=1, cutoff=0.8) if name in from_dotenv else []
         if near:
             yield name, near[0]
 

@@ -1,4 +1,4 @@
-"""Who may talk to the bot, and who may choose which model; and what was chosen for a channel."""
+"""The access control lists: who may use the bot and choose which model; and the rules chosen for a channel."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
@@ -17,7 +17,7 @@ from agent.records import Incoming, Person
 from agent.schedules import ScheduleState
 from bot.texts import memory_texts, reply_texts
 
-TERMINAL: Final = "terminal"  # The source of what is written in the terminal
+TERMINAL: Final = "terminal"  # The source of messages written in the terminal
 
 
 class AccessKind(StrEnum):
@@ -29,7 +29,7 @@ class AccessKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AccessEntry:
-    """One line of a list: everybody in a team (a workspace or server), a channel or a role, or one person."""
+    """One entry of a list: everyone in a team (a workspace or server), a channel or a role, or one person."""
 
     kind: AccessKind
     id: str
@@ -48,7 +48,7 @@ class AccessEntry:
 
 @dataclass(frozen=True, slots=True)
 class CommandAnswer:
-    """What a command says to its requester alone. `refused`: nothing was done or shown, and the text says why."""
+    """A command's answer, for its requester alone. `refused`: nothing was done or shown, and `text` says why."""
 
     text: str
     refused: bool = False
@@ -56,13 +56,13 @@ class CommandAnswer:
 
 class OperatorAnswers(Protocol):
     async def link(self, person: str) -> CommandAnswer:
-        """What `/operator` says to this person, for them alone. Raises StoreError."""
+        """Run `/operator`; the answer is for this person alone. Raises StoreError."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ShownSchedule:
-    """A reminder, or what is asked at a time, as its person sees it in a list; `words`: what is said or asked."""
+    """A reminder or a scheduled question in its person's list. `words`: the reminder's or question's text."""
 
     id: int
     text: str
@@ -72,11 +72,10 @@ class ShownSchedule:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleAnswer:
-    """What `/remind` and `/schedules` answer, as Markdown, and what may be decided about each of `entries`.
+    """The answer of `/remind` and `/schedules`, as Markdown, with the entries that it offers to change.
 
-    `page`: of a list, from 1. `choices`: labels, with the words that mean each. `by_clock`: nobody knows the person's
-    time zone, and it is needed.
-    `refused`: nothing was done, and the text says why, or asks.
+    `page`: of a list, from 1. `choices`: labels, with the words that each sends. `by_clock`: the person's time zone is
+    needed, and unknown. `refused`: nothing was done, and `text` says why, or asks for what is missing.
     """
 
     text: str
@@ -90,7 +89,7 @@ class ScheduleAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Requester:
-    """Somebody who asks for something, and where. `person`: their full id; the others as the platform has them."""
+    """A person who requests something, and where. `person`: their full id; the others as the platform writes them."""
 
     person: str
     channel: str = ""
@@ -104,7 +103,7 @@ class Requester:
 
 @dataclass(frozen=True, slots=True)
 class PlaceAsker:
-    """Who asks about a place, or has something done there. `manages`: whether they may decide there for everybody."""
+    """A person who asks about a place or changes it. `manages`: whether they may decide there for everyone."""
 
     person: Person
     authority: Authority
@@ -116,9 +115,9 @@ class PlaceAsker:
 
 @dataclass(frozen=True, slots=True)
 class PlaceAnswer:
-    """What `/channel` answers, as Markdown. `chosen`: for who may change it, by the names of the rules; else None.
+    """The answer of `/channel`, as Markdown. `chosen`: the choices by rule; None for a person who may not change them.
 
-    `most_ambient`: the most answers a day that the operator allows. `refused`: nothing was done; the text says why.
+    `most_ambient`: the operator's limit of ambient answers a day. `refused`: nothing was done; `text` says why.
     """
 
     text: str
@@ -128,7 +127,7 @@ class PlaceAnswer:
 
 
 class PlaceChoices(Protocol):
-    """What who manages a channel chooses for it. Raises StoreError."""
+    """What a channel's managers choose for it. Raises StoreError."""
 
     @property
     def models(self) -> tuple[str, ...]: ...
@@ -136,7 +135,7 @@ class PlaceChoices(Protocol):
     async def answer(
         self, asker: PlaceAsker, words: str, say: Callable[[str], Awaitable[None]], deaf: str = ""
     ) -> PlaceAnswer:
-        """What `/channel` with these words (see `bot.memory.place_desk`) says to them."""
+        """Run `/channel` with these words (see `bot.memory.place_desk`); the answer is for the asker."""
         ...
 
     async def chosen(self, channel: str) -> Mapping[str, str]: ...
@@ -165,16 +164,16 @@ Entries: TypeAlias = frozenset[AccessEntry]
 
 @dataclass(frozen=True, slots=True)
 class AccessRules:
-    """`models`: who may choose a model that not everybody may. `operators`: ids of people.
+    """`models`: who may choose each restricted model. `operators`: ids of people.
 
-    The rules.
-    - The terminal and operators may always. (Whoever can use the terminal can read the settings, too.)
-    - Whom or what COGENCY_DENY names may not.
-    - Whom COGENCY_ALLOW names as a person may, guest or not.
-    - Other guests and strangers may only where COGENCY_OPEN_TO says so.
-    - Of teams, channels and roles, each kind that COGENCY_ALLOW names must match. If it names only people, nobody else
-      may.
-    - Ids are as the platform writes them ("U0123"); a person's may be as the bot writes it, too ("slack:T1:U0123").
+    Rules
+    - The terminal and operators are always allowed. (Anyone who uses the terminal can read the settings, too.)
+    - Entries of COGENCY_DENY are refused.
+    - A person named by COGENCY_ALLOW is allowed, guest or not.
+    - Other guests and strangers are allowed only if COGENCY_OPEN_TO names their kind.
+    - Of teams, channels and roles, each kind that COGENCY_ALLOW names must match. If it names only people, all others
+      are refused.
+    - Ids are written as the platform does ("U0123"), or a person's in full ("slack:T1:U0123").
     """
 
     allow: Entries = frozenset()
@@ -184,17 +183,17 @@ class AccessRules:
     operators: frozenset[str] = frozenset()
 
     def is_operator(self, person: str) -> bool:
-        """`person`: their full id."""
+        """`person`: their full id, such as "slack:T0123:U0123"."""
         return person.startswith(f"{TERMINAL}:") or any(entry_names(operator, person) for operator in self.operators)
 
 
 def refusal(rules: AccessRules, incoming: Incoming) -> str | None:
-    """Why this message is not taken in, in a sentence that says what to do; None if it may be."""
+    """Return why this message is refused, in a sentence that says what to do; None if it is accepted."""
     return closed_to(rules, Requester.wrote(incoming), incoming.authority)
 
 
 def closed_to(rules: AccessRules, who: Requester, authority: Authority) -> str | None:
-    """The same of somebody there, before they write; without a channel, wherever they may do so."""
+    """The same for a person who has not written yet; without a channel, the channel rules are not applied."""
     if rules.is_operator(who.person):
         return None
     denied = {entry.kind for entry in rules.deny if entry.matches(who)}
@@ -214,24 +213,24 @@ def closed_to(rules: AccessRules, who: Requester, authority: Authority) -> str |
 
 
 def may_use(rules: AccessRules, model: str, who: Requester) -> bool:
-    """Whether they may choose this model there. A model that no rule names is everybody's."""
+    """Return whether they may choose this model there. A model that no rule names is open to everyone."""
     if model not in rules.models or rules.is_operator(who.person):
         return True
     return any(entry.matches(who) for entry in rules.models[model])
 
 
-def entry_names(id_: str, full: str) -> bool:
-    """Whether an id as written in a list is this full id, or its last part."""
-    return id_ in {full, full.rpartition(":")[2]}
+def entry_names(id_: str, person: str) -> bool:
+    """Return whether an id in a list is this person's full id, or the last part of it."""
+    return id_ in {person, person.rpartition(":")[2]}
 
 
 def parse_entries(value: str) -> Entries:
-    """From "team:T1, channel:C1, role:123, person:U1". Raises ValueError, as `bot.setting_parsers` does."""
+    """Parse "team:T1, channel:C1, role:123, person:U1". Raises ValueError, as `bot.setting_parsers` does."""
     return frozenset(_entry(piece.strip()) for piece in value.split(",") if piece.strip())
 
 
 def parse_openness(value: str) -> frozenset[Authority]:
-    """From "guests,strangers". Raises ValueError."""
+    """Parse "guests,strangers". Raises ValueError."""
     words = {piece.strip().casefold() for piece in value.split(",") if piece.strip()}
     if not words <= _OPENINGS.keys():
         raise ValueError("must be guests, strangers, or both with a comma between them")
@@ -239,7 +238,7 @@ def parse_openness(value: str) -> frozenset[Authority]:
 
 
 def parse_model_access(value: str) -> Mapping[str, Entries]:
-    """From a JSON object of models and lists as `entries` reads them. Raises ValueError."""
+    """Parse a JSON object from models to lists as `parse_entries` reads them. Raises ValueError."""
     try:
         parsed: object = json.loads(value)
     except (ValueError, RecursionError):
@@ -260,7 +259,7 @@ def _entry(piece: str) -> AccessEntry:
 
 
 def _not_here(kinds: set[AccessKind]) -> str:
-    """The nearest thing that a person can change first."""
+    """Return the sentence for the kind that a person can change most easily."""
     return next(
         reply_texts.NOT_ALLOWED[kind]
         for kind in (AccessKind.CHANNEL, AccessKind.TEAM, AccessKind.ROLE, AccessKind.PERSON)
@@ -271,16 +270,16 @@ def _not_here(kinds: set[AccessKind]) -> str:
 _OPENINGS: Final = {"guests": Authority.GUEST, "strangers": Authority.STRANGER}
 
 
-# What who manages a channel has chosen for it: it narrows what the operator's settings let in, and widens nothing.
+# Rules that a channel's managers have chosen. They can only narrow what the operator's settings allow.
 
-# The preference of a channel: its first line holds the rules, a JSON object of texts; the others their history.
+# A channel's preference: its first line holds the rules as a JSON object of texts, the other lines their history.
 PLACE: Final = PLACE_RULES
-MEMBERS: Final = "members"  # In place of an entry: full members
+MEMBERS: Final = "members"  # In place of an entry: all full members
 OFF: Final = "off"
 
 
 class PlaceRule(StrEnum):
-    """What may be chosen for a channel. `LEARNING` is kept as everybody's pause of it (`bot.memory.learning`)."""
+    """What can be chosen for a channel. `LEARNING` is stored as a pause for everyone there (`bot.memory.learning`)."""
 
     WHO = "who"
     MODELS = "models"
@@ -294,18 +293,18 @@ class PlaceRule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlaceRules:
-    """`chosen`: texts in the form in which they are kept; what is not there is as the operator's settings say.
+    """`chosen`: texts as they are stored; the operator's settings decide on every rule that is missing.
 
-    Rules. Operators, and who is a manager of the whole team, may always ask, so that nobody locks them out. What the
-    operator no longer allows, such as a model, is as if it had not been chosen.
+    Rules. Operators and managers of the whole team are always admitted, so that they cannot be locked out. A choice
+    that the operator no longer allows, such as a model, has no effect.
     """
 
     chosen: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @classmethod
     def kept(cls, preferences: Mapping[str, str]) -> Self:
-        """From those of the channel. Rules that cannot be read are not none: they may shut somebody out. Raises
-        StoreError.
+        """Read them from the channel's preferences. Raises StoreError for unreadable rules: to ignore them could admit
+        people whom they exclude.
         """
         first = preferences.get(PLACE, "{}").partition("\n")[0]
         try:
@@ -321,12 +320,12 @@ class PlaceRules:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The only ones; empty for all that people may choose."""
+        """The only models of the channel; empty for all that people may choose."""
         return tuple(self.text(PlaceRule.MODELS).split())
 
     @property
     def ambient(self) -> int:
-        """Answers a day to what was not said to the bot."""
+        """The limit of ambient answers a day."""
         chosen = self.text(PlaceRule.AMBIENT)
         return int(chosen) if chosen.isdecimal() else 0
 
@@ -338,22 +337,22 @@ class PlaceRules:
         listed = self.text(PlaceRule.WHO).split()
         if not listed or authority >= Authority.MANAGER or (MEMBERS in listed and authority >= Authority.EMPLOYEE):
             return True
-        return any(_entry(one).matches(who) for one in listed if one != MEMBERS)
+        return any(_entry(entry).matches(who) for entry in listed if entry != MEMBERS)
 
 
-AMBIENT: Final = "ambient:"  # The event id of a question begins with this that nobody asked the bot
-LOOKS: Final = 5  # For each answer of a day so many questions may be looked at by a model
-COOL_DOWN: Final = timedelta(minutes=3)  # Between two such answers in a channel
-QUIET: Final = timedelta(days=1)
-MARKS: Final = 20  # Answers of a channel that are still known as such
+AMBIENT: Final = "ambient:"  # Begins the event id of a question that gets an ambient answer
+LOOKS: Final = 5  # How many questions a model may examine for each answer that a day allows
+COOL_DOWN: Final = timedelta(minutes=3)  # Between two ambient answers in a channel
+QUIET: Final = timedelta(days=1)  # Without ambient answers, after a person asked for silence
+MARKS: Final = 20  # The latest ambient answers of a channel that are still recognised
 
 
 @dataclass(frozen=True, slots=True)
 class AmbientState:
-    """What a channel got of answers that nobody asked for, in all processes; `day` of UTC. `answers`, `looks`: on that
-    day; `last`: when the last answer was; `quiet`: until when it gets none.
+    """A channel's ambient answers, in all processes. `day`: in UTC. `answers`, `looks`: on that day. `last`: the time
+    of the last answer. `quiet`: the time until which it gets none.
 
-    `first` and `marks`: of conversations, as hashes, so that nothing here tells who asked.
+    `first` and `marks`: conversations, as hashes, so that nothing here shows who asked.
     """
 
     NAME: ClassVar[str] = AMBIENT_STATE
@@ -368,7 +367,7 @@ class AmbientState:
 
     @classmethod
     def kept(cls, preferences: Mapping[str, str]) -> Self:
-        """What cannot be read is as if nothing had been yet: the choice of the channel is kept elsewhere."""
+        """Read it; an unreadable state counts as empty, because the channel's own choice is stored elsewhere."""
         try:
             parsed = json.loads(preferences.get(cls.NAME, "{}"))
             marks = tuple(parsed.pop("marks", ()))
@@ -399,7 +398,9 @@ class AmbientState:
         return replace(self, quiet=(now + QUIET).isoformat())
 
     def switched_on(self) -> Self:
-        """Anew: it is said once more how it is ended. What the day had counts on."""
+        """Return the state after ambient answers were switched on: the next answer again says how to end them. The
+        counts of the day remain.
+        """
         return replace(self, quiet="", first="")
 
     def answered(self, conversation: str) -> bool:
@@ -418,10 +419,10 @@ def _mark(conversation: str) -> str:
 
 
 def place_owner(channel: str) -> str:
-    """Under whose name what is chosen for a channel is kept."""
+    """Return the owner of the preferences that hold what was chosen for a channel."""
     return f"channel:{channel}"
 
 
 async def rules_at(preferences: Preferences, channel: str) -> PlaceRules:
-    """As they are at this moment, whichever process changed them. Raises StoreError."""
+    """Return the channel's current rules, read from the store. Raises StoreError."""
     return PlaceRules.kept(await preferences.of(place_owner(channel))) if channel else PlaceRules()

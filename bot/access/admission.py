@@ -1,5 +1,5 @@
-"""Whether a message is taken in: who writes it, how many they write, how many wait, what is spent; and what its writer
-can read elsewhere at that moment.
+"""Admission control: decides whether a message is accepted, by its author, rates, backlog and budgets. And finds out
+what its author can read elsewhere at that moment.
 """
 
 import asyncio
@@ -25,42 +25,42 @@ from bot.caches import Replicas, until_too_old
 from bot.texts import reply_texts
 from bot.texts.formatting import counted, local_moment
 
-# What somebody was told a moment ago, and need not read again.
+# Notices that a person was shown a moment ago.
 
-# Somebody who goes on writing learns it again; somebody whose program writes does not fill a channel with it.
+# Long enough that a program's messages do not fill a channel with notices; short enough that a person sees one again.
 TOLD_AGAIN: Final = timedelta(minutes=1)
-# People and reasons of one minute that are remembered; beyond that the oldest may be told again.
+# More pairs of person and reason than a minute brings; the oldest beyond that may be shown again.
 MAX_TOLD: Final = 2_000
 
 
 class NoticeThrottle:
     def __init__(self, clock: Clock) -> None:
-        self._told = TTLCache[tuple[str, str], None](MAX_TOLD, TOLD_AGAIN.total_seconds(), clock.monotonic)
+        self._shown = TTLCache[tuple[str, str], None](MAX_TOLD, TOLD_AGAIN.total_seconds(), clock.monotonic)
 
     def just_now(self, person: str, reason: str) -> bool:
-        """Whether they were told of this reason within TOLD_AGAIN; if not, they are now."""
-        if (person, reason) in self._told:
+        """Return whether this reason was shown to the person within TOLD_AGAIN; if not, record it."""
+        if (person, reason) in self._shown:
             return True
-        self._told[person, reason] = None
+        self._shown[person, reason] = None
         return False
 
 
-# How many messages are taken in, and what is said to whoever writes more. Pure.
+# How many messages are accepted, and the sentence for those that are refused. Pure.
 #
-# Questions are counted by the ledger, in the transaction that stores them. What is not stored as a question (orders,
-# and talk that is overheard) is counted here, by each process in its memory; so are questions, as those that are
-# forgotten are in no ledger any more. Where several processes share a database, orders and talk are counted there, too.
+# The ledger counts questions in the transaction that stores them. Other messages (orders, and those stored as context)
+# are counted here, in the memory of each process. So are questions, because the ledger no longer holds forgotten ones.
+# If several processes share a database, it counts orders and context messages, too.
 
 MINUTE: Final = timedelta(minutes=1)
 HOUR: Final = timedelta(hours=1)
 
-# People and channels that are counted at once; of more, those that were met longest ago begin anew.
+# People and channels that are counted at the same time; of more, the least recently seen start again at zero.
 MAX_COUNTED: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class RateLimits:
-    """No limits, unless they are given."""
+    """Without arguments, no limits."""
 
     rates: tuple[Rate, ...] = ()
     backlog: int | None = None
@@ -69,18 +69,18 @@ class RateLimits:
     def of(
         cls, *, person_minute: int | None, person_hour: int | None, channel_minute: int | None, backlog: int | None
     ) -> "RateLimits":
-        """From the settings; None is no limit."""
-        wanted = (
+        """From the settings; None for no limit."""
+        limits = (
             (Whose.PERSON, person_minute, MINUTE),
             (Whose.PERSON, person_hour, HOUR),
             (Whose.CHANNEL, channel_minute, MINUTE),
         )
-        return cls(tuple(Rate(whose, most, within) for whose, most, within in wanted if most is not None), backlog)
+        return cls(tuple(Rate(whose, limit, within) for whose, limit, within in limits if limit is not None), backlog)
 
 
 @dataclass(slots=True)
 class RateCounter:
-    """Counts in memory what people do, against the same rates as their questions; with other processes, as `what`."""
+    """Counts actions in memory, against the rates of questions; with other processes, under the name `what`."""
 
     rates: tuple[Rate, ...] = ()
     what: str = ""
@@ -88,7 +88,7 @@ class RateCounter:
     _counted: LRUCache[tuple[Rate, str], deque[datetime]] = field(default_factory=lambda: LRUCache(MAX_COUNTED))
 
     async def obstacle(self, person: str, channel: str, now: datetime) -> RateReached | None:
-        """None if it is within all rates; it is then counted. Else the rate that is reached."""
+        """Count one more action and return None; or return the rate that it would exceed, and do not count it."""
         reached = self.reached(person, channel, now)
         if reached is None and self.rates and self.replicas is not None:
             reached = await self.replicas.count(self.what, self.rates, person, channel)
@@ -97,7 +97,7 @@ class RateCounter:
         return reached
 
     def reached(self, person: str, channel: str, now: datetime) -> RateReached | None:
-        """The rate that stands in the way of one more; None if there is none."""
+        """Return the rate that one more action would exceed; None if there is none."""
         for rate in self.rates:
             times = self._times(rate, person, channel)
             if len(times) == rate.limit and times[0] > now - rate.within:
@@ -109,23 +109,23 @@ class RateCounter:
             self._times(rate, person, channel).append(now)
 
     def book(self, person: str, channel: str, now: datetime) -> datetime:
-        """When the next is within all rates, behind what was booked before; it is counted for then."""
+        """Return when one more action is within all rates, after those booked before; count it for that time."""
         at = now
         for rate in self.rates:
             times = self._times(rate, person, channel)
-            free = max(now, times[0] + rate.within) if len(times) == rate.limit else now
-            times.append(free)
-            at = max(at, free)
+            free_at = max(now, times[0] + rate.within) if len(times) == rate.limit else now
+            times.append(free_at)
+            at = max(at, free_at)
         return at
 
     def _times(self, rate: Rate, person: str, channel: str) -> "deque[datetime]":
-        """When what counts was done, as many as the rate allows."""
+        """The times of the actions that count, up to the rate's limit."""
         key = (rate, {Whose.PERSON: person, Whose.CHANNEL: channel}.get(rate.whose, ""))
         return self._counted.setdefault(key, deque(maxlen=rate.limit))
 
 
 def limit_sentence(obstacle: Obstacle, zone: str) -> tuple[str, str]:
-    """A word for the reason, and the sentence: what is too much, and until when, in the person's time zone."""
+    """Return a word for the reason, and the sentence: which limit, and until when, in the person's time zone."""
     match obstacle:
         case RateReached(rate, free_at):
             return rate.whose, reply_texts.TOO_MANY.format(
@@ -144,7 +144,7 @@ def limit_sentence(obstacle: Obstacle, zone: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRules:
-    """Without any, every member may write as much as they like."""
+    """By default every member may write without limits."""
 
     access: AccessRules = field(default_factory=AccessRules)
     surges: RateLimits = field(default_factory=RateLimits)
@@ -152,7 +152,7 @@ class AdmissionRules:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """The terms under which a message is taken in, and what closes them. `spent`: a sentence."""
+    """The terms on which a message is accepted, and why they are closed. `spent`: a sentence."""
 
     terms: Terms
     spent: str | None = None
@@ -162,11 +162,11 @@ class Admission:
 @dataclass(slots=True)
 class AdmissionControl:
     """Rules
-    - A refusal is one sentence for the person alone. Told once a minute for one reason: a flood must not be echoed.
-    - What was taken in before is never refused, whatever holds by now: platforms deliver events again.
-    - Operators are exempt from every limit. Others by `/budget`, from the budgets only.
-    - What is no question obeys the same lists and rates: orders such as "stop", and talk that is overheard. Each of the
-      two is counted for itself, so that whoever asked much can still stop an answer.
+    - A refusal is one sentence for the person alone, shown once a minute per reason: a flood must not be echoed.
+    - A message that was accepted before is never refused, whatever holds now: platforms redeliver events.
+    - Operators are exempt from every limit. `/budget` can exempt others, but only from budgets.
+    - Other messages obey the same lists and rates: orders such as "stop", and messages stored as context. Each of the
+      two is counted separately, so that a person who asked much can still stop an answer.
     """
 
     rules: AdmissionRules
@@ -185,7 +185,7 @@ class AdmissionControl:
         self._overheard = RateCounter(self.rules.surges.rates, "talk", self.replicas)
 
     async def admission(self, incoming: Incoming) -> Admission:
-        """For the ledger, which counts as it stores. Raises Refused for somebody to whom the bot is closed."""
+        """Return the terms for the ledger, which counts as it stores. Raises Refused if the person may not ask."""
         why = await self.refusal(incoming)
         if why is not None:
             raise self._refused(incoming, "access", why)
@@ -197,18 +197,18 @@ class AdmissionControl:
         return Admission(terms, spent, reached)
 
     def refused(self, incoming: Incoming, admission: Admission, obstacle: Obstacle) -> Refused:
-        """What the person is told: the terms were not met, and nothing was stored."""
+        """Return the refusal to raise when the terms were not met, and nothing was stored."""
         reason, sentence = limit_sentence(admission.reached or obstacle, incoming.person.time_zone)
         return self._refused(incoming, "budget" if admission.spent else reason, admission.spent or sentence)
 
     def count(self, incoming: Incoming, admission: Admission) -> None:
-        """It was stored."""
+        """Count a message that was stored."""
         if not self.is_exempt(incoming):
             self._asked.count(incoming.person.id, incoming.channel, admission.terms.now)
 
     async def refusal(self, incoming: Incoming) -> str | None:
-        """Why somebody may not ask there, by the operator's lists and by what was chosen for the channel. Raises
-        StoreError.
+        """Return why the author may not ask there, by the operator's lists and the channel's rules; None if they may.
+        Raises StoreError.
         """
         why = acl.refusal(self.rules.access, incoming)
         if why is not None or self.is_exempt(incoming):
@@ -217,7 +217,7 @@ class AdmissionControl:
         return None if rules.admits(Requester.wrote(incoming), incoming.authority) else reply_texts.CLOSED_HERE
 
     async def hears(self, incoming: Incoming) -> bool:
-        """Whether a message to others may be kept as context; it is then counted. Nobody is told that it may not."""
+        """Return whether a message to others may be stored as context, and count it. A refusal is not shown."""
         if await self.refusal(incoming) is not None:
             return False
         if self.is_exempt(incoming):
@@ -228,7 +228,7 @@ class AdmissionControl:
         return acl.closed_to(self.rules.access, who, authority)
 
     async def admit_order(self, who: Requester, authority: Authority, time_zone: str = "") -> None:
-        """Let somebody say what is to be done there, and count it. Raises Refused."""
+        """Admit an order there, and count it. Raises Refused."""
         why = self.closed_to(who, authority)
         if why is not None:
             raise Refused(why, told=self._told.just_now(who.person, "access"))
@@ -240,8 +240,8 @@ class AdmissionControl:
             raise Refused(sentence, told=self._told.just_now(who.person, f"order {reason}"))
 
     async def admit_posting(self, incoming: Incoming) -> None:
-        """Before a question that somebody asks by a command is posted for everybody, and then taken in. Raises Refused
-        for what would be refused, as far as that can be told without storing it.
+        """Check a question that was asked by a command before it is posted for everyone and submitted. Raises Refused
+        for every reason that is known without storing it.
         """
         await self.admit_order(Requester.wrote(incoming), incoming.authority, incoming.person.time_zone)
         if (why := await self.refusal(incoming)) is not None:
@@ -254,9 +254,9 @@ class AdmissionControl:
         return self.rules.access.is_operator(incoming.person.id)
 
     async def budget_left(self, incoming: Incoming, calls: Sequence[ModelCall] = ()) -> str | None:
-        """None while there is something left of every budget that this message draws on; else why there is not.
+        """Return None while all budgets that this message draws on have something left; else the sentence why not.
 
-        `calls`: what its turn took so far, which is counted nowhere yet.
+        `calls`: the turn's calls so far, which are not recorded yet.
         """
         if self.is_exempt(incoming):
             return None
@@ -280,24 +280,24 @@ class AdmissionControl:
 
 # Which group places a person can read now: what was said there may be used where only they read.
 
-# The places in which the person wrote last; nobody follows more of them at once, and each may cost a request.
+# The places in which the person wrote last; more than a person follows at once, and each may cost a request.
 MAX_GROUPS: Final = 20
-PATIENCE_S: Final = 1.0  # For all of them together, once in a minute: the reply waits for it
+PATIENCE_S: Final = 1.0  # For all of them together, at most once a minute: the reply waits for it
 # Pairs of person and place: as many people as write to one bot within a minute, in ten places each.
 MAX_KNOWN: Final = 20_000
 
-# The group places in which a person wrote, the latest first, at most so many.
+# Returns the group places in which a person (their id) wrote, the latest first, up to a limit.
 WrittenIn = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
 @dataclass(slots=True)
 class Readers:
-    """`platforms`: what can be asked, by the source of its messages.
+    """`platforms`: by the source of their messages.
 
     Rules
-      Only the places in which the person wrote are asked about: nothing else of them is found or told anyway.
-      An answer counts for MAX_AGE_S from when it was asked for. What a platform does not know, or not in time, is a no,
-      and is asked again. A platform is asked about its own people and places only.
+      Only places in which the person wrote are asked about: nothing else of them could be used anyway.
+      An answer is valid for MAX_AGE_S from when it was asked for. A place that the platform does not know, or not in
+      time, counts as unreadable, and is asked about again. A platform is asked only about its own people and places.
     """
 
     written_in: WrittenIn
@@ -309,27 +309,27 @@ class Readers:
         self._known = TLRUCache(MAX_KNOWN, until_too_old, self.clock.monotonic)
 
     async def groups_of(self, place: Place) -> frozenset[str]:
-        """The group places whose readers include the person of this place; none where others read, too.
+        """Return the group places that the person of this place can read; none if others read this place, too.
 
         Raises StoreError.
         """
         if not isinstance(place.audience, PersonAudience):
             return frozenset()
         person = place.audience.person
-        membership = self._platform(person)
+        membership = self._membership_of(person)
         if membership is None:
             return frozenset()
         return await self._readable(membership, person, await self.written_in(person, MAX_GROUPS))
 
     async def audiences(self, place: Place) -> frozenset[str]:
-        """The labels of everything that may be used at this place now. Raises StoreError."""
+        """Return the labels of all audiences whose content may be used at this place now. Raises StoreError."""
         return may_flow_from(place, await self.groups_of(place))
 
     async def _readable(self, membership: Membership, person: str, places: Sequence[str]) -> frozenset[str]:
         now = self.clock.monotonic()
-        asked = [place for place in places if self._platform(place) is membership]
-        known = {place: answer[1] for place in asked if (answer := self._known.get((person, place))) is not None}
-        unknown = [place for place in asked if place not in known]
+        candidates = [place for place in places if self._membership_of(place) is membership]
+        known = {place: answer[1] for place in candidates if (answer := self._known.get((person, place))) is not None}
+        unknown = [place for place in candidates if place not in known]
         if unknown:
             try:
                 async with asyncio.timeout(PATIENCE_S):
@@ -341,6 +341,6 @@ class Readers:
                 self._known[person, place] = now, answered[place]
         return frozenset(place for place, reads in known.items() if reads)
 
-    def _platform(self, name: str) -> Membership | None:
-        """Whose person or place this is: names begin with their source."""
-        return next((one for source, one in self.platforms.items() if name.startswith(f"{source}:")), None)
+    def _membership_of(self, name: str) -> Membership | None:
+        """The platform of this person or place, whose name begins with its source."""
+        return next((found for source, found in self.platforms.items() if name.startswith(f"{source}:")), None)

@@ -1,8 +1,8 @@
-"""What people may spend in a day, in tokens and in money, and what was spent, told to whom it concerns. Pure.
+"""What people may spend in a day, in tokens and in money; and what was spent, as text. Pure.
 
-Rules. A day is one of UTC, so that everybody's budget begins anew at the same moment; people read it in their own time.
-What was spent is known once a turn has ended, so a budget can be passed by what was running when it was reached.
-Calls without a price count in tokens only.
+Rules. A day is one of UTC, so that all budgets start again at the same moment; people read it in their own time zone.
+Spending is known once a turn has ended, so turns that run when a budget is reached can exceed it. Calls without a price
+count in tokens only.
 """
 
 import re
@@ -39,7 +39,7 @@ from bot.texts.formatting import counted, literal, local_moment, money, shortene
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What may be spent in one day; None is no limit."""
+    """A limit for one day; None is no limit."""
 
     tokens: int | None = None
     money: Money | None = None
@@ -51,22 +51,23 @@ class Budget:
 
 UNLIMITED: Final = Budget()
 
+# Names of preferences: whole numbers of tokens and of nano-dollars, and a mark.
 TOKENS: Final = "budget.tokens"
 MONEY: Final = "budget.money"
-EXEMPT: Final = "budget.exempt"  # The names of the preferences: whole numbers of tokens and of nano-dollars, and a mark
+EXEMPT: Final = "budget.exempt"
 
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """The usual ones. `everyone`: all together that this bot serves."""
+    """The default budgets. `everyone`: all people of this bot together."""
 
     person: Budget = UNLIMITED
     channel: Budget = UNLIMITED
     everyone: Budget = UNLIMITED
     workspace: Budget = UNLIMITED
-    """Each workspace of a platform that has them, unless…"""
+    """For each workspace of a platform that has them, except those whose app is in `apps`."""
     apps: Mapping[str, Budget] = field(default_factory=dict[str, Budget])
-    """… its app has one of its own, by what it is called among several."""
+    """By the app's name among several."""
 
     def of(self, whose: Whose) -> Budget:
         match whose:
@@ -81,13 +82,13 @@ class Budgets:
 
 
 def tokens_spent(spent: Spent) -> int:
-    """All tokens, whatever they cost."""
+    """Return the sum of all tokens, whatever they cost."""
     used = spent.usage
     return used.input_uncached + used.input_cached + used.input_written + used.output + used.reasoning
 
 
 def exceeded(spent: Spent, budget: Budget) -> str | None:
-    """The limit that is reached, in words; None while there is something left."""
+    """Return the limit that is reached, in words; None while something is left."""
     if budget.tokens is not None and tokens_spent(spent) >= budget.tokens:
         return counted(budget.tokens, "token", "tokens")
     if budget.money is not None and spent.cost >= budget.money:
@@ -96,7 +97,7 @@ def exceeded(spent: Spent, budget: Budget) -> str | None:
 
 
 def over_budget(spent: Spent, budget: Budget, whose: Whose, now: datetime, zone: str = "") -> str | None:
-    """One sentence once a budget is spent: whose, how much, until when; None while there is something left.
+    """Return a sentence once a budget is spent: whose, how much, until when; None while something is left.
 
     `spent`: today. `now` in UTC. `zone`: the person's time zone.
     """
@@ -108,29 +109,29 @@ def over_budget(spent: Spent, budget: Budget, whose: Whose, now: datetime, zone:
     )
 
 
-def raised_budget(usual: Budget, kept: Mapping[str, str]) -> Budget:
-    """The usual budget with what `/budget` changed: raised, never lowered, or gone. `kept`: the owner's preferences."""
-    if kept.get(EXEMPT) is not None:
+def raised_budget(usual: Budget, changes: Mapping[str, str]) -> Budget:
+    """Return the default budget as `/budget` changed it: raised, never lowered, or lifted. `changes`: preferences."""
+    if changes.get(EXEMPT) is not None:
         return UNLIMITED
-    higher = _higher(usual.money, kept.get(MONEY))
-    return Budget(_higher(usual.tokens, kept.get(TOKENS)), None if higher is None else Money(higher))
+    higher = _higher(usual.money, changes.get(MONEY))
+    return Budget(_higher(usual.tokens, changes.get(TOKENS)), None if higher is None else Money(higher))
 
 
 def midnight(now: datetime) -> datetime:
-    """When the next day begins. `now` in UTC."""
+    """Return when the next day begins. `now` in UTC."""
     return datetime.combine(now.date() + timedelta(days=1), datetime.min.time(), UTC)
 
 
-def _higher(usual: int | None, kept: str | None) -> int | None:
-    """What is kept, if it is more."""
-    if usual is None or kept is None or not kept.isdecimal():
+def _higher(usual: int | None, raised: str | None) -> int | None:
+    """The raised limit, if it is higher."""
+    if usual is None or raised is None or not raised.isdecimal():
         return usual
-    return max(usual, int(kept))
+    return max(usual, int(raised))
 
 
-# What each budget is, with what `/budget` changed, and what is spent of it today.
+# Each budget with what `/budget` changed, and what was spent of it today.
 
-# How old the sums of channels, workspaces and everybody may be: they are added up from every call of the day.
+# How old the totals of channels, workspaces and everyone may be: they are added up from every call of the day.
 FRESH_S: Final = 5.0
 NAMES: Final = (TOKENS, MONEY, EXEMPT)
 NOT_SPENT: Final = Spent()
@@ -138,19 +139,19 @@ NOT_SPENT: Final = Spent()
 
 @dataclass(frozen=True, slots=True)
 class BudgetAccount:
-    """Whose budget it is; `id` names the person, the channel or the workspace, and nobody for everybody's."""
+    """Whose budget it is. `id`: of the person, channel or workspace; "" for everyone."""
 
     whose: Whose
     id: str = ""
 
     @property
     def has_one(self) -> bool:
-        """Where a platform has no workspaces, the id names all of it."""
+        """Whether there is such a budget: on a platform without workspaces, `id` is the platform's name."""
         return self.whose is not Whose.WORKSPACE or ":" in self.id
 
     @property
     def owner(self) -> str:
-        """Under whose name changes are kept among the preferences."""
+        """The owner of the preferences that hold its changes."""
         match self.whose:
             case Whose.PERSON:
                 return self.id
@@ -169,7 +170,7 @@ class BudgetAllowances:
     preferences: Preferences
     clock: Clock
     _apps: ExpiringCache[Mapping[str, str]] = field(init=False)
-    _sums: dict[By, tuple[float, SpendingPeriod, list[Total]]] = field(
+    _totals: dict[By, tuple[float, SpendingPeriod, list[Total]]] = field(
         default_factory=dict[By, tuple[float, SpendingPeriod, list[Total]]]
     )
 
@@ -179,9 +180,10 @@ class BudgetAllowances:
     async def used_up(
         self, account: BudgetAccount, now: datetime, zone: str, uncounted: Spent = NOT_SPENT
     ) -> str | None:
-        """The sentence for when nothing is left. A changed budget is only read once the usual one is spent.
+        """Return the sentence for a budget that is used up; None while something is left. Changes by `/budget` are read
+        only once the default budget is spent.
 
-        `uncounted`: what was spent of it besides.
+        `uncounted`: spending that is not recorded yet.
         """
         usual = await self.usually(account)
         if usual.is_none:
@@ -192,7 +194,7 @@ class BudgetAllowances:
         return over_budget(spent, await self.agreed(account), account.whose, now, zone)
 
     async def usually(self, account: BudgetAccount) -> Budget:
-        """Without what `/budget` changed. Raises StoreError."""
+        """Return the default budget, without changes by `/budget`. Raises StoreError."""
         if not account.has_one:
             return UNLIMITED
         if account.whose is not Whose.WORKSPACE or not self.usual.apps:
@@ -201,16 +203,16 @@ class BudgetAllowances:
         return self.usual.apps.get(app, self.usual.workspace)
 
     async def agreed(self, account: BudgetAccount) -> Budget:
-        """The budget as it stands."""
+        """Return the budget with changes by `/budget`."""
         return raised_budget(await self.usually(account), await self.preferences.of(account.owner))
 
-    async def change(self, account: BudgetAccount, kept: dict[str, str]) -> None:
-        """Keep these changes in place of all earlier ones."""
+    async def change(self, account: BudgetAccount, changes: dict[str, str]) -> None:
+        """Store these changes in place of all earlier ones."""
         for name in NAMES:
-            await self.preferences.set(account.owner, name, kept.get(name))
+            await self.preferences.set(account.owner, name, changes.get(name))
 
     async def spent(self, account: BudgetAccount, now: datetime) -> Spent:
-        """Today. `now` in UTC."""
+        """Return what was spent today. `now` in UTC."""
         today = SpendingPeriod.days_until(now, 1)
         match account.whose:
             case Whose.PERSON:
@@ -224,23 +226,23 @@ class BudgetAllowances:
         return sum((total.spent for total in totals), Spent())
 
     async def _by(self, by: By, today: SpendingPeriod) -> list[Total]:
-        """A few seconds old at most."""
-        now, kept = self.clock.monotonic(), self._sums.get(by)
-        if kept is None or kept[1] != today or now - kept[0] > FRESH_S:
-            kept = self._sums[by] = (now, today, await self.spending.totals(today, by))
-        return kept[2]
+        """Return today's totals, at most FRESH_S old."""
+        now, cached = self.clock.monotonic(), self._totals.get(by)
+        if cached is None or cached[1] != today or now - cached[0] > FRESH_S:
+            cached = self._totals[by] = (now, today, await self.spending.totals(today, by))
+        return cached[2]
 
 
-# What `/budget` is asked, read from its words; the same on every platform. Pure.
+# The words of `/budget`, the same on every platform. Pure.
 #
-# The words: whose, then what. Whose: "me" (also when nothing is said), "channel" and "workspace" (this one),
-# "everyone", or "person:ID" and "channel:ID", with which platforms replace a mention, and "workspace:ID". What: nothing
-# (to see it), "5,000,000 tokens", "$20", "exempt", or "reset" (to the usual budget).
+# First whose: "me" (or nothing), "channel" and "workspace" (the current one), "everyone", or "person:ID" and
+# "channel:ID", with which platforms replace a mention, and "workspace:ID". Then what: nothing (to show it), "5,000,000
+# tokens", "$20", "exempt", or "reset" (to the default budget).
 
 
 @dataclass(frozen=True, slots=True)
 class Raise:
-    """To so many tokens or to so much money; the other stays."""
+    """Raise the limit of tokens or of money; the other one stays."""
 
     tokens: int | None = None
     money: Money | None = None
@@ -248,12 +250,12 @@ class Raise:
 
 @dataclass(frozen=True, slots=True)
 class Exempt:
-    """No budget at all."""
+    """Lift all limits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """The usual budget again."""
+    """Restore the default budget."""
 
 
 Change: TypeAlias = Raise | Exempt | Reset
@@ -261,7 +263,7 @@ Change: TypeAlias = Raise | Exempt | Reset
 
 @dataclass(frozen=True, slots=True)
 class BudgetRequest:
-    """`id`: of a person, channel or workspace; "" for the one who asks, and for where they do. `change`: None to see
+    """`id`: of a person, channel or workspace; "" for the asker, or their channel or workspace. `change`: None to show
     it.
     """
 
@@ -271,7 +273,7 @@ class BudgetRequest:
 
 
 def read_budget_request(words: str) -> BudgetRequest | None:
-    """The request; None if it is none."""
+    """Return the request; None if the words are none."""
     found = _REQUEST.fullmatch(" ".join(words.split()))
     if found is None:
         return None
@@ -324,10 +326,10 @@ _REQUEST: Final = re.compile(
 )
 
 
-# Seeing and changing budgets: `/budget` on every platform, and `cogency budget`.
+# Showing and changing budgets: `/budget` on every platform, and `cogency budget`.
 #
-# Rules. Everybody may see their own budget. Operators see and change all of them: raise, lift, reset. A budget is never
-# lowered below the usual one here; that is a setting. A change counts from the next message on.
+# Rules. Everyone may see their own budget. Operators see and change all budgets: raise, lift, reset. A budget cannot be
+# lowered below the default here; that is a setting. A change takes effect with the next message.
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,7 +344,7 @@ class BudgetDesk:
         return account(await self.allowances.spending.totals(month, By.DAY, person=person), now)
 
     async def answer(self, person: str, channel: str, words: str) -> CommandAnswer:
-        """What `/budget` says to this person there, for them alone. `words`: as `read_budget_request` reads them."""
+        """Run `/budget`; the answer is for this person alone. `words`: as `read_budget_request` reads them."""
         request = read_budget_request(words)
         if request is None:
             return CommandAnswer(reply_texts.BUDGET_USAGE, refused=True)
@@ -354,17 +356,17 @@ class BudgetDesk:
             problem = await self._change(account, request.change)
             if problem is not None:
                 return CommandAnswer(problem, refused=True)
-        return CommandAnswer(await self._shown(account, own=own))
+        return CommandAnswer(await self._render(account, own=own))
 
     async def _change(self, account: BudgetAccount, change: Change) -> str | None:
-        """Keep it; or the sentence for why not."""
+        """Store the change; or return the sentence for why not."""
         match change:
-            case Raise(count, sum_):
+            case Raise(count, amount):
                 usual = await self.allowances.usually(account)
-                problem = _not_more(account.whose, usual, count, sum_)
+                problem = _refusal(account.whose, usual, count, amount)
                 if problem is None:
                     agreed = await self.allowances.agreed(account)
-                    await self.allowances.change(account, _kept(agreed, count, sum_))
+                    await self.allowances.change(account, _preferences(agreed, count, amount))
                 return problem
             case Exempt():
                 await self.allowances.change(account, {EXEMPT: "yes"})
@@ -374,7 +376,7 @@ class BudgetDesk:
                 assert_never(change)
         return None
 
-    async def _shown(self, account: BudgetAccount, *, own: bool) -> str:
+    async def _render(self, account: BudgetAccount, *, own: bool) -> str:
         if account.whose is Whose.PERSON and self.access.is_operator(account.id):
             return reply_texts.OPERATOR
         spent = await self.allowances.spent(account, self.clock.now())
@@ -411,8 +413,8 @@ def _account(request: BudgetRequest, person: str, channel: str) -> BudgetAccount
             return BudgetAccount(request.whose)
 
 
-def _not_more(whose: Whose, usual: Budget, count: int | None, sum_: Money | None) -> str | None:
-    wanted, limit = (count, usual.tokens) if count is not None else (sum_, usual.money)
+def _refusal(whose: Whose, usual: Budget, count: int | None, amount: Money | None) -> str | None:
+    wanted, limit = (count, usual.tokens) if count is not None else (amount, usual.money)
     unit = "TOKENS" if count is not None else "DOLLARS"
     setting = f"COGENCY_{whose.upper()}_{unit}_PER_DAY"
     if whose is Whose.WORKSPACE:
@@ -425,22 +427,21 @@ def _not_more(whose: Whose, usual: Budget, count: int | None, sum_: Money | None
     return None
 
 
-def _kept(agreed: Budget, count: int | None, sum_: Money | None) -> dict[str, str]:
-    """The preferences for the raised budget; what was raised before stays."""
-    wanted = {TOKENS: agreed.tokens if count is None else count, MONEY: agreed.money if sum_ is None else sum_}
+def _preferences(agreed: Budget, count: int | None, amount: Money | None) -> dict[str, str]:
+    """Return the preferences for the raised budget; the limit that is not raised keeps its value."""
+    wanted = {TOKENS: agreed.tokens if count is None else count, MONEY: agreed.money if amount is None else amount}
     return {name: str(value) for name, value in wanted.items() if value is not None}
 
 
-# What was spent, in words and tables: for a person, for the operator, for a program.
+# What was spent, as text: for a person, for the operator, for a program.
 #
-# Rules. Counts that a model did not report are marked as estimated; a sum that leaves calls without a price out says
-# so.
+# Rules. Counts that a model did not report are marked as estimated. A sum without some calls' prices says so.
 
 _HEADINGS = ("calls", "input", "cached", "written", "output", "reasoning", "cost")
 
 
 def account_text(account: SpendingAccount) -> str:
-    """What one person's questions took, today and this month, as Markdown."""
+    """Return what one person's questions used, today and this month, as Markdown."""
     if not account.month.calls:
         return reply_texts.NOTHING_SPENT
     parts = [
@@ -454,34 +455,34 @@ def account_text(account: SpendingAccount) -> str:
 
 
 def cost_text(spent: Spent) -> str:
-    """The money: "$0.0123", "at least $0.0123" where some calls have no price, "no price" where none has."""
+    """Return the money: "$0.0123", "at least $0.0123" if some calls have no price, "no price" if none has."""
     if spent.calls == spent.unpriced:
         return "no price" if spent.calls else money(spent.cost)
     return f"at least {money(spent.cost)}" if spent.unpriced else money(spent.cost)
 
 
 def report_text(totals: Sequence[Total], period: SpendingPeriod, by: By) -> str:
-    """A table for a terminal, the most expensive first (days in their order), with the sum of all below."""
+    """Return a table for a terminal, the most expensive first (days in order), with the total in the last row."""
     heading = f"{period.first} to {period.last}, by {by}. {reply_texts.LIST_PRICES}"
     if not totals:
         return f"{heading}\n\nNothing was spent.\n"
-    everything = sum((total.spent for total in totals), Spent())
+    overall = sum((total.spent for total in totals), Spent())
     rows = [(by.value, *_HEADINGS)]
-    rows += [(_who(total, by), *_cells(total.spent)) for total in _ordered(totals, by)]
-    rows.append(("all", *_cells(everything)))
-    note = f"\n{reply_texts.ESTIMATED}\n" if everything.usage.estimated else ""
+    rows += [(_label(total, by), *_cells(total.spent)) for total in _ordered(totals, by)]
+    rows.append(("all", *_cells(overall)))
+    note = f"\n{reply_texts.ESTIMATED}\n" if overall.usage.estimated else ""
     return f"{heading}\n\n{_table(rows)}\n{note}"
 
 
 def report_json(totals: Sequence[Total], period: SpendingPeriod, by: By) -> str:
-    """The same for a program, on one line. `cost_usd` is null if no call has a price."""
-    listed: list[Json] = [_as_json(total) for total in _ordered(totals, by)]
+    """Return the same for a program, on one line. `cost_usd` is null if no call has a price."""
+    rows: list[Json] = [_as_json(total) for total in _ordered(totals, by)]
     report: Json = {
         "first_day": period.first.isoformat(),
         "last_day": period.last.isoformat(),
         "by": by.value,
         "prices_as_of": PRICES_AS_OF.isoformat(),
-        "totals": listed,
+        "totals": rows,
     }
     return printable_json(report)
 
@@ -490,14 +491,14 @@ def _block(when: str, spent: Spent) -> list[str]:
     if not spent.calls:
         return [f"**{when}**: nothing"]
     used = spent.usage
-    about = "~" if used.estimated else ""
-    read = f", {about}{used.input_cached:,} read from the vendor's cache" if used.input_cached else ""
-    written = f", {about}{used.input_written:,} written to the vendor's cache" if used.input_written else ""
-    reasoning = f", and {about}{used.reasoning:,} of reasoning" if used.reasoning else ""
-    asked = f"- Input: {about}{counted(used.input_uncached, 'new token', 'new tokens')}{read}{written}"
-    answered = f"- Output: {about}{counted(used.output, 'token', 'tokens')}{reasoning}"
+    prefix = "~" if used.estimated else ""
+    cached = f", {prefix}{used.input_cached:,} read from the vendor's cache" if used.input_cached else ""
+    written = f", {prefix}{used.input_written:,} written to the vendor's cache" if used.input_written else ""
+    reasoning = f", and {prefix}{used.reasoning:,} of reasoning" if used.reasoning else ""
+    input_line = f"- Input: {prefix}{counted(used.input_uncached, 'new token', 'new tokens')}{cached}{written}"
+    output_line = f"- Output: {prefix}{counted(used.output, 'token', 'tokens')}{reasoning}"
     total = f"**{when}**: {cost_text(spent)}, {counted(spent.calls, 'model call', 'model calls')}"
-    return ["\n".join([total, "", asked, answered])]
+    return ["\n".join([total, "", input_line, output_line])]
 
 
 def _ordered(totals: Sequence[Total], by: By) -> list[Total]:
@@ -506,7 +507,7 @@ def _ordered(totals: Sequence[Total], by: By) -> list[Total]:
     return sorted(totals, key=lambda total: (-total.spent.cost, -total.spent.calls, total.key))
 
 
-def _who(total: Total, by: By) -> str:
+def _label(total: Total, by: By) -> str:
     if by is By.CHANNEL and not total.key:
         return "(forgotten)"
     key, name = (
@@ -517,9 +518,9 @@ def _who(total: Total, by: By) -> str:
 
 def _cells(spent: Spent) -> tuple[str, ...]:
     used = spent.usage
-    about = "~" if used.estimated else ""
+    prefix = "~" if used.estimated else ""
     counts = (used.input_uncached, used.input_cached, used.input_written, used.output, used.reasoning)
-    return (f"{spent.calls:,}", *(f"{about}{count:,}" for count in counts), cost_text(spent))
+    return (f"{spent.calls:,}", *(f"{prefix}{count:,}" for count in counts), cost_text(spent))
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> str:
@@ -550,20 +551,20 @@ def _as_json(total: Total) -> Json:
     }
 
 
-# The small line under a reply: which model answered, and what it took.
+# The footer of a reply: which model answered, and what it used.
 #
-# Rules: it is shown and never stored as part of the reply. When another model answered than the one that was asked, the
-# line is there and says why, whatever the setting.
+# Rules: it is shown, and never stored as part of the reply. If another model answered than the requested one, the
+# footer is shown and says why, whatever the setting.
 
-WHY_CHARS = 200  # A reason stays on two lines of a phone; the log has the whole of it
+WHY_CHARS = 200  # Two lines on a phone; the log has the whole reason
 SEPARATOR = " · "
 
 
 def footer(calls: Sequence[ModelCall], asked_model: str, switched_why: str, style: FooterStyle) -> str:
-    """One line of Markdown in italics, "" for none.
+    """Return one line of Markdown in italics, "" for none.
 
-    `calls` are all of the turn, the last one is the answer's. `asked_model` is the name of the model that should have
-    answered; `switched_why` is a sentence, "" if it did.
+    `calls` are all of the turn's; the last one produced the answer. `asked_model` is the name of the model that should
+    have answered; `switched_why` is a sentence, "" if it did.
     """
     if not calls:
         return ""
@@ -585,7 +586,7 @@ def _cost(calls: Sequence[ModelCall]) -> list[str]:
     spent = Spent.on(calls)
     used = spent.usage
     about = "about " if used.estimated else ""
-    read = used.input_uncached + used.input_cached + used.input_written
+    input_tokens = used.input_uncached + used.input_cached + used.input_written
     cached = f" ({used.input_cached:,} cached)" if used.input_cached else ""
-    tokens = f"{about}{counted(read, 'token', 'tokens')} in{cached}, {used.output + used.reasoning:,} out"
+    tokens = f"{about}{counted(input_tokens, 'token', 'tokens')} in{cached}, {used.output + used.reasoning:,} out"
     return [tokens] if spent.unpriced == spent.calls else [tokens, cost_text(spent)]
