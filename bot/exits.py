@@ -1,4 +1,4 @@
-"""How commands end: exit codes, after sysexits.h and the shell's habits; what they write, and what `doctor` finds."""
+"""How commands end: exit codes, after sysexits.h and shell conventions; safe output; and the findings of `doctor`."""
 
 import json
 import os
@@ -20,11 +20,11 @@ from bot.texts import setup_texts
 class Exit(IntEnum):
     OK = 0
     FAILED = 1
-    """Something went wrong that no setting and no second try would mend."""
+    """An error that neither a setting nor another attempt would fix."""
     ARGUMENTS = 2
-    """Words behind the command do not read as its arguments, or name nothing: argparse ends in the same way."""
+    """The arguments of the command cannot be parsed, or name nothing: argparse exits with the same code."""
     USAGE = 64
-    """The command line does not read as a command (EX_USAGE)."""
+    """The command line does not name a command (EX_USAGE)."""
     UNAVAILABLE = 69
     """The model or a platform cannot be reached, or the database cannot be used (EX_UNAVAILABLE)."""
     BUSY = 75
@@ -38,7 +38,7 @@ class Exit(IntEnum):
 
 
 def exit_code(error: CogencyError) -> Exit:
-    """What a failure that is told in a sentence means to a program."""
+    """Return the exit code for an error that is reported as a sentence."""
     match error:
         case SettingsError():
             return Exit.SETTINGS
@@ -52,32 +52,32 @@ def exit_code(error: CogencyError) -> Exit:
             return Exit.FAILED
 
 
-# Writing to a stream whose reader may leave, or whose disk may be full, and which may be a terminal.
+# Writing to a stream whose reader may have gone, whose disk may be full, and which may be a terminal.
 #
-# Rule: names, answers and what servers say come from others, so nothing is written that steers a terminal.
+# Rule: names, answers and servers' messages come from others, so control characters are never written.
 
 
 class OutputError(Exception):
-    """What was to be said could not be written. No CogencyError: a chat would try to say it."""
+    """Output could not be written. It is no CogencyError, because a chat would try to show it."""
 
 
-# What moves the cursor, ends a line where none is seen, or turns the order of letters round.
+# Characters that move the cursor, end a line invisibly, or reverse the direction of text.
 STEERING: Final = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069"
 _UNSAFE: Final = re.compile(f"[{STEERING}]")
 
 
 def printable(text: str) -> str:
-    """`text` with only "\\n" ending lines, and a sign in the place of each character that would steer the terminal."""
+    """Return `text` with "\\n" as its only line ends, and a replacement for each character that steers a terminal."""
     return _UNSAFE.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def printable_line(text: str) -> str:
-    """The same on one line, with a blank for all that is not seen either: for names beside which others stand."""
+    """Return the text on one line, with a blank for each invisible character: for names in a line with others."""
     return "".join(sign if sign.isprintable() else " " for sign in text)
 
 
 def printable_json(value: Json, indent: int | None = None) -> str:
-    """`value` as JSON that reads as itself and steers no terminal."""
+    """Return `value` as JSON that parses to the same value and steers no terminal."""
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False, indent=indent))
 
 
@@ -86,21 +86,21 @@ PACKAGES: Final = ("agent", "bot", "store")
 
 
 def shared_modules(path: Iterable[str]) -> str:
-    """What to say where another distribution has modules of our names, "" where none has. `path`: as `sys.path`.
+    """Return a warning if another distribution has modules with our names, "" if none has. `path`: as `sys.path`.
 
-    Looked for in the lists of files as they stand: `importlib.metadata` takes ten times as long to read all of them.
+    It reads the distributions' lists of files directly: `importlib.metadata` takes ten times as long for all of them.
     """
-    found: dict[str, set[str]] = {}
+    modules_of: dict[str, set[str]] = {}
     for folder in map(Path, path):
-        for other in _distributions(folder):
-            name = other.name.partition("-")[0].replace("_", "-").lower()
+        for entry in _distributions(folder):
+            name = entry.name.partition("-")[0].replace("_", "-").lower()
             if name != DISTRIBUTION:
-                files, listed = b"\n" + _read(other / "RECORD"), _read(other / "top_level.txt").split()
-                found[name] = {
+                files, listed = b"\n" + _read(entry / "RECORD"), _read(entry / "top_level.txt").split()
+                modules_of[name] = {
                     one for one in PACKAGES if one.encode() in listed or f"\n{one}/__init__.py,".encode() in files
                 }
-    others = sorted(name for name, modules in found.items() if modules)
-    names = ", ".join(one for one in PACKAGES if any(one in modules for modules in found.values()))
+    others = sorted(name for name, modules in modules_of.items() if modules)
+    names = ", ".join(package for package in PACKAGES if any(package in modules for modules in modules_of.values()))
     return setup_texts.MODULES_SHARED.format(others=", ".join(others), modules=names) if others else ""
 
 
@@ -119,17 +119,17 @@ def _read(file: Path) -> bytes:
 
 
 def complain(text: str) -> None:
-    """A line on standard error."""
+    """Write a line to standard error."""
     sys.stderr.write(f"{printable(text)}\n")
 
 
 def write_out(stream: TextIO, text: str) -> None:
-    """Write and flush. Raises BrokenPipeError when the reader has gone, OutputError for anything else."""
+    """Write and flush. Raises BrokenPipeError if the reader has gone, OutputError for any other failure."""
     try:
         stream.write(printable(text))
         stream.flush()
     except OSError as error:
-        # Python flushes once more at its end, and would complain then.
+        # Python flushes again when it exits, and would report the failure then.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         if isinstance(error, BrokenPipeError):
             raise
@@ -138,7 +138,7 @@ def write_out(stream: TextIO, text: str) -> None:
 
 @contextmanager
 def progress() -> Generator[Callable[[str, int, int], None]]:
-    """A bar on standard error for each step, where a person looks."""
+    """Show a progress bar for each step on standard error, if that is a terminal."""
     from rich.console import Console  # noqa: PLC0415 -- few commands take long
     from rich.progress import Progress, TaskID  # noqa: PLC0415 -- as above
 
@@ -155,7 +155,7 @@ def progress() -> Generator[Callable[[str, int, int], None]]:
 
 @contextmanager
 def waiting() -> Generator[Callable[[Sequence[str]], None]]:
-    """A line on standard error that says what is looked at, where a person looks."""
+    """Show a status line with what is being examined on standard error, if that is a terminal."""
     from rich.console import Console  # noqa: PLC0415 -- as above
 
     console = Console(stderr=True)
@@ -169,33 +169,33 @@ def waiting() -> Generator[Callable[[Sequence[str]], None]]:
 # What `cogency doctor` finds: one line each, with what to change. Pure.
 #
 # Rules
-# - A check is a pure function from facts to findings; facts are gathered at the edge, by an adapter's `doctor` module:
-#   its `async def examine(settings, clock) -> list[Finding]` raises nothing that its platform can cause.
-# - A finding names settings, scopes and channels, never the value of a secret. Names come from elsewhere: what would
-#   move a terminal's cursor or turn its writing round is left out.
-# - What could not be found out is a warning that says so: not knowing is neither good nor bad.
+# - A check is a pure function from facts to findings. Facts are gathered by an adapter's `doctor` module: its
+#   `async def examine(settings, clock) -> list[Finding]` raises nothing that its platform can cause.
+# - A finding names settings, scopes and channels, never the value of a secret. Names come from others, so characters
+#   that steer a terminal are replaced.
+# - A fact that could not be determined is a warning that says so: it is neither good nor bad.
 
 
 class Level(StrEnum):
-    """How bad it is."""
+    """The severity of a finding."""
 
     FIXED = "fixed"
     """`cogency doctor --fix` has changed it."""
     GOOD = "ok"
     """As it should be."""
     NOTE = "note"
-    """Nothing is wrong; somebody may like to know."""
+    """Nothing is wrong; for information."""
     WARNING = "warning"
-    """Something will not work, or could not be found out; the rest does."""
+    """Something will not work, or could not be determined; the rest works."""
     PROBLEM = "problem"
-    """The bot does not run, or nobody can talk to it."""
+    """The bot does not run, or no one can talk to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`where`: Settings, Database, Disk, Model, Tools, Web, Slack, Discord, …. `what`: a sentence without a stop.
+    """`where`: Settings, Database, Disk, Model, Tools, Web, Slack, Discord, …. `what`: a sentence without a full stop.
 
-    `remedy`: what exactly to change, as a sentence; "" where nothing is to be done.
+    `remedy`: what exactly to change, as a sentence; "" if there is nothing to do.
     """
 
     level: Level
@@ -204,45 +204,41 @@ class Finding:
     remedy: str = ""
 
 
-# Of this machine's clock and another's: an answer says the time to the second, and may take some to come.
+# Between this machine's clock and another's: a response gives the time in seconds, and may take some to arrive.
 SKEW: Final = timedelta(seconds=10)
-SKEW_MOST: Final = timedelta(minutes=5)  # Requests of Slack that seem older are refused
+MAX_SKEW: Final = timedelta(minutes=5)  # Requests of Slack that seem older than this are refused
 
 
 def clock_finding(where: str, name: str, ours: datetime, theirs: datetime, *, refused: str = "") -> Finding:
-    """How far this machine's clock is off, by what `name` says. `refused`: what goes wrong beyond five minutes."""
+    """Return a finding about this machine's clock, compared with that of `name`. `refused`: what else fails then."""
     skew = abs(ours - theirs)
     if skew <= SKEW:
         return Finding(Level.GOOD, where, setup_texts.CLOCK_RIGHT.format(name=name))
-    matters = refused if skew > SKEW_MOST else ""
-    what = setup_texts.CLOCK_OFF.format(seconds=f"{skew.total_seconds():.0f}", name=name, matters=matters)
-    return Finding(Level.PROBLEM if matters else Level.WARNING, where, what, setup_texts.SET_CLOCK)
+    consequence = refused if skew > MAX_SKEW else ""
+    what = setup_texts.CLOCK_OFF.format(seconds=f"{skew.total_seconds():.0f}", name=name, matters=consequence)
+    return Finding(Level.PROBLEM if consequence else Level.WARNING, where, what, setup_texts.SET_CLOCK)
 
 
 def one_clock(findings: Iterable[Finding]) -> list[Finding]:
-    """With what is said of the clock once: the worst."""
-    found = list(findings)
-    clocks = [one for one in found if one.what.startswith(setup_texts.THIS_CLOCK)]
-    worst = max(clocks, key=lambda one: list(Level).index(one.level), default=None)
-    return [one for one in found if one is worst or one not in clocks]
+    """Return the findings with only the worst one about the clock."""
+    all_findings = list(findings)
+    clocks = [finding for finding in all_findings if finding.what.startswith(setup_texts.THIS_CLOCK)]
+    worst = max(clocks, key=lambda finding: list(Level).index(finding.level), default=None)
+    return [finding for finding in all_findings if finding is worst or finding not in clocks]
 
 
 def healthy(findings: Iterable[Finding]) -> bool:
-    """Whether nothing stands in the way of running."""
+    """Return whether no finding prevents the bot from running."""
     return all(finding.level is not Level.PROBLEM for finding in findings)
 
 
 def finding_lines(findings: Sequence[Finding]) -> str:
-    """One line a finding, in their order. What mends several that follow each other stands behind the last of them."""
-    follows = [*findings[1:], None]
-    return "".join(
-        f"{_line(replace(one, remedy='') if then is not None and _same_remedy(one, then) else one)}\n"
-        for one, then in zip(findings, follows, strict=False)
-    )
-
-
-def _same_remedy(one: Finding, then: Finding) -> bool:
-    return (one.where, one.remedy) == (then.where, then.remedy)
+    """Return one line per finding, in order. A remedy that several in a row share is shown after the last of them."""
+    lines: list[str] = []
+    for finding, following in zip(findings, [*findings[1:], None], strict=False):
+        is_shared = following is not None and (finding.where, finding.remedy) == (following.where, following.remedy)
+        lines.append(f"{_line(replace(finding, remedy='') if is_shared else finding)}\n")
+    return "".join(lines)
 
 
 def _line(finding: Finding) -> str:

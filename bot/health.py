@@ -1,5 +1,5 @@
-"""How the bot does: for operators, what it works on, what it took, what people think of its answers; for supervisors,
-whether it lives and can serve, and its metrics.
+"""Health: for operators, what the bot works on, what it spent, and what people think of its answers; for supervisors,
+whether it is alive and ready, and its metrics.
 """
 
 import asyncio
@@ -26,16 +26,18 @@ from bot.telemetry import SILENT, LoopWoke, Telemetry
 from bot.texts import reply_texts, setup_texts
 from bot.texts.formatting import counted, literal, shortened
 
-LINK_LASTS: Final = timedelta(minutes=10)  # Long enough to change to another machine's browser
+LINK_LASTS: Final = timedelta(minutes=10)  # Long enough to switch to another machine's browser
 
-# A session on that page ends when nobody has looked for so long; it comes from a browser that may stand anywhere.
+# A session on that page ends when it was idle for this long, because its browser may be on a shared machine.
 SESSION_IDLE: Final = timedelta(minutes=30)
-SESSION_LASTS: Final = timedelta(hours=12)  # A day at work; who goes on asks for another link
+SESSION_LASTS: Final = timedelta(hours=12)  # A working day; after that another link is needed
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorLinks:
-    """Links that each let one browser in on the operators' page. `address`: of the page; `secret` makes 256 bits."""
+    """Creates links that each sign in one browser on the operators' page. `address`: the page's; `secret`: returns 256
+    random bits as text.
+    """
 
     sessions: OperatorSessions
     clock: Clock
@@ -43,7 +45,7 @@ class OperatorLinks:
     address: str
 
     async def new(self) -> str:
-        """Raises StoreError."""
+        """Return a new link. Raises StoreError."""
         token, now = self.secret(), self.clock.now()
         await self.sessions.offer(sha256(token.encode()).hexdigest(), now, now + LINK_LASTS)
         return f"{self.address}/enter/{token}"
@@ -51,7 +53,7 @@ class OperatorLinks:
 
 @dataclass(frozen=True, slots=True)
 class OperatorDesk:
-    """Implements `OperatorAnswers`. `links`: None where the page is off, or this is no process that serves it."""
+    """Implements `OperatorAnswers`. `links`: None if the page is off, or another process serves it."""
 
     links: OperatorLinks | None
     operates: Callable[[str], bool]
@@ -65,14 +67,14 @@ class OperatorDesk:
         return CommandAnswer(reply_texts.OPERATOR_PAGE.format(link=await self.links.new(), minutes=minutes))
 
 
-DAYS: Final = 30  # Of spending and verdicts: as long as a bill
-MOST: Final = 5  # Who took the most: more would be a table, which `cogency usage` prints
+DAYS: Final = 30  # For spending and verdicts: a billing period
+TOP: Final = 5  # Entries of a ranking; `cogency usage` prints the whole table
 NAME_CHARS: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """`describe`: lines about the models and the store, which know themselves best."""
+    """Builds the health report. `describe`: returns lines about the models and the store."""
 
     ledger: Ledger
     replies: Replies
@@ -83,13 +85,13 @@ class Health:
     audit: ToolAudit
 
     async def text(self) -> str:
-        """As Markdown. Raises StoreError."""
+        """Return the report as Markdown. Raises StoreError."""
         now = self.clock.now()
         period = SpendingPeriod.days_until(now, DAYS)
         people, models = [await self.spending.totals(period, by) for by in (By.PERSON, By.MODEL)]
         verdicts = await self.replies.verdicts(now - timedelta(days=DAYS))
-        told = report(await self.ledger.load(), people, models, verdicts, self.describe(), now - self.since)
-        return joined([told, home_text(await self.audit.newest(SHOWN_IN_HOME))])
+        text = report(await self.ledger.load(), people, models, verdicts, self.describe(), now - self.since)
+        return joined([text, home_text(await self.audit.newest(SHOWN_IN_HOME))])
 
 
 def report(
@@ -100,27 +102,27 @@ def report(
     described: Sequence[str],
     up: timedelta,
 ) -> str:
-    """The text, of values. Pure."""
+    """Return the report for these values. Pure."""
     good, bad = verdicts.get(ReplyVerdict.GOOD, 0), verdicts.get(ReplyVerdict.BAD, 0)
-    everything = sum((total.spent for total in people), Spent())
+    overall = sum((total.spent for total in people), Spent())
     lines = [
         f"**Now**: {counted(load.running, 'answer grows', 'answers grow')}, {load.waiting:,} wait. Up for {_span(up)}.",
         *described,
         reply_texts.VERDICTS.format(days=DAYS, good=good, bad=bad),
-        f"**Spent**, {DAYS} days: {cost_text(everything)}, {counted(everything.calls, 'model call', 'model calls')}.",
-        *_most(reply_texts.BY_PERSON, people),
-        *_most(reply_texts.BY_MODEL, models),
+        f"**Spent**, {DAYS} days: {cost_text(overall)}, {counted(overall.calls, 'model call', 'model calls')}.",
+        *_top(reply_texts.BY_PERSON, people),
+        *_top(reply_texts.BY_MODEL, models),
     ]
     return "\n\n".join(lines)
 
 
-def _most(heading: str, totals: Sequence[Total]) -> list[str]:
+def _top(heading: str, totals: Sequence[Total]) -> list[str]:
     spent = [total for total in totals if total.spent.calls]
     if not spent:
         return []
     ordered = sorted(spent, key=lambda total: (-total.spent.cost, -total.spent.calls, total.key))
-    named = (f"- {literal(shortened(one.name or one.key, NAME_CHARS))}: {cost_text(one.spent)}" for one in ordered)
-    return ["\n".join([f"{heading}:", *[*named][:MOST]])]
+    lines = (f"- {literal(shortened(item.name or item.key, NAME_CHARS))}: {cost_text(item.spent)}" for item in ordered)
+    return ["\n".join([f"{heading}:", *[*lines][:TOP]])]
 
 
 def _span(up: timedelta) -> str:
@@ -133,19 +135,19 @@ def _span(up: timedelta) -> str:
 
 # What supervisors ask of a running bot, and systemd's watchdog.
 #
-# The rules. `/livez`: the event loop turns, the worker of turns runs, and what is said to be connected is heard of.
-# Where not, only a new start helps. `/readyz`: the database answers, and each platform is connected. Where not, people
-# wait; a new start helps nobody. Before the database is open the bot lives and is not ready: after an upgrade that may
-# take minutes. A thread answers, so that a loop that stands still is told rather than waited for. It says names, and
-# nothing else. systemd hears of the loop by the loop itself, and starts anew what has fallen silent.
+# Rules. `/livez`: the event loop runs, the worker of turns runs, and connections are not silent; otherwise only a
+# restart helps. `/readyz`: the database answers, and each platform is connected; otherwise people wait, and a restart
+# does not help. Before the database is open, the bot is alive and not ready: after an upgrade that can take minutes.
+# Requests are answered in a thread, so that a stalled loop is reported rather than waited for. Answers hold names and
+# nothing else. The loop itself notifies systemd, which restarts a process that no longer does.
 
 BEAT_S: Final = 1.0
-STALLED_S: Final = 10.0  # Without a beat: the slowest step that the bot takes on its loop is under a tenth of a second
-# Without as much as a heartbeat through a connection that counts as one. Slack answers a ping each 5 seconds, and a
-# socket without an answer is replaced after 20; Discord answers a heartbeat each 41, and is left after 60. What is
-# silent for longer than either with a new connection, nobody replaces any more.
+STALLED_S: Final = 10.0  # Without a beat: the slowest step of the bot on its loop takes less than a tenth of a second
+# Without even a heartbeat on an open connection. Slack answers a ping each 5 seconds, and a socket without an answer is
+# replaced after 20; Discord answers a heartbeat each 41, and is left after 60. After a silence longer than either, with
+# a new connection, the adapter itself has failed.
 SILENT_S: Final = 150.0
-LOOK_S: Final = 5.0  # Between two questions to the database, and for how long each may take
+LOOK_S: Final = 5.0  # Between two checks of the database, and the limit for each
 METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 STARTING: Final = "it is starting"
 STORE: Final = "the database does not answer"
@@ -154,9 +156,9 @@ WORKER: Final = "the worker of turns has stopped"
 
 @dataclass(frozen=True, slots=True)
 class Vitals:
-    """What is looked at: whether the worker of turns `has_stopped`; `ask_store` asks for something small, and raises
-    StoreError; `platforms`: the names of those that are to be served, and `connected` of those that are; `silent_s`:
-    for how long nothing has come through the connections of these.
+    """What is checked. `has_stopped`: whether the worker of turns has. `ask_store`: makes a small query; raises
+    StoreError. `platforms`: the names of those to serve. `connected`: returns the names of those that are. `silent_s`:
+    returns how many seconds each of these has received nothing.
     """
 
     has_stopped: Callable[[], bool]
@@ -168,50 +170,50 @@ class Vitals:
 
 @dataclass(slots=True)
 class Liveness:
-    """Written by the loop, read by the thread that answers: each value is replaced, and none is changed."""
+    """Written by the event loop, read by the thread that answers: values are replaced, never changed."""
 
     clock: Clock
     vitals: Vitals | None = None
     beat: float = field(init=False)
     stored: str = STARTING
-    """Why the database cannot be used, "" if it can."""
+    """Why the database cannot be used; "" if it can."""
     telemetry: Telemetry = SILENT
 
     def __post_init__(self) -> None:
         self.beat = self.clock.monotonic()
 
-    def deadly(self) -> list[str]:
-        """Why only a new start helps."""
-        still = self.clock.monotonic() - self.beat
-        stalled = [f"the event loop has stood still for {still:.0f} s"] if still > STALLED_S else []
+    def restart_reasons(self) -> list[str]:
+        """Return the reasons why only a restart helps."""
+        stalled_s = self.clock.monotonic() - self.beat
+        stalled = [f"the event loop has stood still for {stalled_s:.0f} s"] if stalled_s > STALLED_S else []
         if self.vitals is None:
             return stalled
         silent = sorted(self.vitals.silent_s().items())
-        deaf = [f"{name} has been silent for {seconds:.0f} s" for name, seconds in silent if seconds > SILENT_S]
-        return [*stalled, *([WORKER] if self.vitals.has_stopped() else []), *deaf]
+        silences = [f"{name} has been silent for {seconds:.0f} s" for name, seconds in silent if seconds > SILENT_S]
+        return [*stalled, *([WORKER] if self.vitals.has_stopped() else []), *silences]
 
-    def missing(self) -> list[str]:
-        """Why nobody, or not everybody, can be served now."""
+    def unready_reasons(self) -> list[str]:
+        """Return the reasons why not everyone can be served now."""
         if self.vitals is None:
-            return [*self.deadly(), STARTING]
+            return [*self.restart_reasons(), STARTING]
         connected = {*self.vitals.connected()}
         away = sorted(f"{name} is not connected" for name in {*self.vitals.platforms} - connected)
-        return [*self.deadly(), *filter(None, [self.stored]), *away]
+        return [*self.restart_reasons(), *filter(None, [self.stored]), *away]
 
     async def keep(self, tell: Callable[[str], None], every_s: float) -> None:
-        """Beat, and look at the database now and then, for as long as it is awaited. `tell`: systemd."""
-        async with asyncio.TaskGroup() as beside:
-            looking, looked = None, -LOOK_S
+        """Beat, and check the database now and then, until cancelled. `tell`: notifies systemd."""
+        async with asyncio.TaskGroup() as tasks:
+            check, checked_at = None, -LOOK_S
             while True:
                 self.beat = self.clock.monotonic()
-                if self.vitals is not None and self.beat - looked >= LOOK_S and (looking is None or looking.done()):
-                    looking, looked = beside.create_task(self._look(self.vitals)), self.beat
-                if not self.deadly():
+                if self.vitals is not None and self.beat - checked_at >= LOOK_S and (check is None or check.done()):
+                    check, checked_at = tasks.create_task(self._check_store(self.vitals)), self.beat
+                if not self.restart_reasons():
                     tell("WATCHDOG=1")
                 await self.clock.sleep(every_s)
                 self.telemetry.tell(LoopWoke(max(0.0, self.clock.monotonic() - self.beat - every_s)))
 
-    async def _look(self, vitals: Vitals) -> None:
+    async def _check_store(self, vitals: Vitals) -> None:
         try:
             async with asyncio.timeout(LOOK_S):
                 await vitals.ask_store()
@@ -229,17 +231,18 @@ async def supervised(
     telemetry: Telemetry = SILENT,
     metrics: Callable[[], bytes] | None = None,
 ) -> AsyncGenerator[Liveness]:
-    """Answer at this address, if any, and to systemd, if it started us, until the block ends. Raises SettingsError.
+    """Answer requests at this address, if any, and notify systemd, if it started us, until the block ends. Raises
+    SettingsError.
 
-    `metrics`: the page for Prometheus; None: there is none.
+    `metrics`: returns the page for Prometheus; None for no page.
     """
-    alive, tell = Liveness(clock, telemetry=telemetry), notifier(supervisor)
-    watched_s = int(supervisor.get("WATCHDOG_USEC", "0")) / 1_000_000
-    serving = None if address is None else await asyncio.to_thread(_answering, alive, address, metrics)
-    beating = asyncio.create_task(alive.keep(tell, min(BEAT_S, watched_s / 3) if watched_s else BEAT_S))
-    tell("READY=1")  # it serves what it can: where a platform is away, systemd would start it anew for ever
+    liveness, tell = Liveness(clock, telemetry=telemetry), notifier(supervisor)
+    watchdog_s = int(supervisor.get("WATCHDOG_USEC", "0")) / 1_000_000
+    serving = None if address is None else await asyncio.to_thread(_serve, liveness, address, metrics)
+    beating = asyncio.create_task(liveness.keep(tell, min(BEAT_S, watchdog_s / 3) if watchdog_s else BEAT_S))
+    tell("READY=1")  # even without a platform, which is served later: systemd would restart the bot again and again
     try:
-        yield alive
+        yield liveness
     finally:
         tell("STOPPING=1")
         beating.cancel()
@@ -248,38 +251,38 @@ async def supervised(
 
 
 def notifier(supervisor: Mapping[str, str]) -> Callable[[str], None]:
-    """How to tell systemd something, by the protocol of sd_notify(3); nothing is told where it did not start us."""
-    where = supervisor.get("NOTIFY_SOCKET", "")
+    """Return a function that notifies systemd, as sd_notify(3) does; it does nothing if systemd did not start us."""
+    path = supervisor.get("NOTIFY_SOCKET", "")
 
     def tell(state: str) -> None:
-        if where[:1] in {"/", "@"}:
-            with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as to:
-                to.settimeout(0)
-                to.sendto(state.encode(), "\0" + where[1:] if where[0] == "@" else where)
+        if path[:1] in {"/", "@"}:
+            with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as client:
+                client.settimeout(0)
+                client.sendto(state.encode(), "\0" + path[1:] if path[0] == "@" else path)
 
     return tell
 
 
-def _answering(alive: Liveness, address: tuple[str, int], metrics: Callable[[], bytes] | None) -> Callable[[], None]:
-    """Answer at this address in a thread of its own; what ends it. Raises SettingsError where nothing can listen."""
-    opened: Future[Callable[[], object]] = Future()
+def _serve(liveness: Liveness, address: tuple[str, int], metrics: Callable[[], bytes] | None) -> Callable[[], None]:
+    """Answer at this address in a thread; return a function that ends it. Raises SettingsError if it cannot listen."""
+    started: Future[Callable[[], object]] = Future()
 
     async def serve() -> None:
         from aiohttp import web  # noqa: PLC0415 -- who sets no address does not load it
 
-        def told(why: list[str]) -> web.Response:
+        def respond(why: list[str]) -> web.Response:
             return web.json_response({"ok": not why, "why": why}, status=503 if why else 200)
 
         async def livez(_: web.Request) -> web.Response:
-            return told(alive.deadly())
+            return respond(liveness.restart_reasons())
 
         async def readyz(_: web.Request) -> web.Response:
-            return told(alive.missing())
+            return respond(liveness.unready_reasons())
 
         async def page(_: web.Request) -> web.Response:
             return web.Response(body=metrics() if metrics is not None else b"", headers={"Content-Type": METRICS_TYPE})
 
-        app, over = web.Application(), asyncio.Event()
+        app, ended = web.Application(), asyncio.Event()
         app.add_routes([web.get("/livez", livez), web.get("/readyz", readyz)])
         if metrics is not None:
             app.add_routes([web.get("/metrics", page)])
@@ -287,8 +290,8 @@ def _answering(alive: Liveness, address: tuple[str, int], metrics: Callable[[], 
         await runner.setup()
         try:
             await web.TCPSite(runner, *address).start()
-            opened.set_result(partial(asyncio.get_running_loop().call_soon_threadsafe, over.set))
-            await over.wait()
+            started.set_result(partial(asyncio.get_running_loop().call_soon_threadsafe, ended.set))
+            await ended.wait()
         finally:
             await runner.cleanup()
 
@@ -296,16 +299,16 @@ def _answering(alive: Liveness, address: tuple[str, int], metrics: Callable[[], 
         try:
             asyncio.run(serve())
         except OSError as error:
-            opened.set_exception(error)
+            started.set_exception(error)
 
     thread = threading.Thread(target=run, name="health", daemon=True)
     thread.start()
     try:
-        stop = opened.result()
+        stop = started.result()
     except OSError:
         host, port = address
-        told = setup_texts.HEALTH_PORT.format(host=host, port=port)
-        raise SettingsError(told) from None
+        sentence = setup_texts.HEALTH_PORT.format(host=host, port=port)
+        raise SettingsError(sentence) from None
 
     def end() -> None:
         stop()

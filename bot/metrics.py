@@ -1,11 +1,11 @@
-"""Metrics in the form of Prometheus: what is told becomes counters, gauges and histograms of a registry of our own.
+"""Prometheus metrics: telemetry events become counters, gauges and histograms in a registry of our own.
 
 Rules
-  A label's values come from closed sets, but for the names of models and of kinds of work, of which so many are told
-  apart. None says who asked, where, or what.
-  It is told on the event loop and read by the thread that answers. What is not a metric of the library is replaced
-  rather than changed, so that the thread may read it at any moment.
-  Prices take a while to look up: they are when somebody reads them, in that thread.
+  A label's values come from closed sets, except the names of models and of kinds of work, whose number is limited. No
+  label shows who asked, where, or what.
+  Events arrive on the event loop; the page is read in the HTTP server's thread. State that is not a metric of the
+  library is replaced rather than changed, so that the thread can read it at any moment.
+  Looking up prices is slow, so that is done when the page is read, in that thread.
 """
 
 from collections import deque
@@ -46,41 +46,41 @@ from bot.telemetry import (
 )
 from bot.texts.setup_texts import METRICS
 
-MOST_NAMES: Final = 30  # Of models, and of kinds of work: more than anybody sets; a name beyond is "other"
-MOST_UNPRICED: Final = 10_000  # Calls that wait for a price: where nobody reads for so long, the earliest are left out
+MAX_NAMES: Final = 30  # Of models, and of kinds of work: more than are ever configured; further names become "other"
+MAX_UNPRICED: Final = 10_000  # Calls that wait for their price; if no one reads the page, the oldest are dropped
 OTHER: Final = "other"
 
 SECONDS: Final = (0.25, 0.5, 1, 2, 3, 5, 8, 13, 20, 30, 60, 120, 300, 600)  # For what people wait for
-FAST: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10)  # For what they should not notice
+FAST: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10)  # For what people should not notice
 
 
 class Names:
-    """Labels whose values somebody sets: of so many different ones each by itself, the others together."""
+    """Limits the number of a label's values: the first `limit` names are kept, the others become "other"."""
 
-    def __init__(self, limit: int = MOST_NAMES) -> None:
+    def __init__(self, limit: int = MAX_NAMES) -> None:
         self._limit = limit
-        self._known = set[str]()
+        self._seen = set[str]()
 
     def known(self, name: str) -> str:
-        if name not in self._known:
-            if len(self._known) >= self._limit:
+        if name not in self._seen:
+            if len(self._seen) >= self._limit:
                 return OTHER
-            self._known.add(name)
+            self._seen.add(name)
         return name
 
 
 @dataclass(slots=True)
 class _OpenTurn:
     platform: str
-    began: float
+    started: float
     waited_s: float
     shown: bool
-    """Whether its first text stands there, or did before it came here."""
+    """Whether its first text is on the platform, or was before this process claimed it."""
     asked_model: float = 0.0
 
 
 class Metrics:
-    """Implements `bot.telemetry.Telemetry`. `page` may be called from any thread."""
+    """Implements `bot.telemetry.Telemetry`. `page` can be called from any thread."""
 
     def __init__(self, clock: Clock, version: str) -> None:
         self._clock = clock
@@ -88,10 +88,10 @@ class Metrics:
         self._turns_open: dict[int, _OpenTurn] = {}
         self._calls_open: dict[tuple[int, str], float] = {}
         self._sockets: dict[tuple[str, int], float] = {}
-        self._unpriced = deque[tuple[str, ModelCall]](maxlen=MOST_UNPRICED)
+        self._unpriced = deque[tuple[str, ModelCall]](maxlen=MAX_UNPRICED)
         self._beat = clock.monotonic()
         self._models, self._work = Names(), Names()
-        self._late = frozenset({LEARNING})  # The kinds of jobs that were late at some time
+        self._late = frozenset({LEARNING})  # The kinds of jobs that have been late at some time
         self._silent = frozenset[str]()
         self._define(version)
 
@@ -131,13 +131,13 @@ class Metrics:
         self._shards = gauge("shard_held", "platform", "shard")
         self._silence = gauge("socket_silence_seconds", "platform")
         self._late_s = histogram("loop_lag_seconds", FAST)
-        self._registry.register(_ReadAnew(self.ages))
+        self._registry.register(_WithoutCreated(self.ages))
         ProcessCollector(registry=self._registry)
 
     def page(self) -> bytes:
-        """Everything, as Prometheus reads it."""
+        """Return all metrics in Prometheus' text format."""
         self._price()
-        return generate_latest(_ReadAnew(self._registry.collect))
+        return generate_latest(_WithoutCreated(self._registry.collect))
 
     def tell(self, event: TelemetryEvent, /) -> None:
         match event:
@@ -198,14 +198,14 @@ class Metrics:
             return
         self._running.set(len(self._turns_open))
         self._turns.labels(opened.platform, end).inc()
-        self._turn_s.labels(opened.platform).observe(self._clock.monotonic() - opened.began)
+        self._turn_s.labels(opened.platform).observe(self._clock.monotonic() - opened.started)
         self._calls_open = {key: since for key, since in self._calls_open.items() if key[0] != turn}
         if end is TurnUnended.LOST:
             self._lost.labels("turn").inc()
 
-    def _agent_told(self, told: AgentTold) -> None:
-        now, opened = self._clock.monotonic(), self._turns_open.get(told.turn)
-        match told.event:
+    def _agent_told(self, reported: AgentTold) -> None:
+        now, opened = self._clock.monotonic(), self._turns_open.get(reported.turn)
+        match reported.event:
             case IterationStarted() if opened is not None:
                 opened.asked_model = now
             case ModelAnswered(name, _, failure) if opened is not None:
@@ -213,9 +213,9 @@ class Metrics:
                 self._calls.labels(model, failure or "ok").inc()
                 self._call_s.labels(model).observe(now - opened.asked_model)
             case CallStarted(id_):
-                self._calls_open[told.turn, id_] = now
-            case CallFinished(id_, result) if (begun := self._calls_open.pop((told.turn, id_), None)) is not None:
-                self._tool_s.labels(result.status).observe(now - begun)
+                self._calls_open[reported.turn, id_] = now
+            case CallFinished(id_, result) if (started := self._calls_open.pop((reported.turn, id_), None)) is not None:
+                self._tool_s.labels(result.status).observe(now - started)
             case _:
                 pass
 
@@ -225,7 +225,7 @@ class Metrics:
         self._writes.labels(opened.platform, event.kind, event.end).inc()
         if event.has_text and event.end is WriteEnd.DONE and not opened.shown:
             opened.shown = True
-            self._text_s.labels(opened.platform).observe(opened.waited_s + self._clock.monotonic() - opened.began)
+            self._text_s.labels(opened.platform).observe(opened.waited_s + self._clock.monotonic() - opened.started)
 
     def _charge(self, work: str, calls: Sequence[ModelCall]) -> None:
         for call in calls:
@@ -271,7 +271,7 @@ class Metrics:
         self._late = frozenset(late_s)
 
     def ages(self) -> Iterator[Metric]:
-        """What grows by itself."""
+        """Yield the metrics that grow with time alone."""
         now = self._clock.monotonic()
 
         def gauge(name: str, value: float | None = None, labels: Sequence[str] | None = None) -> GaugeMetricFamily:
@@ -279,9 +279,9 @@ class Metrics:
 
         yield gauge("loop_silence_seconds", max(0.0, now - self._beat))
         sockets, oldest = (gauge(name, labels=["platform"]) for name in ("sockets", "socket_age_seconds"))
-        since = self._sockets
-        for platform in sorted({platform for platform, _ in since}):
-            ages = [now - opened for (where, _), opened in since.items() if where == platform]
+        sockets_open = self._sockets
+        for platform in sorted({platform for platform, _ in sockets_open}):
+            ages = [now - opened for (name, _), opened in sockets_open.items() if name == platform]
             sockets.add_metric([platform], len(ages))
             oldest.add_metric([platform], max(ages))
         yield sockets
@@ -289,8 +289,8 @@ class Metrics:
 
 
 @dataclass(frozen=True, slots=True)
-class _ReadAnew:
-    """A collector of the library that is read each time: whatever `metrics` gives, without when each one was made."""
+class _WithoutCreated:
+    """A collector that is read anew each time, without the library's `_created` samples."""
 
     metrics: Callable[[], Iterable[Metric]]
 

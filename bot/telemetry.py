@@ -1,8 +1,8 @@
-"""What happens while the bot works, told to whoever measures it: the events, the port, and nobody.
+"""Telemetry: the events that happen while the bot works, and the port that receives them.
 
 Rules
-  An event holds numbers, values of closed sets, and ids of ours: no words of anybody, and no names of people.
-  Who tells does not know who listens, and never waits: telling neither awaits nor raises. A turn tells some dozens of
+  An event holds numbers, values of closed sets, and our own ids: no text that people wrote, and no names of people.
+  The sender does not know the receivers and never waits: `tell` neither awaits nor raises. A turn sends some dozens of
   events, and none for a piece of text.
 """
 
@@ -20,56 +20,56 @@ from agent.spending import By, SpendingPeriod, Total
 
 
 class TurnUnended(StrEnum):
-    """How a claim of a turn is over that did not end it."""
+    """How a claim ended without ending its turn."""
 
     PUT_ASIDE = "put_aside"
-    """It waits for its asker."""
+    """The turn waits for its asker."""
     PUT_OFF = "put_off"
-    """The ledger or the platform could not be asked; it is claimed again."""
+    """The ledger or the platform could not be reached; the turn is claimed again."""
     LOST = "lost"
-    """Its lease: another process has it."""
+    """The lease was lost: another process has the turn."""
     GIVEN_BACK = "given_back"
-    """This process ends; others go on with it."""
+    """This process ends; another one takes over."""
     FAILED = "failed"
 
 
 class Phase(StrEnum):
-    """What a turn is doing, apart from asking the model and running tools. One follows the other without a gap."""
+    """What a turn is doing, apart from model calls and tool calls. Phases follow each other without a gap."""
 
     PREPARE = "prepare"
-    """Collects its tools, files and context."""
+    """Collecting its tools, files and context."""
     SAVE = "save"
-    """Makes its progress durable before the next effect."""
+    """Storing its progress before the next effect."""
     SHOW = "show"
-    """Waits until the platform shows the whole reply."""
+    """Waiting until the platform shows the whole reply."""
     STORE = "store"
 
 
 class WriteEnd(StrEnum):
-    """How a write to a platform went."""
+    """How a write to a platform ended."""
 
     DONE = "done"
     QUEUED = "queued"
-    """It has a place behind others, by our own count."""
+    """It waits behind other writes, by our own rate limit."""
     LIMITED = "limited"
-    """Too fast, by the platform's word, or by our count of it."""
+    """It was too early, by the platform's answer or by our own rate limit."""
     UNSENT = "unsent"
-    """It is tried again."""
+    """It failed, and is tried again."""
     FAILED = "failed"
 
 
 class JobEnd(StrEnum):
     DONE = "done"
     FAILED = "failed"
-    """It is tried again."""
+    """The job is tried again."""
     GIVEN_UP = "given_up"
     LOST = "lost"
 
 
 @dataclass(frozen=True, slots=True)
 class TurnBegan:
-    """A claimed turn. `waited_s`: since its message was written, by the platform's clock; `resumed`: not for the first
-    time.
+    """A turn was claimed. `waited_s`: since its message was written, by the platform's clock; `resumed`: it had been
+    claimed before.
     """
 
     turn: int
@@ -87,7 +87,7 @@ class PhaseBegan:
 
 @dataclass(frozen=True, slots=True)
 class AgentTold:
-    """What the agent told of a turn; `model` was asked."""
+    """The agent reported an event of a turn. `model`: the one that was asked."""
 
     turn: int
     event: AgentEvent
@@ -96,7 +96,7 @@ class AgentTold:
 
 @dataclass(frozen=True, slots=True)
 class PageWritten:
-    """A write of a turn's reply has returned. `kind`: find, post, edit or delete; `has_text`: with words."""
+    """A write of a turn's reply has returned. `kind`: find, post, edit or delete; `has_text`: the page has text."""
 
     turn: int
     kind: str
@@ -113,7 +113,7 @@ class TurnOver:
 
 @dataclass(frozen=True, slots=True)
 class Charged:
-    """What calls of models took was stored. `work`: what they were for, such as a turn or learning."""
+    """The usage of model calls was stored. `work`: their purpose, such as a turn or learning."""
 
     work: str
     calls: Sequence[ModelCall]
@@ -121,7 +121,7 @@ class Charged:
 
 @dataclass(frozen=True, slots=True)
 class ToolDecided:
-    """A call of a tool was written down in the audit."""
+    """A tool call was recorded in the audit."""
 
     decision: str
     effect: str
@@ -141,7 +141,7 @@ class JobOver:
 
 @dataclass(frozen=True, slots=True)
 class StoreSeen:
-    """`load`: of all processes; `late_s`: by the kind of job, how long the first that is due waits."""
+    """`load`: of all processes; `late_s`: how long the first due job of each kind has been waiting."""
 
     load: Load
     late_s: Mapping[str, float]
@@ -149,14 +149,14 @@ class StoreSeen:
 
 @dataclass(frozen=True, slots=True)
 class RateLimited:
-    """A platform has answered that it was asked too often (429)."""
+    """A platform has answered that it was called too often (429)."""
 
     platform: str
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionOpened:
-    """`socket`: its number among those of the platform."""
+    """`socket`: its number among the platform's connections."""
 
     platform: str
     socket: int
@@ -170,7 +170,7 @@ class ConnectionClosed:
 
 @dataclass(frozen=True, slots=True)
 class ShardTaken:
-    """This process listens to a part of a platform. `orphaned`: another did that gave no sign of life any more."""
+    """This process took over a part of a platform. `orphaned`: its previous holder had stopped renewing its lease."""
 
     platform: str
     shard: int
@@ -179,7 +179,7 @@ class ShardTaken:
 
 @dataclass(frozen=True, slots=True)
 class ShardLeft:
-    """This process listens there no more."""
+    """This process gave up a part of a platform."""
 
     platform: str
     shard: int
@@ -187,14 +187,14 @@ class ShardLeft:
 
 @dataclass(frozen=True, slots=True)
 class SilenceSeen:
-    """For how long each platform has been silent that counts as connected, by its name."""
+    """How long each connected platform has been silent, by its name."""
 
     silent_s: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
 class LoopWoke:
-    """The event loop's beat, so much later than it was due."""
+    """The event loop ran its periodic task this much too late."""
 
     late_s: float
 
@@ -225,7 +225,7 @@ class Telemetry(Protocol):
 
 
 class Silent:
-    """Nobody listens."""
+    """Discards all events."""
 
     def tell(self, event: TelemetryEvent, /) -> None: ...
 
@@ -235,7 +235,7 @@ SILENT: Final[Telemetry] = Silent()
 
 @dataclass(frozen=True, slots=True)
 class Several:
-    """Everybody who listens is told."""
+    """Passes each event to all listeners."""
 
     listeners: tuple[Telemetry, ...]
 
@@ -245,26 +245,26 @@ class Several:
 
 
 def to_all(listeners: Iterable[Telemetry]) -> Telemetry:
-    some = tuple(listeners)
-    return SILENT if not some else some[0] if len(some) == 1 else Several(some)
+    all_listeners = tuple(listeners)
+    return SILENT if not all_listeners else all_listeners[0] if len(all_listeners) == 1 else Several(all_listeners)
 
 
-# Ports of the store, whose use is told.
+# Ports of the store, wrapped so that their use is reported.
 
 
 @dataclass(frozen=True, slots=True)
 class TimedMemories:
-    """The port Memories."""
+    """Implements the port Memories."""
 
     memories: Memories
     clock: Clock
     telemetry: Telemetry
 
     async def search(self, query: RecallQuery) -> list[Hit]:
-        begun = self.clock.monotonic()
-        found = await self.memories.search(query)
-        self.telemetry.tell(Recalled(self.clock.monotonic() - begun))
-        return found
+        started = self.clock.monotonic()
+        hits = await self.memories.search(query)
+        self.telemetry.tell(Recalled(self.clock.monotonic() - started))
+        return hits
 
     async def index_more(self, job: Job) -> bool:
         return await self.memories.index_more(job)
@@ -272,7 +272,7 @@ class TimedMemories:
 
 @dataclass(frozen=True, slots=True)
 class ToldSpending:
-    """The port Spending."""
+    """Implements the port Spending."""
 
     spending: Spending
     telemetry: Telemetry
@@ -287,16 +287,16 @@ class ToldSpending:
 
 @dataclass(frozen=True, slots=True)
 class ToldAudit:
-    """The port ToolAudit."""
+    """Implements the port ToolAudit."""
 
     audit: ToolAudit
     telemetry: Telemetry
 
     async def keep(self, call: AuditedCall, claim: Claim | None = None) -> int:
-        kept = await self.audit.keep(call, claim)
+        id_ = await self.audit.keep(call, claim)
         if claim is not None:
             self.telemetry.tell(ToolDecided(call.decision, call.effect))
-        return kept
+        return id_
 
     async def keep_change(self, change: AuditedCall, owner: str, name: str, before: str | None, after: str) -> bool:
         return await self.audit.keep_change(change, owner, name, before, after)

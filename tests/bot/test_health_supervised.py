@@ -57,20 +57,20 @@ async def beating(parts: Parts | None) -> AsyncGenerator[tuple[Liveness, FakeClo
 
 async def test_before_the_database_is_open_it_lives_and_is_not_ready() -> None:
     async with beating(None) as (alive, _, _):
-        assert (alive.deadly(), alive.missing()) == ([], [health.STARTING])
+        assert (alive.restart_reasons(), alive.unready_reasons()) == ([], [health.STARTING])
 
 
 async def test_what_is_missing_is_named_and_nothing_else_is() -> None:
     parts = Parts()
     async with beating(parts) as (alive, clock, _):
         await clock.advance(health.LOOK_S)
-        assert (alive.deadly(), alive.missing()) == ([], [])
+        assert (alive.restart_reasons(), alive.unready_reasons()) == ([], [])
         parts.connected, parts.away = {"discord"}, True
         await clock.advance(health.LOOK_S)
-        assert (alive.deadly(), alive.missing()) == ([], [health.STORE, "slack is not connected"])
+        assert (alive.restart_reasons(), alive.unready_reasons()) == ([], [health.STORE, "slack is not connected"])
         parts.connected, parts.away = {"slack", "discord"}, False
         await clock.advance(health.LOOK_S)
-        assert alive.missing() == []
+        assert alive.unready_reasons() == []
 
 
 async def test_a_worker_that_has_stopped_needs_a_new_start() -> None:
@@ -78,8 +78,8 @@ async def test_a_worker_that_has_stopped_needs_a_new_start() -> None:
     async with beating(parts) as (alive, clock, told):
         told.clear()
         await clock.advance(5)
-        assert alive.deadly() == [health.WORKER]
-        assert alive.missing() == [health.WORKER]
+        assert alive.restart_reasons() == [health.WORKER]
+        assert alive.unready_reasons() == [health.WORKER]
         assert told == [], "systemd starts it anew"
 
 
@@ -87,11 +87,11 @@ async def test_a_connection_that_counts_as_one_and_is_silent_for_too_long_needs_
     parts = Parts(silent_s={"slack": 4.0, "discord": health.SILENT_S})
     async with beating(parts) as (alive, clock, told):
         await clock.advance(health.LOOK_S)
-        assert (alive.deadly(), alive.missing()) == ([], [])
+        assert (alive.restart_reasons(), alive.unready_reasons()) == ([], [])
         parts.silent_s["discord"] += 11
         told.clear()
         await clock.advance(5)
-        assert alive.deadly() == alive.missing() == ["discord has been silent for 161 s"]
+        assert alive.restart_reasons() == alive.unready_reasons() == ["discord has been silent for 161 s"]
         assert told == [], "systemd starts it anew"
 
 
@@ -99,10 +99,10 @@ async def test_a_loop_that_stands_still_is_told_by_the_age_of_its_beat() -> None
     parts, clock = Parts(), FakeClock(auto=False)
     alive = Liveness(clock, parts.vitals(), stored="")
     await clock.advance(health.STALLED_S)
-    assert alive.deadly() == []
+    assert alive.restart_reasons() == []
     await clock.advance(1)
-    assert alive.deadly() == ["the event loop has stood still for 11 s"]
-    assert alive.missing() == alive.deadly()
+    assert alive.restart_reasons() == ["the event loop has stood still for 11 s"]
+    assert alive.unready_reasons() == alive.restart_reasons()
 
 
 async def test_a_beat_is_told_to_systemd_each_second() -> None:
@@ -186,7 +186,7 @@ async def test_systemd_hears_of_the_start_the_beats_and_the_end(tmp_path: Path, 
 
 async def test_without_systemd_and_without_an_address_nobody_is_told_anything() -> None:
     async with supervised(FakeClock(auto=False), None, {}) as alive:
-        assert alive.missing() == [health.STARTING]
+        assert alive.unready_reasons() == [health.STARTING]
 
 
 async def test_a_database_that_hangs_does_not_stop_the_beat() -> None:
@@ -194,4 +194,4 @@ async def test_a_database_that_hangs_does_not_stop_the_beat() -> None:
     async with beating(parts) as (alive, clock, told):
         await clock.advance(30)
         assert len(told) == 31
-        assert alive.missing() == [health.STARTING]
+        assert alive.unready_reasons() == [health.STARTING]

@@ -2,7 +2,7 @@
 
 from agent.messages import ModelCall, Usage
 from agent.records import Load
-from bot.metrics import MOST_NAMES, OTHER, Metrics
+from bot.metrics import MAX_NAMES, OTHER, Metrics
 from bot.telemetry import (
     Charged,
     ConnectionClosed,
@@ -24,8 +24,8 @@ async def test_of_many_models_so_many_are_told_apart() -> None:
         metrics.tell(Charged("turn", [ModelCall(f"here:{number}", Usage(output=1))]))
     samples = read(metrics.page().decode())
     models = {dict(labels)["model"] for name, labels in samples if name == "cogency_tokens_total"}
-    assert len(models) == MOST_NAMES + 1
-    assert value(samples, "tokens_total", work="turn", model=OTHER, kind="output") == 1_000 - MOST_NAMES
+    assert len(models) == MAX_NAMES + 1
+    assert value(samples, "tokens_total", work="turn", model=OTHER, kind="output") == 1_000 - MAX_NAMES
 
 
 async def test_text_that_stood_there_before_counts_for_no_first_text_and_a_failed_write_for_none() -> None:
