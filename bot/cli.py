@@ -1,6 +1,6 @@
-"""What the commands of `cogency` do, their exit codes, and one human sentence for each failure.
+"""The commands of `cogency`: what each does, its exit code, and one sentence for each failure.
 
-What a command needs is imported when it runs.
+The modules that a command needs are imported when it runs.
 """
 
 import asyncio
@@ -54,39 +54,37 @@ Do: TypeAlias = Callable[..., Coroutine[object, object, Exit]]
 
 
 def carry_out(command: Subcommand, options: Mapping[str, object]) -> Exit:
-    """Run one command. Every failure is one sentence on standard error and an exit code."""
+    """Run one command. Each failure is one sentence on standard error and an exit code."""
     try:
         settings = load_settings(os.environ, Path(".env"))  # noqa: TID251 -- the one place where the environment comes in
-        usual = LogLevel.ERROR if command is Subcommand.DOCTOR else LogLevel.WARNING  # what it finds, it says itself
-        log_to(sys.stderr, settings.log_level or usual, settings.secrets(), settings.log_form)
+        level = LogLevel.ERROR if command is Subcommand.DOCTOR else LogLevel.WARNING  # doctor prints what it finds
+        log_to(sys.stderr, settings.log_level or level, settings.secrets(), settings.log_form)
         if command in STARTS:
             for sentence in moved_addresses(settings):
                 complain(f"cogency: {sentence}")
             for name, meant in settings.misspelt:
                 complain(f"cogency: .env sets {name}, which nothing here reads: did you mean {meant}?")
-        return asyncio.run(_begun(DO[command](settings, **options)))
+        return asyncio.run(_with_frozen_imports(DO[command](settings, **options)))
     except asyncio.CancelledError:
         return Exit.TERMINATED
     except (CogencyError, OutputError) as error:
-        said = error.reason.to_operator if isinstance(error, ProviderError) else error
-        complain(f"cogency: {said}")
+        message = error.reason.to_operator if isinstance(error, ProviderError) else error
+        complain(f"cogency: {message}")
         return _exit_code(error)
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
-    except BrokenPipeError:  # whoever read has seen enough
+    except BrokenPipeError:  # the reader has closed the pipe
         return Exit.OK
 
 
-async def _begun(work: Coroutine[object, None, Exit]) -> Exit:
-    """What was imported by the time when a command first waits stays: to look for garbage among it meanwhile took a
-    tenth of each start, and would take a while again and again.
-    """
+async def _with_frozen_imports(work: Coroutine[object, None, Exit]) -> Exit:
+    """Exclude imported modules from garbage collection, which took a tenth of each start, and more time later on."""
 
-    def frozen() -> None:
+    def freeze() -> None:
         gc.freeze()
         gc.enable()
 
-    asyncio.get_running_loop().call_soon(frozen)
+    asyncio.get_running_loop().call_soon(freeze)
     return await work
 
 
@@ -105,15 +103,15 @@ async def _init(_: Settings, *, yes: bool) -> Exit:
 
     dotenv, environ = Path(".env"), os.environ  # noqa: TID251 -- as above
     if yes:
-        found, names = await set_up_from(environ, dotenv)
-        write_out(sys.stdout, finding_lines(found))
+        findings, names = await set_up_from(environ, dotenv)
+        write_out(sys.stdout, finding_lines(findings))
         if not names:
-            why = setup_texts.INIT_NOTHING_SET if healthy(found) else setup_texts.INIT_NOT_WRITTEN
+            why = setup_texts.INIT_NOTHING_SET if healthy(findings) else setup_texts.INIT_NOT_WRITTEN
             complain(f"cogency init: {why}")
             return Exit.SETTINGS
         write_out(sys.stdout, f"{setup_texts.INIT_WRITTEN.format(file=dotenv, names=', '.join(names)).lstrip()}\n")
         return Exit.OK
-    heeded = signal.signal(signal.SIGINT, signal.default_int_handler)  # asyncio would first wait for the answer
+    previous_handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # asyncio would wait for the answer
     try:
         starts = await set_up(Typed(), dotenv, environ)
     except (KeyboardInterrupt, asyncio.CancelledError):
@@ -126,7 +124,7 @@ async def _init(_: Settings, *, yes: bool) -> Exit:
         complain(f"cogency init: {setup_texts.INIT_NO_TERMINAL}")
         return Exit.ARGUMENTS
     finally:
-        signal.signal(signal.SIGINT, heeded)
+        signal.signal(signal.SIGINT, previous_handler)
     return await _run(load_settings(environ, dotenv)) if starts else Exit.OK
 
 
@@ -173,17 +171,17 @@ async def _ask(settings: Settings, *, words: list[str], as_json: bool) -> Exit:
 async def _play(settings: Settings, *, keep: Path | None, port: int | None, browser: bool) -> Exit:
     from bot.app.platforms import play  # noqa: PLC0415 -- as above
 
-    def opened(address: str) -> None:
+    def show_address(address: str) -> None:
         write_out(sys.stdout, f"{setup_texts.PLAY_AT.format(address=address)}\n")
         if browser:
             asyncio.get_running_loop().run_in_executor(None, open_browser, address, os.environ)  # noqa: TID251 -- as above
 
-    await _until_ended(play(settings, keep, port, local_time_zone(Path("/etc/localtime")), opened), signal.SIGINT)
+    await _until_ended(play(settings, keep, port, local_time_zone(Path("/etc/localtime")), show_address), signal.SIGINT)
     return Exit.OK
 
 
 def open_browser(address: str, environ: Mapping[str, str]) -> bool:
-    """Whether there was one with a window: in a terminal it would stand in its own way."""
+    """Return whether there was a browser with a window; one in the terminal would take it over."""
     import webbrowser  # noqa: PLC0415 -- as above
 
     has_windows = sys.platform in ("darwin", "win32") or bool(environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY"))
@@ -194,10 +192,10 @@ def open_browser(address: str, environ: Mapping[str, str]) -> bool:
 
 
 async def _until_ended(serve: Coroutine[object, None, None], *signals: signal.Signals) -> None:
-    """Serve until a SIGTERM, or one of these, which are a good end."""
+    """Serve until SIGTERM or one of `signals`, which end it normally."""
     serving = asyncio.ensure_future(serve)
-    for one in (signal.SIGTERM, *signals):
-        asyncio.get_running_loop().add_signal_handler(one, serving.cancel)
+    for signal_number in (signal.SIGTERM, *signals):
+        asyncio.get_running_loop().add_signal_handler(signal_number, serving.cancel)
     try:
         await serving
     except asyncio.CancelledError:
@@ -209,8 +207,8 @@ async def _run(settings: Settings) -> Exit:
     from bot.app.platforms import serve_platforms  # noqa: PLC0415 -- as above
 
     log_to(sys.stderr, settings.log_level or LogLevel.INFO, settings.secrets(), settings.log_form)
-    if what := shared_modules(sys.path):
-        complain(f"cogency: Warning: {what}. {setup_texts.MODULES_APART}")
+    if warning := shared_modules(sys.path):
+        complain(f"cogency: Warning: {warning}. {setup_texts.MODULES_APART}")
     await _until_ended(serve_platforms(settings))
     return Exit.OK
 
@@ -226,9 +224,9 @@ async def _migrate(settings: Settings, *, back: str | None, file: Path | None, y
         write_out(sys.stdout, f"{await migrate(settings)}\n")
         return Exit.OK
     with progress() as tell:
-        is_there, said = await migrate_back(settings, back, file, tell, lose=yes)
-    write_out(sys.stdout, "".join(f"{sentence}\n" for sentence in said))
-    return Exit.OK if is_there else Exit.FAILED
+        is_done, sentences = await migrate_back(settings, back, file, tell, lose=yes)
+    write_out(sys.stdout, "".join(f"{sentence}\n" for sentence in sentences))
+    return Exit.OK if is_done else Exit.FAILED
 
 
 async def _check_model(settings: Settings) -> Exit:
@@ -257,12 +255,12 @@ async def _doctor(settings: Settings, *, ask_model: bool, fix: bool, as_json: bo
     from bot.app.operator import examine  # noqa: PLC0415 -- as above
 
     with waiting() as tell:
-        found = await examine(settings, ask_model=ask_model, dotenv=Path(".env"), fix=fix, tell=tell)
-    told: list[Json] = [
-        {"level": one.level.value, "where": one.where, "what": one.what, "remedy": one.remedy} for one in found
+        findings = await examine(settings, ask_model=ask_model, dotenv=Path(".env"), fix=fix, tell=tell)
+    rows: list[Json] = [
+        {"level": item.level.value, "where": item.where, "what": item.what, "remedy": item.remedy} for item in findings
     ]
-    write_out(sys.stdout, f"{printable_json(told, indent=2)}\n" if as_json else finding_lines(found))
-    return Exit.OK if healthy(found) else Exit.FAILED
+    write_out(sys.stdout, f"{printable_json(rows, indent=2)}\n" if as_json else finding_lines(findings))
+    return Exit.OK if healthy(findings) else Exit.FAILED
 
 
 async def _usage(settings: Settings, *, days: int, by: By, as_json: bool) -> Exit:
@@ -276,16 +274,16 @@ async def _usage(settings: Settings, *, days: int, by: By, as_json: bool) -> Exi
 
 async def _audit(settings: Settings, *, since: datetime | None, as_json: bool) -> Exit:
     from bot.app.operator import audited  # noqa: PLC0415 -- as above
-    from bot.audit import as_json as written  # noqa: PLC0415 -- as above
+    from bot.audit import as_json as call_json  # noqa: PLC0415 -- as above
     from bot.audit import as_line  # noqa: PLC0415 -- as above
     from bot.texts import tool_texts  # noqa: PLC0415 -- as above
 
-    nothing = True
+    is_empty = True
     async with aclosing(audited(settings, since)) as pages:
         async for calls in pages:
-            nothing = False
-            write_out(sys.stdout, "".join(f"{written(one) if as_json else as_line(one)}\n" for one in calls))
-    if nothing and not as_json:
+            is_empty = False
+            write_out(sys.stdout, "".join(f"{call_json(call) if as_json else as_line(call)}\n" for call in calls))
+    if is_empty and not as_json:
         write_out(sys.stdout, f"{tool_texts.NO_CALLS}\n")
     return Exit.OK
 
@@ -294,10 +292,10 @@ async def _operator(settings: Settings, *, sessions: bool, sign_out_all: bool) -
     from bot.app.operator import operator_link, operator_sessions, sign_operators_out  # noqa: PLC0415 -- as above
 
     if sign_out_all:
-        said = await sign_operators_out(settings)
+        text = await sign_operators_out(settings)
     else:
-        said = await (operator_sessions(settings) if sessions else operator_link(settings))
-    write_out(sys.stdout, f"{said}\n")
+        text = await (operator_sessions(settings) if sessions else operator_link(settings))
+    write_out(sys.stdout, f"{text}\n")
     return Exit.OK
 
 
@@ -306,15 +304,15 @@ async def _find(settings: Settings, *, kind: str, words: str, as_json: bool) -> 
 
     people = await found(settings, Kind(kind), words)
     if as_json:
-        told: list[Json] = [
-            {"id": one.id, "name": one.name, "messages": one.messages, "last": one.last and one.last.isoformat()}
-            for one in people
+        rows: list[Json] = [
+            {"id": who.id, "name": who.name, "messages": who.messages, "last": who.last and who.last.isoformat()}
+            for who in people
         ]
-        write_out(sys.stdout, f"{printable_json(told, indent=2)}\n")
+        write_out(sys.stdout, f"{printable_json(rows, indent=2)}\n")
     elif not people:
         complain(f"cogency {kind}: {setup_texts.NOBODY_FOUND}")
     else:
-        write_out(sys.stdout, "".join(f"{found_line(one)}\n" for one in people))
+        write_out(sys.stdout, "".join(f"{found_line(who)}\n" for who in people))
     return Exit.OK if people else Exit.FAILED
 
 
@@ -323,18 +321,20 @@ async def _export(
 ) -> Exit:
     from bot.app.subject_requests import Kind, Order  # noqa: PLC0415 -- as above
 
-    return await _exported(settings, Order(OperatorAct.EXPORT, Kind(kind), of), operator, file, force=force)
+    return await _export_data(settings, Order(OperatorAct.EXPORT, Kind(kind), of), operator, file, force=force)
 
 
-async def _exported(settings: Settings, order: "Order", operator: str | None, file: str | None, *, force: bool) -> Exit:
+async def _export_data(
+    settings: Settings, order: "Order", operator: str | None, file: str | None, *, force: bool
+) -> Exit:
     from bot.app.subject_requests import Operator, ask, file_name, needs_another, open_export, private_file  # noqa: PLC0415 -- as above
 
-    who = Operator(operator or account_name(), account_name())
+    requester = Operator(operator or account_name(), account_name())
     if needs_another(settings, order):
-        return _asked_now(await ask(settings, order, who, CLOCK))
+        return _report_request(await ask(settings, order, requester, CLOCK))
     path = file_name(order, CLOCK) if file is None else Path(file)
     with nullcontext(partial(write_out, sys.stdout)) if file == "-" else private_file(path, force=force) as write:
-        async with open_export(settings, order, who, CLOCK) as (agreed, pieces):
+        async with open_export(settings, order, requester, CLOCK) as (agreed, pieces):
             async for piece in pieces:
                 write(piece)
     if file != "-":
@@ -355,41 +355,41 @@ async def _erase(
     from bot.app.subject_requests import Kind, Order  # noqa: PLC0415 -- as above
 
     order = Order(OperatorAct.ERASE, Kind(kind), of, replies, related)
-    return await _erased(settings, order, operator, yes=yes)
+    return await _erase_data(settings, order, operator, yes=yes)
 
 
-async def _erased(settings: Settings, order: "Order", operator: str | None, *, yes: bool) -> Exit:
+async def _erase_data(settings: Settings, order: "Order", operator: str | None, *, yes: bool) -> Exit:
     from bot.app.subject_requests import Operator, ask, erase, erased_text, look, needs_another, preview_text  # noqa: PLC0415 -- as above
 
-    who = Operator(operator or account_name(), account_name())
+    requester = Operator(operator or account_name(), account_name())
     write_out(sys.stdout, f"{preview_text(await look(settings, order.kind, order.of))}\n")
-    if not (yes or _typed(order.of)):
+    if not (yes or _is_confirmed(order.of)):
         return Exit.ARGUMENTS
     if needs_another(settings, order):
-        return _asked_now(await ask(settings, order, who, CLOCK))
-    erased = await erase(settings, order, who, CLOCK)
+        return _report_request(await ask(settings, order, requester, CLOCK))
+    erased = await erase(settings, order, requester, CLOCK)
     write_out(sys.stdout, f"{erased_text(erased)}\n")
     return Exit.OK if not erased.receipt.found_again else Exit.FAILED
 
 
-def _typed(of: str) -> bool:
-    """Whether they type what is to be erased."""
+def _is_confirmed(of: str) -> bool:
+    """Whether the user types the id of what is to be erased."""
     if not sys.stdin.isatty():
         complain(f"cogency: {setup_texts.SAY_YES}")
         return False
-    heeded = signal.signal(signal.SIGINT, signal.default_int_handler)  # asyncio would first wait for the answer
+    previous_handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # asyncio would wait for the answer
     try:
-        is_it = input(setup_texts.TYPE_ID.format(of=of)).strip() == of
+        is_confirmed = input(setup_texts.TYPE_ID.format(of=of)).strip() == of
     except EOFError:
-        is_it = False
+        is_confirmed = False
     finally:
-        signal.signal(signal.SIGINT, heeded)
-    if not is_it:
+        signal.signal(signal.SIGINT, previous_handler)
+    if not is_confirmed:
         complain(f"cogency: {setup_texts.NOT_TYPED.format(of=of)}")
-    return is_it
+    return is_confirmed
 
 
-def _asked_now(order: "Order") -> Exit:
+def _report_request(order: "Order") -> Exit:
     write_out(sys.stdout, f"{setup_texts.ASKED_NOW.format(kind=order.kind, number=order.number)}\n")
     return Exit.OK
 
@@ -401,8 +401,8 @@ async def _confirm(
 
     order = await asked(settings, Kind(kind), number, Operator(operator or account_name(), account_name()), CLOCK)
     if order.act is OperatorAct.EXPORT:
-        return await _exported(settings, order, operator, file, force=force)
-    return await _erased(settings, order, operator, yes=yes)
+        return await _export_data(settings, order, operator, file, force=force)
+    return await _erase_data(settings, order, operator, yes=yes)
 
 
 async def _budget(settings: Settings, *, words: list[str]) -> Exit:
@@ -426,11 +426,11 @@ async def _plugins_add(settings: Settings, *, path: Path) -> Exit:
 
 async def _plugins_list(settings: Settings, *, as_json: bool) -> Exit:
     from bot.app.parts import plugins_in_use  # noqa: PLC0415 -- as above
-    from bot.tools.plugins import as_json as written  # noqa: PLC0415 -- as above
+    from bot.tools.plugins import as_json as plugins_json  # noqa: PLC0415 -- as above
 
     plugins = plugins_in_use(settings)
     if as_json:
-        write_out(sys.stdout, f"{printable_json(written(plugins), indent=2)}\n")
+        write_out(sys.stdout, f"{printable_json(plugins_json(plugins), indent=2)}\n")
     elif not plugins:
         write_out(sys.stdout, f"{setup_texts.NO_PLUGINS}\n")
     for plugin in () if as_json else plugins:
@@ -442,7 +442,7 @@ async def _plugins_list(settings: Settings, *, as_json: bool) -> Exit:
 async def _plugins_check(settings: Settings, *, path: Path | None, connect: bool, as_json: bool) -> Exit:
     from bot.app.operator import examine_servers  # noqa: PLC0415 -- as above
     from bot.app.parts import plugins_in_use  # noqa: PLC0415 -- as above
-    from bot.tools.plugins import as_json as written  # noqa: PLC0415 -- as above
+    from bot.tools.plugins import as_json as plugins_json  # noqa: PLC0415 -- as above
     from bot.tools.plugins import load_plugin  # noqa: PLC0415 -- as above
 
     plugins = plugins_in_use(settings) if path is None else (load_plugin(path),)
@@ -451,23 +451,22 @@ async def _plugins_check(settings: Settings, *, path: Path | None, connect: bool
     if path is None or connect:
         findings = await examine_servers(settings, plugins)
     else:
-        idle = [
-            f"{server.name!r} of {plugin.name} is {setup_texts.NOT_CONNECTED}"
+        findings = [
+            Finding(Level.NOTE, "Tools", f"{server.name!r} of {plugin.name} is {setup_texts.NOT_CONNECTED}")
             for plugin in plugins
             for server in plugin.servers
         ]
-        findings = [Finding(Level.NOTE, "Tools", what) for what in idle]
     if as_json:
-        told: dict[str, Json] = {
-            "plugins": written(plugins),
-            "servers": [{"level": one.level.value, "what": one.what} for one in findings],
+        report: dict[str, Json] = {
+            "plugins": plugins_json(plugins),
+            "servers": [{"level": finding.level.value, "what": finding.what} for finding in findings],
         }
-        write_out(sys.stdout, f"{printable_json(told, indent=2)}\n")
+        write_out(sys.stdout, f"{printable_json(report, indent=2)}\n")
     elif not plugins:
         write_out(sys.stdout, f"{setup_texts.NO_PLUGINS}\n")
     else:
         write_out(sys.stdout, finding_lines(findings))
-    is_wrong = any(one.level in (Level.WARNING, Level.PROBLEM) for one in findings)
+    is_wrong = any(finding.level in (Level.WARNING, Level.PROBLEM) for finding in findings)
     return Exit.FAILED if is_wrong or any(plugin.faults for plugin in plugins) else Exit.OK
 
 
@@ -475,8 +474,8 @@ async def _backup(settings: Settings, *, file: Path, replace: bool) -> Exit:
     from bot.app.operator import back_up  # noqa: PLC0415 -- as above
 
     with progress() as tell:
-        said = await back_up(settings, file, tell, replace=replace)
-    write_out(sys.stdout, f"{said}\n")
+        text = await back_up(settings, file, tell, replace=replace)
+    write_out(sys.stdout, f"{text}\n")
     return Exit.OK
 
 
@@ -484,8 +483,8 @@ async def _restore(settings: Settings, *, file: Path, replace: bool) -> Exit:
     from bot.app.operator import restore_backup  # noqa: PLC0415 -- as above
 
     with progress() as tell:
-        said = await restore_backup(settings, file, tell, replace=replace)
-    write_out(sys.stdout, "".join(f"{sentence}\n" for sentence in said))
+        sentences = await restore_backup(settings, file, tell, replace=replace)
+    write_out(sys.stdout, "".join(f"{sentence}\n" for sentence in sentences))
     return Exit.OK
 
 
@@ -493,8 +492,8 @@ async def _copy(settings: Settings, *, source: str | None, target: str, replace:
     from bot.app.operator import copy_database  # noqa: PLC0415 -- as above
 
     with progress() as tell:
-        said = await copy_database(settings, source, target, tell, replace=replace)
-    write_out(sys.stdout, f"{said}\n")
+        text = await copy_database(settings, source, target, tell, replace=replace)
+    write_out(sys.stdout, f"{text}\n")
     return Exit.OK
 
 
@@ -534,15 +533,15 @@ async def _discord_invite(
     return Exit.OK
 
 
-# From a start at a terminal to a question that does without servers of tools that are not there yet: most are in two or
-# three, and one that is fetched from a registry for its first start in ten.
+# How long a start at a terminal waits for MCP servers before the first question: most are ready after two or three
+# seconds, and one that is fetched from a registry for its first start after ten.
 TOOLS_WAIT_S = 20.0
 # As systems link it; people read the zone beside each time.
 NAMES_OF_UTC = frozenset({"", "Etc/UTC", "Etc/UCT", "Etc/Universal", "Etc/Zulu", "UCT", "Universal", "Zulu"})
 
 
 def user_name() -> str:
-    """What the system calls the person; a container may not know."""
+    """Return the user's login name; a container may not know one."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):
@@ -550,7 +549,7 @@ def user_name() -> str:
 
 
 def account_name() -> str:
-    """What the system calls the account that runs this, whatever the environment says."""
+    """Return the name of the account that runs this process, whatever the environment says."""
     try:
         import pwd  # noqa: PLC0415 -- Windows has none
 
@@ -560,7 +559,7 @@ def account_name() -> str:
 
 
 def local_time_zone(link: Path) -> str:
-    """The machine's time zone by name, from the file that the system links to it; UTC where there is none."""
+    """Return the machine's time zone by name, from the file that the system links to it; UTC if there is none."""
     parts = link.resolve().parts
     if "zoneinfo" not in parts:
         return "UTC"
@@ -596,5 +595,5 @@ DO: Mapping[Subcommand, Do] = {
     Subcommand.INVITE: _discord_invite,
 }
 
-# What sends something to models and platforms.
+# Commands that send something to models and platforms.
 STARTS = frozenset({Subcommand.CHAT, Subcommand.ASK, Subcommand.PLAY, Subcommand.RUN, Subcommand.CHECK_MODEL})

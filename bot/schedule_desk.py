@@ -1,10 +1,11 @@
-"""What `/remind` and `/schedules` say and do.
+"""The commands `/remind` and `/schedules`.
 
 Rules
-  A time is confirmed in words, in the person's zone; what may mean two is asked back. Nobody is silently in UTC.
+  A time is confirmed in words, in the person's zone; an ambiguous one is asked back. UTC is never assumed silently.
   "me" means the person alone, in their direct messages; otherwise a reminder is posted where it was asked for.
-  People see and change their own; operators see when everybody's come and where, without the words, and cancel them.
-  In a channel whoever manages it may forbid what is posted there at a time.
+  People see and change their own schedules. Operators see the times and places of all, without the words, and can
+  cancel them.
+  A channel's managers can forbid scheduled posts in it.
 """
 
 import asyncio
@@ -44,14 +45,14 @@ from bot.host import PlaceAsker
 from bot.schedule_reading import MAX_CHARS, When, WhenRead, WhenUnclear, read_when
 from bot.texts import memory_texts, reply_texts, schedule_texts
 
-FORBIDS: Final = "schedules"  # The preference of a channel in which nobody may have anything posted at a time
+FORBIDS: Final = "schedules"  # The preference of a channel in which scheduled posts are forbidden
 OFF: Final = "off"
-PAGE: Final = 6  # Of a list: with their buttons they fit one message on every platform
-MOST_OF_ALL: Final = 50
-MOST_TOLD: Final = 5  # Below an answer; the list has all
+PAGE: Final = 6  # Entries of a page: with their buttons they fit one message on every platform
+MAX_LISTED: Final = 50
+MAX_LINES: Final = 5  # Below an answer; the list has all
 ID_DIGITS: Final = 9
 EDIT, SHOW = "edit", "show"  # Words of `/schedules`
-EAST, WEST = ZoneInfo("Pacific/Kiritimati"), ZoneInfo("Pacific/Pago_Pago")
+EASTMOST, WESTMOST = ZoneInfo("Pacific/Kiritimati"), ZoneInfo("Pacific/Pago_Pago")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,85 +63,92 @@ class ScheduleDesk:
     operates: Callable[[str], bool] = lambda _: False
 
     async def remind(self, asker: PlaceAsker, words: str) -> ScheduleAnswer:
-        """What `/remind` with these words does. Raises StoreError."""
+        """Run `/remind` with these words. Raises StoreError."""
         if not words.strip():
             return ScheduleAnswer(schedule_texts.REMIND_USAGE, refused=True)
-        return await self._new(asker, words, ScheduleKind.REMINDER)
+        return await self._create(asker, words, ScheduleKind.REMINDER)
 
     async def answer(self, asker: PlaceAsker, words: str) -> ScheduleAnswer:
-        """What `/schedules` with these words does. Raises StoreError."""
+        """Run `/schedules` with these words. Raises StoreError."""
         word, _, rest = words.strip().partition(" ")
         number, _, behind = rest.strip().partition(" ")
         id_ = int(number) if number.isascii() and number.isdecimal() and len(number) <= ID_DIGITS else 0
         match word.casefold():
             case "" | "list" if not rest:
-                return await self._listed(asker, 1)
+                return await self._list(asker, 1)
             case "page" if id_ and not behind:
-                return await self._listed(asker, id_)
+                return await self._list(asker, id_)
             case "show" if id_:
-                return await self._opened(asker, rest)
+                return await self._show(asker, rest)
             case "all" if not rest:
-                return await self._of_all(asker)
+                return await self._list_all(asker)
             case "remind" if rest:
-                return await self._new(asker, rest, ScheduleKind.REMINDER, before="remind ")
+                return await self._create(asker, rest, ScheduleKind.REMINDER, before="remind ")
             case "ask":
-                return await self._new(asker, rest, ScheduleKind.QUESTION, before="ask ")
+                return await self._create(asker, rest, ScheduleKind.QUESTION, before="ask ")
             case "pause" | "resume" | "cancel" as order if id_ and not behind:
-                return await self._ordered(asker, order, id_)
+                return await self._change_state(asker, order, id_)
             case "edit" if id_ and behind.strip():
-                return await self._edited(asker, id_, behind.strip())
+                return await self._edit(asker, id_, behind.strip())
             case "forbid" | "allow" as order if not rest:
-                return await self._allowed(asker, forbids=order == "forbid")
+                return await self._set_forbidden(asker, forbids=order == "forbid")
             case _:
                 return ScheduleAnswer(schedule_texts.USAGE, refused=True)
 
     async def forbidden_in(self, channel: str) -> bool:
-        """Whether nothing may be posted there at a time. Raises StoreError."""
+        """Return whether scheduled posts are forbidden there. Raises StoreError."""
         return bool(channel) and (await self.preferences.of(f"channel:{channel}")).get(FORBIDS) == OFF
 
     async def line(self, question: Incoming) -> str:
-        """What its asker reads below the answer of what is done at a time because of it; "" for nothing."""
-        made, now = await self._made_by(question.person.id, question.channel, question.message_id), self.clock.now()
+        """Return the lines below an answer about the schedules that it created; "" for none."""
+        schedules, now = (
+            await self._created_by(question.person.id, question.channel, question.message_id),
+            self.clock.now(),
+        )
         buttons = platform_of(question.source) != TERMINAL
-        told = memory_texts.AT_A_TIME if buttons else memory_texts.AT_A_TIME_HOW
+        template = memory_texts.AT_A_TIME if buttons else memory_texts.AT_A_TIME_HOW
         zone = question.person.time_zone
-        lines = [told.format(id=one.id, when=in_words(one.made.timing.seen_from(zone), now)) for one in made]
-        return "\n".join(lines[:MOST_TOLD])
+        lines = [
+            template.format(id=item.id, when=in_words(item.made.timing.seen_from(zone), now)) for item in schedules
+        ]
+        return "\n".join(lines[:MAX_LINES])
 
     async def change_words(self, answered: Answered, person: str) -> str:
-        """What `/schedules` is told to change what came of the question of that reply; of several they are shown.
+        """Return the words for `/schedules` that edit what this reply's question created; several schedules are shown.
 
-        Raises Refused for anybody else, and where nothing of it is left.
+        Raises Refused for others than its asker, and if none is left.
         """
-        made = [str(one.id) for one in await self._made_for(answered, person)]
-        if not made:
+        ids = [str(schedule.id) for schedule in await self._created_for(answered, person)]
+        if not ids:
             raise Refused(schedule_texts.NOT_ANY_MORE)
-        return f"{EDIT} {made[0]}" if len(made) == 1 else " ".join([SHOW, *made[:MOST_TOLD]])
+        return f"{EDIT} {ids[0]}" if len(ids) == 1 else " ".join([SHOW, *ids[:MAX_LINES]])
 
     async def take_back(self, answered: Answered, person: str) -> str:
-        """Cancel what came of the question of that reply, and say so. Raises Refused for anybody else."""
-        made = await self._made_for(answered, person)
-        gone = [await self.schedules.cancel(person, one.id, self.clock.now()) for one in made]
-        lines = [schedule_texts.CANCELLED.format(words=schedule_texts.quoted(one.made.words)) for one in gone if one]
+        """Cancel what this reply's question created, and return a confirmation. Raises Refused for anyone else."""
+        schedules = await self._created_for(answered, person)
+        cancelled = [await self.schedules.cancel(person, item.id, self.clock.now()) for item in schedules]
+        lines = [
+            schedule_texts.CANCELLED.format(words=schedule_texts.quoted(item.made.words)) for item in cancelled if item
+        ]
         return "\n".join(lines) or schedule_texts.NOT_ANY_MORE
 
-    async def _made_for(self, answered: Answered, person: str) -> list[Schedule]:
+    async def _created_for(self, answered: Answered, person: str) -> list[Schedule]:
         if answered.person != person:
             raise Refused(reply_texts.NOT_YOURS)
-        return await self._made_by(person, answered.channel, answered.message_id)
+        return await self._created_by(person, answered.channel, answered.message_id)
 
-    async def _made_by(self, person: str, channel: str, message: str) -> list[Schedule]:
-        theirs = await self.schedules.of_person(person)
-        return [one for one in theirs if _is_of(one, channel, message)]
+    async def _created_by(self, person: str, channel: str, message: str) -> list[Schedule]:
+        schedules = await self.schedules.of_person(person)
+        return [schedule for schedule in schedules if _comes_from(schedule, channel, message)]
 
-    async def _new(self, asker: PlaceAsker, words: str, kind: ScheduleKind, before: str = "") -> ScheduleAnswer:
+    async def _create(self, asker: PlaceAsker, words: str, kind: ScheduleKind, before: str = "") -> ScheduleAnswer:
         now = self.clock.now()
         read = await self._read(asker, words, before)
         if isinstance(read, ScheduleAnswer):
             return read
         if not read.words:
-            asks = kind is ScheduleKind.QUESTION
-            return ScheduleAnswer(schedule_texts.ASK_USAGE if asks else schedule_texts.NO_WORDS, refused=True)
+            is_question = kind is ScheduleKind.QUESTION
+            return ScheduleAnswer(schedule_texts.ASK_USAGE if is_question else schedule_texts.NO_WORDS, refused=True)
         if trouble := problem_of(read.timing, now):
             return ScheduleAnswer(trouble, refused=True)
         own = PersonAudience(asker.person.id)
@@ -159,22 +167,22 @@ class ScheduleDesk:
             direct=direct,
             own=True,
         )
-        kept = await self.schedules.keep(new)
-        if isinstance(kept, ScheduleRefused):
-            return ScheduleAnswer(schedule_texts.REFUSED[kept], refused=True)
+        schedule = await self.schedules.keep(new)
+        if isinstance(schedule, ScheduleRefused):
+            return ScheduleAnswer(schedule_texts.REFUSED[schedule], refused=True)
         text = schedule_texts.KEPT[kind].format(
             whom=schedule_texts.YOU_ALONE if direct else schedule_texts.YOU_HERE,
             where=schedule_texts.IN_DIRECT if direct else schedule_texts.HERE,
-            when=in_words(kept.made.timing, now),
+            when=in_words(schedule.made.timing, now),
             words=schedule_texts.quoted(read.words),
         )
-        return ScheduleAnswer(text, (shown(kept, now, alone=True),))
+        return ScheduleAnswer(text, (render_schedule(schedule, now, alone=True),))
 
     async def _read(self, asker: PlaceAsker, words: str, before: str) -> WhenRead | ScheduleAnswer:
-        """When that is, or what is asked back. `before`: what stands before the words where they are written again."""
+        """Return when that is, or what is asked back. `before`: the words that precede them in a repeated command."""
         if len(words) > MAX_CHARS:
             return ScheduleAnswer(schedule_texts.TOO_LONG.format(most=MAX_CHARS), refused=True)
-        now, (time_words, divided, rest) = self.clock.now(), words.partition("|")
+        now, (time_words, divider, rest) = self.clock.now(), words.partition("|")
         zone = ZoneInfo(asker.person.time_zone) if asker.person.time_zone else ZoneInfo("UTC")
         read = await asyncio.to_thread(read_when, time_words, now, zone)
         if not asker.person.time_zone and self._needs_zone(time_words, now):
@@ -183,109 +191,111 @@ class ScheduleDesk:
             case None:
                 return ScheduleAnswer(schedule_texts.NO_TIME, refused=True)
             case WhenUnclear(choices, passed):
-                behind = f" |{rest}" if divided else ""
-                spelled = [f"{before}{one.words}{behind}" for one in choices]
-                labels = [schedule_texts.choice_label(one.time, zone) for one in choices]
-                text = schedule_texts.choices_text(labels, spelled[0], passed=passed)
-                return ScheduleAnswer(text, choices=tuple(zip(labels, spelled, strict=True)), refused=True)
+                suffix = f" |{rest}" if divider else ""
+                commands = [f"{before}{choice.words}{suffix}" for choice in choices]
+                labels = [schedule_texts.choice_label(choice.time, zone) for choice in choices]
+                text = schedule_texts.choices_text(labels, commands[0], passed=passed)
+                return ScheduleAnswer(text, choices=tuple(zip(labels, commands, strict=True)), refused=True)
             case WhenRead(timing):
                 timing = timing if asker.person.time_zone else replace(timing, zone="")
-                return replace(read, timing=timing, words=rest.strip() if divided else read.words)
+                return replace(read, timing=timing, words=rest.strip() if divider else read.words)
 
     @staticmethod
     def _needs_zone(words: str, now: datetime) -> bool:
-        def meant(zone: ZoneInfo) -> When:
+        def read_in(zone: ZoneInfo) -> When:
             read = read_when(words, now, zone)
             return replace(read, timing=replace(read.timing, zone="")) if isinstance(read, WhenRead) else read
 
-        return meant(EAST) != meant(WEST) or _is_by_clock(meant(EAST))
+        return read_in(EASTMOST) != read_in(WESTMOST) or _is_by_clock(read_in(EASTMOST))
 
-    async def _edited(self, asker: PlaceAsker, id_: int, words: str) -> ScheduleAnswer:
-        """Another time, other words, or both: "tomorrow at 9:00 | call Ann"."""
-        if await self._stays(asker.person.id, id_):
+    async def _edit(self, asker: PlaceAsker, id_: int, words: str) -> ScheduleAnswer:
+        """Change the time, the words, or both: "tomorrow at 9:00 | call Ann"."""
+        if await self._is_work(asker.person.id, id_):
             return ScheduleAnswer(schedule_texts.WORK_STAYS.format(id=id_), refused=True)
-        timing, said = None, words
+        timing, new_words = None, words
         if words.startswith("|"):
-            said = words[1:].strip()
+            new_words = words[1:].strip()
         else:
             read = await self._read(asker, words, f"edit {id_} ")
             if isinstance(read, ScheduleAnswer):
                 return read
-            timing, said = read.timing, read.words
+            timing, new_words = read.timing, read.words
         now = self.clock.now()
         if timing is not None and (trouble := problem_of(timing, now)):
             return ScheduleAnswer(trouble, refused=True)
-        if len(said) > MAX_CHARS:
+        if len(new_words) > MAX_CHARS:
             return ScheduleAnswer(schedule_texts.TOO_LONG.format(most=MAX_CHARS), refused=True)
-        changed = await self.schedules.change(asker.person.id, id_, timing=timing, words=said or None, now=now)
+        changed = await self.schedules.change(asker.person.id, id_, timing=timing, words=new_words or None, now=now)
         if changed is None:
             return ScheduleAnswer(schedule_texts.UNKNOWN.format(id=id_), refused=True)
-        return self._told(schedule_texts.CHANGED, changed, asker)
+        return self._confirm(schedule_texts.CHANGED, changed, asker)
 
-    async def _stays(self, person: str, id_: int) -> bool:
-        """Whether this is long work, which can be stopped and nothing else."""
-        one = await self.schedules.by_id(id_)
-        return one is not None and (one.made.person, one.made.kind) == (person, ScheduleKind.WORK)
+    async def _is_work(self, person: str, id_: int) -> bool:
+        """Return whether this is long work, which can only be stopped."""
+        schedule = await self.schedules.by_id(id_)
+        return schedule is not None and (schedule.made.person, schedule.made.kind) == (person, ScheduleKind.WORK)
 
-    async def _ordered(self, asker: PlaceAsker, order: str, id_: int) -> ScheduleAnswer:
+    async def _change_state(self, asker: PlaceAsker, order: str, id_: int) -> ScheduleAnswer:
         now, person = self.clock.now(), asker.person.id
-        if order != "cancel" and await self._stays(person, id_):
+        if order != "cancel" and await self._is_work(person, id_):
             return ScheduleAnswer(schedule_texts.WORK_STAYS.format(id=id_), refused=True)
         if order != "cancel":
-            found = await self.schedules.pause(person, id_, paused=order == "pause", now=now)
-            if found is None:
+            schedule = await self.schedules.pause(person, id_, paused=order == "pause", now=now)
+            if schedule is None:
                 return ScheduleAnswer(schedule_texts.UNKNOWN.format(id=id_), refused=True)
-            if found.state is ScheduleState.ENDED:
-                return ScheduleAnswer(schedule_texts.NEVER_AGAIN, (shown(found, now, alone=True),), refused=True)
-            return self._told(schedule_texts.PAUSED if order == "pause" else schedule_texts.RESUMED, found, asker)
-        gone = await self.schedules.cancel(person, id_, now)
-        if gone is None and self.operates(person):
-            others = {one.id: one.made.person for one in await self.schedules.all(MOST_OF_ALL)}
-            gone = await self.schedules.cancel(others.get(id_, person), id_, now)
-            gone = gone and replace(gone, made=replace(gone.made, words="…"))
-        if gone is None:
+            if schedule.state is ScheduleState.ENDED:
+                return ScheduleAnswer(
+                    schedule_texts.NEVER_AGAIN, (render_schedule(schedule, now, alone=True),), refused=True
+                )
+            return self._confirm(schedule_texts.PAUSED if order == "pause" else schedule_texts.RESUMED, schedule, asker)
+        cancelled = await self.schedules.cancel(person, id_, now)
+        if cancelled is None and self.operates(person):
+            others = {schedule.id: schedule.made.person for schedule in await self.schedules.all(MAX_LISTED)}
+            cancelled = await self.schedules.cancel(others.get(id_, person), id_, now)
+            cancelled = cancelled and replace(cancelled, made=replace(cancelled.made, words="…"))
+        if cancelled is None:
             return ScheduleAnswer(schedule_texts.UNKNOWN.format(id=id_), refused=True)
-        told = schedule_texts.WORK_STOPPED if gone.made.kind is ScheduleKind.WORK else schedule_texts.CANCELLED
-        return ScheduleAnswer(told.format(words=schedule_texts.quoted(gone.made.words)))
+        template = schedule_texts.WORK_STOPPED if cancelled.made.kind is ScheduleKind.WORK else schedule_texts.CANCELLED
+        return ScheduleAnswer(template.format(words=schedule_texts.quoted(cancelled.made.words)))
 
-    def _told(self, text: str, one: Schedule, asker: PlaceAsker) -> ScheduleAnswer:
-        now, timing = self.clock.now(), one.made.timing.seen_from(asker.person.time_zone)
-        when, words = in_words(timing, now), schedule_texts.quoted(one.made.words)
-        return ScheduleAnswer(text.format(when=when, words=words), (shown(one, now, alone=True),))
+    def _confirm(self, text: str, schedule: Schedule, asker: PlaceAsker) -> ScheduleAnswer:
+        now, timing = self.clock.now(), schedule.made.timing.seen_from(asker.person.time_zone)
+        when, words = in_words(timing, now), schedule_texts.quoted(schedule.made.words)
+        return ScheduleAnswer(text.format(when=when, words=words), (render_schedule(schedule, now, alone=True),))
 
-    async def _listed(self, asker: PlaceAsker, page: int) -> ScheduleAnswer:
-        theirs, now = await self._theirs(asker), self.clock.now()
-        if not theirs:
+    async def _list(self, asker: PlaceAsker, page: int) -> ScheduleAnswer:
+        schedules, now = await self._own(asker), self.clock.now()
+        if not schedules:
             return ScheduleAnswer(schedule_texts.NOTHING)
-        pages = -(-len(theirs) // PAGE)
+        pages = -(-len(schedules) // PAGE)
         page = min(page, pages)
-        entries = tuple(shown(one, now) for one in theirs[(page - 1) * PAGE : page * PAGE])
+        entries = tuple(render_schedule(schedule, now) for schedule in schedules[(page - 1) * PAGE : page * PAGE])
         return ScheduleAnswer(schedule_texts.YOURS, entries, page=page, pages=pages)
 
-    async def _theirs(self, asker: PlaceAsker) -> list[Schedule]:
-        """With their times as their clock shows them now."""
-        zone, theirs = asker.person.time_zone, await self.schedules.of_person(asker.person.id)
-        return [replace(one, made=replace(one.made, timing=one.made.timing.seen_from(zone))) for one in theirs]
+    async def _own(self, asker: PlaceAsker) -> list[Schedule]:
+        """Return the asker's schedules, with the times as seen from their zone now."""
+        zone, schedules = asker.person.time_zone, await self.schedules.of_person(asker.person.id)
+        return [replace(item, made=replace(item.made, timing=item.made.timing.seen_from(zone))) for item in schedules]
 
-    async def _opened(self, asker: PlaceAsker, numbers: str) -> ScheduleAnswer:
-        theirs, now = await self._theirs(asker), self.clock.now()
-        found = [shown(one, now) for one in theirs if str(one.id) in numbers.split()]
+    async def _show(self, asker: PlaceAsker, numbers: str) -> ScheduleAnswer:
+        schedules, now = await self._own(asker), self.clock.now()
+        found = [render_schedule(schedule, now) for schedule in schedules if str(schedule.id) in numbers.split()]
         if not found:
             return ScheduleAnswer(schedule_texts.UNKNOWN.format(id=numbers), refused=True)
         if len(found) > 1:
             return ScheduleAnswer(schedule_texts.WHICH_OF_THEM, tuple(found[:PAGE]))
         return ScheduleAnswer(found[0].text, (replace(found[0], text=""),))
 
-    async def _of_all(self, asker: PlaceAsker) -> ScheduleAnswer:
+    async def _list_all(self, asker: PlaceAsker) -> ScheduleAnswer:
         if not self.operates(asker.person.id):
             return ScheduleAnswer(schedule_texts.OPERATORS_ONLY, refused=True)
-        everybody, now = await self.schedules.all(MOST_OF_ALL), self.clock.now()
-        if not everybody:
+        schedules, now = await self.schedules.all(MAX_LISTED), self.clock.now()
+        if not schedules:
             return ScheduleAnswer(schedule_texts.NOTHING_OF_ANYBODY)
-        lines = [f"- {shown(one, now, whose=one.made.person).text}" for one in everybody]
+        lines = [f"- {render_schedule(schedule, now, whose=schedule.made.person).text}" for schedule in schedules]
         return ScheduleAnswer("\n".join([schedule_texts.OF_ALL.format(shown=len(lines)), "", *lines]))
 
-    async def _allowed(self, asker: PlaceAsker, *, forbids: bool) -> ScheduleAnswer:
+    async def _set_forbidden(self, asker: PlaceAsker, *, forbids: bool) -> ScheduleAnswer:
         if not asker.channel or asker.place.audience == PersonAudience(asker.person.id):
             return ScheduleAnswer(schedule_texts.NO_CHANNEL, refused=True)
         if not (asker.manages or self.operates(asker.person.id)):
@@ -294,28 +304,28 @@ class ScheduleDesk:
         return ScheduleAnswer(schedule_texts.FORBID_DONE if forbids else schedule_texts.ALLOW_DONE)
 
 
-def _is_of(one: Schedule, channel: str, message: str) -> bool:
-    """Whether it came of that message, and is not over. Long work shows itself."""
-    comes = one.state is not ScheduleState.ENDED and one.made.kind is not ScheduleKind.WORK
-    return comes and (one.made.channel, one.made.message) == (channel, message)
+def _comes_from(schedule: Schedule, channel: str, message: str) -> bool:
+    """Whether that message created it, and it has not ended. Long work is left out: it shows itself."""
+    is_open = schedule.state is not ScheduleState.ENDED and schedule.made.kind is not ScheduleKind.WORK
+    return is_open and (schedule.made.channel, schedule.made.message) == (channel, message)
 
 
-def _is_by_clock(read: When) -> bool:
-    """A rule, or an hour that is asked for, is read the same everywhere, and means another time in each zone."""
-    return isinstance(read, WhenUnclear) or (isinstance(read, WhenRead) and bool(read.timing.rule))
+def _is_by_clock(when: When) -> bool:
+    """Whether it is a rule or an hour, whose text is the same everywhere, but whose time depends on the zone."""
+    return isinstance(when, WhenUnclear) or (isinstance(when, WhenRead) and bool(when.timing.rule))
 
 
-def shown(one: Schedule, now: datetime, *, whose: str = "", alone: bool = False) -> ShownSchedule:
-    """As its person sees it in a list. `whose`: for operators, who see no words; `alone`: below what is said of it."""
-    made = one.made
-    state = ScheduleState.WORKING if made.kind is ScheduleKind.WORK else one.state
+def render_schedule(schedule: Schedule, now: datetime, *, whose: str = "", alone: bool = False) -> ShownSchedule:
+    """Return it as shown in a list. `whose`: for operators, without the words; `alone`: below a text about it."""
+    made = schedule.made
+    state = ScheduleState.WORKING if made.kind is ScheduleKind.WORK else schedule.state
     match state:
         case ScheduleState.ACTIVE:
             when = in_words(made.timing, now)
         case ScheduleState.PAUSED:
             when = f"{schedule_texts.REST_PAUSED} ({in_words(made.timing, now)})"
         case ScheduleState.ENDED:
-            when = f"{schedule_texts.REST_ENDED}. {one.why}".strip()
+            when = f"{schedule_texts.REST_ENDED}. {schedule.why}".strip()
         case ScheduleState.WORKING:
             since = made.created.astimezone(zone_of(made.timing.zone))
             when = schedule_texts.AT_WORK.format(since=since)
@@ -327,21 +337,21 @@ def shown(one: Schedule, now: datetime, *, whose: str = "", alone: bool = False)
         else schedule_texts.IN_CHANNEL.format(channel=made.channel.rpartition(":")[2])
     )
     where = where if not whose else f"{where} ({whose})"
-    text = "" if alone else schedule_texts.entry(one.id, made.kind, when, where, "" if whose else made.words)
-    return ShownSchedule(one.id, text, state, made.words)
+    text = "" if alone else schedule_texts.entry(schedule.id, made.kind, when, where, "" if whose else made.words)
+    return ShownSchedule(schedule.id, text, state, made.words)
 
 
-# What is looked at before a question is asked at its time.
+# Checks before a scheduled question is asked.
 
 
-class NothingSeen(CogencyError):
-    """What is to be looked at cannot be seen now."""
+class CheckFailed(CogencyError):
+    """The content cannot be read now."""
 
 
 @dataclass(frozen=True, slots=True)
 class FirstLook:
-    """Looks with the tools that only read, as the person may use them there unasked; at no page of the operator's own
-    network, which somebody has to name.
+    """Runs a check with the read-only tools that its person may use there without approval, but not on pages of the
+    operator's own network, which a person has to name.
     """
 
     toolbox: Toolbox
@@ -349,12 +359,12 @@ class FirstLook:
     rows: Sequence[PolicyRow] = ()
 
     async def digest(self, check: FirstCheck, incoming: Incoming) -> str:
-        """Of what it says now. Raises NothingSeen."""
+        """Return a digest of the current content. Raises CheckFailed."""
         asker, call = asker_of(incoming), call_of(check)
         await self.toolbox.servers.prepare(asker)
         registry = self.toolbox.registry(asker)
         if registry.check(call) is not None or not self._may_run(registry.get(call.name), asker):
-            raise NothingSeen(schedule_texts.NOTHING_SEEN.format(tool=call.name))
+            raise CheckFailed(schedule_texts.NOTHING_SEEN.format(tool=call.name))
         tool = registry.get(call.name)
         context = ToolContext(
             incoming.person,
@@ -369,10 +379,12 @@ class FirstLook:
             async with asyncio.timeout(tool.timeout_s):
                 output = await tool.run(registry.as_meant(call).args, context)
         except TimeoutError:
-            raise NothingSeen(schedule_texts.NOTHING_SEEN.format(tool=call.name)) from None
+            raise CheckFailed(schedule_texts.NOTHING_SEEN.format(tool=call.name)) from None
         text, parts = (output, ()) if isinstance(output, str) else (output.text, output.parts)
-        seen = parts if check.kind is CheckKind.CHANNEL else (text, *parts)  # the head of a channel tells the time
-        return sha256(repr(seen).encode()).hexdigest()
+        content = (
+            parts if check.kind is CheckKind.CHANNEL else (text, *parts)
+        )  # the head of a channel contains the time
+        return sha256(repr(content).encode()).hexdigest()
 
     def _may_run(self, tool: Tool, asker: Asker) -> bool:
         decided = decide(self.rows, tool.name, tool.effect, asker, Provenance.OWN)
@@ -380,7 +392,7 @@ class FirstLook:
 
 
 def call_of(check: FirstCheck) -> ToolCall:
-    """The call that looks at it."""
+    """Return the tool call that makes a check."""
     match check.kind:
         case CheckKind.PAGE:
             return ToolCall(FETCH, {"url": check.target})

@@ -1,11 +1,11 @@
-"""When somebody wants something done, read in their words: "every Monday at 8", "morgen um neun", 20分後に. Pure.
+"""Reads when something is to be done from a person's words: "every Monday at 8", "morgen um neun", 20分後に. Pure.
 
 Rules
-  Time words stand at the beginning, at the end, or at both; what is between them is what is to be done.
-  What may mean two times is given back as a choice, spelled so that it means one; nothing is guessed.
-  An hour of a clock with twelve of them ("at 3") means two times; from 7 to 12 on another day than today, or again and
-  again, it is in the morning or at noon.
-Each language is read by itself, and the one of which most was understood counts.
+  Time words are at the beginning, at the end, or at both; the text between them says what is to be done.
+  An ambiguous time is returned as a choice, each in words that are unambiguous; nothing is guessed.
+  An hour on a twelve-hour clock ("at 3") is ambiguous. From 7 to 12 it means the morning or noon, if it is on another
+  day than today, or repeated.
+Each language is read by itself, and the one that understood most of the text counts.
 """
 
 import unicodedata
@@ -36,11 +36,11 @@ from bot.schedule_words import (
     tokens_of,
 )
 
-MAX_CHARS: Final = 2_000  # Of what is to be said or asked, with its time
+MAX_CHARS: Final = 2_000  # Of a reminder or a question, with its time
 MAX_CHOICES: Final = 4
-EVERY_DAY: Final = "* * *"  # Of a rule its days of months, months and days of weeks
+EVERY_DAY: Final = "* * *"  # The fields of a cron rule for days of months, months and days of weeks
 MAX_TOKENS: Final = 40  # Of the time words at the end; those of eight items are fewer
-# What is offered where no hour was said.
+# The hours offered when none was given.
 _HOURS: Final = {
     "": (9, 12, 17),
     "morning": (8, 9, 10),
@@ -51,12 +51,12 @@ _HOURS: Final = {
 
 
 # --------------------------------------------------------------------------------------------------
-# What is read.
+# Results.
 
 
 @dataclass(frozen=True, slots=True)
 class WhenChoice:
-    """One of the times that may be meant: the moment, or the hour of what comes again; and the words that mean it."""
+    """One of several possible times: a moment, or the hour of a repetition; and words that mean only this one."""
 
     time: datetime | time
     words: str
@@ -64,9 +64,8 @@ class WhenChoice:
 
 @dataclass(frozen=True, slots=True)
 class WhenRead:
-    """`words`: what is to be said or asked. `direct`: to whom, if that was said: its person alone, or everybody there.
-
-    `private`: it was asked for in so many words.
+    """`words`: what is to be said or asked. `direct`: True for the person alone, False for everyone there, None if that
+    was not said. `private`: privacy was asked for explicitly.
     """
 
     timing: Timing
@@ -77,31 +76,31 @@ class WhenRead:
 
 @dataclass(frozen=True, slots=True)
 class WhenUnclear:
-    """Which of these is meant? `passed`: what was said is over for today."""
+    """The time is ambiguous. `passed`: the time that was given is over for today."""
 
     choices: tuple[WhenChoice, ...]
     passed: bool = False
 
 
-When: TypeAlias = WhenRead | WhenUnclear | None  # None: no time is to be found in it, or none that can be kept
+When: TypeAlias = WhenRead | WhenUnclear | None  # None: no time was found, or none that can be stored
 
 
 # --------------------------------------------------------------------------------------------------
-# When that is.
+# Reading.
 
 
 def read_when(text: str, now: datetime, zone: ZoneInfo) -> When:
-    """When it is wanted, said at `now` (aware) by somebody in `zone`."""
+    """Return when it is wanted, if a person in `zone` wrote this at `now` (aware)."""
     text = unicodedata.normalize("NFC", " ".join(text[:MAX_CHARS].split()))
     tokens = tokens_of(text)
-    found = [_read(TimeReader(name, lexicon, tokens, text)) for name, lexicon in languages().items()]
-    best = max(found, key=lambda one: one.weight + (one.spaceless and is_spaceless(text)))
+    readings = [_read(TimeReader(name, lexicon, tokens, text)) for name, lexicon in languages().items()]
+    best = max(readings, key=lambda reading: reading.weight + (reading.spaceless and is_spaceless(text)))
     return _Meaning(best, text, now.astimezone(zone), zone).when() if best.items else None
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """Items by their roles, with what each takes of the text; the words around them; how much was understood."""
+class _Reading:
+    """Items by their roles, with the span of text that each takes; the other words; and how much was understood."""
 
     items: Mapping[str, TimeValue] = field(default_factory=dict[str, TimeValue])
     spans: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
@@ -112,37 +111,43 @@ class _Found:
     spaceless: bool = False
 
 
-def _read(reader: TimeReader) -> _Found:
+def _read(reader: TimeReader) -> _Reading:
     tokens, end = reader.tokens, reader.end()
     first, direct, private = 0, None, False
     while lead := reader.take(first, "me", "here", "private"):
         direct, private, first = lead[0] != "here", private or lead[0] == "private", lead[1]
-    items, begun = reader.run(first)
-    last, behind = end, begun
+    items, items_end = reader.run(first)
+    last, position = end, items_end
     if not _is_whole(items):
-        last, items = _at_the_end(reader, behind, end, items)
+        last, items = _items_at_end(reader, position, end, items)
     if items or direct is not None:
-        behind = min(_after_fillers(reader, behind, last), last)
-    for at in {behind, last}:
-        if (said := reader.take(at, "private")) and (at == behind or said[1] == end):
+        position = min(_after_fillers(reader, position, last), last)
+    for at in {position, last}:
+        if (match := reader.take(at, "private")) and (at == position or match[1] == end):
             private, direct = True, True
-            behind = said[1] if at == behind else behind
-    words = reader.text[tokens[behind].start : tokens[last - 1].end] if behind < last else ""
-    if last == end and behind < last:
-        words = reader.text[tokens[behind].start :]
-    spans = {one.role: (tokens[one.start].start, tokens[one.end - 1].end) for one in items}
-    for one, other in pairwise(items):
-        if one.end < other.start and (other.end <= begun or one.start >= last):  # with the link between them
-            spans[one.role] = spans[one.role][0], tokens[other.start - 1].end
-    taken = sum(tokens[n].end - tokens[n].start for one in items for n in range(one.start, one.end))
-    taken += sum(token.end - token.start for token in tokens[:first])
-    return _Found(
-        {one.role: one.value for one in items}, spans, words.strip(), direct, private, taken, reader.language == "ja"
+            position = match[1] if at == position else position
+    words = reader.text[tokens[position].start : tokens[last - 1].end] if position < last else ""
+    if last == end and position < last:
+        words = reader.text[tokens[position].start :]
+    spans = {item.role: (tokens[item.start].start, tokens[item.end - 1].end) for item in items}
+    for item, next_item in pairwise(items):
+        if item.end < next_item.start and (next_item.end <= items_end or item.start >= last):  # with the words between
+            spans[item.role] = spans[item.role][0], tokens[next_item.start - 1].end
+    weight = sum(tokens[n].end - tokens[n].start for item in items for n in range(item.start, item.end))
+    weight += sum(token.end - token.start for token in tokens[:first])
+    return _Reading(
+        {item.role: item.value for item in items},
+        spans,
+        words.strip(),
+        direct,
+        private,
+        weight,
+        reader.language == "ja",
     )
 
 
 def _after_fillers(reader: TimeReader, at: int, last: int) -> int:
-    """Behind "me" and "to" and marks between a time and what is to be done."""
+    """Skip "me", "to" and punctuation between a time and what is to be done."""
     for category in ("me", "to"):
         while at < last and reader.is_text(at, *":,-–、"):
             at += 1
@@ -152,18 +157,18 @@ def _after_fillers(reader: TimeReader, at: int, last: int) -> int:
     return at
 
 
-def _at_the_end(reader: TimeReader, begin: int, end: int, items: list[TimeItem]) -> tuple[int, list[TimeItem]]:
-    """Where the time words at the end begin, and all items, if they say nothing twice."""
+def _items_at_end(reader: TimeReader, begin: int, end: int, items: list[TimeItem]) -> tuple[int, list[TimeItem]]:
+    """Return where the time words at the end begin, and all items, unless one of them occurs twice."""
     for at in range(max(begin, end - MAX_TOKENS), end):
-        found, behind = reader.run(at, items)
-        if behind >= end and len(found) > len(items):
+        found, end_of_found = reader.run(at, items)
+        if end_of_found >= end and len(found) > len(items):
             return at, found
     return end, items
 
 
 def _is_whole(items: Sequence[TimeItem]) -> bool:
-    """Whether nothing is missing of the time, so that words at the end are what is to be done."""
-    roles = {one.role for one in items}
+    """Whether the time is complete, so that words at the end belong to what is to be done."""
+    roles = {item.role for item in items}
     return "after" in roles or {"day", "clock"} <= roles
 
 
@@ -171,32 +176,32 @@ def _is_whole(items: Sequence[TimeItem]) -> bool:
 class _Meaning:
     """What was read, seen from a moment: `now` as the clocks of `zone` show it."""
 
-    found: _Found
+    reading: _Reading
     text: str
     now: datetime
     zone: ZoneInfo
 
     def when(self) -> When:
         try:
-            return self._again() if "every" in self.found.items else self._once()
+            return self._repeated() if "every" in self.reading.items else self._once()
         except (ValueError, OverflowError):
             return None
 
-    def _read(self, timing: Timing) -> When:
-        said = self.found
-        return WhenRead(timing, said.words, said.direct, said.private)
+    def _result(self, timing: Timing) -> When:
+        reading = self.reading
+        return WhenRead(timing, reading.words, reading.direct, reading.private)
 
     def _once(self) -> When:
-        items, now = self.found.items, self.now
+        items, now = self.reading.items, self.now
         after, clock = items.get("after"), items.get("clock")
         day = items.get("day")
         if isinstance(after, TimeAfter):
             if after.minutes and not (after.days or after.months):
                 moment = now.astimezone(UTC) + timedelta(minutes=after.minutes)
-                return self._read(Timing(self.zone.key, moment.replace(microsecond=0)))
+                return self._result(Timing(self.zone.key, moment.replace(microsecond=0)))
             dates = [_months_on(now.date(), after.months) + timedelta(days=after.days)]
             if clock is None and "part" not in items:
-                return self._kept(dates[0], now.time().replace(microsecond=0))
+                return self._read_moment(dates[0], now.time().replace(microsecond=0))
         elif day is None:
             dates = []
         else:
@@ -208,50 +213,50 @@ class _Meaning:
             return self._today(hours, isinstance(clock, ClockTime) and clock.spoken)
         today, spoken = now.date(), isinstance(clock, ClockTime) and clock.spoken and clock.hour > 6
         moments = [(on, hour) for on in dates for hour in (hours if on == today or not spoken else hours[:1])]
-        ahead = [one for one in moments if self._moment(*one) > now]
+        ahead = [candidate for candidate in moments if self._moment(*candidate) > now]
         if not ahead and isinstance(day, OnDate) and day.year is not None:
-            return self._kept(*moments[0])
+            return self._read_moment(*moments[0])
         if not ahead:
             return self._unclear([(today + timedelta(days=1), hour) for hour in hours], passed=True)
         if isinstance(clock, ClockTime) and clock.midnight:
             ahead = [*ahead, *((on + timedelta(days=1), hour) for on, hour in ahead)]
-        return self._kept(*ahead[0]) if len(ahead) == 1 and clock is not None else self._unclear(ahead)
+        return self._read_moment(*ahead[0]) if len(ahead) == 1 and clock is not None else self._unclear(ahead)
 
     def _today(self, hours: Sequence[time], spoken: bool) -> When:  # noqa: FBT001 -- of the clock
-        """An hour alone."""
+        """An hour without a day."""
         today, tomorrow = self.now.date(), self.now.date() + timedelta(days=1)
         ahead = [(today, hour) for hour in hours if self._moment(today, hour) > self.now]
-        over = [(tomorrow, hour) for hour in hours if (today, hour) not in ahead]
-        clock = self.found.items.get("clock")
+        later = [(tomorrow, hour) for hour in hours if (today, hour) not in ahead]
+        clock = self.reading.items.get("clock")
         if isinstance(clock, ClockTime) and clock.midnight:
-            return self._kept(tomorrow, hours[0])
+            return self._read_moment(tomorrow, hours[0])
         if not ahead:
-            return self._unclear(over if not spoken or hours[0].hour <= 6 else over[:1], passed=True)
-        if len(ahead) == 1 and (not over or hours[0].hour <= 6):
-            return self._kept(*ahead[0])
-        return self._unclear([*ahead, *over])
+            return self._unclear(later if not spoken or hours[0].hour <= 6 else later[:1], passed=True)
+        if len(ahead) == 1 and (not later or hours[0].hour <= 6):
+            return self._read_moment(*ahead[0])
+        return self._unclear([*ahead, *later])
 
     def _hours(self, clock: object) -> tuple[time, ...]:
-        """The times of the day that may be meant; the likeliest first."""
-        part = self.found.items.get("part")
-        named = part if isinstance(part, str) else ""
+        """The possible times of the day; the likeliest first."""
+        part = self.reading.items.get("part")
+        part_of_day = part if isinstance(part, str) else ""
         if not isinstance(clock, ClockTime):
-            return tuple(time(hour) for hour in _HOURS[named])
-        hour, part = clock.hour, clock.part or named
-        both = (hour, hour + 12) if clock.spoken and hour < 12 else (hour,)
+            return tuple(time(hour) for hour in _HOURS[part_of_day])
+        hour, part = clock.hour, clock.part or part_of_day
+        hours = (hour, hour + 12) if clock.spoken and hour < 12 else (hour,)
         match part:
             case "am" | "morning" if hour <= 12:
-                both = (hour % 12 if part == "am" else hour,)
+                hours = (hour % 12 if part == "am" else hour,)
             case "pm" | "afternoon" | "evening" if hour <= 12:
-                both = (hour % 12 + 12,)
+                hours = (hour % 12 + 12,)
             case "night" if hour <= 12:
-                both = (hour + 12 if 6 <= hour < 12 else hour % 12,)
+                hours = (hour + 12 if 6 <= hour < 12 else hour % 12,)
             case _:
                 pass
-        return tuple(time(one, clock.minute) for one in both)
+        return tuple(time(hour_of_day, clock.minute) for hour_of_day in hours)
 
-    def _again(self) -> When:
-        items, now = self.found.items, self.now
+    def _repeated(self) -> When:
+        items, now = self.reading.items, self.now
         every, clock, day = items["every"], items.get("clock"), items.get("day")
         if not isinstance(every, Repetition):
             return None
@@ -260,7 +265,7 @@ class _Meaning:
             return until
         if every.unit in {"minute", "hour"}:
             rule = _rule_of_hours(every, clock.minute if isinstance(clock, ClockTime) else 0)
-            return self._read(Timing(self.zone.key, rule=rule, until=until)) if rule and day is None else None
+            return self._result(Timing(self.zone.key, rule=rule, until=until)) if rule and day is None else None
         hours = self._hours(clock)
         first = hours[0]
         if clock is None or (len(hours) > 1 and first.hour <= 6):
@@ -270,13 +275,13 @@ class _Meaning:
             return None
         timing = Timing(self.zone.key, rule=f"{first.minute} {first.hour} {days}", until=until)
         weeks = every.count if every.unit == "week" else 1
-        apart = every.count if every.unit == "day" and days == EVERY_DAY else 1
-        counts = weeks > 1 or apart > 1 or isinstance(day, InDays | OnDate)
-        since = self._since(every, day, first) if counts else None
-        return self._read(replace(timing, weeks=weeks, days=apart, since=since))
+        day_step = every.count if every.unit == "day" and days == EVERY_DAY else 1
+        needs_start = weeks > 1 or day_step > 1 or isinstance(day, InDays | OnDate)
+        since = self._since(every, day, first) if needs_start else None
+        return self._result(replace(timing, weeks=weeks, days=day_step, since=since))
 
     def _since(self, every: Repetition, day: object, hour: time) -> datetime | None:
-        """When what comes again begins: on its day, or in the week in which it comes first."""
+        """When a repetition begins: on its day, or in the week in which it first occurs."""
         if every.unit in {"month", "year"}:
             return None
         today = self.now.date()
@@ -291,47 +296,47 @@ class _Meaning:
         return None
 
     def _until(self) -> datetime | WhenUnclear | None:
-        day = self.found.items.get("until")
+        day = self.reading.items.get("until")
         if day is None:
             return None
         dates = list(_dates(day, self.now.date()))
         if isinstance(day, OnWeekdays) and len(dates) > 1:
             dates = dates[-1:]
         if len(dates) > 1:
-            start, end = self.found.spans["until"]
-            spelled = {on: f"{self.text[:start]}until {on}{self.text[end:]}" for on in dates}
-            return WhenUnclear(tuple(WhenChoice(self._moment(on, time()), words) for on, words in spelled.items()))
+            start, end = self.reading.spans["until"]
+            texts = {on: f"{self.text[:start]}until {on}{self.text[end:]}" for on in dates}
+            return WhenUnclear(tuple(WhenChoice(self._moment(on, time()), words) for on, words in texts.items()))
         return self._moment(dates[0] + timedelta(days=1), time()) - timedelta(seconds=1) if dates else None
 
     def _moment(self, on: date, hour: time) -> datetime:
         return moment_of(datetime.combine(on, hour), self.zone)
 
-    def _kept(self, on: date, hour: time) -> When:
-        return self._read(Timing(self.zone.key, self._moment(on, hour)))
+    def _read_moment(self, on: date, hour: time) -> When:
+        return self._result(Timing(self.zone.key, self._moment(on, hour)))
 
-    def _unclear(self, meant: Sequence[tuple[date | None, time]], *, passed: bool = False) -> WhenUnclear:
-        choices = sorted({self._choice(on, hour) for on, hour in meant}, key=lambda one: str(one.time))
+    def _unclear(self, candidates: Sequence[tuple[date | None, time]], *, passed: bool = False) -> WhenUnclear:
+        choices = sorted({self._choice(on, hour) for on, hour in candidates}, key=lambda choice: str(choice.time))
         return WhenUnclear(tuple(choices[:MAX_CHOICES]), passed)
 
     def _choice(self, on: date | None, hour: time) -> WhenChoice:
-        """With words in which it stands in place of what was said."""
-        spans = self.found.spans
+        """A choice, with a text in which it replaces the ambiguous words."""
+        spans = self.reading.spans
         written = f"{hour:%H:%M}" if on is None else f"{on} {hour:%H:%M}"
         roles = ("clock", "part") if on is None else ("day", "clock", "part", "after")
-        places = sorted({spans[role] for role in roles if role in spans and spans[role] != spans.get("every")})
-        if not places:
+        replaced = sorted({spans[role] for role in roles if role in spans and spans[role] != spans.get("every")})
+        if not replaced:
             end = spans["every"][1] if "every" in spans else 0
             return WhenChoice(hour, f"{self.text[:end]} {written}{self.text[end:]}".strip())
-        words, behind = "", 0
-        for n, (start, end) in enumerate(places):
-            words += self.text[behind:start] + (written if n == 0 else "")
-            behind = max(behind, end)
-        said = " ".join((words + self.text[behind:]).split())
-        return WhenChoice(hour if on is None else self._moment(on, hour), said)
+        words, position = "", 0
+        for n, (start, end) in enumerate(replaced):
+            words += self.text[position:start] + (written if n == 0 else "")
+            position = max(position, end)
+        text = " ".join((words + self.text[position:]).split())
+        return WhenChoice(hour if on is None else self._moment(on, hour), text)
 
 
 def _dates(day: object, today: date) -> Iterator[date]:
-    """The days that may be meant, from today on."""
+    """The possible days, from today on."""
     match day:
         case InDays(days):
             yield today + timedelta(days=days)
@@ -345,52 +350,56 @@ def _dates(day: object, today: date) -> Iterator[date]:
                 yield today + timedelta(days=ahead + 7)
         case OnDate(month, number, year):
             years = [year] if year is not None else range(today.year, today.year + 9)
-            fitting = [date(one, month, number) for one in years if number <= monthrange(one, month)[1]]
-            yield next(one for one in fitting if year is not None or one >= today)
+            dates = [date(y, month, number) for y in years if number <= monthrange(y, month)[1]]
+            yield next(candidate for candidate in dates if year is not None or candidate >= today)
         case EitherDate(dates):
-            for one in dates:
-                yield from _dates(one, today)
+            for candidate in dates:
+                yield from _dates(candidate, today)
         case OnMonthday(number):
             first = today.replace(day=1)
-            lasts = {one: monthrange(one.year, one.month)[1] for one in (_months_on(first, n) for n in range(13))}
-            on = [one.replace(day=last if number < 0 else number) for one, last in lasts.items() if number <= last]
-            yield next(one for one in on if one >= today)
+            lasts = {
+                month: monthrange(month.year, month.month)[1] for month in (_months_on(first, n) for n in range(13))
+            }
+            dates = [
+                month.replace(day=last if number < 0 else number) for month, last in lasts.items() if number <= last
+            ]
+            yield next(candidate for candidate in dates if candidate >= today)
         case OnNthWeekday(nth, weekday):
             months = [_months_on(today.replace(day=1), n) for n in range(13)]
-            yield next(one for month in months if (one := _nth_of(month, nth, weekday)) >= today)
+            yield next(candidate for month in months if (candidate := _nth_of(month, nth, weekday)) >= today)
         case _:
             return
 
 
 def _nth_of(month: date, nth: int, weekday: int) -> date:
     days = [month.replace(day=n) for n in range(1, monthrange(month.year, month.month)[1] + 1)]
-    fitting = [day for day in days if day.weekday() == weekday]
-    return fitting[nth - 1 if nth > 0 else nth]
+    matching = [day for day in days if day.weekday() == weekday]
+    return matching[nth - 1 if nth > 0 else nth]
 
 
 def _months_on(day: date, months: int) -> date:
-    """The same day some months later, or the last one there is."""
+    """The same day some months later, or that month's last day."""
     year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
     return day.replace(year=year, month=month + 1, day=min(day.day, monthrange(year, month + 1)[1]))
 
 
 def _rule_of_hours(every: Repetition, minute: int) -> str:
-    """Every so many minutes or hours, where they come at the same times of each day; else ""."""
+    """The cron rule for a number of minutes or hours, if they come at the same times of each day; else ""."""
     if every.unit == "minute":
-        whole = 0 < every.count < 60 and 60 % every.count == 0
-        return f"*/{every.count} * * * *" if whole else "0 * * * *" if every.count == 60 else ""
+        divides_hour = 0 < every.count < 60 and 60 % every.count == 0
+        return f"*/{every.count} * * * *" if divides_hour else "0 * * * *" if every.count == 60 else ""
     if every.count == 1:
         return f"{minute} * * * *"
     return f"{minute} */{every.count} * * *" if 0 < every.count < 24 and 24 % every.count == 0 else ""
 
 
 def _cron_days(weekdays: Sequence[int]) -> str:
-    """Cron counts from Sunday."""
+    """Days as cron counts them, from Sunday."""
     return "1-5" if tuple(weekdays) == (0, 1, 2, 3, 4) else ",".join(str((day + 1) % 7) for day in weekdays)
 
 
 def _rule_of_days(every: Repetition, day: object, today: date) -> str | None:
-    """The last three fields of its rule: days of months, months, days of weeks. None if it can be none."""
+    """The last three fields of the cron rule: days of months, months, days of weeks. None if there is no such rule."""
     match every, day:
         case Repetition("day", 7), None:
             return f"* * {_cron_days((today.weekday(),))}"
@@ -404,12 +413,12 @@ def _rule_of_days(every: Repetition, day: object, today: date) -> str | None:
             return f"* * {_cron_days(weekdays)}" if weekdays else None
         case Repetition("month", count), None | OnMonthday() | OnNthWeekday():
             months = sorted((today.month - 1 + n) % 12 + 1 for n in range(0, 12, count)) if 12 % count == 0 else []
-            named = "*" if count == 1 else ",".join(str(month) for month in months)
+            month_list = "*" if count == 1 else ",".join(str(month) for month in months)
             if isinstance(day, OnNthWeekday):
                 number = (day.weekday + 1) % 7
-                return f"* {named} {number}{'L' if day.nth < 0 else f'#{day.nth}'}" if months else None
+                return f"* {month_list} {number}{'L' if day.nth < 0 else f'#{day.nth}'}" if months else None
             number = "L" if isinstance(day, OnMonthday) and day.day < 0 else str(day.day if day else today.day)
-            return f"{number} {named} *" if months else None
+            return f"{number} {month_list} *" if months else None
         case Repetition("year", 1), None | OnDate():
             on = (day.month, day.day) if day else (today.month, today.day)
             return f"{on[1]} {on[0]} *"

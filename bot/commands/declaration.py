@@ -1,8 +1,8 @@
 """A command: declared once, for every platform.
 
-A file of this folder holds one as `COMMAND`, or some whose names end so: name, help and arguments, who may use it,
-where it is offered, and what it does. It answers with a Panel. Platforms register what is declared, read what people
-write, press and fill in, and render panels; what a command needs to know of where it is used, it asks its Caller.
+A file of this folder declares one as `COMMAND`, or several whose names end in COMMAND: name, help and arguments, who
+may use it, where it is offered, and what it does. Its answer is a Panel. Platforms register the declared commands, read
+what people write, press and fill in, and render panels. What depends on the platform, a command asks its Caller.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -18,27 +18,27 @@ from bot.access.acl import Requester
 from bot.host import CommandHost, Forgetter, PolicyAsker, Viewer
 
 # --------------------------------------------------------------------------------------------------
-# What a command answers with.
+# The answer of a command.
 
 
 class FieldKind(Enum):
     LINE = auto()
     LINES = auto()
     CHOICE = auto()
-    """One of the field's choices; the first stands there at the beginning."""
+    """One of the field's choices; the first one is preselected."""
     PICK = auto()
-    """One of the choices, or none; none stands there at the beginning, unless one is filled in."""
+    """One of the choices, or none; none is preselected, unless a value is filled in."""
     PICKS = auto()
-    """Some of the choices. Its value are theirs, with blanks between them."""
+    """Some of the choices. The value holds theirs, separated by blanks."""
     PERSON = auto()
-    """Its value is the person's id, such as "slack:T0123:U0123"."""
+    """The value is the person's id, such as "slack:T0123:U0123"."""
     CHANNEL = auto()
-    """Its value is the platform's id of a channel."""
+    """The value is the platform's id of a channel."""
     ELSEWHERE = auto()
-    """The private channel for which the command is used, in place of where it was asked for. It is only shown where
-    nothing is said about a channel otherwise."""
+    """A private channel to use the command for, in place of the one where it was asked. It is only shown in forms
+    without another field about a channel."""
     BOX = auto()
-    """A flag of the command; its hint stands beside the box. Its value is "" if it is not ticked."""
+    """A flag of the command, as a box beside its hint. The value is "" if it is not ticked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +53,14 @@ class FormField:
     """Labels, by their values."""
 
 
-Filled: TypeAlias = Mapping[str, str]  # What was filled in, by the names of the fields; "" for nothing
+Filled: TypeAlias = Mapping[str, str]  # A form's values, by the names of its fields; "" for an empty one
 
 
 @dataclass(frozen=True, slots=True)
 class PanelForm:
-    """A window for what is easier to fill in than to write. It only spells the words that the command would be told.
+    """A form, as an alternative to typing a command. Its values are turned into the words of that command.
 
-    `label` is what the button says that opens it; `name` is unique among all forms.
+    `label` is the text of the button that opens it; `name` is unique among all forms.
     """
 
     name: str
@@ -70,31 +70,35 @@ class PanelForm:
     fields: tuple[FormField, ...]
     words: Callable[[Filled], str]
     mistakes: Callable[[Filled], Mapping[str, str]] = lambda _: {}
-    """What is wrong with what was filled in, by the fields' names: a sentence each. The form then stays open."""
+    """Returns a sentence for each wrong value, by the fields' names; while there are any, the form stays open."""
     prefill: "Callable[[CommandCall], Awaitable[Filled]] | None" = None
-    """What stands in it at first, for the words of its button."""
+    """Returns the values it starts with, for the words of its button."""
     made: "Callable[[CommandCall], Awaitable[PanelForm]] | None" = None
-    """The form itself, of the same name, for the words of its button, where its fields are not known before. May raise
-    CogencyError, in time for a window to be opened."""
+    """Returns the form itself, under the same name, for the words of its button, if its fields are not known before.
+    May raise CogencyError, and is quick enough for a form to be opened."""
 
     def button(self, words: str = "") -> "PanelAction":
         return PanelAction(self.label, words, form=self)
 
     def spelled(self, before: str, filled: Filled) -> str:
-        """The words that it makes of what was filled in, behind those of its button."""
+        """Return the words of the command: those of the button, and then those made of the values."""
         return f"{before} {self.words(filled)}".strip()
 
     def ticked(self, filled: Filled) -> Mapping[str, str]:
-        """The flags of the command that were ticked in it."""
-        return {one.name: filled[one.name] for one in self.fields if one.kind is FieldKind.BOX and filled[one.name]}
+        """Return the flags of the command that were ticked in the form."""
+        return {
+            form_field.name: filled[form_field.name]
+            for form_field in self.fields
+            if form_field.kind is FieldKind.BOX and filled[form_field.name]
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class PanelAction:
-    """A button: pressed, it tells its command these words (see `CommandCall.pressed`).
+    """A button, which runs its command with these words (see `CommandCall.pressed`).
 
-    `form`: the window that is filled in first; what it spells follows the words. `danger`: what it does cannot be
-    undone, at least not for long. `confirm`: what is said before it is done, where a platform can ask once more.
+    `form`: a form to fill in first; its words follow the button's. `danger`: the effect cannot be undone, or only for a
+    short time. `confirm`: a text to confirm first, on platforms that can ask.
     """
 
     label: str
@@ -106,7 +110,7 @@ class PanelAction:
 
 @dataclass(frozen=True, slots=True)
 class PanelSelect:
-    """A menu: what is chosen in it follows its words. `options`: labels, by their values."""
+    """A menu, whose chosen value follows its words. `options`: labels, by their values."""
 
     placeholder: str
     options: Mapping[str, str]
@@ -116,7 +120,7 @@ class PanelSelect:
 
 @dataclass(frozen=True, slots=True)
 class PanelPart:
-    """Markdown, and what may be pressed or chosen about it."""
+    """Markdown, with buttons or a menu that belong to it."""
 
     text: str = ""
     actions: tuple[PanelAction, ...] = ()
@@ -131,10 +135,10 @@ class PanelFile:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """What is shown to whoever used the command, and to nobody else: Markdown, its buttons, and its parts below.
+    """What a command shows, to its user alone: Markdown, its buttons, and its parts below.
 
-    `boxes`: flags of the command that may be ticked before a button is pressed, and whether they are at first; where a
-    platform has no boxes, they stay as they are. `refused`: nothing was done, and the text says why.
+    `boxes`: flags of the command that can be ticked before a button is pressed, with their initial values; they keep
+    these on platforms without boxes. `refused`: nothing was done, and the text says why.
     """
 
     text: str
@@ -146,23 +150,23 @@ class Panel:
 
 
 # --------------------------------------------------------------------------------------------------
-# Who uses it, and where.
+# Who uses a command, and where.
 
 
 @dataclass(frozen=True, slots=True)
 class Stoppable:
-    """The conversations that "stop" means where it is written; `otherwise`: how to stop what it cannot mean."""
+    """The conversations that a "stop" written here stops; `otherwise`: how to stop those that it cannot."""
 
     conversations: Collection[str]
     otherwise: str = ""
 
 
 class Caller(Protocol):
-    """Who uses a command, and where: what only the platform knows. Every async method may raise CogencyError."""
+    """The user of a command, and the place, as only the platform knows them. Async methods may raise CogencyError."""
 
     @property
     def person(self) -> Person:
-        """Where the platform has not been asked for the name, that is ""."""
+        """The name is "" if the platform has not been asked for it."""
         ...
 
     @property
@@ -171,66 +175,66 @@ class Caller(Protocol):
         ...
 
     async def requester(self) -> Requester:
-        """With their roles, and the team's id."""
+        """Return them with their roles and the team's id."""
         ...
 
     async def policy_asker(self) -> PolicyAsker:
-        """With their authority at this moment, and the place whose policies are meant."""
+        """Return them with their authority at this moment, and the place whose policies are meant."""
         ...
 
     async def tool_asker(self) -> Asker:
-        """As whom a question would be asked here."""
+        """Return the asker that a question of theirs would have here."""
         ...
 
     async def viewer(self) -> Viewer:
-        """With the place where only they read what they are shown."""
+        """Return them with the place where only they read the answer."""
         ...
 
     async def forgetter(self) -> Forgetter:
-        """With what "this thread" means where they are."""
+        """Return them with what "this thread" means here."""
         ...
 
     async def ask_zone(self, words: str) -> PanelPart | None:
-        """Where nobody knows their time zone: what says so, and asks for it where it can be told here. What they choose
-        follows `words`, and is to be kept. None if it is known.
+        """If their time zone is unknown, return a part that says so, and asks for it if it can be chosen here: the
+        choice follows `words`, and is to be stored. None if it is known.
         """
         ...
 
     async def keep_zone(self, zone: str) -> str:
-        """They said or chose their time zone; "", or why it is not kept, in a sentence that says what to do."""
+        """Store the time zone that they wrote or chose; return "", or a sentence why not and what to do."""
         ...
 
     @property
     def entry_chars(self) -> int | None:
-        """How much of an entry is shown in a list; None where there are no buttons, and a list shows all of it."""
+        """How much of an entry a list shows; None on platforms without buttons, where a list shows all of it."""
         ...
 
     @property
     def deaf(self) -> str:
-        """Why the bot does not hear what is not said to it there, in a sentence; "" if it does."""
+        """Why the bot does not receive messages here that do not address it, in a sentence; "" if it does."""
         ...
 
     @property
     def window_fields(self) -> int:
-        """How many fields a window holds here."""
+        """How many fields a form can have here."""
         ...
 
     async def stoppable(self) -> Stoppable: ...
 
     async def begin_conversation(self) -> str:
-        """What they write next begins a conversation; a sentence that says so."""
+        """Start a new conversation with their next message; return a sentence that says so."""
         ...
 
     async def announce(self, markdown: str) -> None:
-        """Say this in the channel where they are, for everybody there. Raises Refused where that cannot be done."""
+        """Post this in their channel, for everyone there. Raises Refused if that is not possible."""
         ...
 
     async def with_names(self, markdown: str) -> str:
-        """What `/budget` says, with a name in place of an id at its beginning where the platform knows one."""
+        """Return an answer of `/budget` with a name in place of the id at its beginning, if the platform knows one."""
         ...
 
     def help(self) -> str:
-        """What may be written where they are, in Markdown."""
+        """Return what can be written here, in Markdown."""
         ...
 
 
@@ -239,7 +243,7 @@ class Caller(Protocol):
 
 
 class CommandScope(Enum):
-    """Where a platform offers it that offers each kind of channel its own commands."""
+    """Where a command is offered, on platforms whose kinds of channels have commands of their own."""
 
     EVERYWHERE = auto()
     DIRECT = auto()
@@ -252,16 +256,16 @@ class ArgumentKind(Enum):
     FILE = auto()
 
 
-# What is offered to somebody who types; the mapping: which other arguments are given already.
+# Returns suggestions while a person types; the mapping holds the other arguments so far.
 Suggest: TypeAlias = Callable[[CommandHost, Requester, Mapping[str, str]], Awaitable[Sequence[str]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """Where a command is one line, its words are all of them the first argument's; the others are Discord's options.
+    """The first argument takes all words of a command that is one line; the others are Discord's options.
 
-    `hint`: how it is written there, if `summary` does not say it. `mentions`: whom it mentions, it names by id, as
-    "person:ID" and "channel:ID". `suggests`: what is offered while somebody types.
+    `hint`: how the argument is written in that line, if `summary` does not say it. `mentions`: people and channels that
+    it mentions are passed as "person:ID" and "channel:ID". `suggests`: returns suggestions while a person types.
     """
 
     name: str
@@ -278,17 +282,17 @@ class Argument:
 ShowPanel: TypeAlias = Callable[[Panel], Awaitable[None]]
 
 
-async def _unshown(_: Panel) -> None:
-    """Where only an answer is shown."""
+async def _ignore_panel(_: Panel) -> None:
+    """For platforms that show only the final answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandCall:
     """`words`: the first argument; `options`: the others that were given, by their names, and flags that are set.
 
-    `files`: what was handed over with it, and `link` to the message that did so, if it was one.
-    `pressed`: the words are those of a button or a menu in one of the command's own panels, which nobody has typed.
-    `show`: show this until the answer comes. It never raises, and may be shown once only where nothing can be replaced.
+    `files`: those attached to it, and `link` to the message that they are attached to, if there is one.
+    `pressed`: the words come from a button or a menu in one of the command's own panels; they were not typed.
+    `show`: shows a panel until the answer comes. It never raises; where messages cannot be replaced it shows only one.
     """
 
     words: str
@@ -298,7 +302,7 @@ class CommandCall:
     files: Sequence[Attachment] = ()
     link: str = ""
     pressed: bool = False
-    show: ShowPanel = _unshown
+    show: ShowPanel = _ignore_panel
 
 
 Run: TypeAlias = Callable[[CommandCall], Awaitable[Panel]]
@@ -310,30 +314,30 @@ class Command:
     summary: str
     """One line of at most 100 characters."""
     run: Run | None = None
-    """May raise CogencyError. None: it is a question, which platforms take in."""
+    """May raise CogencyError. None: the command is a question, which platforms submit."""
     arguments: tuple[Argument, ...] = ()
     open_to_all: bool = False
-    """Whether people may use it whom the bot does not answer, and however often."""
+    """Whether people whom the bot does not answer may use it, too, without a limit."""
     rolling: bool = False
-    """Whether it is about a conversation that goes on and on: platforms on which each message begins one lack it."""
+    """Whether it needs a rolling conversation: platforms whose messages each begin a conversation do not offer it."""
     scope: CommandScope = CommandScope.EVERYWHERE
     forms: tuple[PanelForm, ...] = ()
-    """All that its panels may offer."""
+    """All forms that its panels may offer."""
     bare: bool = True
-    """Whether a message that is nothing but its name means it, without a slash."""
+    """Whether a message that consists of its name means the command, without a slash."""
     phrases: tuple[str, ...] = ()
-    """Other messages that mean it without words, in small letters."""
+    """Other messages, in small letters, that mean the command without words."""
     means: Callable[[str, datetime], bool] = lambda _words, _now: False
-    """Whether its name with these words behind it is a message that means it, without a slash; else that is talk."""
+    """Whether its name, followed by these words, means the command without a slash; otherwise it is ordinary text."""
     also_called: tuple[str, ...] = ()
-    """Other words for its name. Whoever writes one, or mistypes the name, before words that it understands is asked
-    what they meant: a model that is given it may seem to have done it."""
+    """Synonyms of its name. A person who writes one, or mistypes the name, followed by words that `means` accepts, is
+    asked what they meant: a model that received the message could seem to have carried it out."""
     examples: Mapping[str, str] = field(default_factory=dict[str, str])
     """For the table in the documentation: words, and what they do."""
 
     @property
     def hint(self) -> str:
-        """What may be written behind its name, on one line; "" for nothing."""
+        """The syntax behind its name, on one line; "" for none."""
         words = self.arguments[:1]
         return words[0].hint or f"[{words[0].summary}]" if words else ""
 
@@ -344,7 +348,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class EntryForm:
-    """What an entry is called, and the question that it asks, with `{link}` in place of the message's."""
+    """The label of a menu entry, and its question, with `{link}` in place of the message's link."""
 
     label: str
     question: str
@@ -352,9 +356,9 @@ class EntryForm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageEntry:
-    """An entry in the menu of a message that asks something about it; only whoever chose it sees the answer.
+    """An entry in a message's menu that asks a question about the message; only its user sees the answer.
 
-    `thread`: where every message begins a thread; `onwards`: where a conversation just goes on.
+    `thread`: for platforms where each message begins a thread; `onwards`: for rolling conversations.
     """
 
     id: str
@@ -366,8 +370,8 @@ class MessageEntry:
 # --------------------------------------------------------------------------------------------------
 # Messages that are commands.
 #
-# Rules. Only a message that is a command as a whole is one; everything else is a question, or talk. Behind a slash a
-# name is meant, also a mistyped one; what follows is the command's to understand.
+# Rules. A message is a command only as a whole; any other one is a question, or talk. After a slash a command's name is
+# expected, even if it is mistyped; the command itself parses the rest.
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,7 +380,7 @@ class CommandMeant:
     words: str = ""
 
 
-ALIKE: Final = 0.7  # How near a mistyped name is to the one that was meant: a letter or two of six
+ALIKE: Final = 0.7  # The similarity of a mistyped name to the real one: a letter or two of six differ
 
 
 def command_named(name: str, commands: Sequence[Command]) -> Command | None:
@@ -384,33 +388,35 @@ def command_named(name: str, commands: Sequence[Command]) -> Command | None:
 
 
 def nearest(name: str, words: str, commands: Sequence[Command]) -> str:
-    """The command that was meant by a name that is none's; "" for a path or the like, and for talk of stopping."""
-    near = get_close_matches(name.casefold(), [command.name for command in commands], 1, ALIKE)
-    return near[0] if near and name.isalpha() and not (near[0] == "stop" and words) else ""
+    """Return the command that a mistyped name means; "" for paths and the like, and for sentences about stopping."""
+    matches = get_close_matches(name.casefold(), [command.name for command in commands], 1, ALIKE)
+    return matches[0] if matches and name.isalpha() and not (matches[0] == "stop" and words) else ""
 
 
-def nearly_meant(said: str, commands: Sequence[Command], now: datetime) -> str:
-    """What a message without a slash nearly orders: "forget everything" for "forgt everything"; "" for every other."""
-    word, _, rest = said.strip().partition(" ")
+def nearly_meant(text: str, commands: Sequence[Command], now: datetime) -> str:
+    """Return the command that a message without a slash nearly is, such as "forget everything" for "forgt everything";
+    "" for none.
+    """
+    word, _, rest = text.strip().partition(" ")
     name, words = word.casefold(), rest.strip(" .!?").replace("`", "")
     for command in commands:
         if not (command.also_called and words) or name == command.name:
             continue
-        near = name in command.also_called or get_close_matches(name, [command.name], 1, ALIKE)
-        if near and command.means(words, now):
+        is_near = name in command.also_called or get_close_matches(name, [command.name], 1, ALIKE)
+        if is_near and command.means(words, now):
             return f"{command.name} {words}"
     return ""
 
 
 def command_meant(
-    said: str, commands: Sequence[Command], now: datetime, ids: Callable[[str], str]
+    text: str, commands: Sequence[Command], now: datetime, ids: Callable[[str], str]
 ) -> CommandMeant | None:
-    """What a message without a slash means. `ids` puts "person:ID" and "channel:ID" in the place of mentions."""
-    whole = " ".join(said.split()).strip(" .!?").casefold()
+    """Return the command that a message without a slash is. `ids` replaces mentions by "person:ID" and "channel:ID"."""
+    normalised = " ".join(text.split()).strip(" .!?").casefold()
     for command in commands:
-        if (command.bare and whole == command.name) or whole in command.phrases:
+        if (command.bare and normalised == command.name) or normalised in command.phrases:
             return CommandMeant(command)
-    name, _, rest = said.strip().partition(" ")
+    name, _, rest = text.strip().partition(" ")
     command, rest = command_named(name, commands), rest.strip()
     if command is None:
         return None

@@ -16,7 +16,7 @@ from agent.tools.registry import Toolbox
 from bot.commands import remind
 from bot.commands.declaration import CommandCall, Panel
 from bot.host import PlaceAsker
-from bot.schedule_desk import FirstLook, NothingSeen, ScheduleDesk
+from bot.schedule_desk import CheckFailed, FirstLook, ScheduleDesk
 from bot.texts import schedule_texts
 from tests.fakes.caller import FakeCaller
 from tests.fakes.clock import FakeClock
@@ -289,7 +289,7 @@ async def test_nothing_is_looked_at_with_what_acts_is_unknown_or_would_be_asked_
         (FirstLook(Toolbox([page]), clock), FirstCheck(CheckKind.CHANNEL, "#general")),
         (FirstLook(Toolbox([page]), clock, refuses), FirstCheck(CheckKind.PAGE, "https://example.org")),
     ):
-        with pytest.raises(NothingSeen):
+        with pytest.raises(CheckFailed):
             await look.digest(check, dm_of_ann())
     assert page.asked == acts.asked == []
 
