@@ -1,5 +1,5 @@
-"""`cogency`: reads what was written behind it. Help, a version and a mistyped word take nothing but this to answer, so
-what the commands need is loaded behind that.
+"""`cogency`: parses the command line. Help, the version and a mistyped command need nothing else, so everything that
+commands need is imported only after that.
 """
 
 import gc
@@ -11,12 +11,12 @@ from bot.exits import Exit
 
 
 def main() -> None:
-    gc.disable()  # until what a command needs is loaded: `bot.cli`
+    gc.disable()  # until a command's modules are imported: see `bot.cli`
     sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: Sequence[str]) -> Exit:
-    """Run one command; its exit code."""
+    """Run one command, and return its exit code."""
     if not arguments:
         parser().print_help(sys.stderr)
         return Exit.ARGUMENTS
@@ -25,7 +25,7 @@ def run(arguments: Sequence[str]) -> Exit:
     if None in (sys.stdin, sys.stdout):
         print("cogency: Standard input and output must be open.", file=sys.stderr)  # noqa: T201 -- silent if None
         return Exit.USAGE
-    from bot.cli import carry_out  # noqa: PLC0415 -- half a second, which nobody should wait for help
+    from bot.cli import carry_out  # noqa: PLC0415 -- takes half a second, which help should not
 
     return carry_out(command, options)
 

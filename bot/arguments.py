@@ -1,4 +1,4 @@
-"""What may be written behind `cogency`, and the help for it."""
+"""The command line of `cogency`, and its help."""
 
 import argparse
 import sys
@@ -19,9 +19,9 @@ from bot.texts import setup_texts
 T = TypeVar("T")
 E = TypeVar("E", bound=StrEnum)
 
-MAX_DAYS = 3_650  # More than anybody keeps a bill for
-MAX_ROW = 2**31  # Of the audit
-MAX_ID_CHARS = 20  # Of Discord's ids
+MAX_DAYS = 3_650  # Longer than bills are kept
+MAX_ROW = 2**31  # Of a row's number in the audit
+MAX_ID_CHARS = 20  # Of an id on Discord
 FEATURES = f"what the app shall have: {', '.join(SlackFeature)}; with commas between them (all)"
 APP_SAYS = "what it is called in the file of COGENCY_SLACK_APPS, where several are served"
 IN_SERVERS = f"what the bot shall do in servers: {', '.join(discord.DiscordFeature)}; with commas between them (all)"
@@ -56,10 +56,10 @@ class Subcommand(StrEnum):
 
 
 def parser() -> argparse.ArgumentParser:
-    """What it reads has a `command`; everything else are the arguments of that command."""
-    top = _Parser(prog="cogency", description=setup_texts.PROGRAM, epilog=setup_texts.SETTINGS_FROM)
-    top.add_argument("--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help="show the version")
-    commands = _Commands(top)
+    """Return a parser whose result has a `command`; all other values are the arguments of that command."""
+    root = _Parser(prog="cogency", description=setup_texts.PROGRAM, epilog=setup_texts.SETTINGS_FROM)
+    root.add_argument("--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help="show the version")
+    commands = _Commands(root)
     init = commands.add(Subcommand.INIT, "set the bot up: model, Slack, Discord", setup_texts.INIT_SAYS)
     init.add_argument("--yes", action="store_true", help="ask nothing")
     commands.add(Subcommand.CHAT, "chat in the terminal, or through pipes", setup_texts.CHAT_HELP)
@@ -81,47 +81,49 @@ def parser() -> argparse.ArgumentParser:
     _plugins(_Commands(commands.group("plugins", "folders with skills and servers of tools")))
     _manifest(_Commands(commands.group("slack", "set up the Slack app")))
     _invite(_Commands(commands.group("discord", "set up the Discord application")))
-    return top
+    return root
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says of a word that is none of those which may stand there also which of them is meant, as far as one can see."""
+    """Suggests the nearest choice in the error about an unknown one."""
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
         try:
             super()._check_value(action, value)
         except argparse.ArgumentError as error:
-            near = get_close_matches(str(value), [str(choice) for choice in action.choices or ()], n=1)
-            if not near:
+            matches = get_close_matches(str(value), [str(choice) for choice in action.choices or ()], n=1)
+            if not matches:
                 raise
-            meant = setup_texts.DID_YOU_MEAN.format(meant=near[0]).lower()
-            raise argparse.ArgumentError(action, f"{error.message}; {meant}") from None
+            suggestion = setup_texts.DID_YOU_MEAN.format(meant=matches[0]).lower()
+            raise argparse.ArgumentError(action, f"{error.message}; {suggestion}") from None
 
 
 class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from importlib.metadata import version  # noqa: PLC0415 -- a quarter of what help takes
+        from importlib.metadata import version  # noqa: PLC0415 -- a quarter of the time that help takes
 
         write_out(sys.stdout, f"cogency {version(DISTRIBUTION)}\n")
-        if what := shared_modules(sys.path):
-            complain(f"cogency: Warning: {what}. {setup_texts.MODULES_APART}")
+        if warning := shared_modules(sys.path):
+            complain(f"cogency: Warning: {warning}. {setup_texts.MODULES_APART}")
         parser.exit()
 
 
 class _Commands:
-    """The commands of a parser."""
+    """Adds commands to a parser."""
 
     def __init__(self, parser: argparse.ArgumentParser) -> None:
-        self._within = parser.add_subparsers(required=True, metavar="COMMAND")
+        self._subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def add(self, command: Subcommand, does: str, more: str = "") -> argparse.ArgumentParser:
-        added = self.group(command.value, does, more)
-        added.set_defaults(command=command)
-        return added
+    def add(self, command: Subcommand, summary: str, details: str = "") -> argparse.ArgumentParser:
+        parser = self.group(command.value, summary, details)
+        parser.set_defaults(command=command)
+        return parser
 
-    def group(self, name: str, does: str, more: str = "") -> argparse.ArgumentParser:
-        description = f"{does[:1].upper()}{does[1:]}. {more}".strip()
-        return self._within.add_parser(name, help=does, description=description, epilog=setup_texts.SETTINGS_FROM)
+    def group(self, name: str, summary: str, details: str = "") -> argparse.ArgumentParser:
+        description = f"{summary[:1].upper()}{summary[1:]}. {details}".strip()
+        return self._subparsers.add_parser(
+            name, help=summary, description=description, epilog=setup_texts.SETTINGS_FROM
+        )
 
 
 def _ask(commands: _Commands) -> None:
@@ -243,14 +245,14 @@ def _budget(commands: _Commands) -> None:
 
 
 def _people(commands: _Commands, kind: str) -> None:
-    found = commands.add(Subcommand.FIND, f"look for the ID of a {kind}", setup_texts.WORKS_BESIDE)
+    find = commands.add(Subcommand.FIND, f"look for the ID of a {kind}", setup_texts.WORKS_BESIDE)
     export = commands.add(Subcommand.EXPORT, f"write all that is kept of a {kind} to a file", setup_texts.WORKS_BESIDE)
     erase = commands.add(
         Subcommand.ERASE, f"erase all that is kept of a {kind}, with a receipt", setup_texts.WORKS_BESIDE
     )
     confirm = commands.add(Subcommand.CONFIRM, "do what another operator asked for", setup_texts.CONFIRM_SAYS)
-    found.add_argument("words", nargs="?", default="", metavar="NAME", help="letters of its name or ID (all)")
-    found.add_argument("--json", dest="as_json", action="store_true", help="for programs")
+    find.add_argument("words", nargs="?", default="", metavar="NAME", help="letters of its name or ID (all)")
+    find.add_argument("--json", dest="as_json", action="store_true", help="for programs")
     for command in (export, erase):
         command.add_argument("of", metavar="ID", help=f"as `cogency {kind} find` shows it")
     confirm.add_argument("number", type=_read(whole(1, MAX_ROW)), metavar="NUMBER", help="as the other was told")
@@ -263,7 +265,7 @@ def _people(commands: _Commands, kind: str) -> None:
         command.add_argument("--yes", action="store_true", help="erase without asking")
     erase.add_argument("--replies", action="store_true", help="have the bot's answers deleted in the platform, too")
     erase.add_argument("--related", action="store_true", help="erase what may say the same in other words, too")
-    for command in (found, export, erase, confirm):
+    for command in (find, export, erase, confirm):
         command.set_defaults(kind=kind)
     for command in (export, erase, confirm):
         command.add_argument("--operator", metavar="NAME", help="who does it (the account's name); the audit has both")
@@ -271,7 +273,7 @@ def _people(commands: _Commands, kind: str) -> None:
 
 def _plugins(commands: _Commands) -> None:
     add = commands.add(Subcommand.PLUGINS_ADD, "use the plug-in in a folder", setup_texts.PLUGINS_ADD_SAYS)
-    shown = commands.add(Subcommand.PLUGINS_LIST, "show the plug-ins in use, and what they hold")
+    list_ = commands.add(Subcommand.PLUGINS_LIST, "show the plug-ins in use, and what they hold")
     check = commands.add(
         Subcommand.PLUGINS_CHECK, "look for what is wrong with a plug-in", setup_texts.PLUGINS_CHECK_SAYS
     )
@@ -280,7 +282,7 @@ def _plugins(commands: _Commands) -> None:
     check.add_argument("path", type=Path, nargs="?", metavar="PATH", help="its folder (all in use)")
     check.add_argument("--connect", action="store_true", help=setup_texts.CONNECT_SAYS)
     remove.add_argument("name", metavar="NAME", help="as `cogency plugins list` shows it")
-    for command in (shown, check):
+    for command in (list_, check):
         command.add_argument("--json", dest="as_json", action="store_true", help="for programs")
 
 
@@ -308,12 +310,12 @@ def _invite(commands: _Commands) -> None:
     link.add_argument("--application", type=_number, metavar="ID", help="the application's id")
 
 
-def _read(cast: Callable[[str], T]) -> Callable[[str], T]:
-    """A cast of settings as one of arguments."""
+def _read(parse: Callable[[str], T]) -> Callable[[str], T]:
+    """Turn a parser of settings into one of arguments."""
 
     def read(text: str) -> T:
         try:
-            return cast(text)
+            return parse(text)
         except ValueError as error:
             raise argparse.ArgumentTypeError(str(error)) from None
 
@@ -321,7 +323,7 @@ def _read(cast: Callable[[str], T]) -> Callable[[str], T]:
 
 
 def _names(kind: type[E]) -> Callable[[str], frozenset[E]]:
-    """Some of these, by their names with commas between them."""
+    """Return a parser of comma-separated members of an enumeration."""
 
     def read(text: str) -> frozenset[E]:
         names = {name.strip() for name in text.split(",") if name.strip()}

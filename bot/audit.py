@@ -1,11 +1,12 @@
-"""The audit: each call of a tool as it happens, changes of the policy, what operators do about people; reading it.
+"""The audit: records each tool call as it happens, changes of the policy, and what operators do about people.
 
 Rules
-  What acts is written down before it runs, and if that fails it does not run; what only reads, at its end; what could
-  not run at all, such as a tool that there is not, when the next round begins. The name of such a one is the model's
-  words, as the arguments are; neither is kept behind a result that may be kept for the turn only.
-  A platform keeps what is shown in it, beyond the reach of forgetting: the Home tab names no argument and no place.
-  `cogency audit` shows them to whoever can read the database anyway.
+  A call that has an effect is recorded before it runs, and does not run if that fails. A call that only reads is
+  recorded at its end. A call that could not run at all, such as one of an unknown tool, is recorded when the next round
+  begins. An unknown tool's name is the model's text, as arguments are; neither is stored after a result that may be
+  kept for the turn only, because they could quote it.
+  A platform stores what is shown in it, beyond the reach of forgetting: the Home tab shows no arguments and no places.
+  `cogency audit` shows them, because its users can read the database anyway.
 """
 
 import json
@@ -27,17 +28,17 @@ from bot.exits import printable_json, printable_line
 from bot.texts import tool_texts
 from bot.texts.formatting import counted, literal, shortened
 
-# Characters: what was called with can be told from them, and a file's content fills no database.
+# In characters: enough to recognise a call, too few to fill the database with a file's content.
 MAX_ARGUMENTS: Final = 2_000
 SHOWN_ARGUMENTS: Final = 200
-SHOWN_IN_HOME: Final = 10  # Calls: as many as stand on a screen
+SHOWN_IN_HOME: Final = 10  # Calls that fit on a screen
 PAGE: Final = 500  # Rows in memory at once
 NAME_CHARS: Final = 60
 
 
 @dataclass(slots=True, eq=False)
 class CallAudit:
-    """Writes down the calls of one claimed turn. `gate`: None where everything runs unasked."""
+    """Records the calls of one claimed turn. `gate`: None if all calls run without approval."""
 
     claim: Claim
     audit: ToolAudit
@@ -45,11 +46,11 @@ class CallAudit:
     tools: Registry
     progress: Callable[[], Progress]
     gate: CallGate | None
-    _begun: "dict[str, _Begun]" = field(default_factory=dict[str, "_Begun"])
+    _running: "dict[str, _RunningCall]" = field(default_factory=dict[str, "_RunningCall"])
     _known: set[str] = field(default_factory=set[str])
-    """Calls of the last round that ran, or whose end an earlier process has written down."""
+    """Calls of the last round that ran, or whose end an earlier process has recorded."""
     _rounds: int = 0
-    """Whose calls are all written down."""
+    """The number of rounds whose calls are all recorded."""
 
     def __post_init__(self) -> None:
         steps = self.progress().steps
@@ -62,7 +63,7 @@ class CallAudit:
         }
 
     async def see(self, event: CallStarted | CallFinished | IterationStarted | TurnEnded) -> None:
-        """Raises StoreError: then the call must not run, or its turn is somebody else's."""
+        """Record an event. Raises StoreError: the call must not run then, or another process holds the turn."""
         match event:
             case IterationStarted() | TurnEnded():
                 await self.keep_unrun()
@@ -71,17 +72,17 @@ class CallAudit:
                 row = self._row(name, call, self.clock.now())
                 acts = self.tools.get(call.name).effect is not ToolEffect.READS
                 id_ = await self.audit.keep(row, self.claim) if acts else None
-                self._begun[name] = _Begun(row, self.clock.monotonic(), id_)
+                self._running[name] = _RunningCall(row, self.clock.monotonic(), id_)
             case CallFinished(name, result):
-                await self._end(self._begun.pop(name), _size(result), result.status.value)
+                await self._end(self._running.pop(name), _size(result), result.status.value)
 
     async def keep_unrun(self) -> None:
-        """Write down which calls since the last time could not run at all."""
+        """Record the calls since the last time that could not run at all."""
         steps = self.progress().steps
         for number, step in enumerate(steps[self._rounds :], self._rounds + 1):
             for at, (call, result) in enumerate(zip(step.calls, step.results, strict=True), 1):
                 name = f"{number}.{at}"
-                lost = result is None or result.status is ResultStatus.UNKNOWN  # its row says so: it had begun
+                lost = result is None or result.status is ResultStatus.UNKNOWN  # it has a row, because it had begun
                 if not lost and name not in self._known:
                     row = self._row(name, call, self.clock.now(), CallEnd.NOT_RUN, step)
                     hidden = self.gate is not None and self.gate.hides(call.name)
@@ -91,43 +92,43 @@ class CallAudit:
         self._known.clear()
 
     async def keep_refused(self) -> None:
-        """Write down which of the last calls their asker, or the time, did not let run."""
-        step, number = self.progress().steps[-1], len(self.progress().steps)
+        """Record which of the last calls were refused by their asker, or timed out."""
+        step, round_number = self.progress().steps[-1], len(self.progress().steps)
         for at, call in enumerate(step.calls):
             if step.consent(at) in NOT_ALLOWED:
-                row = self._row(f"{number}.{at + 1}", call, self.clock.now(), CallEnd.NOT_RUN)
+                row = self._row(f"{round_number}.{at + 1}", call, self.clock.now(), CallEnd.NOT_RUN)
                 await self.audit.keep(row, self.claim)
 
     async def stop(self) -> None:
-        """The turn was stopped, and with it what ran."""
-        while self._begun:
-            _, begun = self._begun.popitem()
-            await self._end(begun, 0, CallEnd.STOPPED)
+        """Record that the running calls were stopped with the turn."""
+        while self._running:
+            _, call = self._running.popitem()
+            await self._end(call, 0, CallEnd.STOPPED)
 
-    async def _end(self, begun: "_Begun", size: int, outcome: str) -> None:
-        ms = round(1000 * (self.clock.monotonic() - begun.at))
-        id_ = begun.id if begun.id is not None else await self.audit.keep(begun.row, self.claim)
+    async def _end(self, call: "_RunningCall", size: int, outcome: str) -> None:
+        ms = round(1000 * (self.clock.monotonic() - call.at))
+        id_ = call.id if call.id is not None else await self.audit.keep(call.row, self.claim)
         await self.audit.end(id_, ms, size, outcome)
 
     def _row(
         self, name: str, call: ToolCall, now: datetime, outcome: str = CallEnd.BEGUN, step: RoundStep | None = None
     ) -> AuditedCall:
-        asked, step = self.claim.incoming, step or self.progress().steps[-1]
+        incoming, step = self.claim.incoming, step or self.progress().steps[-1]
         number, _, place = name.partition(".")
         consent = step.consent(int(place) - 1)
         known = call.name in self.tools.names and call.name != CALL_TOOL.name
-        words: Json = dict(call.args) if known else {"name": call.name, "args": dict(call.args)}
-        kept = not may_quote_unkept(self.progress(), int(number))
+        arguments: Json = dict(call.args) if known else {"name": call.name, "args": dict(call.args)}
+        may_keep = not may_quote_unkept(self.progress(), int(number))
         decision, by = "unasked", DecidedBy.EFFECT
         if self.gate is not None and known:
             decision, by = self.gate.decided_by(call, consent)
         return AuditedCall(
             time=now,
-            person=asked.person.id,
-            channel=asked.channel,
-            audience=label(asked.place.audience),
+            person=incoming.person.id,
+            channel=incoming.channel,
+            audience=label(incoming.place.audience),
             tool=call.name if known else tool_texts.NO_SUCH_TOOL,
-            arguments=shortened(json.dumps(words, ensure_ascii=False), MAX_ARGUMENTS) if kept else "",
+            arguments=shortened(json.dumps(arguments, ensure_ascii=False), MAX_ARGUMENTS) if may_keep else "",
             effect=self.tools.get(call.name).effect.value if known else "",
             decision=decision,
             decided_by=by.value,
@@ -137,8 +138,8 @@ class CallAudit:
 
 
 @dataclass(frozen=True, slots=True)
-class _Begun:
-    """`id`: of its row; None as long as there is none."""
+class _RunningCall:
+    """`id`: its row's; None while there is none."""
 
     row: AuditedCall
     at: float
@@ -146,13 +147,13 @@ class _Begun:
 
 
 def _size(result: ToolResult) -> int:
-    files = sum(len(one.data) for one in (*result.images, *result.files))
+    files = sum(len(file.data) for file in (*result.images, *result.files))
     return len(result.content.encode(errors="replace")) + files
 
 
 def policy_change(now: datetime, change: str, person: str = "", channel: str = "") -> AuditedCall:
-    """That somebody has changed the policy by a command, or else that its file is another one: `change` says what, in
-    the words of its rows. People's ids in it stand between spaces, so that forgetting finds them.
+    """Return the row of a change of the policy, by a person's command, or by its file. `change`: the changed rows, with
+    people's ids between blanks, so that forgetting finds them.
     """
     return AuditedCall(
         time=now,
@@ -168,22 +169,22 @@ def policy_change(now: datetime, change: str, person: str = "", channel: str = "
     )
 
 
-# Before the name of an operator at a shell: no platform has such people, so no forgetting takes them out.
+# Before an operator's name at a shell. No platform has such ids, so forgetting does not remove them.
 OPERATOR: Final = "operator:"
-WAITS: Final = "waits"  # The outcome of what a second operator has not confirmed yet
+WAITS: Final = "waits"  # The outcome while a second operator has not confirmed
 
 
 def operator_act(
-    now: datetime, operator: str, told: Mapping[str, Json], decision: str, outcome: str = CallEnd.BEGUN
+    now: datetime, operator: str, details: Mapping[str, Json], decision: str, outcome: str = CallEnd.BEGUN
 ) -> AuditedCall:
-    """What an operator does about a person or a place: `told` has its "act" and "kind", and the id as "of"."""
+    """Return the row of an operator's action on a person or a place. `details`: "act", "kind", and the id as "of"."""
     return AuditedCall(
         time=now,
         person=f"{OPERATOR}{operator}",
         channel="",
         audience="",
         tool="",
-        arguments=json.dumps(told, ensure_ascii=False),
+        arguments=json.dumps(details, ensure_ascii=False),
         effect="",
         decision=decision,
         decided_by=DecidedBy.OPERATOR,
@@ -192,23 +193,23 @@ def operator_act(
 
 
 def change_words(call: AuditedCall) -> str:
-    """What a row says that is of no tool: a change of the policy, or what an operator did."""
+    """Return the text of a row without a tool: a change of the policy, or an operator's action."""
     if call.decided_by != DecidedBy.OPERATOR or not call.arguments:
         return call.arguments
     return ": ".join(_act_words(call))
 
 
 def _act_words(call: AuditedCall) -> tuple[str, str]:
-    """The name of what an operator did, and about whom with how much."""
-    told: dict[str, Json] = json.loads(call.arguments)
-    receipt, rows = told.get("receipt"), told.get("rows")
+    """The name of an operator's action, and its subject with the counts."""
+    details: dict[str, Json] = json.loads(call.arguments)
+    receipt, rows = details.get("receipt"), details.get("rows")
     amounts = rows if isinstance(rows, dict) else receipt.get("erased") if isinstance(receipt, dict) else None
-    many = [f"{count} {kind}" for kind, count in amounts.items() if count] if isinstance(amounts, dict) else []
-    return f"{told.get('act')} {told.get('kind')}", " ".join([str(told.get("of")), ", ".join(many)]).strip()
+    counts = [f"{count} {kind}" for kind, count in amounts.items() if count] if isinstance(amounts, dict) else []
+    return f"{details.get('act')} {details.get('kind')}", " ".join([str(details.get("of")), ", ".join(counts)]).strip()
 
 
 async def pages(audit: ToolAudit, since: datetime) -> AsyncGenerator[Sequence[AuditedCall], None]:
-    """The rows from that time on, the oldest first, some at a time."""
+    """Yield the rows since that time, the oldest first, in pages."""
     after = 0
     while rows := await audit.page(since, after=after, limit=PAGE):
         yield rows
@@ -216,27 +217,27 @@ async def pages(audit: ToolAudit, since: datetime) -> AsyncGenerator[Sequence[Au
 
 
 def as_line(call: AuditedCall) -> str:
-    """For an operator's terminal."""
+    """Return the row as a line for an operator's terminal."""
     who = _who(call)
-    took = "" if call.ms is None else f"{call.ms:,} ms"
+    duration = "" if call.ms is None else f"{call.ms:,} ms"
     size = "" if call.size is None else counted(call.size, "byte", "bytes")
     where = " ".join(filter(None, [call.channel, call.audience.partition(":")[0]]))
-    decided = f"{call.decision} ({call.decided_by})"
+    decision = f"{call.decision} ({call.decided_by})"
     name, words = call.tool or tool_texts.POLICY, shortened(call.arguments, SHOWN_ARGUMENTS)
     if call.decided_by == DecidedBy.OPERATOR and call.arguments:
         name, words = _act_words(call)
         who = f"{who} #{call.id}"
-    parts = [f"{call.time:%Y-%m-%d %H:%M:%S}", who, where, name, call.effect, decided]
-    return printable_line("  ".join(filter(None, [*parts, _outcome(call), took, size, words])))
+    parts = [f"{call.time:%Y-%m-%d %H:%M:%S}", who, where, name, call.effect, decision]
+    return printable_line("  ".join(filter(None, [*parts, _outcome(call), duration, size, words])))
 
 
 def as_json(call: AuditedCall) -> str:
-    told: dict[str, Json] = asdict(call) | {"time": call.time.isoformat()}
-    return printable_json(told)
+    row: dict[str, Json] = asdict(call) | {"time": call.time.isoformat()}
+    return printable_json(row)
 
 
 def home_text(calls: Sequence[AuditedCall]) -> str:
-    """The newest calls, for the operators' Home; "" for none."""
+    """Return the newest calls for an operator's Home tab; "" for none."""
     if not calls:
         return ""
     return "\n".join([f"{tool_texts.NEWEST_CALLS}:", *map(_home_line, calls)])
@@ -254,7 +255,7 @@ def _home_line(call: AuditedCall) -> str:
 
 
 def _who(call: AuditedCall) -> str:
-    """The file is changed by whoever may write it, whom nothing here knows."""
+    """Who is shown as the author: a change of the file has no known one."""
     return call.person or (tool_texts.AT_START if call.decided_by == DecidedBy.FILE else tool_texts.FORGOTTEN)
 
 

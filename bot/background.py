@@ -1,4 +1,4 @@
-"""The work outside of turns: deletions at vendors and in platforms, erasing, learning, what recall needs."""
+"""Work outside of turns: deletions at vendors and on platforms, erasing, learning, and indexing for recall."""
 
 import asyncio
 import logging
@@ -30,26 +30,26 @@ log = logging.getLogger(__name__)
 
 EMBEDDING: Final = "embedding"
 
-# Recall by meaning, where a model for embeddings is set: vectors of messages and of questions.
+# Semantic recall, if an embedding model is configured: vectors of messages and of questions.
 
 
 @dataclass(frozen=True, slots=True)
 class MeaningLimits:
     batch: int = 64
-    """Messages that are looked for at once; those of one person go in one call."""
+    """Messages that are looked up at a time; those of one person are embedded in one call."""
     message_chars: int = 2_000
-    """Of a message that are embedded: they tell what it is about, and fit the smallest models."""
+    """How much of a message is embedded: enough to tell its topic, and within the limits of the smallest models."""
     pause: timedelta = timedelta(minutes=1)
-    """Between two looks, when nothing is left to do."""
+    """Between two looks when nothing is left to do."""
     index_pause: timedelta = timedelta(hours=1)
-    """Between two looks whether the vectors have, or need, an index."""
+    """Between two checks whether the vectors need an index."""
     patience_s: float = 2.0
-    """How long a search waits for the vector of its question."""
+    """How long a search waits for its question's vector."""
 
 
 @dataclass(slots=True)
 class MeaningfulMemories:
-    """The port Memories, with the meaning of each question."""
+    """Implements the port Memories: adds the meaning of each question."""
 
     memories: Memories
     embeddings: Embeddings
@@ -69,11 +69,11 @@ class MeaningfulMemories:
     async def _meaning(self, query: RecallQuery) -> Meaning | None:
         try:
             async with asyncio.timeout(self.limits.patience_s):
-                asked = [
+                texts = [
                     (await self.embeddings.without_names(query.person, text))[: self.limits.message_chars]
                     for text in (query.text, *query.wordings)
                 ]
-                embedded = await self.embedder.embed(asked)
+                embedded = await self.embedder.embed(texts)
                 if embedded.call is not None:
                     await self.spending.charge(query.person, EMBEDDING, [embedded.call], self.clock.now())
         except (CogencyError, TimeoutError) as error:
@@ -86,24 +86,24 @@ class MeaningfulMemories:
 
 
 def between(question: Sequence[float], *wordings: Sequence[float]) -> tuple[float, ...]:
-    """The direction between the question's and what its wordings have in common, which tells more than either."""
+    """Return the direction between the question's vector and the mean of its wordings': it finds more than either."""
     if not wordings:
         return tuple(question)
-    return tuple(own + fmean(others) for own, *others in zip(question, *wordings, strict=True))
+    return tuple(value + fmean(others) for value, *others in zip(question, *wordings, strict=True))
 
 
 @dataclass(slots=True)
 class MeaningWriter:
-    """The job that makes vectors of messages. `floor`: of this machine's model, if the embedder shares it.
+    """The job that embeds messages. `floor`: of this machine's model, if the embedder shares it.
 
-    Theory of operation. One job makes the vectors that are missing, a batch at a time, and puts itself a minute off
-    when none is left; its key is the model, so that another model begins anew. A search asks for the vector of its
-    question first, and goes without when that does not come in time.
+    Theory of operation. One job embeds the messages that lack a vector, a batch at a time, and postpones itself by a
+    minute when none is left. Its key is the model, so that another model starts again. A search asks for its question's
+    vector first, and continues without it if it does not arrive in time.
 
     Rules
-      Nobody waits for a vector of a message. While this machine's own model is needed for an answer, the job gives way.
-      A service that fails costs a search its patience at most, and the log one line, until it answers again.
-      What a call takes is charged to whom the messages, or the question, belong to.
+      No person waits for a message's vector. While this machine's own model is needed for an answer, the job yields.
+      A failing service delays a search by `patience_s` at most, and is logged once until it answers again.
+      A call is charged to the person of the messages, or of the question.
     """
 
     embeddings: Embeddings
@@ -120,10 +120,13 @@ class MeaningWriter:
 
     async def write(self, job: Job) -> None:
         if job.key != self.embedder.name:
-            return  # of a model that was set before
+            return  # a job of the previously configured model
         missing = await self.embeddings.missing(self.embedder.name, self.limits.batch)
-        ours = sorted(missing, key=lambda one: one.person)
-        done = [await self._embed(who, list(some)) for who, some in groupby(ours, key=lambda one: one.person)]
+        ordered = sorted(missing, key=lambda message: message.person)
+        done = [
+            await self._embed(person, list(messages))
+            for person, messages in groupby(ordered, key=lambda message: message.person)
+        ]
         at_once = len(missing) == self.limits.batch and all(done)
         if not missing:
             await self._index()
@@ -141,14 +144,14 @@ class MeaningWriter:
             log.log(severity(error), "no index of the vectors of %s could be made: %s", self.embedder.name, error)
 
     async def _embed(self, person: str, messages: Sequence[Unembedded]) -> bool:
-        """Keep the vectors of one person's messages; False if somebody who waits for an answer needs the model."""
-        asking = self.embedder.embed([one.text[: self.limits.message_chars] for one in messages])
-        embedded = await asking if self.floor is None else await self.floor.while_free(asking)
-        if embedded is None:
+        """Store the vectors of one person's messages; False if an answer needed the model meanwhile."""
+        work = self.embedder.embed([message.text[: self.limits.message_chars] for message in messages])
+        result = await work if self.floor is None else await self.floor.while_free(work)
+        if result is None:
             return False
-        if embedded.call is not None:
-            await self.spending.charge(person, EMBEDDING, [embedded.call], self.clock.now())
-        await self.embeddings.keep(self.embedder.name, messages, embedded.vectors)
+        if result.call is not None:
+            await self.spending.charge(person, EMBEDDING, [result.call], self.clock.now())
+        await self.embeddings.keep(self.embedder.name, messages, result.vectors)
         return True
 
     @asynccontextmanager
@@ -158,23 +161,23 @@ class MeaningWriter:
             yield
 
 
-# Everything of it, put together.
+# The composition of all background work.
 
 
 @dataclass(frozen=True, slots=True)
 class Background:
-    """What turns tell the work outside of them. `learner`: None if nothing is learned."""
+    """What turns need of the background work. `learner`: None if nothing is learned."""
 
     copies: VendorCopies
     floor: ForegroundPriority
     learner: Learner | None
     memories: Memories
-    """To be searched by whoever may wait for it: by meaning, too, where there is a model for embeddings."""
+    """For searches that may take time: with semantic recall, if an embedding model is configured."""
 
 
 @dataclass(frozen=True, slots=True)
 class Meanings:
-    """A model for embeddings, and where its vectors are kept. `is_local`: it runs on this machine."""
+    """An embedding model, and the store of its vectors. `is_local`: it runs on this machine."""
 
     embedder: Embedder
     embeddings: Embeddings
@@ -202,11 +205,11 @@ async def background(
     deletions: Mapping[str, Delete] | None = None,
     telemetry: Telemetry = SILENT,
 ) -> AsyncGenerator[Background, None]:
-    """Do what is due until the block ends. What takes minutes has a worker of its own, and delays no other.
+    """Run jobs that are due until the block ends. Each kind of slow job has its own worker, and delays no other.
 
-    `summaries`: None summarises nothing. `has_budget`: whether anything may be spent on a person now. `retiring`: None
-    erases nothing here. `pages`: None looks at no page of the web again. `deletions`: how to delete a page of a reply,
-    by the source of its question, once its platform is connected; None: this process reaches none.
+    `summaries`: None to summarise nothing. `has_budget`: returns whether anything may be spent on a person now.
+    `retiring`: None to erase nothing here. `pages`: None to reread no web pages. `deletions`: functions that delete a
+    page of a reply, by its question's source, added once a platform connects; None if this process serves no platform.
     """
 
     copies, floor = VendorCopies(jobs, clock, models.forget_handles), ForegroundPriority()
@@ -229,8 +232,8 @@ async def background(
         for handlers in workers:
             await stack.enter_async_context(JobWorker(jobs, handlers, clock, owner, telemetry=telemetry).serving())
         if meanings is not None:
-            local = floor if meanings.is_local else None
-            writer = MeaningWriter(meanings.embeddings, meanings.embedder, jobs, spending, clock, local)
+            shared_floor = floor if meanings.is_local else None
+            writer = MeaningWriter(meanings.embeddings, meanings.embedder, jobs, spending, clock, shared_floor)
             await stack.enter_async_context(writer.writing(owner, telemetry))
             memories = MeaningfulMemories(memories, meanings.embeddings, meanings.embedder, spending, clock)
         if telemetry is not SILENT:
@@ -238,18 +241,18 @@ async def background(
         yield Background(copies, floor, learner if learns else None, memories)
 
 
-# Between two steps, so that whoever waits for the database gets it; 30,000 messages take about a minute.
+# Between two steps, so that others get access to the database; 30,000 messages take about a minute.
 INDEX_PAUSE_S: Final = 0.05
 
 
 async def _index(memories: Memories, clock: Clock, job: Job) -> None:
-    """The job: let somebody who joined a long thread, or many readers, find what they may. Raises StoreError."""
+    """The job: index messages for a person who joined a long thread, or for many new readers. Raises StoreError."""
     while await memories.index_more(job):
         await clock.sleep(INDEX_PAUSE_S)
 
 
 async def _learn(learner: Learner, profiles: Profiles, pauses: LearningPauses | None, job: Job) -> None:
     if pauses is not None and await pauses.is_paused(job.person):
-        await profiles.skip_learning(person=job.person)  # what was gathered in the moment in which the pause began
+        await profiles.skip_learning(person=job.person)  # messages collected just before the pause began
     else:
         await learner.learn(job)

@@ -56,7 +56,7 @@ Do: TypeAlias = Callable[..., Coroutine[object, object, Exit]]
 def carry_out(command: Subcommand, options: Mapping[str, object]) -> Exit:
     """Run one command. Each failure is one sentence on standard error and an exit code."""
     try:
-        settings = load_settings(os.environ, Path(".env"))  # noqa: TID251 -- the one place where the environment comes in
+        settings = load_settings(os.environ, Path(".env"))  # noqa: TID251 -- the only place that reads the environment
         level = LogLevel.ERROR if command is Subcommand.DOCTOR else LogLevel.WARNING  # doctor prints what it finds
         log_to(sys.stderr, settings.log_level or level, settings.secrets(), settings.log_form)
         if command in STARTS:
@@ -99,7 +99,7 @@ def _exit_code(error: CogencyError | OutputError) -> Exit:
 
 
 async def _init(_: Settings, *, yes: bool) -> Exit:
-    from bot.app.wizard import Typed, set_up, set_up_from  # noqa: PLC0415 -- a wrong setting is told before anything is loaded
+    from bot.app.wizard import Typed, set_up, set_up_from  # noqa: PLC0415 -- a settings error is reported before it loads
 
     dotenv, environ = Path(".env"), os.environ  # noqa: TID251 -- as above
     if yes:
@@ -129,7 +129,7 @@ async def _init(_: Settings, *, yes: bool) -> Exit:
 
 
 async def _chat(settings: Settings) -> Exit:
-    from bot.app.chat import chat_at_once  # noqa: PLC0415 -- a wrong setting is told before anything is loaded
+    from bot.app.chat import chat_at_once  # noqa: PLC0415 -- a settings error is reported before it loads
     from bot.platforms.terminal.run import open_window  # noqa: PLC0415 -- as above
 
     zone = local_time_zone(Path("/etc/localtime"))
@@ -137,9 +137,9 @@ async def _chat(settings: Settings) -> Exit:
     def now() -> datetime:
         return CLOCK.now().astimezone(ZoneInfo(zone))
 
-    here = asyncio.current_task()
-    if here is not None:  # the terminal is given back as it was
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, here.cancel)
+    task = asyncio.current_task()
+    if task is not None:  # cancelling it restores the terminal
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     user, window = user_name(), open_window()
     log_to(window.log(), settings.log_level or LogLevel.WARNING, settings.secrets())
     return await chat_at_once(settings, Person(f"terminal:{user}", user, zone), window, now, TOOLS_WAIT_S)

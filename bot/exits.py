@@ -93,11 +93,11 @@ def shared_modules(path: Iterable[str]) -> str:
     modules_of: dict[str, set[str]] = {}
     for folder in map(Path, path):
         for entry in _distributions(folder):
-            name = entry.name.partition("-")[0].replace("_", "-").lower()
-            if name != DISTRIBUTION:
+            distribution = entry.name.partition("-")[0].replace("_", "-").lower()
+            if distribution != DISTRIBUTION:
                 files, listed = b"\n" + _read(entry / "RECORD"), _read(entry / "top_level.txt").split()
-                modules_of[name] = {
-                    one for one in PACKAGES if one.encode() in listed or f"\n{one}/__init__.py,".encode() in files
+                modules_of[distribution] = {
+                    name for name in PACKAGES if name.encode() in listed or f"\n{name}/__init__.py,".encode() in files
                 }
     others = sorted(name for name, modules in modules_of.items() if modules)
     names = ", ".join(package for package in PACKAGES if any(package in modules for modules in modules_of.values()))

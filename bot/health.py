@@ -268,7 +268,7 @@ def _serve(liveness: Liveness, address: tuple[str, int], metrics: Callable[[], b
     started: Future[Callable[[], object]] = Future()
 
     async def serve() -> None:
-        from aiohttp import web  # noqa: PLC0415 -- who sets no address does not load it
+        from aiohttp import web  # noqa: PLC0415 -- only needed with an address
 
         def respond(why: list[str]) -> web.Response:
             return web.json_response({"ok": not why, "why": why}, status=503 if why else 200)

@@ -372,7 +372,7 @@ class BotHost:
         return not accepted.duplicate
 
     async def record_context_message(self, incoming: Incoming) -> None:
-        if await self.admission.hears(incoming):
+        if await self.admission.admit_context(incoming):
             await self.ledger.record_context_message(with_names(incoming))
 
     async def memory(self, viewer: Viewer, words: str = "") -> MemoryAnswer:

@@ -290,7 +290,7 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True)
 class _WithoutCreated:
-    """A collector that is read anew each time, without the library's `_created` samples."""
+    """A collector that is read again each time, without the library's `_created` samples."""
 
     metrics: Callable[[], Iterable[Metric]]
 

@@ -1,4 +1,4 @@
-"""Where a reply is shown: a few calls that every platform can do, and what may go wrong with them."""
+"""The surface of a reply: the few calls that every platform supports, and how they can fail."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,38 +9,38 @@ from agent.errors import CogencyError
 
 
 class ReplyAction(StrEnum):
-    """What a reader may do about a reply, at a press of a button where there are buttons."""
+    """What a reader can do about a reply, with a button where the platform has them."""
 
     STOP = "stop"
-    """End the answer while it grows."""
+    """Stop the answer while it is being written."""
     CONTINUE = "continue"
-    """Let the model go on where its answer was cut."""
+    """Let the model continue where its answer was cut off."""
     REGENERATE = "regenerate"
     """Ask the same question again."""
     GOOD = "good"
     BAD = "bad"
     DELETE = "delete"
-    """Take the reply away."""
+    """Delete the reply."""
     DECIDE = "decide"
-    """Show its asker what it waits for."""
+    """Show its asker the calls that wait for a decision."""
     ANSWER = "answer"
-    """Show its asker what a tool asks them."""
+    """Show its asker a tool's question."""
     UNDO = "undo"
-    """Let what the turn has kept of its asker be forgotten again."""
+    """Forget the facts that the turn has stored of its asker."""
     CHANGE = "change"
-    """Give what is done at a time because of the question another time, or other words."""
+    """Change the time or the words of what the question scheduled."""
     CANCEL = "cancel"
-    """Have it done no more."""
+    """Cancel what the question scheduled."""
 
 
-# Below an answer that says what is done at a time.
+# Below an answer that has scheduled something.
 SCHEDULING: Final = frozenset({ReplyAction.CHANGE, ReplyAction.CANCEL})
-# Below words that were only to be said again: no model has made them, so there is nothing to judge or repeat.
+# Below a reminder's words: no model produced them, so there is nothing to judge or to repeat.
 REMINDER_OFFERS: Final = frozenset({ReplyAction.DELETE})
 
 
-WORK_STEPS: Final = 5  # Of long work, in its message: what is done now, and what came last
-WORK_EDIT_S: Final = 2.0  # Between two edits of it: it goes on for minutes, beside answers for which people wait
+WORK_STEPS: Final = 5  # In the message of long work: what is being done, and the latest steps
+WORK_EDIT_S: Final = 2.0  # Between two edits of that message: it takes minutes, beside answers that people wait for
 
 
 class StepState(StrEnum):
@@ -51,9 +51,9 @@ class StepState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ShownStep:
-    """Something that the bot does on the way to its answer, such as a tool call; each text is a short line.
+    """A step on the way to an answer, such as a tool call; each text is a short line.
 
-    `id` is unique in the turn. `details` never change; `output` comes with the end.
+    `id` is unique in the turn. `details` never change; `output` arrives at the end.
     """
 
     id: str
@@ -62,16 +62,16 @@ class ShownStep:
     details: str = ""
     output: str = ""
     trace: str = ""
-    """What was done, with what and how it went, for a surface with `Limits.traces`."""
+    """What was done, with which arguments and result, for a surface with `Limits.traces`."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageContent:
-    """Everything that one page shows. `text` is the page's whole text; "" only where there are `steps`, or a `note`: a
-    short line or some of what is being done, small below the text.
+    """Everything that one page shows. `text`: the page's whole text; "" only with `steps` or a `note`. `note`: a short
+    line, or several about the current work, in small print below the text.
 
-    `final`: nothing of it will change any more. `last`: nor will there be another page. `turn`: whose reply it is,
-    which buttons carry.
+    `final`: the page will not change any more. `last`: no other page follows either. `turn`: the reply's, which buttons
+    carry.
     """
 
     text: str
@@ -85,39 +85,39 @@ class PageContent:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a platform allows, as data. Lengths count code points."""
+    """A platform's limits, as data. Lengths count code points."""
 
     page_chars: int
-    """The most that one message may hold."""
+    """The limit of one message."""
     edit_interval_s: float
-    """The least time between the return of one edit and the start of the next."""
+    """The minimum time between the return of one edit and the start of the next."""
     min_growth_chars: int = 1
-    """An edit that would add fewer characters waits for more (never the final one)."""
+    """An edit that would add fewer characters is postponed (never the final one)."""
     announce_final: bool = True
-    """Whether a page that already shows its last text is written once more with `final=True`: a native stream or a
-    terminal must be told; where an edit is only an edit, that would be a request for nothing."""
+    """Whether a page that already shows its final text is written again with `final=True`. A native stream or a
+    terminal needs that; on a platform with edits it would be a useless request."""
     page_bytes: int | None = None
-    """The most that one message may hold in UTF-8, at least 5,000; None: only its characters count."""
+    """The limit of one message in UTF-8 bytes, at least 5,000; None: only its characters count."""
     grows_only: bool = False
-    """Whether a page that is not final can only be added to, as a stream can: each look of it then begins with the one
-    before. Only the final one may be another text altogether."""
+    """Whether a page can only grow until it is final, as a stream does: each of its texts then begins with the previous
+    one. Only the final text may be different."""
     offers: frozenset[ReplyAction] = frozenset()
-    """The buttons that can stand below a page; no look has others."""
+    """The buttons that a page can have; pages offer no others."""
     steps: bool = False
-    """Whether steps are shown; else no look has any."""
+    """Whether steps are shown; if not, pages have none."""
     step_lines: int = 0
-    """So many of the last steps stand in the note while a reply grows, a line each, whatever it says besides."""
+    """How many of the latest steps the note lists while a reply grows, a line each, in addition to its other text."""
     notes: bool = False
-    """Whether a page has a note of how far a tool is, where no steps are shown; else no look has any."""
+    """Whether a page without steps has a note about a tool's progress; if not, pages have none."""
     traces: bool = False
-    """Whether nobody but the asker ever reads it, so that steps have their traces."""
+    """Whether only the asker ever reads it, so that steps have their traces."""
     shows_addresses: bool = False
-    """Whether a link's address always stands beside its words; else one that the turn has not read is made no link."""
+    """Whether a link's address is always shown; if not, an address that the turn has not read is not made a link."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageKey:
-    """Names one page of one reply for ever: carried by the post, so that a page can be found after a crash."""
+    """The permanent name of one page of one reply. Posts carry it, so that a page can be found after a crash."""
 
     turn: int
     number: int
@@ -133,12 +133,12 @@ class PageRef:
     id: str
 
 
-FILES: Final = -1  # The number of the message that hands over a reply's files: it is no page
+FILES: Final = -1  # In place of a page's number: the message with a reply's files
 
 
 @dataclass(frozen=True, slots=True)
 class OutFile:
-    """A file that is handed over with a reply. `name` is one plain word of ASCII, with an ending."""
+    """A file that is uploaded with a reply. `name`: one plain word in ASCII, with an extension."""
 
     name: str
     content: bytes
@@ -148,14 +148,14 @@ class SurfaceError(CogencyError):
     """A call to the platform failed.
 
     SurfaceError
-    ├── PageFound        it was posted before, and shows something else: `page` is to be edited
-    ├── PageQueued       others come first: its place is kept for `wait_s`
-    ├── PageLimited      too fast: not before `retry_after_s`
-    ├── PageGone         somebody deleted the page, or the place; do not write again
-    │   └── PageRefused  the platform lets nothing be shown there, for a reason that somebody should learn
-    ├── PageLocked       the page can no longer be edited; go on in a new one
-    ├── PageFull         the page takes no more: end it as it stands, and go on live in a new one
-    └── PageUnsent       the platform could not be reached or failed; the same call may be tried again
+    ├── PageFound        it was posted before, with other content: `page` has to be edited
+    ├── PageQueued       others come first: its place is reserved for `wait_s`
+    ├── PageLimited      too early: not before `retry_after_s`
+    ├── PageGone         the page or the place was deleted; do not write again
+    │   └── PageRefused  the platform allows no message there, for a reason that people should learn
+    ├── PageLocked       the page can no longer be edited; continue in a new one
+    ├── PageFull         the page has no room left: end it as it is, and continue live in a new one
+    └── PageUnsent       the platform could not be reached or failed; the same call can be tried again
     """
 
 
@@ -182,7 +182,7 @@ class PageGone(SurfaceError):
 
 
 class PageRefused(PageGone):
-    """`remedy`: what somebody can do about it, in a sentence; "" if that is not known."""
+    """`remedy`: what people can do about it, in a sentence; "" if that is not known."""
 
     def __init__(self, sentence: str, remedy: str = "") -> None:
         super().__init__(f"{sentence} {remedy}".rstrip())
@@ -202,23 +202,23 @@ class PageUnsent(SurfaceError):
 
 
 class Surface(Protocol):
-    """One place in which one reply grows. Pages are numbered from 0; a look is always the page's whole look.
+    """The place of one reply. Pages are numbered from 0; a `look` is always all that the page shows.
 
-    A call does not wait for a pace or a queue, which would keep a text that has become old: it says how long, and is
-    made again.
+    A call does not wait for a rate limit or a queue, because its text would become outdated: it raises an error that
+    says how long to wait, and is made again.
     """
 
     @property
     def limits(self) -> Limits: ...
 
     async def find(self, key: PageKey) -> PageRef | None:
-        """The page of this key, which may have been posted without our knowing. None if there is none, or if `post`
-        itself finds it.
+        """Return the page with this key, which may have been posted without our knowledge; None if there is none, or if
+        `post` finds it itself.
         """
         ...
 
     async def post(self, key: PageKey, look: PageContent) -> PageRef:
-        """Show a new page. Posting the same key again must not make a second message where the platform can tell."""
+        """Post a new page. A key that is posted again must not create a second message, if the platform can tell."""
         ...
 
     async def edit(self, page: PageRef, look: PageContent) -> None: ...
@@ -226,33 +226,33 @@ class Surface(Protocol):
     async def delete(self, page: PageRef) -> None: ...
 
     async def attach(self, key: PageKey, files: Sequence[OutFile], *, again: bool) -> tuple[PageRef, ...]:
-        """Hand over files below the last page, to whom it is shown: what holds them, as `delete` takes it.
+        """Upload files below the last page, for the same readers; return their messages, as `delete` takes them.
 
-        `again`: an earlier process may have done so, and what it did is looked for first. An ornament, which may fail.
+        `again`: an earlier process may have done so, so look for its messages first. Best effort: it may fail.
         """
         ...
 
     async def send_ephemeral(self, text: str) -> None:
-        """Say something to the person who asked, where nobody else sees it; where that cannot be done, nobody is told.
+        """Show a text to the asker alone; if that is not possible, show it to no one.
 
-        An ornament, which may fail.
+        Best effort: it may fail.
         """
         ...
 
     async def show_waiting(self, turn: int) -> None:
-        """Show the person who asked, alone and unasked, what this turn waits for, where the platform lets that be done;
-        the button below the reply shows it, too.
+        """Show the asker alone, unasked, what this turn waits for, if the platform can do that. The button below the
+        reply shows it, too.
 
-        An ornament, which may fail. Raises CogencyError.
+        Best effort: it may fail. Raises CogencyError.
         """
         ...
 
     async def status(self, text: str) -> None:
-        """Show what the bot is doing outside the reply's text ("Searching past threads…"); "" takes it away."""
+        """Show what the bot is doing, outside of the reply's text ("Searching past threads…"); "" removes it."""
         ...
 
     def finish(self, *, ended: bool) -> None:
-        """This process does nothing more here: the turn has `ended`, or goes on elsewhere or later. What says that the
-        bot works is taken away at the end, and left to whoever goes on.
+        """This process is done here: the turn has `ended`, or continues elsewhere or later. A sign that the bot is
+        working is removed if the turn has ended, and else left to its next process.
         """
         ...

@@ -1,9 +1,9 @@
-"""What words about times mean: "every Monday", "halb neun", 20分後. Pure.
+"""Reads words about times: "every Monday", "halb neun", 20分後. Pure.
 
 Rules
-  What a word means stands in schedule_words.toml, by language; here stands how words follow each other.
-  A date with the name of a month is found here, and its month read by `dateparser`, which is loaded then.
-  Whatever is not understood is none of it. Everything takes one pass.
+  The meaning of each word is in schedule_words.toml, by language; this module knows how words follow each other.
+  A date with the name of a month is found here, and the name is parsed by `dateparser`, which is imported only then.
+  Words that are not understood do not belong to the time. Everything takes one pass.
 """
 
 import re
@@ -20,7 +20,7 @@ from typing import Final, TypeAlias
 from agent.messages import normalisable
 
 MAX_ITEMS: Final = 8  # Of one time: "every Monday and Friday at half past eight in the morning until May" has four
-MAX_NAMED: Final = 12  # Words that are looked up as months in one text; a time has two at most
+MAX_LOOKUPS: Final = 12  # Words that are looked up as months in one text; a time has two at most
 MAX_AMOUNT: Final = 1_000
 WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 UNITS: Final = ("minute", "hour", "day", "week", "month", "year")
@@ -33,7 +33,7 @@ _TRAILING: Final = frozenset(".!?。、,;:")
 
 
 # --------------------------------------------------------------------------------------------------
-# What words mean, before it is known when they were said.
+# The meanings of words, independent of the moment at which they were written.
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class InDays:
 
 @dataclass(frozen=True, slots=True)
 class OnWeekdays:
-    """`coming`: "next", of which nobody knows the week; `week`: of next week."""
+    """`coming`: "next", of an unclear week; `week`: of next week."""
 
     days: tuple[int, ...]
     coming: bool = False
@@ -59,7 +59,7 @@ class OnDate:
 
 @dataclass(frozen=True, slots=True)
 class EitherDate:
-    """ "3/4"."""
+    """ "3/4": 3 April or 4 March."""
 
     dates: tuple[OnDate, OnDate]
 
@@ -84,7 +84,7 @@ TimeOfDays: TypeAlias = InDays | OnWeekdays | OnDate | EitherDate | OnMonthday |
 
 @dataclass(frozen=True, slots=True)
 class ClockTime:
-    """`spoken`: the hour of a clock with twelve, if nothing else is said."""
+    """`spoken`: on a twelve-hour clock, unless something else is said."""
 
     hour: int
     minute: int = 0
@@ -140,7 +140,7 @@ def _folded(text: str) -> str:
 
 
 def is_spaceless(text: str) -> bool:
-    """Whether some of it is of a language that sets no blanks."""
+    """Return whether a part of it is in a language that is written without blanks."""
     return _SPACELESS.search(text) is not None
 
 
@@ -148,21 +148,23 @@ def tokens_of(text: str) -> list[TimeToken]:
     return [TimeToken(_folded(found[0]), found.start(), found.end()) for found in _TOKEN.finditer(text)]
 
 
-# Phrases and their categories, by their first word; the longest first.
+# By their first word, phrases and their categories; the longest first.
 Lexicon: TypeAlias = Mapping[str, Sequence[tuple[tuple[str, ...], str]]]
 
 
 @lru_cache(maxsize=1)
 def languages() -> Mapping[str, Lexicon]:
-    read = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+    data = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
     lexicons: dict[str, Lexicon] = {}
-    for name, categories in read.items():
+    for name, categories in data.items():
         by_first: dict[str, list[tuple[tuple[str, ...], str]]] = {}
         for category, phrases in categories.items():
             for phrase in phrases.split(", "):
                 words = tuple(token.text for token in tokens_of(phrase))
                 by_first.setdefault(words[0], []).append((words, category))
-        lexicons[name] = {first: sorted(of, key=lambda one: -len(one[0])) for first, of in by_first.items()}
+        lexicons[name] = {
+            first: sorted(entries, key=lambda entry: -len(entry[0])) for first, entries in by_first.items()
+        }
     return lexicons
 
 
@@ -171,11 +173,11 @@ _MONTHS_OF: Final = ["en", "de", "fr", "es", "it", "pt", "nl"]
 
 @lru_cache(maxsize=4_096)
 def _month_named(word: str) -> int | None:
-    """Japan's months are numbers, and need no names."""
+    """The month with this name. Japanese months are numbers, and have no names."""
     dateparser = import_module("dateparser")  # slow to import, and seldom needed
-    settings = {"PARSERS": ["absolute-time"], "REQUIRE_PARTS": ["day", "month"], "RELATIVE_BASE": datetime(2000, 1, 1)}  # noqa: DTZ001 -- a date of no place
-    found = dateparser.parse(f"1 {word} 2000", languages=_MONTHS_OF, settings=settings)
-    return found.month if found is not None and found.day == 1 else None
+    settings = {"PARSERS": ["absolute-time"], "REQUIRE_PARTS": ["day", "month"], "RELATIVE_BASE": datetime(2000, 1, 1)}  # noqa: DTZ001 -- a date without a time zone
+    parsed = dateparser.parse(f"1 {word} 2000", languages=_MONTHS_OF, settings=settings)
+    return parsed.month if parsed is not None and parsed.day == 1 else None
 
 
 # --------------------------------------------------------------------------------------------------
@@ -184,16 +186,16 @@ def _month_named(word: str) -> int | None:
 
 @dataclass(slots=True)
 class TimeReader:
-    """Finds items in tokens; every method gives what begins at a token, and the token behind it."""
+    """Finds items in tokens. Methods return what begins at a token, and the token behind it."""
 
     language: str
     lexicon: Lexicon
     tokens: Sequence[TimeToken]
     text: str
-    named: int = 0
+    lookups: int = 0
 
     def take(self, at: int, *categories: str) -> tuple[str, int] | None:
-        """The category of the longest phrase there."""
+        """Return the category of the longest phrase there."""
         if at >= len(self.tokens):
             return None
         for words, category in self.lexicon.get(self.tokens[at].text, ()):
@@ -205,24 +207,21 @@ class TimeReader:
         return None
 
     def skip(self, at: int, *categories: str) -> int:
-        taken = self.take(at, *categories)
-        return taken[1] if taken else at
+        match = self.take(at, *categories)
+        return match[1] if match else at
 
     def is_text(self, at: int, *texts: str) -> bool:
         return at < len(self.tokens) and self.tokens[at].text in texts
 
-    def glued(self, at: int) -> bool:
-        return 0 < at < len(self.tokens) and self.tokens[at].start == self.tokens[at - 1].end
-
-    def digits(self, at: int, most: int) -> int | None:
+    def digits(self, at: int, limit: int) -> int | None:
         number = self.tokens[at].number if at < len(self.tokens) else None
-        return number if number is not None and number <= most else None
+        return number if number is not None and number <= limit else None
 
-    def number(self, at: int, most: int = MAX_AMOUNT) -> tuple[int, int] | None:
-        if (digits := self.digits(at, most)) is not None:
+    def number(self, at: int, limit: int = MAX_AMOUNT) -> tuple[int, int] | None:
+        if (digits := self.digits(at, limit)) is not None:
             return digits, at + 1
-        found = self.take(at, *_NUMBERS)
-        return (int(found[0][1:]), found[1]) if found and int(found[0][1:]) <= most else None
+        match = self.take(at, *_NUMBERS)
+        return (int(match[0][1:]), match[1]) if match and int(match[0][1:]) <= limit else None
 
     # Days.
 
@@ -258,32 +257,32 @@ class TimeReader:
             inner = self._numeric(at + 2, second) if self.is_text(at + 3, "月") else None
             return (replace(inner[0], year=first), inner[1]) if inner and isinstance(inner[0], OnDate) else None
         if sign == "月":
-            return self._made(first, second, None, at + 4) if self.is_text(at + 3, "日") else None
+            return self._valid_date(first, second, None, at + 4) if self.is_text(at + 3, "日") else None
         third = self.digits(at + 4, 9_999) if self.is_text(at + 3, sign) else None
         if sign == "-" and first > 31:
-            return self._made(second, third, first, at + 5) if third else None
+            return self._valid_date(second, third, first, at + 5) if third else None
         if third is not None and third < 1_000:
             third = None
         behind = at + 5 if third is not None else at + 3
         if sign == "." and third is None:
-            return self._made(second, first, None, at + 4) if self.is_text(at + 3, ".") else None
+            return self._valid_date(second, first, None, at + 4) if self.is_text(at + 3, ".") else None
         if sign == "-" and third is None and self.take(at - 1, "on", "day-lead") is None:
             return None
         if sign == "/" and self.language in {"en", "ja"} and first <= 12 and second <= 12 and first != second:
             dates = OnDate(second, first, third), OnDate(first, second, third)
             return (EitherDate(dates) if self.language == "en" else dates[1]), behind
         month_first = second > 12
-        return self._made(first if month_first else second, second if month_first else first, third, behind)
+        return self._valid_date(first if month_first else second, second if month_first else first, third, behind)
 
     def _named(self, word: int, number: int) -> tuple[TimeOfDays, int] | None:
-        """A date whose month is the word there, and whose day the number there, before or behind it."""
+        """A date with the month's name at the token `word`, and the day at the token `number` before or behind it."""
         day = self.digits(number, 31)
-        if day is None or word >= len(self.tokens) or self.named >= MAX_NAMED:
+        if day is None or word >= len(self.tokens) or self.lookups >= MAX_LOOKUPS:
             return None
         name = self.tokens[word]
         if not (3 <= len(name.text) <= 12 and name.text.isalpha()) or self.tokens[word].text in self.lexicon:
             return None
-        self.named += 1
+        self.lookups += 1
         if (month := _month_named(self.text[name.start : name.end].casefold())) is None:
             return None
         behind = max(word, number) + 1
@@ -291,11 +290,11 @@ class TimeReader:
         year_at = self.skip(behind + self.is_text(behind, ","), "link")
         year = self.digits(year_at, 2_199)
         if year is not None and year >= 1_970 and not self.is_text(year_at + 1, ":"):
-            return self._made(month, day, year, year_at + 1)
-        return self._made(month, day, None, behind)
+            return self._valid_date(month, day, year, year_at + 1)
+        return self._valid_date(month, day, None, behind)
 
     @staticmethod
-    def _made(month: int, day: int, year: int | None, behind: int) -> tuple[TimeOfDays, int] | None:
+    def _valid_date(month: int, day: int, year: int | None, behind: int) -> tuple[TimeOfDays, int] | None:
         try:
             date(year or 2_000, month, day)
         except ValueError:
@@ -340,7 +339,7 @@ class TimeReader:
         return None
 
     def _of_month(self, at: int) -> int:
-        """Behind "of the month"."""
+        """The token behind "of the month", if that is there."""
         inner = self.skip(self.skip(at, "link"), "link")
         month = self.take(inner, "month")
         return month[1] if month and inner > at else at
@@ -348,7 +347,7 @@ class TimeReader:
     # Hours.
 
     def clock(self, at: int, *, bare: bool = False) -> tuple[ClockTime, int] | None:
-        """ "9:30", "at nine", "halb neun", "9 Uhr 30", "noon". `bare`: a number alone is one, too."""
+        """Return a time of day: "9:30", "at nine", "halb neun", "9 Uhr 30", "noon". `bare`: accept a number alone."""
         lead = self.take(at, "at")
         inner = lead[1] if lead else at
         if found := self.take(inner, "noon", "midnight"):
@@ -382,7 +381,7 @@ class TimeReader:
         return clock, behind
 
     def _minutes(self, hour: tuple[int, int], *, in_digits: bool, led: bool) -> tuple[ClockTime, int, bool]:
-        """The minutes behind an hour, and whether something says that it is one: "9:30", "9 Uhr 30", "nine thirty"."""
+        """The minutes behind an hour, and whether they or a word mark it as one: "9:30", "9 Uhr 30", "nine thirty"."""
         clock, behind = ClockTime(hour[0], spoken=1 <= hour[0] <= 12), hour[1]
         first = self.tokens[behind - 1]
         padded = self.text[first.start] == "0"
@@ -407,7 +406,7 @@ class TimeReader:
         return clock, behind, False
 
     def _beside(self, minutes: tuple[int, int]) -> tuple[ClockTime, int] | None:
-        """ "ten to nine"."""
+        """A time such as "ten to nine"."""
         sign = self.take(minutes[1], "past", "to-hour")
         hour = self.number(sign[1], 12) if sign else None
         if sign is None or hour is None or not minutes[0]:
@@ -415,13 +414,13 @@ class TimeReader:
         return _moved(ClockTime(hour[0], spoken=True), minutes[0] if sign[0] == "past" else -minutes[0]), hour[1]
 
     def end(self) -> int:
-        """The token behind the last one that says something."""
+        """Return the token behind the last one that is not punctuation."""
         end = len(self.tokens)
         while end and self.tokens[end - 1].text in _TRAILING:
             end -= 1
         return end
 
-    # What comes again, and what comes after a while.
+    # Repetitions and durations.
 
     def every(self, at: int) -> tuple[list[TimeValue], int] | None:
         adverbs = {"hourly": "hour", "daily": "day", "weekly": "week", "monthly": "month", "yearly": "year"}
@@ -470,16 +469,16 @@ class TimeReader:
         inner = lead[1] if lead else at
         if (half := self.take(inner, "half")) and (unit := self.take(half[1], "hour")):
             return (TimeAfter(minutes=30), self.skip(unit[1], "later")) if lead or self.take(unit[1], "later") else None
-        sum_, behind = TimeAfter(), inner
+        total, behind = TimeAfter(), inner
         for _ in range(2):
             found = self._amount(self.skip(behind, "link") if behind > inner else inner)
             if found is None:
                 break
-            sum_, behind = _added(sum_, found[0]), found[1]
+            total, behind = _added(total, found[0]), found[1]
         if behind == inner:
             return None
         later = self.take(behind, "later")
-        return (sum_, later[1] if later else behind) if lead or later else None
+        return (total, later[1] if later else behind) if lead or later else None
 
     def _amount(self, at: int) -> tuple[TimeAfter, int] | None:
         amount = self.number(at)
@@ -512,17 +511,17 @@ class TimeReader:
         behind = self.take(found[1], "until-behind") if found else None
         return (found[0], behind[1]) if found and behind else None
 
-    # All of them, one after another.
+    # Sequences of items.
 
     def run(self, at: int, items: Sequence[TimeItem] = ()) -> tuple[list[TimeItem], int]:
-        """The items that stand there one after another; nothing is said twice, and `items` neither."""
+        """Return the items that follow each other there, each role at most once, with `items` before them."""
         found, behind = list(items), at
         while len(found) < MAX_ITEMS:
             inner = behind
             if behind > at:
                 inner = self.skip(self.skip(behind + self.is_text(behind, ","), "link"), "link")
             new = self._items(inner, found) or (self._items(behind, found) if inner != behind else None)
-            if new is None or {one.role for one in new} & {one.role for one in found}:
+            if new is None or {item.role for item in new} & {item.role for item in found}:
                 break
             found += new
             behind = new[-1].end
@@ -533,27 +532,27 @@ class TimeReader:
             self.tokens[at].text in self.lexicon or self.tokens[at].number is not None or self.digits(at + 1, 31)
         ):
             return None
-        roles = {one.role for one in found}
-        if got := self.until(at):
-            return [TimeItem("until", got[0], at, got[1])]
-        if got := self.every(at):
-            names = ["every", *("part" if isinstance(one, str) else "day" for one in got[0][1:])]
-            return [TimeItem(name, one, at, got[1]) for name, one in zip(names, got[0], strict=True)]
-        if got := self.after(at):
-            return [TimeItem("after", got[0], at, got[1])]
+        roles = {item.role for item in found}
+        if match := self.until(at):
+            return [TimeItem("until", match[0], at, match[1])]
+        if match := self.every(at):
+            item_roles = ["every", *("part" if isinstance(value, str) else "day" for value in match[0][1:])]
+            return [TimeItem(role, value, at, match[1]) for role, value in zip(item_roles, match[0], strict=True)]
+        if match := self.after(at):
+            return [TimeItem("after", match[0], at, match[1])]
         todays = {"evening-today": "evening", "afternoon-today": "afternoon"}
-        if got := self.take(at, *todays):
-            return [TimeItem("day", InDays(0), at, got[1]), TimeItem("part", todays[got[0]], at, got[1])]
-        if "day" in roles and (got := self.take(at, "morning-also")):
-            return [TimeItem("part", "morning", at, got[1])]
-        if got := self.clock(at, bare=bool(roles & {"day", "every"})):
-            return [TimeItem("clock", got[0], at, got[1])]
-        if got := self.day(at):
-            return [TimeItem("day", got[0], at, got[1])]
+        if match := self.take(at, *todays):
+            return [TimeItem("day", InDays(0), at, match[1]), TimeItem("part", todays[match[0]], at, match[1])]
+        if "day" in roles and (match := self.take(at, "morning-also")):
+            return [TimeItem("part", "morning", at, match[1])]
+        if match := self.clock(at, bare=bool(roles & {"day", "every"})):
+            return [TimeItem("clock", match[0], at, match[1])]
+        if match := self.day(at):
+            return [TimeItem("day", match[0], at, match[1])]
         if self.language == "ja" and "clock" in roles:
-            return None  # there it stands before the hour, and 朝会 behind it is what is to be done
-        got = self.take(at, *PARTS)
-        return [TimeItem("part", got[0], at, got[1])] if got else None
+            return None  # in Japanese it precedes the hour, and 朝会 behind one is what is to be done
+        match = self.take(at, *PARTS)
+        return [TimeItem("part", match[0], at, match[1])] if match else None
 
 
 _NUMBERS: Final = tuple(f"n{n}" for n in (*range(1, 13), 15, 20, 30, 45))
@@ -564,10 +563,10 @@ _TAILS: Final = {
 
 
 def _moved(clock: ClockTime, minutes: int) -> ClockTime:
-    of_day = (clock.hour * 60 + minutes) % (24 * 60)
-    hour = of_day // 60
-    return replace(clock, hour=12 if hour == 0 and clock.spoken else hour, minute=of_day % 60)
+    minute_of_day = (clock.hour * 60 + minutes) % (24 * 60)
+    hour = minute_of_day // 60
+    return replace(clock, hour=12 if hour == 0 and clock.spoken else hour, minute=minute_of_day % 60)
 
 
-def _added(one: TimeAfter, other: TimeAfter) -> TimeAfter:
-    return TimeAfter(one.minutes + other.minutes, one.days + other.days, one.months + other.months)
+def _added(first: TimeAfter, second: TimeAfter) -> TimeAfter:
+    return TimeAfter(first.minutes + second.minutes, first.days + second.days, first.months + second.months)

@@ -182,7 +182,7 @@ class NoChecks(CogencyError):
     """No checks are available here."""
 
 
-async def no_checks(check: FirstCheck, incoming: Incoming) -> str:  # noqa: ARG001 -- nothing to look with
+async def no_checks(check: FirstCheck, incoming: Incoming) -> str:  # noqa: ARG001 -- there are no checks
     raise NoChecks(reply_texts.NO_CHECKS)
 
 

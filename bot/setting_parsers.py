@@ -1,7 +1,7 @@
-"""From the text of a setting to its value: one function a kind of value. Pure.
+"""Parses the texts of settings: one function for each kind of value. Pure.
 
-Rule: it raises ValueError whose text continues "NAME …" to one sentence with the remedy, and never repeats the value,
-which may be a secret in the wrong place.
+Rule: a parser raises ValueError whose text continues "NAME …" to one sentence with the remedy, and never contains the
+value, which may be a secret in the wrong place.
 """
 
 import json
@@ -17,12 +17,15 @@ from agent.spending import NANO, Money
 
 _LISTEN: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):(\d{1,5})", re.ASCII)
 
-# Else some readers see the address in the brackets, and others what follows.
+# Otherwise some parsers see the host in the brackets, and others what follows them.
 _BRACKETED: Final = re.compile(r"\[[0-9A-Fa-f:.]+\](:\d{1,5})?", re.ASCII)
 
 
 def url(*schemes: str) -> Callable[[str], str]:
-    """An address with one of these schemes and a host, without credentials, query or a slash at its end."""
+    """Return a parser of addresses with one of these schemes and a host, without credentials or query.
+
+    A slash at the end is removed.
+    """
     forms = " or ".join(f"{scheme}://" for scheme in schemes)
 
     def read(value: str) -> str:
@@ -43,7 +46,7 @@ socket_address = url("wss", "ws")
 
 
 def listen_address(value: str) -> tuple[str, int]:
-    """A host and a port to listen at, as in 0.0.0.0:3000 or [::]:3000."""
+    """Parse a host and a port to listen at, as in 0.0.0.0:3000 or [::]:3000."""
     match = _LISTEN.fullmatch(value)
     if match is None or not 0 < int(match[2]) < 65_536:
         raise ValueError("must be a host and a port to listen at, as in 127.0.0.1:3000 or 0.0.0.0:3000")
@@ -51,7 +54,7 @@ def listen_address(value: str) -> tuple[str, int]:
 
 
 def database_url(value: str) -> str:
-    """The URL of an SQLite file or of a PostgreSQL database."""
+    """Parse the URL of an SQLite file or of a PostgreSQL database."""
     scheme, _, path = value.partition(":///")
     if scheme in {"sqlite", "sqlite+aiosqlite"} and path and not path.startswith(":memory:"):
         return value
@@ -66,11 +69,11 @@ def database_url(value: str) -> str:
 def _postgresql_url(value: str) -> str:
     try:
         parts = urlsplit(value)
-        _ = parts.port  # a port that is no number is noticed only when it is read
+        _ = parts.port  # an invalid port is only noticed when it is read
     except ValueError:
         parts = urlsplit("")
-    placed = parts.hostname or "host" in parse_qs(parts.query)
-    if not placed or not parts.path.strip("/") or parts.fragment or not value.isprintable() or " " in value:
+    has_host = parts.hostname or "host" in parse_qs(parts.query)
+    if not has_host or not parts.path.strip("/") or parts.fragment or not value.isprintable() or " " in value:
         raise ValueError(
             "must have the form postgresql://user:password@host/database; "
             'in the password, write "@", "/", ":", "#", "%" and blanks as %40, %2F, %3A, %23, %25 and %20'
@@ -79,32 +82,32 @@ def _postgresql_url(value: str) -> str:
 
 
 def passwords_of(url: str) -> tuple[str, ...]:
-    """The passwords in a URL: before the host, or among its parameters."""
+    """Return the passwords in a URL: before the host, or among its parameters."""
     parts = urlsplit(url)
-    named = [value for name, values in parse_qs(parts.query).items() if "password" in name for value in values]
-    return tuple(filter(None, [unquote(parts.password or ""), *named]))
+    parameters = [value for name, values in parse_qs(parts.query).items() if "password" in name for value in values]
+    return tuple(filter(None, [unquote(parts.password or ""), *parameters]))
 
 
 def header_values(variables: Iterable[tuple[str, str]]) -> list[str]:
-    """What stands in OpenTelemetry's variables of headers, "name=value,…" spelled as in an address: keys."""
+    """Return the values in OpenTelemetry's header variables ("name=value,…", percent-encoded): they hold keys."""
     pairs = [pair for name, value in variables if name.endswith("_HEADERS") for pair in value.split(",")]
-    written = [pair.partition("=")[2].strip() for pair in pairs]
-    return [*written, *map(unquote, written)]
+    values = [pair.partition("=")[2].strip() for pair in pairs]
+    return [*values, *map(unquote, values)]
 
 
 def database_hosts(url: str) -> list[str]:
-    """The machines that a database's URL names; none for a file, and for a socket on this machine."""
+    """Return the hosts in a database's URL; none for a file, or for a socket on this machine."""
     if url.partition(":")[0].startswith("sqlite"):
         return []
     parts = urlsplit(url)
-    named = ",".join(filter(None, [parts.hostname, *parse_qs(parts.query).get("host", [])]))
-    return [host for host in named.split(",") if not host.startswith("/")]
+    hosts = ",".join(filter(None, [parts.hostname, *parse_qs(parts.query).get("host", [])]))
+    return [host for host in hosts.split(",") if not host.startswith("/")]
 
 
 def _split(value: str, first: str) -> SplitResult:
     try:
         parts = urlsplit(value)
-        _ = parts.port  # a port that is no number is noticed only when it is read
+        _ = parts.port  # an invalid port is only noticed when it is read
     except ValueError:
         raise ValueError(f"is not a valid address; write it as in {first}://host.example:8080") from None
     if "]" in parts.netloc and _BRACKETED.fullmatch(parts.netloc.rpartition("@")[2]) is None:
@@ -115,7 +118,7 @@ def _split(value: str, first: str) -> SplitResult:
 
 
 class Secret:
-    """Holds a text that no `repr`, f-string, log line or traceback of its holder shows. `reveal` hands it over."""
+    """Holds a text that no `repr`, f-string, log line or traceback of its owner shows. `reveal` returns it."""
 
     __slots__ = ("_value",)
 
@@ -152,51 +155,51 @@ class LogLevel(StrEnum):
 
 
 class FooterStyle(StrEnum):
-    """What stands in small letters under a reply."""
+    """The footer of a reply."""
 
     OFF = "off"
-    """Nothing, unless another model answered than the one that was asked."""
+    """None, unless another model answered than the requested one."""
     MODEL = "model"
     """Which model answered."""
     COST = "cost"
-    """That, the tokens that it took, and their price."""
+    """The model, its tokens, and their price."""
 
 
 class ReplyMode(StrEnum):
-    """Where a mention in a Discord channel is answered; in a thread or a DM always where it was asked."""
+    """Where the bot answers a mention in a Discord channel; in a thread or a DM it always answers in place."""
 
     THREAD = "thread"
-    """In a thread that the bot starts from the message: each question is a conversation of its own."""
+    """In a thread that the bot starts from the message: each question is a conversation."""
     CHAIN = "chain"
-    """In the channel, as a reply to the message: whoever replies to that goes on in its conversation."""
+    """In the channel, as a reply to the message: replies to it continue the conversation."""
     IN_PLACE = "place"
-    """In the channel, as a reply to the message: all that is asked there is one conversation."""
+    """In the channel, as a reply to the message: the whole channel is one conversation."""
 
 
 class Streaming(StrEnum):
-    """Where replies grow as Slack's native streams; elsewhere, messages are edited."""
+    """Where replies are Slack's native streams; elsewhere, messages are edited."""
 
     DIRECT = "dm"
-    """In direct messages. In the thread of a channel a stream grows for the asker alone: everybody else who reads along
-    would see nothing of it until its end, and an edited message grows for all."""
+    """In direct messages. In a channel's thread only the asker sees a stream grow, and the other readers see nothing
+    until its end, whereas all of them see the edits of a message."""
     EVERYWHERE = "everywhere"
-    """In threads of channels, too: for the asker it is smoother than edits, and edits are few in a busy workspace."""
+    """In threads of channels, too: smoother than edits for the asker, and edits are few in a busy workspace."""
     OFF = "off"
 
 
 class OtherServers(StrEnum):
-    """What becomes of Discord's servers that are not named."""
+    """What the bot does in Discord servers that are not listed."""
 
     REFUSE = "refuse"
-    """Nobody is answered there, and whoever asks learns which setting would change that."""
+    """It does not answer there, and tells askers which setting would change that."""
     LEAVE = "leave"
-    """The bot leaves them."""
+    """It leaves them."""
     SERVE = "serve"
-    """Their members are answered there, and are nobody elsewhere."""
+    """It answers their members there, who remain strangers elsewhere."""
 
 
 class WhileBusy(StrEnum):
-    """What becomes of a message that comes while an answer to the same person grows in the same conversation."""
+    """What happens to a message that comes while the same person's last one is being answered in the conversation."""
 
     WAIT = "wait"
     """It is answered next."""
@@ -205,7 +208,7 @@ class WhileBusy(StrEnum):
 
 
 class OperatorAct(StrEnum):
-    """What operators may do about a person or a place."""
+    """What operators can do with a person's or a place's data."""
 
     EXPORT = "export"
     ERASE = "erase"
@@ -216,14 +219,14 @@ def text(value: str) -> str:
 
 
 def command_prefix(value: str) -> str:
-    """What stands before the names of slash commands: Slack takes 32 characters with them and the slash."""
+    """Parse the prefix of slash commands. Slack allows names of 32 characters, with the prefix and the slash."""
     if not _PREFIX.fullmatch(value):
         raise ValueError('must be at most 20 small letters, digits, "-" or "_", as in bot-')
     return value
 
 
 _ID = re.compile(r"[A-Za-z0-9]+", re.ASCII)
-# What an app may be called, as a pattern: it stands in addresses, logs and metrics.
+# The pattern of an app's name, which is used in addresses, logs and metrics.
 APP_NAME: Final = r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?"
 _APP_NAME: Final = re.compile(APP_NAME)
 _SLACK_APP: Final = re.compile(r"A[A-Z0-9]{1,30}", re.ASCII)
@@ -231,18 +234,18 @@ _DISCORD_ID = re.compile(r"\d+", re.ASCII)
 _SLACK_TEAM = re.compile(r"[TE][A-Z0-9]+|\*", re.ASCII)
 _SLACK_CLIENT = re.compile(r"[0-9]{1,30}\.[0-9]{1,30}", re.ASCII)
 _SLACK_GROUP = re.compile(r"S[A-Z0-9]+", re.ASCII)
-# Ids as Slack and Discord give them, and as the bot writes them; a name would never match.
+# Ids as Slack and Discord write them, and as the bot does; a person's name never matches.
 _PERSON = re.compile(r"(?:slack:[A-Z0-9]+:)?[UWB][A-Z0-9]+|(?:discord:)?[0-9]+|terminal:\S+", re.ASCII)
 
 
 def id_list(form: re.Pattern[str], what: str) -> Callable[[str], frozenset[str]]:
-    """Ids of this form, with commas between them; `what` names them in the remedy, with an example."""
+    """Return a parser of comma-separated ids of this form; `what` describes them in the remedy, with an example."""
 
     def read(value: str) -> frozenset[str]:
-        found = frozenset(piece.strip() for piece in value.split(",") if piece.strip())
-        if not found or not all(map(form.fullmatch, found)):
+        ids_found = frozenset(piece.strip() for piece in value.split(",") if piece.strip())
+        if not ids_found or not all(map(form.fullmatch, ids_found)):
             raise ValueError(f"must be {what}")
-        return found
+        return ids_found
 
     return read
 
@@ -254,7 +257,7 @@ discord_roles = id_list(
 
 
 def slack_app(value: str) -> str:
-    """What an app is called among several."""
+    """Parse the name of one of several apps."""
     if not _APP_NAME.fullmatch(value):
         raise ValueError('must be at most 32 small letters, digits or "-", as in acme-eu')
     return value
@@ -289,7 +292,7 @@ people = id_list(
 
 
 def models(value: str) -> tuple[str, ...]:
-    """Names of models with commas between them, in order."""
+    """Parse comma-separated names of models, in order."""
     names = tuple(piece.strip() for piece in value.split(",") if piece.strip())
     if not names or not all(_MODEL_OR_REHEARSAL.match(name) for name in names):
         raise ValueError("must be models with commas between them, as in anthropic:claude-sonnet-5-5,ollama:llama3.2")
@@ -297,7 +300,7 @@ def models(value: str) -> tuple[str, ...]:
 
 
 def modules(value: str) -> tuple[str, ...]:
-    """Files, which end in .py, and names of modules or entry points, with commas between them, in order."""
+    """Parse comma-separated files, which end in .py, and names of modules or entry points, in order."""
     names = tuple(dict.fromkeys(piece.strip() for piece in value.split(",") if piece.strip()))
     if not names or not all(name.endswith(".py") or _MODULE.fullmatch(name) for name in names):
         raise ValueError("must be files, modules or entry points with commas between them, as in my_tools.py")
@@ -305,7 +308,7 @@ def modules(value: str) -> tuple[str, ...]:
 
 
 def slack_apps(value: str) -> tuple[str, ...]:
-    """Names of apps with commas between them."""
+    """Parse comma-separated names of apps."""
     names = tuple(dict.fromkeys(piece.strip() for piece in value.split(",") if piece.strip()))
     if not names or not all(map(_APP_NAME.fullmatch, names)):
         raise ValueError("must be names of apps in the file of COGENCY_SLACK_APPS with commas between them, as in a,b")
@@ -313,10 +316,10 @@ def slack_apps(value: str) -> tuple[str, ...]:
 
 
 def folders(value: str) -> tuple[Path, ...]:
-    """Folders with commas between them; "~" stands for the person's own."""
+    """Parse comma-separated folders; "~" is the user's own."""
     try:
         paths = tuple(Path(piece.strip()).expanduser() for piece in value.split(",") if piece.strip())
-    except RuntimeError:  # "~name" of nobody
+    except RuntimeError:  # "~name" of an unknown user
         paths = ()
     if not paths or "\0" in value or not all(path.is_absolute() for path in paths):
         raise ValueError(
@@ -344,9 +347,9 @@ _BACKENDS: Final = re.compile(r"[a-z_]{2,20}(,[a-z_]{2,20}){0,9}", re.ASCII)
 
 
 def web_search(value: str) -> tuple[str, str] | None:
-    """The name of a search engine and what belongs to it: the address of an instance, or the engines of ddgs."""
-    name, _, about = value.partition(":")
-    match name.strip().lower(), about.strip():
+    """Parse the name of a search engine and its argument: the address of an instance, or the engines of ddgs."""
+    name, _, argument = value.partition(":")
+    match name.strip().lower(), argument.strip():
         case "off", "":
             return None
         case "searxng", address if address:
@@ -363,7 +366,7 @@ def web_search(value: str) -> tuple[str, str] | None:
 
 
 def one_of(kind: type[E]) -> Callable[[str], E]:
-    """A member of an enumeration, in small letters or capitals."""
+    """Return a parser of an enumeration's members, in small letters or capitals."""
     by_name = {member.value.casefold(): member for member in kind}
 
     def read(value: str) -> E:
@@ -375,12 +378,12 @@ def one_of(kind: type[E]) -> Callable[[str], E]:
 
 
 def some_of(kind: type[E]) -> Callable[[str], frozenset[E]]:
-    """Members of an enumeration, with commas between them."""
-    each = one_of(kind)
+    """Return a parser of comma-separated members of an enumeration."""
+    parse_member = one_of(kind)
 
     def read(value: str) -> frozenset[E]:
         try:
-            return frozenset(each(piece.strip()) for piece in value.split(","))
+            return frozenset(parse_member(piece.strip()) for piece in value.split(","))
         except ValueError:
             raise ValueError(f"must be of {', '.join(kind)}, with commas between them") from None
 
@@ -388,14 +391,14 @@ def some_of(kind: type[E]) -> Callable[[str], frozenset[E]]:
 
 
 def switch(value: str) -> bool:
-    """on or off."""
+    """Parse "on" or "off"."""
     if value.lower() not in {"on", "off"}:
         raise ValueError("must be on or off")
     return value.lower() == "on"
 
 
 def secret(prefix: str = "", where: str = "") -> Callable[[str], Secret]:
-    """A key or token of printable ASCII without blanks; `where` says where the right one is found."""
+    """Return a parser of keys or tokens of printable ASCII without blanks; `where` says where to find the right one."""
 
     def read(value: str) -> Secret:
         if not value.startswith(prefix):
@@ -411,7 +414,7 @@ key = secret()
 
 
 def header(value: str) -> str:
-    """What can stand in a line of an HTTP request."""
+    """Parse a value for an HTTP header."""
     if not (value.isascii() and value.isprintable() and len(value) <= 200):
         raise ValueError("must be at most 200 characters of ASCII, as in Cogency/1 (+https://example.com/bot)")
     return value
@@ -432,7 +435,7 @@ def whole(minimum: int, maximum: int) -> Callable[[str], int]:
 
 
 def shards(value: str) -> int | None:
-    """A number of connections; "auto": None."""
+    """Parse a number of connections; None for "auto"."""
     if value.casefold() == "auto":
         return None
     try:
@@ -442,17 +445,17 @@ def shards(value: str) -> int | None:
 
 
 def limit(maximum: int) -> Callable[[str], int | None]:
-    """A whole number; 0 is no limit: None."""
-    read = whole(0, maximum)
+    """Return a parser of a whole number; None for 0, which is no limit."""
+    parse_whole = whole(0, maximum)
 
-    def limited(value: str) -> int | None:
-        return read(value) or None
+    def read(value: str) -> int | None:
+        return parse_whole(value) or None
 
-    return limited
+    return read
 
 
 def retention(value: str) -> Mapping[AudienceKind, int]:
-    """Days for kinds of places: "dm=365, private=90, public=30"."""
+    """Parse days by kind of place: "dm=365, private=90, public=30"."""
     kinds = {"dm": AudienceKind.PERSON, "private": AudienceKind.GROUP, "public": AudienceKind.TEAM}
     days: dict[AudienceKind, int] = {}
     for part in value.split(","):
@@ -464,7 +467,7 @@ def retention(value: str) -> Mapping[AudienceKind, int]:
 
 
 def dollars(value: str) -> Money | None:
-    """US dollars, with cents if need be; 0 is no limit: None."""
+    """Parse US dollars, with cents if needed; None for 0, which is no limit."""
     if _DOLLARS.fullmatch(value) is None:
         raise ValueError("must be a sum in US dollars without a sign, as in 5 or 2.50; 0 for no limit")
     whole_, _, cents = value.partition(".")
@@ -472,7 +475,7 @@ def dollars(value: str) -> Money | None:
 
 
 def seconds(maximum: float) -> Callable[[str], float]:
-    """More than zero, at most `maximum`; fractions are allowed."""
+    """Return a parser of seconds: more than zero, at most `maximum`; fractions are allowed."""
 
     def read(value: str) -> float:
         try:
@@ -487,7 +490,7 @@ def seconds(maximum: float) -> Callable[[str], float]:
 
 
 def texts_by_id(what: str, example: str) -> Callable[[str], Mapping[str, str]]:
-    """A JSON object from ids to texts; `what` names both in the remedy."""
+    """Return a parser of a JSON object from ids to texts; `what` describes both in the remedy."""
 
     def read(value: str) -> Mapping[str, str]:
         try:

@@ -1,10 +1,10 @@
-"""Where the texts of settings come from: the file `.env`, files of secrets, the system's keychain.
+"""Reads the texts of settings: from the file `.env`, from files with secrets, and from the system's keychain.
 
 Rules
-  What is read may decide where keys go, so a file is read only if nobody else could have written it: it belongs to the
-  user (or to root, who may do anything), and only they may write it. `.env` lies in the folder where the program is
-  started, which may be anybody's.
-  Values are taken literally, and are never repeated in an error.
+  Settings can decide where keys are sent, so a file is read only if no other user could have written it: it belongs to
+  the user (or to root, who can do anything), and only they may write it. `.env` is read from the folder in which the
+  program is started, which can be another user's.
+  Values are literal, and never repeated in an error.
 """
 
 import os
@@ -25,18 +25,18 @@ if sys.platform != "win32":
     import grp
     import pwd
 
-# Behind the name of a secret setting: the file that holds it, as Docker, Kubernetes and systemd hand secrets over.
+# The suffix of a secret setting's name for the file that holds it, as Docker, Kubernetes and systemd pass secrets.
 IN_FILE: Final = "_FILE"
-# The value of a secret that stands in the system's keychain: "keyring", or "keyring:SERVICE".
+# The value of a secret that is in the system's keychain: "keyring", or "keyring:SERVICE".
 KEYCHAIN: Final = "keyring"
-Keychain: TypeAlias = Callable[[str, str], str | None]  # Finds a secret by the name of a service and its own
-MAX_BYTES = 1_000_000  # Every setting written out takes a hundredth of it
+Keychain: TypeAlias = Callable[[str, str], str | None]  # Returns a secret by the name of a service and its own
+MAX_BYTES = 1_000_000  # All settings together take a hundredth of it
 
 
 def read_dotenv(dotenv: Path | None) -> dict[str, str]:
-    """What `.env` sets, by name; nothing when there is none.
+    """Return what `.env` sets, by name; nothing if there is no file.
 
-    Raises SettingsError with the line that cannot be read, or if somebody else owns the file or may write it.
+    Raises SettingsError with the line that cannot be read, or if another user owns the file or may write it.
     """
     if dotenv is None:
         return {}
@@ -46,17 +46,17 @@ def read_dotenv(dotenv: Path | None) -> dict[str, str]:
         return {}
     except (OSError, UnicodeDecodeError):
         raise SettingsError(setup_texts.DOTENV_UNREADABLE.format(dotenv=dotenv)) from None
-    written: dict[str, str] = {}
+    values: dict[str, str] = {}
     for binding in parse_stream(StringIO(content)):
         if binding.error or (binding.key is not None and binding.value is None):
             raise SettingsError(setup_texts.DOTENV_LINE.format(dotenv=dotenv, line=binding.original.line))
         if binding.key is not None and binding.value is not None:
-            written[binding.key] = binding.value
-    return written
+            values[binding.key] = binding.value
+    return values
 
 
 def _content(dotenv: Path) -> str:
-    # What was opened is what is judged: the name may lead elsewhere a moment later. A pipe would wait for its writer.
+    # Check the file that was opened: its name may lead to another one a moment later. A pipe would block.
     descriptor = os.open(dotenv, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
@@ -68,7 +68,7 @@ def _content(dotenv: Path) -> str:
 
 
 def _fault(status: os.stat_result, name: str) -> str | None:
-    """How somebody else could have written the file, and what to do; None if nobody could."""
+    """How another user could have written the file, and what to do; None if none could."""
     if sys.platform == "win32":
         return None
     if status.st_uid not in {os.geteuid(), 0}:
@@ -85,18 +85,18 @@ def _fault(status: os.stat_result, name: str) -> str | None:
 
 
 def is_own_group(group: int, user: int) -> bool:
-    """Whether it is this user's private group, as most systems give one to each: then its rights are theirs."""
+    """Return whether it is the user's private group, as most systems create for each: its rights are the user's."""
     if sys.platform == "win32":
         return True
     try:
-        owner, found = pwd.getpwuid(user), grp.getgrgid(group)
+        owner, entry = pwd.getpwuid(user), grp.getgrgid(group)
     except KeyError:
         return False
-    return group == owner.pw_gid and found.gr_name == owner.pw_name and set(found.gr_mem) <= {owner.pw_name}
+    return group == owner.pw_gid and entry.gr_name == owner.pw_name and set(entry.gr_mem) <= {owner.pw_name}
 
 
 def owner_name(user: int) -> str:
-    """What the system calls them, or their number."""
+    """Return the user's login name, or their number."""
     if sys.platform != "win32":
         with suppress(KeyError):
             return pwd.getpwuid(user).pw_name
@@ -111,29 +111,29 @@ def group_name(group: int) -> str:
 
 
 def named_file(setting: str, name: str) -> tuple[Path, str]:
-    """The file that a setting names, by its whole path, and what stands in it. Raises SettingsError."""
+    """Return the absolute path of the file that a setting names, and its content. Raises SettingsError."""
     try:
         file = Path(name).expanduser().absolute()
         return file, _content(file)
     except FileNotFoundError:
         where = "" if Path(name).expanduser().is_absolute() else f" in {Path.cwd()}"
         raise SettingsError(setup_texts.FILE_MISSING.format(setting=setting, file=name, where=where)) from None
-    except (OSError, RuntimeError, UnicodeDecodeError):  # "~name" of nobody
+    except (OSError, RuntimeError, UnicodeDecodeError):  # "~name" of an unknown user
         raise SettingsError(setup_texts.FILE_UNREADABLE.format(setting=setting, file=name)) from None
 
 
-def with_files(written: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
-    """With what stands in the files that it names for these settings, in place of their names. Raises SettingsError."""
-    whole = dict(written)
+def with_files(values: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
+    """Replace these settings' names of files by the files' contents. Raises SettingsError."""
+    resolved = dict(values)
     for name in names:
-        setting_, file = f"{name}{IN_FILE}", whole.pop(f"{name}{IN_FILE}", "").strip()
-        if file and whole.get(name, "").strip():
+        setting_, file = f"{name}{IN_FILE}", resolved.pop(f"{name}{IN_FILE}", "").strip()
+        if file and resolved.get(name, "").strip():
             raise SettingsError(setup_texts.SET_TWICE.format(name=name, file=setting_))
         if file:
-            whole[name] = named_file(setting_, file)[1].strip()
-            if not whole[name]:
+            resolved[name] = named_file(setting_, file)[1].strip()
+            if not resolved[name]:
                 raise SettingsError(setup_texts.FILE_EMPTY.format(setting=setting_, file=file))
-    return whole
+    return resolved
 
 
 def is_in_keychain(value: str) -> bool:
@@ -141,17 +141,17 @@ def is_in_keychain(value: str) -> bool:
 
 
 def from_keychain(name: str, value: str, keychain: Keychain) -> str:
-    """The secret to which this value of a setting points. Raises SettingsError."""
+    """Return the secret in the keychain that this value refers to. Raises SettingsError."""
     service = value.strip().partition(":")[2].strip() or "cogency"
-    found = keychain(service, name)
-    if not found:
+    secret = keychain(service, name)
+    if not secret:
         raise SettingsError(setup_texts.NOT_IN_KEYCHAIN.format(name=name, service=service))
-    return found.strip()
+    return secret.strip()
 
 
 def system_keychain(service: str, name: str) -> str | None:
     try:
-        import keyring  # noqa: PLC0415 -- who has no secret there need not have it
+        import keyring  # noqa: PLC0415 -- only needed for secrets in the keychain
         from keyring.errors import KeyringError  # noqa: PLC0415 -- as above
     except ImportError:
         raise SettingsError(setup_texts.NO_KEYCHAIN.format(name=name)) from None

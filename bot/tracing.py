@@ -1,11 +1,11 @@
-"""Traces by OpenTelemetry's conventions for generative AI: where a turn's time went. It needs the extra `otel`.
+"""OpenTelemetry traces, by its conventions for generative AI: how a turn spent its time. Needs the extra `otel`.
 
 Rules
-  A turn is a span, and what it does one after the other are its children, without a gap: they add up to it. What goes
-  on side by side is below those: the calls of tools of one round, and each write to the platform.
-  No content: neither words nor arguments nor results, not even where somebody asks for them by OpenTelemetry's own
-  setting, since nothing could be forgotten where they are sent. What is told apart by ids is turns and conversations.
-  Where spans go to, how many of them, and as what, the environment says by OpenTelemetry's own names.
+  A turn is a span. Its phases are the children, one after the other and without a gap, so that they add up to it.
+  Parallel work is below a phase: the tool calls of one round, and each write to the platform.
+  No content: neither texts nor arguments nor results, not even if OpenTelemetry's own setting asks for them, because
+  nothing could be forgotten where spans are sent. Only turns and conversations have ids.
+  The environment says where spans are sent, how many of them, and under which name, by OpenTelemetry's own variables.
 """
 
 import threading
@@ -29,26 +29,26 @@ from bot.telemetry import AgentTold, PageWritten, Phase, PhaseBegan, TelemetryEv
 NANO: Final = 1_000_000_000
 AGENT: Final = "cogency"
 TOOLS: Final = "tools"  # The phase in which the calls of one round run
-# At the end, for spans that wait to be sent: with all else that ends then it stays under what supervisors give.
-LEAVE_S: Final = 1.0
-# What the conventions call a vendor, where they have another name than we.
-VENDORS: Final[Mapping[str, str]] = {
+# For unsent spans when the process ends; with all other steps of the shutdown, it stays below a supervisor's limit.
+SHUTDOWN_S: Final = 1.0
+# The conventions' names of vendors, where they differ from ours.
+VENDOR_NAMES: Final[Mapping[str, str]] = {
     "openai-realtime": "openai",
     "gemini": "gcp.gemini",
     "gemini-live": "gcp.gemini",
     "mistral": "mistral_ai",
     "xai": "x_ai",
 }
-WRONG: Final = frozenset({Outcome.CUT, Outcome.EXHAUSTED, Outcome.REFUSED, TurnUnended.LOST, TurnUnended.FAILED})
+FAILURES: Final = frozenset({Outcome.CUT, Outcome.EXHAUSTED, Outcome.REFUSED, TurnUnended.LOST, TurnUnended.FAILED})
 
 
 @dataclass(slots=True)
 class _OpenTrace:
-    """`phase` is what the turn does now, by its `doing`; `phases` are all so far, with when each began."""
+    """`phase`: the current one, called `phase_name`. `phases`: all so far, with their start times."""
 
     turn: Span
     phase: Span
-    doing: str
+    phase_name: str
     phases: list[tuple[int, Span]]
     tools: dict[str, Span] = field(default_factory=dict[str, Span])
     used: Usage = field(default_factory=Usage)
@@ -60,8 +60,8 @@ class Traces:
     def __init__(self, tracer: Tracer, clock: Clock) -> None:
         self._tracer = tracer
         self._clock = clock
-        # A clock that is set meanwhile bends no span.
-        self._began_ns = round((clock.now().timestamp() - clock.monotonic()) * NANO)
+        # One offset for all spans, so that setting the clock does not distort them.
+        self._epoch_ns = round((clock.now().timestamp() - clock.monotonic()) * NANO)
         self._open: dict[int, _OpenTrace] = {}
 
     def tell(self, event: TelemetryEvent, /) -> None:
@@ -69,7 +69,7 @@ class Traces:
             case TurnBegan():
                 self._begin(event)
             case PhaseBegan(turn, phase) if turn in self._open:
-                self._go_on(self._open[turn], phase)
+                self._begin_phase(self._open[turn], phase)
             case AgentTold(turn, told, model) if turn in self._open:
                 self._agent_told(self._open[turn], told, model)
             case PageWritten(turn) if turn in self._open:
@@ -80,7 +80,7 @@ class Traces:
                 pass
 
     def _now_ns(self) -> int:
-        return self._began_ns + round(self._clock.monotonic() * NANO)
+        return self._epoch_ns + round(self._clock.monotonic() * NANO)
 
     def _span(
         self,
@@ -95,7 +95,7 @@ class Traces:
 
     def _begin(self, event: TurnBegan) -> None:
         now = self._now_ns()
-        told: dict[str, AttributeValue] = {
+        attributes: dict[str, AttributeValue] = {
             "gen_ai.operation.name": "invoke_agent",
             "gen_ai.agent.name": AGENT,
             "gen_ai.conversation.id": event.conversation,
@@ -104,85 +104,85 @@ class Traces:
             "cogency.turn.waited_s": event.waited_s,
             "cogency.platform": event.platform,
         }
-        turn = self._span(f"invoke_agent {AGENT}", None, told, now)
+        turn = self._span(f"invoke_agent {AGENT}", None, attributes, now)
         first = self._span(Phase.PREPARE, turn, {}, now)
         self._open[event.turn] = _OpenTrace(turn, first, Phase.PREPARE, [(now, first)])
 
-    def _go_on(
+    def _begin_phase(
         self,
         trace: _OpenTrace,
-        doing: str,
+        name: str,
         attributes: Mapping[str, AttributeValue] | None = None,
         kind: SpanKind = SpanKind.INTERNAL,
     ) -> None:
-        """One phase ends as the next one begins."""
+        """End the current phase, and begin the next one."""
         now = self._now_ns()
         trace.phase.end(now)
-        trace.phase, trace.doing = self._span(doing, trace.turn, attributes or {}, now, kind), doing
+        trace.phase, trace.phase_name = self._span(name, trace.turn, attributes or {}, now, kind), name
         trace.phases.append((now, trace.phase))
 
     def _agent_told(self, trace: _OpenTrace, event: AgentEvent, model: str) -> None:
         match event:
             case IterationStarted():
                 vendor, _, name = model.partition(":")
-                told: dict[str, AttributeValue] = {
+                attributes: dict[str, AttributeValue] = {
                     "gen_ai.operation.name": "chat",
-                    "gen_ai.provider.name": VENDORS.get(vendor, vendor),
+                    "gen_ai.provider.name": VENDOR_NAMES.get(vendor, vendor),
                     "gen_ai.request.model": name or vendor,
                     "gen_ai.request.stream": True,
                 }
-                trace.turn.set_attribute("gen_ai.provider.name", VENDORS.get(vendor, vendor))
-                self._go_on(trace, f"chat {name or vendor}", told, SpanKind.CLIENT)
+                trace.turn.set_attribute("gen_ai.provider.name", VENDOR_NAMES.get(vendor, vendor))
+                self._begin_phase(trace, f"chat {name or vendor}", attributes, SpanKind.CLIENT)
             case ModelAnswered(name, usage, failure):
                 trace.phase.set_attribute("gen_ai.response.model", name.partition(":")[2] or name)
                 if usage is not None:
                     trace.used += usage
                     trace.phase.set_attributes(usage_attributes(usage))
                 if failure:
-                    _failed(trace.phase, failure)
-                self._go_on(trace, Phase.SAVE)
+                    _mark_failed(trace.phase, failure)
+                self._begin_phase(trace, Phase.SAVE)
             case CallStarted(id_, call):
-                if trace.doing != TOOLS:
-                    self._go_on(trace, TOOLS)
-                about: dict[str, AttributeValue] = {
+                if trace.phase_name != TOOLS:
+                    self._begin_phase(trace, TOOLS)
+                attributes: dict[str, AttributeValue] = {
                     "gen_ai.operation.name": "execute_tool",
                     "gen_ai.tool.name": call.name,
                     "gen_ai.tool.call.id": id_,
                     "gen_ai.tool.type": "function",
                 }
-                trace.tools[id_] = self._span(f"execute_tool {call.name}", trace.phase, about, self._now_ns())
+                trace.tools[id_] = self._span(f"execute_tool {call.name}", trace.phase, attributes, self._now_ns())
             case CallFinished(id_, result) if id_ in trace.tools:
                 span = trace.tools.pop(id_)
                 if result.status is not ResultStatus.SUCCESS:
-                    _failed(span, result.status)
+                    _mark_failed(span, result.status)
                 span.end(self._now_ns())
                 if not trace.tools:
-                    self._go_on(trace, Phase.SAVE)
+                    self._begin_phase(trace, Phase.SAVE)
             case _:
                 pass
 
     def _page_written(self, trace: _OpenTrace, event: PageWritten) -> None:
-        """It is told at its end, and stands where it began."""
+        """Add a span that begins where the write did, although it is reported at its end."""
         now = self._now_ns()
-        began = max(now - round(event.took_s * NANO), trace.phases[0][0])
-        within = next(phase for since, phase in reversed(trace.phases) if since <= began)
-        told = {"cogency.write.kind": event.kind, "cogency.write.outcome": event.end.value}
-        self._span(f"{event.kind} page", within, told, began).end(now)
+        started = max(now - round(event.took_s * NANO), trace.phases[0][0])
+        phase = next(span for since, span in reversed(trace.phases) if since <= started)
+        attributes = {"cogency.write.kind": event.kind, "cogency.write.outcome": event.end.value}
+        self._span(f"{event.kind} page", phase, attributes, started).end(now)
 
     def _end(self, trace: _OpenTrace, end: Outcome | TurnUnended) -> None:
         now = self._now_ns()
         for span in trace.tools.values():
-            _failed(span, "stopped")
+            _mark_failed(span, "stopped")
             span.end(now)
         trace.phase.end(now)
         trace.turn.set_attributes({"cogency.turn.outcome": end.value, **usage_attributes(trace.used)})
-        if end in WRONG:
-            _failed(trace.turn, end.value)
+        if end in FAILURES:
+            _mark_failed(trace.turn, end.value)
         trace.turn.end(now)
 
 
 def usage_attributes(used: Usage) -> dict[str, AttributeValue]:
-    """By the conventions, what was read from a cache counts as input, and what was reasoned as output."""
+    """Return token counts as the conventions define them: cached tokens are input, and reasoning tokens are output."""
     return {
         "gen_ai.usage.input_tokens": used.input_uncached + used.input_cached + used.input_written,
         "gen_ai.usage.output_tokens": used.output + used.reasoning,
@@ -192,22 +192,22 @@ def usage_attributes(used: Usage) -> dict[str, AttributeValue]:
     }
 
 
-def _failed(span: Span, why: str) -> None:
+def _mark_failed(span: Span, why: str) -> None:
     span.set_attribute("error.type", why)
     span.set_status(Status(StatusCode.ERROR))
 
 
 @contextmanager
 def exported(clock: Clock, version: str) -> Generator[Traces]:
-    """Send what is told until the block ends to where OpenTelemetry's variables say, which its library reads itself."""
-    found = Resource.create()
-    named = not str(found.attributes["service.name"]).startswith("unknown_service")
-    own = {"service.version": version} | ({} if named else {"service.name": AGENT})
-    provider = TracerProvider(resource=found.merge(Resource(own)), shutdown_on_exit=False)
+    """Export traces until the block ends, as OpenTelemetry's variables say, which its library reads itself."""
+    resource = Resource.create()
+    has_name = not str(resource.attributes["service.name"]).startswith("unknown_service")
+    own = {"service.version": version} | ({} if has_name else {"service.name": AGENT})
+    provider = TracerProvider(resource=resource.merge(Resource(own)), shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     try:
         yield Traces(provider.get_tracer(AGENT, version), clock)
     finally:
-        leaving = threading.Thread(target=provider.shutdown, name="traces", daemon=True)
-        leaving.start()
-        leaving.join(LEAVE_S)
+        shutdown = threading.Thread(target=provider.shutdown, name="traces", daemon=True)
+        shutdown.start()
+        shutdown.join(SHUTDOWN_S)

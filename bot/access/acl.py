@@ -148,7 +148,7 @@ class NoPlaces:
 
     async def answer(
         self,
-        asker: PlaceAsker,  # noqa: ARG002 -- the same for everybody
+        asker: PlaceAsker,  # noqa: ARG002 -- the same for all
         words: str,  # noqa: ARG002 -- as above
         say: Callable[[str], Awaitable[None]],  # noqa: ARG002 -- as above
         deaf: str = "",  # noqa: ARG002 -- as above

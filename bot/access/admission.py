@@ -216,8 +216,8 @@ class AdmissionControl:
         rules = await acl.rules_at(self.allowances.preferences, incoming.channel)
         return None if rules.admits(Requester.wrote(incoming), incoming.authority) else reply_texts.CLOSED_HERE
 
-    async def hears(self, incoming: Incoming) -> bool:
-        """Return whether a message to others may be stored as context, and count it. A refusal is not shown."""
+    async def admit_context(self, incoming: Incoming) -> bool:
+        """Count a message that is only context; return whether it may be stored. A refusal is not shown."""
         if await self.refusal(incoming) is not None:
             return False
         if self.is_exempt(incoming):

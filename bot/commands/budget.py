@@ -1,4 +1,4 @@
-"""`/budget`: what somebody may spend today; operators see and change all budgets. `/operator`: their page."""
+"""`/budget`: what a person may spend today; operators see and change all budgets. `/operator`: the operators' page."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,13 +14,13 @@ AMOUNT = "Please write $20, 5,000,000 tokens, exempt or reset."
 async def show(call: declaration.CommandCall) -> declaration.Panel:
     person = call.caller.person.id
     answer = await call.host.budgets.answer(person, call.caller.channel, call.words)
-    changes = not call.words and call.host.operates(person)
-    shown = await call.caller.with_names(answer.text)
-    return declaration.Panel(shown, (CHANGE.button(),) if changes else (), refused=answer.refused)
+    may_change = not call.words and call.host.operates(person)
+    text = await call.caller.with_names(answer.text)
+    return declaration.Panel(text, (CHANGE.button(),) if may_change else (), refused=answer.refused)
 
 
-async def _whose(host: CommandHost, who: Requester, _: Mapping[str, str]) -> Sequence[str]:
-    return ("channel", "everyone") if host.operates(who.person) else ()
+async def _whose(host: CommandHost, requester: Requester, _: Mapping[str, str]) -> Sequence[str]:
+    return ("channel", "everyone") if host.operates(requester.person) else ()
 
 
 def _words(filled: declaration.Filled) -> str:

@@ -1,5 +1,5 @@
-"""What managers of a place decide for it: `/channel`, how the bot answers there; `/policy`, what holds for everybody;
-`/knowledge`, the documents that it knows, which `/learn`, or "learn this" behind a mention, hands in.
+"""Commands for a place's managers: `/channel`, how the bot answers there; `/policy`, rules that hold for everyone;
+`/knowledge`, the documents that it knows there; and `/learn`, which adds one, as "learn this" behind a mention does.
 """
 
 import re
@@ -15,7 +15,7 @@ from bot.memory.knowledge_desk import is_knowledge_request
 from bot.memory.place_desk import MAX_INSTRUCTIONS, MAX_LANGUAGE, is_place_request
 from bot.texts import command_texts, memory_texts
 
-# Offered while somebody types; what is in capitals they replace.
+# Suggested while a person types; the capitals are to be replaced.
 WORDS = (
     "history",
     "undo",
@@ -32,11 +32,11 @@ WORDS = (
     "knowledge on",
     "knowledge off",
 )
-BOUNDS = (5, 10, 20, 50)  # Offered as answers a day
+BOUNDS = (5, 10, 20, 50)  # Suggested numbers of answers a day
 
 
 async def asker_of(call: declaration.CommandCall) -> PlaceAsker:
-    """Who asks, as they would be asked about here, and whether they manage it."""
+    """Return the asker, as the subject of questions about this place, and whether they manage it."""
     asker, viewer = await call.caller.tool_asker(), await call.caller.viewer()
     source = asker.person.id.rpartition(":")[0]
     return PlaceAsker(asker.person, asker.authority, asker.place, source, call.caller.channel, viewer.manages)
@@ -51,33 +51,33 @@ async def show(call: declaration.CommandCall) -> declaration.Panel:
 
 
 def channel_panel(answer: PlaceAnswer, chosen: Mapping[str, str], models: Sequence[str]) -> declaration.Panel:
-    """What may be pressed and chosen by who manages the channel; the rest they write."""
+    """Return the panel with the buttons and menus of a channel's manager; other changes are written as words."""
     actions = [INSTRUCTIONS.button(), LANGUAGE.button()]
     actions += [MODELS.button()] if models else []
     for rule in (PlaceRule.LEARNING, PlaceRule.KNOWLEDGE):
         is_on = chosen.get(rule) != OFF
-        sure = memory_texts.SURE_TO_LEARN if rule is PlaceRule.LEARNING and not is_on else ""
+        confirm = memory_texts.SURE_TO_LEARN if rule is PlaceRule.LEARNING and not is_on else ""
         label = (command_texts.SWITCH_OFF if is_on else command_texts.SWITCH_ON).format(what=rule)
-        actions.append(declaration.PanelAction(label, f"{rule} {'off' if is_on else 'on'}", confirm=sure))
+        actions.append(declaration.PanelAction(label, f"{rule} {'off' if is_on else 'on'}", confirm=confirm))
     who = {"everyone": memory_texts.PLACE_USUAL[PlaceRule.WHO], "members": memory_texts.FULL_MEMBERS}
     selects = [(PlaceRule.WHO, who, "")]
     if models:
         names = {"usual": memory_texts.PLACE_USUAL[PlaceRule.MODEL]} | {name: name for name in models}
         selects.append((PlaceRule.MODEL, names, chosen.get(PlaceRule.MODEL, "")))
     if answer.most_ambient:
-        bounds = {str(one) for one in (*BOUNDS, answer.most_ambient) if one <= answer.most_ambient}
-        bounds |= {now} if (now := chosen.get(PlaceRule.AMBIENT, "")) else set()
-        many = {one: command_texts.A_DAY.format(many=one) for one in sorted(bounds, key=int)}
-        selects.append((PlaceRule.AMBIENT, {"off": memory_texts.PLACE_USUAL[PlaceRule.AMBIENT]} | many, now))
+        bounds = {str(bound) for bound in (*BOUNDS, answer.most_ambient) if bound <= answer.most_ambient}
+        bounds |= {current} if (current := chosen.get(PlaceRule.AMBIENT, "")) else set()
+        labels = {number: command_texts.A_DAY.format(many=number) for number in sorted(bounds, key=int)}
+        selects.append((PlaceRule.AMBIENT, {"off": memory_texts.PLACE_USUAL[PlaceRule.AMBIENT]} | labels, current))
     parts = [
-        declaration.PanelPart(select=declaration.PanelSelect(memory_texts.PLACE_RULES[rule], options, now, rule))
-        for rule, options, now in selects
+        declaration.PanelPart(select=declaration.PanelSelect(memory_texts.PLACE_RULES[rule], options, current, rule))
+        for rule, options, current in selects
     ]
     return declaration.Panel(answer.text, tuple(actions), tuple(parts))
 
 
 async def _prefilled(call: declaration.CommandCall) -> declaration.Filled:
-    """What holds now stands in the window."""
+    """The form starts with the current values."""
     chosen = await call.host.places.chosen(call.caller.channel)
     return {rule.value: chosen.get(rule, "") for rule in PlaceRule}
 
@@ -173,11 +173,11 @@ COMMAND = declaration.Command(
 )
 
 
-# What holds for everybody in a place.
+# Policies of a place.
 
 NO_COLON = "Please write it without a colon."
 NUMBER = "Please write the number that stands before it in the list."
-# Offered while somebody types; what is in capitals they replace.
+# Suggested while a person types; the capitals are to be replaced.
 POLICY_WORDS = ("list", "history", "set NAME: WHAT HOLDS", "remove 1")
 
 
@@ -188,9 +188,9 @@ async def show_policy(call: declaration.CommandCall) -> declaration.Panel:
     return declaration.Panel(answer.text, policy_actions(answer.text) if sets else (), refused=answer.refused)
 
 
-def policy_actions(shown: str) -> tuple[declaration.PanelAction, ...]:
-    """What those who set policies are offered below their list."""
-    return (SET_POLICY.button(),) if shown == memory_texts.NO_POLICY else (SET_POLICY.button(), REMOVE_POLICY.button())
+def policy_actions(text: str) -> tuple[declaration.PanelAction, ...]:
+    """Return the buttons below the list, for those who may set policies."""
+    return (SET_POLICY.button(),) if text == memory_texts.NO_POLICY else (SET_POLICY.button(), REMOVE_POLICY.button())
 
 
 async def _policy_words(*_: object) -> Sequence[str]:
@@ -271,12 +271,12 @@ POLICY_COMMAND = declaration.Command(
 )
 
 
-# What a place was told to know.
+# Documents of a place.
 
 SHARE = declaration.PanelAction("Share what is told here", "share on", confirm=memory_texts.SURE_TO_SHARE)
 STOP_SHARING = declaration.PanelAction("Stop sharing", "share off")
 SURE_TO_REMOVE = "I will know it no longer, and erase it. What I said of it stays where I said it."
-KNOWLEDGE_WORDS = ("list", "show 3", "remove 3", "share on", "share off")  # Offered while somebody types
+KNOWLEDGE_WORDS = ("list", "show 3", "remove 3", "share on", "share off")  # Suggested while a person types
 
 
 async def show_knowledge(call: declaration.CommandCall) -> declaration.Panel:
@@ -285,10 +285,11 @@ async def show_knowledge(call: declaration.CommandCall) -> declaration.Panel:
 
 
 def knowledge_panel(answer: KnowledgeAnswer, *, buttons: bool = True) -> declaration.Panel:
-    """`buttons`: whether the platform has some; else what may be written is said."""
-    parts = [_document_part(one) for one in answer.documents]
+    """`buttons`: whether the platform has them; if not, the syntax is shown."""
+    parts = [_document_part(document) for document in answer.documents]
     if answer.pages > 1:
-        parts.append(_document_pages(answer, buttons=buttons))
+        usage = "" if buttons else memory_texts.KNOWLEDGE_PAGE
+        parts.append(declaration.page_part(answer.page, answer.pages, usage))
     if answer.documents and not buttons:
         parts.append(declaration.PanelPart(memory_texts.KNOWLEDGE_USAGE))
     switch = {None: (), True: (STOP_SHARING,), False: (SHARE,)}[answer.shares] if buttons else ()
@@ -300,19 +301,6 @@ def _document_part(document: ShownDocument) -> declaration.PanelPart:
     if document.may_go:
         actions.append(declaration.PanelAction("Remove", f"remove {document.id}", danger=True, confirm=SURE_TO_REMOVE))
     return declaration.PanelPart(document.text, tuple(actions))
-
-
-def _document_pages(answer: KnowledgeAnswer, *, buttons: bool) -> declaration.PanelPart:
-    if not buttons:
-        another = answer.page % answer.pages + 1
-        return declaration.PanelPart(
-            memory_texts.KNOWLEDGE_PAGE.format(page=answer.page, pages=answer.pages, another=another)
-        )
-    around = {"Earlier page": answer.page - 1, "Next page": answer.page + 1}
-    turning = [
-        declaration.PanelAction(label, f"page {page}") for label, page in around.items() if 1 <= page <= answer.pages
-    ]
-    return declaration.PanelPart(f"Page {answer.page} of {answer.pages}", tuple(turning))
 
 
 async def _knowledge_words(*_: object) -> Sequence[str]:
@@ -336,15 +324,15 @@ KNOWLEDGE_COMMAND = declaration.Command(
 )
 
 
-# A place is to know a document from now on.
+# Adding documents.
 
-# What may stand behind "learn" beside links for it to be an order: everything else is talk, and the model's.
+# The only words allowed beside "learn" and links in an order; any other message is a question.
 _THIS = re.compile(
     r"(?:this|these|that|it)?(?:\s+(?:files?|documents?|pdfs?|handbook|attachments?|links?|pages?|sites?))?"
     r"(?:\s+please)?",
     re.IGNORECASE,
 )
-# As people write it, as Markdown does, and as Slack and Discord do.
+# Links as people write them, in Markdown, and as Slack and Discord send them.
 _LINK = re.compile(
     r"\[[^\[\]\n]{0,500}\]\((?P<named>https?://[^\s<>]+?)\)(?=[,;:.!?]*(?:\s|\Z))"
     r"|<(?P<marked>https?://[^\s<>|]+)(?:\|[^<>\n]{0,2000})?>|(?P<bare>https?://[^\s<>]+)",
@@ -356,23 +344,23 @@ _BETWEEN = re.compile(r"(?<![,;:.!?])[,;:.!?]+(?=\s|\Z)|\band\b")
 
 
 def links_in(words: str) -> list[str]:
-    """The addresses of pages in these words, each once."""
-    found = (one["named"] or one["marked"] or _without_end(one["bare"]) for one in _LINK.finditer(words))
-    return list(dict.fromkeys(found))
+    """Return the addresses in these words, each once."""
+    addresses = (match["named"] or match["marked"] or _without_end(match["bare"]) for match in _LINK.finditer(words))
+    return list(dict.fromkeys(addresses))
 
 
 def _without_end(address: str) -> str:
-    """Without what ends the sentence that it stands in; what is too long to be an address is refused as it is."""
+    """Remove the punctuation of the sentence around an address; one that is too long is left, and is refused later."""
     if len(address) > MAX_LINK_CHARS:
         return address
-    kept = address.rstrip(_ENDS)
-    while kept.endswith(")") and kept.count(")") > kept.count("("):
-        kept = kept[:-1].rstrip(_ENDS)
-    return kept
+    trimmed = address.rstrip(_ENDS)
+    while trimmed.endswith(")") and trimmed.count(")") > trimmed.count("("):
+        trimmed = trimmed[:-1].rstrip(_ENDS)
+    return trimmed
 
 
 async def learn(call: declaration.CommandCall) -> declaration.Panel:
-    """Read what was handed over, which may take a minute, and keep it."""
+    """Read the given files and pages, which may take a minute, and store them."""
     pages = links_in(call.words)
     if not (call.files or pages):
         return declaration.Panel(memory_texts.NOTHING_TO_LEARN, refused=True)
@@ -384,8 +372,8 @@ async def learn(call: declaration.CommandCall) -> declaration.Panel:
 
 
 def is_order(words: str) -> bool:
-    beside = _BETWEEN.sub(" ", _LINK.sub(" ", words))
-    return _THIS.fullmatch(" ".join(beside.split())) is not None
+    rest = _BETWEEN.sub(" ", _LINK.sub(" ", words))
+    return _THIS.fullmatch(" ".join(rest.split())) is not None
 
 
 LEARN_COMMAND = declaration.Command(

@@ -149,6 +149,17 @@ class Panel:
     refused: bool = False
 
 
+def page_part(page: int, pages: int, usage: str = "") -> PanelPart:
+    """Return the number of a list's page (from 1), with buttons for its neighbours; or only the text `usage`, with
+    {page}, {pages} and {another}, for platforms without buttons.
+    """
+    if usage:
+        return PanelPart(usage.format(page=page, pages=pages, another=page % pages + 1))
+    neighbours = {"Earlier page": page - 1, "Next page": page + 1}
+    actions = [PanelAction(label, f"page {other}") for label, other in neighbours.items() if 1 <= other <= pages]
+    return PanelPart(f"Page {page} of {pages}", tuple(actions))
+
+
 # --------------------------------------------------------------------------------------------------
 # Who uses a command, and where.
 

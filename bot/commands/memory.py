@@ -1,5 +1,5 @@
-"""What is remembered about somebody, and what they decide about it: `/memory`; `/forget`, which erases what they told,
-after a question, with a receipt.
+"""`/memory`: what the bot remembers about a person, and their decisions about it. `/forget`: erases what they told it,
+after a confirmation, with a receipt.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,9 +14,9 @@ from bot.memory.forget_desk import is_request
 from bot.texts import memory_texts
 
 FILE_NAME = "what-i-know.json"
-MAY_DECIDE = "`/memory help` says what you may decide about it."  # Elsewhere each entry has its buttons
+MAY_DECIDE = "`/memory help` says what you may decide about it."  # For platforms without buttons at each entry
 SURE = "I will erase this after a minute in which you can undo it, and not learn it again from the same message."
-# Offered while somebody types.
+# Suggested while a person types.
 WORDS = ("undo", "export", "pause", "pause here", "resume", "resume here", "share off", "share on", "help")
 
 
@@ -26,8 +26,8 @@ async def show(call: declaration.CommandCall) -> declaration.Panel:
 
 
 def memory_panel(answer: MemoryAnswer, chars: int | None = None, *, listed: bool = False) -> declaration.Panel:
-    """What `/memory` answers. `chars`: see `Caller.entry_chars`; an entry that is cut is decided about where it stands
-    whole. `listed`: the list was asked for, and nothing else.
+    """Return the panel of `/memory`. `chars`: see `Caller.entry_chars`; an entry that is cut off has its buttons only
+    when it is opened. `listed`: the list was asked for, and nothing else.
     """
     if answer.file is not None:
         return declaration.Panel(answer.text, file=declaration.PanelFile(FILE_NAME, answer.file))
@@ -38,7 +38,8 @@ def memory_panel(answer: MemoryAnswer, chars: int | None = None, *, listed: bool
     undo = (declaration.PanelAction("Undo", view.undo_words(answer.undo)),) if answer.undo else ()
     parts = [_entry_part(entry, chars) for entry in answer.entries]
     if answer.pages > 1:
-        parts.append(_pages_part(answer, buttons=chars is not None))
+        usage = memory_texts.PAGE_OF if chars is None else ""
+        parts.append(declaration.page_part(answer.page, answer.pages, usage))
     if chars is None and listed and answer.entries:
         parts.append(declaration.PanelPart(MAY_DECIDE))
     return declaration.Panel(answer.text, undo, tuple(parts), refused=answer.refused)
@@ -53,7 +54,7 @@ def _entry_part(entry: ShownEntry, chars: int | None) -> declaration.PanelPart:
 
 
 def _entry_actions(entry: ShownEntry) -> tuple[declaration.PanelAction, ...]:
-    """What may be decided about an entry."""
+    """The buttons of an entry."""
     key = entry.key
     actions = [
         declaration.PanelAction("Delete", view.delete_words(key), danger=True, confirm=SURE),
@@ -66,22 +67,8 @@ def _entry_actions(entry: ShownEntry) -> tuple[declaration.PanelAction, ...]:
     return tuple(actions)
 
 
-def _pages_part(answer: MemoryAnswer, *, buttons: bool) -> declaration.PanelPart:
-    """Which page this is, and the way to others."""
-    if not buttons:
-        another = answer.page % answer.pages + 1
-        return declaration.PanelPart(memory_texts.PAGE_OF.format(page=answer.page, pages=answer.pages, another=another))
-    around = {"Earlier page": answer.page - 1, "Next page": answer.page + 1}
-    turning = [
-        declaration.PanelAction(label, view.page_words(page))
-        for label, page in around.items()
-        if 1 <= page <= answer.pages
-    ]
-    return declaration.PanelPart(f"Page {answer.page} of {answer.pages}", tuple(turning))
-
-
 async def _words_now(call: declaration.CommandCall) -> Mapping[str, str]:
-    """What an entry says that is to be corrected."""
+    """The current text of the entry to correct."""
     key = call.words.removeprefix(view.correct_words(""))
     answer = await call.host.memory(await call.caller.viewer(), view.show_words(key))
     return {"words": next((entry.plain[:FACT_CHARS] for entry in answer.entries if entry.key == key), "")}
@@ -126,9 +113,9 @@ COMMAND = declaration.Command(
 )
 
 
-# What somebody told the bot is erased.
+# Forgetting.
 
-# What it may be about; for a time or a subject its words say which.
+# What the words can name; for a time or a subject, they say which.
 SCOPES = {
     "thread": "this conversation",
     "time": "a stretch of time",
@@ -137,66 +124,70 @@ SCOPES = {
 }
 
 TIMES = ("2 hours", "today", "yesterday", "7 days", "since monday")
-# Examples of what it understands, offered while somebody types.
+# Examples that are suggested while a person types.
 FORGET_WORDS = ("this thread", "everything", *TIMES, "about …")
 
 
 async def _forget_words(_: CommandHost, __: Requester, given: Mapping[str, str]) -> Sequence[str]:
-    """A subject is theirs alone to name."""
+    """Suggest no subject: only the person can name one."""
     return {"": FORGET_WORDS, "time": TIMES}.get(given.get("scope", ""), ())
 
 
 async def forget(call: declaration.CommandCall) -> declaration.Panel:
-    """Ask whether to forget what they named; or, when they press a button of that question, do what it says."""
+    """Ask for confirmation of what they named; or carry out a button of that question."""
     words, desk, replies = call.words.strip(), call.host.forgetting, bool(call.options.get(REPLIES))
     if call.pressed and words.startswith(_ZONE):
-        asked, _, zone = words.removeprefix(_ZONE).rpartition(" ")
-        if told := await call.caller.keep_zone(zone):
-            return declaration.Panel(told, refused=True)
-        words = f"{_ASK}{asked}"
-    who = await call.caller.forgetter()
+        subject, _, zone = words.removeprefix(_ZONE).rpartition(" ")
+        if problem := await call.caller.keep_zone(zone):
+            return declaration.Panel(problem, refused=True)
+        words = f"{_ASK}{subject}"
+    forgetter = await call.caller.forgetter()
 
-    async def tell(progress: ForgetProgress) -> None:
-        await call.show(_meanwhile(progress))
+    async def show_progress(progress: ForgetProgress) -> None:
+        await call.show(_progress_panel(progress))
 
     if call.pressed and not words.startswith(_ASK):
         if words == NOTHING:
             return declaration.Panel(memory_texts.FORGET_DECLINED)
         if words == STOP.words:
             return declaration.Panel(
-                memory_texts.FORGET_STOPPED if await desk.stop_everywhere(who.person) else memory_texts.NOTHING_SOUGHT
+                memory_texts.FORGET_STOPPED
+                if await desk.stop_everywhere(forgetter.person)
+                else memory_texts.NOTHING_SOUGHT
             )
-        return _question(await desk.forget(who, words, replies=replies, tell=tell), replies=replies)
-    asked = scoped(words.removeprefix(_ASK), call.options.get("scope", ""))
-    if not asked:
-        here = memory_texts.FORGET_WHICH if who.thread else f"{memory_texts.FORGET_WHICH} {NO_THREAD_HERE}"
-        return declaration.Panel(here, (*choices(thread=bool(who.thread)), KEEP))
-    answer = await desk.ask(who, asked, tell)
-    zone = await call.caller.ask_zone(_ZONE + " ".join(asked.split())) if answer.by_clock else None
+        return _question(await desk.forget(forgetter, words, replies=replies, tell=show_progress), replies=replies)
+    subject = scoped(words.removeprefix(_ASK), call.options.get("scope", ""))
+    if not subject:
+        text = memory_texts.FORGET_WHICH if forgetter.thread else f"{memory_texts.FORGET_WHICH} {NO_THREAD_HERE}"
+        return declaration.Panel(text, (*choices(thread=bool(forgetter.thread)), KEEP))
+    answer = await desk.ask(forgetter, subject, show_progress)
+    zone = await call.caller.ask_zone(_ZONE + " ".join(subject.split())) if answer.by_clock else None
     return replace(_question(answer, replies=replies), parts=(zone,) if zone else ())
 
 
 def choices(*, thread: bool) -> tuple[declaration.PanelAction, ...]:
-    """What is offered to somebody who has not said what to forget; `thread`: whether they are in one."""
-    asked = {"This thread…": "thread"} if thread else {}
-    asked |= {"The last 2 hours…": "2 hours", "Today…": "today", "Everything…": "everything"}
+    """Return the choices for a person who has not said what to forget; `thread`: whether they are in one."""
+    buttons = {"This thread…": "thread"} if thread else {}
+    buttons |= {"The last 2 hours…": "2 hours", "Today…": "today", "Everything…": "everything"}
     return (
-        *(declaration.PanelAction(label, f"{_ASK}{words}") for label, words in asked.items()),
+        *(declaration.PanelAction(label, f"{_ASK}{words}") for label, words in buttons.items()),
         SOMETHING_ELSE.button(),
     )
 
 
 def agreement(text: str, token: str, wider: str = "", *, replies: bool | None = None) -> declaration.Panel:
-    """The question whether to forget what these tokens stand for. `replies`: whether the box for them is ticked; None:
-    there is none.
+    """Return the question whether to forget what these tokens stand for. `replies`: whether the box for the bot's
+    replies is ticked; None for no box.
     """
-    too = (declaration.PanelAction("Forget those, too", wider, danger=True),) if wider else ()
+    wider_action = (declaration.PanelAction("Forget those, too", wider, danger=True),) if wider else ()
     boxes = {} if replies is None else {REPLIES: replies}
-    return declaration.Panel(text, (declaration.PanelAction("Forget", token, danger=True), *too, KEEP), boxes=boxes)
+    return declaration.Panel(
+        text, (declaration.PanelAction("Forget", token, danger=True), *wider_action, KEEP), boxes=boxes
+    )
 
 
 def scoped(what: str, scope: str) -> str:
-    """The words that the desk reads, of what somebody wrote and chose."""
+    """Return the words for the desk, from what a person wrote and chose."""
     match scope:
         case "about" if what.strip() and not what.casefold().startswith("about "):
             return f"about {what}"
@@ -206,7 +197,7 @@ def scoped(what: str, scope: str) -> str:
             return what
 
 
-def _meanwhile(progress: ForgetProgress) -> declaration.Panel:
+def _progress_panel(progress: ForgetProgress) -> declaration.Panel:
     if progress.erasing:
         return declaration.Panel(memory_texts.ERASING)
     return declaration.Panel(memory_texts.looking(progress.found), (STOP,))
@@ -220,10 +211,10 @@ def _question(answer: ForgetAnswer, *, replies: bool) -> declaration.Panel:
 
 REPLIES = "delete_replies"
 _DELETE_REPLIES = "Delete my replies to it here, too"
-# Before what a button asks about. Behind other buttons stands what they agree to, as the desk has written it.
+# The prefix of a button that asks about a subject. Other buttons hold the token of what they agree to.
 _ASK = "ask "
-_ZONE = "zone "  # The same, where the time zone that was chosen follows it
-NOTHING = "nothing"  # What whoever keeps everything agrees to
+_ZONE = "zone "  # The same, when a chosen time zone follows the subject
+NOTHING = "nothing"  # The button that keeps everything
 KEEP = declaration.PanelAction("Keep everything", NOTHING)
 STOP = declaration.PanelAction("Stop", "stop")
 NO_THREAD_HERE = "To forget one thread, mention me with “forget this thread” in it."

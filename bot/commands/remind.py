@@ -1,4 +1,4 @@
-"""`/remind` and `/schedules`: what is said or done at a time that somebody names."""
+"""`/remind` and `/schedules`: reminders and scheduled questions."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,9 +9,9 @@ from bot.host import CommandHost, PlaceAsker
 from bot.schedule_reading import MAX_CHARS
 from bot.texts import command_texts, schedule_texts
 
-ZONE = "zone "  # Before what was asked, where the time zone that was chosen follows it
-BUTTON_CHARS = 80  # Of what a button tells its command; Discord has the least room
-CHANGES = "edit "  # How words begin that change one; with its number alone, they are those of the form's button
+ZONE = "zone "  # Begins the words of a choice of a time zone; the command follows, and then the zone
+BUTTON_CHARS = 80  # The limit for the words of a button; Discord's is the smallest
+CHANGES = "edit "  # Begins words that change a schedule; with only its number they are those of the form's button
 WORDS = (
     "list",
     "pause 3",
@@ -23,7 +23,7 @@ WORDS = (
     "forbid",
     "allow",
 )
-OF_OPERATORS = ("all",)  # Offered while somebody types; what is in capitals they replace
+OF_OPERATORS = ("all",)  # Suggested like WORDS while an operator types
 
 
 async def asker_of(call: declaration.CommandCall) -> PlaceAsker:
@@ -32,12 +32,19 @@ async def asker_of(call: declaration.CommandCall) -> PlaceAsker:
     return PlaceAsker(asker.person, asker.authority, asker.place, source, call.caller.channel, viewer.manages)
 
 
-async def remind(call: declaration.CommandCall) -> declaration.Panel:
+async def _store_zone(call: declaration.CommandCall) -> tuple[str, str]:
+    """Store a time zone that was chosen; return the words of the command, and why the zone was not stored, or ""."""
     words = call.words.strip()
-    if call.pressed and words.startswith(ZONE):
-        words, _, zone = words.removeprefix(ZONE).rpartition(" ")
-        if told := await call.caller.keep_zone(zone):
-            return declaration.Panel(told, refused=True)
+    if not (call.pressed and words.startswith(ZONE)):
+        return words, ""
+    words, _, zone = words.removeprefix(ZONE).rpartition(" ")
+    return words, await call.caller.keep_zone(zone)
+
+
+async def remind(call: declaration.CommandCall) -> declaration.Panel:
+    words, problem = await _store_zone(call)
+    if problem:
+        return declaration.Panel(problem, refused=True)
     if not words:
         return declaration.Panel(schedule_texts.REMIND_USAGE, (NEW.button(),))
     answer = await call.host.schedules.remind(await asker_of(call), words)
@@ -45,89 +52,75 @@ async def remind(call: declaration.CommandCall) -> declaration.Panel:
 
 
 async def show(call: declaration.CommandCall) -> declaration.Panel:
-    words = call.words.strip()
-    if call.pressed and words.startswith(ZONE):
-        words, _, zone = words.removeprefix(ZONE).rpartition(" ")
-        if told := await call.caller.keep_zone(zone):
-            return declaration.Panel(told, refused=True)
+    words, problem = await _store_zone(call)
+    if problem:
+        return declaration.Panel(problem, refused=True)
     return await _panel(call, await call.host.schedules.answer(await asker_of(call), words), words)
 
 
 async def _panel(call: declaration.CommandCall, answer: ScheduleAnswer, words: str) -> declaration.Panel:
     buttons = call.caller.entry_chars is not None
     if answer.by_clock:
-        again = ZONE + (words if len(words) < BUTTON_CHARS - len(ZONE) else "")
-        zone = await call.caller.ask_zone(again.strip() if again == ZONE else again)
+        words_with_zone = ZONE + (words if len(words) < BUTTON_CHARS - len(ZONE) else "")
+        zone = await call.caller.ask_zone(words_with_zone.strip() if words_with_zone == ZONE else words_with_zone)
         return declaration.Panel(answer.text, parts=(zone,) if zone else (), refused=True)
     if answer.choices:
-        fitting = [(label, said) for label, said in answer.choices if len(said) <= BUTTON_CHARS]
-        actions = tuple(declaration.PanelAction(label, said) for label, said in fitting)
+        choices = [(label, command) for label, command in answer.choices if len(command) <= BUTTON_CHARS]
+        actions = tuple(declaration.PanelAction(label, command) for label, command in choices)
         return declaration.Panel(answer.text, actions, refused=answer.refused)
     return schedule_panel(answer, buttons=buttons)
 
 
 def schedule_panel(answer: ScheduleAnswer, *, buttons: bool = True) -> declaration.Panel:
-    """What was done, or the list. `buttons`: whether the platform has some; else what may be written is said."""
-    listed = [one for one in answer.entries if one.text]
-    alone = [one for one in answer.entries if not one.text]
+    """Return the confirmation or the list. `buttons`: whether the platform has them; if not, the syntax is shown."""
+    listed = [entry for entry in answer.entries if entry.text]
+    confirmed = [entry for entry in answer.entries if not entry.text]
     text = answer.text
     if not buttons:
-        hints = [schedule_texts.HOW_TO_CHANGE.format(id=one.id) for one in alone]
+        hints = [schedule_texts.HOW_TO_CHANGE.format(id=entry.id) for entry in confirmed]
         hints += [schedule_texts.USAGE] if listed else []
         text = "\n".join([text, *hints])
-    parts = tuple(declaration.PanelPart(one.text, entry_actions(one)) for one in listed)
-    parts += (_pages(answer, buttons=buttons),) if answer.pages > 1 else ()
-    actions = tuple(action for one in alone for action in entry_actions(one))
+    parts = tuple(declaration.PanelPart(entry.text, entry_actions(entry)) for entry in listed)
+    if answer.pages > 1:
+        parts += (declaration.page_part(answer.page, answer.pages, "" if buttons else schedule_texts.PAGE_OF),)
+    actions = tuple(action for entry in confirmed for action in entry_actions(entry))
     return declaration.Panel(text, actions, parts, refused=answer.refused)
 
 
-def _pages(answer: ScheduleAnswer, *, buttons: bool) -> declaration.PanelPart:
-    if not buttons:
-        another = answer.page % answer.pages + 1
-        return declaration.PanelPart(
-            schedule_texts.PAGE_OF.format(page=answer.page, pages=answer.pages, another=another)
-        )
-    around = {"Earlier page": answer.page - 1, "Next page": answer.page + 1}
-    turning = [
-        declaration.PanelAction(label, f"page {page}") for label, page in around.items() if 1 <= page <= answer.pages
-    ]
-    return declaration.PanelPart(f"Page {answer.page} of {answer.pages}", tuple(turning))
-
-
-def entry_actions(one: ShownSchedule) -> tuple[declaration.PanelAction, ...]:
-    """What may be decided about one; each is a word of `/schedules`."""
+def entry_actions(schedule: ShownSchedule) -> tuple[declaration.PanelAction, ...]:
+    """Return the buttons of a schedule; each sends words for `/schedules`."""
     cancel = declaration.PanelAction(
-        command_texts.CANCEL_BUTTON, f"cancel {one.id}", danger=True, confirm=schedule_texts.SURE
+        command_texts.CANCEL_BUTTON, f"cancel {schedule.id}", danger=True, confirm=schedule_texts.SURE
     )
-    match one.state:
+    match schedule.state:
         case ScheduleState.ACTIVE:
-            pause = declaration.PanelAction("Pause", f"pause {one.id}")
-            return (CHANGE.button(f"edit {one.id}"), *((pause,) if one.text else ()), cancel)
+            pause = declaration.PanelAction("Pause", f"pause {schedule.id}")
+            return (CHANGE.button(f"edit {schedule.id}"), *((pause,) if schedule.text else ()), cancel)
         case ScheduleState.PAUSED:
-            return (declaration.PanelAction("Resume", f"resume {one.id}"), cancel)
+            return (declaration.PanelAction("Resume", f"resume {schedule.id}"), cancel)
         case ScheduleState.ENDED:
-            return (CHANGE.button(f"edit {one.id}"), cancel)
+            return (CHANGE.button(f"edit {schedule.id}"), cancel)
         case ScheduleState.WORKING:
             return (declaration.PanelAction("Stop", cancel.words),)
 
 
-async def _offered(host: CommandHost, who: Requester, _: Mapping[str, str]) -> Sequence[str]:
-    return (*WORDS, *OF_OPERATORS) if host.operates(who.person) else WORDS
+async def _offered(host: CommandHost, requester: Requester, _: Mapping[str, str]) -> Sequence[str]:
+    return (*WORDS, *OF_OPERATORS) if host.operates(requester.person) else WORDS
 
 
 async def _words_now(call: declaration.CommandCall) -> declaration.Filled:
-    """What it says that is to be changed."""
+    """The current words of the schedule to change."""
     answer = await call.host.schedules.answer(await asker_of(call), f"show {call.words.removeprefix(CHANGES)}")
-    return {"what": next((one.words for one in answer.entries), "")}
+    return {"what": next((entry.words for entry in answer.entries), "")}
 
 
-def _spelled(filled: declaration.Filled) -> str:
+def _words_of(filled: declaration.Filled) -> str:
     when, what = filled["when"].replace("|", " ").strip(), " ".join(filled["what"].split())
     return f"{when} | {what}" if what else when
 
 
 def _new_words(filled: declaration.Filled) -> str:
-    return f"me {_spelled(filled)}" if filled["me"] else _spelled(filled)
+    return f"me {_words_of(filled)}" if filled["me"] else _words_of(filled)
 
 
 def _change_mistakes(filled: declaration.Filled) -> Mapping[str, str]:
@@ -158,7 +151,7 @@ CHANGE = declaration.PanelForm(
         declaration.FormField("when", "New time", hint=f"Empty: as it is. {_WHEN}", optional=True, max_chars=200),
         declaration.FormField("what", "What", declaration.FieldKind.LINES, optional=True, max_chars=MAX_CHARS - 300),
     ),
-    words=_spelled,
+    words=_words_of,
     mistakes=_change_mistakes,
     prefill=_words_now,
 )

@@ -1,6 +1,6 @@
 """The commands of a conversation: `/ask`, `/stop`, `/new`, `/model`, `/usage` and `/help`.
 
-Each platform takes questions in by its own rules, and answers them as it answers messages.
+Questions have no `run`: each platform submits them by its own rules, and answers them like messages.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,12 +23,12 @@ from bot.commands.declaration import (
 from bot.host import CommandHost, ModelMenu
 from bot.texts import command_texts, reply_texts
 
-MAX_QUESTION_CHARS = 6_000  # The least limit of a platform, of an option's text
+MAX_QUESTION_CHARS = 6_000  # The smallest of the platforms' limits for an option's text
 
 
-async def open_models(host: CommandHost, who: Requester, _: Mapping[str, str]) -> Sequence[str]:
-    """Among which they may choose."""
-    return (await host.models.menu(who)).allowed
+async def open_models(host: CommandHost, requester: Requester, _: Mapping[str, str]) -> Sequence[str]:
+    """Return the models that they may choose."""
+    return (await host.models.menu(requester)).allowed
 
 
 ASK_COMMAND = Command(
@@ -64,12 +64,12 @@ SUMMARISE = MessageEntry(
 
 
 async def stop(call: CommandCall) -> Panel:
-    meant = await call.caller.stoppable()
-    stopped = [await call.host.turns.stop_conversation(conversation) for conversation in meant.conversations]
-    return Panel(reply_texts.STOPPING if any(stopped) else f"{reply_texts.NOTHING_RUNNING} {meant.otherwise}".strip())
+    target = await call.caller.stoppable()
+    stopped = [await call.host.turns.stop_conversation(conversation) for conversation in target.conversations]
+    return Panel(reply_texts.STOPPING if any(stopped) else f"{reply_texts.NOTHING_RUNNING} {target.otherwise}".strip())
 
 
-# A message that says "stop" is read by itself: it means the conversation in which it stands.
+# A message "stop" is read separately: it stops the conversation that it is in.
 STOP_COMMAND = Command(name="stop", summary="Stop the answer that is growing here", run=stop, bare=False)
 
 
@@ -107,16 +107,16 @@ HELP_COMMAND = Command(name="help", summary="Say what I can do, and how to ask f
 
 
 async def show_model(call: CommandCall) -> Panel:
-    who, host = await call.caller.requester(), call.host
+    requester, host = await call.caller.requester(), call.host
     if name := call.words.strip(" `"):
-        await host.models.choose(who, reply_texts.chosen_model(name))
-    menu = await host.models.menu(who)
+        await host.models.choose(requester, reply_texts.chosen_model(name))
+    menu = await host.models.menu(requester)
     text = menu.sentence or reply_texts.model_text(menu.current, menu.why, menu.allowed, "/model NAME")
     return Panel(text, parts=(PanelPart(select=model_select(menu)),) if menu.allowed else ())
 
 
 def model_part(menu: ModelMenu, words: str = "") -> PanelPart:
-    """The model and the choice of another, as part of a panel whose command takes the name behind `words`."""
+    """Return the model and a menu of others, for a panel whose command takes the name behind `words`."""
     if not menu.allowed:
         return PanelPart(reply_texts.model_text(menu.current, menu.why, (), ""))
     return PanelPart(reply_texts.model_in_use(menu.current, menu.why), select=model_select(menu, words))
@@ -127,8 +127,8 @@ def model_select(menu: ModelMenu, words: str = "") -> PanelSelect:
     return PanelSelect("Choose a model", {reply_texts.USUAL: "The usual one"} | names, menu.current, words)
 
 
-async def _choices(host: CommandHost, who: Requester, given: Mapping[str, str]) -> Sequence[str]:
-    names = await open_models(host, who, given)
+async def _choices(host: CommandHost, requester: Requester, given: Mapping[str, str]) -> Sequence[str]:
+    names = await open_models(host, requester, given)
     return [*names, reply_texts.USUAL] if names else []
 
 

@@ -1,4 +1,4 @@
-"""`/tools`: what the bot can use for somebody here, what waits for their word, where they are signed in, and the
+"""`/tools`: which tools the bot can use for a person here, which calls wait for their decision, their sign-ins, and the
 operators' table.
 """
 
@@ -15,33 +15,33 @@ from bot.texts import command_texts, tool_texts
 from bot.texts.formatting import shortened
 from bot.tools.mcp_questions import MAX_TEXT_CHARS, QuestionField, ValueKind, limits_of, values_of
 
-ALLOW, ALWAYS, REFUSE = "allow", "always", "refuse"  # What is said of a call that waits; its name follows
+ALLOW, ALWAYS, REFUSE = "allow", "always", "refuse"  # The decisions about a waiting call; its name follows
 WORDS = ("sign in SERVER", "sign out SERVER")
-# Offered while somebody types; what is in capitals they replace.
+# Suggested while a person types; the capitals are to be replaced.
 OF_OPERATORS = ("policy", "policy set TOOLS WHO WHERE ANSWER", "policy remove NUMBER")
-# What is said of a question that a tool asks; its name follows.
+# The answers to a tool's question; its name follows.
 ANSWER, SEND, DECLINE, LATER = "answer", "send", "decline", "later"
-TITLE_CHARS, LABEL_CHARS, HINT_CHARS = 24, 45, 100  # Of a window: the smaller of the platforms' limits
-LINE_CHARS = 200  # A longer text is written in a field of several lines
-MAX_BUTTONS = 10  # Of one panel; whoever has more accounts writes the words
+TITLE_CHARS, LABEL_CHARS, HINT_CHARS = 24, 45, 100  # Of a form: the smaller of the platforms' limits
+LINE_CHARS = 200  # A longer text gets a field of several lines
+MAX_BUTTONS = 10  # In one panel; with more accounts, people write the words
 
 
-# What the turn of this number waits for, for its asker; None if it waits for nothing.
+# Returns what a turn (its number) waits for, for its asker; None if it waits for nothing.
 WaitingPanel: TypeAlias = Callable[[int], Awaitable[declaration.Panel | None]]
 
 
 def show_words(turn: int) -> str:
-    """What shows the calls of this turn that wait."""
+    """Return the words that show the waiting calls of this turn."""
     return f"waiting {turn}"
 
 
 async def show(call: declaration.CommandCall) -> declaration.Panel:
-    """What waits comes first, and alone: nothing else is decided beside it."""
+    """A waiting call or question comes first, and alone, so that nothing else is decided beside it."""
     words = call.words.split(maxsplit=1)
     if words[:1] and words[0].casefold() == "sign":
         return await _sign_ins(call)
-    if (asked := await call.host.questions.answer(call.caller.person.id, call.words)) is not None:
-        return _question(asked, call.caller.window_fields)
+    if (question := await call.host.questions.answer(call.caller.person.id, call.words)) is not None:
+        return _question(question, call.caller.window_fields)
     answer = await call.host.tools(await call.caller.tool_asker(), call.words)
     if words or answer.call:
         return _panel(answer)
@@ -50,12 +50,12 @@ async def show(call: declaration.CommandCall) -> declaration.Panel:
 
 
 async def waiting(host: CommandHost, asker: Asker, fields: int, turn: int) -> declaration.Panel | None:
-    """What this turn waits for, to be shown to its asker unasked; None if it waits no more. Raises CogencyError.
+    """Return what this turn waits for, to show it to its asker unasked; None if for nothing. Raises CogencyError.
 
-    `fields`: how many a window holds there.
+    `fields`: how many a form can have there.
     """
-    if (asked := await host.questions.answer(asker.person.id, show_words(turn))) is not None:
-        return _question(asked, fields)
+    if (question := await host.questions.answer(asker.person.id, show_words(turn))) is not None:
+        return _question(question, fields)
     answer = await host.tools(asker, show_words(turn))
     return _panel(answer) if answer.call else None
 
@@ -70,31 +70,33 @@ def _panel(answer: ToolsAnswer) -> declaration.Panel:
     return declaration.Panel(answer.text, actions, refused=answer.refused)
 
 
-def _question(asked: QuestionAnswer, fields: int) -> declaration.Panel:
-    """What a tool asks, and what may be said to it: in one window, or in several whose content is sent at the end."""
-    if not asked.name:
-        return declaration.Panel(asked.text, refused=asked.refused)
+def _question(question: QuestionAnswer, fields: int) -> declaration.Panel:
+    """A tool's question, with its answers: in one form, or in several whose values are sent together at the end."""
+    if not question.name:
+        return declaration.Panel(question.text, refused=question.refused)
     actions = list[declaration.PanelAction]()
-    if asked.opens or not asked.fields:
-        yes = command_texts.OPENED_BUTTON if asked.opens else command_texts.YES_BUTTON
-        no = command_texts.DECLINE_BUTTON if asked.opens else command_texts.NO_BUTTON
-        said = {yes: SEND, no: DECLINE}
+    if question.opens or not question.fields:
+        yes = command_texts.OPENED_BUTTON if question.opens else command_texts.YES_BUTTON
+        no = command_texts.DECLINE_BUTTON if question.opens else command_texts.NO_BUTTON
+        buttons = {yes: SEND, no: DECLINE}
     else:
-        for first in range(0, asked.fields, fields):
-            last = min(first + fields, asked.fields)
-            part = command_texts.ANSWER_PART.format(first=first + 1, last=last, all=asked.fields)
-            label = part if asked.fields > fields else command_texts.ANSWER_BUTTON
-            words = f"{ANSWER} {asked.name} {first} {fields}"
+        for first in range(0, question.fields, fields):
+            last = min(first + fields, question.fields)
+            part = command_texts.ANSWER_PART.format(first=first + 1, last=last, all=question.fields)
+            label = part if question.fields > fields else command_texts.ANSWER_BUTTON
+            words = f"{ANSWER} {question.name} {first} {fields}"
             actions.append(declaration.PanelAction(label, words, form=ANSWER_FORM))
-        said = {command_texts.SEND_BUTTON: SEND} if asked.ready and (asked.begun or asked.fields > fields) else {}
-        said |= {command_texts.DECLINE_BUTTON: DECLINE}
-    said |= {command_texts.LATER_BUTTON: LATER}
-    actions += [declaration.PanelAction(label, f"{word} {asked.name}") for label, word in said.items()]
-    return declaration.Panel(asked.text, tuple(actions))
+        buttons = (
+            {command_texts.SEND_BUTTON: SEND} if question.ready and (question.begun or question.fields > fields) else {}
+        )
+        buttons |= {command_texts.DECLINE_BUTTON: DECLINE}
+    buttons |= {command_texts.LATER_BUTTON: LATER}
+    actions += [declaration.PanelAction(label, f"{word} {question.name}") for label, word in buttons.items()]
+    return declaration.Panel(question.text, tuple(actions))
 
 
 async def _window(call: declaration.CommandCall) -> declaration.PanelForm:
-    """The window for the fields that its button names."""
+    """The form with the fields that its button names."""
     window = await call.host.questions.window(call.caller.person.id, call.words)
 
     def mistakes(filled: declaration.Filled) -> Mapping[str, str]:
@@ -104,33 +106,35 @@ async def _window(call: declaration.CommandCall) -> declaration.PanelForm:
         places = [*window.fields]
         return {str(places[at]): why for at, why in wrong.items()}
 
-    async def filled(_: declaration.CommandCall) -> declaration.Filled:
+    async def prefilled(_: declaration.CommandCall) -> declaration.Filled:
         return {place: value for place, value in window.filled.items() if value}
 
     return replace(
         ANSWER_FORM,
         title=shortened(command_texts.WINDOW_TITLE.format(source=window.source), TITLE_CHARS),
-        fields=tuple(_form_field(at, one) for at, one in window.fields.items()),
+        fields=tuple(_form_field(at, spec) for at, spec in window.fields.items()),
         mistakes=mistakes,
-        prefill=filled,
+        prefill=prefilled,
     )
 
 
-def _form_field(place: int, one: QuestionField) -> declaration.FormField:
-    """Of many choices the names are written, which the panel lists."""
+def _form_field(place: int, spec: QuestionField) -> declaration.FormField:
+    """With many choices, their names are written as text; the panel lists them."""
     kind, choices = declaration.FieldKind.LINE, dict[str, str]()
-    if one.is_menu:
-        kind = declaration.FieldKind.PICKS if one.kind is ValueKind.SOME_OF else declaration.FieldKind.PICK
-        choices = {str(at): title for at, (_, title) in enumerate(one.choices)}
-    elif one.choices or (one.kind is ValueKind.TEXT and not one.form and (one.most is None or one.most > LINE_CHARS)):
+    if spec.is_menu:
+        kind = declaration.FieldKind.PICKS if spec.kind is ValueKind.SOME_OF else declaration.FieldKind.PICK
+        choices = {str(at): title for at, (_, title) in enumerate(spec.choices)}
+    elif spec.choices or (
+        spec.kind is ValueKind.TEXT and not spec.form and (spec.most is None or spec.most > LINE_CHARS)
+    ):
         kind = declaration.FieldKind.LINES
-    hint = " ".join(filter(None, [one.about, f"({limits})" if (limits := limits_of(one)) else ""]))
+    hint = " ".join(filter(None, [spec.about, f"({limits})" if (limits := limits_of(spec)) else ""]))
     return declaration.FormField(
         str(place),
-        shortened(one.label, LABEL_CHARS),
+        shortened(spec.label, LABEL_CHARS),
         kind,
         shortened(hint, HINT_CHARS),
-        optional=not one.required,
+        optional=not spec.required,
         max_chars=MAX_TEXT_CHARS,
         choices=choices,
     )
@@ -146,13 +150,13 @@ async def _sign_ins(call: declaration.CommandCall) -> declaration.Panel:
     return declaration.Panel(answer.text, actions[:MAX_BUTTONS])
 
 
-async def _words_offered(host: CommandHost, who: Requester, _: Mapping[str, str]) -> Sequence[str]:
-    return (*WORDS, *OF_OPERATORS) if host.operates(who.person) else WORDS
+async def _words_offered(host: CommandHost, requester: Requester, _: Mapping[str, str]) -> Sequence[str]:
+    return (*WORDS, *OF_OPERATORS) if host.operates(requester.person) else WORDS
 
 
 def _is_order(words: str) -> bool:
-    """Whether they order something: talk about signing in names no server alone, nor does talk about policies give a
-    whole row.
+    """Whether the words are an order: talk about signing in does not consist of one server's name, and talk about
+    policies does not give a whole row.
     """
     match words.casefold().split():
         case ["sign", "in" | "out", _] | ["sign", "in" | "out", _, _]:

@@ -74,14 +74,14 @@ async def test_two_processes_together_obey_no_more_orders_than_one(fleet: Fleet)
 
 
 async def test_two_processes_together_overhear_no_more_talk_than_one(fleet: Fleet) -> None:
-    heard = [await process.gate.hears(said("talk", person="ann")) for process in (await fleet.two()) * 2]
+    heard = [await process.gate.admit_context(said("talk", person="ann")) for process in (await fleet.two()) * 2]
     assert heard == [True, True, False, False]
 
 
 async def test_a_process_alone_asks_the_database_nothing(fleet: Fleet) -> None:
     one = await fleet.process("one")
     assert [await one.obeys() for _ in range(3)] == [True, True, False]
-    assert await one.gate.hears(said("talk", person="ann"))
+    assert await one.gate.admit_context(said("talk", person="ann"))
     assert one.rates.asked == 0
 
 

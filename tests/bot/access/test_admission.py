@@ -72,8 +72,8 @@ async def test_without_rules_members_are_taken_in_and_guests_are_not() -> None:
 
 async def test_nobody_hears_what_is_refused_said_to_others() -> None:
     door = Door(AdmissionRules(AccessRules(deny=parse_entries("person:ann"))))
-    assert not await door.gate.hears(said("by the way", person="ann"))
-    assert await door.gate.hears(said("by the way", person="bob"))
+    assert not await door.gate.admit_context(said("by the way", person="ann"))
+    assert await door.gate.admit_context(said("by the way", person="bob"))
 
 
 async def test_too_many_messages_are_refused_until_there_is_room_again() -> None:
@@ -209,14 +209,14 @@ async def test_orders_and_what_is_overheard_obey_the_lists() -> None:
     with pytest.raises(Refused) as again:
         await door.gate.admit_order(Requester("ann", "C1"), Authority.EMPLOYEE, "UTC")
     assert again.value.told
-    assert not await door.gate.hears(said("psst", person="ann"))
+    assert not await door.gate.admit_context(said("psst", person="ann"))
     await door.gate.admit_order(Requester("ben", "C1"), Authority.STRANGER, "UTC")
 
 
 async def test_orders_and_talk_obey_the_rates_each_for_itself_and_operators_none() -> None:
     rules = AdmissionRules(AccessRules(operators=frozenset({"ben"})), TWO_A_MINUTE)
     door = Door(rules)
-    assert [await door.gate.hears(said("talk", person="ann")) for _ in range(3_000)].count(True) == 2
+    assert [await door.gate.admit_context(said("talk", person="ann")) for _ in range(3_000)].count(True) == 2
     for _ in range(2):
         await door.gate.admit_order(Requester("ann", "C1"), Authority.EMPLOYEE, "UTC")
         await door.take(said("question", person="ann", number=_ + 1))
@@ -225,7 +225,7 @@ async def test_orders_and_talk_obey_the_rates_each_for_itself_and_operators_none
     for _ in range(5):
         await door.gate.admit_order(Requester("ben", "C1"), Authority.EMPLOYEE, "UTC")
     await door.wait(MINUTE)
-    assert await door.gate.hears(said("talk", person="ann"))
+    assert await door.gate.admit_context(said("talk", person="ann"))
     await door.gate.admit_order(Requester("ann", "C1"), Authority.EMPLOYEE, "UTC")
 
 
