@@ -339,6 +339,7 @@ class ForgettingDesk(ForgetQuestions, Protocol):
         """A message was edited. A question that waits is answered in its new words; otherwise what was derived from the
         old words is erased, and the new words are learned from. False if there was nothing to do.
         """
+        ...
 
     async def deleted(self, channel: str, messages: Collection[str]) -> None:
         """Messages were deleted: they are not answered, a reply that is being written is withdrawn, and what is known
