@@ -1,4 +1,4 @@
-"""What of talk gets an answer: silence in doubt, bounds that processes share, and nobody asked twice."""
+"""Ambient answers: none in doubt, limits shared between processes, and no question considered twice."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ LATER = timedelta(minutes=10)
 
 @dataclass
 class World:
-    """One channel, as one or several processes hear it. `judgement`: what the small model says."""
+    """One channel, as one or several processes receive it. `judgement`: the small model's output."""
 
     store: Store = field(default_factory=store_in_memory)
     clock: FakeClock = field(default_factory=FakeClock)
@@ -82,7 +82,7 @@ class World:
         meanwhile: Callable[[], None] = lambda: None,
         pause: timedelta = LATER,
     ) -> int:
-        """How many answers there are after somebody has asked, every process was told, and some time has passed."""
+        """Return the number of answers after a person asked, every process received it, and some time passed."""
         question = question or self.question()
         for desk in desks:
             desk.heard(CHANNEL, question.person, question.message)

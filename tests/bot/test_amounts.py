@@ -1,4 +1,4 @@
-"""Amounts: digits that matter, and never nothing for something."""
+"""Amounts: significant digits only, and never zero for a positive amount."""
 
 import pytest
 from hypothesis import given

@@ -30,7 +30,7 @@ ALLOWED, _ = read_rows("echo * * yes")
 
 @dataclass
 class Audited(World):
-    """With a tool, and the policy that holds for it."""
+    """A turn with one tool, and the policy for it."""
 
     tool: Echo = field(default_factory=Echo)
     rows: Sequence[PolicyRow] = ALLOWED
@@ -146,7 +146,7 @@ async def test_the_name_of_what_there_is_not_is_the_models_words_and_falls_with_
 
 @dataclass(slots=True)
 class Passing(Echo):
-    """What it brings is for the turn alone."""
+    """A tool whose result may be kept for the turn only."""
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         return ToolOutput(str(await Echo.run(self, args, context)), keep=Keep.TURN)
@@ -227,7 +227,7 @@ async def test_nobody_in_time_and_a_thread_that_was_allowed_are_told_apart() -> 
 
 
 class Unwritable:
-    """An audit on a full disk, as slow as that."""
+    """An audit on a full disk, which fails slowly."""
 
     def __init__(self) -> None:
         self.tries = 0

@@ -1,4 +1,4 @@
-"""The work outside of turns, put together."""
+"""The background work as a whole."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -21,7 +21,7 @@ from tests.patience import PATIENCE_S
 
 
 async def learns_with(model: str, *, learns: bool = True, learning_model: str | None = None) -> bool:
-    """Would a turn that ends now be learned from?"""
+    """Whether a turn that ends now would be learned from."""
     store, clock = store_in_memory(), FakeClock(auto=False)
     settings = ModelSettings(model=model, learning_model=learning_model)
     models = await ModelSwitch.open(settings, clock, lambda: 0.0)
@@ -62,7 +62,7 @@ async def test_learning_can_be_switched_off() -> None:
 
 
 class Heard(SqlEmbeddings):
-    """Tells when vectors were kept."""
+    """Records when vectors were stored."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)

@@ -1,4 +1,4 @@
-"""Vectors made in the background, and searches that do without them."""
+"""Vectors that are made in the background, and searches without them."""
 
 import logging
 from dataclasses import dataclass, field, replace
@@ -30,7 +30,7 @@ class World:
     floor: ForegroundPriority = field(default_factory=ForegroundPriority)
 
     async def write(self, limits: MeaningLimits = LIMITS) -> float:
-        """Do the job once; the seconds until it is due again."""
+        """Run the job once; return the seconds until it is due again."""
         store = self.store
         writer = MeaningWriter(
             store.embeddings, self.embedder, store.jobs, store.spending, self.clock, self.floor, limits

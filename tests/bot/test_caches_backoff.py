@@ -1,4 +1,4 @@
-"""Pauses after failures double per cause, up to a cap; a cause is logged once a minute, with how often it was met."""
+"""Pauses after failures double per cause, up to a limit; a cause is logged once a minute, with its count."""
 
 from hypothesis import given
 from hypothesis import strategies as st

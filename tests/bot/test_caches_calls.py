@@ -1,4 +1,4 @@
-"""Calls of a platform's methods by processes that share a database: all together stay in one budget."""
+"""Calls of a platform's methods by processes that share a database: together they stay within one budget."""
 
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class Fleet:
         return processes
 
     async def edits(self, replies: Sequence[tuple[Process, str]], seconds: float) -> list[tuple[float, str]]:
-        """When each was made, and in which process, if every reply asks again as soon as it may."""
+        """Return the time and process of each call, if every reply asks again as soon as it may."""
         made, due = list[tuple[float, str]](), dict.fromkeys(range(len(replies)), self.clock.monotonic())
         until = self.clock.monotonic() + seconds
         while (next_due := min(due.values())) < until:

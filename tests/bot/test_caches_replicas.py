@@ -1,4 +1,4 @@
-"""Processes that share a database: what people order, and what is overheard, counts in all of them together."""
+"""Processes that share a database count orders and context messages together."""
 
 import asyncio
 from collections.abc import AsyncGenerator

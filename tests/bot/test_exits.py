@@ -1,4 +1,4 @@
-"""What is written to a terminal or a pipe: it steers nothing, and as JSON it still reads as itself."""
+"""Output to a terminal or a pipe: it contains no control characters, and JSON still parses to the same value."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Work that takes long goes round by person."""
+"""People take turns with slow work."""
 
 import asyncio
 

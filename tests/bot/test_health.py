@@ -1,4 +1,4 @@
-"""What an operator reads about how the bot does."""
+"""The operators' health report."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""What supervisors are told: by values, over HTTP from another thread, and by systemd's socket."""
+"""What supervisors receive: values, over HTTP from another thread, and over systemd's socket."""
 
 import asyncio
 import socket
@@ -21,7 +21,7 @@ from tests.patience import PATIENCE_S
 
 @dataclass
 class Parts:
-    """What is looked at, each as a switch. `hangs`: the database does not even fail."""
+    """The vitals, each as a switch. `hangs`: the database neither answers nor fails."""
 
     stopped: bool = False
     away: bool = False
@@ -125,9 +125,9 @@ async def test_a_supervisor_asks_over_http_also_while_the_loop_stands_still() ->
         alive.vitals = parts.vitals()
         await clock.advance(health.LOOK_S)
         assert await asked(port, "/readyz") == (200, {"ok": True, "why": []})
-        alive.beat -= 20  # as if no beat had come
+        alive.beat -= 20  # as if the beat had stopped
         with httpx.Client(timeout=PATIENCE_S) as client:
-            answer = client.get(f"http://127.0.0.1:{port}/livez")  # noqa: ASYNC212 -- this loop stands still meanwhile
+            answer = client.get(f"http://127.0.0.1:{port}/livez")  # noqa: ASYNC212 -- this loop is blocked meanwhile
         assert (answer.status_code, answer.json()["why"]) == (503, ["the event loop has stood still for 20 s"])
     with pytest.raises(httpx.ConnectError):
         await asked(port, "/livez")
@@ -155,7 +155,7 @@ async def test_how_much_later_than_due_the_loop_wakes_is_told() -> None:
     alive = Liveness(clock, telemetry=Listener())
     task = asyncio.create_task(alive.keep(lambda _: None, health.BEAT_S))
     await clock.advance(0)
-    alive.beat -= 0.5  # as if it had stood still for so long
+    alive.beat -= 0.5  # as if it had stalled for this long
     await clock.advance(health.BEAT_S)
     task.cancel()
     assert told[:1] == [LoopWoke(0.5)]

@@ -1,4 +1,4 @@
-"""All platforms as one service: who fails, who goes on, what becomes of open replies at the end."""
+"""All platforms as one service: failures, retries, and open replies at the end."""
 
 import asyncio
 from dataclasses import dataclass, field, replace
@@ -58,13 +58,13 @@ class Service:
 
 @dataclass
 class Platform:
-    """Connects, hands its messages over, and serves until it is cancelled, or fails first."""
+    """Connects, submits its messages, and serves until it is cancelled; or fails first."""
 
     service: Service
     messages: tuple[Incoming, ...] = ()
     failure: CogencyError | None = None
     passing: list[CogencyError] = field(default_factory=list[CogencyError])
-    """What its first attempts fail with."""
+    """The errors of its first attempts."""
     attempts: list[float] = field(default_factory=list[float])
     served: asyncio.Event = field(default_factory=asyncio.Event)
     ended: asyncio.Event = field(default_factory=asyncio.Event)
@@ -142,7 +142,7 @@ async def test_an_operator_learns_why_a_platform_is_not_connected_until_it_is() 
         serve_all({"Test": bad}, service.host.platforms, service.host.turns, service.host.clock, grace_s=0.0)
     )
     async with asyncio.timeout(PATIENCE_S):
-        while not connections.troubles:  # noqa: ASYNC110 -- nothing rings when a platform is in trouble
+        while not connections.troubles:  # noqa: ASYNC110 -- a platform's trouble notifies no one
             await asyncio.sleep(0)
         assert connections.troubles == {"test": "Slack does not answer."}
         await bad.served.wait()

@@ -1,4 +1,4 @@
-"""What platforms can do for the bot once they are connected."""
+"""What platforms register once they are connected."""
 
 from dataclasses import replace
 

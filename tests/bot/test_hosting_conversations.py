@@ -1,4 +1,4 @@
-"""The conversations of a direct message: one goes on until a word or a long silence ends it."""
+"""Conversations in direct messages: one lasts until a command or a long silence ends it."""
 
 from datetime import timedelta
 

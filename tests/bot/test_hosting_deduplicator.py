@@ -1,4 +1,4 @@
-"""What is done once is done once, in however many processes, and leaves nothing that tells of it."""
+"""An action runs once, in however many processes, and leaves no readable record."""
 
 import asyncio
 

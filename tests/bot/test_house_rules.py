@@ -1,4 +1,4 @@
-"""The settings as the gate's rules: each lands where it belongs."""
+"""Each setting becomes the rule of its name."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Work outside of turns: done when due, tried again, given up."""
+"""Background jobs: run when due, tried again, given up."""
 
 import asyncio
 import logging

@@ -130,7 +130,7 @@ def test_no_secret_is_left_in_any_object_and_each_reads_as_one(secrets: list[str
     formatter = JsonFormatter(secrets)
     for secret in secrets:
         try:
-            raise ValueError(before + secret + after)  # noqa: TRY301 -- as somewhere deep
+            raise ValueError(before + secret + after)  # noqa: TRY301 -- as deep in a library
         except ValueError:
             record = logging.LogRecord("bot", logging.INFO, "", 0, "%s", (before + secret + after,), sys.exc_info())
         with bound(person=secret):
@@ -185,7 +185,7 @@ def test_what_others_wrote_forges_no_line_and_steers_no_terminal(stream: io.Stri
     log = logging.getLogger("bot.test")
     log.warning("refused: %s", forged)
     try:
-        raise ValueError(forged)  # noqa: TRY301 -- as somewhere deep
+        raise ValueError(forged)  # noqa: TRY301 -- as deep in a library
     except ValueError:
         log.exception("failed")
     lines = stream.getvalue().splitlines()

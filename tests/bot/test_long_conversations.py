@@ -54,7 +54,7 @@ def fill(connection: Connection, messages: int, words: str) -> None:
 
 
 async def prompt_of(store: Store, words: str, messages: int) -> list[str]:
-    """What the model reads when Ann asks once more."""
+    """Return what the model receives when Ann asks again."""
     await store.ledger.accept(said("hello"))
     first = await store.ledger.claim(Claiming("w", START, LEASE))
     assert first is not None

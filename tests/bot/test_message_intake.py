@@ -1,4 +1,4 @@
-"""What is done about a message, from what is known of it: the same on every platform."""
+"""The decision about a message, from its facts: the same on every platform."""
 
 from dataclasses import replace
 
@@ -105,7 +105,7 @@ def test_what_is_said_outside_of_conversations_leaves_nothing(message: MessageFa
 
 @given(messages)
 def test_a_question_is_lost_in_no_state(message: MessageFacts) -> None:
-    """Whatever is said to the bot by a person is answered, obeyed or stops something."""
+    """A person's message to the bot is answered, obeyed, or stops an answer."""
     spoken = replace(message, mentioned=True, late=False)
     assert isinstance(decide(spoken), Answer | Obey | Stop)
 

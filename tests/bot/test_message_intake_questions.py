@@ -1,4 +1,4 @@
-"""Which messages look like questions that are put to everybody: the look that costs nothing."""
+"""Which messages look like questions to everyone, judged by their text alone."""
 
 import time
 

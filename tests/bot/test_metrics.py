@@ -1,4 +1,4 @@
-"""What a flow does not show: labels are bounded, and what takes long is waited for by nobody."""
+"""What the flows do not cover: labels are limited, and slow work delays no one."""
 
 from agent.messages import ModelCall, Usage
 from agent.records import Load

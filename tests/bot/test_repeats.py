@@ -1,4 +1,4 @@
-"""The ids under which questions are kept that are answered again."""
+"""The ids of questions that are answered again."""
 
 from agent.records import MAX_REPEATS, message_of, repeat_of, repeats_of
 

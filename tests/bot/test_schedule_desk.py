@@ -1,4 +1,4 @@
-"""What `/remind` and `/schedules` say and do, on the real store."""
+"""`/remind` and `/schedules`, on the real store."""
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -113,7 +113,9 @@ async def test_who_has_no_zone_is_asked_for_it_first_and_only_where_it_is_needed
     assert await desk.kept() == []
     chosen = await desk.remind(f"{asked.parts[0].select.words} Europe/Berlin", nobody_knows, pressed=True)
     assert nobody_knows.zone == ["Europe/Berlin"]
-    assert chosen.text == schedule_texts.ZONE_FIRST  # the caller's person is what a platform tells: it says the same
+    assert (
+        chosen.text == schedule_texts.ZONE_FIRST
+    )  # the caller's person comes from the platform, which has not changed
     told = await desk.remind("in 20 minutes the oven", nobody_knows)
     assert "**in 20 minutes**" in told.text
     (kept,) = await desk.kept()
@@ -243,12 +245,12 @@ async def test_words_that_no_button_can_carry_are_asked_to_be_written() -> None:
     assert kept.text == schedule_texts.REMIND_USAGE
 
 
-# What is looked at first
+# Checks before a question
 
 
 @dataclass
 class Page:
-    """A tool that reads a page that changes."""
+    """A tool that reads a changing page."""
 
     says: str = "not yet"
     name: str = "web_fetch"

@@ -1,4 +1,4 @@
-"""When people want something done, in their words."""
+"""Times in people's own words."""
 
 import re
 import time as clock
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from bot.schedule_reading import MAX_CHARS, When, WhenRead, WhenUnclear, read_when
 
 BERLIN = ZoneInfo("Europe/Berlin")
-# Before the clocks change, after they did, at a year's end.
+# Before and after a change to summer time, and at a year's end.
 SEEN = (
     datetime(2026, 3, 27, 10, 20, tzinfo=BERLIN),
     datetime(2026, 11, 2, 14, 30, tzinfo=ZoneInfo("America/New_York")),
@@ -28,7 +28,7 @@ def zone_of(now: datetime) -> ZoneInfo:
 
 
 def shown(when: When, zone: ZoneInfo) -> str:
-    """As the table writes it."""
+    """The time as the table writes it."""
     match when:
         case None:
             return "none"
@@ -49,12 +49,12 @@ def shown(when: When, zone: ZoneInfo) -> str:
 
 @cache
 def read(said: str, now: datetime) -> When:
-    """Two tests look at each phrase."""
+    """Two tests read each phrase."""
     return read_when(said, now, zone_of(now))
 
 
 def table() -> list[tuple[str, str, list[str]]]:
-    """Languages, phrases, and when they are on the three days."""
+    """Return languages, phrases, and their times on the three days."""
     meanings = tomllib.loads(Path(__file__).with_name("schedule_phrases.toml").read_text("utf-8"))["meaning"]
     return [(name, said, one["when"]) for one in meanings for name, said in one.items() if name != "when"]
 

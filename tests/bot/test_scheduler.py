@@ -1,4 +1,4 @@
-"""What is due is begun once, where and as its person may have it done: real turns, and a place that shows them."""
+"""A due schedule begins once, where and as its person may run it: with real turns, and a surface that records them."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -51,7 +51,7 @@ NOTHING = "NOTHING_TO_REPORT"
 
 
 class SetClock(FakeClock):
-    """One whose time of day can be set, while what elapsed goes on."""
+    """A clock whose time of day can be set, while its monotonic time continues."""
 
     ahead = timedelta()
 
@@ -60,12 +60,12 @@ class SetClock(FakeClock):
 
 
 class Away(CogencyError):
-    """The platform cannot be asked now."""
+    """The platform cannot be reached now."""
 
 
 @dataclass
 class Place:
-    """A platform. `answers`: what it says next when it is asked; else that everything is allowed."""
+    """A platform. `answers`: its next answers; once they are used up, it allows everything."""
 
     clock: SetClock
     answers: list[NotAllowed | Away] = field(default_factory=list[NotAllowed | Away])
@@ -150,7 +150,7 @@ class World:
             yield self.scheduler()
 
     async def pass_(self, scheduler: Scheduler, time: timedelta) -> None:
-        """So much later: all that is due is begun, and answered."""
+        """Advance the clock; everything that is due begins, and is answered."""
         await self.clock.advance(time.total_seconds())
         while await scheduler.work() == 0:
             pass
@@ -345,7 +345,7 @@ async def test_a_clock_that_jumps_ahead_is_given_a_moment_and_one_that_goes_back
         await scheduler.work()
         world.clock.ahead = timedelta(days=1)
         assert await scheduler.work() == 1.0
-        world.clock.ahead = timedelta()  # it was set right in time
+        world.clock.ahead = timedelta()  # it was corrected in time
         await world.pass_(scheduler, timedelta(seconds=1))
         assert world.shown(plants) == []
         await world.pass_(scheduler, HOUR)
@@ -389,7 +389,7 @@ def question_of(one: Schedule) -> Incoming:
 
 
 def rounds(world: World, *gaps: timedelta, brought: str = "x") -> Progress:
-    """Rounds that began one after the other, the last of them that long ago."""
+    """Rounds that began one after the other, the last one this long ago."""
     begun, steps = world.clock.now(), list[RoundStep]()
     for gap in reversed(gaps):
         begun -= gap
@@ -401,7 +401,7 @@ def rounds(world: World, *gaps: timedelta, brought: str = "x") -> Progress:
 async def test_work_is_begun_at_once_with_its_words_alone_however_late() -> None:
     world = World(["The table."])
     table = await world.keep("Make a table.", WORK, AT_ONCE)
-    world.spent = "Your budget is used up."  # it says so where it is shown
+    world.spent = "Your budget is used up."  # shown in the message of the work
     async with world.serving() as scheduler:
         await world.pass_(scheduler, 3 * HOUR)
     assert world.shown(table) == ["The table."]

@@ -1,4 +1,4 @@
-"""Pages of our own are served in the bot's loop, to whoever asks properly."""
+"""Our own pages are served on the bot's event loop, to valid requests only."""
 
 import asyncio
 import signal

@@ -187,7 +187,7 @@ def test_a_file_in_the_folder_sends_no_secret_of_another_file_elsewhere(tmp_path
 
 
 class Keychain(KeyringBackend):
-    """In memory, for one service."""
+    """A keychain in memory, for one service."""
 
     priority = 1  # pyright: ignore[reportAssignmentType] -- keyring reads it as a number
 
@@ -302,7 +302,7 @@ def test_an_address_that_is_not_the_vendors_is_told(environ: dict[str, str], sen
     [
         ("OPENAI_API_KY=x", (("OPENAI_API_KY", "OPENAI_API_KEY"),)),
         ("discord_bot_token=x", (("discord_bot_token", "DISCORD_TOKEN"),)),
-        ("DISCORD_TOKEN=x\nDISCORD_BOT_TOKEN=y", ()),  # what is meant is set: the other is somebody else's
+        ("DISCORD_TOKEN=x\nDISCORD_BOT_TOKEN=y", ()),  # the real one is set, so the other belongs to another program
         ("POSTGRES_PASSWORD=x\nAWS_REGION=y", ()),
     ],
 )

@@ -1,4 +1,4 @@
-"""What the bot itself says, on every platform."""
+"""The bot's own texts, on every platform."""
 
 from datetime import UTC, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
@@ -27,7 +27,7 @@ def thread(title: str, last: datetime = NOON, conversation: str = "c") -> Thread
 
 
 def shown(markdown: str) -> str:
-    """What a reader of one line of Markdown sees, by an independent renderer's token tree."""
+    """Return what a reader of a line of Markdown sees, by an independent renderer's token tree."""
     tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(f"- {markdown}")
     return "".join(child.content for token in tokens for child in token.children or [] if child.type in SEEN)
 

@@ -1,4 +1,4 @@
-"""What a flow does not show of a trace: what is open when a turn is over, and what comes late or twice."""
+"""What the flows do not cover of traces: spans that are open when a turn ends, and events that come late or twice."""
 
 from collections.abc import Sequence
 
@@ -29,7 +29,7 @@ BEGAN = TurnBegan(1, "slack", "C1:2", 0.5, resumed=False)
 
 
 async def traced(*events: TelemetryEvent) -> dict[str, ReadableSpan]:
-    """The spans by their names, where each event comes a second after the one before."""
+    """Return the spans by name, with one second between the events."""
     exporter, provider, clock = InMemorySpanExporter(), TracerProvider(), FakeClock(auto=False)
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     traces = Traces(provider.get_tracer("test"), clock)

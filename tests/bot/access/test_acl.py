@@ -1,4 +1,4 @@
-"""Who may talk to the bot: lists by team, channel, role and person; guests and strangers only where it is open."""
+"""Who may use the bot: lists by team, channel, role and person; guests and strangers only where it is open to them."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The gate: access, then rates and backlog, then budgets; each refusal one sentence, once a minute."""
+"""Admission control: access, then rates and backlog, then budgets; each refusal is one sentence, once a minute."""
 
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -25,7 +25,7 @@ TWO_A_MINUTE = RateLimits((Rate(Whose.PERSON, 2, MINUTE),))
 
 @dataclass
 class Door:
-    """A gate in front of a store in memory."""
+    """Admission control in front of a store in memory."""
 
     rules: AdmissionRules = field(default_factory=AdmissionRules)
     budgets: Budgets = field(default_factory=Budgets)
@@ -52,7 +52,7 @@ class Door:
         return caught.value
 
     async def spend(self, incoming: Incoming, tokens: int) -> None:
-        """Let a turn of this message have taken so many tokens."""
+        """Record that a turn of this message used this many tokens."""
         await self.store.ledger.accept(incoming)
         claim = await self.store.ledger.claim(Claiming("worker", self.clock.now(), LEASE))
         assert claim is not None

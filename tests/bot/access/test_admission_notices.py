@@ -1,4 +1,4 @@
-"""Who was told what a moment ago."""
+"""Notices that were shown a moment ago."""
 
 from bot.access.admission import MAX_TOLD, TOLD_AGAIN, NoticeThrottle
 from tests.fakes.clock import FakeClock

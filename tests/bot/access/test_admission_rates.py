@@ -1,4 +1,4 @@
-"""Too many messages: what is said, and until when."""
+"""Too many messages: the sentence, and until when it holds."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -92,4 +92,4 @@ async def test_a_crowd_takes_bounded_memory() -> None:
     for number in range(3 * MAX_COUNTED):
         assert await tally.obstacle(f"p{number}", "c", NOON) is None
     for _ in range(5):
-        assert await tally.obstacle("p0", "c", NOON) is None  # forgotten, so that it begins anew
+        assert await tally.obstacle("p0", "c", NOON) is None  # forgotten, so that it starts again at zero

@@ -1,4 +1,4 @@
-"""A day's budget in tokens and money: reached at the limit, told in one sentence in the person's own time."""
+"""A day's budget in tokens and money: reached at the limit, and explained in a sentence in the person's time zone."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""/budget: everybody sees their own; operators see, raise, lift and reset all of them."""
+"""/budget: everyone sees their own; operators see, raise, lift and reset all of them."""
 
 from dataclasses import dataclass, field, replace
 

@@ -1,4 +1,4 @@
-"""Who can read a group place now: asked of the platform, remembered for a minute, and no wherever that is not known."""
+"""Who can read a group place now: the platform's answer, cached for a minute; unknown counts as no."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ CLUB, CREW = "slack:T:club", "slack:T:crew"
 
 
 def readers(clock: FakeClock, *places: str, **platforms: FakeMembership) -> Readers:
-    async def written_in(person: str, most: int) -> Sequence[str]:  # noqa: ARG001 -- of everybody the same
+    async def written_in(person: str, most: int) -> Sequence[str]:  # noqa: ARG001 -- the same for all
         return places[:most]
 
     return Readers(written_in, clock, {"slack:T" if name == "slack" else name: one for name, one in platforms.items()})
@@ -66,7 +66,7 @@ async def test_a_platform_that_does_not_answer_holds_nobody_up() -> None:
             await asyncio.Event().wait()
             raise AssertionError
 
-    async def written_in(person: str, most: int) -> Sequence[str]:  # noqa: ARG001 -- of everybody the same
+    async def written_in(person: str, most: int) -> Sequence[str]:  # noqa: ARG001 -- the same for all
         return [CLUB]
 
     async with asyncio.timeout(PATIENCE_S):

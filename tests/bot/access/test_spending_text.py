@@ -1,4 +1,4 @@
-"""What was spent, in words: every count apart, estimates marked, and no sum that hides what it leaves out."""
+"""Spending as text: each count by itself, estimates marked, and no sum that hides what it leaves out."""
 
 import json
 from datetime import date

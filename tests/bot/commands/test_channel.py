@@ -1,4 +1,4 @@
-"""What `/channel` offers to press and to fill in: words that it understands, each."""
+"""Each button, menu and form of `/channel` sends words that the command understands."""
 
 from bot.access.acl import PlaceAnswer, PlaceRule
 from bot.commands.channel import COMMAND, INSTRUCTIONS, LANGUAGE, MODELS, WORDS, channel_panel, show

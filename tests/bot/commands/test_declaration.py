@@ -1,4 +1,4 @@
-"""Every declared command: within the platforms' limits, in the docs, and found by its file alone."""
+"""Every declared command is within the platforms' limits, documented, and found by its file alone."""
 
 import re
 from datetime import UTC, datetime

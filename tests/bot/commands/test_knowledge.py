@@ -1,4 +1,4 @@
-"""What is an order to learn, and which pages it names."""
+"""Which messages are orders to learn, and the pages that they name."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""`/operator`: a link for those who run the bot, and a word for everybody else."""
+"""`/operator`: a link for operators, and a refusal for others."""
 
 from bot.commands.budget import OPERATOR_COMMAND, open_page
 from bot.commands.declaration import CommandCall
