@@ -154,10 +154,9 @@ class PlatformConnections:
 
     def away(self) -> frozenset[str]:
         """Return the names of platforms that are not connected, as a whole or in all of their parts."""
+        in_trouble = {*map(platform_of, self.troubles)}
         working = {*map(platform_of, self._parts - self.troubles.keys())}
-        return frozenset({*map(platform_of, self.troubles)} - working) | (
-            self.troubles.keys() & {*map(platform_of, self.troubles)}
-        )
+        return frozenset((in_trouble - working) | (in_trouble & self.troubles.keys()))
 
     async def wait_until_ready(self, serving: Collection[asyncio.Task[None]], clock: Clock, patience_s: float) -> None:
         """Wait until each of these tasks has registered a surface, reported that it cannot be served, or ended; at most

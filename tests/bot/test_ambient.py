@@ -96,7 +96,7 @@ class World:
         return len(self.answered)
 
 
-async def test_a_question_is_answered_where_that_is_switched_on_and_a_model_says_yes() -> None:
+async def test_a_question_is_answered_if_that_is_switched_on_and_a_model_says_yes() -> None:
     world = World()
     desk = world.process()
     assert await world.asked(desk) == 0
@@ -117,7 +117,7 @@ def test_anything_but_a_plain_yes_is_a_no() -> None:
     assert [is_yes(one) for one in ("", "no", "yesterday", "I think yes", "<think>yes", "oui")] == [False] * 6
 
 
-async def test_two_processes_share_one_bound_and_answer_each_question_once() -> None:
+async def test_two_processes_share_one_limit_and_answer_each_question_once() -> None:
     world = World()
     await world.switch(2)
     one, two = world.process(), world.process()
@@ -128,7 +128,7 @@ async def test_two_processes_share_one_bound_and_answer_each_question_once() -> 
     assert await world.asked(one) == 4
 
 
-async def test_the_operators_bound_holds_whatever_was_chosen() -> None:
+async def test_the_operators_limit_holds_whatever_was_chosen() -> None:
     world = World()
     await world.switch(50)
     desk = world.process(most=1)
@@ -136,7 +136,7 @@ async def test_the_operators_bound_holds_whatever_was_chosen() -> None:
     assert await world.asked(world.process(most=0)) == 1
 
 
-async def test_looks_that_end_in_a_no_are_bounded_too() -> None:
+async def test_examined_questions_without_an_answer_are_limited_too() -> None:
     world = World(judgement="no")
     await world.switch(1)
     desk = world.process()
@@ -170,7 +170,7 @@ async def test_people_who_talk_with_one_another_are_not_disturbed() -> None:
     assert await world.asked(desk) == 2
 
 
-async def test_whoever_answers_first_is_left_to_it_and_what_is_changed_is_let_be() -> None:
+async def test_a_question_that_a_person_answers_or_that_changes_gets_no_answer() -> None:
     world = World()
     await world.switch(10)
     desk = world.process()
@@ -181,7 +181,7 @@ async def test_whoever_answers_first_is_left_to_it_and_what_is_changed_is_let_be
     assert await world.asked(desk) == 1
 
 
-async def test_who_may_not_ask_gets_no_answer_and_no_model_is_asked() -> None:
+async def test_a_person_who_may_not_ask_gets_no_answer_and_no_model_is_called() -> None:
     world = World(rules=AdmissionRules(AccessRules(deny=parse_entries("person:ann"))))
     await world.switch(10)
     assert await world.asked(world.process()) == 0
@@ -194,7 +194,7 @@ async def test_who_may_not_ask_gets_no_answer_and_no_model_is_asked() -> None:
     assert await world.asked(world.process(), question=world.question("cleo")) == 1
 
 
-async def test_stop_below_such_an_answer_keeps_it_silent_for_a_day_in_every_process() -> None:
+async def test_stop_below_such_an_answer_silences_every_process_for_a_day() -> None:
     world = World()
     await world.switch(10)
     one, two = world.process(), world.process()
@@ -206,7 +206,7 @@ async def test_stop_below_such_an_answer_keeps_it_silent_for_a_day_in_every_proc
     assert await world.asked(one) == 2
 
 
-async def test_the_first_answer_alone_says_how_it_is_ended() -> None:
+async def test_only_the_first_answer_says_how_to_end_them() -> None:
     world = World()
     await world.switch(10)
     desk = world.process()
@@ -216,7 +216,7 @@ async def test_the_first_answer_alone_says_how_it_is_ended() -> None:
     assert [bool(await desk.notice(one)) for one in (first, first, second)] == [True, True, False]
 
 
-async def test_what_gets_no_answer_is_erased() -> None:
+async def test_an_unanswered_question_is_erased() -> None:
     store = store_in_memory()
     world = World(store)
     await world.switch(10)
@@ -228,7 +228,7 @@ async def test_what_gets_no_answer_is_erased() -> None:
     assert [kind for kind, _ in store.waiting_jobs] == ["forget_deleted"]
 
 
-def test_what_is_kept_of_it_names_nobody_and_is_bounded() -> None:
+def test_the_stored_state_names_no_person_and_is_bounded() -> None:
     state, now = AmbientState(), FakeClock().now()
     for number in range(MARKS + 5):
         state = state.answering(now, f"slack:T1:C1:{number}")

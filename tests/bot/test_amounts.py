@@ -21,14 +21,14 @@ from bot.texts.formatting import counted, money
         (1_234_567 * NANO, "$1,234,567.00"),
     ],
 )
-def test_money_has_the_digits_that_matter(nano: int, shown: str) -> None:
+def test_money_has_significant_digits_only(nano: int, shown: str) -> None:
     assert money(Money(nano)) == shown
 
 
 @given(st.integers(1, 10**18))
-def test_what_is_not_nothing_is_never_shown_as_nothing(nano: int) -> None:
+def test_a_positive_amount_is_never_shown_as_zero(nano: int) -> None:
     assert money(Money(nano)).strip("$0.") != ""
 
 
-def test_one_is_singular_and_thousands_are_parted() -> None:
+def test_one_is_singular_and_thousands_are_separated() -> None:
     assert [counted(count, "token", "tokens") for count in (0, 1, 1_200)] == ["0 tokens", "1 token", "1,200 tokens"]

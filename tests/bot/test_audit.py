@@ -56,7 +56,7 @@ def says(messages: Sequence[Message]) -> str:
 
 
 @pytest.mark.parametrize("effect", list(ToolEffect)[:3])
-async def test_each_call_says_who_where_what_why_it_ran_and_how_it_ended(effect: ToolEffect) -> None:
+async def test_each_row_has_who_where_what_why_it_ran_and_how_it_ended(effect: ToolEffect) -> None:
     world = Audited(says, tool=Echo(effect=effect))
     asked = said("tell Ben")
     async with world.serving() as turns:
@@ -69,7 +69,7 @@ async def test_each_call_says_who_where_what_why_it_ran_and_how_it_ended(effect:
     assert (call.turn, call.call) == (world.store.turns[0].id, "1.1")
 
 
-async def test_what_acts_has_its_row_before_it_runs_and_one_whose_process_ended_says_so() -> None:
+async def test_a_call_with_an_effect_is_recorded_before_it_runs_and_an_interrupted_one_has_no_end() -> None:
     found: list[AuditedCall] = []
 
     async def look() -> None:
@@ -87,7 +87,7 @@ async def test_what_acts_has_its_row_before_it_runs_and_one_whose_process_ended_
 
 
 @pytest.mark.parametrize("effect", [ToolEffect.READS, ToolEffect.ACTS_OUTWARD])
-async def test_a_call_that_its_person_stopped_says_so(effect: ToolEffect) -> None:
+async def test_a_stopped_call_is_recorded_as_stopped(effect: ToolEffect) -> None:
     world = Audited(says, tool=Echo(effect=effect, meet=asyncio.Event().wait))
     async with world.serving() as turns:
         running = asyncio.create_task(turns.ask(said("tell Ben")))
@@ -101,9 +101,7 @@ async def test_a_call_that_its_person_stopped_says_so(effect: ToolEffect) -> Non
 @pytest.mark.parametrize(
     ("word", "decision", "outcome"), [(Consent.GIVEN, "allowed", "success"), (Consent.REFUSED, "refused", "not run")]
 )
-async def test_what_its_asker_was_asked_about_says_what_they_decided(
-    word: Consent, decision: str, outcome: str
-) -> None:
+async def test_a_call_that_needed_approval_has_the_askers_decision(word: Consent, decision: str, outcome: str) -> None:
     world = Audited(says, rows=())
     async with world.serving() as turns:
         await turns.submit(said("tell Ben"))
@@ -118,7 +116,7 @@ async def test_what_its_asker_was_asked_about_says_what_they_decided(
     assert bool(world.tool.said) is (word is Consent.GIVEN)
 
 
-async def test_what_could_not_run_beside_a_call_that_waits_is_written_down_too() -> None:
+async def test_a_call_that_could_not_run_beside_a_waiting_one_is_recorded_too() -> None:
     both = f'<execute>[{echo_call("Hello Ben.")[1:-1]}, {{"name": "drill", "args": {{}}}}]</execute>'
     world = Audited(lambda messages: "Done." if "not run" in messages[-1].text else both, rows=())
     async with world.serving() as turns:
@@ -132,7 +130,7 @@ async def test_what_could_not_run_beside_a_call_that_waits_is_written_down_too()
     assert told == [("1.2", "(no such tool)", "refused", "check"), ("1.1", "echo", "refused", "asker")]
 
 
-async def test_the_name_of_what_there_is_not_is_the_models_words_and_falls_with_the_arguments() -> None:
+async def test_the_name_of_an_unknown_tool_is_treated_like_arguments() -> None:
     named = '<execute>[{"name": "send.swordfish", "args": {}}]</execute>'
     world = Audited([named, "Then not."])
     async with world.serving() as turns:
@@ -152,7 +150,7 @@ class Passing(Echo):
         return ToolOutput(str(await Echo.run(self, args, context)), keep=Keep.TURN)
 
 
-async def test_what_follows_a_result_that_may_not_be_kept_is_there_without_its_words() -> None:
+async def test_a_call_after_a_result_that_may_not_be_kept_is_recorded_without_arguments() -> None:
     again = f"<execute>{echo_call('Ben hears of the swordfish.')}</execute>"
     world = Audited([CALL, again, NO_SUCH, "Done."], tool=Passing(effect=ToolEffect.READS))
     async with world.serving() as turns:
@@ -177,7 +175,7 @@ WRONG = '<execute>[{"name": "echo", "args": {"deep": 7}}]</execute>'
         (CALL, "echo * * no", "", "table"),
     ],
 )
-async def test_a_call_that_could_not_run_at_all_is_there_once_with_who_stopped_it(
+async def test_a_call_that_could_not_run_is_recorded_once_with_the_reason(
     answer: str, rows: str, effect: str, by: str
 ) -> None:
     world = Audited([answer, "Then not."], rows=read_rows(rows)[0])
@@ -188,7 +186,7 @@ async def test_a_call_that_could_not_run_at_all_is_there_once_with_who_stopped_i
     assert world.tool.said == []
 
 
-async def test_calls_that_ran_and_that_could_not_each_have_one_row_in_their_order() -> None:
+async def test_calls_that_ran_and_that_could_not_have_one_row_each_in_order() -> None:
     both = '<execute>[{"name": "echo", "args": {"text": "Hello Ben."}}, {"name": "drill", "args": {}}]</execute>'
     world = Audited([both, CALL, NO_SUCH, "Done."], tool=Echo(effect=ToolEffect.READS))
     async with world.serving() as turns:
@@ -201,7 +199,7 @@ async def test_calls_that_ran_and_that_could_not_each_have_one_row_in_their_orde
     ]
 
 
-async def test_nobody_in_time_and_a_thread_that_was_allowed_are_told_apart() -> None:
+async def test_a_timeout_and_an_approval_for_the_thread_are_distinguished() -> None:
     world = Audited(says, rows=(), limits=TurnsLimits(sweep_s=CONSENT_TIME.total_seconds() / 4))
     async with world.serving() as turns:
         await turns.submit(said("tell Ben"))
@@ -239,7 +237,7 @@ class Unwritable:
         raise StoreUnavailable("the disk is full")
 
 
-async def test_what_cannot_be_written_down_does_not_run() -> None:
+async def test_a_call_that_cannot_be_recorded_does_not_run() -> None:
     world, audit = Audited(says), Unwritable()
     world.audit = cast("ToolAudit", audit)
     async with world.serving() as turns:
@@ -265,7 +263,7 @@ async def test_a_change_of_the_policy_is_a_row_without_a_tool() -> None:
     assert "(policy)" in as_line(call)
 
 
-def test_a_change_of_the_file_is_nobody_who_was_forgotten() -> None:
+def test_a_change_of_the_file_is_not_shown_as_a_forgotten_person() -> None:
     assert "  (at the start)  (policy)  " in as_line(policy_change(START, "the file now says nothing"))
     assert "  (forgotten)  yard " in as_line(replace(SECRET, person=""))
 

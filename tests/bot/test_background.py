@@ -87,14 +87,14 @@ async def working(store: Store, meanings: Meanings | None) -> AsyncGenerator[Bac
         await models.aclose()
 
 
-async def test_recall_goes_by_words_alone_and_nothing_is_embedded_unless_a_model_is_set() -> None:
+async def test_recall_searches_for_words_only_unless_an_embedding_model_is_set() -> None:
     store = store_in_memory()
     async with working(store, None) as work:
         assert work.memories is store.memories
         assert not await store.jobs.cancel(EMBEDDING, FakeEmbedder().name)
 
 
-async def test_recall_goes_by_meaning_too_once_a_model_is_set() -> None:
+async def test_recall_is_semantic_once_an_embedding_model_is_set() -> None:
     store = store_in_memory()
     await store.ledger.accept(said("my vessel leaks"))
     embeddings, embedder = Heard(store.database), FakeEmbedder()

@@ -65,13 +65,13 @@ async def world() -> World:
     return World(store)
 
 
-async def test_messages_get_vectors_by_which_they_are_then_found(world: World) -> None:
+async def test_messages_get_vectors_and_are_found_by_them(world: World) -> None:
     assert await world.found() == []
     assert await world.write() == 60
     assert (await world.found())[0] == "my vessel leaks"
 
 
-async def test_other_wordings_of_a_question_tell_what_it_means_in_the_same_call(world: World) -> None:
+async def test_wordings_are_embedded_in_the_same_call_as_their_question(world: World) -> None:
     await world.write()
     asked = replace(QUERY, text="what floats", wordings=("boat", "which boat"))
     assert (await world.memories().search(asked))[0].message.text == "my vessel leaks"
@@ -83,13 +83,13 @@ def test_a_question_weighs_as_much_as_its_wordings_together() -> None:
     assert between((1.0, 0.0), (0.0, 1.0), (0.0, 1.0)) == (1.0, 1.0)
 
 
-async def test_what_is_left_is_done_at_once_and_then_there_is_a_pause(world: World) -> None:
+async def test_missing_vectors_are_made_at_once_and_then_there_is_a_pause(world: World) -> None:
     small = MeaningLimits(batch=2)
     assert [await world.write(small) for _ in range(3)] == [0, 0, 60]
     assert sum(map(len, world.embedder.asked)) == 4
 
 
-async def test_everybody_is_charged_for_what_is_theirs(world: World) -> None:
+async def test_each_person_is_charged_for_their_own_messages(world: World) -> None:
     await world.write()
     await world.found()
     assert [sorted(texts) for texts in world.embedder.asked] == [
@@ -104,7 +104,7 @@ async def test_only_the_beginning_of_a_long_message_is_sent(world: World) -> Non
     assert max(len(text) for texts in world.embedder.asked for text in texts) == 5
 
 
-async def test_the_model_of_this_machine_is_left_to_answers(world: World) -> None:
+async def test_answers_have_priority_on_the_model_of_this_machine(world: World) -> None:
     with world.floor.answering():
         assert await world.write() == 60
     assert await world.store.embeddings.missing(world.embedder.name, 9)
@@ -112,7 +112,7 @@ async def test_the_model_of_this_machine_is_left_to_answers(world: World) -> Non
     assert await world.store.embeddings.missing(world.embedder.name, 9) == []
 
 
-async def test_a_service_that_fails_leaves_the_words_and_says_so_once(
+async def test_a_failing_service_leaves_the_search_for_words_and_is_logged_once(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     await answered(world.store, said("a boat", conversation="c"), "Nice.")
@@ -127,7 +127,7 @@ async def test_a_service_that_fails_leaves_the_words_and_says_so_once(
 
 
 @pytest.mark.slow
-async def test_the_model_inside_the_program_finds_other_words_and_charges_nobody(world: World) -> None:
+async def test_the_built_in_model_finds_synonyms_and_charges_no_one(world: World) -> None:
     store, clock, embedder = world.store, world.clock, StaticEmbedder()
     await store.jobs.schedule(EMBEDDING, embedder.name, "", clock.now())
     job = await store.jobs.claim(frozenset({EMBEDDING}), "me", clock.now(), LEASE)
@@ -138,7 +138,7 @@ async def test_the_model_inside_the_program_finds_other_words_and_charges_nobody
     assert await world.store.spending.totals(SpendingPeriod.days_until(START, 99), By.MODEL) == []
 
 
-async def test_the_job_of_a_model_that_was_set_before_ends(world: World) -> None:
+async def test_the_job_of_the_previous_model_ends(world: World) -> None:
     store, clock = world.store, world.clock
     await store.jobs.schedule(EMBEDDING, "fake:before", "", clock.now())
     job = await store.jobs.claim(frozenset({EMBEDDING}), "me", clock.now(), LEASE)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from bot.caches import LOG_INTERVAL_S, Backoff, OncePerMinute
 
 
-def test_pauses_double_up_to_the_cap_and_begin_anew_when_that_cause_has_worked() -> None:
+def test_pauses_double_up_to_the_limit_and_are_reset_when_that_cause_has_worked() -> None:
     backoff = Backoff(1.0, 8.0)
     assert [backoff.failed("post") for _ in range(5)] == [1.0, 2.0, 4.0, 8.0, 8.0]
     backoff.worked("find")
@@ -17,7 +17,7 @@ def test_pauses_double_up_to_the_cap_and_begin_anew_when_that_cause_has_worked()
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.booleans()), max_size=60))
-def test_a_cause_waits_as_its_own_failures_in_a_row_say(events: list[tuple[str, bool]]) -> None:
+def test_the_pause_of_a_cause_depends_on_its_own_consecutive_failures(events: list[tuple[str, bool]]) -> None:
     backoff, failures = Backoff(1.0, 30.0), dict.fromkeys("ab", 0)
     for cause, failed in events:
         if failed:
@@ -29,7 +29,7 @@ def test_a_cause_waits_as_its_own_failures_in_a_row_say(events: list[tuple[str, 
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.floats(0.0, 40.0)), max_size=80))
-def test_a_line_is_due_once_a_minute_and_none_is_uncounted(events: list[tuple[str, float]]) -> None:
+def test_a_line_is_due_once_a_minute_and_the_others_are_counted(events: list[tuple[str, float]]) -> None:
     lines, now, last, swallowed = OncePerMinute(), 0.0, dict[str, float](), dict.fromkeys("ab", 0)
     for cause, passed in events:
         now += passed

@@ -71,7 +71,7 @@ def most_in_a_minute(made: Sequence[tuple[float, str]]) -> int:
     return max(sum(begin <= at < begin + MINUTE for at, _ in made) for begin, _ in made)
 
 
-async def test_edits_of_three_processes_stay_in_one_budget_and_use_most_of_it(fleet: Fleet) -> None:
+async def test_edits_of_three_processes_stay_within_one_budget_and_use_most_of_it(fleet: Fleet) -> None:
     processes = await fleet.processes("one", "two", "three")
     replies = [(process, f"reply {number}") for process in processes for number in range(3)]
     made = await fleet.edits(replies, 180)
@@ -81,14 +81,14 @@ async def test_edits_of_three_processes_stay_in_one_budget_and_use_most_of_it(fl
     assert min(shares) >= 0.6 * max(shares)
 
 
-async def test_a_reply_that_edits_alone_asks_the_database_once_for_several_edits(fleet: Fleet) -> None:
+async def test_a_single_reply_asks_the_database_once_for_several_edits(fleet: Fleet) -> None:
     one, _ = await fleet.processes("one", "two")
     made = await fleet.edits([(one, "reply")], 15)
     assert len(made) >= 10
     assert one.rates.asked <= len(made) / 2
 
 
-async def test_a_refusal_that_one_process_meets_holds_the_other_back(fleet: Fleet) -> None:
+async def test_a_refusal_in_one_process_holds_back_the_other(fleet: Fleet) -> None:
     one, two = await fleet.processes("one", "two")
     await one.edits.hold(fleet.clock.monotonic(), 30.0)
     await one.posts.hold(fleet.clock.monotonic(), 20.0)
@@ -98,7 +98,7 @@ async def test_a_refusal_that_one_process_meets_holds_the_other_back(fleet: Flee
     assert await two.edit("a") == 0.0
 
 
-async def test_what_was_taken_is_not_made_later_than_it_counts(fleet: Fleet) -> None:
+async def test_a_taken_call_is_not_made_after_it_has_expired(fleet: Fleet) -> None:
     one, _ = await fleet.processes("one", "two")
     assert await one.edit("a") == 0.0
     await fleet.clock.advance(TAKEN_S)
@@ -123,7 +123,7 @@ async def test_a_call_that_is_made_later_than_it_was_taken_leaves_no_minute_with
     assert sum(4.9 <= at < 4.9 + MINUTE for at in made) <= 24
 
 
-async def test_posts_of_two_processes_to_a_channel_go_one_a_second(fleet: Fleet) -> None:
+async def test_two_processes_post_to_a_channel_once_a_second_together(fleet: Fleet) -> None:
     one, two = await fleet.processes("one", "two")
     places = [await process.posts.book(0.0) for process in (one, two, two, one)]
     assert places == [0.0, 1.0, 2.0, 3.0]
@@ -131,7 +131,7 @@ async def test_posts_of_two_processes_to_a_channel_go_one_a_second(fleet: Fleet)
     assert await one.posts.book(0.0) == 5.0
 
 
-async def test_a_process_alone_asks_the_database_for_no_call(fleet: Fleet) -> None:
+async def test_a_single_process_asks_the_database_for_no_call(fleet: Fleet) -> None:
     [one] = await fleet.processes("one")
     assert len(await fleet.edits([(one, "reply")], 10)) >= 8
     assert await one.posts.book(0.0) == 0.0
@@ -139,7 +139,7 @@ async def test_a_process_alone_asks_the_database_for_no_call(fleet: Fleet) -> No
     assert one.rates.asked == 0
 
 
-async def test_calls_that_were_made_before_another_process_came_count_for_it_too(fleet: Fleet) -> None:
+async def test_calls_made_before_another_process_started_count_for_it_too(fleet: Fleet) -> None:
     [one] = await fleet.processes("one")
     before = await fleet.edits([(one, "reply")], 30)
     await one.replicas.look()
@@ -150,7 +150,7 @@ async def test_calls_that_were_made_before_another_process_came_count_for_it_too
     assert most_in_a_minute(made) <= EDITS
 
 
-async def test_replies_go_on_without_the_database_each_process_with_an_even_part_of_the_budget(fleet: Fleet) -> None:
+async def test_without_the_database_each_process_uses_an_equal_part_of_the_budget(fleet: Fleet) -> None:
     one, two = await fleet.processes("one", "two")
     one.rates.is_down = two.rates.is_down = True
     made = await fleet.edits([(one, f"reply {number}") for number in range(3)] + [(two, "another")], 180)
@@ -167,7 +167,7 @@ _ASKS = st.tuples(
 
 @given(st.lists(_ASKS, max_size=60), st.sampled_from([1, 3, 12, 24]))
 @settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-async def test_no_minute_of_all_processes_holds_more_calls_than_allowed_whoever_asks_and_leaves(
+async def test_no_minute_of_all_processes_holds_more_calls_than_allowed(
     fleet: Fleet, asks: list[tuple[int, str, float, bool]], calls: int
 ) -> None:
     processes = await fleet.processes("one", "two", "three")

@@ -17,18 +17,18 @@ async def at_once() -> str:
     return "done"
 
 
-async def test_who_works_while_nobody_is_answered_comes_to_an_end() -> None:
+async def test_background_work_ends_normally_while_no_answer_runs() -> None:
     assert await ForegroundPriority().while_free(at_once()) == "done"
 
 
-async def test_nobody_begins_while_somebody_is_answered() -> None:
+async def test_background_work_does_not_start_while_an_answer_runs() -> None:
     floor = ForegroundPriority()
     with floor.answering(), floor.answering():
         assert await floor.while_free(at_once()) is None
     assert await floor.while_free(at_once()) == "done"
 
 
-async def test_who_works_gives_way_as_soon_as_somebody_is_answered() -> None:
+async def test_background_work_is_interrupted_as_soon_as_an_answer_starts() -> None:
     floor = ForegroundPriority()
     async with asyncio.timeout(PATIENCE_S):
         working = asyncio.create_task(floor.while_free(forever()))
@@ -37,7 +37,7 @@ async def test_who_works_gives_way_as_soon_as_somebody_is_answered() -> None:
             assert await working is None
 
 
-async def test_work_that_fails_fails_as_it_would_alone() -> None:
+async def test_failing_background_work_raises_its_own_error() -> None:
     async def failing() -> str:
         raise ValueError("no")
 

@@ -65,7 +65,7 @@ async def fleet() -> AsyncGenerator[Fleet]:
     await store.close()
 
 
-async def test_two_processes_together_obey_no_more_orders_than_one(fleet: Fleet) -> None:
+async def test_two_processes_together_accept_no_more_orders_than_one(fleet: Fleet) -> None:
     one, two = await fleet.two()
     assert [await process.obeys() for process in (one, two, one, two)] == [True, True, False, False]
     assert await two.obeys("ben")
@@ -73,12 +73,12 @@ async def test_two_processes_together_obey_no_more_orders_than_one(fleet: Fleet)
     assert [await process.obeys() for process in (two, two, one)] == [True, True, False]
 
 
-async def test_two_processes_together_overhear_no_more_talk_than_one(fleet: Fleet) -> None:
+async def test_two_processes_together_store_no_more_context_messages_than_one(fleet: Fleet) -> None:
     heard = [await process.gate.admit_context(said("talk", person="ann")) for process in (await fleet.two()) * 2]
     assert heard == [True, True, False, False]
 
 
-async def test_a_process_alone_asks_the_database_nothing(fleet: Fleet) -> None:
+async def test_a_single_process_does_not_ask_the_database(fleet: Fleet) -> None:
     one = await fleet.process("one")
     assert [await one.obeys() for _ in range(3)] == [True, True, False]
     assert await one.gate.admit_context(said("talk", person="ann"))
@@ -93,7 +93,7 @@ async def test_a_process_counts_alone_again_when_the_other_is_gone(fleet: Fleet)
     assert one.rates.asked == 0
 
 
-async def test_what_the_database_does_not_count_this_process_counts(fleet: Fleet) -> None:
+async def test_this_process_counts_when_the_database_does_not(fleet: Fleet) -> None:
     one, _ = await fleet.two()
     one.rates.is_down = True
     assert [await one.obeys() for _ in range(3)] == [True, True, False]
@@ -104,7 +104,7 @@ async def test_what_the_database_does_not_count_this_process_counts(fleet: Fleet
     assert one.rates.asked == 2
 
 
-async def test_nobody_waits_for_a_database_that_says_nothing(fleet: Fleet) -> None:
+async def test_no_caller_waits_for_a_database_that_does_not_answer(fleet: Fleet) -> None:
     one, _ = await fleet.two()
     one.replicas.patience_s = 0.02
     one.rates.answers.clear()

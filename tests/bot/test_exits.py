@@ -16,7 +16,7 @@ FROM_OTHERS = st.text(st.sampled_from("aé漢👍\u200d \t\n\r\x1b\x9b\x85\x7f\x
 
 
 @given(FROM_OTHERS)
-def test_nothing_that_is_written_steers_the_terminal(text: str) -> None:
+def test_output_contains_no_control_characters(text: str) -> None:
     stream = io.StringIO()
     write_out(stream, text)
     assert not STEERING.search(stream.getvalue())
@@ -26,7 +26,7 @@ def test_nothing_that_is_written_steers_the_terminal(text: str) -> None:
 
 
 @given(FROM_OTHERS)
-def test_json_reads_as_itself_and_steers_nothing(text: str) -> None:
+def test_json_parses_to_the_same_value_and_contains_no_control_characters(text: str) -> None:
     for indent in (None, 2):
         shown = printable_json({"name": text}, indent)
         assert json.loads(shown) == {"name": text}
@@ -34,9 +34,7 @@ def test_json_reads_as_itself_and_steers_nothing(text: str) -> None:
 
 
 @pytest.mark.parametrize(("words", "meant"), [("chta", "chat"), ("docter", "doctor"), ("slack manifset", "manifest")])
-def test_a_mistyped_command_is_told_which_one_was_meant(
-    words: str, meant: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_mistyped_command_gets_a_suggestion(words: str, meant: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         parser().parse_args(words.split())
     assert ended.value.code == 2
@@ -45,7 +43,7 @@ def test_a_mistyped_command_is_told_which_one_was_meant(
     assert "choose from" in told
 
 
-def test_a_command_that_is_like_none_is_told_the_list_alone(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_command_like_no_other_gets_only_the_list(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         parser().parse_args(["xyzzy"])
     told = capsys.readouterr().err

@@ -19,7 +19,7 @@ def test_each_finding_is_one_line_with_its_remedy() -> None:
     ]
 
 
-def test_what_mends_several_that_follow_each_other_is_said_once_behind_the_last() -> None:
+def test_a_remedy_shared_by_consecutive_findings_is_shown_after_the_last() -> None:
     lacks = [Finding(Level.WARNING, "Slack", f"the bot token lacks {name}", "Take over.") for name in ("one", "two")]
     assert finding_lines([*lacks, PROBLEM, *lacks[:1]]).splitlines() == [
         "warning  Slack: the bot token lacks one.",
@@ -31,16 +31,16 @@ def test_what_mends_several_that_follow_each_other_is_said_once_behind_the_last(
     assert finding_lines([replace(PROBLEM, where="Disk"), PROBLEM]).count("Check ") == 2
 
 
-def test_what_was_said_elsewhere_never_makes_a_second_line() -> None:
+def test_foreign_text_never_makes_a_second_line() -> None:
     assert finding_lines([Finding(Level.WARNING, "Slack", "two\nlines", "to\nchange")]).count("\n") == 1
 
 
-def test_what_was_said_elsewhere_does_nothing_to_the_terminal() -> None:
+def test_foreign_text_does_not_steer_the_terminal() -> None:
     assert (
         finding_lines([Finding(Level.GOOD, "Slack", "in #a\x1b[2Jb\u202ec\rd")]) == "ok       Slack: in #a [2Jb c d.\n"
     )
 
 
 @pytest.mark.parametrize(("findings", "well"), [([GOOD, WARNING], True), ([GOOD, PROBLEM], False), ([], True)])
-def test_only_a_problem_stands_in_the_way(findings: list[Finding], *, well: bool) -> None:
+def test_only_a_problem_prevents_running(findings: list[Finding], *, well: bool) -> None:
     assert healthy(findings) is well

@@ -9,7 +9,7 @@ from bot.caches import FairTurns
 from tests.patience import PATIENCE_S
 
 
-async def test_what_one_person_asks_for_keeps_nobody_else_waiting() -> None:
+async def test_one_persons_work_does_not_delay_others() -> None:
     turns, order = FairTurns(2), list[str]()
     gate = {name: asyncio.Event() for name in ("a1", "a2", "a3", "b1", "c1", "b2")}
 
@@ -31,7 +31,7 @@ async def test_what_one_person_asks_for_keeps_nobody_else_waiting() -> None:
             event.set()
 
 
-async def test_a_turn_that_is_given_up_is_the_next_persons() -> None:
+async def test_a_cancelled_turn_goes_to_the_next_person() -> None:
     turns = FairTurns(1)
     async with asyncio.timeout(PATIENCE_S):
         async with turns.turn("a"):
@@ -44,7 +44,7 @@ async def test_a_turn_that_is_given_up_is_the_next_persons() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), max_size=12), st.integers(1, 3))
-def test_whatever_is_given_up_every_turn_comes(asked: list[tuple[str, bool]], at_once: int) -> None:
+def test_every_turn_comes_whatever_is_cancelled(asked: list[tuple[str, bool]], at_once: int) -> None:
     async def run() -> None:
         turns = FairTurns(at_once)
         async with asyncio.timeout(PATIENCE_S):

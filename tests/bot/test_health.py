@@ -12,7 +12,7 @@ from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.store import store_in_memory
 
 
-def test_the_report_says_what_is_done_what_it_took_and_what_people_think() -> None:
+def test_the_report_shows_load_spending_and_verdicts() -> None:
     spent = Spent(calls=3, cost=Money(2_500_000_000))
     text = report(
         Load(running=2, waiting=1_000),
@@ -29,13 +29,13 @@ def test_the_report_says_what_is_done_what_it_took_and_what_people_think() -> No
     assert "- Ann \\*A\\*: $2.50\n- Bob: $0" in text
 
 
-def test_a_bot_that_did_nothing_yet_has_no_lists() -> None:
+def test_a_bot_without_any_turn_has_no_lists() -> None:
     text = report(Load(0, 0), [], [], {}, [], timedelta(minutes=1))
     assert "0 answers grow, 0 wait. Up for 0 hours and 1 minute." in text
     assert "By person" not in text
 
 
-def test_only_those_who_took_the_most_are_named() -> None:
+def test_only_the_top_spenders_are_named() -> None:
     people = [Total(f"p{n}", Spent(calls=1, cost=Money(n))) for n in range(9)]
     text = report(Load(0, 0), people, [], {}, [], timedelta())
     assert "p8" in text

@@ -55,12 +55,12 @@ async def beating(parts: Parts | None) -> AsyncGenerator[tuple[Liveness, FakeClo
             await task
 
 
-async def test_before_the_database_is_open_it_lives_and_is_not_ready() -> None:
+async def test_before_the_database_is_open_it_is_alive_and_not_ready() -> None:
     async with beating(None) as (alive, _, _):
         assert (alive.restart_reasons(), alive.unready_reasons()) == ([], [health.STARTING])
 
 
-async def test_what_is_missing_is_named_and_nothing_else_is() -> None:
+async def test_only_missing_parts_are_named() -> None:
     parts = Parts()
     async with beating(parts) as (alive, clock, _):
         await clock.advance(health.LOOK_S)
@@ -73,7 +73,7 @@ async def test_what_is_missing_is_named_and_nothing_else_is() -> None:
         assert alive.unready_reasons() == []
 
 
-async def test_a_worker_that_has_stopped_needs_a_new_start() -> None:
+async def test_a_stopped_worker_needs_a_restart() -> None:
     parts = Parts(stopped=True)
     async with beating(parts) as (alive, clock, told):
         told.clear()
@@ -83,7 +83,7 @@ async def test_a_worker_that_has_stopped_needs_a_new_start() -> None:
         assert told == [], "systemd starts it anew"
 
 
-async def test_a_connection_that_counts_as_one_and_is_silent_for_too_long_needs_a_new_start() -> None:
+async def test_a_connection_that_is_silent_for_too_long_needs_a_restart() -> None:
     parts = Parts(silent_s={"slack": 4.0, "discord": health.SILENT_S})
     async with beating(parts) as (alive, clock, told):
         await clock.advance(health.LOOK_S)
@@ -95,7 +95,7 @@ async def test_a_connection_that_counts_as_one_and_is_silent_for_too_long_needs_
         assert told == [], "systemd starts it anew"
 
 
-async def test_a_loop_that_stands_still_is_told_by_the_age_of_its_beat() -> None:
+async def test_a_stalled_loop_is_detected_by_the_age_of_its_beat() -> None:
     parts, clock = Parts(), FakeClock(auto=False)
     alive = Liveness(clock, parts.vitals(), stored="")
     await clock.advance(health.STALLED_S)
@@ -105,7 +105,7 @@ async def test_a_loop_that_stands_still_is_told_by_the_age_of_its_beat() -> None
     assert alive.unready_reasons() == alive.restart_reasons()
 
 
-async def test_a_beat_is_told_to_systemd_each_second() -> None:
+async def test_systemd_is_notified_of_a_beat_each_second() -> None:
     async with beating(Parts()) as (_, clock, told):
         await clock.advance(3)
         assert told == ["WATCHDOG=1"] * 4
@@ -117,7 +117,7 @@ async def asked(port: int, path: str) -> tuple[int, object]:
         return answer.status_code, answer.json()
 
 
-async def test_a_supervisor_asks_over_http_also_while_the_loop_stands_still() -> None:
+async def test_a_supervisor_gets_an_http_answer_while_the_loop_is_stalled() -> None:
     parts, clock, port = Parts(), FakeClock(auto=False), free_port()
     async with supervised(clock, ("127.0.0.1", port), {}) as alive:
         assert await asked(port, "/livez") == (200, {"ok": True, "why": []})
@@ -134,7 +134,9 @@ async def test_a_supervisor_asks_over_http_also_while_the_loop_stands_still() ->
 
 
 @pytest.mark.parametrize(("metrics", "status"), [(lambda: b"cogency_backlog 0.0\n", 200), (None, 404)])
-async def test_metrics_stand_beside_it_where_they_are_wanted(metrics: Callable[[], bytes] | None, status: int) -> None:
+async def test_metrics_are_served_at_the_same_address_if_enabled(
+    metrics: Callable[[], bytes] | None, status: int
+) -> None:
     port = free_port()
     async with (
         supervised(FakeClock(auto=False), ("127.0.0.1", port), {}, metrics=metrics),
@@ -145,7 +147,7 @@ async def test_metrics_stand_beside_it_where_they_are_wanted(metrics: Callable[[
     assert metrics is None or (answer.content, answer.headers["content-type"]) == (metrics(), METRICS_TYPE)
 
 
-async def test_how_much_later_than_due_the_loop_wakes_is_told() -> None:
+async def test_the_delay_of_the_loop_is_reported() -> None:
     told, clock = list[TelemetryEvent](), FakeClock(auto=False)
 
     class Listener:
@@ -161,7 +163,7 @@ async def test_how_much_later_than_due_the_loop_wakes_is_told() -> None:
     assert told[:1] == [LoopWoke(0.5)]
 
 
-async def test_a_port_that_somebody_else_has_is_told_in_one_sentence() -> None:
+async def test_a_port_in_use_is_reported_in_one_sentence() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -172,7 +174,7 @@ async def test_a_port_that_somebody_else_has_is_told_in_one_sentence() -> None:
 
 
 @pytest.mark.parametrize("prefix", ["", "@"])
-async def test_systemd_hears_of_the_start_the_beats_and_the_end(tmp_path: Path, prefix: str) -> None:
+async def test_systemd_is_notified_of_the_start_the_beats_and_the_end(tmp_path: Path, prefix: str) -> None:
     name = f"@{tmp_path.name}" if prefix else str(tmp_path / "notify")
     clock = FakeClock(auto=False)
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as heard:
@@ -184,7 +186,7 @@ async def test_systemd_hears_of_the_start_the_beats_and_the_end(tmp_path: Path, 
     assert said == ["READY=1", "WATCHDOG=1", "WATCHDOG=1", "STOPPING=1"]
 
 
-async def test_without_systemd_and_without_an_address_nobody_is_told_anything() -> None:
+async def test_without_systemd_and_an_address_nothing_is_sent() -> None:
     async with supervised(FakeClock(auto=False), None, {}) as alive:
         assert alive.unready_reasons() == [health.STARTING]
 

@@ -95,7 +95,7 @@ async def until_stored(service: Service, texts: int) -> None:
             await asyncio.sleep(0.001)
 
 
-async def test_one_platform_that_fails_leaves_the_other_alone() -> None:
+async def test_a_failing_platform_does_not_affect_the_other() -> None:
     service = Service()
     good = Platform(service, (said("Hello?"),))
     bad = Platform(service, failure=SettingsError("DISCORD_TOKEN is not accepted."))
@@ -113,7 +113,7 @@ async def test_one_platform_that_fails_leaves_the_other_alone() -> None:
     assert good.ended.is_set()
 
 
-async def test_a_platform_that_cannot_be_reached_is_tried_again_for_ever_and_the_other_serves_meanwhile() -> None:
+async def test_an_unreachable_platform_is_retried_without_limit_while_the_other_serves() -> None:
     service = Service()
     down = [PlatformUnavailable("Slack does not answer.", retry_after_s=s) for s in (0.0, 30.0, *[0.0] * 20)]
     bad = Platform(service, passing=[*down, StoreUnavailable("The database is away.")])
@@ -134,7 +134,7 @@ async def test_a_platform_that_cannot_be_reached_is_tried_again_for_ever_and_the
     await asyncio.wait({serving}, timeout=5)
 
 
-async def test_an_operator_learns_why_a_platform_is_not_connected_until_it_is() -> None:
+async def test_operators_see_why_a_platform_is_not_connected_until_it_is() -> None:
     service = Service()
     bad = Platform(service, passing=[PlatformUnavailable("Slack does not answer.")])
     connections = service.host.platforms
@@ -185,7 +185,7 @@ async def test_at_the_end_an_open_reply_is_finished_in_time_or_parked(grace_s: f
     assert service.store.turns[0].state == ("done" if grace_s else "waiting")
 
 
-async def test_what_is_taken_twice_is_said_so() -> None:
+async def test_a_message_that_is_submitted_twice_is_reported_as_duplicate() -> None:
     service = Service()
     assert await service.host.submit(said("Hello?", number=1))
     assert not await service.host.submit(said("Hello?", number=1))
@@ -220,7 +220,7 @@ async def test_the_host_knows_participants_facts_and_forgetting() -> None:
     assert answer.text.startswith("Forgotten: 1 message, 1 fact, 1 profile entry")
 
 
-async def test_who_may_not_ask_is_refused_and_nothing_of_them_is_kept() -> None:
+async def test_a_person_who_may_not_ask_is_refused_and_nothing_of_theirs_is_stored() -> None:
     service = Service()
     guest = replace(said("Hello?"), authority=Authority.GUEST)
     with pytest.raises(Refused, match="not open to guests"):

@@ -12,7 +12,7 @@ from tests.fakes.store import store_in_memory
 from tests.fakes.surface import FakeSurface
 
 
-def test_an_answer_for_a_platform_that_is_not_connected_is_put_off() -> None:
+def test_an_answer_for_a_platform_that_is_not_connected_is_postponed() -> None:
     clock = FakeClock()
     connections, surface = connections_of(store_in_memory(), clock), FakeSurface(clock)
     connections.register_surface("test", lambda _: surface)

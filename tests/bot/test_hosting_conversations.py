@@ -18,13 +18,13 @@ async def test_the_first_conversation_is_the_channels_own() -> None:
     assert await rolling(store).conversation_of("dm", "m1", first.time, IDLE) == "dm"
 
 
-async def test_it_goes_on_as_long_as_somebody_writes() -> None:
+async def test_it_lasts_as_long_as_people_write() -> None:
     store, first = store_in_memory(), said("where is my boat?", conversation="dm")
     await store.ledger.accept(first)
     assert await rolling(store).conversation_of("dm", "m2", first.time + IDLE, IDLE) == "dm"
 
 
-async def test_after_a_long_silence_a_message_begins_another_one() -> None:
+async def test_after_a_long_silence_a_message_begins_a_new_one() -> None:
     store, first = store_in_memory(), said("where is my boat?", conversation="dm")
     await store.ledger.accept(first)
     later = first.time + IDLE + timedelta(seconds=1)
@@ -33,14 +33,14 @@ async def test_after_a_long_silence_a_message_begins_another_one() -> None:
     assert await rolling(store).current("dm") == "dm:m2"
 
 
-async def test_a_word_begins_another_one_at_once() -> None:
+async def test_a_command_begins_a_new_one_at_once() -> None:
     store, first = store_in_memory(), said("where is my boat?", conversation="dm")
     await store.ledger.accept(first)
     assert await rolling(store).begin("dm", "new") == "dm:new"
     assert await rolling(store).conversation_of("dm", "m2", first.time, IDLE) == "dm:new"
 
 
-async def test_direct_messages_know_nothing_of_each_other() -> None:
+async def test_direct_messages_are_independent_of_each_other() -> None:
     store = store_in_memory()
     await rolling(store).begin("dm", "new")
     assert await rolling(store).current("another dm") == "another dm"

@@ -9,7 +9,7 @@ from bot.hosting import MAX_MARKS, Deduplicator
 from tests.fakes.store import store_in_memory
 
 
-async def test_the_same_is_done_once_whoever_is_told_of_it() -> None:
+async def test_an_action_runs_once_in_any_process() -> None:
     kept = store_in_memory().preferences
     assert await Deduplicator(kept).claim_once("slack:T", "C1:1.1")
     assert not await Deduplicator(kept).claim_once("slack:T", "C1:1.1")
@@ -17,12 +17,12 @@ async def test_the_same_is_done_once_whoever_is_told_of_it() -> None:
     assert await Deduplicator(kept).claim_once("slack:OTHER", "C1:1.1")
 
 
-async def test_of_many_at_the_same_moment_one_does_it() -> None:
+async def test_one_of_many_concurrent_processes_runs_it() -> None:
     kept = store_in_memory().preferences
     assert sum(await asyncio.gather(*(Deduplicator(kept).claim_once("slack:T", "C1:1.1") for _ in range(9)))) == 1
 
 
-async def test_what_came_to_nothing_is_done_the_next_time() -> None:
+async def test_a_failed_action_runs_the_next_time() -> None:
     kept = store_in_memory().preferences
 
     async def fail() -> None:
@@ -33,7 +33,7 @@ async def test_what_came_to_nothing_is_done_the_next_time() -> None:
     assert await Deduplicator(kept).claim_once("slack:T", "C1:1.1")
 
 
-async def test_the_latest_are_kept_and_do_not_say_what_they_were() -> None:
+async def test_the_latest_are_stored_as_hashes() -> None:
     kept = store_in_memory().preferences
     for number in range(MAX_MARKS + 1):
         await Deduplicator(kept).claim_once("slack:T", f"C1:{number}")

@@ -12,7 +12,7 @@ from bot.settings import load_settings
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 
-def test_by_default_members_are_let_in_and_everything_has_a_limit_but_channels() -> None:
+def test_by_default_members_are_admitted_and_everything_but_channels_is_limited() -> None:
     settings = load_settings({})
     rules, usual = gate_rules(settings), budgets(settings)
     assert (rules.access.allow, rules.access.deny, rules.access.open_to) == (frozenset(),) * 3

@@ -35,7 +35,7 @@ def bench(work: Work) -> tuple[JobWorker, StoreInMemory, FakeClock]:
     return JobWorker(store.jobs, {"kind": work}, clock, "worker", LIMITS), store, clock
 
 
-async def test_what_is_due_is_done_once_and_leaves_nothing() -> None:
+async def test_a_due_job_runs_once_and_is_removed() -> None:
     work = Work()
     worker, store, clock = bench(work)
     await store.jobs.schedule("kind", "a", "first", clock.now())
@@ -47,7 +47,7 @@ async def test_what_is_due_is_done_once_and_leaves_nothing() -> None:
     assert set(store.waiting_jobs) == {("kind", "b"), ("other", "c")}
 
 
-async def test_a_job_that_finds_no_database_is_not_blamed_for_it(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_job_that_finds_no_database_is_not_logged_as_failed(caplog: pytest.LogCaptureFixture) -> None:
     work = Work([StoreUnavailable("The disk is full.")])
     worker, store, clock = bench(work)
     await store.jobs.schedule("kind", "a", "first", clock.now())
@@ -60,7 +60,7 @@ async def test_a_job_that_finds_no_database_is_not_blamed_for_it(caplog: pytest.
 
 
 @pytest.mark.parametrize("error", [ProviderUnavailable("It is down."), RuntimeError("a bug")])
-async def test_what_fails_is_logged_and_tried_again_later(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_failed_job_is_logged_and_tried_again_later(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
     work = Work([error])
     worker, store, clock = bench(work)
     await store.jobs.schedule("kind", "a", "first", clock.now())
@@ -73,7 +73,7 @@ async def test_what_fails_is_logged_and_tried_again_later(error: Exception, capl
     assert work.done == ["first"]
 
 
-async def test_what_fails_for_ever_is_given_up() -> None:
+async def test_a_job_that_always_fails_is_given_up() -> None:
     work = Work([RuntimeError("a bug")] * LIMITS.max_attempts)
     worker, store, clock = bench(work)
     await store.jobs.schedule("kind", "a", "first", clock.now())
@@ -91,7 +91,7 @@ def test_the_time_between_attempts_doubles_up_to_the_longest() -> None:
     assert waits[-1] == timedelta(hours=6)
 
 
-async def test_a_worker_does_what_becomes_due_until_it_is_told_to_stop() -> None:
+async def test_a_worker_runs_due_jobs_until_it_is_stopped() -> None:
     work = Work()
     store, clock = store_in_memory(), FakeClock()
     worker = JobWorker(store.jobs, {"kind": work}, clock, "worker", LIMITS)

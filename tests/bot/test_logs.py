@@ -62,7 +62,7 @@ def test_a_line_names_its_level_and_its_logger_and_lower_levels_are_left_out(str
     assert stream.getvalue().count("\n") == 1
 
 
-def test_a_librarys_daily_doings_are_left_out_and_its_warnings_are_not(stream: io.StringIO) -> None:
+def test_a_librarys_warnings_are_logged_and_its_routine_lines_are_not(stream: io.StringIO) -> None:
     logging.getLogger("some.library").info("connected")
     logging.getLogger("some.library").warning("lost")
     assert stream.getvalue().endswith("WARNING some.library: lost\n")
@@ -75,7 +75,7 @@ def as_json(stream: io.StringIO, *secrets: str) -> None:
     log_to(stream, "INFO", secrets, LogForm.JSON)
 
 
-def test_for_programs_a_line_is_an_object_with_what_is_bound_and_no_text_is(stream: io.StringIO) -> None:
+def test_for_programs_each_line_is_an_object_with_the_bound_ids(stream: io.StringIO) -> None:
     as_json(stream)
     with bound(turn=7, conversation="C1:2", person="slack:T:U"):
         logging.getLogger("bot.b").info("turn %d: answered", 7)
@@ -87,14 +87,14 @@ def test_for_programs_a_line_is_an_object_with_what_is_bound_and_no_text_is(stre
     assert second.keys() == {"timestamp", "level", "logger", "event"}
 
 
-def test_for_people_what_is_bound_stands_behind_the_line(stream: io.StringIO) -> None:
+def test_for_people_the_bound_ids_follow_the_message(stream: io.StringIO) -> None:
     with bound(turn=7), bound(person="slack:T:U\nforged"):
         logging.getLogger("bot.b").info("done")
     assert stream.getvalue().endswith("INFO bot.b: done  turn=7  person=slack:T:U\\nforged\n")
     assert stream.getvalue().count("\n") == 1
 
 
-async def test_what_is_bound_is_so_in_the_tasks_that_begin_there_and_nowhere_else(stream: io.StringIO) -> None:
+async def test_ids_are_bound_only_in_the_block_and_the_tasks_that_start_there(stream: io.StringIO) -> None:
     as_json(stream)
 
     async def work() -> None:
@@ -109,7 +109,7 @@ async def test_what_is_bound_is_so_in_the_tasks_that_begin_there_and_nowhere_els
     assert [json.loads(line).get("turn") for line in stream.getvalue().splitlines()] == [1, 2, None]
 
 
-def test_a_terminal_is_written_text_and_anything_else_json_unless_a_setting_says_so() -> None:
+def test_a_terminal_gets_text_and_others_get_json_unless_a_setting_says_otherwise() -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
             return True
@@ -126,7 +126,7 @@ ON_A_LINE = st.characters(exclude_characters="\n")
 
 @example(["secret \udcff of no encoding"], "", "")
 @given(st.lists(st.text(ON_A_LINE, min_size=8, max_size=20), min_size=1, max_size=3), st.text(), st.text())
-def test_no_secret_is_left_in_any_object_and_each_reads_as_one(secrets: list[str], before: str, after: str) -> None:
+def test_no_secret_is_left_in_a_json_line_and_each_line_is_valid(secrets: list[str], before: str, after: str) -> None:
     formatter = JsonFormatter(secrets)
     for secret in secrets:
         try:
@@ -143,7 +143,7 @@ def test_no_secret_is_left_in_any_object_and_each_reads_as_one(secrets: list[str
             assert on_one_line(secret) not in value.replace(MASK, "\0")
 
 
-def test_an_object_holds_what_others_wrote_without_what_would_steer_whoever_prints_it(stream: io.StringIO) -> None:
+def test_a_json_line_contains_foreign_text_without_control_characters(stream: io.StringIO) -> None:
     as_json(stream)
     try:
         raise ValueError("bad \x1b]0;owned\x07\n{}")  # noqa: TRY301 -- as above
@@ -171,7 +171,7 @@ def test_no_secret_is_left_in_any_line(secrets: list[str], before: str, after: s
 
 
 @pytest.mark.parametrize("shown", ["{0!r}", "key={1}", "key={2}", '{{"key": {3}}}'])
-def test_a_secret_is_masked_however_a_line_spells_it(shown: str) -> None:
+def test_a_secret_is_masked_in_every_spelling(shown: str) -> None:
     key = "sk-a/b+c\"d'e\\f"
     line = shown.format(key, quote(key), quote(key, safe="").lower(), json.dumps(key))
     masked = redactor([key])(line)
@@ -179,7 +179,7 @@ def test_a_secret_is_masked_however_a_line_spells_it(shown: str) -> None:
     assert "sk-a" not in masked
 
 
-def test_what_others_wrote_forges_no_line_and_steers_no_terminal(stream: io.StringIO) -> None:
+def test_foreign_text_forges_no_line_and_steers_no_terminal(stream: io.StringIO) -> None:
     forged = "bad \x1b]0;owned\x07\x9b2J \u202egpj\n2026-01-01 00:00:00,000 ERROR bot.app: forged\r\u2028x"
     log_to(stream, "INFO", [])
     log = logging.getLogger("bot.test")

@@ -46,7 +46,7 @@ def test_the_word_stop_alone_stops(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "stop it", "stop?", "stopp", "stop!!", "full stop", "don't stop", "stop\nnow", "."]
 )
-def test_whatever_says_more_than_stop_is_a_message(text: str) -> None:
+def test_a_text_with_more_than_stop_is_a_message(text: str) -> None:
     assert not is_stop(text)
 
 
@@ -75,36 +75,36 @@ def test_in_a_thread_every_message_counts_while_one_person_takes_part(
 
 
 @pytest.mark.parametrize("message", [IN_THREAD, DIRECT])
-def test_a_program_is_answered_only_where_it_mentions_the_bot(message: MessageFacts) -> None:
+def test_a_program_is_answered_only_if_it_mentions_the_bot(message: MessageFacts) -> None:
     assert decide(replace(message, automatic=True)) == Overhear()
     assert decide(replace(message, automatic=True, mentioned=True)) == Answer()
 
 
 @pytest.mark.parametrize(("message", "for_bot"), [(MENTION, True), (DIRECT, True), (IN_THREAD, True), (BESIDE, False)])
-def test_stop_is_an_order_also_where_it_is_not_said_to_the_bot(message: MessageFacts, for_bot: bool) -> None:
+def test_stop_is_an_order_even_if_it_does_not_address_the_bot(message: MessageFacts, for_bot: bool) -> None:
     assert decide(replace(message, stops=True)) == Stop(for_bot)
 
 
-def test_a_command_among_others_is_talk_and_one_for_the_bot_is_obeyed() -> None:
+def test_a_command_between_people_is_context_and_one_for_the_bot_is_obeyed() -> None:
     assert decide(replace(MENTION, orders=True)) == Obey()
     assert decide(replace(BESIDE, orders=True)) == Overhear()
 
 
 @given(messages)
-def test_nothing_that_is_late_is_done_at_once_and_no_refusal_of_it_told(message: MessageFacts) -> None:
+def test_late_orders_are_ignored_and_late_refusals_not_shown(message: MessageFacts) -> None:
     late = decide(replace(message, late=True))
     assert not isinstance(late, Stop | Obey)
     assert not isinstance(late, Answer) or late.late
 
 
 @given(messages)
-def test_what_is_said_outside_of_conversations_leaves_nothing(message: MessageFacts) -> None:
+def test_messages_outside_of_conversations_are_not_stored(message: MessageFacts) -> None:
     elsewhere = replace(message, direct=False, mentioned=False, participants=None)
     assert decide(elsewhere) == Ignore()
 
 
 @given(messages)
-def test_a_question_is_lost_in_no_state(message: MessageFacts) -> None:
+def test_no_question_is_lost_in_any_state(message: MessageFacts) -> None:
     """A person's message to the bot is answered, obeyed, or stops an answer."""
     spoken = replace(message, mentioned=True, late=False)
     assert isinstance(decide(spoken), Answer | Obey | Stop)
@@ -121,7 +121,7 @@ def test_a_question_is_lost_in_no_state(message: MessageFacts) -> None:
         (False, None, Overhear(), ""),
     ],
 )
-async def test_a_stop_that_finds_nothing_is_told_to_who_spoke_to_the_bot_and_else_talk(
+async def test_a_stop_that_stops_nothing_notifies_its_author_or_is_context(
     *, for_bot: bool, ran: bool | None, follows: AfterStop, told: str
 ) -> None:
     said: list[str] = []

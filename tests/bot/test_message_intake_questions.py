@@ -30,7 +30,7 @@ from bot.message_intake import Answer, Consider, Ignore, MessageFacts, Overhear,
         "See https://a.example/x?y=1 for it, but which key is meant?",
     ],
 )
-def test_a_question_to_everybody_is_looked_at_further(text: str) -> None:
+def test_a_question_to_everyone_is_considered(text: str) -> None:
     assert asks_everybody(text)
 
 
@@ -55,11 +55,11 @@ def test_a_question_to_everybody_is_looked_at_further(text: str) -> None:
         "",
     ],
 )
-def test_what_is_no_question_or_put_to_somebody_is_let_be(text: str) -> None:
+def test_other_messages_and_questions_to_a_person_are_ignored(text: str) -> None:
     assert not asks_everybody(text)
 
 
-def test_only_talk_outside_of_conversations_with_the_bot_is_considered() -> None:
+def test_only_messages_outside_of_conversations_with_the_bot_are_considered() -> None:
     asked = MessageFacts("ann", to_everybody=True)
     assert decide(asked) == Consider()
     for other in (
@@ -74,7 +74,7 @@ def test_only_talk_outside_of_conversations_with_the_bot_is_considered() -> None
 
 
 @pytest.mark.parametrize("piece", ["?", "? ", "a ", "@", ", a", "hey ", "\u304b", "jemand", "(", "> "])
-def test_a_message_is_looked_at_in_time_whatever_is_written(piece: str) -> None:
+def test_any_message_is_read_in_linear_time(piece: str) -> None:
     texts = [piece * (size // len(piece)) for size in (1_499, 40_000)]
     began = time.process_time()
     for text in texts:

@@ -18,7 +18,7 @@ from tests.fakes.clock import FakeClock
 from tests.flows.test_metrics import read, value
 
 
-async def test_of_many_models_so_many_are_told_apart() -> None:
+async def test_the_number_of_model_labels_is_limited() -> None:
     metrics = Metrics(FakeClock(), "1")
     for number in range(1_000):
         metrics.tell(Charged("turn", [ModelCall(f"here:{number}", Usage(output=1))]))
@@ -28,7 +28,7 @@ async def test_of_many_models_so_many_are_told_apart() -> None:
     assert value(samples, "tokens_total", work="turn", model=OTHER, kind="output") == 1_000 - MAX_NAMES
 
 
-async def test_text_that_stood_there_before_counts_for_no_first_text_and_a_failed_write_for_none() -> None:
+async def test_neither_earlier_text_nor_a_failed_write_counts_as_first_text() -> None:
     clock = FakeClock(auto=False)
     metrics = Metrics(clock, "1")
     metrics.tell(TurnBegan(1, "slack", "c", 2.0, resumed=False))
@@ -41,7 +41,7 @@ async def test_text_that_stood_there_before_counts_for_no_first_text_and_a_faile
     assert value(samples, "first_text_seconds_sum", platform="slack") == 3.0
 
 
-async def test_a_loop_that_stands_still_is_told_by_the_age_of_its_beat_and_a_socket_by_its_own() -> None:
+async def test_a_stalled_loop_shows_in_the_age_of_its_beat_and_a_socket_in_its_age() -> None:
     clock = FakeClock(auto=False)
     metrics = Metrics(clock, "1")
     metrics.tell(LoopWoke(0.25))
@@ -63,7 +63,7 @@ async def test_a_loop_that_stands_still_is_told_by_the_age_of_its_beat_and_a_soc
     )
 
 
-async def test_a_job_that_is_late_no_longer_reads_as_nothing() -> None:
+async def test_a_job_that_is_no_longer_late_reads_as_zero() -> None:
     metrics = Metrics(FakeClock(), "1")
     for late_s, told in (({"learning": 90.0}, 90.0), ({}, 0.0)):
         metrics.tell(StoreSeen(Load(1, 7), late_s))
@@ -71,7 +71,7 @@ async def test_a_job_that_is_late_no_longer_reads_as_nothing() -> None:
         assert (value(samples, "job_lag_seconds", job="learning"), value(samples, "backlog")) == (told, 7)
 
 
-async def test_how_long_a_platform_has_been_silent_is_told_while_it_counts_as_connected() -> None:
+async def test_the_silence_of_a_connected_platform_is_exported() -> None:
     metrics = Metrics(FakeClock(), "1")
     for silent_s, told in (({"slack": 7.0, "discord": 1.0}, 7.0), ({"slack": 12.0}, 12.0), ({}, None)):
         metrics.tell(SilenceSeen(silent_s))
@@ -80,5 +80,5 @@ async def test_how_long_a_platform_has_been_silent_is_told_while_it_counts_as_co
     assert value(samples, "socket_silence_seconds", platform="discord") is None
 
 
-async def test_no_time_of_making_is_told_beside_a_metric() -> None:
+async def test_metrics_have_no_created_samples() -> None:
     assert b"_created" not in Metrics(FakeClock(), "1").page()

@@ -5,7 +5,7 @@ from agent.records import MAX_REPEATS, message_of, repeat_of, repeats_of
 MESSAGE = "1700000000.000100"
 
 
-def test_a_question_is_repeated_under_ids_that_its_message_leads_to_and_that_lead_back() -> None:
+def test_the_id_of_a_repeat_and_its_message_lead_to_each_other() -> None:
     ids, message = list[str](), MESSAGE
     while (again := repeat_of(message)) is not None:
         ids.append(again)

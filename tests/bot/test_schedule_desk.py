@@ -59,7 +59,7 @@ def labels(panel: Panel) -> list[str]:
     return [action.label for action in panel.actions]
 
 
-async def test_a_reminder_is_confirmed_in_words_in_the_persons_zone_with_buttons_and_kept() -> None:
+async def test_a_reminder_is_stored_and_confirmed_in_the_persons_zone_with_buttons() -> None:
     desk = Desk()
     panel = await desk.remind("every Monday at 8:00 to sum up")
     (kept,) = await desk.kept()
@@ -76,7 +76,7 @@ async def test_a_reminder_is_confirmed_in_words_in_the_persons_zone_with_buttons
     assert await desk.kept() == []
 
 
-async def test_what_may_mean_two_times_is_asked_back_and_a_press_means_one() -> None:
+async def test_an_ambiguous_time_is_asked_back_and_a_button_chooses_one() -> None:
     desk = Desk()
     panel = await desk.remind("tomorrow at 3 to call Ben")
     assert panel.refused
@@ -105,7 +105,7 @@ async def test_in_a_channel_a_reminder_is_posted_there_and_me_means_the_person_a
     assert schedule_texts.YOU_ALONE in alone.text
 
 
-async def test_who_has_no_zone_is_asked_for_it_first_and_only_where_it_is_needed() -> None:
+async def test_a_missing_time_zone_is_asked_for_first_and_only_if_needed() -> None:
     desk = Desk()
     nobody_knows = replace(desk.ann, person=replace(ANN, time_zone=""))
     asked = await desk.remind("tomorrow at 9:00 to call Ben", nobody_knows)
@@ -125,7 +125,7 @@ async def test_who_has_no_zone_is_asked_for_it_first_and_only_where_it_is_needed
     assert (await desk.show("edit 1 tomorrow at 9:00", nobody_knows)).text == schedule_texts.ZONE_FIRST
 
 
-async def test_a_list_shows_them_with_buttons_that_pause_resume_and_cancel() -> None:
+async def test_a_list_has_buttons_that_pause_resume_and_cancel() -> None:
     desk = Desk()
     await desk.show("ask every Monday at 8:00 | sum up *the week* here", in_general())
     await desk.remind("me tomorrow at 9:00 to call Ben", in_general())
@@ -149,7 +149,7 @@ async def test_a_list_shows_them_with_buttons_that_pause_resume_and_cancel() -> 
     assert (question.made.kind, question.made.timing.rule) == (ScheduleKind.QUESTION, "0 8 * * 1")
 
 
-async def test_nobody_touches_what_is_anothers_and_operators_see_when_and_where_without_the_words() -> None:
+async def test_people_change_only_their_own_and_operators_see_times_and_places_without_words() -> None:
     desk = Desk()
     await desk.remind("tomorrow at 9:00 secret errand")
     bob = FakeCaller(BOB, place=Place(PersonAudience(BOB.id)))
@@ -165,7 +165,7 @@ async def test_nobody_touches_what_is_anothers_and_operators_see_when_and_where_
     assert await desk.kept() == []
 
 
-async def test_whoever_manages_a_channel_forbids_what_is_posted_there_and_nothing_else() -> None:
+async def test_a_channels_manager_forbids_posts_there_and_nothing_else() -> None:
     desk = Desk()
     assert (await desk.show("forbid", in_general())).refused
     assert (await desk.show("forbid")).refused
@@ -176,7 +176,7 @@ async def test_whoever_manages_a_channel_forbids_what_is_posted_there_and_nothin
     assert not (await desk.remind("tomorrow at 9:00 standup", in_general())).refused
 
 
-async def test_what_cannot_be_kept_is_said_with_what_to_do() -> None:
+async def test_a_schedule_that_cannot_be_stored_is_refused_with_a_remedy() -> None:
     desk = Desk()
     said = {
         "call Ben": schedule_texts.NO_TIME,
@@ -189,7 +189,7 @@ async def test_what_cannot_be_kept_is_said_with_what_to_do() -> None:
     assert (await desk.show("nonsense")).text == schedule_texts.USAGE
 
 
-async def test_a_window_spells_the_words_and_begins_with_what_is_said_now() -> None:
+async def test_a_form_makes_the_words_and_starts_with_the_current_ones() -> None:
     desk = Desk()
     await desk.remind("tomorrow at 9:00 call Ben every day")
     call = CommandCall(words="edit 1", caller=desk.ann, host=desk.host)
@@ -203,14 +203,14 @@ async def test_a_window_spells_the_words_and_begins_with_what_is_said_now() -> N
     assert new == "me in 5 minutes | tea"
 
 
-async def test_where_there_are_no_buttons_the_words_for_them_are_said() -> None:
+async def test_without_buttons_their_words_are_shown() -> None:
     desk = Desk()
     plain = replace(desk.ann, entry_chars=None)
     assert "/schedules cancel 1" in (await desk.remind("tomorrow at 9:00 tea", plain)).text
     assert schedule_texts.USAGE in (await desk.show("", plain)).text
 
 
-async def test_nobody_keeps_more_than_fifty() -> None:
+async def test_a_person_has_fifty_schedules_at_most() -> None:
     desk = Desk()
     for _ in range(50):
         await desk.remind("tomorrow at 9:00 tea")
@@ -232,7 +232,7 @@ async def test_a_long_list_has_pages_that_fit_every_platform() -> None:
     assert "thing 7" in (await desk.show("show 8")).text
 
 
-async def test_words_that_no_button_can_carry_are_asked_to_be_written() -> None:
+async def test_words_too_long_for_a_button_have_to_be_written() -> None:
     desk, long = Desk(), "tomorrow at 3 to " + "water " * 40
     panel = await desk.remind(long)
     assert panel.actions == ()
@@ -267,7 +267,7 @@ class Page:
         return ToolOutput(self.says)
 
 
-async def test_what_is_looked_at_first_has_the_same_digest_until_it_says_something_else() -> None:
+async def test_a_check_has_the_same_digest_until_the_content_changes() -> None:
     page = Page()
     look = FirstLook(Toolbox([page]), FakeClock(NOW))
     check, asked = FirstCheck(CheckKind.PAGE, "https://example.org/build"), replace(dm_of_ann(), text="is it done?")
@@ -280,7 +280,7 @@ async def test_what_is_looked_at_first_has_the_same_digest_until_it_says_somethi
     assert (context.person, context.place, context.own_words) == (asked.person, asked.place, ())
 
 
-async def test_nothing_is_looked_at_with_what_acts_is_unknown_or_would_be_asked_about() -> None:
+async def test_a_check_uses_no_tool_that_acts_is_unknown_or_needs_approval() -> None:
     acts = Page(name="deploy", effect=ToolEffect.ACTS_OUTWARD)
     page, clock = Page(), FakeClock(NOW)
     refuses = (PolicyRow("web_fetch", "*", "*", PolicyAnswer.ASK),)
@@ -300,7 +300,7 @@ def dm_of_ann() -> Incoming:
     return replace(said("look", person=ANN.id), person=ANN, place=Place(PersonAudience(ANN.id)))
 
 
-async def test_long_work_is_listed_with_a_button_that_stops_it_and_cannot_be_put_off() -> None:
+async def test_long_work_is_listed_with_a_stop_button_and_cannot_be_postponed() -> None:
     desk = Desk()
     alone = Place(PersonAudience(ANN.id))
     timing = Timing("Europe/Berlin", at=NOW)

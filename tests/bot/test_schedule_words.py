@@ -74,7 +74,7 @@ def test_three_hundred_phrases_in_eight_languages_mean_their_times_on_three_days
     assert len({language for language, _, _ in phrases}) == 8
 
 
-def test_each_choice_is_spelled_in_words_that_mean_that_one_time_and_the_same_to_do() -> None:
+def test_each_choice_has_words_for_one_time_and_the_same_text() -> None:
     wrong = list[str]()
     for _, marked, _ in table():
         words = re.findall(r"\{(.*)\}", marked)[0]
@@ -92,7 +92,7 @@ def test_each_choice_is_spelled_in_words_that_mean_that_one_time_and_the_same_to
     assert not wrong, "\n".join(wrong)
 
 
-def test_hours_are_counted_as_they_pass_and_days_by_the_clock_on_the_wall() -> None:
+def test_hours_are_elapsed_time_and_days_are_wall_clock_time() -> None:
     night = datetime(2026, 3, 28, 22, 0, tzinfo=BERLIN)
     hours, days = read_when("in 24 hours tea", night, BERLIN), read_when("in 1 day tea", night, BERLIN)
     assert isinstance(hours, WhenRead)
@@ -103,14 +103,14 @@ def test_hours_are_counted_as_they_pass_and_days_by_the_clock_on_the_wall() -> N
     )
 
 
-def test_a_time_that_the_clocks_leave_out_comes_at_once_after_the_gap() -> None:
+def test_a_time_within_a_clock_change_comes_right_after_it() -> None:
     evening = datetime(2026, 3, 28, 22, 0, tzinfo=BERLIN)
     when = read_when("tomorrow at 02:30 tea", evening, BERLIN)
     assert isinstance(when, WhenRead)
     assert when.timing.at == datetime(2026, 3, 29, 1, 0, tzinfo=UTC)
 
 
-def test_who_is_to_be_told_is_read_too() -> None:
+def test_the_recipient_is_read_too() -> None:
     said = {
         "me tomorrow at 9:00 to call": (True, False),
         "here tomorrow at 9:00 to call": (False, False),
@@ -123,11 +123,11 @@ def test_who_is_to_be_told_is_read_too() -> None:
 
 
 @given(st.text(max_size=200))
-def test_whatever_is_written_is_read_without_a_failure(text: str) -> None:
+def test_any_text_is_read_without_an_error(text: str) -> None:
     read_when(text, SEEN[0], BERLIN)
 
 
-def test_the_time_it_takes_grows_with_the_length_alone() -> None:
+def test_reading_takes_linear_time() -> None:
     hostile = (
         "1 ",
         "3 mai ",

@@ -174,7 +174,7 @@ class World:
 QUESTION = ScheduleKind.QUESTION
 
 
-async def test_a_reminder_says_its_words_each_time_and_asks_no_model() -> None:
+async def test_a_reminder_shows_its_words_each_time_without_a_model_call() -> None:
     world = World()
     plants = await world.keep("Water the plants.")
     async with world.serving() as scheduler:
@@ -197,7 +197,7 @@ async def test_a_reminder_in_its_persons_own_words_retells_nothing_and_any_other
     assert (said.text, said.retold) == ("Tea.", not own)
 
 
-async def test_what_is_new_is_looked_at_before_the_next_look_is_due() -> None:
+async def test_a_new_schedule_is_noticed_before_the_next_look() -> None:
     world = World()
     async with world.serving(), world.scheduler().serving(), asyncio.timeout(LOOK_S - 1):
         soon = await world.keep("Now.", timing=Timing("UTC", at=NOON + timedelta(seconds=1)))
@@ -208,7 +208,7 @@ async def test_what_is_new_is_looked_at_before_the_next_look_is_due() -> None:
             await world.clock.advance(0.1)
 
 
-async def test_a_question_is_asked_anew_and_its_answer_shown() -> None:
+async def test_a_question_is_asked_each_time_and_its_answer_shown() -> None:
     world = World(["The first news.", "The second news."])
     news = await world.keep("What is new?", QUESTION)
     async with world.serving() as scheduler:
@@ -233,7 +233,7 @@ async def test_an_answer_that_there_is_nothing_to_report_is_never_seen(pieces: l
     assert [m.text for _, m in world.store.messages] == ["What is new?"]
 
 
-async def test_nothing_is_shown_of_the_steps_that_led_to_nothing_and_all_of_those_that_led_to_words() -> None:
+async def test_steps_are_shown_only_if_there_is_an_answer() -> None:
     call = '<execute>[{"name": "recall", "args": {"query": "boats"}}]\n</execute>'
     world = World([call, NOTHING, call, f"{NOTHING[:9]} is not what I say."])
     news = await world.keep("What is new?", QUESTION)
@@ -244,7 +244,7 @@ async def test_nothing_is_shown_of_the_steps_that_led_to_nothing_and_all_of_thos
     assert world.shown(news) == ["NOTHING_T is not what I say."]
 
 
-async def test_what_came_due_while_nobody_was_there_comes_late_and_says_so() -> None:
+async def test_a_schedule_missed_while_no_process_ran_comes_late_and_says_so() -> None:
     world = World()
     plants = await world.keep("Water the plants.")
     async with world.serving() as scheduler:
@@ -263,7 +263,7 @@ async def test_a_question_whose_time_is_long_over_waits_for_the_next_but_a_singl
 
 
 @pytest.mark.parametrize("by", ["platform", "access"])
-async def test_who_may_not_any_more_is_told_why_once_and_it_ends(by: str) -> None:
+async def test_a_person_who_lost_access_is_notified_once_and_the_schedule_ends(by: str) -> None:
     world = World(closed="You may not write to me." if by == "access" else None)
     news = await world.keep("What is new?", QUESTION)
     if by == "platform":
@@ -279,7 +279,7 @@ async def test_who_may_not_any_more_is_told_why_once_and_it_ends(by: str) -> Non
     assert world.shown(news) == []
 
 
-async def test_of_somebody_who_cannot_be_written_to_it_ends_all_the_same() -> None:
+async def test_a_schedule_ends_even_if_its_person_cannot_be_notified() -> None:
     world = World()
     news = await world.keep("What is new?", QUESTION)
     world.place.answers.append(NotAllowed("Their account is closed."))
@@ -289,7 +289,7 @@ async def test_of_somebody_who_cannot_be_written_to_it_ends_all_the_same() -> No
     assert (await world.now(news)).state is ScheduleState.ENDED
 
 
-async def test_over_budget_nothing_is_asked_and_its_person_is_told_once_a_day_but_reminders_come() -> None:
+async def test_over_budget_questions_are_skipped_with_one_notice_a_day_and_reminders_come() -> None:
     world = World(spent="Your budget is used up.")
     hourly = Timing("UTC", rule="0 * * * *")
     news = await world.keep("What is new?", QUESTION, hourly)
@@ -306,7 +306,7 @@ async def test_over_budget_nothing_is_asked_and_its_person_is_told_once_a_day_bu
     assert len(world.shown(plants)) == 15
 
 
-async def test_no_model_is_asked_while_what_is_looked_at_first_says_the_same() -> None:
+async def test_no_model_is_called_while_a_check_finds_the_same() -> None:
     world = World(["Version 1.", "Version 2."], looks=["one", "one", "two"])
     page = await world.keep("What does the page say?", QUESTION, checks=True)
     async with world.serving() as scheduler:
@@ -316,7 +316,7 @@ async def test_no_model_is_asked_while_what_is_looked_at_first_says_the_same() -
     assert len(world.model.requests) == 2
 
 
-async def test_where_nobody_can_say_whether_it_may_be_done_it_is_tried_again_ever_more_seldom() -> None:
+async def test_while_access_is_unknown_it_is_retried_with_growing_pauses() -> None:
     world = World()
     plants = await world.keep("Water the plants.", timing=Timing("UTC", at=NOON + HOUR))
     world.place.answers += [Away("Slack is down.")] * 4
@@ -328,7 +328,7 @@ async def test_where_nobody_can_say_whether_it_may_be_done_it_is_tried_again_eve
     assert world.shown(plants) == ["Water the plants.\n\nThis was due at 13:00; I was away."]
 
 
-async def test_a_place_that_nobody_could_ask_about_for_a_week_is_given_up() -> None:
+async def test_a_place_without_an_answer_for_a_week_is_given_up() -> None:
     world = World()
     plants = await world.keep("Water the plants.", timing=Timing("UTC", at=NOON + HOUR))
     world.place.answers += [Away("Slack is down.")] * 9
@@ -338,7 +338,7 @@ async def test_a_place_that_nobody_could_ask_about_for_a_week_is_given_up() -> N
     assert (await world.now(plants)).state is ScheduleState.ENDED
 
 
-async def test_a_clock_that_jumps_ahead_is_given_a_moment_and_one_that_goes_back_doubles_nothing() -> None:
+async def test_after_a_jump_ahead_nothing_begins_for_a_moment_and_a_jump_back_repeats_nothing() -> None:
     world = World()
     plants = await world.keep("Water the plants.")
     async with world.serving() as scheduler:
@@ -370,7 +370,7 @@ async def test_replicas_deliver_each_occurrence_once() -> None:
     assert [world.shown(one) for one in kept] == [[f"Thing {number}."] for number in range(30)]
 
 
-async def test_a_platform_that_fails_by_a_bug_takes_nothing_else_with_it(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_bug_in_one_platform_does_not_affect_others(caplog: pytest.LogCaptureFixture) -> None:
     world = World(looks=[])
     broken = await world.keep("What does the page say?", QUESTION, checks=True)
     plants = await world.keep("Water the plants.")
@@ -398,7 +398,7 @@ def rounds(world: World, *gaps: timedelta, brought: str = "x") -> Progress:
     return Progress(tuple(reversed(steps)))
 
 
-async def test_work_is_begun_at_once_with_its_words_alone_however_late() -> None:
+async def test_work_begins_at_once_with_only_its_words_however_late() -> None:
     world = World(["The table."])
     table = await world.keep("Make a table.", WORK, AT_ONCE)
     world.spent = "Your budget is used up."  # shown in the message of the work
@@ -409,7 +409,7 @@ async def test_work_is_begun_at_once_with_its_words_alone_however_late() -> None
     assert world.told == []
 
 
-async def test_work_ends_after_so_much_time_at_it_or_so_much_that_was_read() -> None:
+async def test_work_ends_after_a_limit_of_time_or_of_content_read() -> None:
     world = World()
     longer, one = (
         LongWork(world.store.schedules, {"test": world.place}, world.clock),
@@ -426,7 +426,7 @@ async def test_work_ends_after_so_much_time_at_it_or_so_much_that_was_read() -> 
     assert ends.why == reply_texts.WORK_TOO_MUCH
 
 
-async def test_work_goes_on_where_nobody_can_say_whether_it_may_and_is_not_asked_about_all_the_time() -> None:
+async def test_work_continues_while_access_is_unknown_and_is_checked_seldom() -> None:
     world = World()
     longer, one = (
         LongWork(world.store.schedules, {"test": world.place}, world.clock),
@@ -448,7 +448,7 @@ async def test_work_goes_on_where_nobody_can_say_whether_it_may_and_is_not_asked
     assert told.text == reply_texts.WORK_TAKEN_AWAY.format(words="x", why="They are gone.")
 
 
-async def test_nobody_is_told_of_work_that_they_have_stopped_or_cancelled() -> None:
+async def test_work_that_its_person_stopped_or_cancelled_sends_no_notice() -> None:
     world = World()
     made = NewSchedule("ann", "test", "C1", dm("ann"), WORK, "x", AT_ONCE, NOON, mention=True)
     one = await world.store.schedules.keep(made)

@@ -32,7 +32,7 @@ def app() -> Starlette:
     return Starlette(routes=[Route("/", hello), WebSocketRoute("/ws", echo)])
 
 
-async def test_a_page_is_served_and_nothing_once_it_is_over() -> None:
+async def test_a_page_is_served_only_while_the_block_runs() -> None:
     handled = signal.getsignal(signal.SIGINT)
     async with serving(app(), "127.0.0.1", 0) as address:
         async with httpx.AsyncClient() as client:
@@ -45,7 +45,7 @@ async def test_a_page_is_served_and_nothing_once_it_is_over() -> None:
             await client.get(address)
 
 
-async def test_messages_go_both_ways_by_websocket_and_a_flood_of_one_ends_it() -> None:
+async def test_a_websocket_carries_messages_both_ways_and_a_flood_closes_it() -> None:
     async with (
         asyncio.timeout(PATIENCE_S),
         serving(app(), "127.0.0.1", 0) as address,
@@ -58,13 +58,13 @@ async def test_messages_go_both_ways_by_websocket_and_a_flood_of_one_ends_it() -
             await ws.recv()
 
 
-async def test_where_nothing_can_listen_that_is_said() -> None:
+async def test_an_address_that_cannot_be_listened_at_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(OSError, match="in use"):
         async with serving(app(), "127.0.0.1", taken.getsockname()[1]):
             pass
 
 
-async def test_who_asks_nothing_is_hung_up_on() -> None:
+async def test_a_connection_without_a_request_is_closed() -> None:
     async with asyncio.timeout(PATIENCE_S), serving(app(), "127.0.0.1", 0, head_s=0.05) as address:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(address.rpartition(":")[2]))
         writer.write(b"GET / HTTP/1.1\r\nHost: here\r\n")

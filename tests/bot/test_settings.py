@@ -49,7 +49,7 @@ def test_the_database_lies_in_the_persons_own_data_folder_unless_named() -> None
     assert load_settings(named).database_url == "sqlite:////srv/bot.db"
 
 
-def test_values_are_read_as_what_they_are() -> None:
+def test_values_are_parsed_to_their_types() -> None:
     settings = load_settings(
         {
             "COGENCY_MODEL": " openai:gpt-5-mini ",
@@ -79,7 +79,7 @@ def test_values_are_read_as_what_they_are() -> None:
 @pytest.mark.parametrize(
     ("written", "cents"), [("5", 500), ("2.5", 250), ("0.01", 1), ("10.10", 1_010), ("0", None), ("0.00", None)]
 )
-def test_a_sum_is_read_to_the_cent_and_nothing_is_no_limit(written: str, cents: int | None) -> None:
+def test_a_sum_is_read_to_the_cent_and_zero_is_no_limit(written: str, cents: int | None) -> None:
     settings = load_settings({"COGENCY_EVERYONE_DOLLARS_PER_DAY": written})
     assert settings.everyone_dollars == (None if cents is None else cents * NANO // 100)
 
@@ -94,7 +94,7 @@ def test_settings_cannot_be_changed() -> None:
         load_settings({}).max_iterations = 3  # pyright: ignore[reportAttributeAccessIssue] -- the point of the test
 
 
-def test_the_environment_goes_before_the_file_and_an_empty_value_counts_as_not_set(tmp_path: Path) -> None:
+def test_the_environment_overrides_the_file_and_an_empty_value_counts_as_not_set(tmp_path: Path) -> None:
     dotenv = dotenv_with(tmp_path, "COGENCY_MODEL=rehearsal\nCOGENCY_MAX_ITERATIONS=4\nCOGENCY_LOG_LEVEL=\n")
     settings = load_settings({"COGENCY_MODEL": "ollama:llama3.2", "COGENCY_MAX_ITERATIONS": ""}, dotenv)
     assert settings.model == "ollama:llama3.2"
@@ -141,7 +141,7 @@ def test_a_file_in_the_folder_sends_no_key_of_the_environment_elsewhere(
 
 
 @pytest.mark.parametrize("end", ["", "\n", "\r\n"])
-def test_a_secret_may_stand_in_a_file_of_its_own(tmp_path: Path, end: str) -> None:
+def test_a_secret_can_be_read_from_a_file(tmp_path: Path, end: str) -> None:
     key, database = tmp_path / "key", tmp_path / "database"
     key.write_text(f"{HIDDEN}{end}", encoding="utf-8", newline="")
     database.write_text(f"postgresql://bot:{HIDDEN}@db/bot{end}", encoding="utf-8", newline="")
@@ -199,7 +199,7 @@ class Keychain(KeyringBackend):
     def delete_password(self, service: str, username: str) -> None: ...
 
 
-def test_a_secret_may_stand_in_the_systems_keychain(tmp_path: Path) -> None:
+def test_a_secret_can_be_read_from_the_systems_keychain(tmp_path: Path) -> None:
     before = keyring.get_keyring()
     keyring.set_keyring(Keychain())
     try:
@@ -233,7 +233,7 @@ def test_a_file_in_the_folder_sends_no_password_of_the_environment_to_its_databa
 
 
 @pytest.mark.parametrize("host", ["[::1].catcher.example", "[::1]catcher.example", "[::1]:80.catcher.example"])
-def test_an_address_that_can_be_read_in_two_ways_is_none(host: str) -> None:
+def test_an_ambiguous_address_is_refused(host: str) -> None:
     assert "is not a valid address" in refusal({"OPENAI_BASE_URL": f"http://{host}"})
 
 
@@ -293,7 +293,7 @@ BOTH = "SLACK_BOT_TOKEN and SLACK_APP_TOKEN."
         ),
     ],
 )
-def test_an_address_that_is_not_the_vendors_is_told(environ: dict[str, str], sentences: list[str]) -> None:
+def test_an_address_that_is_not_the_vendors_is_reported(environ: dict[str, str], sentences: list[str]) -> None:
     assert moved_addresses(load_settings(environ)) == sentences
 
 
@@ -306,7 +306,7 @@ def test_an_address_that_is_not_the_vendors_is_told(environ: dict[str, str], sen
         ("POSTGRES_PASSWORD=x\nAWS_REGION=y", ()),
     ],
 )
-def test_a_name_in_the_file_that_is_nearly_a_setting_is_told(
+def test_a_name_in_the_file_that_resembles_a_setting_is_reported(
     tmp_path: Path, content: str, told: tuple[tuple[str, str], ...]
 ) -> None:
     assert load_settings({"OPENAI_API_KYE": HIDDEN}, dotenv_with(tmp_path, content)).misspelt == told
@@ -337,13 +337,13 @@ def test_a_group_counts_as_others_unless_it_is_the_users_own(tmp_path: Path) -> 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a file away")
-def test_a_file_that_somebody_else_owns_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_another_user_owns_is_refused(tmp_path: Path) -> None:
     dotenv = dotenv_with(tmp_path, "COGENCY_LANGUAGE=Irish\n")
     os.chown(dotenv, 12_345, -1)
     assert "belongs to another user, who could send your keys elsewhere" in refusal({}, dotenv)
 
 
-def test_a_pipe_in_place_of_the_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_in_place_of_the_file_is_refused_without_blocking(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / ".env")
     assert "cannot be read" in refusal({}, tmp_path / ".env")
 
@@ -522,7 +522,7 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_a_setting_is_one_sentence_with_the_remedy(name: str, value: str, sentence: str) -> None:
+def test_a_wrong_setting_is_one_sentence_with_the_remedy(name: str, value: str, sentence: str) -> None:
     assert refusal({name: value}) == sentence
 
 
@@ -572,7 +572,7 @@ def test_a_postgresql_database_may_be_named(url: str) -> None:
         "postgresql://db:port/bot",
     ],
 )
-def test_a_postgresql_address_that_cannot_be_read_is_told_with_the_remedy(url: str) -> None:
+def test_an_invalid_postgresql_address_is_reported_with_the_remedy(url: str) -> None:
     with pytest.raises(SettingsError, match="must have the form postgresql://user:password@host/database") as raised:
         load_settings({"COGENCY_DATABASE_URL": url})
     assert HIDDEN not in str(raised.value)
@@ -588,7 +588,7 @@ def test_the_password_of_the_database_is_kept_out_of_logs() -> None:
     "url",
     ["postgresql://bot@db/bot?password=open%20sesame", "postgresql:///bot?host=/run/pg&user=bot&password=open+sesame"],
 )
-def test_so_is_one_that_stands_among_the_parameters_of_its_address(url: str) -> None:
+def test_so_is_one_in_the_parameters_of_its_address(url: str) -> None:
     assert load_settings({"COGENCY_DATABASE_URL": url}).secrets() == ("open sesame",)
 
 

@@ -35,7 +35,7 @@ def shown(markdown: str) -> str:
 SEEN = {"text", "text_special", "code_inline"}
 
 
-def test_the_zones_offered_stand_from_west_to_east_with_the_time_that_their_clocks_show() -> None:
+def test_the_zones_offered_are_ordered_from_west_to_east_with_their_local_time() -> None:
     offered = zone_options(NOON)
     assert len(offered) == 24
     assert offered["Europe/Berlin"] == "13:00, UTC+01:00 · Berlin, Paris, Madrid, Rome"
@@ -45,7 +45,7 @@ def test_the_zones_offered_stand_from_west_to_east_with_the_time_that_their_cloc
 
 
 @given(st.sampled_from(sorted(zone_names())))
-def test_a_zone_is_meant_by_its_name_however_it_is_written(name: str) -> None:
+def test_a_zone_is_found_by_its_name_in_any_spelling(name: str) -> None:
     assert zone_named(f" {name.upper().replace('_', ' ')} ") == name
     by_city = zone_named(name.rpartition("/")[2])
     assert by_city.rpartition("/")[2] in {name.rpartition("/")[2], ""}
@@ -133,7 +133,7 @@ def test_a_long_title_is_cut_and_stays_on_one_line() -> None:
         ),
     ],
 )
-def test_a_receipt_claims_no_more_than_was_proved(receipt: Receipt, text: str) -> None:
+def test_a_receipt_claims_only_what_was_proved(receipt: Receipt, text: str) -> None:
     assert memory_texts.receipt_text(receipt) == text
 
 

@@ -53,7 +53,7 @@ def phases(spans: dict[str, ReadableSpan]) -> Sequence[ReadableSpan]:
 
 
 @pytest.mark.parametrize("end", [TurnUnended.LOST, TurnUnended.GIVEN_BACK, Outcome.STOPPED])
-async def test_what_runs_when_a_turn_is_over_ends_with_it(end: TurnUnended | Outcome) -> None:
+async def test_spans_that_are_open_when_a_turn_ends_end_with_it(end: TurnUnended | Outcome) -> None:
     call = ToolCall("recall", {})
     spans = await traced(
         BEGAN,
@@ -72,7 +72,7 @@ async def test_what_runs_when_a_turn_is_over_ends_with_it(end: TurnUnended | Out
     assert (turn.attributes or {})["cogency.turn.outcome"] == end
 
 
-async def test_a_write_stands_where_it_began_with_the_time_that_it_took() -> None:
+async def test_a_write_is_a_span_from_its_start_with_its_duration() -> None:
     spans = await traced(
         BEGAN,
         PhaseBegan(1, Phase.SHOW),
@@ -87,12 +87,12 @@ async def test_a_write_stands_where_it_began_with_the_time_that_it_took() -> Non
     assert edit.parent.span_id == show.span_id
 
 
-async def test_what_is_told_of_a_turn_that_is_over_makes_no_span() -> None:
+async def test_events_of_an_ended_turn_make_no_span() -> None:
     late = (PageWritten(1, "edit", WriteEnd.DONE, 0.1, has_text=True), told(IterationStarted(1)))
     assert set(await traced(BEGAN, TurnOver(1, Outcome.ANSWERED), *late)) == {"invoke_agent cogency", "prepare"}
 
 
-def test_the_keys_of_who_is_sent_traces_are_secrets_however_they_are_spelled() -> None:
+def test_keys_in_the_exporters_headers_are_secrets_in_every_spelling() -> None:
     variables = {"OTEL_EXPORTER_OTLP_HEADERS": "api-key=abc%2Fdef, x=y", "OTEL_SERVICE_NAME": "bot=1"}
     assert {"abc%2Fdef", "abc/def", "y"} <= set(header_values(variables.items()))
     assert "1" not in header_values(variables.items())

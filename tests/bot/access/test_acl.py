@@ -56,11 +56,11 @@ def rules(allow: str = "", deny: str = "", open_to: str = "", operators: str = "
 
 
 @pytest.mark.parametrize("authority", [Authority.EMPLOYEE, Authority.MANAGER, Authority.ADMIN])
-def test_without_rules_every_member_may(authority: Authority) -> None:
+def test_without_rules_every_member_is_allowed(authority: Authority) -> None:
     assert refusal(AccessRules(), asked(authority=authority)) is None
 
 
-def test_guests_and_strangers_may_only_where_it_is_open_to_them() -> None:
+def test_guests_and_strangers_are_allowed_only_if_it_is_open_to_them() -> None:
     guest, stranger = asked(authority=Authority.GUEST), asked(authority=Authority.STRANGER)
     assert refusal(rules(), guest) == "I am not open to guests here; please ask my operator to let you in."
     assert "could not find you among them" in str(refusal(rules(), stranger))
@@ -70,7 +70,7 @@ def test_guests_and_strangers_may_only_where_it_is_open_to_them() -> None:
 
 
 @pytest.mark.parametrize("allow", ["team:T1", "channel:C1", "role:R1", "person:U1", "person:slack:T1:U1", "Role: R1"])
-def test_whoever_is_named_may(allow: str) -> None:
+def test_a_named_entry_is_allowed(allow: str) -> None:
     assert refusal(rules(allow), asked()) is None
 
 
@@ -90,7 +90,7 @@ def test_of_teams_channels_and_roles_each_kind_that_is_named_must_match(allow: s
     assert why in str(refusal(rules(allow), asked()))
 
 
-def test_a_named_person_may_anywhere_and_as_a_guest() -> None:
+def test_a_named_person_is_allowed_everywhere_and_as_a_guest() -> None:
     named = rules("channel:C2, person:U1")
     assert refusal(named, asked(authority=Authority.GUEST)) is None
 
@@ -101,7 +101,7 @@ def test_an_allowed_channel_does_not_let_guests_in() -> None:
 
 @given(LISTS, LISTS, AUTHORITIES)
 @settings(max_examples=examples(100))
-def test_whoever_is_denied_may_not_whatever_else_is_listed(
+def test_a_denied_entry_is_refused_whatever_else_is_listed(
     allow: frozenset[AccessEntry], deny: frozenset[AccessEntry], authority: Authority
 ) -> None:
     incoming = asked(authority=authority)
@@ -112,7 +112,7 @@ def test_whoever_is_denied_may_not_whatever_else_is_listed(
 
 @given(LISTS, LISTS, AUTHORITIES)
 @settings(max_examples=examples(100))
-def test_operators_and_the_terminal_always_may(
+def test_operators_and_the_terminal_are_always_allowed(
     allow: frozenset[AccessEntry], deny: frozenset[AccessEntry], authority: Authority
 ) -> None:
     incoming = asked(authority=authority)
@@ -122,7 +122,7 @@ def test_operators_and_the_terminal_always_may(
 
 @given(LISTS, LISTS, AUTHORITIES, AUTHORITIES)
 @settings(max_examples=examples(100))
-def test_more_authority_never_shuts_somebody_out(
+def test_more_authority_never_excludes_a_person(
     allow: frozenset[AccessEntry], deny: frozenset[AccessEntry], one: Authority, other: Authority
 ) -> None:
     lower, higher = sorted([one, other])
@@ -142,7 +142,7 @@ def test_every_refusal_is_one_sentence_that_says_what_to_do(
         assert why.endswith(".")
 
 
-def test_a_model_that_no_rule_names_is_everybodys() -> None:
+def test_a_model_that_no_rule_names_is_open_to_everyone() -> None:
     named = AccessRules(
         models=parse_model_access('{"openai:gpt-6.1-sol": "role:R2, person:U2"}'), operators=frozenset({"U9"})
     )
@@ -155,13 +155,13 @@ def test_a_model_that_no_rule_names_is_everybodys() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["T1", "team", "team:", "server:T1", "person:Ann Lee", "team:T1 channel:C1"])
-def test_a_list_that_cannot_be_read_is_told_without_its_value(wrong: str) -> None:
+def test_an_invalid_list_is_reported_without_its_value(wrong: str) -> None:
     with pytest.raises(ValueError, match="must be team:ID, channel:ID") as caught:
         parse_entries(wrong)
     assert wrong not in str(caught.value).replace("team:ID", "")
 
 
-def test_other_settings_that_cannot_be_read_say_what_they_must_be() -> None:
+def test_other_invalid_settings_say_what_they_must_be() -> None:
     with pytest.raises(ValueError, match="must be guests, strangers, or both"):
         parse_openness("everybody")
     for wrong in ("{", "{}", '["a"]', '{"m": 1}'):
@@ -180,6 +180,6 @@ def test_other_settings_that_cannot_be_read_say_what_they_must_be() -> None:
     ("allow", "closed"),
     [("channel:C1", False), ("person:U2, channel:C1", False), ("person:U2", True), ("team:T2", True)],
 )
-def test_before_somebody_writes_only_what_holds_in_every_channel_counts(allow: str, *, closed: bool) -> None:
+def test_without_a_channel_only_rules_for_all_channels_apply(allow: str, *, closed: bool) -> None:
     why = closed_to(rules(allow), Requester("slack:T1:U1", team="T1"), Authority.EMPLOYEE)
     assert (why is not None) == closed

@@ -63,14 +63,14 @@ class Door:
         await self.clock.advance(period.total_seconds())
 
 
-async def test_without_rules_members_are_taken_in_and_guests_are_not() -> None:
+async def test_without_rules_members_are_admitted_and_guests_are_not() -> None:
     door = Door()
     assert not (await door.take(said("Hello?"))).duplicate
     assert "guests" in str(await door.refused(replace(said("Hello?"), authority=Authority.GUEST)))
     assert len(door.store.turns) == 1
 
 
-async def test_nobody_hears_what_is_refused_said_to_others() -> None:
+async def test_messages_of_refused_people_are_not_stored_as_context() -> None:
     door = Door(AdmissionRules(AccessRules(deny=parse_entries("person:ann"))))
     assert not await door.gate.admit_context(said("by the way", person="ann"))
     assert await door.gate.admit_context(said("by the way", person="bob"))
@@ -85,7 +85,7 @@ async def test_too_many_messages_are_refused_until_there_is_room_again() -> None
     await door.take(said("?"))
 
 
-async def test_one_reason_is_told_once_a_minute_and_another_at_once() -> None:
+async def test_one_reason_is_shown_once_a_minute_and_another_at_once() -> None:
     door = Door(AdmissionRules(surges=TWO_A_MINUTE))
     for _ in range(2):
         await door.take(said("?"))
@@ -96,7 +96,7 @@ async def test_one_reason_is_told_once_a_minute_and_another_at_once() -> None:
     assert not (await door.refused(replace(said("?"), authority=Authority.GUEST))).told
 
 
-async def test_an_event_that_was_taken_in_is_not_refused_when_it_comes_again() -> None:
+async def test_an_accepted_event_is_not_refused_when_it_is_redelivered() -> None:
     door = Door(AdmissionRules(surges=TWO_A_MINUTE), Budgets(person=Budget(tokens=10)))
     first = said("?")
     await door.take(first)
@@ -105,7 +105,7 @@ async def test_an_event_that_was_taken_in_is_not_refused_when_it_comes_again() -
     assert "today's budget" in str(await door.refused(said("?")))
 
 
-async def test_who_has_all_forgotten_may_not_ask_more_for_that() -> None:
+async def test_forgetting_everything_does_not_reset_the_rates() -> None:
     door = Door(AdmissionRules(surges=TWO_A_MINUTE))
     for question in ("1", "2"):
         await door.take(said(question))
@@ -115,7 +115,7 @@ async def test_who_has_all_forgotten_may_not_ask_more_for_that() -> None:
     assert not (await door.take(said("4"))).duplicate
 
 
-async def test_a_backlog_is_said_at_once() -> None:
+async def test_a_full_backlog_is_reported_at_once() -> None:
     door = Door(AdmissionRules(surges=RateLimits(backlog=1)))
     await door.take(said("?"))
     assert "I have 1 question to answer already" in str(await door.refused(said("?", person="bob")))
@@ -143,7 +143,7 @@ async def test_a_budget_holds_before_a_message_is_stored_and_before_a_model_is_c
     await door.take(said("?"))
 
 
-async def test_a_workspace_whose_budget_is_used_up_closes_no_other_one() -> None:
+async def test_a_workspace_without_budget_does_not_close_others() -> None:
     door = Door(budgets=Budgets(workspace=Budget(tokens=5_000), apps={"one": Budget(tokens=1_000)}))
     await door.store.preferences.set("workspace:slack:T1", "app", "one")
     await door.store.preferences.set("workspace:slack:T2", "app", "two")
@@ -158,7 +158,7 @@ async def test_a_workspace_whose_budget_is_used_up_closes_no_other_one() -> None
     await door.take(said("?", person="discord:1"))
 
 
-async def test_what_a_turn_took_so_far_counts_before_it_is_stored() -> None:
+async def test_the_calls_of_a_running_turn_count_before_they_are_recorded() -> None:
     door = Door(budgets=Budgets(person=Budget(tokens=1_000)))
     await door.spend(said("?"), 600)
     calls = [ModelCall("rehearsal", Usage(input_uncached=200)), ModelCall("rehearsal", Usage(output=200))]
@@ -166,7 +166,7 @@ async def test_what_a_turn_took_so_far_counts_before_it_is_stored() -> None:
     assert await door.gate.budget_left(said("?"), calls) is not None
 
 
-async def test_the_budgets_of_a_person_and_of_a_channel_are_theirs_alone() -> None:
+async def test_budgets_of_a_person_and_of_a_channel_are_separate() -> None:
     door = Door(budgets=Budgets(Budget(tokens=10), Budget(tokens=10)))
     await door.spend(said("?"), 10)
     assert await door.gate.budget_left(said("?", person="bob")) is not None
@@ -185,7 +185,7 @@ async def test_operators_and_the_terminal_are_exempt() -> None:
 
 
 @pytest.mark.parametrize("name", [TOKENS, EXEMPT])
-async def test_a_raised_budget_and_an_exemption_count_at_once(name: str) -> None:
+async def test_a_raised_budget_and_an_exemption_take_effect_at_once(name: str) -> None:
     door = Door(budgets=Budgets(person=Budget(tokens=10)))
     await door.spend(said("?"), 10)
     await door.store.preferences.set("ann", name, "20")
@@ -194,14 +194,14 @@ async def test_a_raised_budget_and_an_exemption_count_at_once(name: str) -> None
     assert await door.gate.budget_left(said("?")) is not None
 
 
-async def test_a_raised_budget_is_the_one_that_is_told() -> None:
+async def test_a_refusal_names_the_raised_budget() -> None:
     door = Door(budgets=Budgets(everyone=Budget(money=Money(NANO // 200))))
     await door.store.preferences.set("everyone", MONEY, str(NANO))
     await door.spend(said("?"), 200_000)
     assert "budget of $1.00;" in str(await door.gate.budget_left(said("?")))
 
 
-async def test_orders_and_what_is_overheard_obey_the_lists() -> None:
+async def test_orders_and_context_messages_obey_the_lists() -> None:
     door = Door(AdmissionRules(AccessRules(deny=parse_entries("person:ann"), operators=frozenset({"ben"}))))
     with pytest.raises(Refused, match="may not answer you") as caught:
         await door.gate.admit_order(Requester("ann", "C1"), Authority.EMPLOYEE, "UTC")
@@ -213,7 +213,7 @@ async def test_orders_and_what_is_overheard_obey_the_lists() -> None:
     await door.gate.admit_order(Requester("ben", "C1"), Authority.STRANGER, "UTC")
 
 
-async def test_orders_and_talk_obey_the_rates_each_for_itself_and_operators_none() -> None:
+async def test_orders_and_context_messages_have_separate_rates_and_operators_none() -> None:
     rules = AdmissionRules(AccessRules(operators=frozenset({"ben"})), TWO_A_MINUTE)
     door = Door(rules)
     assert [await door.gate.admit_context(said("talk", person="ann")) for _ in range(3_000)].count(True) == 2

@@ -4,7 +4,7 @@ from bot.access.admission import MAX_TOLD, TOLD_AGAIN, NoticeThrottle
 from tests.fakes.clock import FakeClock
 
 
-async def test_the_same_is_told_to_the_same_person_once_a_minute() -> None:
+async def test_a_reason_is_shown_to_a_person_once_a_minute() -> None:
     clock = FakeClock()
     told = NoticeThrottle(clock)
     assert [told.just_now("ann", "full") for _ in range(3)] == [False, True, True]
@@ -14,7 +14,7 @@ async def test_the_same_is_told_to_the_same_person_once_a_minute() -> None:
     assert not told.just_now("ann", "full")
 
 
-def test_no_more_is_remembered_than_a_bound() -> None:
+def test_the_number_of_remembered_notices_is_bounded() -> None:
     told = NoticeThrottle(FakeClock())
     for number in range(MAX_TOLD + 1):
         told.just_now(f"person {number}", "full")

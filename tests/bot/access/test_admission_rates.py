@@ -39,7 +39,7 @@ NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
         ),
     ],
 )
-def test_each_limit_is_told_in_one_sentence(obstacle: Obstacle, reason: str, said: str) -> None:
+def test_each_limit_is_explained_in_one_sentence(obstacle: Obstacle, reason: str, said: str) -> None:
     assert limit_sentence(obstacle, "Europe/Madrid") == (reason, said)
 
 
@@ -57,7 +57,7 @@ def test_only_limits_that_are_set_are_limits() -> None:
 
 
 @given(st.datetimes(datetime(2020, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC)))  # noqa: DTZ001 -- naive bounds are what it takes
-def test_a_time_that_is_told_has_passed_by_then(moment: datetime) -> None:
+def test_the_limit_has_ended_at_the_time_that_is_shown(moment: datetime) -> None:
     told = datetime.strptime(local_moment(moment, "UTC").split()[0], "%H:%M").time()  # noqa: DTZ007 -- a time of day
     shown = moment.replace(hour=told.hour, minute=told.minute, second=0, microsecond=0)
     if shown < moment:
@@ -87,7 +87,7 @@ async def test_no_minute_holds_more_than_its_rates_and_nothing_within_them_is_re
             assert now < reached.free_at <= now + MINUTE
 
 
-async def test_a_crowd_takes_bounded_memory() -> None:
+async def test_a_crowd_uses_bounded_memory() -> None:
     tally = RateCounter((Rate(Whose.PERSON, 5, MINUTE),))
     for number in range(3 * MAX_COUNTED):
         assert await tally.obstacle(f"p{number}", "c", NOON) is None

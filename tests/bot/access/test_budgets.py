@@ -51,19 +51,17 @@ def test_a_budget_is_spent_once_it_is_reached() -> None:
 
 
 @pytest.mark.parametrize("zone", ["", "/etc/passwd", "../x", "Nowhere", "\0"])
-def test_a_time_zone_that_is_none_is_read_as_utc(zone: str) -> None:
+def test_an_invalid_time_zone_is_read_as_utc(zone: str) -> None:
     assert "00:00 (UTC)" in str(over_budget(spent(1), Budget(tokens=1), Whose.PERSON, NOON, zone))
 
 
 @given(AMOUNTS, AMOUNTS)
-def test_without_a_limit_nothing_is_ever_spent(count: int, cost: int) -> None:
+def test_without_a_limit_a_budget_is_never_spent(count: int, cost: int) -> None:
     assert exceeded(Spent(1, Usage(output=count), Money(cost)), UNLIMITED) is None
 
 
 @given(AMOUNTS, AMOUNTS, st.integers(1, 10**13), st.integers(1, 10**13))
-def test_whoever_has_nothing_left_has_nothing_left_after_spending_more(
-    count: int, more: int, limit: int, raised: int
-) -> None:
+def test_a_spent_budget_stays_spent_after_spending_more(count: int, more: int, limit: int, raised: int) -> None:
     budget = Budget(tokens=limit)
     if exceeded(spent(count), budget):
         assert exceeded(spent(count) + spent(more), budget)
@@ -89,13 +87,13 @@ def test_a_budget_can_be_raised_and_lifted_and_never_lowered() -> None:
 
 
 @given(st.integers(1, 10**13), st.text(max_size=20))
-def test_whatever_is_kept_a_budget_is_never_less_than_the_usual_one(usual: int, kept: str) -> None:
+def test_whatever_is_stored_a_budget_is_never_less_than_the_default(usual: int, kept: str) -> None:
     left = raised_budget(Budget(tokens=usual), {TOKENS: kept})
     assert left.tokens is not None
     assert left.tokens >= usual
 
 
-def test_each_budget_is_somebodys() -> None:
+def test_each_budget_has_an_owner() -> None:
     budgets = Budgets(Budget(1), Budget(2), Budget(3), Budget(4))
     each = (Whose.PERSON, Whose.CHANNEL, Whose.EVERYONE, Whose.WORKSPACE)
     assert [budgets.of(whose).tokens for whose in each] == [1, 2, 3, 4]

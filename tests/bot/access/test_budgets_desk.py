@@ -46,7 +46,7 @@ class Office:
         await self.store.ledger.finish(await claimed(self.store, now=self.clock.now()), ending, self.clock.now())
 
 
-async def test_everybody_sees_their_own_budget_and_what_is_spent_of_it() -> None:
+async def test_people_see_their_own_budget_and_what_is_spent_of_it() -> None:
     office = Office()
     await office.spend(200)
     assert await office.ask("", ANN) == ("You, today (UTC): 200 tokens (of 1,000 tokens), $0.0010 (of $5.00).")
@@ -82,7 +82,7 @@ async def test_raising_after_lifting_gives_the_raised_budget() -> None:
     assert await office.of_ann() == Budget(5_000, Money(5 * NANO))
 
 
-async def test_what_cannot_be_done_is_told_with_the_setting_that_can() -> None:
+async def test_a_refused_change_names_the_setting_for_it() -> None:
     office = Office()
     assert await office.ask(f"person:{ANN} 10 tokens") == (
         "The usual budget is 1,000 tokens: here it can only be raised; COGENCY_PERSON_TOKENS_PER_DAY changes it."
@@ -93,7 +93,7 @@ async def test_what_cannot_be_done_is_told_with_the_setting_that_can() -> None:
     assert await office.ask("") == reply_texts.OPERATOR
 
 
-async def test_a_workspace_has_the_usual_budget_or_its_apps_own_and_an_operator_raises_it() -> None:
+async def test_a_workspace_has_the_default_budget_or_its_apps_and_an_operator_raises_it() -> None:
     office = Office(Budgets(workspace=Budget(tokens=1_000), apps={"acme": Budget(tokens=300, money=Money(NANO))}))
     await office.store.preferences.set("workspace:slack:T2", "app", "acme")
     await office.spend(7)

@@ -47,9 +47,7 @@ def test_other_words_are_no_request(words: str) -> None:
         st.sampled_from([("exempt", Exempt()), ("reset", Reset()), ("", None)]),
     ),
 )
-def test_whatever_is_written_in_order_is_read_as_it_was_meant(
-    whose: tuple[str, Whose], what: tuple[str, Change | None]
-) -> None:
+def test_words_in_order_are_read_as_meant(whose: tuple[str, Whose], what: tuple[str, Change | None]) -> None:
     assert read_budget_request(f"{whose[0]} {what[0]}") == BudgetRequest(whose[1], change=what[1])
 
 

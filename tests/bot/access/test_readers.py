@@ -23,14 +23,14 @@ def readers(clock: FakeClock, *places: str, **platforms: FakeMembership) -> Read
     return Readers(written_in, clock, {"slack:T" if name == "slack" else name: one for name, one in platforms.items()})
 
 
-async def test_of_the_places_in_which_a_person_wrote_those_count_that_they_can_read() -> None:
+async def test_of_the_places_where_a_person_wrote_only_readable_ones_count() -> None:
     slack = FakeMembership({CLUB: {"slack:T:ann"}, CREW: {"slack:T:bob"}})
     known = readers(FakeClock(), CLUB, CREW, slack=slack)
     assert await known.groups_of(ANN) == {CLUB}
     assert await known.audiences(ANN) == {"person:slack:T:ann", "team:slack:T", f"group:{CLUB}"}
 
 
-async def test_where_others_read_too_no_platform_is_asked() -> None:
+async def test_in_a_shared_place_no_platform_is_asked() -> None:
     slack = FakeMembership({CLUB: {"slack:T:ann"}})
     known = readers(FakeClock(), CLUB, slack=slack)
     for place in (Place(GroupAudience(CREW)), Place(TeamAudience("slack:T"), within_team="slack:T")):
@@ -38,7 +38,7 @@ async def test_where_others_read_too_no_platform_is_asked() -> None:
     assert slack.asked == []
 
 
-async def test_an_answer_counts_for_a_minute_from_the_question() -> None:
+async def test_an_answer_is_valid_for_a_minute_from_the_request() -> None:
     clock, slack = FakeClock(), FakeMembership({CLUB: {"slack:T:ann"}})
     known = readers(clock, CLUB, slack=slack)
     assert await known.groups_of(ANN) == {CLUB}
@@ -50,7 +50,7 @@ async def test_an_answer_counts_for_a_minute_from_the_question() -> None:
     assert len(slack.asked) == 2
 
 
-async def test_what_is_not_known_is_a_no_and_asked_again() -> None:
+async def test_an_unknown_place_counts_as_unreadable_and_is_asked_about_again() -> None:
     slack = FakeMembership({CLUB: {"slack:T:ann"}, CREW: {"slack:T:ann"}}, silent={CLUB})
     known = readers(FakeClock(), CLUB, CREW, slack=slack)
     assert await known.groups_of(ANN) == {CREW}
@@ -60,7 +60,7 @@ async def test_what_is_not_known_is_a_no_and_asked_again() -> None:
 
 
 @pytest.mark.slow
-async def test_a_platform_that_does_not_answer_holds_nobody_up() -> None:
+async def test_a_platform_that_does_not_answer_delays_no_reply() -> None:
     class Silent:
         async def readable(self, person: str, places: Sequence[str]) -> Mapping[str, bool]:  # noqa: ARG002 -- silent
             await asyncio.Event().wait()
@@ -81,7 +81,7 @@ async def test_a_platform_is_asked_about_its_own_people_and_places_only() -> Non
     assert (slack.asked, discord.asked) == ([("slack:T:ann", (CLUB,))], [])
 
 
-async def test_no_more_places_are_asked_about_than_anybody_follows() -> None:
+async def test_the_number_of_places_asked_about_is_limited() -> None:
     slack = FakeMembership()
     await readers(FakeClock(), *(f"slack:T:{n}" for n in range(MAX_GROUPS + 5)), slack=slack).groups_of(ANN)
     assert len(slack.asked[0][1]) == MAX_GROUPS

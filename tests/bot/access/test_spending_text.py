@@ -16,7 +16,7 @@ LOCAL = Spent.on([ModelCall("ollama:llama3.2", Usage(input_uncached=20, output=1
 NOVEMBER = SpendingPeriod(date(2026, 11, 1), date(2026, 11, 21))
 
 
-def test_a_person_sees_today_and_this_month_with_every_count_apart() -> None:
+def test_a_person_sees_today_and_this_month_with_each_count() -> None:
     assert account_text(SpendingAccount(TERRA, TERRA + TERRA)).splitlines() == [
         "This is what your questions took.",
         "",
@@ -43,12 +43,12 @@ def test_estimates_are_marked_and_the_mark_is_explained() -> None:
     assert "~" not in account_text(SpendingAccount(TERRA, TERRA))
 
 
-def test_what_was_not_used_is_not_listed() -> None:
+def test_unused_kinds_of_tokens_are_not_listed() -> None:
     text = account_text(SpendingAccount(Spent(), LOCAL))
     assert "- Input: ~20 new tokens\n- Output: ~1 token\n" in text
 
 
-def test_who_asked_nothing_reads_one_sentence() -> None:
+def test_a_person_without_questions_gets_one_sentence() -> None:
     assert account_text(SpendingAccount(Spent(), Spent())) == "You have asked nothing this month."
 
 
@@ -110,11 +110,11 @@ def test_a_program_reads_the_same_with_every_field() -> None:
 
 
 @given(st.text(min_size=1), st.text())
-def test_whatever_somebody_is_called_the_table_keeps_its_lines(key: str, name: str) -> None:
+def test_any_name_keeps_the_lines_of_the_table(key: str, name: str) -> None:
     lines = report_text([Total(key, TERRA, name)], NOVEMBER, By.PERSON).splitlines()
     assert len(lines) == 5
 
 
-def test_no_name_steers_the_operators_terminal() -> None:
+def test_names_contain_no_control_characters() -> None:
     shown = report_text([Total("U1", TERRA, "Ann\x1b]0;owned\x07\x9b2J\u202e")], NOVEMBER, By.PERSON)
     assert all(line.isprintable() for line in shown.splitlines())

@@ -32,7 +32,7 @@ def test_estimates_are_called_so_and_a_model_without_a_price_shows_tokens_only()
     assert footer([LOCAL], LOCAL.model, "", FooterStyle.COST) == "*ollama:llama_3\\* · about 20 tokens in, 1 out*"
 
 
-def test_money_that_leaves_calls_out_is_the_least_that_it_was() -> None:
+def test_a_sum_without_some_prices_is_shown_as_at_least() -> None:
     assert footer([TERRA, LOCAL], TERRA.model, "", FooterStyle.COST).endswith(" · at least $0.0034*")
 
 

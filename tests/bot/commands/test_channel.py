@@ -11,7 +11,7 @@ from tests.fakes.host import FakeHost
 NAMES = ("ollama:usual", "ollama:small")
 
 
-def test_everything_that_may_be_pressed_or_chosen_means_a_change() -> None:
+def test_every_button_and_choice_means_a_change() -> None:
     answer = PlaceAnswer("Here", {"learning": "off", "ambient": "7"}, most_ambient=20)
     panel = channel_panel(answer, answer.chosen or {}, NAMES)
     pressed = [one.words for one in panel.actions if one.form is None]
@@ -23,13 +23,13 @@ def test_everything_that_may_be_pressed_or_chosen_means_a_change() -> None:
     assert [*selects[2].options] == ["off", "5", "7", "10", "20"]
 
 
-def test_what_is_not_open_to_a_channel_is_not_offered() -> None:
+def test_choices_that_a_channel_does_not_have_are_not_offered() -> None:
     panel = channel_panel(PlaceAnswer("Here", {}), {}, ())
     assert [one.form for one in panel.actions if one.form is not None] == [INSTRUCTIONS, LANGUAGE]
     assert [part.select.words for part in panel.parts if part.select is not None] == [PlaceRule.WHO]
 
 
-def test_a_window_spells_what_was_filled_in_and_what_was_emptied() -> None:
+def test_a_form_makes_words_of_filled_and_of_emptied_fields() -> None:
     spelled = {
         INSTRUCTIONS.words({"instructions": "Be brief."}): ChangePlace(PlaceRule.INSTRUCTIONS, "Be brief."),
         INSTRUCTIONS.words({"instructions": ""}): ChangePlace(PlaceRule.INSTRUCTIONS, ""),
@@ -40,10 +40,10 @@ def test_a_window_spells_what_was_filled_in_and_what_was_emptied() -> None:
     assert {words: read_place_request(words) for words in spelled} == spelled
 
 
-def test_what_is_offered_while_somebody_types_is_understood() -> None:
+def test_suggestions_while_typing_are_understood() -> None:
     assert not [words for words in (*WORDS, *COMMAND.examples) if isinstance(read_place_request(words), UnclearPlace)]
 
 
-async def test_where_there_is_no_channel_it_says_so() -> None:
+async def test_without_a_channel_it_says_so() -> None:
     panel = await show(CommandCall(words="", caller=FakeCaller(), host=FakeHost()))
     assert (panel.text, panel.refused) == (memory_texts.NO_CHANNEL_HERE, True)

@@ -19,13 +19,13 @@ async def test_an_operator_gets_a_link() -> None:
     assert not panel.refused
 
 
-async def test_nobody_else_does() -> None:
+async def test_others_get_no_link() -> None:
     panel = await open_page(CommandCall(words="", caller=FakeCaller(), host=FakeHost(operator_links=LINKS)))
     assert panel.refused
     assert "enter" not in panel.text
 
 
-async def test_where_the_page_is_off_an_operator_is_told_how_to_have_it() -> None:
+async def test_an_operator_learns_how_to_enable_a_page_that_is_off() -> None:
     caller, host = FakeCaller(), FakeHost()
     host.operators.add(caller.person.id)
     panel = await open_page(CommandCall(words="", caller=caller, host=host))
