@@ -63,24 +63,24 @@ def parser() -> argparse.ArgumentParser:
     init = commands.add(Subcommand.INIT, "set the bot up: model, Slack, Discord", setup_texts.INIT_SAYS)
     init.add_argument("--yes", action="store_true", help="ask nothing")
     commands.add(Subcommand.CHAT, "chat in the terminal, or through pipes", setup_texts.CHAT_HELP)
-    _ask(commands)
-    _play(commands)
+    _add_ask(commands)
+    _add_play(commands)
     commands.add(Subcommand.RUN, "serve Slack and Discord: every platform that has a token", setup_texts.RUN_ENDS)
-    _migrate(commands)
-    _backups(commands)
+    _add_migrate(commands)
+    _add_backups(commands)
     commands.add(
         Subcommand.CHECK_MODEL, "ask the configured model twenty questions about the protocol", setup_texts.CHECK_SAYS
     )
-    _doctor(commands)
-    _usage(commands)
-    _audit(commands)
-    _budget(commands)
-    _operator(commands)
-    _people(_Commands(commands.group("person", "see, export or erase what is kept of one person")), "person")
-    _people(_Commands(commands.group("place", "the same for a channel, a server or a workspace")), "place")
-    _plugins(_Commands(commands.group("plugins", "folders with skills and servers of tools")))
-    _manifest(_Commands(commands.group("slack", "set up the Slack app")))
-    _invite(_Commands(commands.group("discord", "set up the Discord application")))
+    _add_doctor(commands)
+    _add_usage(commands)
+    _add_audit(commands)
+    _add_budget(commands)
+    _add_operator(commands)
+    _add_people(_Commands(commands.group("person", "see, export or erase what is kept of one person")), "person")
+    _add_people(_Commands(commands.group("place", "the same for a channel, a server or a workspace")), "place")
+    _add_plugins(_Commands(commands.group("plugins", "folders with skills and servers of tools")))
+    _add_manifest(_Commands(commands.group("slack", "set up the Slack app")))
+    _add_invite(_Commands(commands.group("discord", "set up the Discord application")))
     return root
 
 
@@ -126,18 +126,23 @@ class _Commands:
         )
 
 
-def _ask(commands: _Commands) -> None:
+def _add_ask(commands: _Commands) -> None:
     ask = commands.add(Subcommand.ASK, "ask one question, and print its answer", setup_texts.ASK_READS)
     ask.add_argument("words", nargs="*", metavar="QUESTION", help="the question; - stands for standard input")
     ask.add_argument("--json", dest="as_json", action="store_true", help="for programs")
 
 
-def _play(commands: _Commands) -> None:
+def _add_play(commands: _Commands) -> None:
     play = commands.add(Subcommand.PLAY, "try it on a page of this machine, as two people", setup_texts.PLAY_SAYS)
     play.add_argument(
-        "--keep", type=_read(_file_to_keep), metavar="FILE", help="the database for what is said (else all of it goes)"
+        "--keep",
+        type=_argument_type(_file_to_keep),
+        metavar="FILE",
+        help="the database for what is said (else all of it goes)",
     )
-    play.add_argument("--port", type=_read(whole(1, 65_535)), metavar="N", help="of the page (8766, or a free one)")
+    play.add_argument(
+        "--port", type=_argument_type(whole(1, 65_535)), metavar="N", help="of the page (8766, or a free one)"
+    )
     play.add_argument("--no-browser", dest="browser", action="store_false", help="only print the page's address")
 
 
@@ -147,7 +152,7 @@ def _file_to_keep(text: str) -> Path:
     return file
 
 
-def _doctor(commands: _Commands) -> None:
+def _add_doctor(commands: _Commands) -> None:
     doctor = commands.add(
         Subcommand.DOCTOR,
         "look at settings, database, model and platforms, and say what to change",
@@ -164,16 +169,20 @@ def _doctor(commands: _Commands) -> None:
     doctor.add_argument("--json", dest="as_json", action="store_true", help="for programs")
 
 
-def _usage(commands: _Commands) -> None:
+def _add_usage(commands: _Commands) -> None:
     usage = commands.add(
         Subcommand.USAGE, "show what model calls took: tokens, and money at list prices", setup_texts.WORKS_BESIDE
     )
     usage.add_argument(
-        "--days", type=_read(whole(1, MAX_DAYS)), default=30, metavar="N", help="today and the days before it (30)"
+        "--days",
+        type=_argument_type(whole(1, MAX_DAYS)),
+        default=30,
+        metavar="N",
+        help="today and the days before it (30)",
     )
     usage.add_argument(
         "--by",
-        type=_read(one_of(By)),
+        type=_argument_type(one_of(By)),
         default=By.PERSON,
         metavar=f"{{{','.join(By)}}}",
         help="what to sum for (person)",
@@ -181,17 +190,20 @@ def _usage(commands: _Commands) -> None:
     usage.add_argument("--json", dest="as_json", action="store_true", help="for programs")
 
 
-def _audit(commands: _Commands) -> None:
+def _add_audit(commands: _Commands) -> None:
     audit = commands.add(
         Subcommand.AUDIT, "show each call of a tool: who, where, what, and who allowed it", setup_texts.WORKS_BESIDE
     )
     audit.add_argument(
-        "--since", type=_read(_moment), metavar="DATE", help="2026-11-30, or 2026-11-30T12:00 (UTC); else 30 days ago"
+        "--since",
+        type=_argument_type(_parse_moment),
+        metavar="DATE",
+        help="2026-11-30, or 2026-11-30T12:00 (UTC); else 30 days ago",
     )
     audit.add_argument("--json", dest="as_json", action="store_true", help="for programs: one object a line")
 
 
-def _operator(commands: _Commands) -> None:
+def _add_operator(commands: _Commands) -> None:
     operator = commands.add(
         Subcommand.OPERATOR, "get a link that signs you in on the operators' page", setup_texts.OPERATOR_SAYS
     )
@@ -200,7 +212,7 @@ def _operator(commands: _Commands) -> None:
     instead.add_argument("--sign-out-all", action="store_true", help="instead sign everybody out")
 
 
-def _migrate(commands: _Commands) -> None:
+def _add_migrate(commands: _Commands) -> None:
     migrate = commands.add(
         Subcommand.MIGRATE, "bring the database to the newest version, as every start does", setup_texts.MIGRATE_SAYS
     )
@@ -213,7 +225,7 @@ def _migrate(commands: _Commands) -> None:
     migrate.add_argument("--yes", action="store_true", help="go back without what the earlier version cannot hold")
 
 
-def _backups(commands: _Commands) -> None:
+def _add_backups(commands: _Commands) -> None:
     backup = commands.add(Subcommand.BACKUP, "write everything that is kept to one file", setup_texts.WORKS_BESIDE)
     restore = commands.add(Subcommand.RESTORE, "keep again what a backup holds", setup_texts.RESTORE_SAYS)
     copy = commands.add(Subcommand.COPY, "move everything that is kept to another database", setup_texts.COPY_SAYS)
@@ -222,16 +234,18 @@ def _backups(commands: _Commands) -> None:
     copy.add_argument(
         "--from",
         dest="source",
-        type=_read(database_url),
+        type=_argument_type(database_url),
         metavar="URL",
         help="as COGENCY_DATABASE_URL, which it is else",
     )
-    copy.add_argument("--to", dest="target", type=_read(database_url), metavar="URL", required=True, help="as that")
+    copy.add_argument(
+        "--to", dest="target", type=_argument_type(database_url), metavar="URL", required=True, help="as that"
+    )
     for command in (backup, restore, copy):
         command.add_argument("--replace", action="store_true", help="let go of what stands there now")
 
 
-def _moment(text: str) -> datetime:
+def _parse_moment(text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
@@ -239,12 +253,12 @@ def _moment(text: str) -> datetime:
         raise ValueError(setup_texts.NO_DATE.format(text=text)) from None
 
 
-def _budget(commands: _Commands) -> None:
+def _add_budget(commands: _Commands) -> None:
     budget = commands.add(Subcommand.BUDGET, "see a budget, or change it: person:ID 5,000,000 tokens")
     budget.add_argument("words", nargs="*", metavar="WORD", help="whose (everyone, person:ID, channel:ID), and what")
 
 
-def _people(commands: _Commands, kind: str) -> None:
+def _add_people(commands: _Commands, kind: str) -> None:
     find = commands.add(Subcommand.FIND, f"look for the ID of a {kind}", setup_texts.WORKS_BESIDE)
     export = commands.add(Subcommand.EXPORT, f"write all that is kept of a {kind} to a file", setup_texts.WORKS_BESIDE)
     erase = commands.add(
@@ -255,7 +269,9 @@ def _people(commands: _Commands, kind: str) -> None:
     find.add_argument("--json", dest="as_json", action="store_true", help="for programs")
     for command in (export, erase):
         command.add_argument("of", metavar="ID", help=f"as `cogency {kind} find` shows it")
-    confirm.add_argument("number", type=_read(whole(1, MAX_ROW)), metavar="NUMBER", help="as the other was told")
+    confirm.add_argument(
+        "number", type=_argument_type(whole(1, MAX_ROW)), metavar="NUMBER", help="as the other was told"
+    )
     for command in (export, confirm):
         command.add_argument(
             "file", nargs="?", metavar="FILE", help="for the export, readable by you alone (one named by ID and day)"
@@ -271,7 +287,7 @@ def _people(commands: _Commands, kind: str) -> None:
         command.add_argument("--operator", metavar="NAME", help="who does it (the account's name); the audit has both")
 
 
-def _plugins(commands: _Commands) -> None:
+def _add_plugins(commands: _Commands) -> None:
     add = commands.add(Subcommand.PLUGINS_ADD, "use the plug-in in a folder", setup_texts.PLUGINS_ADD_SAYS)
     list_ = commands.add(Subcommand.PLUGINS_LIST, "show the plug-ins in use, and what they hold")
     check = commands.add(
@@ -286,31 +302,35 @@ def _plugins(commands: _Commands) -> None:
         command.add_argument("--json", dest="as_json", action="store_true", help="for programs")
 
 
-def _manifest(commands: _Commands) -> None:
+def _add_manifest(commands: _Commands) -> None:
     manifest = commands.add(Subcommand.MANIFEST, "print the manifest of the Slack app", setup_texts.PASTE_MANIFEST)
-    manifest.add_argument("--features", type=_names(SlackFeature), default=EVERYTHING, metavar="NAMES", help=FEATURES)
+    manifest.add_argument("--features", type=_members(SlackFeature), default=EVERYTHING, metavar="NAMES", help=FEATURES)
     manifest.add_argument(
-        "--prefix", type=_read(command_prefix), help="before each slash command (COGENCY_SLACK_COMMAND_PREFIX)"
+        "--prefix", type=_argument_type(command_prefix), help="before each slash command (COGENCY_SLACK_COMMAND_PREFIX)"
     )
     manifest.add_argument(
         "--http", default="", metavar="URL", help="where Slack reaches the bot, instead of Socket Mode"
     )
-    manifest.add_argument("--app", type=_read(slack_app), metavar="NAME", help=APP_SAYS)
+    manifest.add_argument("--app", type=_argument_type(slack_app), metavar="NAME", help=APP_SAYS)
     manifest.add_argument("--name", default="Cogency", help="the app's name (Cogency)")
     manifest.add_argument("--json", dest="as_json", action="store_true", help="instead of YAML")
 
 
-def _invite(commands: _Commands) -> None:
+def _add_invite(commands: _Commands) -> None:
     link = commands.add(
         Subcommand.INVITE, "print the links that add the bot to a server or an account", setup_texts.INVITE_ASKS
     )
     link.add_argument(
-        "--features", type=_names(discord.DiscordFeature), default=discord.EVERYTHING, metavar="NAMES", help=IN_SERVERS
+        "--features",
+        type=_members(discord.DiscordFeature),
+        default=discord.EVERYTHING,
+        metavar="NAMES",
+        help=IN_SERVERS,
     )
-    link.add_argument("--application", type=_number, metavar="ID", help="the application's id")
+    link.add_argument("--application", type=_application_id, metavar="ID", help="the application's id")
 
 
-def _read(parse: Callable[[str], T]) -> Callable[[str], T]:
+def _argument_type(parse: Callable[[str], T]) -> Callable[[str], T]:
     """Turn a parser of settings into one of arguments."""
 
     def read(text: str) -> T:
@@ -322,7 +342,7 @@ def _read(parse: Callable[[str], T]) -> Callable[[str], T]:
     return read
 
 
-def _names(kind: type[E]) -> Callable[[str], frozenset[E]]:
+def _members(kind: type[E]) -> Callable[[str], frozenset[E]]:
     """Return a parser of comma-separated members of an enumeration."""
 
     def read(text: str) -> frozenset[E]:
@@ -334,7 +354,7 @@ def _names(kind: type[E]) -> Callable[[str], frozenset[E]]:
     return read
 
 
-def _number(text: str) -> str:
+def _application_id(text: str) -> str:
     if not (text.isascii() and text.isdecimal() and len(text) <= MAX_ID_CHARS):
         raise argparse.ArgumentTypeError("must be the number on the page General Information")
     return text

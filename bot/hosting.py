@@ -158,14 +158,16 @@ class PlatformConnections:
         working = {*map(platform_of, self._parts - self.troubles.keys())}
         return frozenset((in_trouble - working) | (in_trouble & self.troubles.keys()))
 
+    def _is_ready(self, serving: Collection[asyncio.Task[None]]) -> bool:
+        known = {*map(platform_of, self.surfaces)} | self.away()
+        return len(known) + sum(task.done() for task in serving) >= len(serving)
+
     async def wait_until_ready(self, serving: Collection[asyncio.Task[None]], clock: Clock, patience_s: float) -> None:
         """Wait until each of these tasks has registered a surface, reported that it cannot be served, or ended; at most
         `patience_s` seconds.
         """
         deadline = clock.monotonic() + patience_s
-        while len({*map(platform_of, self.surfaces)} | self.away()) + sum(task.done() for task in serving) < len(
-            serving
-        ):
+        while not self._is_ready(serving):
             self._changed.clear()
             changed = asyncio.create_task(self._changed.wait())
             left = deadline - clock.monotonic()

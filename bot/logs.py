@@ -30,7 +30,7 @@ _ESCAPED: Final = re.compile("%[0-9A-F]{2}")
 # Characters that end a line, move the cursor, or reverse the direction of text.
 _STEERING: Final = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 # A token that Slack sends with a message, with which its author can be searched for; its library logs it at DEBUG.
-_HANDED_OUT: Final = re.compile(r"""(action_token['"]?: ['"])[^'"]+""")
+_ACTION_TOKEN: Final = re.compile(r"""(action_token['"]?: ['"])[^'"]+""")
 # As in `logging`.
 ExceptionInfo: TypeAlias = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
@@ -84,7 +84,7 @@ def on_one_line(text: str) -> str:
     return _STEERING.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
-def _indented(text: str) -> str:
+def _indent(text: str) -> str:
     """Indent the text, so that none of its lines looks like a logged one."""
     return "\n".join(f"  {on_one_line(line)}" for line in text.split("\n"))
 
@@ -100,17 +100,17 @@ class RedactingFormatter(logging.Formatter):
         return self.masked(super().format(record))
 
     def masked(self, text: str) -> str:
-        return self._redact(_HANDED_OUT.sub(rf"\g<1>{MASK}", text))
+        return self._redact(_ACTION_TOKEN.sub(rf"\g<1>{MASK}", text))
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 -- logging's
         ids = "".join(f"  {name}={value}" for name, value in _BOUND.get().items())
         return on_one_line(f"{super().formatMessage(record)}{ids}")
 
     def formatException(self, ei: "ExceptionInfo") -> str:  # noqa: N802 -- logging's
-        return _indented(super().formatException(ei))
+        return _indent(super().formatException(ei))
 
     def formatStack(self, stack_info: str) -> str:  # noqa: N802 -- logging's
-        return _indented(super().formatStack(stack_info))
+        return _indent(super().formatStack(stack_info))
 
 
 class JsonFormatter(RedactingFormatter):

@@ -118,7 +118,7 @@ def _read(reader: TimeReader) -> _Reading:
         direct, private, first = lead[0] != "here", private or lead[0] == "private", lead[1]
     items, items_end = reader.run(first)
     last, position = end, items_end
-    if not _is_whole(items):
+    if not _is_complete(items):
         last, items = _items_at_end(reader, position, end, items)
     if items or direct is not None:
         position = min(_after_fillers(reader, position, last), last)
@@ -166,7 +166,7 @@ def _items_at_end(reader: TimeReader, begin: int, end: int, items: list[TimeItem
     return end, items
 
 
-def _is_whole(items: Sequence[TimeItem]) -> bool:
+def _is_complete(items: Sequence[TimeItem]) -> bool:
     """Whether the time is complete, so that words at the end belong to what is to be done."""
     roles = {item.role for item in items}
     return "after" in roles or {"day", "clock"} <= roles
@@ -183,7 +183,7 @@ class _Meaning:
 
     def when(self) -> When:
         try:
-            return self._repeated() if "every" in self.reading.items else self._once()
+            return self._repeated() if "every" in self.reading.items else self._single()
         except (ValueError, OverflowError):
             return None
 
@@ -191,7 +191,7 @@ class _Meaning:
         reading = self.reading
         return WhenRead(timing, reading.words, reading.direct, reading.private)
 
-    def _once(self) -> When:
+    def _single(self) -> When:
         items, now = self.reading.items, self.now
         after, clock = items.get("after"), items.get("clock")
         day = items.get("day")

@@ -131,7 +131,7 @@ class TimeToken:
         return int(self.text) if self.text.isdecimal() and len(self.text) <= 4 else None
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     if _SPACELESS.match(text) or text.isascii():
         return text.casefold()
     return "".join(
@@ -145,7 +145,7 @@ def is_spaceless(text: str) -> bool:
 
 
 def tokens_of(text: str) -> list[TimeToken]:
-    return [TimeToken(_folded(found[0]), found.start(), found.end()) for found in _TOKEN.finditer(text)]
+    return [TimeToken(_fold(found[0]), found.start(), found.end()) for found in _TOKEN.finditer(text)]
 
 
 # By their first word, phrases and their categories; the longest first.
@@ -172,7 +172,7 @@ _MONTHS_OF: Final = ["en", "de", "fr", "es", "it", "pt", "nl"]
 
 
 @lru_cache(maxsize=4_096)
-def _month_named(word: str) -> int | None:
+def _month_number(word: str) -> int | None:
     """The month with this name. Japanese months are numbers, and have no names."""
     dateparser = import_module("dateparser")  # slow to import, and seldom needed
     settings = {"PARSERS": ["absolute-time"], "REQUIRE_PARTS": ["day", "month"], "RELATIVE_BASE": datetime(2000, 1, 1)}  # noqa: DTZ001 -- a date without a time zone
@@ -243,16 +243,16 @@ class TimeReader:
         if first is not None and self.is_text(at + 1, "-", "/", ".", "月", "年"):
             return self._numeric(at, first)
         if first is None:
-            return self._named(at, at + 1)
+            return self._date_with_month(at, at + 1)
         behind = at + 1
         for _ in range(3):
             behind = self.skip(behind, "ordinal") if self.take(behind, "ordinal") else self.skip(behind, "link")
-        return self._named(behind, at)
+        return self._date_with_month(behind, at)
 
     def _numeric(self, at: int, first: int) -> tuple[TimeOfDays, int] | None:
         sign, second = self.tokens[at + 1].text, self.digits(at + 2, 31)
         if second is None:
-            return self._named(at + 2, at) if sign == "." else None
+            return self._date_with_month(at + 2, at) if sign == "." else None
         if sign == "年":
             inner = self._numeric(at + 2, second) if self.is_text(at + 3, "月") else None
             return (replace(inner[0], year=first), inner[1]) if inner and isinstance(inner[0], OnDate) else None
@@ -274,7 +274,7 @@ class TimeReader:
         month_first = second > 12
         return self._valid_date(first if month_first else second, second if month_first else first, third, behind)
 
-    def _named(self, word: int, number: int) -> tuple[TimeOfDays, int] | None:
+    def _date_with_month(self, word: int, number: int) -> tuple[TimeOfDays, int] | None:
         """A date with the month's name at the token `word`, and the day at the token `number` before or behind it."""
         day = self.digits(number, 31)
         if day is None or word >= len(self.tokens) or self.lookups >= MAX_LOOKUPS:
@@ -283,7 +283,7 @@ class TimeReader:
         if not (3 <= len(name.text) <= 12 and name.text.isalpha()) or self.tokens[word].text in self.lexicon:
             return None
         self.lookups += 1
-        if (month := _month_named(self.text[name.start : name.end].casefold())) is None:
+        if (month := _month_number(self.text[name.start : name.end].casefold())) is None:
             return None
         behind = max(word, number) + 1
         behind = self.skip(behind, "ordinal") if number > word else behind + self.is_text(behind, ".")
@@ -356,7 +356,7 @@ class TimeReader:
         hour = self.number(before[1] if before else inner, 24)
         if hour is None:
             return None
-        if lead and (found := self._beside(hour)):
+        if lead and (found := self._relative_clock(hour)):
             return found
         if hour[0] == 24:
             return None
@@ -364,9 +364,9 @@ class TimeReader:
         clock, behind, marked = self._minutes(hour, in_digits=not halved, led=lead is not None)
         marked = marked or before is not None
         if (tail := self.take(behind, *_TAILS)) and not (tail[0] == "half-behind" and not marked):
-            clock, behind, marked = _moved(clock, _TAILS[tail[0]]), tail[1], True
+            clock, behind, marked = _shift(clock, _TAILS[tail[0]]), tail[1], True
         if before and before[0] in _TAILS:
-            clock = _moved(clock, _TAILS[before[0]])
+            clock = _shift(clock, _TAILS[before[0]])
         if clock.hour == 12 and (noon := self.take(behind, "noon")):
             behind = noon[1]
         part = self.take(behind, "am", "pm", *PARTS)
@@ -405,13 +405,13 @@ class TimeReader:
             return replace(clock, minute=int(more[0][1:])), more[1], True
         return clock, behind, False
 
-    def _beside(self, minutes: tuple[int, int]) -> tuple[ClockTime, int] | None:
+    def _relative_clock(self, minutes: tuple[int, int]) -> tuple[ClockTime, int] | None:
         """A time such as "ten to nine"."""
         sign = self.take(minutes[1], "past", "to-hour")
         hour = self.number(sign[1], 12) if sign else None
         if sign is None or hour is None or not minutes[0]:
             return None
-        return _moved(ClockTime(hour[0], spoken=True), minutes[0] if sign[0] == "past" else -minutes[0]), hour[1]
+        return _shift(ClockTime(hour[0], spoken=True), minutes[0] if sign[0] == "past" else -minutes[0]), hour[1]
 
     def end(self) -> int:
         """Return the token behind the last one that is not punctuation."""
@@ -474,7 +474,7 @@ class TimeReader:
             found = self._amount(self.skip(behind, "link") if behind > inner else inner)
             if found is None:
                 break
-            total, behind = _added(total, found[0]), found[1]
+            total, behind = _add(total, found[0]), found[1]
         if behind == inner:
             return None
         later = self.take(behind, "later")
@@ -562,11 +562,11 @@ _TAILS: Final = {
 }  # fmt: skip
 
 
-def _moved(clock: ClockTime, minutes: int) -> ClockTime:
+def _shift(clock: ClockTime, minutes: int) -> ClockTime:
     minute_of_day = (clock.hour * 60 + minutes) % (24 * 60)
     hour = minute_of_day // 60
     return replace(clock, hour=12 if hour == 0 and clock.spoken else hour, minute=minute_of_day % 60)
 
 
-def _added(first: TimeAfter, second: TimeAfter) -> TimeAfter:
+def _add(first: TimeAfter, second: TimeAfter) -> TimeAfter:
     return TimeAfter(first.minutes + second.minutes, first.days + second.days, first.months + second.months)

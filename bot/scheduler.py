@@ -309,7 +309,7 @@ class Scheduler:
             except StoreError:
                 raise
             except CogencyError as error:
-                await self._put_off(due, error, platform)
+                await self._postpone(due, error, platform)
                 return
             await self._end(due, admitted.why, platform)
 
@@ -359,7 +359,7 @@ class Scheduler:
         message = await _direct_message(platform, due.schedule, now)
         return None if message is None else Notice(name, replace(message, time=now, text=_excerpt(due)), words)
 
-    async def _put_off(self, due: Occurrence, error: CogencyError, platform: SchedulePlatform) -> None:
+    async def _postpone(self, due: Occurrence, error: CogencyError, platform: SchedulePlatform) -> None:
         now = self.clock.now()
         late = now - due.time
         if late > GIVE_UP:
@@ -406,7 +406,7 @@ class LongWork:
 
     async def ends(self, question: Incoming, progress: Progress) -> EndDue | None:
         """Return how the work has to end, if it has to. Raises StoreError."""
-        if (why := await self._forbidden(question)) is not None:
+        if (why := await self._why_forbidden(question)) is not None:
             return EndDue(reply_texts.WORK_FORBIDDEN.format(why=why), at_once=True)
         starts = [step.time for step in progress.steps if step.time is not None]
         if worked_for(starts, self.clock.now()) >= WORK_TIME:
@@ -426,7 +426,7 @@ class LongWork:
             return None
         name, now = f"{question.event_id}{TELLS}", self.clock.now()
         ids = {"event_id": name, "message_id": name, "time": now}
-        if (why := await self._forbidden(question)) is not None:
+        if (why := await self._why_forbidden(question)) is not None:
             message = await _direct_message(self.platforms[schedule.made.source], schedule, now)
             words = excerpt(schedule.made.words, WORDS_CHARS)
             text = reply_texts.WORK_TAKEN_AWAY.format(words=words, why=why)
@@ -436,7 +436,7 @@ class LongWork:
         text = reply_texts.WORK_DONE if closing.outcome is Outcome.ANSWERED else reply_texts.WORK_ENDED
         return replace(question, conversation=f"{question.conversation}{TELLS}", text=text, **ids)
 
-    async def _forbidden(self, question: Incoming) -> str | None:
+    async def _why_forbidden(self, question: Incoming) -> str | None:
         """Return why its person may no longer run it; None if they may, or if that cannot be known now."""
         name, elapsed = question.event_id, self.clock.monotonic()
         if elapsed - self._allowed.get(name, float("-inf")) < ASK_AGAIN_S:

@@ -407,9 +407,9 @@ def load_settings(
     unknown = sorted(written.keys() - known)
     for name in unknown:
         if name.upper().startswith(OURS):
-            raise SettingsError(_unknown(name, known))
+            raise SettingsError(_unknown_sentence(name, known))
     values = {
-        attribute: _value(source, written[source.name].strip())
+        attribute: _parse(source, written[source.name].strip())
         for attribute, source in sources.items()
         if written.get(source.name, "").strip()
     }
@@ -435,16 +435,16 @@ def load_settings(
     if exposed and "COGENCY_DATABASE_URL" in from_dotenv.keys() - given.keys() and settings.plugin_list.exists():
         run_commands.append("COGENCY_DATABASE_URL")
     if exposed and run_commands:
-        raise SettingsError(_sent_elsewhere(run_commands[0], dotenv, exposed))
+        raise SettingsError(_exposure_sentence(run_commands[0], dotenv, exposed))
     exposed = [name for name in PASSWORDS if name in given]
     for name in _remote_databases(settings):
         if name not in given and exposed:
-            raise SettingsError(_sent_elsewhere(name, dotenv, exposed))
-    for source, address in _moved(settings):
+            raise SettingsError(_exposure_sentence(name, dotenv, exposed))
+    for source, address in _custom_addresses(settings):
         elsewhere = secrets_in_files | in_keychain | ({SLACK_APPS} & written.keys())
         exposed = [key for key in source.keys if key in given.keys() | elsewhere]
         if source.name not in given and exposed and not is_loopback(urlsplit(address).hostname or ""):
-            raise SettingsError(_sent_elsewhere(source.name, dotenv, exposed))
+            raise SettingsError(_exposure_sentence(source.name, dotenv, exposed))
     return settings
 
 
@@ -505,7 +505,7 @@ def moved_addresses(settings: Settings) -> list[str]:
     """
     written = {source.name: getattr(settings, attribute) for attribute, source in _sources().items()}
     sentences: list[str] = []
-    for source, address in _moved(settings):
+    for source, address in _custom_addresses(settings):
         keys = [key for key in source.keys if written[key] is not None]
         if keys or not is_loopback(urlsplit(address).hostname or ""):
             suffix = f", and so {'does' if len(keys) == 1 else 'do'} {' and '.join(keys)}" if keys else ""
@@ -515,7 +515,7 @@ def moved_addresses(settings: Settings) -> list[str]:
     return sentences
 
 
-def _sent_elsewhere(name: str, dotenv: Path | None, exposed: Collection[str]) -> str:
+def _exposure_sentence(name: str, dotenv: Path | None, exposed: Collection[str]) -> str:
     return setup_texts.KEY_FROM_ELSEWHERE.format(name=name, dotenv=dotenv, others=" and ".join(exposed))
 
 
@@ -545,7 +545,7 @@ def _sources() -> dict[str, From]:
     return {part.name: part.metadata[SOURCE] for part in fields(Settings) if SOURCE in part.metadata}
 
 
-def _moved(settings: Settings) -> list[tuple[From, str]]:
+def _custom_addresses(settings: Settings) -> list[tuple[From, str]]:
     """The addresses of services that are not the vendor's."""
     readers = {parsers.web_address, parsers.socket_address}
     return [
@@ -555,14 +555,14 @@ def _moved(settings: Settings) -> list[tuple[From, str]]:
     ]
 
 
-def _value(source: From, text: str) -> Any:  # noqa: ANN401 -- as many types as settings
+def _parse(source: From, text: str) -> Any:  # noqa: ANN401 -- as many types as settings
     try:
         return source.read(text)
     except ValueError as problem:
         raise SettingsError(f"{source.name} {problem}.") from None
 
 
-def _unknown(name: str, known: Collection[str]) -> str:
+def _unknown_sentence(name: str, known: Collection[str]) -> str:
     ours = {known_name.removeprefix(OURS): known_name for known_name in known}
     near = [ours[match] for match in get_close_matches(name.upper().removeprefix(OURS), ours, n=2, cutoff=0.75)]
     remedy = f"did you mean {' or '.join(near)}?" if near else ".env.example lists all settings."

@@ -198,18 +198,18 @@ def closed_to(rules: AccessRules, who: Requester, authority: Authority) -> str |
         return None
     denied = {entry.kind for entry in rules.deny if entry.matches(who)}
     if denied:
-        return _not_here(denied)
+        return _denial(denied)
     if any(entry.kind is AccessKind.PERSON and entry.matches(who) for entry in rules.allow):
         return None
     if authority < Authority.EMPLOYEE and authority not in rules.open_to:
         return reply_texts.CLOSED_TO[authority]
     listed = {entry.kind for entry in rules.allow}
     if listed == {AccessKind.PERSON}:
-        return _not_here(listed)
+        return _denial(listed)
     missing = listed - {entry.kind for entry in rules.allow if entry.matches(who)} - {AccessKind.PERSON}
     if not who.channel:
         missing -= {AccessKind.CHANNEL}
-    return _not_here(missing) if missing else None
+    return _denial(missing) if missing else None
 
 
 def may_use(rules: AccessRules, model: str, who: Requester) -> bool:
@@ -258,7 +258,7 @@ def _entry(piece: str) -> AccessEntry:
     return AccessEntry(AccessKind(kind.casefold()), id_)
 
 
-def _not_here(kinds: set[AccessKind]) -> str:
+def _denial(kinds: set[AccessKind]) -> str:
     """Return the sentence for the kind that a person can change most easily."""
     return next(
         reply_texts.NOT_ALLOWED[kind]
@@ -379,17 +379,17 @@ class AmbientState:
         return json.dumps(asdict(self))
 
     def is_open(self, now: datetime, bound: int) -> bool:
-        today = self._on(now)
+        today = self._on_day(now)
         is_cool = not self.last or now - datetime.fromisoformat(self.last) >= COOL_DOWN
         is_quiet = bool(self.quiet) and now < datetime.fromisoformat(self.quiet)
         return today.answers < bound and today.looks < bound * LOOKS and is_cool and not is_quiet
 
     def looked(self, now: datetime) -> Self:
-        today = self._on(now)
+        today = self._on_day(now)
         return replace(today, looks=today.looks + 1)
 
     def answering(self, now: datetime, conversation: str) -> Self:
-        today, mark = self._on(now), _mark(conversation)
+        today, mark = self._on_day(now), _mark(conversation)
         marks = (*self.marks, mark)[-MARKS:]
         first = self.first or mark
         return replace(today, answers=today.answers + 1, last=now.isoformat(), first=first, marks=marks)
@@ -409,7 +409,7 @@ class AmbientState:
     def is_first(self, conversation: str) -> bool:
         return self.first == _mark(conversation)
 
-    def _on(self, now: datetime) -> Self:
+    def _on_day(self, now: datetime) -> Self:
         day = now.date().isoformat()
         return self if self.day == day else replace(self, day=day, answers=0, looks=0)
 

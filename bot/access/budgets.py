@@ -218,14 +218,14 @@ class BudgetAllowances:
             case Whose.PERSON:
                 totals = await self.spending.totals(today, By.DAY, person=account.id)
             case Whose.CHANNEL:
-                totals = [total for total in await self._by(By.CHANNEL, today) if total.key == account.id]
+                totals = [total for total in await self._cached_totals(By.CHANNEL, today) if total.key == account.id]
             case Whose.WORKSPACE:
-                totals = [total for total in await self._by(By.WORKSPACE, today) if total.key == account.id]
+                totals = [total for total in await self._cached_totals(By.WORKSPACE, today) if total.key == account.id]
             case Whose.EVERYONE:
-                totals = await self._by(By.CHANNEL, today)
+                totals = await self._cached_totals(By.CHANNEL, today)
         return sum((total.spent for total in totals), Spent())
 
-    async def _by(self, by: By, today: SpendingPeriod) -> list[Total]:
+    async def _cached_totals(self, by: By, today: SpendingPeriod) -> list[Total]:
         """Return today's totals, at most FRESH_S old."""
         now, cached = self.clock.monotonic(), self._totals.get(by)
         if cached is None or cached[1] != today or now - cached[0] > FRESH_S:
