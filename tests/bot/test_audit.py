@@ -126,8 +126,8 @@ async def test_a_call_that_could_not_run_beside_a_waiting_one_is_recorded_too() 
         await world.store.consents.decide(waiting.turn, waiting.key, "ann", Consent.REFUSED, world.clock.now())
         turns.wake()
         await until(lambda: world.store.turns[0].state == "done")
-    told = [(one.call, one.tool, one.decision, one.decided_by) for one in await world.calls()]
-    assert told == [("1.2", "(no such tool)", "refused", "check"), ("1.1", "echo", "refused", "asker")]
+    rows = [(one.call, one.tool, one.decision, one.decided_by) for one in await world.calls()]
+    assert rows == [("1.2", "(no such tool)", "refused", "check"), ("1.1", "echo", "refused", "asker")]
 
 
 async def test_the_name_of_an_unknown_tool_is_treated_like_arguments() -> None:
@@ -287,8 +287,8 @@ def test_a_line_in_the_terminal_holds_no_control_characters() -> None:
 
 
 def test_programs_read_an_object_a_line() -> None:
-    told: JsonObject = json.loads(as_json(SECRET))
-    assert (told["tool"], told["time"], told["outcome"]) == ("*echo*", START.isoformat(), "begun")
+    row: JsonObject = json.loads(as_json(SECRET))
+    assert (row["tool"], row["time"], row["outcome"]) == ("*echo*", START.isoformat(), "begun")
     assert "\n" not in as_json(SECRET)
 
 

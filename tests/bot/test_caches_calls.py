@@ -67,25 +67,25 @@ async def fleet() -> AsyncGenerator[Fleet]:
     await store.close()
 
 
-def most_in_a_minute(made: Sequence[tuple[float, str]]) -> int:
-    return max(sum(begin <= at < begin + MINUTE for at, _ in made) for begin, _ in made)
+def max_in_a_minute(calls: Sequence[tuple[float, str]]) -> int:
+    return max(sum(begin <= at < begin + MINUTE for at, _ in calls) for begin, _ in calls)
 
 
 async def test_edits_of_three_processes_stay_within_one_budget_and_use_most_of_it(fleet: Fleet) -> None:
     processes = await fleet.processes("one", "two", "three")
     replies = [(process, f"reply {number}") for process in processes for number in range(3)]
-    made = await fleet.edits(replies, 180)
-    assert most_in_a_minute(made) <= EDITS
-    assert len(made) >= 3 * EDITS * 0.75
-    shares = [sum(name == process.name for _, name in made) for process in processes]
+    calls = await fleet.edits(replies, 180)
+    assert max_in_a_minute(calls) <= EDITS
+    assert len(calls) >= 3 * EDITS * 0.75
+    shares = [sum(name == process.name for _, name in calls) for process in processes]
     assert min(shares) >= 0.6 * max(shares)
 
 
 async def test_a_single_reply_asks_the_database_once_for_several_edits(fleet: Fleet) -> None:
     one, _ = await fleet.processes("one", "two")
-    made = await fleet.edits([(one, "reply")], 15)
-    assert len(made) >= 10
-    assert one.rates.asked <= len(made) / 2
+    calls = await fleet.edits([(one, "reply")], 15)
+    assert len(calls) >= 10
+    assert one.rates.asked <= len(calls) / 2
 
 
 async def test_a_refusal_in_one_process_holds_back_the_other(fleet: Fleet) -> None:
@@ -110,17 +110,17 @@ async def test_a_call_that_is_made_later_than_it_was_taken_leaves_no_minute_with
     fleet: Fleet,
 ) -> None:
     one, two = [MethodRate(24, MINUTE, "late", each.replicas) for each in await fleet.processes("one", "two")]
-    made = [0.0] * 24
+    made_at = [0.0] * 24
     assert await one.ask("a", 0.0) == 0.0
     assert [await two.ask(f"reply {number}", 0.0) for number in range(22)] == [0.0] * 22
     await fleet.clock.advance(4.9)
     assert await one.ask("b", 4.9) == 0.0, "two were taken at once"
-    made[-1] = 4.9
+    made_at[-1] = 4.9
     await fleet.clock.advance(57.0)
     for number in range(24):
         if await two.ask(f"later {number}", fleet.clock.monotonic()) == 0.0:
-            made.append(fleet.clock.monotonic())
-    assert sum(4.9 <= at < 4.9 + MINUTE for at in made) <= 24
+            made_at.append(fleet.clock.monotonic())
+    assert sum(4.9 <= at < 4.9 + MINUTE for at in made_at) <= 24
 
 
 async def test_two_processes_post_to_a_channel_once_a_second_together(fleet: Fleet) -> None:
@@ -145,17 +145,17 @@ async def test_calls_made_before_another_process_started_count_for_it_too(fleet:
     await one.replicas.look()
     [two] = await fleet.processes("two")
     await one.replicas.look()
-    made = before + await fleet.edits([(one, "reply"), (two, "another"), (two, "third")], 60)
+    calls = before + await fleet.edits([(one, "reply"), (two, "another"), (two, "third")], 60)
     assert len(before) >= 20
-    assert most_in_a_minute(made) <= EDITS
+    assert max_in_a_minute(calls) <= EDITS
 
 
 async def test_without_the_database_each_process_uses_an_equal_part_of_the_budget(fleet: Fleet) -> None:
     one, two = await fleet.processes("one", "two")
     one.rates.is_down = two.rates.is_down = True
-    made = await fleet.edits([(one, f"reply {number}") for number in range(3)] + [(two, "another")], 180)
-    assert most_in_a_minute(made) <= EDITS
-    assert len(made) >= 3 * EDITS * 0.6
+    calls = await fleet.edits([(one, f"reply {number}") for number in range(3)] + [(two, "another")], 180)
+    assert max_in_a_minute(calls) <= EDITS
+    assert len(calls) >= 3 * EDITS * 0.6
     assert one.rates.asked <= 180 / ALONE_S + 1
     assert await one.posts.ask("a", fleet.clock.monotonic()) == 0.0
 
@@ -179,4 +179,4 @@ async def test_no_minute_of_all_processes_holds_more_calls_than_allowed(
             made.append((fleet.clock.monotonic(), who))
         if leaves:
             rates[number].left(who)
-    assert not made or most_in_a_minute(made) <= calls
+    assert not made or max_in_a_minute(made) <= calls

@@ -74,8 +74,8 @@ async def test_two_processes_together_accept_no_more_orders_than_one(fleet: Flee
 
 
 async def test_two_processes_together_store_no_more_context_messages_than_one(fleet: Fleet) -> None:
-    heard = [await process.gate.admit_context(said("talk", person="ann")) for process in (await fleet.two()) * 2]
-    assert heard == [True, True, False, False]
+    stored = [await process.gate.admit_context(said("talk", person="ann")) for process in (await fleet.two()) * 2]
+    assert stored == [True, True, False, False]
 
 
 async def test_a_single_process_does_not_ask_the_database(fleet: Fleet) -> None:

@@ -38,14 +38,14 @@ def test_a_mistyped_command_gets_a_suggestion(words: str, meant: str, capsys: py
     with pytest.raises(SystemExit) as ended:
         parser().parse_args(words.split())
     assert ended.value.code == 2
-    told = capsys.readouterr().err
-    assert told.endswith(f"; did you mean {meant}?\n")
-    assert "choose from" in told
+    output = capsys.readouterr().err
+    assert output.endswith(f"; did you mean {meant}?\n")
+    assert "choose from" in output
 
 
 def test_an_unknown_command_like_no_other_gets_only_the_list(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         parser().parse_args(["xyzzy"])
-    told = capsys.readouterr().err
-    assert "choose from" in told
-    assert "did you mean" not in told
+    output = capsys.readouterr().err
+    assert "choose from" in output
+    assert "did you mean" not in output

@@ -43,12 +43,12 @@ class Parts:
 
 @asynccontextmanager
 async def beating(parts: Parts | None) -> AsyncGenerator[tuple[Liveness, FakeClock, list[str]]]:
-    clock, told = FakeClock(auto=False), list[str]()
+    clock, states = FakeClock(auto=False), list[str]()
     alive = Liveness(clock, None if parts is None else parts.vitals())
-    task = asyncio.create_task(alive.keep(told.append, health.BEAT_S))
+    task = asyncio.create_task(alive.keep(states.append, health.BEAT_S))
     await clock.advance(0)
     try:
-        yield alive, clock, told
+        yield alive, clock, states
     finally:
         task.cancel()
         with suppress(asyncio.CancelledError):

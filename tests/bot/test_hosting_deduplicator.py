@@ -10,33 +10,35 @@ from tests.fakes.store import store_in_memory
 
 
 async def test_an_action_runs_once_in_any_process() -> None:
-    kept = store_in_memory().preferences
-    assert await Deduplicator(kept).claim_once("slack:T", "C1:1.1")
-    assert not await Deduplicator(kept).claim_once("slack:T", "C1:1.1")
-    assert await Deduplicator(kept).claim_once("slack:T", "C1:1.2")
-    assert await Deduplicator(kept).claim_once("slack:OTHER", "C1:1.1")
+    preferences = store_in_memory().preferences
+    assert await Deduplicator(preferences).claim_once("slack:T", "C1:1.1")
+    assert not await Deduplicator(preferences).claim_once("slack:T", "C1:1.1")
+    assert await Deduplicator(preferences).claim_once("slack:T", "C1:1.2")
+    assert await Deduplicator(preferences).claim_once("slack:OTHER", "C1:1.1")
 
 
 async def test_one_of_many_concurrent_processes_runs_it() -> None:
-    kept = store_in_memory().preferences
-    assert sum(await asyncio.gather(*(Deduplicator(kept).claim_once("slack:T", "C1:1.1") for _ in range(9)))) == 1
+    preferences = store_in_memory().preferences
+    assert (
+        sum(await asyncio.gather(*(Deduplicator(preferences).claim_once("slack:T", "C1:1.1") for _ in range(9)))) == 1
+    )
 
 
 async def test_a_failed_action_runs_the_next_time() -> None:
-    kept = store_in_memory().preferences
+    preferences = store_in_memory().preferences
 
     async def fail() -> None:
         raise StoreError("The disk is full.")
 
     with pytest.raises(StoreError, match="full"):
-        await Deduplicator(kept).run_once("slack:T", "C1:1.1", fail)
-    assert await Deduplicator(kept).claim_once("slack:T", "C1:1.1")
+        await Deduplicator(preferences).run_once("slack:T", "C1:1.1", fail)
+    assert await Deduplicator(preferences).claim_once("slack:T", "C1:1.1")
 
 
 async def test_the_latest_are_stored_as_hashes() -> None:
-    kept = store_in_memory().preferences
+    preferences = store_in_memory().preferences
     for number in range(MAX_MARKS + 1):
-        await Deduplicator(kept).claim_once("slack:T", f"C1:{number}")
-    (marks,) = (await kept.of("source:slack:T")).values()
+        await Deduplicator(preferences).claim_once("slack:T", f"C1:{number}")
+    (marks,) = (await preferences.of("source:slack:T")).values()
     assert len(marks.split()) == MAX_MARKS
     assert "C1" not in marks

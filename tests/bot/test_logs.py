@@ -137,9 +137,9 @@ def test_no_secret_is_left_in_a_json_line_and_each_line_is_valid(secrets: list[s
             line = formatter.format(record)
         assert line.isascii()
         assert line.isprintable()
-        told = json.loads(line)
-        assert told["person"].replace(MASK, "") != secret
-        for value in (told["event"], told["exception"]):
+        fields = json.loads(line)
+        assert fields["person"].replace(MASK, "") != secret
+        for value in (fields["event"], fields["exception"]):
             assert on_one_line(secret) not in value.replace(MASK, "\0")
 
 
@@ -150,9 +150,9 @@ def test_a_json_line_contains_foreign_text_without_control_characters(stream: io
     except ValueError:
         logging.getLogger("bot.b").exception("failed: \x1b[2J\u202e")
     (line,) = stream.getvalue().splitlines()
-    told = json.loads(line)
-    assert told["event"] == "failed: \\x1b[2J\\u202e"
-    assert all(part.isprintable() for part in told["exception"].split("\n"))
+    fields = json.loads(line)
+    assert fields["event"] == "failed: \\x1b[2J\\u202e"
+    assert all(part.isprintable() for part in fields["exception"].split("\n"))
 
 
 def test_a_secret_that_begins_with_another_is_masked_whole() -> None:

@@ -71,8 +71,8 @@ async def test_a_reminder_is_stored_and_confirmed_in_the_persons_zone_with_butto
     assert (kept.made.words, kept.made.kind, kept.made.direct) == ("sum up", ScheduleKind.REMINDER, True)
     assert kept.made.place == Place(PersonAudience(ANN.id))
     assert kept.next == datetime(2026, 11, 30, 7, tzinfo=UTC)
-    gone = await desk.show(panel.actions[1].words)
-    assert gone.text == "Cancelled: “sum up”"
+    cancelled = await desk.show(panel.actions[1].words)
+    assert cancelled.text == "Cancelled: “sum up”"
     assert await desk.kept() == []
 
 
@@ -94,14 +94,14 @@ async def test_an_ambiguous_time_is_asked_back_and_a_button_chooses_one() -> Non
 
 async def test_in_a_channel_a_reminder_is_posted_there_and_me_means_the_person_alone() -> None:
     desk = Desk()
-    here = await desk.remind("tomorrow at 9:00 standup", in_general())
+    answer = await desk.remind("tomorrow at 9:00 standup", in_general())
     alone = await desk.remind("me tomorrow at 9:00 to call Ben", in_general())
-    made = [one.made for one in await desk.kept()]
-    assert [(one.direct, one.place, one.channel) for one in made] == [
+    schedules = [one.made for one in await desk.kept()]
+    assert [(one.direct, one.place, one.channel) for one in schedules] == [
         (False, GENERAL, "C1"),
         (True, Place(PersonAudience(ANN.id)), "C1"),
     ]
-    assert schedule_texts.YOU_HERE in here.text
+    assert schedule_texts.YOU_HERE in answer.text
     assert schedule_texts.YOU_ALONE in alone.text
 
 
@@ -116,8 +116,8 @@ async def test_a_missing_time_zone_is_asked_for_first_and_only_if_needed() -> No
     assert (
         chosen.text == schedule_texts.ZONE_FIRST
     )  # the caller's person comes from the platform, which has not changed
-    told = await desk.remind("in 20 minutes the oven", nobody_knows)
-    assert "**in 20 minutes**" in told.text
+    answer = await desk.remind("in 20 minutes the oven", nobody_knows)
+    assert "**in 20 minutes**" in answer.text
     (kept,) = await desk.kept()
     assert kept.made.timing.at == NOW + timedelta(minutes=20)
     assert "in 20 minutes" in (await desk.show("", nobody_knows)).parts[0].text
@@ -241,8 +241,8 @@ async def test_words_too_long_for_a_button_have_to_be_written() -> None:
     asked = await desk.remind(long, nobody_knows)
     assert asked.parts[0].select is not None
     assert len(asked.parts[0].select.words) <= 80
-    kept = await desk.remind(f"{asked.parts[0].select.words} Europe/Berlin", nobody_knows, pressed=True)
-    assert kept.text == schedule_texts.REMIND_USAGE
+    answer = await desk.remind(f"{asked.parts[0].select.words} Europe/Berlin", nobody_knows, pressed=True)
+    assert answer.text == schedule_texts.REMIND_USAGE
 
 
 # Checks before a question
@@ -304,8 +304,8 @@ async def test_long_work_is_listed_with_a_stop_button_and_cannot_be_postponed() 
     desk = Desk()
     alone = Place(PersonAudience(ANN.id))
     timing = Timing("Europe/Berlin", at=NOW)
-    made = NewSchedule(ANN.id, "slack:T1", "D1", alone, ScheduleKind.WORK, "Make a table.", timing, NOW, direct=True)
-    one = await desk.store.schedules.keep(made)
+    new = NewSchedule(ANN.id, "slack:T1", "D1", alone, ScheduleKind.WORK, "Make a table.", timing, NOW, direct=True)
+    one = await desk.store.schedules.keep(new)
     assert isinstance(one, Schedule)
     shown = await desk.show()
     (part,) = [part for part in shown.parts if part.text.startswith("**1**")]

@@ -139,10 +139,10 @@ class World:
         self, words: str, kind: ScheduleKind = ScheduleKind.REMINDER, timing: Timing = DAILY, *, checks: bool = False
     ) -> Schedule:
         check = FirstCheck(CheckKind.PAGE, "https://example.test") if checks else None
-        made = NewSchedule("ann", "test", "C1", dm("ann"), kind, words, timing, self.clock.now(), check=check)
-        kept = await self.store.schedules.keep(made)
-        assert isinstance(kept, Schedule)
-        return kept
+        new = NewSchedule("ann", "test", "C1", dm("ann"), kind, words, timing, self.clock.now(), check=check)
+        schedule = await self.store.schedules.keep(new)
+        assert isinstance(schedule, Schedule)
+        return schedule
 
     @asynccontextmanager
     async def serving(self) -> AsyncGenerator[Scheduler]:
@@ -189,8 +189,8 @@ async def test_a_reminder_shows_its_words_each_time_without_a_model_call() -> No
 @pytest.mark.parametrize("own", [True, False])
 async def test_a_reminder_in_its_persons_own_words_retells_nothing_and_any_other_may(own: bool) -> None:
     world = World()
-    made = NewSchedule("ann", "test", "C1", dm("ann"), ScheduleKind.REMINDER, "Tea.", DAILY, world.clock.now(), own=own)
-    await world.store.schedules.keep(made)
+    new = NewSchedule("ann", "test", "C1", dm("ann"), ScheduleKind.REMINDER, "Tea.", DAILY, world.clock.now(), own=own)
+    await world.store.schedules.keep(new)
     async with world.serving() as scheduler:
         await world.pass_(scheduler, HOUR)
     (said,) = [one for _, one in world.store.messages if one.author is Author.BOT]
@@ -361,13 +361,13 @@ async def test_after_a_jump_ahead_nothing_begins_for_a_moment_and_a_jump_back_re
 
 async def test_replicas_deliver_each_occurrence_once() -> None:
     world = World()
-    kept = [await world.keep(f"Thing {number}.") for number in range(30)]
+    schedules = [await world.keep(f"Thing {number}.") for number in range(30)]
     async with world.serving() as scheduler:
         others = [scheduler, world.scheduler(), world.scheduler()]
         await world.clock.advance(HOUR.total_seconds())
         await asyncio.gather(*(one.work() for one in others))
         await world.pass_(scheduler, timedelta(seconds=1))
-    assert [world.shown(one) for one in kept] == [[f"Thing {number}."] for number in range(30)]
+    assert [world.shown(one) for one in schedules] == [[f"Thing {number}."] for number in range(30)]
 
 
 async def test_a_bug_in_one_platform_does_not_affect_others(caplog: pytest.LogCaptureFixture) -> None:
@@ -432,31 +432,31 @@ async def test_work_continues_while_access_is_unknown_and_is_checked_seldom() ->
         LongWork(world.store.schedules, {"test": world.place}, world.clock),
         await world.keep("x", WORK, AT_ONCE),
     )
-    asked, gone = question_of(one), NotAllowed("They are gone.")
+    asked, denial = question_of(one), NotAllowed("They are gone.")
     world.place.answers = [Away("Nobody answers.")]
     assert await longer.ends(asked, Progress()) is None
     assert await longer.ends(asked, Progress()) is None
-    world.place.answers = [gone, gone]
+    world.place.answers = [denial, denial]
     assert await longer.ends(asked, Progress()) is None, "it was just asked"
     await world.clock.advance(ASK_AGAIN_S)
     ends = await longer.ends(asked, Progress())
     assert ends is not None
     assert ends.at_once
-    told = await longer.told(asked, Closing(Outcome.REFUSED, "x"))
-    assert told is not None
-    assert told.conversation == "direct"
-    assert told.text == reply_texts.WORK_TAKEN_AWAY.format(words="x", why="They are gone.")
+    message = await longer.told(asked, Closing(Outcome.REFUSED, "x"))
+    assert message is not None
+    assert message.conversation == "direct"
+    assert message.text == reply_texts.WORK_TAKEN_AWAY.format(words="x", why="They are gone.")
 
 
 async def test_work_that_its_person_stopped_or_cancelled_sends_no_notice() -> None:
     world = World()
-    made = NewSchedule("ann", "test", "C1", dm("ann"), WORK, "x", AT_ONCE, NOON, mention=True)
-    one = await world.store.schedules.keep(made)
+    new = NewSchedule("ann", "test", "C1", dm("ann"), WORK, "x", AT_ONCE, NOON, mention=True)
+    one = await world.store.schedules.keep(new)
     assert isinstance(one, Schedule)
     longer, asked = LongWork(world.store.schedules, {"test": world.place}, world.clock), question_of(one)
-    told = await longer.told(asked, Closing(Outcome.CUT, "so far"))
-    assert told is not None
-    assert (told.text, told.conversation) == (reply_texts.WORK_ENDED, "thread:work:1:told")
+    message = await longer.told(asked, Closing(Outcome.CUT, "so far"))
+    assert message is not None
+    assert (message.text, message.conversation) == (reply_texts.WORK_ENDED, "thread:work:1:told")
     assert await longer.told(asked, Closing(Outcome.STOPPED, "")) is None
     await world.store.schedules.cancel("ann", one.id, NOON)
     assert await longer.told(asked, Closing(Outcome.ANSWERED, "x")) is None

@@ -43,7 +43,7 @@ def seconds(span: ReadableSpan) -> float:
     return ((span.end_time or 0) - (span.start_time or 0)) / 1e9
 
 
-def told(event: IterationStarted | ModelAnswered | CallStarted | CallFinished) -> AgentTold:
+def reported(event: IterationStarted | ModelAnswered | CallStarted | CallFinished) -> AgentTold:
     return AgentTold(1, event, "gemini:gemini-3-flash")
 
 
@@ -57,11 +57,11 @@ async def test_spans_that_are_open_when_a_turn_ends_end_with_it(end: TurnUnended
     call = ToolCall("recall", {})
     spans = await traced(
         BEGAN,
-        told(IterationStarted(1)),
-        told(ModelAnswered("gemini:gemini-3-flash", Usage(output=3))),
-        told(CallStarted("1.1", call)),
-        told(CallStarted("1.2", call)),
-        told(CallFinished("1.1", ToolResult("recall", ResultStatus.FAILURE, "no"))),
+        reported(IterationStarted(1)),
+        reported(ModelAnswered("gemini:gemini-3-flash", Usage(output=3))),
+        reported(CallStarted("1.1", call)),
+        reported(CallStarted("1.2", call)),
+        reported(CallFinished("1.1", ToolResult("recall", ResultStatus.FAILURE, "no"))),
         TurnOver(1, end),
     )
     turn = spans["invoke_agent cogency"]
@@ -88,7 +88,7 @@ async def test_a_write_is_a_span_from_its_start_with_its_duration() -> None:
 
 
 async def test_events_of_an_ended_turn_make_no_span() -> None:
-    late = (PageWritten(1, "edit", WriteEnd.DONE, 0.1, has_text=True), told(IterationStarted(1)))
+    late = (PageWritten(1, "edit", WriteEnd.DONE, 0.1, has_text=True), reported(IterationStarted(1)))
     assert set(await traced(BEGAN, TurnOver(1, Outcome.ANSWERED), *late)) == {"invoke_agent cogency", "prepare"}
 
 

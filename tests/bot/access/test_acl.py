@@ -30,7 +30,7 @@ LISTS = st.frozensets(
 AUTHORITIES = st.sampled_from(Authority)
 
 
-def asked(
+def requested(
     *,
     person: str = "slack:T1:U1",
     team: str = "T1",
@@ -57,11 +57,11 @@ def rules(allow: str = "", deny: str = "", open_to: str = "", operators: str = "
 
 @pytest.mark.parametrize("authority", [Authority.EMPLOYEE, Authority.MANAGER, Authority.ADMIN])
 def test_without_rules_every_member_is_allowed(authority: Authority) -> None:
-    assert refusal(AccessRules(), asked(authority=authority)) is None
+    assert refusal(AccessRules(), requested(authority=authority)) is None
 
 
 def test_guests_and_strangers_are_allowed_only_if_it_is_open_to_them() -> None:
-    guest, stranger = asked(authority=Authority.GUEST), asked(authority=Authority.STRANGER)
+    guest, stranger = requested(authority=Authority.GUEST), requested(authority=Authority.STRANGER)
     assert refusal(rules(), guest) == "I am not open to guests here; please ask my operator to let you in."
     assert "could not find you among them" in str(refusal(rules(), stranger))
     assert refusal(rules(open_to="guests"), guest) is None
@@ -71,7 +71,7 @@ def test_guests_and_strangers_are_allowed_only_if_it_is_open_to_them() -> None:
 
 @pytest.mark.parametrize("allow", ["team:T1", "channel:C1", "role:R1", "person:U1", "person:slack:T1:U1", "Role: R1"])
 def test_a_named_entry_is_allowed(allow: str) -> None:
-    assert refusal(rules(allow), asked()) is None
+    assert refusal(rules(allow), requested()) is None
 
 
 @pytest.mark.parametrize(
@@ -87,16 +87,16 @@ def test_a_named_entry_is_allowed(allow: str) -> None:
     ],
 )
 def test_of_teams_channels_and_roles_each_kind_that_is_named_must_match(allow: str, why: str) -> None:
-    assert why in str(refusal(rules(allow), asked()))
+    assert why in str(refusal(rules(allow), requested()))
 
 
 def test_a_named_person_is_allowed_everywhere_and_as_a_guest() -> None:
     named = rules("channel:C2, person:U1")
-    assert refusal(named, asked(authority=Authority.GUEST)) is None
+    assert refusal(named, requested(authority=Authority.GUEST)) is None
 
 
 def test_an_allowed_channel_does_not_let_guests_in() -> None:
-    assert refusal(rules("channel:C1"), asked(authority=Authority.GUEST)) is not None
+    assert refusal(rules("channel:C1"), requested(authority=Authority.GUEST)) is not None
 
 
 @given(LISTS, LISTS, AUTHORITIES)
@@ -104,7 +104,7 @@ def test_an_allowed_channel_does_not_let_guests_in() -> None:
 def test_a_denied_entry_is_refused_whatever_else_is_listed(
     allow: frozenset[AccessEntry], deny: frozenset[AccessEntry], authority: Authority
 ) -> None:
-    incoming = asked(authority=authority)
+    incoming = requested(authority=authority)
     given_rules = AccessRules(allow, deny)
     if any(entry.matches(Requester.wrote(incoming)) for entry in deny):
         assert refusal(given_rules, incoming) is not None
@@ -115,7 +115,7 @@ def test_a_denied_entry_is_refused_whatever_else_is_listed(
 def test_operators_and_the_terminal_are_always_allowed(
     allow: frozenset[AccessEntry], deny: frozenset[AccessEntry], authority: Authority
 ) -> None:
-    incoming = asked(authority=authority)
+    incoming = requested(authority=authority)
     assert refusal(AccessRules(allow, deny, operators=frozenset({"U1"})), incoming) is None
     assert refusal(AccessRules(allow, deny), replace(incoming, person=Person("terminal:ann", "Ann"))) is None
 
@@ -127,15 +127,15 @@ def test_more_authority_never_excludes_a_person(
 ) -> None:
     lower, higher = sorted([one, other])
     given_rules = AccessRules(allow, deny, frozenset({Authority.GUEST}))
-    if refusal(given_rules, asked(authority=lower)) is None:
-        assert refusal(given_rules, asked(authority=higher)) is None
+    if refusal(given_rules, requested(authority=lower)) is None:
+        assert refusal(given_rules, requested(authority=higher)) is None
 
 
 @given(LISTS, LISTS, AUTHORITIES)
 def test_every_refusal_is_one_sentence_that_says_what_to_do(
     allow: frozenset[AccessEntry], deny: frozenset[AccessEntry], authority: Authority
 ) -> None:
-    why = refusal(AccessRules(allow, deny), asked(authority=authority))
+    why = refusal(AccessRules(allow, deny), requested(authority=authority))
     if why is not None:
         assert "please" in why
         assert why.count(".") == 1

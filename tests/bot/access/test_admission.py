@@ -24,7 +24,7 @@ TWO_A_MINUTE = RateLimits((Rate(Whose.PERSON, 2, MINUTE),))
 
 
 @dataclass
-class Door:
+class Gateway:
     """Admission control in front of a store in memory."""
 
     rules: AdmissionRules = field(default_factory=AdmissionRules)
@@ -64,61 +64,61 @@ class Door:
 
 
 async def test_without_rules_members_are_admitted_and_guests_are_not() -> None:
-    door = Door()
-    assert not (await door.take(said("Hello?"))).duplicate
-    assert "guests" in str(await door.refused(replace(said("Hello?"), authority=Authority.GUEST)))
-    assert len(door.store.turns) == 1
+    gateway = Gateway()
+    assert not (await gateway.take(said("Hello?"))).duplicate
+    assert "guests" in str(await gateway.refused(replace(said("Hello?"), authority=Authority.GUEST)))
+    assert len(gateway.store.turns) == 1
 
 
 async def test_messages_of_refused_people_are_not_stored_as_context() -> None:
-    door = Door(AdmissionRules(AccessRules(deny=parse_entries("person:ann"))))
-    assert not await door.gate.admit_context(said("by the way", person="ann"))
-    assert await door.gate.admit_context(said("by the way", person="bob"))
+    gateway = Gateway(AdmissionRules(AccessRules(deny=parse_entries("person:ann"))))
+    assert not await gateway.gate.admit_context(said("by the way", person="ann"))
+    assert await gateway.gate.admit_context(said("by the way", person="bob"))
 
 
 async def test_too_many_messages_are_refused_until_there_is_room_again() -> None:
-    door = Door(AdmissionRules(surges=TWO_A_MINUTE))
+    gateway = Gateway(AdmissionRules(surges=TWO_A_MINUTE))
     for _ in range(2):
-        await door.take(said("?"))
-    assert "2 messages a minute from one person" in str(await door.refused(said("?")))
-    await door.wait(MINUTE)
-    await door.take(said("?"))
+        await gateway.take(said("?"))
+    assert "2 messages a minute from one person" in str(await gateway.refused(said("?")))
+    await gateway.wait(MINUTE)
+    await gateway.take(said("?"))
 
 
 async def test_one_reason_is_shown_once_a_minute_and_another_at_once() -> None:
-    door = Door(AdmissionRules(surges=TWO_A_MINUTE))
+    gateway = Gateway(AdmissionRules(surges=TWO_A_MINUTE))
     for _ in range(2):
-        await door.take(said("?"))
-    assert [(await door.refused(said("?"))).told for _ in range(3)] == [False, True, True]
-    assert not (await door.refused(replace(said("?"), authority=Authority.GUEST))).told
-    assert not (await door.refused(replace(said("?", person="gus"), authority=Authority.GUEST))).told
-    await door.wait(MINUTE)
-    assert not (await door.refused(replace(said("?"), authority=Authority.GUEST))).told
+        await gateway.take(said("?"))
+    assert [(await gateway.refused(said("?"))).told for _ in range(3)] == [False, True, True]
+    assert not (await gateway.refused(replace(said("?"), authority=Authority.GUEST))).told
+    assert not (await gateway.refused(replace(said("?", person="gus"), authority=Authority.GUEST))).told
+    await gateway.wait(MINUTE)
+    assert not (await gateway.refused(replace(said("?"), authority=Authority.GUEST))).told
 
 
 async def test_an_accepted_event_is_not_refused_when_it_is_redelivered() -> None:
-    door = Door(AdmissionRules(surges=TWO_A_MINUTE), Budgets(person=Budget(tokens=10)))
+    gateway = Gateway(AdmissionRules(surges=TWO_A_MINUTE), Budgets(person=Budget(tokens=10)))
     first = said("?")
-    await door.take(first)
-    await door.spend(said("?"), 10)
-    assert (await door.take(first)).duplicate
-    assert "today's budget" in str(await door.refused(said("?")))
+    await gateway.take(first)
+    await gateway.spend(said("?"), 10)
+    assert (await gateway.take(first)).duplicate
+    assert "today's budget" in str(await gateway.refused(said("?")))
 
 
 async def test_forgetting_everything_does_not_reset_the_rates() -> None:
-    door = Door(AdmissionRules(surges=TWO_A_MINUTE))
+    gateway = Gateway(AdmissionRules(surges=TWO_A_MINUTE))
     for question in ("1", "2"):
-        await door.take(said(question))
-    await door.store.forgetting.forget(Everything("ann"), door.clock.now())
-    assert "2 messages a minute" in str(await door.refused(said("3")))
-    await door.wait(MINUTE)
-    assert not (await door.take(said("4"))).duplicate
+        await gateway.take(said(question))
+    await gateway.store.forgetting.forget(Everything("ann"), gateway.clock.now())
+    assert "2 messages a minute" in str(await gateway.refused(said("3")))
+    await gateway.wait(MINUTE)
+    assert not (await gateway.take(said("4"))).duplicate
 
 
 async def test_a_full_backlog_is_reported_at_once() -> None:
-    door = Door(AdmissionRules(surges=RateLimits(backlog=1)))
-    await door.take(said("?"))
-    assert "I have 1 question to answer already" in str(await door.refused(said("?", person="bob")))
+    gateway = Gateway(AdmissionRules(surges=RateLimits(backlog=1)))
+    await gateway.take(said("?"))
+    assert "I have 1 question to answer already" in str(await gateway.refused(said("?", person="bob")))
 
 
 @pytest.mark.parametrize(
@@ -133,112 +133,114 @@ async def test_a_full_backlog_is_reported_at_once() -> None:
 async def test_a_budget_holds_before_a_message_is_stored_and_before_a_model_is_called(
     budgets: Budgets, sentence: str
 ) -> None:
-    door = Door(budgets=budgets)
-    assert await door.gate.budget_left(said("?")) is None
-    await door.spend(said("?"), 1_000)
-    await door.wait(timedelta(seconds=10))
-    assert str(await door.gate.budget_left(said("?"))).startswith(sentence)
-    assert str(await door.refused(said("?"))).startswith(sentence)
-    await door.wait(timedelta(days=1))
-    await door.take(said("?"))
+    gateway = Gateway(budgets=budgets)
+    assert await gateway.gate.budget_left(said("?")) is None
+    await gateway.spend(said("?"), 1_000)
+    await gateway.wait(timedelta(seconds=10))
+    assert str(await gateway.gate.budget_left(said("?"))).startswith(sentence)
+    assert str(await gateway.refused(said("?"))).startswith(sentence)
+    await gateway.wait(timedelta(days=1))
+    await gateway.take(said("?"))
 
 
 async def test_a_workspace_without_budget_does_not_close_others() -> None:
-    door = Door(budgets=Budgets(workspace=Budget(tokens=5_000), apps={"one": Budget(tokens=1_000)}))
-    await door.store.preferences.set("workspace:slack:T1", "app", "one")
-    await door.store.preferences.set("workspace:slack:T2", "app", "two")
+    gateway = Gateway(budgets=Budgets(workspace=Budget(tokens=5_000), apps={"one": Budget(tokens=1_000)}))
+    await gateway.store.preferences.set("workspace:slack:T1", "app", "one")
+    await gateway.store.preferences.set("workspace:slack:T2", "app", "two")
     here, there = (said("?", person=f"slack:{team}:U1", conversation=team) for team in ("T1", "T2"))
     for asked in (here, there):
-        await door.spend(asked, 1_000)
-    await door.wait(timedelta(seconds=10))
-    assert str(await door.refused(said("?", person="slack:T1:U2"))).startswith(
+        await gateway.spend(asked, 1_000)
+    await gateway.wait(timedelta(seconds=10))
+    assert str(await gateway.refused(said("?", person="slack:T1:U2"))).startswith(
         "This workspace has used today's budget of 1,000 tokens; it starts again at "
     )
-    await door.take(said("?", person="slack:T2:U2"))
-    await door.take(said("?", person="discord:1"))
+    await gateway.take(said("?", person="slack:T2:U2"))
+    await gateway.take(said("?", person="discord:1"))
 
 
 async def test_the_calls_of_a_running_turn_count_before_they_are_recorded() -> None:
-    door = Door(budgets=Budgets(person=Budget(tokens=1_000)))
-    await door.spend(said("?"), 600)
+    gateway = Gateway(budgets=Budgets(person=Budget(tokens=1_000)))
+    await gateway.spend(said("?"), 600)
     calls = [ModelCall("rehearsal", Usage(input_uncached=200)), ModelCall("rehearsal", Usage(output=200))]
-    assert await door.gate.budget_left(said("?"), calls[:1]) is None
-    assert await door.gate.budget_left(said("?"), calls) is not None
+    assert await gateway.gate.budget_left(said("?"), calls[:1]) is None
+    assert await gateway.gate.budget_left(said("?"), calls) is not None
 
 
 async def test_budgets_of_a_person_and_of_a_channel_are_separate() -> None:
-    door = Door(budgets=Budgets(Budget(tokens=10), Budget(tokens=10)))
-    await door.spend(said("?"), 10)
-    assert await door.gate.budget_left(said("?", person="bob")) is not None
-    assert await door.gate.budget_left(replace(said("?", person="bob"), channel="elsewhere")) is None
-    assert await door.gate.budget_left(replace(said("?"), channel="elsewhere")) is not None
+    gateway = Gateway(budgets=Budgets(Budget(tokens=10), Budget(tokens=10)))
+    await gateway.spend(said("?"), 10)
+    assert await gateway.gate.budget_left(said("?", person="bob")) is not None
+    assert await gateway.gate.budget_left(replace(said("?", person="bob"), channel="elsewhere")) is None
+    assert await gateway.gate.budget_left(replace(said("?"), channel="elsewhere")) is not None
 
 
 async def test_operators_and_the_terminal_are_exempt() -> None:
-    door = Door(AdmissionRules(AccessRules(operators=frozenset({"ann"})), TWO_A_MINUTE), Budgets(Budget(tokens=1)))
+    gateway = Gateway(
+        AdmissionRules(AccessRules(operators=frozenset({"ann"})), TWO_A_MINUTE), Budgets(Budget(tokens=1))
+    )
     for _ in range(4):
-        await door.take(said("?"))
-    await door.spend(said("?"), 5)
-    assert await door.gate.budget_left(said("?")) is None
-    await door.spend(said("?", person="bob"), 5)
-    assert await door.gate.budget_left(said("?", person="terminal:bob")) is None
+        await gateway.take(said("?"))
+    await gateway.spend(said("?"), 5)
+    assert await gateway.gate.budget_left(said("?")) is None
+    await gateway.spend(said("?", person="bob"), 5)
+    assert await gateway.gate.budget_left(said("?", person="terminal:bob")) is None
 
 
 @pytest.mark.parametrize("name", [TOKENS, EXEMPT])
 async def test_a_raised_budget_and_an_exemption_take_effect_at_once(name: str) -> None:
-    door = Door(budgets=Budgets(person=Budget(tokens=10)))
-    await door.spend(said("?"), 10)
-    await door.store.preferences.set("ann", name, "20")
-    assert await door.gate.budget_left(said("?")) is None
-    await door.store.preferences.set("ann", name, None)
-    assert await door.gate.budget_left(said("?")) is not None
+    gateway = Gateway(budgets=Budgets(person=Budget(tokens=10)))
+    await gateway.spend(said("?"), 10)
+    await gateway.store.preferences.set("ann", name, "20")
+    assert await gateway.gate.budget_left(said("?")) is None
+    await gateway.store.preferences.set("ann", name, None)
+    assert await gateway.gate.budget_left(said("?")) is not None
 
 
 async def test_a_refusal_names_the_raised_budget() -> None:
-    door = Door(budgets=Budgets(everyone=Budget(money=Money(NANO // 200))))
-    await door.store.preferences.set("everyone", MONEY, str(NANO))
-    await door.spend(said("?"), 200_000)
-    assert "budget of $1.00;" in str(await door.gate.budget_left(said("?")))
+    gateway = Gateway(budgets=Budgets(everyone=Budget(money=Money(NANO // 200))))
+    await gateway.store.preferences.set("everyone", MONEY, str(NANO))
+    await gateway.spend(said("?"), 200_000)
+    assert "budget of $1.00;" in str(await gateway.gate.budget_left(said("?")))
 
 
 async def test_orders_and_context_messages_obey_the_lists() -> None:
-    door = Door(AdmissionRules(AccessRules(deny=parse_entries("person:ann"), operators=frozenset({"ben"}))))
+    gateway = Gateway(AdmissionRules(AccessRules(deny=parse_entries("person:ann"), operators=frozenset({"ben"}))))
     with pytest.raises(Refused, match="may not answer you") as caught:
-        await door.gate.admit_order(Requester("ann", "C1"), Authority.EMPLOYEE, "UTC")
+        await gateway.gate.admit_order(Requester("ann", "C1"), Authority.EMPLOYEE, "UTC")
     assert not caught.value.told
     with pytest.raises(Refused) as again:
-        await door.gate.admit_order(Requester("ann", "C1"), Authority.EMPLOYEE, "UTC")
+        await gateway.gate.admit_order(Requester("ann", "C1"), Authority.EMPLOYEE, "UTC")
     assert again.value.told
-    assert not await door.gate.admit_context(said("psst", person="ann"))
-    await door.gate.admit_order(Requester("ben", "C1"), Authority.STRANGER, "UTC")
+    assert not await gateway.gate.admit_context(said("psst", person="ann"))
+    await gateway.gate.admit_order(Requester("ben", "C1"), Authority.STRANGER, "UTC")
 
 
 async def test_orders_and_context_messages_have_separate_rates_and_operators_none() -> None:
     rules = AdmissionRules(AccessRules(operators=frozenset({"ben"})), TWO_A_MINUTE)
-    door = Door(rules)
-    assert [await door.gate.admit_context(said("talk", person="ann")) for _ in range(3_000)].count(True) == 2
+    gateway = Gateway(rules)
+    assert [await gateway.gate.admit_context(said("talk", person="ann")) for _ in range(3_000)].count(True) == 2
     for _ in range(2):
-        await door.gate.admit_order(Requester("ann", "C1"), Authority.EMPLOYEE, "UTC")
-        await door.take(said("question", person="ann", number=_ + 1))
+        await gateway.gate.admit_order(Requester("ann", "C1"), Authority.EMPLOYEE, "UTC")
+        await gateway.take(said("question", person="ann", number=_ + 1))
     with pytest.raises(Refused, match="2 messages a minute"):
-        await door.gate.admit_order(Requester("ann", "C1"), Authority.EMPLOYEE, "UTC")
+        await gateway.gate.admit_order(Requester("ann", "C1"), Authority.EMPLOYEE, "UTC")
     for _ in range(5):
-        await door.gate.admit_order(Requester("ben", "C1"), Authority.EMPLOYEE, "UTC")
-    await door.wait(MINUTE)
-    assert await door.gate.admit_context(said("talk", person="ann"))
-    await door.gate.admit_order(Requester("ann", "C1"), Authority.EMPLOYEE, "UTC")
+        await gateway.gate.admit_order(Requester("ben", "C1"), Authority.EMPLOYEE, "UTC")
+    await gateway.wait(MINUTE)
+    assert await gateway.gate.admit_context(said("talk", person="ann"))
+    await gateway.gate.admit_order(Requester("ann", "C1"), Authority.EMPLOYEE, "UTC")
 
 
 async def test_a_question_is_refused_before_it_is_posted() -> None:
-    door = Door(
+    gateway = Gateway(
         AdmissionRules(AccessRules(deny=parse_entries("person:cat")), TWO_A_MINUTE), Budgets(person=Budget(tokens=10))
     )
     with pytest.raises(Refused, match="may not answer you"):
-        await door.gate.admit_posting(said("?", person="cat"))
-    await door.gate.admit_posting(said("?", person="ann"))
-    await door.gate.admit_posting(said("?", person="ann"))
+        await gateway.gate.admit_posting(said("?", person="cat"))
+    await gateway.gate.admit_posting(said("?", person="ann"))
+    await gateway.gate.admit_posting(said("?", person="ann"))
     with pytest.raises(Refused, match="2 messages a minute"):
-        await door.gate.admit_posting(said("?", person="ann"))
-    await door.spend(said("?", person="dan"), 100)
+        await gateway.gate.admit_posting(said("?", person="ann"))
+    await gateway.spend(said("?", person="dan"), 100)
     with pytest.raises(Refused):
-        await door.gate.admit_posting(said("?", person="dan"))
+        await gateway.gate.admit_posting(said("?", person="dan"))

@@ -6,17 +6,17 @@ from tests.fakes.clock import FakeClock
 
 async def test_a_reason_is_shown_to_a_person_once_a_minute() -> None:
     clock = FakeClock()
-    told = NoticeThrottle(clock)
-    assert [told.just_now("ann", "full") for _ in range(3)] == [False, True, True]
-    assert not told.just_now("ben", "full")
-    assert not told.just_now("ann", "closed")
+    throttle = NoticeThrottle(clock)
+    assert [throttle.just_now("ann", "full") for _ in range(3)] == [False, True, True]
+    assert not throttle.just_now("ben", "full")
+    assert not throttle.just_now("ann", "closed")
     await clock.advance(TOLD_AGAIN.total_seconds())
-    assert not told.just_now("ann", "full")
+    assert not throttle.just_now("ann", "full")
 
 
 def test_the_number_of_remembered_notices_is_bounded() -> None:
-    told = NoticeThrottle(FakeClock())
+    throttle = NoticeThrottle(FakeClock())
     for number in range(MAX_TOLD + 1):
-        told.just_now(f"person {number}", "full")
-    assert not told.just_now("person 0", "full")
-    assert told.just_now(f"person {MAX_TOLD}", "full")
+        throttle.just_now(f"person {number}", "full")
+    assert not throttle.just_now("person 0", "full")
+    assert throttle.just_now(f"person {MAX_TOLD}", "full")

@@ -51,15 +51,15 @@ def test_each_reason_has_a_word_of_its_own() -> None:
 
 def test_only_limits_that_are_set_are_limits() -> None:
     assert RateLimits.of(person_minute=None, person_hour=None, channel_minute=None, backlog=None) == RateLimits()
-    some = RateLimits.of(person_minute=20, person_hour=None, channel_minute=60, backlog=9)
-    assert some.rates == (Rate(Whose.PERSON, 20, MINUTE), Rate(Whose.CHANNEL, 60, MINUTE))
-    assert some.backlog == 9
+    limits = RateLimits.of(person_minute=20, person_hour=None, channel_minute=60, backlog=9)
+    assert limits.rates == (Rate(Whose.PERSON, 20, MINUTE), Rate(Whose.CHANNEL, 60, MINUTE))
+    assert limits.backlog == 9
 
 
 @given(st.datetimes(datetime(2020, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC)))  # noqa: DTZ001 -- naive bounds are what it takes
 def test_the_limit_has_ended_at_the_time_that_is_shown(moment: datetime) -> None:
-    told = datetime.strptime(local_moment(moment, "UTC").split()[0], "%H:%M").time()  # noqa: DTZ007 -- a time of day
-    shown = moment.replace(hour=told.hour, minute=told.minute, second=0, microsecond=0)
+    clock_time = datetime.strptime(local_moment(moment, "UTC").split()[0], "%H:%M").time()  # noqa: DTZ007 -- a time of day
+    shown = moment.replace(hour=clock_time.hour, minute=clock_time.minute, second=0, microsecond=0)
     if shown < moment:
         shown += timedelta(days=1)
     assert moment <= shown < moment + MINUTE
