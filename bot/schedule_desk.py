@@ -71,12 +71,12 @@ class ScheduleDesk:
     async def answer(self, asker: PlaceAsker, words: str) -> ScheduleAnswer:
         """Run `/schedules` with these words. Raises StoreError."""
         word, _, rest = words.strip().partition(" ")
-        number, _, behind = rest.strip().partition(" ")
+        number, _, extra = rest.strip().partition(" ")
         id_ = int(number) if number.isascii() and number.isdecimal() and len(number) <= ID_DIGITS else 0
         match word.casefold():
             case "" | "list" if not rest:
                 return await self._list(asker, 1)
-            case "page" if id_ and not behind:
+            case "page" if id_ and not extra:
                 return await self._list(asker, id_)
             case "show" if id_:
                 return await self._show(asker, rest)
@@ -86,10 +86,10 @@ class ScheduleDesk:
                 return await self._create(asker, rest, ScheduleKind.REMINDER, before="remind ")
             case "ask":
                 return await self._create(asker, rest, ScheduleKind.QUESTION, before="ask ")
-            case "pause" | "resume" | "cancel" as order if id_ and not behind:
+            case "pause" | "resume" | "cancel" as order if id_ and not extra:
                 return await self._change_state(asker, order, id_)
-            case "edit" if id_ and behind.strip():
-                return await self._edit(asker, id_, behind.strip())
+            case "edit" if id_ and extra.strip():
+                return await self._edit(asker, id_, extra.strip())
             case "forbid" | "allow" as order if not rest:
                 return await self._set_forbidden(asker, forbids=order == "forbid")
             case _:

@@ -199,11 +199,11 @@ class TimeReader:
         if at >= len(self.tokens):
             return None
         for words, category in self.lexicon.get(self.tokens[at].text, ()):
-            behind = at + len(words)
+            stop = at + len(words)
             if category in categories and all(
                 at + n < len(self.tokens) and self.tokens[at + n].text == word for n, word in enumerate(words)
             ):
-                return category, behind
+                return category, stop
         return None
 
     def skip(self, at: int, *categories: str) -> int:
@@ -228,14 +228,14 @@ class TimeReader:
     def weekdays(self, at: int, plural: str = "") -> tuple[tuple[int, ...], int] | None:
         """ "Monday", "Monday, Wednesday and Friday"."""
         names = [f"{day}{plural}" for day in WEEKDAYS]
-        days, behind = list[int](), at
+        days, stop = list[int](), at
         while len(days) < len(names) and (found := self.take(at, *names)):
             days.append(names.index(found[0]))
-            behind = found[1]
-            at = self.skip(self.skip(behind + self.is_text(behind, ",", "&", "+"), "link"), "on", "each")
-            if at == behind:
+            stop = found[1]
+            at = self.skip(self.skip(stop + self.is_text(stop, ",", "&", "+"), "link"), "on", "each")
+            if at == stop:
                 break
-        return (tuple(sorted({*days})), behind) if days else None
+        return (tuple(sorted({*days})), stop) if days else None
 
     def date(self, at: int) -> tuple[TimeOfDays, int] | None:
         """ "3 December 2026", "2026-12-03", "3/4", 12月3日."""
@@ -244,10 +244,10 @@ class TimeReader:
             return self._numeric(at, first)
         if first is None:
             return self._date_with_month(at, at + 1)
-        behind = at + 1
+        stop = at + 1
         for _ in range(3):
-            behind = self.skip(behind, "ordinal") if self.take(behind, "ordinal") else self.skip(behind, "link")
-        return self._date_with_month(behind, at)
+            stop = self.skip(stop, "ordinal") if self.take(stop, "ordinal") else self.skip(stop, "link")
+        return self._date_with_month(stop, at)
 
     def _numeric(self, at: int, first: int) -> tuple[TimeOfDays, int] | None:
         sign, second = self.tokens[at + 1].text, self.digits(at + 2, 31)
@@ -263,16 +263,16 @@ class TimeReader:
             return self._valid_date(second, third, first, at + 5) if third else None
         if third is not None and third < 1_000:
             third = None
-        behind = at + 5 if third is not None else at + 3
+        stop = at + 5 if third is not None else at + 3
         if sign == "." and third is None:
             return self._valid_date(second, first, None, at + 4) if self.is_text(at + 3, ".") else None
         if sign == "-" and third is None and self.take(at - 1, "on", "day-lead") is None:
             return None
         if sign == "/" and self.language in {"en", "ja"} and first <= 12 and second <= 12 and first != second:
             dates = OnDate(second, first, third), OnDate(first, second, third)
-            return (EitherDate(dates) if self.language == "en" else dates[1]), behind
+            return (EitherDate(dates) if self.language == "en" else dates[1]), stop
         month_first = second > 12
-        return self._valid_date(first if month_first else second, second if month_first else first, third, behind)
+        return self._valid_date(first if month_first else second, second if month_first else first, third, stop)
 
     def _date_with_month(self, word: int, number: int) -> tuple[TimeOfDays, int] | None:
         """A date with the month's name at the token `word`, and the day at the token `number` before or behind it."""
@@ -285,21 +285,21 @@ class TimeReader:
         self.lookups += 1
         if (month := _month_number(self.text[name.start : name.end].casefold())) is None:
             return None
-        behind = max(word, number) + 1
-        behind = self.skip(behind, "ordinal") if number > word else behind + self.is_text(behind, ".")
-        year_at = self.skip(behind + self.is_text(behind, ","), "link")
+        stop = max(word, number) + 1
+        stop = self.skip(stop, "ordinal") if number > word else stop + self.is_text(stop, ".")
+        year_at = self.skip(stop + self.is_text(stop, ","), "link")
         year = self.digits(year_at, 2_199)
         if year is not None and year >= 1_970 and not self.is_text(year_at + 1, ":"):
             return self._valid_date(month, day, year, year_at + 1)
-        return self._valid_date(month, day, None, behind)
+        return self._valid_date(month, day, None, stop)
 
     @staticmethod
-    def _valid_date(month: int, day: int, year: int | None, behind: int) -> tuple[TimeOfDays, int] | None:
+    def _valid_date(month: int, day: int, year: int | None, stop: int) -> tuple[TimeOfDays, int] | None:
         try:
             date(year or 2_000, month, day)
         except ValueError:
             return None
-        return OnDate(month, day, year), behind
+        return OnDate(month, day, year), stop
 
     def day(self, at: int) -> tuple[TimeOfDays, int] | None:
         days = {"today": 0, "tomorrow": 1, "day-after": 2}
@@ -317,10 +317,10 @@ class TimeReader:
             return found
         nxt = self.take(inner, "next")
         if named := self.weekdays(nxt[1] if nxt else inner):
-            behind = self.skip(named[1], "next")
-            if week := self.take(self.skip(behind, "link"), "week-next"):
+            stop = self.skip(named[1], "next")
+            if week := self.take(self.skip(stop, "link"), "week-next"):
                 return OnWeekdays(named[0], week=True), week[1]
-            return OnWeekdays(named[0], coming=nxt is not None or behind != named[1]), behind
+            return OnWeekdays(named[0], coming=nxt is not None or stop != named[1]), stop
         return self._monthday(inner, lead[0] if lead else "")
 
     def _monthday(self, at: int, lead: str) -> tuple[TimeOfDays, int] | None:
@@ -361,49 +361,49 @@ class TimeReader:
         if hour[0] == 24:
             return None
         halved = before is not None and before[0] in _TAILS
-        clock, behind, marked = self._minutes(hour, in_digits=not halved, led=lead is not None)
+        clock, stop, marked = self._minutes(hour, in_digits=not halved, led=lead is not None)
         marked = marked or before is not None
-        if (tail := self.take(behind, *_TAILS)) and not (tail[0] == "half-behind" and not marked):
-            clock, behind, marked = _shift(clock, _TAILS[tail[0]]), tail[1], True
+        if (tail := self.take(stop, *_TAILS)) and not (tail[0] == "half-behind" and not marked):
+            clock, stop, marked = _shift(clock, _TAILS[tail[0]]), tail[1], True
         if before and before[0] in _TAILS:
             clock = _shift(clock, _TAILS[before[0]])
-        if clock.hour == 12 and (noon := self.take(behind, "noon")):
-            behind = noon[1]
-        part = self.take(behind, "am", "pm", *PARTS)
+        if clock.hour == 12 and (noon := self.take(stop, "noon")):
+            stop = noon[1]
+        part = self.take(stop, "am", "pm", *PARTS)
         if before and before[0] in {"am-before", "pm-before"}:
             clock = replace(clock, part=before[0][:2])
         elif part and clock.hour <= 12:
-            clock, behind, marked = replace(clock, part=part[0]), part[1], True
-        closed = behind >= self.end() or self.take(behind, "to") is not None or self.is_text(behind, ":")
+            clock, stop, marked = replace(clock, part=part[0]), part[1], True
+        closed = stop >= self.end() or self.take(stop, "to") is not None or self.is_text(stop, ":")
         alone = bare and closed and self.tokens[hour[1] - 1].number is not None
-        if not (marked or lead or alone) or (self.take(behind, *UNITS) and not marked) or self.is_text(behind, "%"):
+        if not (marked or lead or alone) or (self.take(stop, *UNITS) and not marked) or self.is_text(stop, "%"):
             return None
-        return clock, behind
+        return clock, stop
 
     def _minutes(self, hour: tuple[int, int], *, in_digits: bool, led: bool) -> tuple[ClockTime, int, bool]:
         """The minutes behind an hour, and whether they or a word mark it as one: "9:30", "9 Uhr 30", "nine thirty"."""
-        clock, behind = ClockTime(hour[0], spoken=1 <= hour[0] <= 12), hour[1]
-        first = self.tokens[behind - 1]
+        clock, stop = ClockTime(hour[0], spoken=1 <= hour[0] <= 12), hour[1]
+        first = self.tokens[stop - 1]
         padded = self.text[first.start] == "0"
-        minute = self.digits(behind + 1, 59) if first.number is not None and in_digits else None
-        if minute is not None and self.is_text(behind, ":", ".", "h", "u", "時"):
-            sign, second = self.tokens[behind].text, self.tokens[behind + 1]
-            timed = self.take(behind + 2, "oclock", "am", "pm") or (led and not self.is_text(behind + 2, "."))
+        minute = self.digits(stop + 1, 59) if first.number is not None and in_digits else None
+        if minute is not None and self.is_text(stop, ":", ".", "h", "u", "時"):
+            sign, second = self.tokens[stop].text, self.tokens[stop + 1]
+            timed = self.take(stop + 2, "oclock", "am", "pm") or (led and not self.is_text(stop + 2, "."))
             if sign == "時" or (second.end - second.start == 2 and (sign != "." or timed)):
-                behind = behind + 2 + self.is_text(behind + 2, "分")
-                end = self.take(behind, "oclock")
+                stop = stop + 2 + self.is_text(stop + 2, "分")
+                end = self.take(stop, "oclock")
                 spoken = 1 <= clock.hour <= 6 and not padded
-                return replace(clock, minute=minute, spoken=spoken), end[1] if end else behind, True
+                return replace(clock, minute=minute, spoken=spoken), end[1] if end else stop, True
         if first.number is not None and padded:
             clock = replace(clock, spoken=False)
-        if found := self.take(behind, "oclock"):
+        if found := self.take(stop, "oclock"):
             more = self.number(found[1], 59) if in_digits else None
             if more and more[0] >= 5 and self.take(more[1], *UNITS[1:]) is None:
                 return replace(clock, minute=more[0]), self.skip(more[1], "minute"), True
             return clock, found[1], True
-        if led and first.number is None and (more := self.take(behind, "n15", "n20", "n30", "n45")):
+        if led and first.number is None and (more := self.take(stop, "n15", "n20", "n30", "n45")):
             return replace(clock, minute=int(more[0][1:])), more[1], True
-        return clock, behind, False
+        return clock, stop, False
 
     def _relative_clock(self, minutes: tuple[int, int]) -> tuple[ClockTime, int] | None:
         """A time such as "ten to nine"."""
@@ -469,16 +469,16 @@ class TimeReader:
         inner = lead[1] if lead else at
         if (half := self.take(inner, "half")) and (unit := self.take(half[1], "hour")):
             return (TimeAfter(minutes=30), self.skip(unit[1], "later")) if lead or self.take(unit[1], "later") else None
-        total, behind = TimeAfter(), inner
+        total, stop = TimeAfter(), inner
         for _ in range(2):
-            found = self._amount(self.skip(behind, "link") if behind > inner else inner)
+            found = self._amount(self.skip(stop, "link") if stop > inner else inner)
             if found is None:
                 break
-            total, behind = _add(total, found[0]), found[1]
-        if behind == inner:
+            total, stop = _add(total, found[0]), found[1]
+        if stop == inner:
             return None
-        later = self.take(behind, "later")
-        return (total, later[1] if later else behind) if lead or later else None
+        later = self.take(stop, "later")
+        return (total, later[1] if later else stop) if lead or later else None
 
     def _amount(self, at: int) -> tuple[TimeAfter, int] | None:
         amount = self.number(at)
@@ -490,42 +490,42 @@ class TimeReader:
         unit = self.take(half[1] if half else amount[1], *UNITS)
         if unit is None and not self.is_text(amount[1], "h"):
             return None
-        name, behind = unit or ("hour", amount[1] + 1)
+        name, stop = unit or ("hour", amount[1] + 1)
         if half is None and name == "hour":
-            half = self.take(behind, "and-half", "half-behind")
-            behind = half[1] if half else behind
+            half = self.take(stop, "and-half", "half-behind")
+            stop = half[1] if half else stop
         if half and name != "hour":
             return None
         match name:
             case "minute" | "hour":
-                return TimeAfter(minutes=amount[0] * (60 if name == "hour" else 1) + (30 if half else 0)), behind
+                return TimeAfter(minutes=amount[0] * (60 if name == "hour" else 1) + (30 if half else 0)), stop
             case "day" | "week":
-                return TimeAfter(days=amount[0] * (7 if name == "week" else 1)), behind
+                return TimeAfter(days=amount[0] * (7 if name == "week" else 1)), stop
             case _:
-                return TimeAfter(months=amount[0] * (12 if name == "year" else 1)), behind
+                return TimeAfter(months=amount[0] * (12 if name == "year" else 1)), stop
 
     def until(self, at: int) -> tuple[TimeOfDays, int] | None:
         if found := self.take(at, "until"):
             return self.day(found[1])
         found = self.day(at)
-        behind = self.take(found[1], "until-behind") if found else None
-        return (found[0], behind[1]) if found and behind else None
+        stop = self.take(found[1], "until-behind") if found else None
+        return (found[0], stop[1]) if found and stop else None
 
     # Sequences of items.
 
     def run(self, at: int, items: Sequence[TimeItem] = ()) -> tuple[list[TimeItem], int]:
         """Return the items that follow each other there, each role at most once, with `items` before them."""
-        found, behind = list(items), at
+        found, stop = list(items), at
         while len(found) < MAX_ITEMS:
-            inner = behind
-            if behind > at:
-                inner = self.skip(self.skip(behind + self.is_text(behind, ","), "link"), "link")
-            new = self._items(inner, found) or (self._items(behind, found) if inner != behind else None)
+            inner = stop
+            if stop > at:
+                inner = self.skip(self.skip(stop + self.is_text(stop, ","), "link"), "link")
+            new = self._items(inner, found) or (self._items(stop, found) if inner != stop else None)
             if new is None or {item.role for item in new} & {item.role for item in found}:
                 break
             found += new
-            behind = new[-1].end
-        return found, behind
+            stop = new[-1].end
+        return found, stop
 
     def _items(self, at: int, found: Sequence[TimeItem]) -> list[TimeItem] | None:
         if at >= len(self.tokens) or not (
