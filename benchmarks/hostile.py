@@ -139,9 +139,12 @@ class Reading:
     pieces: tuple[tuple[str, str], ...] = ()
     """What it is tried with besides PIECES: what stands before, and what is repeated."""
     chars: int = CHARS
+    common: bool = True
+    """Whether it is tried with PIECES at all."""
 
     def texts(self) -> Iterator[Recipe]:
-        yield from hostile_texts()
+        if self.common:
+            yield from hostile_texts()
         for (before, piece), end in product(self.pieces, _ENDS):
             yield partial(_repeated, before, piece, end)
 

@@ -7,6 +7,7 @@ one platform works for the next. Docstrings and comments may give examples ("sla
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 from typing import Final, cast
 
@@ -40,6 +41,7 @@ def modules() -> list[Path]:
     return [path for package in ("agent", "bot", "store") for path in (ROOT / package).rglob("*.py")]
 
 
+@cache
 def named_in(path: Path) -> set[str]:
     words = words_of(ast.parse(path.read_text()))
     found = {name for name in NAMES - WORDS for word in words if name in word.casefold()}

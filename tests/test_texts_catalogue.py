@@ -59,11 +59,16 @@ NO_READERS: Final = re.compile(r"(^|[._])log(ger|ged)?\.|complain$|compile$|(^|\
 
 
 @cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@cache
 def bases() -> dict[str, set[str]]:
     """Of each class its bases."""
     found: dict[str, set[str]] = {}
     for path in modules():
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.ClassDef):
                 found.setdefault(node.name, set()).update(ast.unparse(base).rpartition(".")[2] for base in node.bases)
     return found
@@ -113,7 +118,7 @@ def test_no_sentence_for_people_stands_outside_of_the_catalogue() -> None:
     unread = below(*NOT_READ)
     read = below("CogencyError") - unread
     named = {str(path.relative_to(ROOT)): path for path in modules()}
-    codes = ((name, ast.parse(path.read_text())) for name, path in named.items() if name != SCRIPTED)
+    codes = ((name, parsed(path)) for name, path in named.items() if name != SCRIPTED)
     found = [found for name, code in codes for found in astray(name, code, read, unread)]
     assert found == [], "a sentence goes into bot/texts/ or agent/texts.py; a command's own is a name in its file"
 
@@ -147,7 +152,7 @@ def fields(text: str) -> set[str]:
 
 
 def test_each_text_gets_the_values_that_it_has_a_place_for() -> None:
-    found = [use for path in modules() for use in uses(ast.parse(path.read_text()))]
+    found = [use for path in modules() for use in uses(parsed(path))]
     texts = {name: getattr(CATALOGUE[name.split(".")[0]], name.split(".")[1]) for name, _ in found}
     assert len(found) > 100
     assert {name: given for name, given in found if fields(texts[name]) != given} == {}

@@ -153,7 +153,7 @@ def lines_of(text: str) -> list[str]:
 def test_speakers_are_read_back_from_what_each_vendor_is_sent(
     dialect: Dialect, texts_of: Callable[[Any], list[str]]
 ) -> None:
-    @settings(max_examples=examples(150), deadline=None)
+    @settings(max_examples=examples(150, always=True), deadline=None)
     @given(conversations())
     def holds(told: Told) -> None:
         context = build_context(told.parts())

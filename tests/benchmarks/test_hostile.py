@@ -7,11 +7,13 @@ import ast
 import re
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import pytest
 
 from benchmarks import hostile
 from benchmarks.hostile import Reading
+from tests.examples import is_thorough
 
 RE_CALLS = frozenset({"compile", "search", "match", "fullmatch", "findall", "finditer", "split", "sub", "subn"})
 SHORT = 12_000  # Enough to tell what grows
@@ -38,7 +40,8 @@ def _in(*rooms: str) -> Callable[[Reading], bool]:
 def test_every_compiled_expression_reads_hostile_text_in_linear_time(room: str) -> None:
     found = [*filter(_in(room), hostile.patterns())]
     assert found
-    assert _steep(found) == []
+    # What it is made of makes an expression slow: the texts of all kinds besides are for where there is time.
+    assert _steep(replace(one, common=is_thorough() or not one.pieces) for one in found) == []
 
 
 @pytest.mark.parametrize("room", ["agent.", "bot.", "store."])

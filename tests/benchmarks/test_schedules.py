@@ -6,6 +6,7 @@ import pytest
 
 from agent.schedules import occurrence_id
 from benchmarks.schedules import BEGIN, DAYS, Year, a_year, judged
+from tests.examples import is_thorough
 from tests.fakes.store import store_in_memory
 
 
@@ -14,10 +15,11 @@ async def test_in_a_year_with_kills_and_wrong_clocks_each_occurrence_comes_once_
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.ERROR, "bot.scheduler")
-    year = await a_year(store_in_memory(), seed=3, count=40, days=DAYS, one_in=60)
+    count, days = (40, DAYS) if is_thorough() else (20, DAYS // 2)
+    year = await a_year(store_in_memory(), seed=3, count=count, days=days, one_in=30)
     result = judged(year)
     assert (result.duplicates, result.lost, result.wrong_times) == (0, 0, 0)
-    assert result.occurrences > 150
+    assert result.occurrences > 50
     assert year.world.kills > 20
     assert year.world.down
     _the_judge_sees_what_is_wrong(year)

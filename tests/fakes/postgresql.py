@@ -62,6 +62,7 @@ class PostgresServer:
     settings: tuple[str, ...] = ()
     names: "count[int]" = field(default_factory=lambda: count(1))
     has_shared: bool = False
+    console: "_Console | None" = None
 
     def url(self, database: str, *, user: str = OWNER, password: str = PASSWORD) -> str:
         return f"postgresql://{user}:{quote(password, safe='')}@/{database}?host={self.folder}"
@@ -109,8 +110,26 @@ class PostgresServer:
             await (await open_store(url)).close()
             await self.execute(f"CREATE TABLE {_AS_OPENED} AS TABLE meta", database=SHARED)
             self.has_shared = True
-        await self.execute(_EMPTY, database=SHARED)
+        self._console().run(_EMPTY)
         return url
+
+    def _console(self) -> "_Console":
+        """On the shared database. It stays, as a new connection has to learn of each table first, which takes longer
+        than to empty all of them.
+        """
+        if self.console is None or self.console.process.poll() is not None:
+            command = [self.programs / "psql", "-h", self.folder, "-U", OWNER, "-qAtX", "-v", "ON_ERROR_STOP=1", SHARED]
+            self.console = _Console(
+                subprocess.Popen(  # noqa: S603 -- our own server
+                    command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                    env={"PGPASSWORD": PASSWORD, "PGOPTIONS": f"-c statement_timeout={int(PATIENCE_S)}s"},
+                    **_as_nobody(),
+                )
+            )
+        return self.console
 
     @asynccontextmanager
     async def database(self) -> AsyncGenerator[str]:
@@ -119,6 +138,23 @@ class PostgresServer:
         await self.execute(f"CREATE DATABASE {name}")
         yield self.url(name)
         await self.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@dataclass(frozen=True)
+class _Console:
+    process: "subprocess.Popen[str]"
+
+    def run(self, statements: str) -> None:
+        """Run them in one transaction; they have to succeed."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(f"BEGIN;{statements};COMMIT;\n\\echo done\n")
+        self.process.stdin.flush()
+        while (line := self.process.stdout.readline()) != "done\n":
+            assert line, "psql has ended: its error stands above"
+
+    def close(self) -> None:
+        self.process.communicate(timeout=PATIENCE_S)
 
 
 @contextmanager
@@ -141,6 +177,8 @@ def running_postgres(*settings: str) -> Generator[PostgresServer]:
             server.run("psql", "-h", folder, "-U", "postgres", "-c", role)
             yield server
         finally:
+            if server.console is not None:
+                server.console.close()
             server.kill()
     finally:
         shutil.rmtree(folder)

@@ -526,13 +526,13 @@ async def live_on_a_database(done: list[Deed], history: int) -> None:
         await store.close()
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(60, always=True))
 @given(knowing(), budgets)
 async def test_what_a_place_knows_reaches_only_its_members(done: list[Deed], history: int) -> None:
     await live(store_in_memory(), done, history)
 
 
-@settings(max_examples=examples(6))
+@settings(max_examples=examples(6, always=True))
 @given(knowing(), budgets)
 async def test_what_a_place_knows_reaches_only_its_members_on_a_database(done: list[Deed], history: int) -> None:
     await live_on_a_database(done, history)
@@ -551,13 +551,13 @@ async def test_a_document_is_told_to_the_members_of_its_place() -> None:
     assert [place for place, found in seen.items() if found] == [("t:bob", "t:hall"), ("t:bob", "dm")]
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(60, always=True))
 @given(sharing(), budgets)
 async def test_what_is_shared_reaches_others_only_while_it_is(done: list[Deed], history: int) -> None:
     await live(store_in_memory(), done, history)
 
 
-@settings(max_examples=examples(6))
+@settings(max_examples=examples(6, always=True))
 @given(sharing(), budgets)
 async def test_what_is_shared_reaches_others_only_while_it_is_on_a_database(done: list[Deed], history: int) -> None:
     await live_on_a_database(done, history)
@@ -611,37 +611,37 @@ async def test_what_was_told_before_it_was_shared_is_not_shared_by_being_noted_a
     await live(store_in_memory(), done, 4_000)
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(60, always=True))
 @given(bringing(), budgets)
 async def test_what_a_tool_brings_reaches_only_who_may_read_it(done: list[Deed], history: int) -> None:
     await live(store_in_memory(), done, history)
 
 
-@settings(max_examples=examples(6))
+@settings(max_examples=examples(6, always=True))
 @given(bringing(), budgets)
 async def test_what_a_tool_brings_reaches_only_who_may_read_it_on_a_database(done: list[Deed], history: int) -> None:
     await live_on_a_database(done, history)
 
 
-@settings(max_examples=examples(40))
+@settings(max_examples=examples(40, always=True))
 @given(st.one_of(leaving(), closing()), st.just(8))
 async def test_nothing_outlives_who_may_read_it(done: list[Deed], history: int) -> None:
     await live(store_in_memory(), done, history)
 
 
-@settings(max_examples=examples(8))
+@settings(max_examples=examples(8, always=True))
 @given(st.one_of(leaving(), closing()), st.just(8))
 async def test_nothing_outlives_who_may_read_it_on_a_database(done: list[Deed], history: int) -> None:
     await live_on_a_database(done, history)
 
 
-@settings(max_examples=examples(80))
+@settings(max_examples=examples(80, always=True))
 @given(deeds, budgets)
 async def test_nothing_reaches_a_model_that_its_readers_may_not_know(done: list[Deed], history: int) -> None:
     await live(store_in_memory(), done, history)
 
 
-@settings(max_examples=examples(6))
+@settings(max_examples=examples(6, always=True))
 @given(deeds, budgets)
 async def test_the_same_holds_on_a_database(done: list[Deed], history: int) -> None:
     await live_on_a_database(done, history)

@@ -32,6 +32,7 @@ from store.tables import (
     turn,
 )
 from tests.contracts.steps import answered, texts_found
+from tests.examples import is_thorough
 from tests.fakes.incoming import START, said
 from tests.fakes.postgresql import PostgresServer
 from tests.store.migrating import up_to
@@ -162,7 +163,7 @@ async def test_each_version_back_to_the_fifth_keeps_what_it_can_hold_and_names_t
     url: str, tmp_path: Path
 ) -> None:
     last, gone = await filled(url), set[str]()
-    for version in BACK_TO if url.startswith("sqlite") else FEW:  # as a copy of a server takes a while
+    for version in BACK_TO if is_thorough() else FEW:  # a backup and a copy of each take a while
         file = tmp_path / f"{version}.backup"
         told = await go_back(url, version, file, START)
         losing = {one for since, lost in LOST.items() if since >= version for one in lost} - gone

@@ -26,7 +26,7 @@ groups = st.frozensets(names)
 
 
 @given(audiences)
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(100, always=True))
 def test_a_label_reads_back_as_the_same_audience(audience: Audience) -> None:
     assert audience_of(label(audience)) == audience
 
@@ -38,7 +38,7 @@ def test_anything_else_is_not_a_label(text: str) -> None:
 
 
 @given(audiences, places, groups)
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(100, always=True))
 def test_the_set_of_sources_says_the_same_as_the_rule(
     source: Audience, target: Place, readable: frozenset[str]
 ) -> None:
@@ -46,7 +46,7 @@ def test_the_set_of_sources_says_the_same_as_the_rule(
 
 
 @given(audiences, places, groups)
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(100, always=True))
 def test_what_was_said_to_the_bot_alone_flows_only_back_to_that_person(
     source: Audience, target: Place, readable: frozenset[str]
 ) -> None:
@@ -55,7 +55,7 @@ def test_what_was_said_to_the_bot_alone_flows_only_back_to_that_person(
 
 
 @given(audiences, places, groups)
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(100, always=True))
 def test_a_group_flows_into_itself_and_to_a_person_who_can_read_it_now(
     source: Audience, target: Place, readable: frozenset[str]
 ) -> None:

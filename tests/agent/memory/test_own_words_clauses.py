@@ -149,7 +149,7 @@ def test_a_supposition_is_kept_as_one() -> None:
 
 
 @given(st.text(max_size=200))
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(100, always=True))
 def test_whatever_somebody_wrote_was_said_as_they_wrote_it(text: str) -> None:
     assert not otherwise(text, [text])
 

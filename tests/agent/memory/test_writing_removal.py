@@ -42,7 +42,7 @@ def test_what_was_taken_back_without_a_successor_stays_taken_back() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.lists(st.integers(0, 2), max_size=2)), max_size=10), st.data())
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(100, always=True))
 def test_whatever_is_removed_no_link_leads_to_what_is_gone(
     writes: list[tuple[int, list[int]]], data: st.DataObject
 ) -> None:
@@ -60,7 +60,7 @@ def test_whatever_is_removed_no_link_leads_to_what_is_gone(
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["is 3", "is 4", "is not 3"])), min_size=1, max_size=8))
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(100, always=True))
 def test_without_a_fact_and_all_whose_place_it_took_nothing_holds_that_did_not_before(
     writes: list[tuple[int, str]],
 ) -> None:

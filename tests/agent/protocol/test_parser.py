@@ -189,7 +189,7 @@ FRAGMENTS = (
 STREAMS = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=5), max_size=16).map("".join)
 
 
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(300, always=True), deadline=None)
 @given(STREAMS, st.data(), st.sampled_from([LIMITS, SMALL]))
 def test_no_cut_changes_how_a_random_stream_is_read(stream: str, data: st.DataObject, limits: ParserLimits) -> None:
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=6)))
@@ -215,7 +215,7 @@ def strings(value: object) -> Iterator[str]:
                 yield from strings(getattr(value, name))
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(200, always=True), deadline=None)
 @given(STREAMS)
 def test_no_event_holds_what_a_database_refuses(stream: str) -> None:
     for event in read(stream):
@@ -224,7 +224,7 @@ def test_no_event_holds_what_a_database_refuses(stream: str) -> None:
             assert "\0" not in string
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(200, always=True), deadline=None)
 @given(STREAMS)
 def test_little_text_is_held_back(stream: str) -> None:
     """A trial of calls out of place aside, which is why this parser knows no tool."""

@@ -305,7 +305,7 @@ async def on_a_file(life: Sequence[Talk], kind: str, person: str, at: int) -> No
             await store.close()
 
 
-@settings(max_examples=examples(8), deadline=None)
+@settings(max_examples=examples(8, always=True), deadline=None)
 @given(lives, kinds, st.sampled_from(PEOPLE), st.integers(0, 7))
 async def test_no_row_no_entry_and_no_byte_of_a_file_holds_what_fell(
     life: list[Talk], kind: str, person: str, at: int

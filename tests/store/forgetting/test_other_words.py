@@ -281,7 +281,7 @@ talks = st.builds(
 CHAIN = [Talk("ann", "club", "tool", 0), Talk("ann", "own", "carried", 0), Talk("ann", "own", "tool", 3)]
 
 
-@settings(max_examples=examples(12), deadline=None)
+@settings(max_examples=examples(12, always=True), deadline=None)
 @given(lives=st.lists(talks, min_size=2, max_size=6), at=st.integers(0, 9))
 @example(lives=CHAIN, at=0)
 async def test_no_row_holds_what_was_told_in_other_words_unless_the_preview_has_shown_it(
@@ -305,7 +305,7 @@ async def test_no_row_holds_what_was_told_in_other_words_unless_the_preview_has_
         await store.close()
 
 
-@settings(max_examples=examples(12), deadline=None)
+@settings(max_examples=examples(12, always=True), deadline=None)
 @given(st.lists(talks, min_size=2, max_size=6), st.integers(0, 9))
 async def test_whoever_wants_that_too_leaves_nothing_of_it_in_any_row_or_byte(lives: list[Talk], at: int) -> None:
     with TemporaryDirectory() as folder:
