@@ -1,13 +1,13 @@
-"""Who may see what: an audience is a place, never a member list. Pure.
+"""Audiences: who may see a text. An audience is a place, never a list of members. Pure.
 
-The rule. What was said in A may be used in a reply to B only if
-  A = B; or
-  A = team(t) and B lies wholly in t, without guests or outsiders; or
-  A = group(g), B = person(p), and p can read g now.
-Everything unknown is a group of its own, and an unknown membership means no.
-
-What a tool brings has an audience, too. A reply that was made of it is read where it was asked for; elsewhere it may be
-used only if both its own audience and that of all that it was drawn from may flow there.
+Rules
+  A text from audience A may be used in a reply to audience B only if one of these holds:
+    A = B;
+    A = team(t), and everyone who can read B is a full member of t (no guests, no outsiders);
+    A = group(g), B = person(p), and p can read g now.
+  An unknown place is a group of its own. An unknown membership counts as "cannot read".
+  A tool result has an audience, too. The reply that uses it can be read where the question was asked. Anywhere else the
+  reply may be used only if both its own audience and those of all its sources may flow there.
 """
 
 from collections.abc import Collection
@@ -25,14 +25,14 @@ class AudienceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PersonAudience:
-    """All DMs of one person with the bot, and replies that only they can see."""
+    """All direct messages between one person and the bot, and replies that only this person can see."""
 
     person: str
 
 
 @dataclass(frozen=True, slots=True)
 class GroupAudience:
-    """A private channel, a group DM, anything shared externally, anything unknown."""
+    """A private channel, a group DM, a place shared with another organization, or an unknown place."""
 
     place: str
 
@@ -51,10 +51,10 @@ Audience: TypeAlias = PersonAudience | GroupAudience | TeamAudience
 class Place:
     """Where a reply will be read.
 
-    `within_team` names the team that everybody who can read this place is a full member of; None as soon as
-    there may be a guest or an outsider. `whole_channel`: this is known for certain to be where the whole channel
-    is read, by its kind; what the channel held for a wider audience is then kept to this one. It says nothing about
-    who reads, so places are the same with and without it.
+    `within_team` is the id of the team of which all readers of this place are full members. It is None if a guest or
+    an outsider may be among them. `whole_channel` is True if the kind of the channel proves that its current audience
+    applies to all its messages; those stored for a wider audience are then narrowed to this one. It does not affect
+    who can read the place, so it takes no part in comparisons.
     """
 
     audience: Audience
@@ -63,14 +63,14 @@ class Place:
 
     @property
     def is_closed(self) -> bool:
-        """Whether it is surely where a whole channel is read, and not by the whole team."""
+        """Whether this is known to be a whole channel that only part of the team can read."""
         return self.whole_channel and isinstance(self.audience, GroupAudience)
 
 
 def label(audience: Audience) -> str:
-    """The audience as one stable text, the form in which it is stored: "person:…", "group:…", "team:…".
+    """Return the audience in the form in which it is stored: "person:…", "group:…" or "team:…".
 
-    Raises ValueError for an audience without a name: everybody whose place is not known would share it.
+    Raises ValueError if the name is empty: all unknown places would share one audience.
     """
     match audience:
         case PersonAudience("") | GroupAudience("") | TeamAudience(""):
@@ -86,7 +86,7 @@ def label(audience: Audience) -> str:
 
 
 def audience_of(text: str) -> Audience:
-    """The inverse of `label`. Raises ValueError for anything that `label` did not write."""
+    """Parse a label; the inverse of `label`. Raises ValueError if `text` is not a label."""
     kind, _, name = text.partition(":")
     match kind:
         case AudienceKind.PERSON if name:
@@ -100,9 +100,9 @@ def audience_of(text: str) -> Audience:
 
 
 def may_flow(source: Audience, target: Place, readable_groups: AbstractSet[str] = frozenset()) -> bool:
-    """May what was said in `source` be used in a reply to `target`?
+    """Return whether text from `source` may be used in a reply to `target`.
 
-    `readable_groups`: the group places that the person of a PersonAudience target can read now.
+    `readable_groups`: if the target is a PersonAudience, the group places that this person can read now.
     """
     if source == target.audience:
         return True
@@ -118,15 +118,16 @@ def may_flow(source: Audience, target: Place, readable_groups: AbstractSet[str] 
 
 
 def may_be_read_out(source: Audience, target: Place, *, reads: bool) -> bool:
-    """May what stands in `source` be fetched now, and shown in `target`? `reads`: the asker can read it at this moment.
+    """Return whether the contents of `source` may be fetched now and shown in `target`.
 
-    Where only they read, that suffices; where others do, all of them must be readers of `source`, too.
+    `reads`: whether the asker can read `source` now. That is enough if only the asker reads `target`. Otherwise all
+    readers of `target` must be able to read `source`.
     """
     return reads and (isinstance(target.audience, PersonAudience) or may_flow(source, target))
 
 
 def may_flow_from(target: Place, readable_groups: AbstractSet[str] = frozenset()) -> frozenset[str]:
-    """The labels of every audience that may flow into `target`: `may_flow`, solved for its source."""
+    """Return the labels of all audiences for which `may_flow` is true with this target."""
     labels = {label(target.audience)}
     if target.within_team is not None:
         labels.add(label(TeamAudience(target.within_team)))
@@ -135,16 +136,19 @@ def may_flow_from(target: Place, readable_groups: AbstractSet[str] = frozenset()
     return frozenset(labels)
 
 
-# What a reply was drawn from: one text beside its audience, a label or one of these.
+# The narrowest source of a reply, stored beside its audience: the label of an audience, or one of these values.
 
-WIDE: Final = ""  # Nothing that those who read the reply may not all read
-HERE: Final = "here"  # Of several audiences: it is found in its own conversation and nowhere else
-# What it was drawn from may not be kept: it stands in the history of its conversation, and no search finds it.
+WIDE: Final = ""  # All readers of the reply may read all its sources
+HERE: Final = "here"  # Sources of several narrower audiences: the reply may be used in its own conversation only
+# A source that may not be kept: the reply stays in the history of its conversation, and no search finds it.
 NOWHERE: Final = "nowhere"
 
 
 def drawn_from(audiences: Collection[str], place: Place) -> str:
-    """What a reply in `place` was drawn from, made of what has these audiences: labels, or values of this function."""
+    """Return the narrowest source of a reply in `place`.
+
+    `audiences`: those of its sources, each a label or a value that this function returned.
+    """
     narrower = {*audiences} - {WIDE} - may_flow_from(place)
     if NOWHERE in narrower:
         return NOWHERE
@@ -152,8 +156,9 @@ def drawn_from(audiences: Collection[str], place: Place) -> str:
 
 
 def may_be_used(audience: str, drawn: str, audiences: AbstractSet[str], *, here: bool) -> bool:
-    """May a message, said for `audience` and drawn from that, be used where `audiences` may flow? `here`: it stands in
-    the conversation that goes on.
+    """Return whether a message to `audience` may be used where `audiences` may flow. `drawn`: its `drawn_from` value.
+
+    `here`: whether the message belongs to the current conversation.
     """
     flows = drawn == WIDE or drawn in audiences
     return audience in audiences and (flows or (here and drawn != NOWHERE))

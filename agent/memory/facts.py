@@ -1,8 +1,8 @@
-"""Persistent facts: what they are, how their history is followed, and in which scope they were said (seed 003). Pure.
+"""Persistent facts, their history, and the scopes in which they hold (seed 003). Pure.
 
 Rules
-  A fact is never edited: it is created, superseded and marked for review. The chain old → new can be followed.
-  Links are by id. A key means the fact that is current under it.
+  A fact is never edited. It is created, superseded or marked for review, and the chain from old to new can be followed.
+  Facts are linked by id. A key stands for the current fact under that key.
 """
 
 import re
@@ -20,7 +20,7 @@ from agent.patterns import compile_later
 
 
 class MemoryType(StrEnum):
-    """Whose knowledge a fact is: a person's, the bot's about how to do things, or the organisation's."""
+    """The kind of knowledge: about a person, about how the bot does things, or about the organisation."""
 
     USER = "user"
     CAPABILITY = "capability"
@@ -28,7 +28,7 @@ class MemoryType(StrEnum):
 
 
 class Scope(StrEnum):
-    """Where a fact holds. All but GLOBAL hold within one `scope_id` only."""
+    """Where a fact holds. Each scope but GLOBAL is limited to one `scope_id`."""
 
     GLOBAL = "global"
     TASK = "task"
@@ -44,11 +44,12 @@ class ConstraintType(StrEnum):
     POLICY = "policy"
 
 
-# Facts of one person in one place, superseded ones among them: one a day for more than five years. When there are more,
-# the oldest superseded ones go, then those that stood in no context for longest; what binds stays.
+# Facts of one person in one place, including superseded ones: one a day for more than five years. Beyond this limit
+# the oldest superseded facts are deleted first, then those that appeared in no context for the longest time.
+# Constraints are never deleted.
 FACTS_KEPT: Final = 2_000
-FACTS_MADE_ROOM: Final = 100  # So many go at once, because choosing them reads them all
-CORRECTION: Final = "correction"  # The source of what its person set right, in words of their own
+FACTS_MADE_ROOM: Final = 100  # Deleted at once, because choosing them reads all facts
+CORRECTION: Final = "correction"  # The source of a fact that its person corrected
 
 _POSSESSIVE: Final = re.compile(r"['’]s\b")
 _NO_KEY_WORD: Final = re.compile(r"[\s_]+")
@@ -57,7 +58,7 @@ _CAPABILITY_SOURCES: Final = frozenset({"observation", "pattern", "heuristic"})
 
 
 def memory_type_of(source: str) -> MemoryType:
-    """The seed's classification by source; what is neither policy nor observation is the person's own."""
+    """Classify a fact by its source, as the seed does. Unknown sources count as the user's own."""
     kind = source.strip().lower()
     if kind in _ORGANIZATIONAL_SOURCES:
         return MemoryType.ORGANIZATIONAL
@@ -65,11 +66,11 @@ def memory_type_of(source: str) -> MemoryType:
 
 
 class Reading(Protocol):
-    """What a value says, as somebody has read it before."""
+    """A cached analysis of a fact's value."""
 
     @property
     def content(self) -> frozenset[str]:
-        """That of the statement: all that most facts of a turn are asked for."""
+        """The content words of the statement. Most facts of a turn need nothing else."""
         ...
 
     @property
@@ -78,9 +79,11 @@ class Reading(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One persistent fact. `audience` is a label (see `agent.memory.audience.label`); `person` is whom it is about, or
-    "" for what is nobody's in particular. `authority` is what its writer was. Links are ids of facts. `permalink` leads
-    to the message that it came from. Without a key it is what somebody asked to be remembered, in their words.
+    """One persistent fact.
+
+    `audience` is a label (see `agent.memory.audience.label`). `person` is the id of the person that the fact is about,
+    or "" if it is about no single person. `authority` is that of its author. Links are ids of facts. `permalink` leads
+    to the source message. A fact without a key is a sentence that a user asked to be remembered, in their own words.
     """
 
     id: str
@@ -105,9 +108,9 @@ class Fact:
     source_message: int | None = None
     permalink: str | None = None
     everywhere: bool = False
-    """Its person lets it be used in all replies to them, wherever it was said."""
+    """Whether its person allows it in all replies to them, whatever its audience."""
     reading: Reading | None = field(default=None, compare=False, repr=False)
-    """What its value says, if somebody has read it already."""
+    """The analysis of its value, if it was made already."""
 
     @property
     def statement(self) -> Statement:
@@ -115,17 +118,17 @@ class Fact:
 
     @property
     def content(self) -> frozenset[str]:
-        """The words that its value tells something by."""
+        """The content words of its value."""
         return self.reading.content if self.reading else self.statement.content
 
     @property
     def said(self) -> str:
-        """As it reads by itself: "deadline of Apollo: Friday"."""
+        """Key and value as one text: "deadline of Apollo: Friday"."""
         return f"{self.key}: {self.value}" if self.key else self.value
 
 
 def resolve(facts: Iterable[Fact], name: str) -> Fact | None:
-    """The fact with this id, or else the one that is current under this key, or else the last that was."""
+    """Return the fact with this id, else the current one under this key, else the last one under it, else None."""
     known = {fact.id: fact for fact in facts}
     if name in known:
         return known[name]
@@ -134,45 +137,46 @@ def resolve(facts: Iterable[Fact], name: str) -> Fact | None:
 
 
 def chain(facts: Iterable[Fact], id_: str) -> tuple[Fact, ...]:
-    """The history of a fact, oldest first: everything that it supersedes and everything that superseded it.
+    """Return the history of a fact, oldest first: all facts that it supersedes, itself, and all that superseded it.
 
-    Broken links end it, and a cycle ends where it began.
+    The chain ends at a broken link. A cycle is followed once.
     """
     known = {fact.id: fact for fact in facts}
     if id_ not in known:
         return ()
-    before = _followed(known, id_, lambda fact: fact.supersedes)
-    after = _followed(known, id_, lambda fact: fact.superseded_by)
-    return (*reversed(before[1:]), *(fact for fact in after if fact not in before[1:]))
+    earlier = _follow(known, id_, lambda fact: fact.supersedes)
+    later = _follow(known, id_, lambda fact: fact.superseded_by)
+    return (*reversed(earlier[1:]), *(fact for fact in later if fact not in earlier[1:]))
 
 
 def led_to(facts: Iterable[Fact], id_: str) -> frozenset[str]:
-    """The ids of a fact and of all whose place it has taken, one after another: a write may supersede several."""
-    before: dict[str, list[str]] = {}
+    """Return the id of a fact and of all facts that it superseded, directly or not: a write may supersede several."""
+    superseded: dict[str, list[str]] = {}
     for fact in facts:
         if fact.superseded_by is not None:
-            before.setdefault(fact.superseded_by, []).append(fact.id)
-    found, waiting = {id_}, [id_]
-    while waiting:
-        new = [earlier for earlier in before.get(waiting.pop(), ()) if earlier not in found]
-        found.update(new)
-        waiting += new
-    return frozenset(found)
+            superseded.setdefault(fact.superseded_by, []).append(fact.id)
+    ids, pending = {id_}, [id_]
+    while pending:
+        new = [earlier for earlier in superseded.get(pending.pop(), ()) if earlier not in ids]
+        ids.update(new)
+        pending += new
+    return frozenset(ids)
 
 
 def current(facts: Iterable[Fact], name: str) -> Fact | None:
-    """What holds today under a key, or in the place of a fact (seed 003, `get_current_value`). None if nothing does."""
-    known = list(facts)
-    start = resolve(known, name)
-    if start is None:
+    """Return the fact that is valid now under a key or in place of a fact (seed 003, `get_current_value`), or None."""
+    all_facts = list(facts)
+    first = resolve(all_facts, name)
+    if first is None:
         return None
-    last = _followed({fact.id: fact for fact in known}, start.id, lambda fact: fact.superseded_by)[-1]
+    last = _follow({fact.id: fact for fact in all_facts}, first.id, lambda fact: fact.superseded_by)[-1]
     return last if last.is_valid else None
 
 
 def plain_key(key: str) -> str:
-    """A key as it is compared, since models say one in more than one way: "the launch date", "launch_date" and "Date of
-    launch" are one key, "launch" is another. "" if it names nothing.
+    """Normalise a key for comparison, because models write one key in several ways.
+
+    "the launch date", "launch_date" and "Date of launch" are the same key; "launch" is another. An empty key gives "".
     """
     words = _NO_KEY_WORD.sub(" ", _POSSESSIVE.sub("", key.casefold())).split()
     leading = sum(1 for _ in takewhile(DETERMINERS.__contains__, words[:-1]))
@@ -183,40 +187,42 @@ def plain_key(key: str) -> str:
     return plain or key.strip().casefold()
 
 
-def same_key(one: str, other: str) -> bool:
-    """Is there a key, and is it one?"""
-    return bool(one.strip()) and (one == other or plain_key(one) == plain_key(other))
+def same_key(key: str, other: str) -> bool:
+    """Return whether two keys are the same after normalisation. An empty key equals none."""
+    return bool(key.strip()) and (key == other or plain_key(key) == plain_key(other))
 
 
 def age(fact: Fact) -> tuple[datetime, str]:
-    """Sorts facts from the oldest to the newest; between equals the id decides."""
+    """A sort key that puts the oldest fact first; the id breaks ties."""
     return fact.timestamp, fact.id
 
 
-def _followed(known: Mapping[str, Fact], id_: str, link: Callable[[Fact], str | None]) -> list[Fact]:
+def _follow(known: Mapping[str, Fact], id_: str, link: Callable[[Fact], str | None]) -> list[Fact]:
     path: list[Fact] = []
     seen: set[str] = set()
-    next_: str | None = id_
-    while next_ is not None and next_ in known and next_ not in seen:
-        seen.add(next_)
-        path.append(known[next_])
-        next_ = link(known[next_])
+    current_id: str | None = id_
+    while current_id is not None and current_id in known and current_id not in seen:
+        seen.add(current_id)
+        path.append(known[current_id])
+        current_id = link(known[current_id])
     return path
 
 
-# In which scope the messages of a thread were said, without a model.
+# The scope of each message of a thread, found without a model.
 #
-# The rules. "What if …", "hypothetically", "let's brainstorm": what follows is hypothetical until somebody ends it
-# ("enough of that", "for real"); a message that begins with such a word is hypothetical by itself. "Draft: …",
-# "tentatively …": a draft, in the same way. "Hold on, …" begins another task, if the first one is taken up again later
-# ("back to …", "continuing with …"). What is to be remembered says by itself where it holds: "hypothetically, …",
-# "draft: …", "only for this conversation"; "the draft is due Monday" is about a draft, and no draft. Everything else is
-# global. In doubt it is.
+# Rules
+#   "What if …", "hypothetically", "let's brainstorm": the messages that follow are hypothetical until one ends it
+#   ("enough of that", "for real"). A message that begins with such a word is hypothetical by itself.
+#   "Draft: …", "tentatively …": a draft, by the same rules.
+#   "Hold on, …" starts another task, if the first one is resumed later ("back to …", "continuing with …").
+#   A sentence to be remembered names its own scope: "hypothetically, …", "draft: …", "only for this conversation".
+#   "The draft is due Monday" is about a draft; it is not a draft itself.
+#   Everything else, and every doubtful case, is global.
 
-REMEMBERED: Final = 20  # Messages back that a game of thought may have begun
-READ_CHARS: Final = 1_200  # Of each of them, its beginning and its end: who opens or ends such a game says so there
+REMEMBERED: Final = 20  # How many messages back a hypothetical discussion may have started
+READ_CHARS: Final = 1_200  # Of each message, from its beginning and its end, where such words stand
 
-HEAD_CHARS: Final = 200  # Its first words stand there
+HEAD_CHARS: Final = 200  # Holds the first words of a message
 
 _HYPOTHESIS: Final = (
     r"hypothe(?:tical(?:ly)?|sis|ses)|theoretical(?:ly)?|in theory|what if|what-if|suppos(?:e|ing)|imagin(?:e|ing)"
@@ -226,7 +232,7 @@ _HYPOTHESIS: Final = (
 _DRAFT: Final = (
     r"draft(?:s|ing|ed)?|tentative(?:ly)?|provisional(?:ly)?|working assumption|rough (?:estimate|idea|plan|draft)"
 )
-# A draft that is spoken about, and no word that what follows is one.
+# A mention of a draft, which does not mark the message itself as one.
 _A_DRAFT: Final = compile_later(r"\b(?:the|a|an|my|our|your|this|that) drafts?\b(?!:)", re.IGNORECASE)
 _UNCERTAIN: Final = compile_later(r"\b(?:if|could|might|maybe|perhaps|would)\b", re.IGNORECASE)
 _HYPOTHETICAL: Final = compile_later(rf"\b(?:{_HYPOTHESIS})\b", re.IGNORECASE)
@@ -286,45 +292,48 @@ _SAYS_SCOPE: Final = (
 
 
 def scope_said(text: str) -> Scope:
-    """The scope that one sentence to be remembered names itself; GLOBAL if it names none."""
+    """Return the scope that a sentence to be remembered names, or GLOBAL if it names none."""
     return next((scope for scope, pattern in _SAYS_SCOPE if pattern.search(text)), Scope.GLOBAL)
 
 
-def assumed_in(said: Sequence[str], question: str) -> Scope:
-    """HYPOTHETICAL or DRAFT if the question opens a game of thought or goes on with one, else GLOBAL.
-    `said`: what the person wrote here before.
+def assumed_in(messages: Sequence[str], question: str) -> Scope:
+    """Return HYPOTHETICAL or DRAFT if the question opens or continues such a discussion, else GLOBAL.
+
+    `messages`: the person's earlier messages in this conversation, oldest first.
     """
-    scope = scopes_of([*said[-REMEMBERED:], question])[-1]
+    scope = scopes_of([*messages[-REMEMBERED:], question])[-1]
     return scope if scope in {Scope.HYPOTHETICAL, Scope.DRAFT} else Scope.GLOBAL
 
 
 def is_hypothetical(text: str) -> bool:
-    """Does a question ask about what was assumed or drafted?"""
+    """Return whether the text mentions a hypothesis or a draft."""
     return bool(_HYPOTHETICAL.search(text) or _DRAFTED.search(text))
 
 
 def reading_scopes(
-    said: Sequence[str], question: str, conversation: str, task: str
+    messages: Sequence[str], question: str, conversation: str, task: str
 ) -> frozenset[tuple[Scope, str | None]]:
-    """The scopes beside GLOBAL, each with its id, that a question is asked in: this conversation, its own task, and
-    what was assumed or drafted here if the question goes on with that. `said`: what the person wrote here before.
+    """Return the scopes in which a question is asked, each with its id. GLOBAL is not among them.
+
+    These are the conversation and the task, and the hypotheses and drafts of this conversation if the question
+    continues or mentions them. `messages`: the person's earlier ones here, oldest first.
     """
-    here: frozenset[tuple[Scope, str | None]] = frozenset({(Scope.SESSION, conversation), (Scope.TASK, task)})
-    goes_on = scopes_of([*said[-REMEMBERED:], question])[-1] in {Scope.HYPOTHETICAL, Scope.DRAFT}
-    if not (goes_on or is_hypothetical(question)):
-        return here
-    return here | {(Scope.HYPOTHETICAL, conversation), (Scope.DRAFT, conversation)}
+    scopes: frozenset[tuple[Scope, str | None]] = frozenset({(Scope.SESSION, conversation), (Scope.TASK, task)})
+    continues = scopes_of([*messages[-REMEMBERED:], question])[-1] in {Scope.HYPOTHETICAL, Scope.DRAFT}
+    if not (continues or is_hypothetical(question)):
+        return scopes
+    return scopes | {(Scope.HYPOTHETICAL, conversation), (Scope.DRAFT, conversation)}
 
 
 def scopes_of(texts: Sequence[str]) -> tuple[Scope, ...]:
-    """The scope of each message of a thread, oldest first. TASK is the other task, the one that interrupted."""
+    """Return the scope of each message of a thread, oldest first. TASK marks a task that interrupted the first one."""
     texts = [telling_part(text, READ_CHARS) for text in texts]
     scopes = [_own_scope(text) for text in texts]
     _spread_assumptions(texts, scopes)
     for start, end in _interruptions(texts):
-        for at in range(start, end):
-            if scopes[at] is Scope.GLOBAL:
-                scopes[at] = Scope.TASK
+        for index in range(start, end):
+            if scopes[index] is Scope.GLOBAL:
+                scopes[index] = Scope.TASK
     return tuple(scopes)
 
 
@@ -336,43 +345,44 @@ def _own_scope(text: str) -> Scope:
 
 
 def _spread_assumptions(texts: Sequence[str], scopes: list[Scope]) -> None:
-    """From the message that opens a game of thought to the one that ends it; without an end, as long as it lasts."""
-    opened: Scope | None = None
-    for at, text in enumerate(texts):
-        if opened is not None and _ENDS.search(text):
-            opened = None
-            scopes[at] = Scope.GLOBAL
-        elif opened is None and _begins(text):
-            opened = Scope.DRAFT if _DRAFTED.search(text) and not _HYPOTHETICAL.search(text) else Scope.HYPOTHETICAL
-            scopes[at] = opened
-        elif opened is not None and (
-            scopes[at] is not Scope.GLOBAL or _ends_later(texts, at) or _UNCERTAIN.search(text)
+    """Mark the messages from one that opens a hypothetical discussion to the one that ends it or leaves the subject."""
+    open_scope: Scope | None = None
+    for index, text in enumerate(texts):
+        if open_scope is not None and _ENDS.search(text):
+            open_scope = None
+            scopes[index] = Scope.GLOBAL
+        elif open_scope is None and _begins(text):
+            open_scope = Scope.DRAFT if _DRAFTED.search(text) and not _HYPOTHETICAL.search(text) else Scope.HYPOTHETICAL
+            scopes[index] = open_scope
+        elif open_scope is not None and (
+            scopes[index] is not Scope.GLOBAL or _ends_later(texts, index) or _UNCERTAIN.search(text)
         ):
-            scopes[at] = opened
+            scopes[index] = open_scope
         else:
-            opened = None
+            open_scope = None
 
 
 def _begins(text: str) -> bool:
-    """Does a sentence open a game of thought? Two searches one after the other: a single pattern of both takes seconds
-    for a long text that opens many and assumes nothing.
+    """Return whether a sentence opens a hypothetical discussion.
+
+    This takes two searches, because a single pattern takes seconds for a long text with many openings.
     """
-    opened = ((one[0], _OPENS.search(one[0])) for one in _SENTENCE.finditer(text))
-    return any(opens and _ASSUMES.search(sentence, opens.end()) for sentence, opens in opened)
+    openings = ((match[0], _OPENS.search(match[0])) for match in _SENTENCE.finditer(text))
+    return any(opening and _ASSUMES.search(sentence, opening.end()) for sentence, opening in openings)
 
 
-def _ends_later(texts: Sequence[str], at: int) -> bool:
-    return any(_ENDS.search(text) for text in texts[at + 1 :])
+def _ends_later(texts: Sequence[str], index: int) -> bool:
+    return any(_ENDS.search(text) for text in texts[index + 1 :])
 
 
 def _interruptions(texts: Sequence[str]) -> list[tuple[int, int]]:
-    """[start, end) of each detour that is followed by a return."""
-    found: list[tuple[int, int]] = []
+    """Return [start, end) of each interruption after which the first task is resumed."""
+    interruptions: list[tuple[int, int]] = []
     start: int | None = None
-    for at, text in enumerate(texts):
+    for index, text in enumerate(texts):
         if start is not None and _RESUMES.search(text):
-            found.append((start, at))
+            interruptions.append((start, index))
             start = None
-        elif start is None and at > 0 and _INTERRUPTS.search(text):
-            start = at
-    return found
+        elif start is None and index > 0 and _INTERRUPTS.search(text):
+            start = index
+    return interruptions

@@ -1,18 +1,18 @@
-"""What of the four layers stands in a turn's context (seed 003). Pure.
+"""Selects what a turn's context shows of the four layers of state (seed 003). Pure.
 
-    identity role    always there
-    environment      always there
-    facts            at most FACTS_SHARE of what is left
-    earlier          what a past thread adds to the facts, of what is left then but for the working set's share
-    working set      the newest values that fit into what is left: at least its share, if it needs that
+    identity role    always
+    environment      always
+    facts            up to FACTS_SHARE of the remaining budget
+    earlier          what past threads add to the facts, from what remains then without the working set's share
+    working set      the newest values that fit into the rest: its own share is reserved if it needs it
 
 Rules
-  Facts: constraints first, then by relevance to the question, then the newest. One that does not fit is skipped, and
-  the list goes on. A person's own are numbered by their ids: by these a write names what it supersedes. A fact of a
-  narrower audience shadows one of a wider audience under the same key, for those who may read both, unless the wider
-  one binds or was written with greater authority.
-  What says otherwise than something that binds stands there as overruled: it is not known which of them will give way.
-  Superseded values are absent; where a text still holds one, it is marked. What binds stands whole, whatever was said.
+  Facts are listed with constraints first, then by relevance to the question, then the newest. A fact that does not fit
+  is skipped; later ones may still fit. A person's own facts show their ids, by which a write names what it supersedes.
+  A fact of a narrower audience shadows one of a wider audience under the same key, for readers of both, unless the
+  wider one is a constraint or has greater authority.
+  A fact that conflicts with a constraint is shown as overruled, because it is not known which of them will change.
+  Superseded values are not shown. Where another text contains one, it is marked there. Constraints are shown whole.
 """
 
 import re
@@ -34,17 +34,17 @@ from agent.memory.supersession import overrules, replaces, taken_back
 from agent.messages import estimate_tokens
 
 # --------------------------------------------------------------------------------------------------
-# The four layers of state that a turn may draw on (seed 003), and past threads beside them. Pure.
+# The four layers of state that a turn may use (seed 003), and past threads beside them.
 #
-#     identity role    who asks, set at the turn's start, read-only
-#     environment      time, date, time zone, signals from outside
-#     facts            persistent; those that are valid and readable here count
+#     identity role    who asks: set at the turn's start, read-only
+#     environment      time, date, time zone, signals of other systems
+#     facts            persistent; only valid and readable ones are used
 #     working set      a conversation's scratch values, with a TTL
 
 
 @dataclass(frozen=True, slots=True)
 class IdentityRole:
-    """Who asks, by the platform's facts: never what somebody says about themselves."""
+    """Who asks, as the platform reports it: never what users claim about themselves."""
 
     user_name: str
     user_id: str = ""
@@ -56,19 +56,19 @@ class IdentityRole:
 
 @dataclass(frozen=True, slots=True)
 class WorkingItem:
-    """A scratch value of one conversation. `expires_at`: from then on it is gone; None: with the conversation."""
+    """A scratch value of one conversation. It is valid until `expires_at`; None: as long as the conversation exists."""
 
     key: str
     value: str
     created_at: datetime
     expires_at: datetime | None = None
     message: int | None = None
-    """The stored message in whose turn it was kept."""
+    """The id of the stored message whose turn saved it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """Something that another system says about the world ("calendar", "deadline")."""
+    """A piece of information from another system ("calendar", "deadline")."""
 
     key: str
     value: str
@@ -77,7 +77,7 @@ class Signal:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """`now` is aware; `time_zone` is the person's, by its IANA name, "" if it is not known."""
+    """`now` is timezone-aware. `time_zone` is the IANA name of the person's zone, or "" if it is unknown."""
 
     now: datetime
     time_zone: str = ""
@@ -87,7 +87,7 @@ class Environment:
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """All state that a turn may draw on. `facts` may hold what is superseded, or not readable here."""
+    """All state that a turn may use. `facts` may include superseded ones and ones that are not readable here."""
 
     identity: IdentityRole
     environment: Environment
@@ -98,8 +98,10 @@ class Layers:
 
 @dataclass(frozen=True, slots=True)
 class ContextReader:
-    """For whom and about what: the audience labels that may flow here (`may_flow_from`), the question, and the scopes
-    beside GLOBAL that the turn works in, as (scope, scope_id).
+    """What a context is selected for.
+
+    These are the audience labels that may flow here (`may_flow_from`), the question, and the turn's scopes besides
+    GLOBAL as (scope, scope_id).
     """
 
     audiences: frozenset[str]
@@ -108,43 +110,43 @@ class ContextReader:
 
 
 def live_items(items: Iterable[WorkingItem], now: datetime) -> list[WorkingItem]:
-    """The working set without what has expired; of a key the newest."""
+    """Return the newest item under each key, without expired ones."""
     newest = {item.key: item for item in sorted(items, key=lambda item: item.created_at)}
     return [item for item in newest.values() if item.expires_at is None or now < item.expires_at]
 
 
 def local_time(environment: Environment) -> datetime:
-    """Now, where the person is; in UTC if the time zone is unknown."""
+    """Return the current time in the person's zone; unchanged if the zone is unknown."""
     try:
         return environment.now.astimezone(ZoneInfo(environment.time_zone))
     except (ZoneInfoNotFoundError, ValueError):
         return environment.now
 
 
-MEMORY_TOKENS: Final = 3_000  # For all layers together, apart from history's budget
+MEMORY_TOKENS: Final = 3_000  # For all layers together; history has a budget of its own
 # Of what identity and environment leave; the rest is for earlier threads and the working set (seed 003).
 FACTS_SHARE: Final = 0.7
-# Of what the facts leave, at most so much is kept for the working set, as far as it needs it; the rest is for earlier
-# threads, and what either leaves is the other's.
+# The limit on what is reserved for the working set, of what the facts leave. Earlier threads may use the rest, and the
+# working set may use what they leave.
 WORKING_SHARE: Final = 0.5
-# Of superseded facts of several sentences, and of what superseded them: so much is read to tell which sentences no
-# longer hold, the newest first; of the others none does. A thousand characters take some milliseconds.
+# Superseded facts of several sentences and their successors are analysed up to this many characters, the newest first,
+# to find the sentences that no longer hold. Beyond it all sentences count as ended. 1,000 characters take milliseconds.
 ENDED_CHARS: Final = 10_000
-BINDING: Final = "!"  # Before a fact that must be kept to
+BINDING: Final = "!"  # Prefix of a constraint
 _TITLE: Final = re.compile(r"[A-Z][A-Z ]{2,}\b")
 _RANK_OPENS: Final = re.compile("[(（]")
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryContext:
-    """The sections that stand in the context, and the ids of what stands in them."""
+    """The sections of the context, and the ids of what they contain."""
 
     sections: tuple[str, ...]
     fact_ids: tuple[str, ...] = ()
     message_ids: tuple[int, ...] = ()
-    """The stored messages that facts, past threads and the working set come from."""
+    """Ids of the stored messages from which the facts, past threads and working set come."""
     superseded: tuple[Superseded, ...] = field(default=(), repr=False)
-    """What to mark where the same turn shows other texts: visible history, recall hits (`marking.mark`)."""
+    """What to mark in other texts of the same turn: visible history, recall hits (`marking.mark`)."""
 
     @property
     def text(self) -> str:
@@ -152,43 +154,51 @@ class MemoryContext:
 
 
 def memory_context(layers: Layers, reader: ContextReader, budget: int = MEMORY_TOKENS) -> MemoryContext:
-    """What of the layers stands in a context of at most `budget` estimated tokens."""
+    """Select what fits into a context of up to `budget` estimated tokens."""
     signals, past_signals = _current_signals(layers.environment)
-    mine = [fact for fact in layers.facts if _concerns(fact, reader)]
-    valid = _unshadowed([fact for fact in mine if fact.is_valid])
-    history = [fact for fact in mine if not fact.is_valid]
-    once = cache(read_statement)
-    late = Outdated()
+    concerning = [fact for fact in layers.facts if _concerns(fact, reader)]
+    valid = _unshadowed([fact for fact in concerning if fact.is_valid])
+    history = [fact for fact in concerning if not fact.is_valid]
+    cached_reading = cache(read_statement)
+    outdated_parts = Outdated()
     if layers.earlier:
-        late = outdated(layers.earlier, sorted(valid, key=age), history, layers.identity.authority, once)
-    holding = [fact for fact in valid if fact.id not in late.facts]
-    stale = _stale(holding, mine, signals, past_signals, late, once)
+        outdated_parts = outdated(
+            layers.earlier, sorted(valid, key=age), history, layers.identity.authority, cached_reading
+        )
+    in_force = [fact for fact in valid if fact.id not in outdated_parts.facts]
+    stale = _stale(in_force, concerning, signals, past_signals, outdated_parts, cached_reading)
     frame = (_identity(layers.identity), _environment(layers.environment, signals))
     left = budget - sum(map(_cost, frame))
-    binding = [fact for fact in holding if fact.is_constraint]
+    binding = [fact for fact in in_force if fact.is_constraint]
     lines = [
         (fact, _fact_line(fact, stale, overruled=_is_overruled(fact, binding)))
-        for fact in ranked(holding, reader.question)
+        for fact in ranked(in_force, reader.question)
     ]
     shown, cost = _fitting(lines, int(left * FACTS_SHARE))
     left -= cost
-    told: list[tuple[PastMessage, str]] = []
+    quoted_lines: list[tuple[PastMessage, str]] = []
     if layers.earlier:
         known = [*map(read_statement, frame), *(fact.statement for fact, _ in shown)]
-        told = quoted(layers.earlier, known, stale, late.sentences, reader.question, once)
+        quoted_lines = quoted(layers.earlier, known, stale, outdated_parts.sentences, reader.question, cached_reading)
     reserved = min(_cost(_working_set(layers, left)[0]), int(left * WORKING_SHARE))
-    quotes = _within([(one, _quoted_line(one, line, layers)) for one, line in told], left - reserved)
-    earlier = _section("EARLIER", [line for _, line in quotes])
+    shown_quotes = _within(
+        [(message, _quoted_line(message, line, layers)) for message, line in quoted_lines], left - reserved
+    )
+    earlier = _section("EARLIER", [line for _, line in shown_quotes])
     facts = _section("FACTS", [line for _, line in shown])
     scratch, items = _working_set(layers, left - _cost(earlier))
-    ids = [one.id for one, _ in quotes] + [one.message for one in items] + [one.source_message for one, _ in shown]
+    ids = (
+        [message.id for message, _ in shown_quotes]
+        + [message.message for message in items]
+        + [message.source_message for message, _ in shown]
+    )
     sources = tuple(dict.fromkeys(id_ for id_ in ids if id_ is not None))
     sections = tuple(filter(None, (*frame, facts, earlier, scratch)))
     return MemoryContext(sections, tuple(fact.id for fact, _ in shown), sources, stale)
 
 
 def readable(facts: Iterable[Fact], reader: ContextReader) -> list[Fact]:
-    """The valid facts that may be used: of these audiences and scopes, and not shadowed by a narrower one."""
+    """Return the valid facts of the reader's audiences and scopes that are not shadowed by a narrower one."""
     return _unshadowed([fact for fact in facts if fact.is_valid and _concerns(fact, reader)])
 
 
@@ -197,14 +207,14 @@ def _unshadowed(facts: Sequence[Fact]) -> list[Fact]:
     under_key: dict[str, list[Fact]] = {}
     for key, fact in zip(keys, facts, strict=True):
         under_key.setdefault(key, []).append(fact)
-    others = {key: same for key, same in under_key.items() if key and len(same) > 1}
-    if not others:
+    shared_keys = {key: facts_of_key for key, facts_of_key in under_key.items() if key and len(facts_of_key) > 1}
+    if not shared_keys:
         return list(facts)
-    return [fact for key, fact in zip(keys, facts, strict=True) if not _is_shadowed(fact, others.get(key, ()))]
+    return [fact for key, fact in zip(keys, facts, strict=True) if not _is_shadowed(fact, shared_keys.get(key, ()))]
 
 
 def ranked(facts: Iterable[Fact], question: str) -> list[Fact]:
-    """Constraints first, then by the share of the question's words that a fact has, then the newest."""
+    """Sort facts: constraints first, then by the number of words shared with the question, then the newest."""
     facts = list(facts)
     asked = read_statement(telling_part(question, QUESTION_CHARS)).content if len(facts) > 1 else frozenset[str]()
 
@@ -216,17 +226,17 @@ def ranked(facts: Iterable[Fact], question: str) -> list[Fact]:
 
 
 def _concerns(fact: Fact, reader: ContextReader) -> bool:
-    """May it be used here, and was it said about what the turn is about?"""
+    """Return whether the reader may use a fact, and it is in one of the reader's scopes."""
     in_scope = fact.scope is Scope.GLOBAL or (fact.scope, fact.scope_id) in reader.scopes
     return in_scope and (fact.everywhere or fact.audience in reader.audiences)
 
 
-def _is_shadowed(wide: Fact, under_its_key: Iterable[Fact]) -> bool:
-    return not wide.is_constraint and any(
-        narrow.person == wide.person
-        and _breadth(narrow.audience) < _breadth(wide.audience)
-        and narrow.authority >= wide.authority
-        for narrow in under_its_key
+def _is_shadowed(fact: Fact, under_its_key: Iterable[Fact]) -> bool:
+    return not fact.is_constraint and any(
+        other.person == fact.person
+        and _breadth(other.audience) < _breadth(fact.audience)
+        and other.authority >= fact.authority
+        for other in under_its_key
     )
 
 
@@ -236,48 +246,58 @@ def _breadth(audience: str) -> int:
 
 
 def _current_signals(environment: Environment) -> tuple[list[Signal], list[Signal]]:
-    """What other systems say now, and what a newer signal has taken the place of: a signal tells how things are."""
+    """Split signals into current ones and those that a newer signal replaced. A signal describes the present state."""
     current: list[Signal] = []
     past: list[Signal] = []
     for signal in sorted(environment.signals, key=lambda signal: signal.time):
         statement = replace(read_statement(signal.value), changes=True)
-        over = [old for old in current if old.key == signal.key or replaces(read_statement(old.value), statement)]
-        past += over
-        current = [*(old for old in current if old not in over), signal]
+        replaced = [old for old in current if old.key == signal.key or replaces(read_statement(old.value), statement)]
+        past += replaced
+        current = [*(old for old in current if old not in replaced), signal]
     return current, past
 
 
 def _stale(
-    holding: Sequence[Fact],
-    mine: Sequence[Fact],
+    in_force: Sequence[Fact],
+    concerning: Sequence[Fact],
     signals: Sequence[Signal],
-    past: Sequence[Signal],
-    late: Outdated,
+    past_signals: Sequence[Signal],
+    outdated_parts: Outdated,
     reading: Reading,
 ) -> Wordings:
-    kept: AbstractSet[str] = {fact.id for fact in holding}
-    gone = [fact for fact in mine if fact.id not in kept and (not fact.is_valid or fact.id in late.facts)]
-    successors = {fact.id: fact.value for fact in mine}
-    ended, room = list[tuple[str, str]](), ENDED_CHARS
-    for fact in reversed(gone):
-        if fact.value.lower() not in late.restored:
+    in_force_ids: AbstractSet[str] = {fact.id for fact in in_force}
+    not_in_force = [
+        fact
+        for fact in concerning
+        if fact.id not in in_force_ids and (not fact.is_valid or fact.id in outdated_parts.facts)
+    ]
+    successors = {fact.id: fact.value for fact in concerning}
+    ended, chars_left = list[tuple[str, str]](), ENDED_CHARS
+    for fact in reversed(not_in_force):
+        if fact.value.lower() not in outdated_parts.restored:
             successor = successors.get(fact.superseded_by or "", fact.value)
             several = len(sentences(fact.value)) > 1
-            room -= len(fact.value) + len(successor) if several else 0
-            told = taken_back(fact.value, successor, reading) if several and room >= 0 else [fact.value]
-            ended += [(part, fact.key) for part in told]
+            chars_left -= len(fact.value) + len(successor) if several else 0
+            ended_sentences = (
+                taken_back(fact.value, successor, reading) if several and chars_left >= 0 else [fact.value]
+            )
+            ended += [(part, fact.key) for part in ended_sentences]
     parts = dict(reversed(ended))
-    binding = [fact.value.lower() for fact in holding if fact.is_constraint]
-    said = (one for one in late.sentences if not any(one.strip(" .!。！").lower() in value for value in binding))
-    values = [*parts, *(signal.value for signal in past), *said]
+    binding = [fact.value.lower() for fact in in_force if fact.is_constraint]
+    outdated_sentences = (
+        sentence
+        for sentence in outdated_parts.sentences
+        if not any(sentence.strip(" .!。！").lower() in value for value in binding)
+    )
+    values = [*parts, *(signal.value for signal in past_signals), *outdated_sentences]
     if not values:
         return Wordings()
-    current = [*(fact.value for fact in holding), *(signal.value for signal in signals), *late.current]
+    current = [*(fact.value for fact in in_force), *(signal.value for signal in signals), *outdated_parts.current]
     return superseded(values, current, parts, reading)
 
 
 def _cost(section: str) -> int:
-    """With the blank line after it."""
+    """Estimate the tokens of a section with the blank line after it."""
     return estimate_tokens(f"{section}\n\n") if section else 0
 
 
@@ -293,27 +313,27 @@ def _fitting(lines: Sequence[tuple[Fact, str]], budget: int) -> tuple[list[tuple
 
 
 def _within(lines: Sequence[tuple[PastMessage, str]], budget: int) -> list[tuple[PastMessage, str]]:
-    """As many of the newest as fit, in their order."""
+    """Return as many of the newest as fit, in their order."""
     kept: list[tuple[PastMessage, str]] = []
     left = budget - _cost("EARLIER:\n")
-    for said, line in reversed(lines):
+    for message, line in reversed(lines):
         tokens = estimate_tokens(line + "\n")
         if tokens <= left:
-            kept.append((said, line))
+            kept.append((message, line))
             left -= tokens
     return kept[::-1]
 
 
-def _quoted_line(said: PastMessage, line: str, layers: Layers) -> str:
-    """When, who and what; names are those of the section, without a colon of their own."""
-    when = local_time(replace(layers.environment, now=said.time))
-    name = layers.identity.user_name if said.mine else said.name or "somebody else"
-    who = "you" if said.by_bot else " ".join(name.replace(":", " ").split())
-    return f"{when:%Y-%m-%d} {who}: {line}"
+def _quoted_line(message: PastMessage, line: str, layers: Layers) -> str:
+    """Format a quoted message as "date name: text". A colon in a name is removed."""
+    when = local_time(replace(layers.environment, now=message.time))
+    name = layers.identity.user_name if message.mine else message.name or "somebody else"
+    author = "you" if message.by_bot else " ".join(name.replace(":", " ").split())
+    return f"{when:%Y-%m-%d} {author}: {line}"
 
 
 def _section(title: str, lines: Sequence[str]) -> str:
-    """What somebody wrote never looks like a section of its own."""
+    """Format a section. A line that looks like a section title is quoted."""
     return "\n".join([f"{title}:", *(f"> {line}" if _TITLE.match(line) else line for line in lines)]) if lines else ""
 
 
@@ -322,26 +342,28 @@ _NO_BRACKETS: Final = str.maketrans("", "", "()（）")
 
 def _identity(identity: IdentityRole) -> str:
     rank = "" if identity.authority is Authority.EMPLOYEE else identity.authority.name.lower()
-    organization = f"at {identity.organization}" if identity.organization else ""  # nor is a server's name one
+    organization = (
+        f"at {identity.organization}" if identity.organization else ""
+    )  # a server's name cannot imitate a rank either
     about = ", ".join(filter(None, (rank, identity.department, organization.translate(_NO_BRACKETS))))
-    name = _RANK_OPENS.sub("[", identity.user_name)  # a display name that ends in "(admin)" is no rank
+    name = _RANK_OPENS.sub("[", identity.user_name)  # a display name that ends in "(admin)" must not look like a rank
     return " ".join(f"IDENTITY: {name}{f' ({about})' if about else ''}".split())
 
 
 def _environment(environment: Environment, signals: Sequence[Signal]) -> str:
     local = local_time(environment)
     unknown = "" if environment.time_zone else " (their zone is not known)"
-    head = f"ENVIRONMENT: {local:%a %Y-%m-%d %H:%M} {local.tzname()}{unknown}"
-    place = [environment.location] if environment.location else []
-    return "\n".join([", ".join([head, *place]), *(f"{signal.key}: {signal.value}" for signal in signals)])
+    first_line = f"ENVIRONMENT: {local:%a %Y-%m-%d %H:%M} {local.tzname()}{unknown}"
+    location = [environment.location] if environment.location else []
+    return "\n".join([", ".join([first_line, *location]), *(f"{signal.key}: {signal.value}" for signal in signals)])
 
 
 def _is_overruled(fact: Fact, binding: Sequence[Fact]) -> bool:
-    """Does something that binds, of no less authority, say otherwise about the same?"""
+    """Return whether a constraint of the same or greater authority overrules the fact."""
     return not fact.is_constraint and any(
-        one.authority >= fact.authority
-        and overrules(one.statement, fact.statement, same_key=same_key(one.key, fact.key))
-        for one in binding
+        constraint.authority >= fact.authority
+        and overrules(constraint.statement, fact.statement, same_key=same_key(constraint.key, fact.key))
+        for constraint in binding
     )
 
 
@@ -351,14 +373,14 @@ def _fact_line(fact: Fact, stale: Sequence[Superseded], *, overruled: bool) -> s
     assumed = f" ({fact.scope})" if fact.scope in {Scope.HYPOTHETICAL, Scope.DRAFT} else ""
     review = " (needs review: what it rests on has changed)" if fact.needs_review else ""
     value = fact.value if fact.is_constraint else withhold(fact.value, stale)
-    said = f"{key}{value}".lstrip(f"{BINDING}！ \n\t")  # who writes the mark binds nobody
+    text = f"{key}{value}".lstrip(f"{BINDING}！ \n\t")  # a user who writes the mark makes no constraint
     number = f"#{fact.id} " if fact.person else ""
     weaker = " (overruled by what binds)" if overruled else ""
-    return " ".join(f"{binding}{number}{said}{assumed}{weaker}{review}".split())
+    return " ".join(f"{binding}{number}{text}{assumed}{weaker}{review}".split())
 
 
 def _working_set(layers: Layers, budget: int) -> tuple[str, list[WorkingItem]]:
-    """The newest that fit, in their order."""
+    """Return the section with the newest items that fit, in their order, and these items."""
     items = sorted(live_items(layers.working_set, layers.environment.now), key=lambda item: item.created_at)
     kept: list[tuple[WorkingItem, str]] = []
     left = budget - _cost("WORKING SET:\n")

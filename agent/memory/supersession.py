@@ -1,16 +1,16 @@
-"""Does a newer statement take the place of an older one? (Seed 003, supersession rules 1 and 2.) Pure.
+"""Decides whether a newer statement supersedes an older one (seed 003, supersession rules 1 and 2). Pure.
 
-A superseded truth is worse than two truths side by side, so in doubt both stand. Two statements are compared only if
-they have the same subject, word for word. Then the newer one takes the older one's place if one of these is sure:
+To lose a true statement is worse than to keep an outdated one, so both are kept in doubt. Two statements are compared
+only if they have the same subject, word for word. The newer one supersedes the older one if one of these is certain:
 
-    both give a value of one kind, and not the same      "the rent is $900", "the rent is $950"
-    both name what there is one of                       "my manager is Ann", "my manager is Ben"
-    one denies what the other says                       "I eat meat", "I no longer eat meat"
-    it says what it takes the place of                   "I use Vim", "I switched from Vim to Emacs"
+    they give different values of the same kind          "the rent is $900", "the rent is $950"
+    they name different holders of a unique role         "my manager is Ann", "my manager is Ben"
+    one denies the other                                 "I eat meat", "I no longer eat meat"
+    the newer one names what it replaces                 "I use Vim", "I switched from Vim to Emacs"
     their states exclude each other                      "the shop is open", "the shop is closed now"
 
-What merely happened ("we paid $80 on Monday"), what recurs, and what is said "also" contradicts nothing. Where a model
-has read both and names the older one, it is enough that they may be about the same (`about_the_same`).
+Single events ("we paid $80 on Monday"), repeated events and additions ("also …") contradict nothing. If a model has
+read both statements and names the older one, it is enough that both can be about the same thing (`about_the_same`).
 """
 
 import re
@@ -22,7 +22,7 @@ from agent.memory import lexicon
 from agent.memory.facts import same_key
 from agent.memory.statements import READ_CHARS, Statement, read_statement, sentences, states_in, stem
 
-_REASON_BEFORE: Final = re.compile("(?:な)?ので|だから|ため(?:に|、)")  # In Japanese the reason stands before its word
+_REASON_BEFORE: Final = re.compile("(?:な)?ので|だから|ため(?:に|、)")  # In Japanese the reason precedes its marker
 _DIGITS: Final = re.compile(r"\d[\d,]{0,20}(?:\.\d{1,9})?")
 _CLAUSES: Final = re.compile("[,;，；、]")
 MAX_CLAUSES: Final = 8  # A sentence with more is a list
@@ -32,8 +32,9 @@ _GENERIC: Final = frozenset(map(stem, lexicon.GENERIC_VERBS)) | lexicon.GENERIC_
 
 
 def contradicts(older: str, newer: str, *, about: tuple[str, str] = ("", "")) -> bool:
-    """Can the two surely not both hold now? `about`: the keys that they stand under. What is more than one sentence
-    says too much to be taken back by another.
+    """Return whether the two certainly cannot both hold now. `about`: their keys.
+
+    A text of several sentences says more than one thing, so it never contradicts another as a whole.
     """
     if max(len(older), len(newer)) > READ_CHARS or max(len(sentences(older)), len(sentences(newer))) != 1:
         return False
@@ -57,7 +58,7 @@ def replaces(older: Statement, newer: Statement) -> bool:
 
 
 def comparable(older: Statement, newer: Statement) -> bool:
-    """May one replace or update the other at all? A quick answer for most."""
+    """Return whether one can replace or update the other at all: a quick check before the others."""
     return (
         older.subject == newer.subject
         or older.negated != newer.negated
@@ -68,8 +69,10 @@ def comparable(older: Statement, newer: Statement) -> bool:
 
 
 def updates(older: Statement, newer: Statement) -> bool:
-    """Does the newer one, said later in one conversation with a word of change, mean the older one? Less is asked than
-    of what surely contradicts: what it is about may be said in fewer words, as people do who have just spoken of it.
+    """Return whether the newer statement, from the same conversation and with a word of change, updates the older.
+
+    This asks for less than a certain contradiction: its subject may have fewer words, because the conversation has just
+    named it.
     """
     if not newer.changes or newer.adds or older.past or different_identifiers(older, newer):
         return False
@@ -85,7 +88,7 @@ def updates(older: Statement, newer: Statement) -> bool:
 
 
 def _settled_by(older: Statement, newer: Statement) -> bool:
-    """Does "the final date is …" end what was told of the same date before it ("then we moved it to …")?"""
+    """Return whether "the final date is …" settles an earlier statement about that date ("then we moved it to …")."""
     if (
         not older.anaphoric
         or not older.subject
@@ -96,52 +99,58 @@ def _settled_by(older: Statement, newer: Statement) -> bool:
 
 
 def taken_back(value: str, successor: str, reading: Callable[[str], Statement] = read_statement) -> list[str]:
-    """What of a value no longer holds, now that another has superseded it: all of a single sentence; of several, which
-    say more than one thing, those that the successor speaks about. `reading` may know already what a sentence says.
+    """Return the sentences of a value that no longer hold after `successor` superseded it.
+
+    A single sentence no longer holds as a whole. Of several sentences, only those with a subject of the successor no
+    longer hold. `reading` may be a cache around `read_statement`.
     """
-    parts = sentences(value)
-    if len(parts) <= 1:
+    old_sentences = sentences(value)
+    if len(old_sentences) <= 1:
         return [value]
-    newer = [*map(reading, sentences(successor))]
-    older = ((part, reading(part)) for part in parts)
-    return [part for part, said in older if any(same_subject(said, one) for one in newer)]
+    new_statements = [*map(reading, sentences(successor))]
+    older = ((part, reading(part)) for part in old_sentences)
+    return [
+        part
+        for part, statement in older
+        if any(same_subject(statement, new_statement) for new_statement in new_statements)
+    ]
 
 
 def about_the_same(older: str, newer: str, *, about: tuple[str, str] = ("", "")) -> bool:
-    """May one take the place of the other, if somebody who read both says so? They stand under one key, or share words
-    of what they are about, and do not speak of two different things. `about`: the keys that they stand under.
+    """Return whether the two can be about the same thing. A model or a user that read both decides whether they are.
 
-    Two prices share no such word, nor do two sentences that share only their verb: "we pay $900 for the flat" says
-    nothing of "we pay $300 for a bike".
+    True if they have one key or share content words, and do not name two different things. `about`: their keys. Two
+    prices alone share no such word, nor do sentences that share only their verb: "we pay $900 for the flat" and "we pay
+    $300 for a bike".
     """
     if different_subjects(older, newer):
         return False
     if same_key(*about):
         return True
-    one, other = read_statement(older, about=about[0]), read_statement(newer, about=about[1])
-    if one.has_subject and other.has_subject:
-        return bool(one.subject & other.content or other.subject & one.content)
-    shared = one.content & other.content
-    each_says_more = shared < one.content and shared < other.content
-    if each_says_more and one.kinds() & other.kinds() and not (one.has_subject or other.has_subject):
+    old, new = read_statement(older, about=about[0]), read_statement(newer, about=about[1])
+    if old.has_subject and new.has_subject:
+        return bool(old.subject & new.content or new.subject & old.content)
+    shared = old.content & new.content
+    each_says_more = shared < old.content and shared < new.content
+    if each_says_more and old.kinds() & new.kinds() and not (old.has_subject or new.has_subject):
         shared -= read_statement(older).subject & read_statement(newer).subject
     return bool(shared)
 
 
 def different_subjects(older: str, newer: str) -> bool:
-    """Do two sentences speak of two things: "Ann's phone is …" and "Ben's phone is …", invoices 1001 and 1002?"""
-    one, other = read_statement(older), read_statement(newer)
-    if not (one.has_subject and other.has_subject):
+    """Return whether two sentences name different things: "Ann's phone is …" and "Ben's phone is …", two invoices."""
+    old, new = read_statement(older), read_statement(newer)
+    if not (old.has_subject and new.has_subject):
         return False
-    if different_identifiers(one, other):
+    if different_identifiers(old, new):
         return True
-    if one.subject & other.subject:
-        return bool(one.subject - other.subject) and bool(other.subject - one.subject)
-    return bool(one.names) and bool(other.names)
+    if old.subject & new.subject:
+        return bool(old.subject - new.subject) and bool(new.subject - old.subject)
+    return bool(old.names) and bool(new.names)
 
 
 def different_identifiers(older: Statement, newer: Statement) -> bool:
-    """Invoice 1001 and invoice 1002 are two things, unless it is said that one changed into the other."""
+    """Return whether the two name different identifiers: invoices 1001 and 1002, unless one changed into the other."""
     if older.identifiers == newer.identifiers:
         return False
     named = bool(older.identifiers & older.subject) or bool(newer.identifiers & newer.subject)
@@ -149,21 +158,22 @@ def different_identifiers(older: Statement, newer: Statement) -> bool:
 
 
 def gives_as_reason(text: str, ground: str) -> bool:
-    """Does a sentence say that something holds because of this: a value of it, about the same?"""
+    """Return whether a sentence gives `ground` as its reason: the reason shares a value and content words with it."""
     text = text[:READ_CHARS]
-    cue, before = lexicon.REASON.search(lexicon.folded(text)), _REASON_BEFORE.search(text)
-    if cue is None and before is None:
+    cue, reason_before = lexicon.REASON.search(lexicon.folded(text)), _REASON_BEFORE.search(text)
+    if cue is None and reason_before is None:
         return False
-    reason, known = (
-        read_statement(text[cue.end() :] if cue else text[: before.start() if before else 0]),
+    reason, ground_statement = (
+        read_statement(text[cue.end() :] if cue else text[: reason_before.start() if reason_before else 0]),
         read_statement(ground),
     )
-    return bool(known.values & reason.values) and bool(known.content & reason.content)
+    return bool(ground_statement.values & reason.values) and bool(ground_statement.content & reason.content)
 
 
 def overrules(binding: Statement, other: Statement, *, same_key: bool = False) -> bool:
-    """Does what binds say otherwise about the same: "at most 15 %", and there "25 %"? What keeps within a limit is not
-    overruled. `same_key`: they stand under one key.
+    """Return whether a constraint ("at most 15 %") excludes another statement about the same subject ("25 %").
+
+    A value within the limit is not overruled. `same_key`: whether both have one key, and so one subject.
     """
     about = (binding.subject and binding.subject <= other.content) or (
         other.subject and other.subject <= binding.content
@@ -175,28 +185,34 @@ def overrules(binding: Statement, other: Statement, *, same_key: bool = False) -
 
 
 def _beyond(binding: Statement, other: Statement, kind: str) -> bool:
-    limits, given = binding.of_kind(kind), other.of_kind(kind)
-    if limits & given:
+    limit_values, other_values = binding.of_kind(kind), other.of_kind(kind)
+    if limit_values & other_values:
         return False
-    numbers = [[number for one in some if (number := _number(one)) is not None] for some in (limits, given)]
+    numbers = [
+        [number for value in values if (number := _number(value)) is not None]
+        for values in (limit_values, other_values)
+    ]
     if kind in lexicon.TIMES - {"duration"} or not all(numbers):
         return True
-    limit = lexicon.folded(binding.text[:READ_CHARS])
-    if lexicon.AT_MOST.search(limit):
+    limit_text = lexicon.folded(binding.text[:READ_CHARS])
+    if lexicon.AT_MOST.search(limit_text):
         return min(numbers[1]) > max(numbers[0])
-    return max(numbers[1]) < min(numbers[0]) if lexicon.AT_LEAST.search(limit) else True
+    return max(numbers[1]) < min(numbers[0]) if lexicon.AT_LEAST.search(limit_text) else True
 
 
 def _number(value: str) -> float | None:
-    found = _DIGITS.search(value)
-    if found is None:
+    match = _DIGITS.search(value)
+    if match is None:
         return None
-    plain = found.group().rstrip(".,").replace(",", "")
-    return float(plain) * {"k": 1e3, "m": 1e6, "b": 1e9}.get(value[found.end() : found.end() + 1], 1)
+    digits = match.group().rstrip(".,").replace(",", "")
+    return float(digits) * {"k": 1e3, "m": 1e6, "b": 1e9}.get(value[match.end() : match.end() + 1], 1)
 
 
 def clash(older: Statement, newer: Statement) -> bool:
-    """Do they give values of one kind, and no common one? An older one with more values says more than this one."""
+    """Return whether both give values of one kind, and none in common.
+
+    An older statement with more values of that kind says more than the newer one, so it does not clash.
+    """
     if not older.values or not newer.values or older.values & newer.values:
         return False
     shared = older.kinds() & newer.kinds()
@@ -204,7 +220,7 @@ def clash(older: Statement, newer: Statement) -> bool:
 
 
 def same_subject(older: Statement, newer: Statement) -> bool:
-    """Word for word; without a word, the same person."""
+    """Return whether the subjects are equal word for word, or, without a subject, the persons."""
     if older.subject or newer.subject:
         return older.subject == newer.subject
     return not older.about or not newer.about or older.about == newer.about
@@ -216,11 +232,11 @@ def _other_value(older: Statement, newer: Statement) -> bool:
     if (older.habit or newer.habit) and not (newer.moves and older.habit == newer.habit):
         return False
     if not (older.subject or older.verb in lexicon.HAVE or older.kinds() == _AGE):
-        return False  # "I met them on Monday": what somebody does at one time contradicts nothing at another
+        return False  # "I met them on Monday": an event at one time contradicts none at another
     if not older.subject and older.kinds() & lexicon.TIMES:
         return False
-    said = newer.said <= older.said if newer.moves else newer.said == older.said
-    if not said:
+    same_predicate = newer.said <= older.said if newer.moves else newer.said == older.said
+    if not same_predicate:
         return False
     if clash(older, newer):
         kinds = older.kinds() & newer.kinds()
@@ -230,13 +246,16 @@ def _other_value(older: Statement, newer: Statement) -> bool:
 
 
 def other_day(older: Statement, newer: Statement) -> bool:
-    """A weekday and a date may be one day, unless one is said to have changed into the other."""
+    """Return whether both give a day, and no value in common.
+
+    A weekday and a date can be the same day, so this means a contradiction only if the newer one announces a change.
+    """
     both = older.kinds() & lexicon.DAYLIKE and newer.kinds() & lexicon.DAYLIKE
     return bool(both) and not older.values & newer.values
 
 
 def _other_name(older: Statement, newer: Statement) -> bool:
-    """Is there one of what both name, and are the names not the same?"""
+    """Return whether both name the holder of a unique role or place, and the names differ."""
     if older.decides or newer.decides:
         return older.decides and newer.decides and bool(older.said) and bool(newer.said)
     if older.resides and newer.settles and not newer.values:
@@ -248,8 +267,8 @@ def _other_name(older: Statement, newer: Statement) -> bool:
     if older.values or newer.values:
         one_of = older.unique and older.kinds() == newer.kinds() == _NUMBER
         return one_of and not older.values & newer.values and older.said != newer.said
-    old, new = older.said - newer.said, newer.said - older.said
-    if not old or not new or len(old) > 4 or len(new) > 4:
+    only_old, only_new = older.said - newer.said, newer.said - older.said
+    if not only_old or not only_new or len(only_old) > 4 or len(only_new) > 4:
         return False
     if (older.resides and newer.resides) or (older.placed and newer.placed and older.definite and older.subject):
         return True
@@ -270,17 +289,21 @@ _WORKS: Final = re.compile(r"(?:work|arbeite|trabaj|live|wohn|viv|host|prefer|be
 
 
 def _corrects(older: Statement, newer: Statement) -> bool:
-    """Is it the same sentence with another name in it, said to be how it really is ("Change of plan: …")?"""
+    """Return whether the newer one repeats the sentence with another name, as a correction ("Change of plan: …")."""
     if not newer.changes or older.values != newer.values or older.about != newer.about or older.past:
         return False
-    old, new, same = older.content - newer.content, newer.content - older.content, older.content & newer.content
-    if not (0 < len(old) <= 2 and 0 < len(new) <= 2 and len(same) > 1):
+    only_old, only_new, shared = (
+        older.content - newer.content,
+        newer.content - older.content,
+        older.content & newer.content,
+    )
+    if not (0 < len(only_old) <= 2 and 0 < len(only_new) <= 2 and len(shared) > 1):
         return False
     return lexicon.CORRECTS.search(lexicon.folded(newer.text[:READ_CHARS])) is not None
 
 
 def _denies(older: Statement, newer: Statement) -> bool:
-    """One says that it is, the other that it is not, and both say it of the same in the same words."""
+    """Return whether one states and the other denies the same thing in the same words."""
     if older.values != newer.values or (older.negated and newer.negated and not newer.ended):
         return False
     if older.about and newer.about and older.about != newer.about:
@@ -292,64 +315,69 @@ def _denies(older: Statement, newer: Statement) -> bool:
 
 
 def _ended_clause(newer: Statement) -> Statement:
-    """Of "I no longer go by bus, I cycle" what has ended."""
+    """Return the clause that has ended: "I no longer go by bus" of "I no longer go by bus, I cycle"."""
     return _ended_in(newer.text) if _CLAUSES.search(newer.text[:READ_CHARS]) else newer
 
 
 @lru_cache(maxsize=64)
 def _ended_in(text: str) -> Statement:
     clauses = _CLAUSES.split(text[:READ_CHARS], maxsplit=MAX_CLAUSES)
-    found = next((one for one in clauses if lexicon.ENDED.search(lexicon.folded(one))), text)
-    return read_statement(found)
+    ended = next((clause for clause in clauses if lexicon.ENDED.search(lexicon.folded(clause))), text)
+    return read_statement(ended)
 
 
 def _displaces(older: Statement, newer: Statement) -> bool:
-    """It names what it takes the place of, and that is what the older one says."""
+    """Return whether the newer one names what it replaces, and the older one says that."""
     if older.negated or newer.negated:
         return False
     for gone in newer.displaced:
         if not gone <= older.content:
             continue
-        left = older.content - gone - _GENERIC - newer.content
-        told = (older.content - gone) & newer.content
-        spoken = older.about and older.about == newer.about and not older.has_subject
-        if len(left) == 1 and spoken and told:
-            left = frozenset[str]()  # its verb: "we write our tests with …"
-        whose = older.about and newer.about and older.about != newer.about
-        if whose or left or (older.has_subject and not older.subject - gone <= newer.content):
+        unmatched = older.content - gone - _GENERIC - newer.content
+        shares_rest = (older.content - gone) & newer.content
+        same_person = older.about and older.about == newer.about and not older.has_subject
+        if len(unmatched) == 1 and same_person and shares_rest:
+            unmatched = frozenset[str]()  # its verb: "we write our tests with …"
+        other_person = older.about and newer.about and older.about != newer.about
+        if other_person or unmatched or (older.has_subject and not older.subject - gone <= newer.content):
             continue
         if not older.subject and newer.subject and not (newer.subject & older.content):
-            continue  # somebody else's
+            continue  # about another person's
         return True
     return False
 
 
 def _switches(older: Statement, newer: Statement) -> bool:
-    """Does it say in Chinese that one does the same with something else ("我喝咖啡", "我改喝茶了")? One uses many
-    things: of those the kind must be the same, or what for ("我用Jira管理任务", "我改用Linear管理任务了").
+    """Return whether the newer one says in Chinese that a person switched ("我喝咖啡", "我改喝茶了").
+
+    A person uses many things, so for "用" the kind or purpose must be the same ("我用Jira管理任务",
+    "我改用Linear管理任务了").
     """
-    now = lexicon.SWITCHES.match(newer.text[:READ_CHARS]) if newer.changes and not older.past else None
-    if now is None or older.negated or newer.negated:
+    switch = lexicon.SWITCHES.match(newer.text[:READ_CHARS]) if newer.changes and not older.past else None
+    if switch is None or older.negated or newer.negated:
         return False
-    was = older.text[:READ_CHARS].rstrip("。.!！了 ")
-    verb = now["verb"] or "用"
-    if not was.startswith(now["who"] + verb) or not now["who"]:
+    old_text = older.text[:READ_CHARS].rstrip("。.!！了 ")
+    verb = switch["verb"] or "用"
+    if not old_text.startswith(switch["who"] + verb) or not switch["who"]:
         return False
-    had, has = was[len(now["who"]) + 1 :], now["what"].rstrip("。.!！了 ")
-    if not had or had == has:
+    old_thing, new_thing = old_text[len(switch["who"]) + 1 :], switch["what"].rstrip("。.!！了 ")
+    if not old_thing or old_thing == new_thing:
         return False
-    return verb != "用" or (len(had) > 2 and had[-2:] == has[-2:])
+    return verb != "用" or (len(old_thing) > 2 and old_thing[-2:] == new_thing[-2:])
 
 
 def _other_state(older: Statement, newer: Statement) -> bool:
     if older.past or not older.subject:
         return False
-    new = lexicon.folded(newer.text[:READ_CHARS])
-    if lexicon.ANY_STATE.search(new) is None:
+    new_text = lexicon.folded(newer.text[:READ_CHARS])
+    if lexicon.ANY_STATE.search(new_text) is None:
         return False
-    old = lexicon.folded(older.text[:READ_CHARS])
-    for one, other in lexicon.STATES:
-        pairs = ((one, other), (other, one))
-        if any(now.search(new) and was.search(old) and not was.search(new) for was, now in pairs):
+    old_text = lexicon.folded(older.text[:READ_CHARS])
+    for first, second in lexicon.STATES:
+        pairs = ((first, second), (second, first))
+        if any(
+            after.search(new_text) and before.search(old_text) and not before.search(new_text)
+            for before, after in pairs
+        ):
             return True
     return False

@@ -1,13 +1,14 @@
-"""Writing a fact: may it be written, what does it supersede, and what rested on that (seed 003)? Pure.
+"""Writes facts: checks authority, finds superseded facts, and marks dependent facts for review (seed 003). Pure.
 
 Rules
-  Authority comes first: organisational facts and constraints are written by managers and above, and nobody supersedes
-  what a greater authority wrote. A refused write changes nothing.
-  A write supersedes what it names if that is about the same (rule 1), what stands under its key, and what surely
-  contradicts it (rule 2), and only what is older than itself (rule 4): a late arrival joins the chain as history. In
-  doubt both stand. What it gives as its reason ("because the budget is 100 EUR") is what it rests on.
-  A write marks facts of its own partition (audience and person) and scope only: what was assumed never touches what
-  holds everywhere. A global write may settle a draft that it names.
+  Authority comes first. Organisational facts and constraints can be written by managers and above only, and a fact of
+  a greater authority cannot be superseded. A refused write changes nothing.
+  A write supersedes the facts that it names if they are about the same thing (rule 1), the fact under its key, and the
+  facts that certainly contradict it (rule 2), but only older ones (rule 4): a late write joins the chain as history.
+  In doubt both facts stay valid. A new fact depends on those that it gives as its reason ("because the budget is
+  100 EUR").
+  A write changes facts of its own partition (audience and person) and scope only, so a hypothesis never affects a
+  global fact. A global write may settle a draft that it names.
 """
 
 import re
@@ -35,7 +36,7 @@ from agent.memory.lexicon import folded
 from agent.memory.statements import read_statement
 from agent.memory.supersession import about_the_same, contradicts, different_subjects, gives_as_reason
 
-POLICY_AUTHORITY: Final = Authority.MANAGER  # Who may write what binds others (seed 003, "Ignoring Authority")
+POLICY_AUTHORITY: Final = Authority.MANAGER  # The least that may write constraints (seed 003, "Ignoring Authority")
 _BINDS: Final = re.compile(
     r"\b(?:never|at most|at the latest|no more than|not more than|no later than|must not|mustn't|may not|not allowed"
     r"|forbidden|prohibited|max(?:imum|\.)?|limit(?:ed)? (?:is|to|of)|cap(?:ped)? (?:is|at)|up to"
@@ -61,7 +62,7 @@ _BINDS_WHAT: Final = (
 
 
 def binding_words(text: str) -> ConstraintType | None:
-    """Which limit a sentence sets by its words ("never", "at most"); None if it sets none."""
+    """Return the kind of limit that a sentence sets by its words ("never", "at most"), or None if it sets none."""
     if not _BINDS.search(text):
         return None
     return next((kind for kind, pattern in _BINDS_WHAT if pattern.search(text)), ConstraintType.POLICY)
@@ -69,9 +70,9 @@ def binding_words(text: str) -> ConstraintType | None:
 
 @dataclass(frozen=True, slots=True)
 class NewFact:
-    """A fact to be written. `supersedes` and `depends_on` name facts by id or by key.
+    """A fact to write. `supersedes` and `depends_on` name facts by id or by key.
 
-    Without a `memory_type` the source decides.
+    `memory_type` None: it is derived from the source.
     """
 
     id: str
@@ -105,14 +106,15 @@ class Refusal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a write came to: the fact that stands for it now, or the same one that stood already, and what it took the
-    place of. A late arrival is history at once (`fact.is_valid`).
+    """The result of a write: the new fact, or the identical one that existed already, and the facts that it superseded.
+
+    A late write is history at once: `fact.is_valid` is False.
     """
 
     fact: Fact
     superseded: tuple[Fact, ...] = ()
     dropped: int = 0
-    """How many facts made room: there is a bound for each person and place."""
+    """How many facts were deleted to make room (`FACTS_KEPT`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,7 @@ class FactSuperseded:
 
 @dataclass(frozen=True, slots=True)
 class ReviewNeeded:
-    """`fact` rests, directly or not, on `because`, which has been superseded."""
+    """`fact` depends, directly or not, on `because`, which was superseded."""
 
     fact: str
     because: str
@@ -136,14 +138,14 @@ class ReviewNeeded:
 
 @dataclass(frozen=True, slots=True)
 class ReviewSettled:
-    """`fact` was said again after what it rests on had changed: it holds, and rests on what holds now."""
+    """`fact` was stated again after a dependency had changed: it is valid, and depends on the current facts."""
 
     fact: str
 
 
 @dataclass(frozen=True, slots=True)
 class WriteRefused:
-    """Nothing was changed. `standing` is the fact that stands in the way, if it is one."""
+    """Nothing was changed. `standing` is the id of the fact that prevents the write, if there is one."""
 
     why: Refusal
     standing: str | None = None
@@ -153,45 +155,46 @@ Change: TypeAlias = FactAdded | FactSuperseded | ReviewNeeded | ReviewSettled | 
 
 
 def write(facts: Sequence[Fact], new: NewFact) -> tuple[tuple[Fact, ...], tuple[Change, ...]]:
-    """All facts after the write, and what became of whom.
+    """Return all facts after the write, and the changes.
 
-    `facts` may hold other partitions; they stay as they are. The same value under the same key again changes nothing,
-    unless it asks for review: that is settled then.
-    Raises ValueError if the id is taken.
+    `facts` may include other partitions, which are not changed. To write the same value under the same key again
+    changes nothing, except that it settles a pending review. Raises ValueError if the id exists already.
     """
     if any(fact.id == new.id for fact in facts):
         raise ValueError(f"there is a fact {new.id!r} already")
-    kind = new.memory_type or memory_type_of(new.source)
-    if (new.is_constraint or kind is MemoryType.ORGANIZATIONAL) and new.authority < POLICY_AUTHORITY:
+    memory_type = new.memory_type or memory_type_of(new.source)
+    if (new.is_constraint or memory_type is MemoryType.ORGANIZATIONAL) and new.authority < POLICY_AUTHORITY:
         return tuple(facts), (WriteRefused(Refusal.NOT_A_MANAGER),)
     mine = [fact for fact in facts if _same_partition(fact, new)]
-    found = _superseded(mine, new)
-    if not new.supersedes and (again := [fact for fact in found if _says_the_same(fact, new)]):
-        return _settled(facts, mine, [fact for fact in again if fact.needs_review and fact.authority <= new.authority])
-    greater = next((fact for fact in found if fact.authority > new.authority), None)
+    superseded = _superseded(mine, new)
+    if not new.supersedes and (identical := [fact for fact in superseded if _says_the_same(fact, new)]):
+        return _settled(
+            facts, mine, [fact for fact in identical if fact.needs_review and fact.authority <= new.authority]
+        )
+    greater = next((fact for fact in superseded if fact.authority > new.authority), None)
     if greater is not None:
         return tuple(facts), (WriteRefused(Refusal.GREATER_AUTHORITY, greater.id),)
-    later = max((fact for fact in found if fact.timestamp > new.timestamp), key=age, default=None)
-    older = [fact for fact in found if fact.timestamp <= new.timestamp]
-    added = _created(mine, new, kind, before=max(older, key=age, default=None), after=later)
-    return _applied(facts, added, older if later is None else [])
+    newer = max((fact for fact in superseded if fact.timestamp > new.timestamp), key=age, default=None)
+    older = [fact for fact in superseded if fact.timestamp <= new.timestamp]
+    added = _created(mine, new, memory_type, predecessor=max(older, key=age, default=None), successor=newer)
+    return _applied(facts, added, older if newer is None else [])
 
 
 def retract(facts: Sequence[Fact], id_: str, new: NewFact) -> tuple[tuple[Fact, ...], tuple[Change, ...]]:
-    """Take a fact back with nothing in its place. `new` says when and by whom: it ends the chain, and never held.
+    """Retract a fact without a successor. `new` says when and by whom; it ends the chain and is never valid itself.
 
-    Authority is checked as for a write. Raises LookupError if no such fact holds in the partition of `new`.
+    Authority is checked as for a write. Raises LookupError if the partition of `new` has no such valid fact.
     """
-    taken = next((fact for fact in facts if fact.id == id_ and fact.is_valid and _same_partition(fact, new)), None)
-    if taken is None:
+    target = next((fact for fact in facts if fact.id == id_ and fact.is_valid and _same_partition(fact, new)), None)
+    if target is None:
         raise LookupError(f"there is no valid fact {id_!r}")
-    binds = taken.is_constraint or taken.memory_type is MemoryType.ORGANIZATIONAL
+    binds = target.is_constraint or target.memory_type is MemoryType.ORGANIZATIONAL
     if binds and new.authority < POLICY_AUTHORITY:
         return tuple(facts), (WriteRefused(Refusal.NOT_A_MANAGER),)
-    if taken.authority > new.authority:
-        return tuple(facts), (WriteRefused(Refusal.GREATER_AUTHORITY, taken.id),)
-    end = replace(_created([], new, taken.memory_type, before=taken, after=None), is_valid=False)
-    return _applied(facts, end, [taken])
+    if target.authority > new.authority:
+        return tuple(facts), (WriteRefused(Refusal.GREATER_AUTHORITY, target.id),)
+    final = replace(_created([], new, target.memory_type, predecessor=target, successor=None), is_valid=False)
+    return _applied(facts, final, [target])
 
 
 def outcome(facts: Sequence[Fact], changes: Sequence[Change], new: NewFact) -> Written | WriteRefused:
@@ -207,7 +210,7 @@ def outcome(facts: Sequence[Fact], changes: Sequence[Change], new: NewFact) -> W
 
 
 def _superseded(mine: Sequence[Fact], new: NewFact) -> list[Fact]:
-    said = _own_words(mine, new)
+    own_text = _own_words(mine, new)
     named = {fact.id for name in new.supersedes if (fact := current(mine, name)) is not None}
     return [
         fact
@@ -215,66 +218,68 @@ def _superseded(mine: Sequence[Fact], new: NewFact) -> list[Fact]:
         if fact.is_valid
         and (
             (fact.id in named and _may_settle(new, fact) and _about_the_same(fact, new))
-            or (_same_scope(fact, new) and _implied(fact, new, said))
+            or (_same_scope(fact, new) and _implied(fact, new, own_text))
         )
     ]
 
 
 def _own_words(mine: Sequence[Fact], new: NewFact) -> str:
-    """A value without the older values that it quotes ("was: …"): what they said contradicts nothing."""
-    said, small = new.value, folded(new.value)
+    """Return the value without the older values that it quotes ("was: …"), which must not count as contradictions."""
+    text, lowercase = new.value, folded(new.value)
     for value in sorted({folded(fact.value) for fact in mine if fact.value}, key=len, reverse=True):
-        if value in small:
-            said = _without(said, small, value)
-            small = folded(said)
-    return said if read_statement(said).content else new.value
+        if value in lowercase:
+            text = _without(text, lowercase, value)
+            lowercase = folded(text)
+    return text if read_statement(text).content else new.value
 
 
-def _without(text: str, small: str, part: str) -> str:
-    """A text, known in small letters, with a blank wherever a part of these stood."""
-    left, done = list[str](), 0
-    for kept in small.split(part):
-        left.append(text[done : done + len(kept)])
-        done += len(kept) + len(part)
-    return " ".join(left)
+def _without(text: str, lowercase: str, part: str) -> str:
+    """Replace each `part` of a text by a blank. `lowercase` is the text in lower case, as `part` is."""
+    kept_parts, position = list[str](), 0
+    for piece in lowercase.split(part):
+        kept_parts.append(text[position : position + len(piece)])
+        position += len(piece) + len(part)
+    return " ".join(kept_parts)
 
 
-def _implied(fact: Fact, new: NewFact, text: str) -> bool:
+def _implied(fact: Fact, new: NewFact, own_text: str) -> bool:
     if _says_the_same(fact, new):
         return True
     if same_key(fact.key, new.key):
         return _quotes(new, fact) or not different_subjects(fact.value, new.value)
     if fact.is_constraint != new.is_constraint:
-        return False  # a wish that contradicts a policy is refused by whoever decides; it is no new policy
-    return contradicts(fact.value, text, about=(fact.key, new.key))
+        return False  # a wish that contradicts a policy does not replace it
+    return contradicts(fact.value, own_text, about=(fact.key, new.key))
 
 
 def _about_the_same(fact: Fact, new: NewFact) -> bool:
-    """What names a fact by its key says itself what it is about; a number says nothing."""
+    """Return whether both are about the same thing. A write that names a fact by its key also names its subject."""
     key = fact.key if any(same_key(name, fact.key) for name in new.supersedes) else new.key
     return _quotes(new, fact) or about_the_same(fact.value, new.value, about=(fact.key, key))
 
 
 def _quotes(new: NewFact, fact: Fact) -> bool:
-    """Does it repeat the other's words ("not any more: …")? Then it speaks of the same."""
+    """Return whether the new value repeats the other ("not any more: …"), and so is about the same."""
     return bool(fact.value.strip()) and fact.value.strip().casefold() in new.value.casefold()
 
 
-def _created(mine: Sequence[Fact], new: NewFact, kind: MemoryType, *, before: Fact | None, after: Fact | None) -> Fact:
-    named = [resolve(mine, name) for name in new.depends_on]
-    grounds = [*named, *(fact for fact in mine if fact.is_valid and gives_as_reason(new.value, fact.said))]
+def _created(
+    mine: Sequence[Fact], new: NewFact, kind: MemoryType, *, predecessor: Fact | None, successor: Fact | None
+) -> Fact:
+    named_grounds = [resolve(mine, name) for name in new.depends_on]
+    grounds = [*named_grounds, *(fact for fact in mine if fact.is_valid and gives_as_reason(new.value, fact.said))]
     return Fact(
         id=new.id,
-        key=new.key or (before.key if before is not None and before.id in new.supersedes else ""),
+        key=new.key or (predecessor.key if predecessor is not None and predecessor.id in new.supersedes else ""),
         value=new.value,
         source=new.source,
         timestamp=new.timestamp,
         audience=new.audience,
         person=new.person,
         authority=new.authority,
-        is_valid=after is None,
-        superseded_by=after.id if after is not None else None,
-        supersedes=before.id if before is not None and after is None else None,
+        is_valid=successor is None,
+        superseded_by=successor.id if successor is not None else None,
+        supersedes=predecessor.id if predecessor is not None and successor is None else None,
         memory_type=kind,
         scope=new.scope,
         scope_id=new.scope_id,
@@ -286,18 +291,18 @@ def _created(mine: Sequence[Fact], new: NewFact, kind: MemoryType, *, before: Fa
 
 
 def _settled(
-    facts: Sequence[Fact], mine: Sequence[Fact], said_again: Sequence[Fact]
+    facts: Sequence[Fact], mine: Sequence[Fact], restated: Sequence[Fact]
 ) -> tuple[tuple[Fact, ...], tuple[Change, ...]]:
-    """After these were said again: they rest on what holds in the place of what they rested on."""
+    """Settle the review of facts that were stated again: they now depend on the successors of their dependencies."""
     after = {fact.id: fact for fact in facts}
-    for fact in said_again:
-        now = [ground if (held := current(mine, ground)) is None else held.id for ground in fact.depends_on]
+    for fact in restated:
+        now = [ground if (valid_fact := current(mine, ground)) is None else valid_fact.id for ground in fact.depends_on]
         after[fact.id] = replace(after[fact.id], needs_review=False, depends_on=tuple(dict.fromkeys(now)))
         for ground in {*fact.depends_on, *now} & after.keys():
             others = [derived for derived in after[ground].derived_facts if derived != fact.id]
             derived = (*others, fact.id) if ground in now else tuple(others)
             after[ground] = replace(after[ground], derived_facts=derived)
-    return tuple(after.values()), tuple(ReviewSettled(fact.id) for fact in said_again)
+    return tuple(after.values()), tuple(ReviewSettled(fact.id) for fact in restated)
 
 
 def _applied(
@@ -318,18 +323,18 @@ def _applied(
 
 
 def _reviews(facts: Mapping[str, Fact], superseded: Sequence[str]) -> list[ReviewNeeded]:
-    """Every valid fact that rests on a superseded one, however far away; each is asked about once."""
+    """Return a review for each valid fact that depends on a superseded one, directly or not; one for each fact."""
     seen = set(superseded)
-    waiting = [(derived, id_) for id_ in superseded for derived in facts[id_].derived_facts]
+    pending = [(derived, id_) for id_ in superseded for derived in facts[id_].derived_facts]
     reviews: list[ReviewNeeded] = []
-    while waiting:
-        id_, because = waiting.pop(0)
+    while pending:
+        id_, because = pending.pop(0)
         if id_ in seen or id_ not in facts:
             continue
         seen.add(id_)
         if facts[id_].is_valid:
             reviews.append(ReviewNeeded(id_, because))
-        waiting += [(derived, because) for derived in facts[id_].derived_facts]
+        pending += [(derived, because) for derived in facts[id_].derived_facts]
     return reviews
 
 
@@ -353,52 +358,52 @@ def _says_the_same(fact: Fact, new: NewFact) -> bool:
     return fact.value.strip() == new.value.strip() and plain_key(fact.key) == plain_key(new.key)
 
 
-# Taking a fact out: what falls with it, and what its chain becomes.
+# Removing facts: what is removed with them, and how the chains are repaired.
 #
 # Rules
-#   What was derived from a fact falls with it, however far away: nobody can say which of its words came from
-#   which.
-#   A chain closes over a gap. What was superseded by nothing but facts that are gone holds again, as if those had never
-#   been written.
+#   All facts that were derived from a removed one, directly or not, are removed with it, because it is not known which
+#   of their words came from it.
+#   A chain is closed over the gap. A fact that was superseded by removed facts only becomes valid again, as if those
+#   had never been written.
 
 
 def fallen(facts: Iterable[Fact], gone: Collection[str]) -> frozenset[str]:
-    """The ids of all facts that fall when those of `gone` do."""
+    """Return the ids of `gone` that exist, and of all facts derived from them."""
     known = {fact.id: fact for fact in facts}
-    found = set[str]()
-    waiting = [id_ for id_ in gone if id_ in known]
-    while waiting:
-        id_ = waiting.pop()
-        if id_ not in found:
-            found.add(id_)
-            waiting += [derived for derived in known[id_].derived_facts if derived in known]
-    return frozenset(found)
+    ids = set[str]()
+    pending = [id_ for id_ in gone if id_ in known]
+    while pending:
+        id_ = pending.pop()
+        if id_ not in ids:
+            ids.add(id_)
+            pending += [derived for derived in known[id_].derived_facts if derived in known]
+    return frozenset(ids)
 
 
 def removed(facts: Sequence[Fact], gone: Collection[str]) -> tuple[Fact, ...]:
-    """The facts without those of `gone` and without what falls with them."""
+    """Return the facts without those of `gone` and those derived from them."""
     known = {fact.id: fact for fact in facts}
-    out = fallen(facts, gone)
-    return tuple(_closed(fact, known, out) for fact in facts if fact.id not in out)
+    removed_ids = fallen(facts, gone)
+    return tuple(_closed(fact, known, removed_ids) for fact in facts if fact.id not in removed_ids)
 
 
-def _closed(fact: Fact, known: Mapping[str, Fact], out: Collection[str]) -> Fact:
-    after = _beyond(known, out, fact.superseded_by, forwards=True)
-    holds_again = not fact.is_valid and fact.superseded_by in out and after is None
+def _closed(fact: Fact, known: Mapping[str, Fact], removed_ids: Collection[str]) -> Fact:
+    successor = _beyond(known, removed_ids, fact.superseded_by, forwards=True)
+    valid_again = not fact.is_valid and fact.superseded_by in removed_ids and successor is None
     return replace(
         fact,
-        is_valid=fact.is_valid or holds_again,
-        superseded_by=after,
-        supersedes=_beyond(known, out, fact.supersedes, forwards=False),
-        depends_on=tuple(id_ for id_ in fact.depends_on if id_ not in out),
-        derived_facts=tuple(id_ for id_ in fact.derived_facts if id_ not in out),
+        is_valid=fact.is_valid or valid_again,
+        superseded_by=successor,
+        supersedes=_beyond(known, removed_ids, fact.supersedes, forwards=False),
+        depends_on=tuple(id_ for id_ in fact.depends_on if id_ not in removed_ids),
+        derived_facts=tuple(id_ for id_ in fact.derived_facts if id_ not in removed_ids),
     )
 
 
-def _beyond(known: Mapping[str, Fact], out: Collection[str], id_: str | None, *, forwards: bool) -> str | None:
-    """The next fact of a chain that stays; a broken link or a cycle leads nowhere."""
+def _beyond(known: Mapping[str, Fact], removed_ids: Collection[str], id_: str | None, *, forwards: bool) -> str | None:
+    """Return the next fact of a chain that is not removed; None after a broken link or in a cycle."""
     seen = set[str]()
-    while id_ in out and id_ is not None and id_ not in seen:
+    while id_ in removed_ids and id_ is not None and id_ not in seen:
         seen.add(id_)
         id_ = known[id_].superseded_by if forwards else known[id_].supersedes
-    return None if id_ in out else id_
+    return None if id_ in removed_ids else id_
