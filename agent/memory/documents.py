@@ -1,11 +1,11 @@
-"""Documents of a place: how a text becomes passages, and what is kept and found of them. Pure.
+"""Documents of a place: splits texts into passages, and declares the port of the document store. Pure.
 
 Rules
-  A passage is what a search finds and a model is shown: some paragraphs below one heading, about `PASSAGE_CHARS` long.
-  It begins where a heading stands, or where a page does, unless too little came before: a citation then names the right
-  page. What stands above it, the headings, is kept with it: a question names them more often than the text does.
-  Nothing is left out, and nothing stands in two passages: what is beside a passage is found by its number.
-  The work is linear in the text, whatever it says.
+  A passage is the unit of search and of what a model is shown: some paragraphs below one heading, about `PASSAGE_CHARS`
+  long. It starts at a heading or a page, unless the passage before would be too short, so that a citation names the
+  right page. It keeps the headings above it, because questions name them more often than the text does.
+  Passages are complete and do not overlap. The neighbours of a passage are found by its number.
+  The work is linear in the length of the text.
 """
 
 import re
@@ -13,25 +13,25 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, auto
+from itertools import islice
 from typing import Final, Protocol
 
 # Some 250 tokens: long enough to hold an answer with what it is about, short enough that ten fit a result.
 PASSAGE_CHARS: Final = 1_200
-FEWEST_CHARS: Final = 300  # Of less no passage is made where more follows: a heading and a line tell nothing alone
-# The same of a page, as citations are to name the right one: a title goes with what follows, a slide does not.
+FEWEST_CHARS: Final = 300  # A shorter passage is joined with what follows: a heading and a line tell nothing alone
+# The same at the end of a page. It is smaller so that citations name the right page: a title is joined, a slide is not.
 FEWEST_ON_PAGE: Final = 80
 MAX_HEADING_CHARS: Final = 120
-MAX_HEADINGS: Final = 6  # Above a passage: as many as Markdown has
+MAX_HEADINGS: Final = 6  # Above a passage: the levels of Markdown
 MAX_NAME_CHARS: Final = 120
-# Of one document: a book of 600 pages has about 1.5 million. What is longer is several documents.
+# Of one document: a book of 600 pages has about 1.5 million. Longer texts must be several documents.
 MAX_CHARS: Final = 2_000_000
 MAX_PASSAGES: Final = 4_000  # Of one document: twice what MAX_CHARS makes of plain text
-# How long after a look at a page of the web it is looked at again: handbooks change by the week.
-LOOK_EVERY: Final = timedelta(days=1)
-LOOK_AGAIN: Final = timedelta(hours=1)  # The same, where nobody says how the look ended: its process was killed
+LOOK_EVERY: Final = timedelta(days=1)  # Between two fetches of a web page: handbooks change by the week
+LOOK_AGAIN: Final = timedelta(hours=1)  # The same after a fetch without a result: its process was killed
 
-# A choice: of a channel ON, if what full members say there from then on may serve others of its team; of a person
-# PAUSED, if theirs may not.
+# The name of a setting. A channel sets ON to share the later messages of its full members with the rest of its team; a
+# person sets PAUSED to keep theirs out.
 SHARING: Final = "sharing"
 ON: Final = "on"
 
@@ -44,7 +44,7 @@ _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n")
 
 @dataclass(frozen=True, slots=True)
 class DocumentPage:
-    """`number`: None where the kind of file has no pages."""
+    """The text of one page. `number` is None if the kind of file has no pages."""
 
     text: str
     number: int | None = None
@@ -52,7 +52,7 @@ class DocumentPage:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """`heading`: what stands above it, the widest first; `page`: where it begins."""
+    """`heading`: the headings above the passage, the highest level first; `page`: the page on which it starts."""
 
     text: str
     heading: str = ""
@@ -61,11 +61,11 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class LinkedPage:
-    """The page of the web that a document was read from, as it was asked for at `address` and looked at last (`seen`).
+    """The web page from which a document was read: the requested `address`, and the time of the last fetch (`seen`).
 
-    `etag`, `modified`: what its server calls the version that is known; `digest`: of its words. `fault`: why it could
-    not be read at any look since `since`; the version that is known stays. `is_own`: it lies in the operator's own
-    network, as it did when somebody named it.
+    `etag` and `modified` are the server's validators of the stored version, `digest` is a hash of its words. `fault`:
+    why all fetches since `since` failed; the stored version stays. `is_own`: the page is in the operator's own network,
+    as it was when it was added.
     """
 
     address: str
@@ -80,10 +80,10 @@ class LinkedPage:
 
 @dataclass(frozen=True, slots=True)
 class NewDocument:
-    """What a place is to know from now on, in place of what it had under this name, or from this page of the web.
+    """A document to store. It replaces the one of the same name or web page in its place.
 
-    `audience` is the label of those who may find it, `channel` the platform's id of where it was handed in, by the
-    person with this id; `link` leads people to it.
+    `audience` is the label of those who may find it. `channel` is the platform's id of the channel to which the person
+    with the id `person` added it; `link` leads people to it.
     """
 
     name: str
@@ -95,14 +95,16 @@ class NewDocument:
     passages: Sequence[Passage]
     link: str = ""
     pages: int = 0
-    """How many there are, 0 where the kind of file has none."""
+    """The number of pages, 0 if the kind of file has none."""
     web: LinkedPage | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One that a place knows. `by`: the name of who handed it in, "" for nobody who is known (any more). `time`: when
-    it was, or when the version that is known was read.
+    """A stored document.
+
+    `by`: the name of the person who added it, "" if it is unknown or was erased. `time`: when the document was added,
+    or when its stored version was fetched.
     """
 
     id: int
@@ -120,7 +122,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class FoundPassage:
-    """`number`: its place in the document, from 1."""
+    """`number`: the position of the passage in its document, from 1."""
 
     document: Document
     passage: Passage
@@ -129,17 +131,17 @@ class FoundPassage:
 
 
 class DocumentRefused(Enum):
-    """Why a place does not keep a document."""
+    """Why a document is not stored."""
 
     MANY = auto()
     LARGE = auto()
     GONE = auto()
-    """Of a new version: what it is one of is known no longer."""
+    """The document of a new version was removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentQuery:
-    """A search of what places know. `audiences`, `wordings`: as in a `RecallQuery`."""
+    """A search in documents. `audiences` and `wordings` are as in a `RecallQuery`."""
 
     text: str
     audiences: frozenset[str]
@@ -148,56 +150,51 @@ class DocumentQuery:
 
 
 class Documents(Protocol):
-    """What places were told to know. Raises StoreError. `audiences`: the labels of what may be shown."""
+    """The document store. `audiences`: the labels of documents that may be shown. All methods raise StoreError."""
 
     async def keep(self, new: NewDocument, *, renews: int | None = None) -> DocumentRefused | None:
-        """Know it from now on, in place of what that channel had under this name, or from this page. Why not, where the
-        place is full.
+        """Store a document in place of the channel's one of this name or web page. Return a reason if refused.
 
-        `renews`: the document (its id) of which it is a newer version; whose that is now, and who may find it, counts.
+        `renews`: the id of the document of which this is a newer version. Its current owner and audience are kept.
         """
         ...
 
     async def next_look(self, now: datetime) -> Document | None:
-        """The document whose page of the web has waited longest to be looked at; until LOOK_AGAIN it is nobody else's.
-        None if none is due.
+        """Return the document whose web page is due for the longest time, or None.
+
+        No other process receives it for LOOK_AGAIN.
         """
         ...
 
     async def looked(self, id_: int, page: LinkedPage) -> None:
-        """What a look found, where the version that is known stays; the next one is due after LOOK_EVERY."""
+        """Record a fetch that does not change the stored version. The next one is due after LOOK_EVERY."""
         ...
 
     async def listed(self, audiences: frozenset[str]) -> list[Document]:
-        """What is known, the oldest first."""
+        """Return the documents, oldest first."""
         ...
 
     async def opened(self, id_: int, audiences: frozenset[str], limit: int) -> tuple[Document, list[Passage]] | None:
-        """One of them, with its first passages."""
+        """Return a document with its first `limit` passages, or None."""
         ...
 
     async def remove(self, id_: int) -> None:
-        """Know it no longer, nor a newer version: its rows go at once, the bytes with the next `Forgetting.sweep`."""
+        """Remove a document: its rows at once, the bytes with the next `Forgetting.sweep`. New versions are refused."""
         ...
 
     async def search(self, query: DocumentQuery) -> list[FoundPassage]:
-        """The best passages first. Any text is a valid query; none raises."""
+        """Return the best passages first. Any text is a valid query."""
         ...
 
 
 def passages_of(pages: Iterable[DocumentPage]) -> list[Passage]:
-    """The passages of a document, in order; MAX_PASSAGES at most."""
-    made: list[Passage] = []
-    for passage in _packed(_blocks(pages)):
-        made.append(passage)
-        if len(made) == MAX_PASSAGES:
-            break
-    return made
+    """Return the first MAX_PASSAGES passages of a document, in order."""
+    return list(islice(_packed(_blocks(pages)), MAX_PASSAGES))
 
 
 @dataclass(frozen=True, slots=True)
 class _Paragraph:
-    """A paragraph, or a piece of one; or a heading of this level (from 1)."""
+    """A paragraph or a piece of one (level 0), or a heading of a level from 1."""
 
     text: str
     page: int | None
@@ -206,11 +203,11 @@ class _Paragraph:
 
 @dataclass(slots=True)
 class _Heading:
-    """`told`: it stands in a passage, or above one."""
+    """`is_used`: it is part of a passage, or a heading above one."""
 
     text: str
     level: int
-    told: bool = False
+    is_used: bool = False
 
 
 def _blocks(pages: Iterable[DocumentPage]) -> Iterator[_Paragraph]:
@@ -231,7 +228,7 @@ def _blocks(pages: Iterable[DocumentPage]) -> Iterator[_Paragraph]:
 
 
 def _level(line: str, *, alone: bool) -> int:
-    """Of a heading; 0 for what is none. `alone`: no text stands below it in its paragraph."""
+    """Return the level of a heading, or 0 for other lines. `alone`: it is the only line of its paragraph."""
     if len(line) > MAX_HEADING_CHARS:
         return 0
     if (marked := _MARKED.fullmatch(line)) is not None:
@@ -249,25 +246,25 @@ def _title(line: str) -> str:
 
 
 def _pieces(lines: Sequence[str], page: int | None) -> Iterator[_Paragraph]:
-    """A paragraph; of a long one pieces that end where sentences or lines do, as far as they have ends."""
+    """Yield a paragraph, or the pieces of a long one, which end with a sentence or line if possible."""
     text = "\n".join(lines)
     if len(text) <= PASSAGE_CHARS:
         if text.strip():
             yield _Paragraph(text, page)
         return
-    begin, good = 0, 0
-    for end in [*(found.end() for found in _SENTENCE.finditer(text)), len(text)]:
-        if end - begin > PASSAGE_CHARS and good > begin:
-            yield _Paragraph(text[begin:good].strip(), page)
-            begin = good
-        while end - begin > PASSAGE_CHARS:  # a sentence without an end
-            cut = text.rfind(" ", begin + PASSAGE_CHARS // 2, begin + PASSAGE_CHARS)
-            cut = begin + PASSAGE_CHARS if cut < 0 else cut
-            yield _Paragraph(text[begin:cut].strip(), page)
-            begin = cut
-        good = end
-    if text[begin:].strip():
-        yield _Paragraph(text[begin:].strip(), page)
+    start, last_end = 0, 0
+    for end in [*(match.end() for match in _SENTENCE.finditer(text)), len(text)]:
+        if end - start > PASSAGE_CHARS and last_end > start:
+            yield _Paragraph(text[start:last_end].strip(), page)
+            start = last_end
+        while end - start > PASSAGE_CHARS:  # a sentence without an end
+            cut = text.rfind(" ", start + PASSAGE_CHARS // 2, start + PASSAGE_CHARS)
+            cut = start + PASSAGE_CHARS if cut < 0 else cut
+            yield _Paragraph(text[start:cut].strip(), page)
+            start = cut
+        last_end = end
+    if text[start:].strip():
+        yield _Paragraph(text[start:].strip(), page)
 
 
 def _packed(blocks: Iterable[_Paragraph]) -> Iterator[Passage]:
@@ -280,29 +277,29 @@ def _packed(blocks: Iterable[_Paragraph]) -> Iterator[Passage]:
         if not texts:
             heading, page, size = " › ".join(one.text for one in above), block.page, 0
             for one in above:
-                one.told = True
+                one.is_used = True
         texts.append(text)
         size += len(text)
 
     for block in blocks:
         full = size + len(block.text) > PASSAGE_CHARS
-        begins = (size >= FEWEST_CHARS and block.level > 0) or (size >= FEWEST_ON_PAGE and block.page != page)
-        if texts and (full or begins):
+        starts_passage = (size >= FEWEST_CHARS and block.level > 0) or (size >= FEWEST_ON_PAGE and block.page != page)
+        if texts and (full or starts_passage):
             yield Passage("\n\n".join(texts), heading, page)
             texts, size = [], 0
         if not block.level:
             take(block.text, block)
             continue
-        left = [one for one in above if one.level >= block.level]
+        closed = [one for one in above if one.level >= block.level]
         above = [one for one in above if one.level < block.level][-MAX_HEADINGS + 1 :]
-        for one in left:
-            if not one.told:  # nothing stood below it
+        for one in closed:
+            if not one.is_used:  # no text followed it
                 take(one.text, block)
-        above.append(_Heading(block.text, block.level, told=bool(texts)))
+        above.append(_Heading(block.text, block.level, is_used=bool(texts)))
         if texts:
             take(block.text, block)
     for one in above:
-        if not one.told:
+        if not one.is_used:
             take(one.text, _Paragraph("", page))
     if texts:
         yield Passage("\n\n".join(texts), heading, page)

@@ -1,11 +1,12 @@
-"""What can be forgotten, and what falls with what: the plans that `store.forgetting` carries out. Pure.
+"""Forgetting plans: what can be erased, and what is erased with it. `store.forgetting` carries them out. Pure.
 
 Rules
-  A message takes along the reply to it, what was learned from it, what tools and summaries made of it, and the replies
-  elsewhere that were surely made of it: recall gave it to them, or memory did and they say it again. That it stood in
-  the history of another reply is no derivation. What may have been made of it is shown; it falls if its person says so.
-  With several people in a thread, what a person asks for erases what they wrote, the replies to them, and what was
-  learned from both. What others wrote stays theirs. What is deleted in the platform falls, whoever deleted it.
+  With a message are erased: the reply to it, what was learned from it, the tool results and summaries derived from it,
+  and replies elsewhere that were certainly derived from it, because recall returned it to them, or because memory
+  contained it and they repeat it. That a message was in the history of another reply is no derivation. What is possibly
+  derived from it is shown, and is erased if its person says so.
+  In a thread of several people, a request erases what this person wrote, the replies to them, and what was learned from
+  both. Messages of others stay. A message that is deleted on the platform is erased, whoever deleted it.
 """
 
 import json
@@ -17,25 +18,25 @@ from typing import Final, TypeAlias
 from agent.memory.audience import AudienceKind
 from agent.memory.periods import TimeSpan
 
-# What the owner of a choice begins with that says which conversation goes on in a channel; behind it, the channel.
+# Prefix of the owner of the choice that names the current conversation of a channel; the channel's id follows.
 GOES_ON: Final = "direct:"
 
 PLACE_RULES: Final = "place"
-# What was chosen for a channel by who manages it, and what it got of answers that nobody asked for. It goes with the
-# channel, and with no person: like a policy it names none who chose it.
+# The settings of a channel by its managers, and its record of ambient answers. They are erased with the channel, but
+# not with a person: like a policy, they do not name who chose them.
 AMBIENT_STATE: Final = "ambient"
 
-# The value of the choice not to be learned from. It outlives everything else that a person chose: whoever wants to be
-# forgotten has not asked to be remembered again.
+# The value of the choice not to be learned from. It is not erased with the person's other choices: a request to be
+# forgotten is no request to be learned from again.
 PAUSED: Final = "paused"
 
 
-# The kind of job that wipes what a person deleted a while ago and has not brought back.
+# The kind of job that erases entries which a person deleted a while ago and did not restore.
 ERASE_ENTRIES: Final = "erase_entries"
-# The kind of job by which an operator asks the process that serves to erase; its key is the number of their row in the
-# audit, which says what.
+# The kind of job by which an operator asks the serving process to erase. Its key is the number of their audit row,
+# which says what to erase.
 OPERATOR_ERASE: Final = "operator_erase"
-# The kind of job that keeps an edit for which it was too soon. Its key is `post_key`, its payload holds the words.
+# The kind of job for an edit that came too early to be applied. Its key is `post_key`, its payload the new text.
 EDIT: Final = "edit"
 
 
@@ -45,7 +46,7 @@ def post_key(channel: str, message_id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OneThread:
-    """What the person said in one thread: mostly one conversation; with what they asked there in private, two."""
+    """The person's messages in one thread: usually one conversation, two if they also asked there in private."""
 
     person: str
     conversations: frozenset[str]
@@ -53,7 +54,7 @@ class OneThread:
 
 @dataclass(frozen=True, slots=True)
 class Everything:
-    """What the person said anywhere, what is known about them, and what they chose, but for pauses of learning."""
+    """All messages of the person, all knowledge about them, and their choices except a pause of learning."""
 
     person: str
 
@@ -66,7 +67,7 @@ class During:
 
 @dataclass(frozen=True, slots=True)
 class AboutTopic:
-    """What the person said or was answered, and what is known about them, that holds all telling words of `words`."""
+    """The person's messages, the replies to them, and knowledge about them, with all content words of `words`."""
 
     person: str
     words: str
@@ -74,7 +75,7 @@ class AboutTopic:
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """Messages that somebody deleted in the platform, by the platform's ids."""
+    """Messages that were deleted on the platform, by the platform's ids."""
 
     channel: str
     messages: frozenset[str]
@@ -82,17 +83,17 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True)
 class OneReply:
-    """What the bot said in one turn; the question stays."""
+    """The reply of one turn; the question stays."""
 
     turn: int
 
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """What anybody said in conversations, channels and teams that are no more, or that the bot was taken out of.
+    """All messages in conversations, channels and teams that no longer exist, or from which the bot was removed.
 
-    What a person asked in private in such a channel stays theirs. `audiences`: labels of those who could read there.
-    `sources`: all of these; there, nothing stays anybody's.
+    What a person asked in private in such a channel stays. `audiences`: labels of the audiences of those places.
+    `sources`: all of these workspaces or servers, in which nothing stays.
     """
 
     conversations: frozenset[str] = frozenset()
@@ -110,20 +111,20 @@ class Gone:
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """What anybody said in places of one kind before a time."""
+    """All messages to one kind of audience before a time."""
 
     kind: AudienceKind
     before: datetime
 
 
-Wish: TypeAlias = OneThread | Everything | During | AboutTopic  # What a person may ask for
+Wish: TypeAlias = OneThread | Everything | During | AboutTopic  # Plans that a person may request
 
 ForgettingPlan: TypeAlias = Wish | Deleted | OneReply | Gone | Expired
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """How many messages of a kind, and the first of those that the person may read here."""
+    """The number of messages of a kind, and the first of those that the person may read in this place."""
 
     count: int = 0
     lines: tuple[str, ...] = ()
@@ -131,17 +132,18 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a plan would erase: how many of each kind ("messages", "facts", …), the first texts, and a name for exactly
-    this: another one means that something came or went meanwhile.
+    """What a plan would erase: the number of each kind ("messages", "facts", …), and the first texts.
+
+    `name` identifies exactly this set. Another name means that the set changed in the meantime.
     """
 
     counts: Mapping[str, int]
     lines: tuple[str, ...]
     name: str
     retold: Sample = Sample()
-    """Among the messages: what the bot told again elsewhere, because memory or recall gave it."""
+    """Those of the messages that repeat the contents elsewhere, because memory or recall returned them to the bot."""
     related: Sample = Sample()
-    """Not among them: what may have been made of it. It falls only if its person says so."""
+    """Further messages that are possibly derived from them. They are erased only if the person says so."""
 
     @property
     def is_empty(self) -> bool:
@@ -150,10 +152,10 @@ class Preview:
 
 @dataclass(frozen=True, slots=True)
 class EntriesPlan:
-    """Erase these things that are known about `person`, by their ids. The messages that they came from stay."""
+    """Erase entries and facts about `person`, by their ids. Their source messages stay."""
 
     person: str
     entries: frozenset[int] = frozenset()
-    """Of the profile."""
+    """Ids of profile entries."""
     facts: frozenset[str] = frozenset()
-    """With these fall the facts that were derived from them."""
+    """Ids of facts. The facts derived from them are erased, too."""

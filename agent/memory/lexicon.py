@@ -1,10 +1,10 @@
-"""The words by which sentences of eight languages say what they are about, what changes and what is denied. Data.
+"""Words and patterns for the analysis of sentences in eight languages: subjects, values, changes, negations. Data.
 
-English, German, French, Spanish, Portuguese, Russian, Chinese and Japanese. Every pattern is linear: fixed words, and
-runs of bounded length. A language that is not here is read by its values and its order of words alone.
+The languages are English, German, French, Spanish, Portuguese, Russian, Chinese and Japanese. Each pattern is linear:
+fixed words, and runs of bounded length. Other languages are analysed by their values and their word order only.
 
-Patterns are in small letters, to be searched in `folded` text: that takes a third of the time of ignoring case. Those
-to which capitals tell a name or a month (CASED, DISPLACED) take the text as it stands.
+Patterns are in lower case, for a search in `folded` text: this takes a third of the time of a search that ignores case.
+Those that need capitals to find a name or a month (CASED, DISPLACED) are applied to the original text.
 """
 
 from typing import Final
@@ -17,8 +17,9 @@ def _words(*lists: str) -> frozenset[str]:
 
 
 def _signs(pattern: str) -> str:
-    """Beside words: what is written in scripts without blanks. It is tried only where such a sign stands, since a list
-    of signs tried at each letter of each text takes half of the time that reading takes.
+    """Return an alternative for scripts without blanks.
+
+    It is tried only at such a character: to try it at each letter of each text takes half of the time of an analysis.
     """
     return f"|(?=[\u3040-\u9fff])(?:{pattern})"
 
@@ -28,12 +29,12 @@ def _any_of(words: str, signs: str) -> str:
 
 
 def folded(text: str) -> str:
-    """In small letters, and as long as before: what is found in it stands at the same place in the text."""
-    small = text.lower()
-    return small if len(small) == len(text) else text.replace("İ", "I").lower()
+    """Return the text in lower case with the same length, so that positions are valid in both."""
+    lowered = text.lower()
+    return lowered if len(lowered) == len(text) else text.replace("İ", "I").lower()
 
 
-# Chinese: a verb of change with where it leads ("改成", "推迟到").
+# Chinese: a verb of change with its target ("改成", "推迟到").
 _TURNED: Final = (
     r"(?:推迟|延迟|延期|延后|提前|提早|延长|缩短|增加|减少|提高|降低|上调|下调|上涨|下降|下跌|调整|变更|更改|更换|替换|切换|升级|迁移|转移"
     r"|[改换变调转挪移搬迁涨升降跌增减])(?:到|至|为|成)|[改换转](?:用|由|叫)|[改挪移]在|改[约签订][到至在成为]|改名(?:为|叫)?|[搬迁挪转]去|跳槽[到去]"
@@ -47,7 +48,7 @@ FUNCTION_WORDS: Final = _words(
     should so some t than that the their them then there these they this those to too under until up us ve very was we
     were what when where which while who whom whose why will with would yes you your"""
 )
-# The same of the other languages with blanks between words, for what is no English.
+# The same for the other languages with blanks between words.
 OTHER_FUNCTION_WORDS: Final = _words(
     """ich du er sie es wir ihr man der die das den dem des ein eine einen einem einer eines mein meine meinen meinem
     meiner dein deine unser unsere unseren unserem unserer sein seine ihre ihren und oder aber in im am an auf aus bei
@@ -66,14 +67,14 @@ OTHER_FUNCTION_WORDS: Final = _words(
     во на с со к ко у о об от до по за из для без при и или но а что как не ни уже ещё еще же ли бы это этот эта эти был
     была было были есть будет меня мне нас нам его её ее их ему ей им больше""",
 )
-# Before what a key names, and no part of it.
+# Words before the noun of a key, and not part of it.
 DETERMINERS: Final = _words(
     """the a an my our your his her their this der die das den dem ein eine mein meine meinen unser unsere dein deine
     el los las mi mis nuestro nuestra le les un une mon ma mes notre nos o os meu minha nosso nossa
     мой моя моё мое наш наша наше"""
 )
 OF: Final = compile_later(r" (?:of(?: the)?|von|vom|de|del|do|da|du|des) ")
-# Who a sentence is about that names nobody.
+# The person that a sentence is about if it gives no name.
 PRONOUNS: Final = {
     **dict.fromkeys(("i", "ich", "yo", "je", "eu", "я", "меня", "мне", "我", "私", "僕", "俺"), "i"),
     **dict.fromkeys(
@@ -83,7 +84,7 @@ PRONOUNS: Final = {
     **dict.fromkeys(("ele", "ela", "eles", "elas", "он", "она", "они", "他", "她", "他们", "彼", "彼女"), "they"),
 }
 
-# What stands between a subject and what is said of it, and says nothing itself.
+# Words between subject and predicate without a meaning of their own.
 COPULAS: Final = compile_later(
     r"(?:\b(?:will be|is|are|was|were|be|been|ist|sind|war|waren|wird|werden|wurde|wurden|bleibt|lautet|beträgt"
     r"|es|son|está|están|era|fue|será|queda|sont|était|sera|é|estão|foi|fica|ficam|является"
@@ -92,7 +93,7 @@ COPULAS: Final = compile_later(
     r"|(?<=[а-яё])\s[—–-](?=\s)|(?=[\u3040-\u9fff])"
     r"(?:是|(?:部署|安排|存放|保存|托管|运行|坐落|举行|设|放|约)?(?<![现存实所自])在(?=\S)|位于|(?<![因认])为|は|が(?=\S)))"
 )
-# Verbs of what is so, not of what happened; they count as what is said.
+# Verbs of a state, not of an event. They count as part of the predicate.
 STATE_VERBS: Final = _words(
     """has have had takes take costs cost lasts last lives live works work uses use starts start begins begin ends end
     opens open closes close leaves leave arrives arrive departs depart runs run leads lead owns own reports report
@@ -112,7 +113,7 @@ STATE_VERBS: Final = _words(
     открывается закрывается отправляется прибывает зовут называется находится находятся пью пьёт пьет ем ест использую
     использует используем имеет отвечает ведёт говорит""",
 )
-# Of these, Spanish and Portuguese ones that may begin a sentence, since they say themselves who: "Vivo en …".
+# Of these, Spanish and Portuguese ones that can start a sentence, because they imply their subject: "Vivo en …".
 SPEAKERS_VERBS: Final = _words(
     "vivo trabajo uso usamos tengo tenemos hablo como bebo",
     "moro moramos trabalho trabalhamos utilizamos tenho temos falo prefiro",
@@ -126,7 +127,7 @@ RESIDES: Final = compile_later(
     r"\b(?:lives?|wohn(?:t|e|en)|viv(?:e|o|imos)|habit(?:e|es|ons|ent)|mor(?:o|a|amos)|жив(?:у|[её]т|[её]м|ут))\b"
     + _signs(r"住在|に住")
 )
-# One lives at one place.
+# A person lives at one place.
 SETTLES: Final = compile_later(
     r"\b(?:moved to(?= [a-z])|nach \w{1,40} (?:um)?gezogen\b|mud(?:é|ado|amos) a\b|déménagé (?:à|en|au)\b"
     r"|mud(?:ei|amos) (?:para|pra)\b|переехал[аи]? (?:в|во|на)\b)"
@@ -144,7 +145,7 @@ NEW: Final = compile_later(
     r"\b(?:new(?=\s)|(?:neue[nmrs]?|nuev[oa]s?|nouve(?:au|lle|l)s?|nov[oa]s?|нов(?:ый|ая|ое|ые|ого|ой))\b)"
     + _signs(r"新しい|新的")
 )
-# Words that announce a change: those of seed 003, their kin, and those of the other languages.
+# Words that announce a change: those of seed 003, similar ones, and those of the other languages.
 CUE: Final = compile_later(
     r"\b(?:now|actually|instead|rather|correct(?:ed|ion)|chang(?:e|es|ed|ing)|mov(?:e|ed|ing)|updat(?:e|es|ed|ing)"
     r"|switch(?:ed|ing)?|revis(?:e|ed|ion)|replac(?:e|ed|es|ing)|overrid(?:e|es|ing|den)|reschedul(?:e|ed|ing)"
@@ -177,8 +178,8 @@ _MOVES: Final = (
     ),
     rf"{_TURNED}|推迟|提前|延期|涨|変更|変わ|乗り換え|切り替え|上がりました|下がりました",
 )
-MOVES: Final = compile_later(_any_of(*_MOVES))  # Of these, the verbs: what is moved is what the sentence is about
-# What is said beside something else does not change it.
+MOVES: Final = compile_later(_any_of(*_MOVES))  # The verbs among them: their object is the subject of the statement
+# Words of addition: the statement adds something and changes nothing.
 ADDS: Final = compile_later(
     r"\b(?:also|too|as well|another|in addition|besides|additionally|auch|außerdem|zusätzlich|también|además|otr[oa]"
     r"|aussi|également|autre|também|além disso|outr[oa]|тоже|также|ещ[её] один|друг(?:ой|ая))\b"
@@ -188,7 +189,7 @@ ADDS: Final = compile_later(
 RESTORES: Final = compile_later(
     r"\b(?:back to|again|after all|revert\w*|restor\w*|reinstat\w*|stick(?:ing)? (?:to|with))\b"
 )
-# What may stand in a statement and changes nothing about it.
+# Fillers without a meaning.
 FILLERS: Final = compile_later(
     r"\b(?:(?:currently|at the moment|still|already|finally|by the way|please note|heads[- ]up|planned|scheduled|due"
     r"|set|update|note|correction|fyi|derzeit|zurzeit|aktuell|bereits|übrigens|geplant|planead[oa]|previst[oa]|programad[oa]"
@@ -198,7 +199,7 @@ FILLERS: Final = compile_later(
     + _signs(r"计划|定于|予定|^今\s?$|已经|刚刚|终于|最近|今年(?=[\ue000-\uf8ff])|去(?=了\W{0,3}$)")
 )
 
-# It was so, and is not any more.
+# Something is no longer so.
 ENDED: Final = compile_later(
     r"\b(?:(?:no longer|any ?more|any longer|stopped|quit|nicht mehr|kein(?:e[nmrs]?)? \w{1,40} mehr|ya no"
     r"|больше не|уже не|já não)\b|ne (?=\w{1,40}(?: \w{1,40})? plus\b)|não (?=\w{1,40}(?: \w{1,40}){0,2} mais\b))"
@@ -216,7 +217,7 @@ _CANCELLED: Final = (
     r"取消|作废|中止|キャンセル",
 )
 CANCELLED: Final = compile_later(_any_of(*_CANCELLED))
-# How far something is.
+# The progress of something.
 PROGRESS: Final = compile_later(
     r"\b(?:on track|on time|in (?:planning|progress|review|development)|planned|scheduled|approved|accepted"
     r"|confirmed|rejected|declined|delayed|behind|late|blocked|paused|on hold|done|finished|completed?|resolved"
@@ -226,21 +227,21 @@ PROGRESS: Final = compile_later(
     r"|aprobad[oa]|rechazad[oa]|retrasad[oa]|en curso|terminad[oa]|cancelad[oa]|abiert[oa]|cerrad[oa])\b"
     + _signs(r"进行中|批准|拒绝|延迟|完成|取消|進行中|承認|却下|遅れ|完了|中止")
 )
-# Of the last of several values: no change that was told before it stands.
+# The last of several values: earlier changes no longer count.
 FINAL: Final = compile_later(
     r"\b(?:final|definitive|definite|endgültig\w{0,2}|definitiv[oea]?|définiti(?:f|ve)|окончательн\w{1,3})\b"
     + _signs(r"最终|最終")
 )
-# Of what held before: the sentence says itself that it holds no more.
+# An earlier state, which the sentence itself calls over.
 ONCE: Final = compile_later(
     r"\b(?:original(?:ly)?|initial(?:ly)?|previous(?:ly)?|formerly|used to|ursprünglich\w{0,2}|zuerst|früher|vorher"
     r"|original(?:mente)?|inicialmente|antes|anteriormente)\b" + _signs(r"原来|原先|当初|最初|以前|元々|もともと")
 )
-# Before what replaces something that was said about the same.
+# The start of a message that replaces earlier ones about the same subject.
 UPDATE: Final = compile_later(
     r"^\W{0,4}(?:update|correction|corrected|new|aktualisierung|korrektur|actualización|corrección|更新|更正|訂正)\s*[:：]"
 )
-# Before a sentence, and no part of what it is about.
+# An introduction to a sentence, and not part of its subject.
 LEAD_IN: Final = compile_later(
     r"^\W{0,4}(?:(?:to be (?:absolutely |quite )?clear|(?:just )?confirming(?: again)?|(?:just )?to confirm"
     r"|(?:great|good|bad) news|reminder|recap|to recap|fyi|note|update|correction|based on \w{1,20}|so|actually"
@@ -248,14 +249,14 @@ LEAD_IN: Final = compile_later(
     r"|planänderung|cambio de planes|changement de programme|mudança de planos|changes? of plans?|планы изменились"
     r"|finalement|finalmente|更正|メモ|訂正)\s?[:!,：，–-]\s*)+"
 )
-# Of what takes back something that was just said.
+# Words that correct the previous statement.
 CORRECTS: Final = compile_later(
     r"\b(?:changes? of plans?|correction|actually|instead|scratch that|no,? wait|planänderung|korrektur|stattdessen"
     r"|doch|changement de programme|finalement|en fait|cambio de planes|corrección|en realidad|mejor dicho|finalmente"
     r"|mudança de planos|correção|na verdade|планы изменились|на самом деле)\b"
     + _signs(r"计划有变|更正|其实|実は|訂正")
 )
-# One is chosen for a purpose.
+# A choice for a purpose.
 DECIDES: Final = compile_later(
     r"\b(?:go|going|went|gone|proceed|proceeding|fly|flying|travel|travelling) with (?P<what>[^.,;]{1,60}?)"
     r" (?:for|to|as) (?P<purpose>[^.,;]{1,80})"
@@ -295,11 +296,11 @@ _DISPLACED: Final = (
     ),
     compile_later(r"(?P<old>[^\s、。はがをの]{1,16}?)ではなく"),
 )
-# What another thing has taken the place of, each with what stands in every text that says so.
+# What is replaced by something else, each pattern with a string that all its matches contain.
 DISPLACED: Final = tuple(
     zip(("", "", " over ", " übernommen", "", "从", "", "の代わりに", "から", "ではなく"), _DISPLACED, strict=True)
 )
-# Of a statement that only says that one has or uses it.
+# Verbs that only say that a person has or uses something.
 GENERIC_VERBS: Final = _words(
     """use uses using used host hosts work works am drive drives have has with on run runs take read drink eat buy
     handle handles handling manage manages look looks maintain maintains responsible betreut leitet verantwortet
@@ -309,15 +310,15 @@ GENERIC_VERBS: Final = _words(
     uso usa usamos utilizo utilizamos tengo trabajo 用 使"""
 )
 
-# Words for whatever a sentence may speak of.
+# Nouns without a subject of their own.
 GENERIC_NOUNS: Final = _words(
     """value data figure number amount information entry answer result statement conclusion thing fact wert angabe zahl
     ergebnis aussage valor dato cifra número resultado valeur donnée chiffre résultat значение данные число результат
     dado resultado"""
 )
 
-# What there is one of: of these another name is another answer. Of anything else (friends, customers, hobbies) two
-# names may both be true.
+# Roles and things of which there is one: another name replaces the first. Of others (friends, customers, hobbies) two
+# names can both be true.
 UNIQUE: Final = compile_later(
     r"\b(?:manager|boss|supervisor|ceo|cto|cfo|coo|lead(?:er)?|head|director|president|chair(?:man|woman|person)?|landlord"
     r"|wife|husband|spouse|capital|address|home|name|surname|nickname|username|email|e-mail|phone|number|editor|bank"
@@ -352,7 +353,7 @@ MANY: Final = compile_later(
     )
 )
 
-# Words, and signs of scripts without blanks: the states of a pair exclude each other.
+# Words, and characters of scripts without blanks. The states of a pair exclude each other.
 _STATES: Final = (
     (
         (r"open|offen|geöffnet|abiert[oa]|ouverte?s?|abert[oa]|открыт[аоы]?", "开着|开放|营业|開いて"),
@@ -412,7 +413,7 @@ _STATES: Final = (
 )
 
 
-# Of each pair only one can hold of a thing at a time.
+# A thing can have only one state of each pair at a time.
 STATES: Final = tuple((compile_later(_any_of(*one)), compile_later(_any_of(*other))) for one, other in _STATES)
 _EACH_STATE: Final = [one for pair in _STATES for one in pair]
 _WORDS_OF_STATE: Final = (
@@ -420,17 +421,17 @@ _WORDS_OF_STATE: Final = (
     "|".join(signs for _, signs in _EACH_STATE if signs),
 )
 ANY_STATE: Final = compile_later(_any_of(*_WORDS_OF_STATE))
-# What is said of something and is no part of it: a verb of change, a state.
+# The start of a predicate: a verb of change, a state.
 PREDICATE: Final = compile_later(_any_of(*map("|".join, zip(_MOVES, _CANCELLED, _WORDS_OF_STATE, strict=True))))
 
 DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-# A number with its points and commas. It is begun only where no number goes on: a long list of them is read once.
+# A number with its points and commas. It never starts inside a number, so that a long list is read once.
 _AMOUNT: Final = r"\d+(?:[.,]\d+)*"
-# Also with blanks between thousands, where a unit stands behind it.
+# Also with blanks between thousands, if a unit follows.
 _GROUPED: Final = rf"(?:\d{{1,3}}(?: \d{{3}}){{1,3}}(?!\d)|{_AMOUNT})"
 _BEGUN: Final = r"(?<!\w)(?<!\d[.,])"
 _BEGUN_CJK: Final = r"(?<![\d.,A-Za-z])"
-_NO_SIGN: Final = r"(?![\u3040-\u9fff])"  # In Chinese and Japanese no blank stands before an address
+_NO_SIGN: Final = r"(?![\u3040-\u9fff])"  # Chinese and Japanese have no blank before an address
 _MONTH: Final = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
     r"|nov(?:ember)?|dec(?:ember)?)"
@@ -532,23 +533,22 @@ KINDS: Final = tuple(
         ("number", rf"(?<![\w.,]){_AMOUNT}(?:[ -]\d{{2,}}){{0,4}}(?![%％])|(?<=[^\W\d_a-zA-Z]){_AMOUNT}"),
     )
 )
-CASED: Final = frozenset({"month"})  # Kinds that are told by a capital: "may" is no month
-COUNTED: Final = frozenset({"money", "share", "date", "age", "duration", "number"})  # Kinds that hold a digit
+CASED: Final = frozenset({"month"})  # Kinds that need a capital: "may" is no month
+COUNTED: Final = frozenset({"money", "share", "date", "age", "duration", "number"})  # Kinds with a digit
 TIMES: Final = frozenset({"date", "month", "weekday", "clock", "relative", "quarter", "duration"})
 DAYLIKE: Final = frozenset({"date", "month", "weekday", "relative", "quarter"})
-COUNTERS: Final = compile_later(
-    r"\s?(?:号|番|室|楼|版|期|階)(?!码)"
-)  # Behind a number in Chinese and Japanese: it is a name
-# Behind a number in Chinese: it counts.
+# After a number in Chinese and Japanese: the number is an identifier.
+COUNTERS: Final = compile_later(r"\s?(?:号|番|室|楼|版|期|階)(?!码)")
+# After a number in Chinese: the number is a value.
 MEASURES: Final = compile_later(r"\s?(?:[个名位人台辆箱件本张条只套家座步杯斤米度次节页口份间]|公[斤里]|平方?米)")
-# A number in Chinese characters, before what it counts: elsewhere it may be part of a name.
+# A number in Chinese characters before a counter: elsewhere it may be part of a name.
 NUMERALS: Final = compile_later(
     r"(?<![第周期拜几数零〇一二两三四五六七八九十百千万亿\d.])(?!一(?![元岁月零〇一二两三四五六七八九十百千万亿])|[百千万亿])"
     r"[零〇一二两三四五六七八九十百千万亿]{1,12}"
     r"(?=[元块円岁歳人名位台辆箱件本张条只套家座步杯斤米度次节页票口份间个天年点點時日月]|公[斤里]|平方?米|美元|欧元|分钟|分間|小时"
     r"|周(?![一二三四五六日天]))|(?<=月)[一二三四五六七八九十]{1,3}(?=[日号])|(?<=[为是到])一(?=[年天周]|个月)|(?<=百分之)[零一二三四五六七八九十百]{1,6}"
 )
-# Chinese: who looks after what ("采购由小李负责", "小李负责采购").
+# Chinese: who is in charge of what ("采购由小李负责", "小李负责采购").
 IN_CHARGE: Final = (
     compile_later(
         r"(?P<what>[^，。；]{0,30}?)[改换转]?由(?P<who>[^，。；]{1,12}?)来?(?:负责|接[手管任]|主持|打理)(?!人)(?P<more>[^，。；]{0,20})"
@@ -557,11 +557,11 @@ IN_CHARGE: Final = (
         r"(?P<what>)(?P<who>[^，。；的]{1,12}?)(?:现在|目前|已经|主要)?(?:负责|接[手管任])(?![人的])(?P<more>[^，。；]{1,20})"
     ),
 )
-# Chinese: one does the same with something else ("我改喝茶了").
+# Chinese: a person switches to something else ("我改喝茶了").
 SWITCHES: Final = compile_later(
     r"(?P<who>[^，。；]{0,12}?)(?:现在|如今|已经|最近|都)?(?:改(?P<verb>[用喝吃开坐骑学穿练])|换[成用]了?)(?P<what>[^，。；]{1,30}?)了?\W*$"
 )
-# Before a number: it is a name.
+# Before a number: the number is an identifier.
 NUMBERED: Final = compile_later(
     r"(?:#|\b(?:no|nr|num|id|room|raum|sala|ticket|invoice|rechnung|factura|order|version|v)\.?\s?)$"
 )

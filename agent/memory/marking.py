@@ -1,13 +1,13 @@
-"""Superseded values in visible text: found, and marked or withheld. Pure.
+"""Finds superseded values in visible text, and marks or withholds them. Pure.
 
-Why: a fact that is no longer valid is not used as long as only facts are shown; as soon as the old message stands
-beside it again, the old value is read as if it held.
+A context shows valid facts only, but it also shows old messages. Without a mark, a model reads the old value in such a
+message as if it were valid.
 
 Rules
-  What is looked for is the wording of a superseded value: a run of its words that names something which nothing current
-  names. Letter case and punctuation do not matter.
-  A value that holds again is not superseded, wherever it stands.
-  A bare value ("Friday", "$200") is only looked for where the sentence may speak of the same thing.
+  The search is for the wording of a superseded value: a run of its words, some of which occur in no current text.
+  Letter case and punctuation are ignored.
+  A value that is valid again is not superseded, wherever it occurs.
+  A bare value ("Friday", "$200") counts only in sentences that can be about the same thing.
   A current text that quotes a superseded value as a whole ("was: …") does not make it current.
 """
 
@@ -34,19 +34,19 @@ from agent.memory.statements import (
 
 MARK: Final = "[superseded: {}]"
 WITHHELD: Final = "[superseded]"
-MARKED: Final = re.compile(r"\[superseded(?:: [^\[\]]*)?\]")  # What `mark` and `withhold` leave
-ENOUGH: Final = 0.5  # So much of a value's words is the value, unless a number among them says so already
-SHORT: Final = 2  # Words of a value that may be one of many things'
-MOSTLY: Final = 0.5  # A sentence of which so much is superseded says nothing else
-# Of the sentences of one text that are read for its bare values; further values are marked. A thousand characters take
-# some milliseconds, in everybody's event loop.
+MARKED: Final = re.compile(r"\[superseded(?:: [^\[\]]*)?\]")  # Matches the marks of `mark` and `withhold`
+ENOUGH: Final = 0.5  # This share of a value's words identifies it; a number among them is enough
+SHORT: Final = 2  # A value of up to this many words may belong to many subjects
+MOSTLY: Final = 0.5  # From this superseded share on, a sentence says nothing else
+# Of the sentences that are analysed for the bare values of one text; values beyond this are marked without a check. A
+# thousand characters take some milliseconds, and block the event loop.
 ASKED_CHARS: Final = 5_000
-# Words of the texts of a turn, each counted for every value that has it, that are compared with what stands around
-# them: a tenth of a second. After that each stale word is marked by itself, which takes one look at a text.
+# Words of a turn's texts, counted for each value that has them, whose surroundings are compared: a tenth of a second.
+# Beyond this each stale word is marked by itself, in one pass over a text.
 COMPARED: Final = 50_000
-# Of a value that are looked for by themselves, besides all of it: more than a fact has that is clear by itself.
+# Sentences of a value that are searched for one by one, besides the whole value: more than a clear fact has.
 SENTENCES: Final = 8
-# What a sentence about these alone speaks of, the value says: "the value was: …".
+# A sentence with no other subject than these ("the value was: …") is about the subject of the value.
 ANYTHING: Final = frozenset(map(stem, GENERIC_NOUNS))
 _ROUND: Final = str.maketrans("[]", "()")
 _TOKEN: Final = re.compile(r"[$€£¥]?\w[\w.,:%'’/-]*")
@@ -54,8 +54,9 @@ _TOKEN: Final = re.compile(r"[$€£¥]?\w[\w.,:%'’/-]*")
 
 @dataclass(frozen=True, slots=True)
 class Superseded:
-    """A value that no longer holds. `stale`: its words that nothing current says; `text`: how it was written;
-    `key`: what that stood under.
+    """A value that is no longer valid.
+
+    `stale`: those of its words that occur in no current text; `text`: the value as it was written; `key`: its key.
     """
 
     words: tuple[str, ...]
@@ -65,7 +66,7 @@ class Superseded:
 
     @property
     def about(self) -> frozenset[str]:
-        """What it was a value of: its key says so, or else its sentence. Read when it is needed: that is seldom."""
+        """The subject of the value, from its key, else from its sentence. Computed when needed, which is seldom."""
         if self.key:
             return read_statement("", about=self.key).subject
         statement = read_statement(self.text)
@@ -77,7 +78,7 @@ class Superseded:
 
     @property
     def is_short(self) -> bool:
-        """Does it say by itself too little to tell of what it is a value: "Friday", "$200"?"""
+        """Whether the value alone does not tell its subject: "Friday", "$200"."""
         return len(self.telling) <= SHORT
 
 
@@ -87,48 +88,49 @@ class _Token(NamedTuple):
     end: int
 
 
-class Wordings(tuple[Superseded, ...]):  # noqa: SLOT001 -- what is found out about it once is kept
-    """Superseded values, found by their words: most texts hold none."""
+class Wordings(tuple[Superseded, ...]):  # noqa: SLOT001 -- has cached properties
+    """Superseded values with an index by word, because most texts contain none."""
 
     @cached_property
     def reading(self) -> Callable[[str], Statement]:
-        """As `read`, of which it keeps what each sentence said: one stands in more than one text of a turn."""
+        """A cache around `read_statement`: a sentence may occur in several texts of a turn."""
         return cache(read_statement)
 
     @cached_property
     def about(self) -> dict[Superseded, frozenset[str]]:
-        """What those were values of that were asked for it."""
+        """The subjects of values, as far as they were computed."""
         return {}
 
     @cached_property
     def compared(self) -> list[int]:
-        """How many words were compared so far: one number, which is added to."""
+        """How many words were compared so far: a list of one number, which is increased."""
         return [0]
 
     @cached_property
     def words_of(self) -> Mapping[str, frozenset[str]]:
-        """The words of the current texts, which are looked through themselves."""
+        """The words of the current texts, which are also searched for values."""
         return {}
 
     @cached_property
     def by_word(self) -> Mapping[str, Sequence[int]]:
-        """Where the values stand of which a word is stale, or without one the longest: a text that has it not does not
-        hold them.
-        """
-        found: dict[str, list[int]] = {}
-        for at, value in enumerate(self):
-            for word in value.stale or (max(value.words, key=len),):
-                found.setdefault(word, []).append(at)
-        return found
+        """Indexes of the values by their stale words, or by their longest word if they have no stale one.
 
-    def near(self, said: frozenset[str]) -> list[Superseded]:
-        """Those that may stand in a text with these words."""
-        known = self.by_word
-        if said.isdisjoint(known):
+        A text without any of these words does not contain the value.
+        """
+        index: dict[str, list[int]] = {}
+        for position, value in enumerate(self):
+            for word in value.stale or (max(value.words, key=len),):
+                index.setdefault(word, []).append(position)
+        return index
+
+    def near(self, words: frozenset[str]) -> list[Superseded]:
+        """Return the values that may occur in a text with these words."""
+        by_word = self.by_word
+        if words.isdisjoint(by_word):
             return []
-        places = {at for word in said & known.keys() for at in known[word]}
-        some = (self[at] for at in sorted(places))
-        return [value for value in some if value.stale & said or said.issuperset(value.words)]
+        positions = {position for word in words & by_word.keys() for position in by_word[word]}
+        candidates = (self[position] for position in sorted(positions))
+        return [value for value in candidates if value.stale & words or words.issuperset(value.words)]
 
 
 def superseded(
@@ -137,80 +139,83 @@ def superseded(
     keys: Mapping[str, str] = MappingProxyType({}),
     reading: Callable[[str], Statement] | None = None,
 ) -> Wordings:
-    """What to look for, given the values that no longer hold and everything that does. `keys`: what some of the values
-    were about; `reading`: see `Wordings`.
+    """Prepare the search for values that are no longer valid.
+
+    `current`: all texts that are valid; `keys`: the keys of some values; `reading`: see `Wordings`.
     """
     read_current = {text: _words(text) for text in current}
-    standing = {words: frozenset(words) for words in read_current.values()}
-    parts = (part for value in values for part in dict.fromkeys((value, *islice(sentences(value), SENTENCES))))
-    read = {_words(part): part for part in parts}
-    said_in: dict[str, list[tuple[str, ...]]] = {word: [] for words in read for word in words}
-    for text, of_it in standing.items():
-        for word in of_it & said_in.keys():
-            said_in[word].append(text)
-    found = Wordings(
-        _superseded(words, said_in, part, keys.get(part, ""))
-        for words, part in read.items()
-        if words and words not in standing
+    word_sets = {words: frozenset(words) for words in read_current.values()}
+    all_parts = (part for value in values for part in dict.fromkeys((value, *islice(sentences(value), SENTENCES))))
+    part_of = {_words(part): part for part in all_parts}
+    texts_with: dict[str, list[tuple[str, ...]]] = {word: [] for words in part_of for word in words}
+    for text, text_words in word_sets.items():
+        for word in text_words & texts_with.keys():
+            texts_with[word].append(text)
+    wordings = Wordings(
+        _build_value(words, texts_with, part, keys.get(part, ""))
+        for words, part in part_of.items()
+        if words and words not in word_sets
     )
     if reading is not None:
-        found.reading = reading
-    found.words_of = {text: standing[words] for text, words in read_current.items()}
-    return found
+        wordings.reading = reading
+    wordings.words_of = {text: word_sets[words] for text, words in read_current.items()}
+    return wordings
 
 
 def mark(text: str, values: Sequence[Superseded]) -> str:
-    """The text with every superseded value in a visible mark: for what the reader sees anyway, such as history."""
-    return _replaced(text, values, lambda wording: MARK.format(wording.translate(_ROUND)))
+    """Mark each superseded value visibly: for text that the reader sees anyway, such as history."""
+    return _replace(text, values, lambda wording: MARK.format(wording.translate(_ROUND)))
 
 
 def withhold(text: str, values: Sequence[Superseded]) -> str:
-    """The text with a short mark in the place of every superseded value: for what is quoted anew."""
-    return _replaced(text, values, lambda _: WITHHELD)
+    """Replace each superseded value by a short mark: for text that is quoted."""
+    return _replace(text, values, lambda _: WITHHELD)
 
 
 def mostly_superseded(sentence: str, values: Sequence[Superseded]) -> bool:
     sentence = without_label(sentence)
-    telling = [token for token in _tokens(sentence) if token.word not in FUNCTION_WORDS]
-    found = _found(sentence, values)
-    starts = [start for start, _ in found]
+    content_tokens = [token for token in _tokens(sentence) if token.word not in FUNCTION_WORDS]
+    spans = _find_spans(sentence, values)
+    starts = [start for start, _ in spans]
     inside = [
-        token for token in telling if (at := bisect_right(starts, token.start)) and token.start < found[at - 1][1]
+        token
+        for token in content_tokens
+        if (index := bisect_right(starts, token.start)) and token.start < spans[index - 1][1]
     ]
-    return bool(inside) and len(inside) >= MOSTLY * len(telling)
+    return bool(inside) and len(inside) >= MOSTLY * len(content_tokens)
 
 
-def _replaced(text: str, values: Sequence[Superseded], by: Callable[[str], str]) -> str:
+def _replace(text: str, values: Sequence[Superseded], replacement: Callable[[str], str]) -> str:
     parts: list[str] = []
-    done = 0
-    for start, end in _found(text, values):
-        parts += [text[done:start], by(text[start:end])]
-        done = end
-    return "".join([*parts, text[done:]])
+    position = 0
+    for start, end in _find_spans(text, values):
+        parts += [text[position:start], replacement(text[start:end])]
+        position = end
+    return "".join([*parts, text[position:]])
 
 
-def _superseded(
-    words: tuple[str, ...], said_in: Mapping[str, Sequence[tuple[str, ...]]], value: str, key: str
+def _build_value(
+    words: tuple[str, ...], texts_with: Mapping[str, Sequence[tuple[str, ...]]], value: str, key: str
 ) -> Superseded:
-    """Of its words those are stale that no current text says but one that quotes the value as a whole."""
-    rarest = min((said_in[word] for word in words), key=len)
-    quoting = sum(_holds(text, words) for text in rarest)
-    stale = frozenset(word for word in words if len(said_in[word]) <= quoting) - FUNCTION_WORDS
+    """Build a value. A word is stale if it occurs only in current texts that quote the value as a whole."""
+    rarest = min((texts_with[word] for word in words), key=len)
+    quoting = sum(_contains(text, words) for text in rarest)
+    stale = frozenset(word for word in words if len(texts_with[word]) <= quoting) - FUNCTION_WORDS
     return Superseded(words, stale, value, key)
 
 
-def _found(text: str, values: Sequence[Superseded]) -> list[tuple[int, int]]:
-    """The spans of superseded wording, in order, none touching another."""
+def _find_spans(text: str, values: Sequence[Superseded]) -> list[tuple[int, int]]:
+    """Return the spans of superseded wording, in order and merged."""
     if not values:
         return []
     wordings = values if isinstance(values, Wordings) else Wordings(values)
-    said = wordings.words_of.get(text)
-    near = wordings.near(frozenset(_words(text)) if said is None else said)
-    if not near:
+    words = wordings.words_of.get(text)
+    candidates = wordings.near(frozenset(_words(text)) if words is None else words)
+    if not candidates:
         return []
     tokens = list(_tokens(text))
     merged: list[tuple[int, int]] = []
-    for start, end in sorted(_spans(text, tokens, near, wordings)):
+    for start, end in sorted(_candidate_spans(text, tokens, candidates, wordings)):
         if merged and start <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
         else:
@@ -218,56 +223,54 @@ def _found(text: str, values: Sequence[Superseded]) -> list[tuple[int, int]]:
     return merged
 
 
-def _spans(
-    text: str, tokens: Sequence[_Token], near: Sequence[Superseded], wordings: Wordings
+def _candidate_spans(
+    text: str, tokens: Sequence[_Token], candidates: Sequence[Superseded], wordings: Wordings
 ) -> Iterator[tuple[int, int]]:
-    """Where these values stand, in their order. What somebody has whose thousands of values all have the words of their
-    long messages is not worth everybody's time: see COMPARED.
-    """
-    places: dict[str, list[int]] = {}
-    for at, token in enumerate(tokens):
-        places.setdefault(token.word, []).append(at)
+    """Yield the spans of these values, in their order. After COMPARED words only stale words are searched."""
+    positions: dict[str, list[int]] = {}
+    for index, token in enumerate(tokens):
+        positions.setdefault(token.word, []).append(index)
     around = _Around(text, wordings)
-    for number, value in enumerate(near):
-        theirs = [places[word] for word in value.telling if word in places]
-        wordings.compared[0] += sum(map(len, theirs))
+    for number, value in enumerate(candidates):
+        value_positions = [positions[word] for word in value.telling if word in positions]
+        wordings.compared[0] += sum(map(len, value_positions))
         if wordings.compared[0] > COMPARED:
-            yield from _stale_words(tokens, near[number:])
+            yield from _stale_words(tokens, candidates[number:])
             return
-        for start, end, whole in _runs(tokens, sorted(chain(*theirs)), value):
+        for start, end, whole in _find_runs(tokens, sorted(chain(*value_positions)), value):
             if whole or not around.of_another(start, value):
                 yield start, end
 
 
 def _stale_words(tokens: Sequence[_Token], values: Iterable[Superseded]) -> Iterator[tuple[int, int]]:
     stale = frozenset[str]().union(*(value.stale or value.telling for value in values))
-    for found, some in groupby(tokens, key=lambda token: token.word in stale):
-        if found:
-            run = list(some)
+    for is_stale, run_tokens in groupby(tokens, key=lambda token: token.word in stale):
+        if is_stale:
+            run = list(run_tokens)
             yield run[0].start, run[-1].end
 
 
 class _Around:
-    """The sentences around the bare values of a text. Each is read once."""
+    """The sentences around the bare values of a text. Each is analysed once."""
 
     def __init__(self, text: str, wordings: Wordings) -> None:
         self._text = text
         self._wordings = wordings
-        self._left = ASKED_CHARS
+        self._chars_left = ASKED_CHARS
         self._subjects: dict[str, frozenset[str] | None] = {}
-        # By where one begins: it, and where behind its label it goes on.
+        # By the start of a sentence: its text, and the position after its label.
         self._sentences: dict[int, tuple[str, int]] = {}
 
     def of_another(self, start: int, value: Superseded) -> bool:
-        """Does the sentence around a bare value speak of another thing than that whose value it was?"""
-        about = self._wordings.about
-        if value not in about and self._may_read(len(value.key or value.text)):
-            about[value] = value.about
-        other = about.get(value)
-        one = self._subject_around(start) if other else None
-        if not one or not other:
+        """Return whether the sentence around a bare value has another subject than the value."""
+        subjects = self._wordings.about
+        if value not in subjects and self._may_read(len(value.key or value.text)):
+            subjects[value] = value.about
+        value_subject = subjects.get(value)
+        subject = self._subject_around(start) if value_subject else None
+        if not subject or not value_subject:
             return False
-        return not (one <= other or other <= one)
+        return not (subject <= value_subject or value_subject <= subject)
 
     def _subject_around(self, start: int) -> frozenset[str] | None:
         begins = max(self._text.rfind(mark, max(0, start - READ_CHARS), start) for mark in ".!?\n。！？") + 1
@@ -276,7 +279,7 @@ class _Around:
             self._sentences[begins] = sentence, begins + len(sentence) - len(without_label(sentence.lstrip()))
         sentence, unlabelled = self._sentences[begins]
         if start < unlabelled:
-            return None  # how a sentence is filed is no part of what it says of its subject
+            return None  # a label says nothing about the subject of its sentence
         if sentence not in self._subjects:
             if not self._may_read(len(sentence)):
                 return None
@@ -288,41 +291,46 @@ class _Around:
         return self._subjects[sentence]
 
     def _may_read(self, chars: int) -> bool:
-        self._left -= min(chars, READ_CHARS)
-        return self._left >= 0
+        self._chars_left -= min(chars, READ_CHARS)
+        return self._chars_left >= 0
 
 
-def _runs(tokens: Sequence[_Token], places: Sequence[int], value: Superseded) -> Iterator[tuple[int, int, bool]]:
-    """Where it stands, and whether as a whole that tells what it is about. `places`: of its telling words."""
-    wanted, enough = frozenset(value.words), ENOUGH * len(value.telling)
-    done = 0
-    for first in places:
-        if first < done:
+def _find_runs(
+    tokens: Sequence[_Token], positions: Sequence[int], value: Superseded
+) -> Iterator[tuple[int, int, bool]]:
+    """Yield each run of the value's words as start, end, and whether it is clear without its sentence.
+
+    `places`: indexes of the tokens that are content words of the value.
+    """
+    value_words, threshold = frozenset(value.words), ENOUGH * len(value.telling)
+    next_index = 0
+    for first in positions:
+        if first < next_index:
             continue
         end = first
-        while end < len(tokens) and tokens[end].word in wanted:
+        while end < len(tokens) and tokens[end].word in value_words:
             end += 1
-        done, last = end, end - 1
+        next_index, last = end, end - 1
         while tokens[last].word in FUNCTION_WORDS:
             last -= 1
         words = [token.word for token in tokens[first : last + 1]]
-        if _tells(words, value, enough):
-            told = len(value.stale.intersection(words)) >= enough or _holds(words, value.words)
-            yield tokens[first].start, tokens[last].end, told and not value.is_short
+        if _identifies(words, value, threshold):
+            is_clear = len(value.stale.intersection(words)) >= threshold or _contains(words, value.words)
+            yield tokens[first].start, tokens[last].end, is_clear and not value.is_short
 
 
-def _tells(run: Sequence[str], value: Superseded, enough: float) -> bool:
-    """Is this run the superseded value, or `enough` of its stale words?"""
+def _identifies(run: Sequence[str], value: Superseded, threshold: float) -> bool:
+    """Return whether this run is the superseded value, or contains `enough` of its stale words."""
     stale = value.stale.intersection(run)
-    return len(stale) >= enough or any(map(_is_value, stale)) or _holds(run, value.words)
+    return len(stale) >= threshold or any(map(_is_value, stale)) or _contains(run, value.words)
 
 
 def _is_value(word: str) -> bool:
     return len(word) > 1 and (any(char.isdigit() for char in word) or word in DAYS)
 
 
-def _holds(text: Sequence[str], words: tuple[str, ...]) -> bool:
-    """As one search in a string, which is linear also where every word is the same."""
+def _contains(text: Sequence[str], words: tuple[str, ...]) -> bool:
+    """Return whether the text contains these words in a row. The search is linear even if all words are equal."""
     return f" {' '.join(words)} " in f" {' '.join(text)} "
 
 

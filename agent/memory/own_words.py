@@ -1,15 +1,16 @@
-"""Did a person say this themselves? Pure.
+"""Checks whether a person said something themselves. Pure.
 
-A fact that a model wants kept as a person's own needs that person's words: whoever wrote a file, a tool's result or
-somebody else's message decides nothing about what the bot holds for true of the asker.
+A fact that a model wants to store as a person's own must be in that person's words. The authors of files, tool results
+and other people's messages must not decide what the bot believes about the asker.
 
 Rules
-  At least half of the telling words must be the person's, in any order and with any ending; of scripts without blanks
-  most pairs of letters; and every number and every name. A date may be the model's, which reckons out "next Friday".
-  No word may come from others. What a person quotes ("> …", and all that follows ">>> …") is not in their words, nor
-  are the names of files that they send; and names that they mention alone say nothing.
-  What they surely deny, ask, suppose, or tell of somebody else they have not said; in doubt they have. That is read
-  clause by clause, in English, German, Spanish, Chinese, Japanese; the newest message that says or denies it decides:
+  At least half of the content words must be the person's, in any order and with any ending, and all numbers and names.
+  In scripts without blanks, most pairs of characters must be. A date may be the model's, which computes "next Friday".
+  No other word may come from texts of others. Quoted text ("> …", and all text after ">>> …") and the names of files do
+  not count as the person's words. Words that occur only in mentions are not enough.
+  What the person certainly denies, asks, supposes or reports of others is not said by them; in doubt it is. This is
+  decided clause by clause, in English, German, Spanish, Chinese and Japanese. The newest message that says or denies it
+  decides:
 
     I am not allergic to nuts          denied            don't forget that I am allergic to nuts     said
     Am I allergic to nuts?             asked             not only nuts but also milk make me ill      said
@@ -29,18 +30,18 @@ from agent.memory.statements import WORD, is_function_word, stem
 from agent.messages import as_it_looks
 from agent.patterns import compile_later
 
-SHARE: Final = 0.5  # Of the telling words: a model says the same in its own words, and not something else
-# Of pairs of characters: particles are common to all sentences, so half of them would say little.
+SHARE: Final = 0.5  # Of the content words: a model rephrases, but must not say something else
+# Of the pairs of characters: half would be too few, because particles occur in all sentences.
 PAIRS_SHARE: Final = 0.7
-# Characters of a person's messages, the newest: more than one message may hold, and read in a few milliseconds.
+# Characters of the person's newest messages: more than the limit of one message, and read in a few milliseconds.
 MAX_OWN: Final = 60_000
-MAX_OTHERS: Final = 500_000  # Characters of what else was read, the newest: more than a turn's context holds
+MAX_OTHERS: Final = 500_000  # Characters of the newest other texts: more than a turn's context can hold
 
-# Begins the last line of a message that came with files: their names, which others gave them.
+# Starts the last line of a message with files: the names of the files, which others may have chosen.
 FILES_NOTE: Final = "\n(attached: "
-# A line, or all that follows: what begins with ">>>" is shown as one quotation to its end.
+# A quoted line; after ">>>" the rest of the message is one quotation.
 _QUOTED: Final = compile_later(r"^[ \t]*>(?:>>[ \t\n](?s:.*)|.*$)", re.MULTILINE)
-# Whose name, or which place's: others chose it. Adapters write it without an ordinary blank (`mention`).
+# The name of a person or place, chosen by others. Adapters write it without ordinary blanks (`mention`).
 _MENTION: Final = compile_later(r"(?<!\w)[@#][^ \t\n]+")
 _MONTH_NAMES: Final = (
     *("january", "february", "march", "april", "may", "june"),
@@ -50,26 +51,26 @@ _MONTHS: Final = tuple(name[:3] for name in _MONTH_NAMES)
 _DATE: Final = compile_later(
     rf"\b\d{{4}}-\d\d-\d\d\b|\b(?:19|20)\d\d\b|\b(?:{'|'.join(_MONTHS)})[a-z]{{0,6}}\.? \d{{1,2}}\b", re.IGNORECASE
 )
-# What a model may reckon out.
+# Words that a model may compute.
 _CALENDAR: Final = frozenset(
     {*map(stem, DAYS), *map(stem, _MONTH_NAMES), *_MONTHS, *map(stem, ("today", "tomorrow", "tonight", "next"))}
     | {*map(stem, ("week", "month", "year", "day"))}
 )
 _NUMBER_WORDS: Final = "zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
 _NUMBERS: Final = {word: str(number) for number, word in enumerate(_NUMBER_WORDS.split("|"))}
-_TRIVIAL: Final = frozenset({"00"})  # Of "9:00", for whoever said "9 am"
+_TRIVIAL: Final = frozenset({"00"})  # Of "9:00", where the person wrote "9 am"
 _RUN: Final = compile_later(r"[^\W_]+")
-# Inside a word, as at the end of a line.
+# A hyphen inside a word, as at the end of a line.
 _BROKEN: Final = compile_later(r"(?<=[^\W\d_])[-\u2010\u2011]\s{0,9}(?=[^\W\d_])")
 _GROUPED: Final = compile_later(r"(?<=\d)[,. ](?=\d{3}(?!\d))")
 
-# Of a person's messages, the newest: a page or two, read in milliseconds. Older ones are left as they are.
+# Characters of the person's newest messages that are read by clauses: a page or two, read in milliseconds.
 READ_CHARS: Final = 6_000
 KEPT_CHARS: Final = 2_000
-READ_CLAUSES: Final = 8  # Of what is to be kept: more than a sentence that is clear by itself has
+READ_CLAUSES: Final = 8  # Of the text to store: more than a clear sentence has
 MOST: Final = 0.7  # Of the pairs of characters of a script without blanks
 
-# A "not" that denies nothing.
+# A negation that denies nothing.
 _NO_NEGATION: Final = compile_later(
     r"\b(?:not|n['’]t) (?:only|just|merely|simply)\b|n['’]t (?:only|just)\b|\bnot (?:to mention|least)\b"
     r"|\bno (?:doubt|wonder|matter|problem|worries)\b|\bnever mind\b|\bor not\b|\bif not\b"
@@ -88,7 +89,7 @@ _NEGATION: Final = compile_later(
     r"|nunca|jamás|tampoco|nadie|ning[uú]n[oa]?|(?:do|does|did|is|are|was|ca|wo|have|has)nt)\b"
     r"|n['’]t\b|(?<!\w)no(?= \w)|[不没沒]|(?:ない|なかった|ません|ありません)"
 )
-# Words that may turn the sense of a clause in ways that are not read here.
+# Words that may change the sense of a clause in ways that are not analysed here.
 _TURNING: Final = compile_later(
     r"\b(?:until|till|before|after|unless|except|without|only|than|instead|always|all|every\w{0,6}|off|out|against"
     r"|avoid\w{0,3}|stop\w{0,4}|quit\w{0,4}|hates?|dislik\w{1,3}|refus\w{1,3}|lacks?|gave up|less|\w{2,20}-free"
@@ -116,7 +117,7 @@ _CLAUSE: Final = compile_later(
     r"|(?=¿)|但是?|可是|因为|所以|而且|けれど|けど|ので"
 )
 _ITEM: Final = r"\w[\w'’-]*(?: \w[\w'’-]*){0,3}"
-# What goes on a list that its clause begins: nothing but a few words for each thing.
+# The continuation of a list: only a few words for each item.
 _LIST: Final = compile_later(
     rf"(?P<items>(?:, ?{_ITEM}){{1,12}}?),? (?P<last>(?:or|nor|and|oder|noch|und|ni|o|u|y|e) {_ITEM})"
     rf"(?=\W*$| ?[,;:()—–]| (?:{_CONJUNCTION})\b)"
@@ -171,21 +172,21 @@ _UNSPACED: Final = compile_later("[\u0e00-\u0eff\u3041-\u30ff\u3400-\u4dbf\u4e00
 _NO_PAIRS: Final = compile_later(
     r"[不没沒吗嗎]|ではありません|じゃない|ありません|ません|なかった|ない|でした|ました|です|ます|か\W*$"
 )
-# Stems by which a model speaks of the person, and of what they asked it to do.
+# Stems by which a model refers to the person and to their request.
 _ABOUT: Final = frozenset(
     map(stem, ("person", "user", "asker", "they", "prefer", "name", "call", "like", "want", "remember"))
 )
-# Letters that two forms of one word share ("vegetarian", "Vegetarier"), or all of the shorter one.
+# Letters that two forms of one word share ("vegetarian", "Vegetarier"). A shorter word must match whole.
 _SAME_BEGINNING: Final = 5
 
 
-_AND: Final = compile_later(r"\b(?:and|und|y|e)\b")  # Between the things of a list: what denies one of them denies all
-_LINKING: Final = frozenset("aeiouyàéó")  # Letters that are words beside others, in one of the languages
+_AND: Final = compile_later(r"\b(?:and|und|y|e)\b")  # In a list: a negation of one item denies all
+_LINKING: Final = frozenset("aeiouyàéó")  # Letters that are function words in one of the languages
 
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """What a text is made of. Stems are there sorted, too: so beginnings are found."""
+    """The parts of a text. `in_order` are the stems, sorted for a search by prefix."""
 
     stems: frozenset[str]
     in_order: Sequence[str]
@@ -195,21 +196,21 @@ class _Words:
     def has(self, word: str) -> bool:
         if word in self.stems:
             return True
-        return any(_one_word(word, near) for near in self._neighbours(word))
+        return any(_same_word(word, near) for near in self._neighbours(word))
 
     def _neighbours(self, word: str) -> Sequence[str]:
-        """Among sorted words, those beside where a word belongs share the longest beginning with it."""
-        at = bisect_left(self.in_order, word)
-        return self.in_order[max(at - 1, 0) : at + 1]
+        """Return the sorted words next to a word: these share the longest prefix with it."""
+        index = bisect_left(self.in_order, word)
+        return self.in_order[max(index - 1, 0) : index + 1]
 
 
 @dataclass(frozen=True, slots=True)
 class TextsRead:
-    """What was read of texts, each once: a model may want much kept in one turn, and a context holds much to read."""
+    """A cache of analysed texts: one turn may store many facts, and check each against a large context."""
 
     _words: "dict[str, _Words]" = field(default_factory=dict["str", "_Words"])
     _looks: dict[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
-    _heard: "dict[str, Sequence[_Heard]]" = field(default_factory=dict["str", "Sequence[_Heard]"])
+    _clauses: "dict[str, Sequence[_ReadClause]]" = field(default_factory=dict["str", "Sequence[_ReadClause]"])
 
     def words(self, text: str) -> _Words:
         if text not in self._words:
@@ -217,27 +218,27 @@ class TextsRead:
         return self._words[text]
 
     def looks(self, text: str) -> Sequence[str]:
-        """Its words as they look, sorted."""
+        """Return its words in their visual form (`as_it_looks`), sorted."""
         if text not in self._looks:
             looks = as_it_looks(text)
             self._looks[text] = sorted({*_RUN.findall(looks), *_RUN.findall(_BROKEN.sub("", looks))})
         return self._looks[text]
 
-    def heard(self, text: str) -> "Sequence[_Heard]":
-        """Its clauses, each once."""
-        if text not in self._heard:
-            self._heard[text] = [_Heard.of(clause) for clause in dict.fromkeys(clauses(text))]
-        return self._heard[text]
+    def clauses(self, text: str) -> "Sequence[_ReadClause]":
+        """Return its clauses, each once."""
+        if text not in self._clauses:
+            self._clauses[text] = [_ReadClause.of(clause) for clause in dict.fromkeys(clauses(text))]
+        return self._clauses[text]
 
 
 def without_quotes(text: str) -> str:
-    """What somebody wrote, without the lines that they quote, and without the names of the files that they sent."""
-    before, note, names = text.rpartition(FILES_NOTE)
-    return _QUOTED.sub("", before if note and "\n" not in names else text)
+    """Return a message without quoted lines and without the names of its files."""
+    body, marker, names = text.rpartition(FILES_NOTE)
+    return _QUOTED.sub("", body if marker and "\n" not in names else text)
 
 
 def mention(name: str) -> str:
-    """How a message shows whom it mentions: a name may be a whole sentence, and is not the writer's own words."""
+    """Format a mention. A name may be a whole sentence, and must not count as words of the author."""
     return "@" + "\u00a0".join(name.split())
 
 
@@ -251,9 +252,11 @@ def said_by(
     supposing: bool = False,
     read: TextsRead | None = None,
 ) -> bool:
-    """Does `text` say what a person said? `own`: their messages, `others`: what else the model has read, both with the
-    newest last; `key`: what a model calls it, which may be in words of its own, but not of others; `name`: what the
-    person is called; `supposing`: it is kept as a supposition only; `read`: what was read of these texts before.
+    """Return whether a person said `text` themselves.
+
+    `own`: their messages; `others`: all other texts that the model has read; both newest last. `key`: the model's name
+    for the fact, which may be in the model's words, but not in those of others. `name`: the person's name. `supposing`:
+    the text is stored as a supposition. `read`: a cache of analysed texts.
     """
     unquoted, read = [*map(without_quotes, own)], read or TextsRead()
     if not _in_words_of(text, [*unquoted, name], others, key, read):
@@ -262,42 +265,44 @@ def said_by(
 
 
 def _in_words_of(text: str, own: Sequence[str], others: Sequence[str], key: str, read: TextsRead) -> bool:
-    mine = [*map(read.words, _newest(own, MAX_OWN))]
+    own_texts = [*map(read.words, _newest(own, MAX_OWN))]
     undated = _DATE.sub(" ", text)
-    if not _runs_of_digits(_DATE.sub(" ", f"{key}\n{text}")) <= _TRIVIAL.union(*(one.digits for one in mine)):
+    if not _runs_of_digits(_DATE.sub(" ", f"{key}\n{text}")) <= _TRIVIAL.union(*(each.digits for each in own_texts)):
         return False
     pairs = frozenset(_pairs(undated))
-    if not _is_told_outside_of_mentions(undated, own, read):
+    if not _occurs_outside_mentions(undated, own, read):
         return False
-    if pairs and len(pairs.intersection(chain.from_iterable(one.pairs for one in mine))) < PAIRS_SHARE * len(pairs):
+    own_pairs = pairs.intersection(chain.from_iterable(each.pairs for each in own_texts))
+    if len(own_pairs) < PAIRS_SHARE * len(pairs):
         return False
-    told, named = list(_telling(undated)), list(_telling(key))
-    missing = {word.stem: word for word in [*told, *named] if not any(one.has(word.stem) for one in mine)}
-    telling = {word.stem for word in told if not word.is_calendar}
+    content_words, key_words = list(_telling(undated)), list(_telling(key))
+    all_words = [*content_words, *key_words]
+    missing = {word.stem: word for word in all_words if not any(each.has(word.stem) for each in own_texts)}
+    telling = {word.stem for word in content_words if not word.is_calendar}
     if len(telling & missing.keys()) > (1 - SHARE) * len(telling):
         return False
     if any(word.is_name and not word.is_calendar for word in missing.values()):
         return False
-    if missing and any(_any_begins(missing, read.looks(one)) for one in _newest(others, MAX_OTHERS)):
+    if missing and any(_any_begins(missing, read.looks(each)) for each in _newest(others, MAX_OTHERS)):
         return False
-    names_day = any(not one.stems.isdisjoint(_CALENDAR) for one in mine)
-    return bool(telling or pairs or _DIGITS.search(text)) or (bool(told) and names_day)
+    names_day = any(not each.stems.isdisjoint(_CALENDAR) for each in own_texts)
+    return bool(telling or pairs or _DIGITS.search(text)) or (bool(content_words) and names_day)
 
 
-def _is_told_outside_of_mentions(text: str, own: Sequence[str], read: TextsRead) -> bool:
-    """Whether a telling word of it, or a pair of letters, stands outside of the names that the person mentions."""
+def _occurs_outside_mentions(text: str, own: Sequence[str], read: TextsRead) -> bool:
+    """Return whether a content word of the text, or a pair of characters, occurs in `own` outside of mentions."""
     newest = [*_newest(own, MAX_OWN)]
-    if not any(_MENTION.search(one) for one in newest):
+    if not any(_MENTION.search(each) for each in newest):
         return True
-    outside = [read.words(_MENTION.sub(" ", one)) for one in newest]
-    told, pairs = list(_telling(text)), frozenset(_pairs(text))
-    words = any(one.has(word.stem) for word in told for one in outside)
-    return words or not (told or pairs) or any(not pairs.isdisjoint(one.pairs) for one in outside)
+    outside = [read.words(_MENTION.sub(" ", each)) for each in newest]
+    content_words, pairs = list(_telling(text)), frozenset(_pairs(text))
+    has_word = any(each.has(word.stem) for word in content_words for each in outside)
+    return has_word or not (content_words or pairs) or any(not pairs.isdisjoint(each.pairs) for each in outside)
 
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """`is_name`: it is written with a capital inside a sentence."""
+    """A content word. `is_name`: it has a capital letter inside a sentence."""
 
     stem: str
     is_name: bool
@@ -331,38 +336,38 @@ def _words(text: str) -> _Words:
 
 
 def _runs_of_digits(text: str) -> frozenset[str]:
-    """With "2,000" and "2 000" read as 2000."""
+    """Return the numbers of a text. "2,000" and "2 000" are read as 2000."""
     return frozenset(_DIGITS.findall(_GROUPED.sub("", text)))
 
 
 def _pairs(text: str) -> Iterator[str]:
     for run in _UNSPACED.findall(text):
-        yield from (run[at : at + 2] for at in range(max(len(run) - 1, 1)))
+        yield from (run[index : index + 2] for index in range(max(len(run) - 1, 1)))
 
 
-def _one_word(one: str, other: str) -> bool:
-    """Two forms of one word: they begin alike, as far as the shorter one tells."""
-    enough = max(min(len(one), len(other), _SAME_BEGINNING), 4)
-    return one[:enough] == other[:enough]
+def _same_word(word: str, other: str) -> bool:
+    """Return whether these are forms of one word: they have the same prefix, up to the length of the shorter one."""
+    length = max(min(len(word), len(other), _SAME_BEGINNING), 4)
+    return word[:length] == other[:length]
 
 
 def _any_begins(stems: Iterable[str], words: Sequence[str]) -> bool:
-    """Does one of the words begin with one of these, as they look? Of a word with an apostrophe its longest part does.
+    """Return whether any word starts with any of these stems in its visual form. An apostrophe splits a stem.
 
-    All words are looked up at once, as a file may hold as many as it likes that are like those which are missing.
+    The search is binary, because a file may contain any number of similar words.
     """
-    wanted = [max(_RUN.findall(as_it_looks(one)), key=len, default="") for one in stems]
-    return any(_begins_in(one, words) for one in wanted if one)
+    prefixes = [max(_RUN.findall(as_it_looks(prefix)), key=len, default="") for prefix in stems]
+    return any(_begins_in(prefix, words) for prefix in prefixes if prefix)
 
 
 def _begins_in(stemmed: str, words: Sequence[str]) -> bool:
-    """Does one of these, which are sorted, begin so? A letter begins too many words: it has to be one."""
-    at = bisect_left(words, stemmed)
-    return at < len(words) and (words[at] == stemmed if len(stemmed) == 1 else words[at].startswith(stemmed))
+    """Return whether any of the sorted words starts with the stem. A single letter must be a word of its own."""
+    index = bisect_left(words, stemmed)
+    return index < len(words) and (words[index] == stemmed if len(stemmed) == 1 else words[index].startswith(stemmed))
 
 
 def _newest(texts: Sequence[str], limit: int) -> Iterator[str]:
-    """As much as that, the newest first; the end of the last one."""
+    """Yield up to `limit` characters, the newest text first. The last one is cut at its beginning."""
     for text in reversed(texts):
         if limit <= 0:
             return
@@ -371,7 +376,7 @@ def _newest(texts: Sequence[str], limit: int) -> Iterator[str]:
 
 
 def _tells_by_itself(word: str, *, beside_others: bool) -> bool:
-    """Whether a word of one letter may be what is spoken of: "plan B", "x is y"."""
+    """Return whether a word counts as content. A single letter may be: "plan B", "x is y"."""
     return len(word) > 1 or not (beside_others and word in _LINKING)
 
 
@@ -386,7 +391,7 @@ class Stance(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """`reporter`: whose words it gives, "" if nobody's."""
+    """A clause. `reporter`: the name of the person whose words it reports, else ""."""
 
     text: str
     is_asked: bool = False
@@ -401,98 +406,104 @@ def clauses(text: str) -> Iterator[Clause]:
 
 
 def _clauses_of(sentence: str, *, marked: bool) -> Iterator[Clause]:
-    goes_on = ""
+    carried_reporter = ""
     for part in _parts(sentence):
-        small = folded(part)
-        report = _REPORTS.search(part)
-        named = next((who for who in report.groups() if who), "") if report is not None else ""
-        reporter, goes_on = ("" if named.lower() in _NO_REPORTER else named) or goes_on, ""
-        if report is not None and not part[report.end() :].strip():
-            goes_on = reporter
-        asks = _ASKS.search(small) or (_ASKS_BY_ITS_MARK if marked else _ASKS_WITHOUT).search(small)
-        yield Clause(part, bool(asks), _SUPPOSES.search(small) is not None, reporter)
+        lowered = folded(part)
+        match = _REPORTS.search(part)
+        who_reports = next((who for who in match.groups() if who), "") if match is not None else ""
+        reporter, carried_reporter = (
+            ("" if who_reports.lower() in _NO_REPORTER else who_reports) or carried_reporter,
+            "",
+        )
+        if match is not None and not part[match.end() :].strip():
+            carried_reporter = reporter
+        asks = _ASKS.search(lowered) or (_ASKS_BY_ITS_MARK if marked else _ASKS_WITHOUT).search(lowered)
+        yield Clause(part, bool(asks), _SUPPOSES.search(lowered) is not None, reporter)
 
 
 def _parts(sentence: str) -> Iterator[str]:
-    """Cut where clauses meet, and behind what only asks for the rest to be kept."""
-    small = folded(sentence)
-    lists = [found.span() for found in _LIST.finditer(small) if _is_list(found)]
+    """Split a sentence into clauses, and remove phrases such as "don't forget that"."""
+    lowered = folded(sentence)
+    lists = [match.span() for match in _LIST.finditer(lowered) if _is_list(match)]
     cuts = [(0, 0)]
     for pattern in (_CLAUSE, _STANDS_FOR_ITSELF):
-        spans = (match.span() for match in pattern.finditer(small))
+        spans = (match.span() for match in pattern.finditer(lowered))
         cuts += [(start, end) for start, end in spans if not any(a <= start and end < b for a, b in lists)]
-    begun = 0
+    start_of_part = 0
     for start, end in [*sorted(cuts), (len(sentence), len(sentence))]:
-        if start > begun and (part := sentence[begun:start]).strip():
+        if start > start_of_part and (part := sentence[start_of_part:start]).strip():
             yield part
-        begun = max(begun, end, start)
+        start_of_part = max(start_of_part, end, start)
 
 
-def _is_list(found: re.Match[str]) -> bool:
-    """Whether no part of it can be a clause by itself."""
-    words = WORD.findall(f"{found['items']} {found['last']}")
+def _is_list(match: re.Match[str]) -> bool:
+    """Return whether no item can be a clause of its own."""
+    words = WORD.findall(f"{match['items']} {match['last']}")
     return not any(word in _NO_ITEM or (is_function_word(word) and word not in _LINKS) for word in words)
 
 
 def otherwise(text: str, own: Sequence[str], *, supposing: bool = False, read: TextsRead | None = None) -> bool:
-    """Did a person surely say this otherwise, and not so: denied it, asked it, supposed it, or told it of somebody
-    else? `own`: their messages, the newest last. `supposing`: what is kept is a supposition itself.
+    """Return whether a person certainly did not state `text`, but denied, asked, supposed or reported it.
+
+    `own`: their messages, newest last. `supposing`: the text is stored as a supposition.
     """
-    said = [*map((read or TextsRead()).heard, _newest(own, READ_CHARS))]
-    kept = dict.fromkeys(islice(clauses(text[:KEPT_CHARS]), READ_CLAUSES))  # said twice is said
-    return any(_is_otherwise(clause, text, said, supposing=supposing) for clause in kept)
+    messages = [*map((read or TextsRead()).clauses, _newest(own, READ_CHARS))]
+    candidates = dict.fromkeys(islice(clauses(text[:KEPT_CHARS]), READ_CLAUSES))  # repeated clauses count once
+    return any(_is_otherwise(clause, text, messages, supposing=supposing) for clause in candidates)
 
 
-def _is_otherwise(kept: Clause, text: str, said: "Sequence[Sequence[_Heard]]", *, supposing: bool) -> bool:
-    wanted = _Wanted.of(kept, said)
-    if wanted is None:
+def _is_otherwise(
+    candidate: Clause, text: str, messages: "Sequence[Sequence[_ReadClause]]", *, supposing: bool
+) -> bool:
+    subject = _ClauseSubject.of(candidate, messages)
+    if subject is None:
         return False
-    meant, refused, agreed = wanted.stance(kept, _plain(kept)), False, False
-    if meant is Stance.UNSURE:
+    candidate_stance, is_unstated, is_confirmed = subject.stance(candidate, _plain(candidate)), False, False
+    if candidate_stance is Stance.UNSURE:
         return False
-    for message in said:
-        agreed = agreed or any(heard.agrees for heard in message)
-        stances = [(heard.clause, wanted.stance(heard.clause, heard.plain)) for heard in message if wanted.is_in(heard)]
+    for message in messages:
+        is_confirmed = is_confirmed or any(read.agrees for read in message)
+        stances = [(read.clause, subject.stance(read.clause, read.plain)) for read in message if subject.is_in(read)]
         for clause, stance in stances:
-            told = stance is Stance.REPORTED and folded(clause.reporter) in folded(text)
-            fits = stance in {meant, Stance.UNSURE} or (stance is Stance.SUPPOSED and supposing)
-            if told or fits or (stance is Stance.ASKED and agreed):
+            is_attributed = stance is Stance.REPORTED and folded(clause.reporter) in folded(text)
+            matches = stance in {candidate_stance, Stance.UNSURE} or (stance is Stance.SUPPOSED and supposing)
+            if is_attributed or matches or (stance is Stance.ASKED and is_confirmed):
                 return False
         if any(stance in {Stance.SAID, Stance.DENIED} for _, stance in stances):
             return True
-        refused = refused or bool(stances)
-    return refused
+        is_unstated = is_unstated or bool(stances)
+    return is_unstated
 
 
 def _plain(clause: Clause) -> str:
-    """Its words, folded, as negations are looked for in them."""
+    """Return the folded text of a clause, prepared for the search for negations."""
     plain = _NO_NEGATION.sub(" ", folded(clause.text))
-    return _LIST.sub(lambda found: _AND.sub("or", found.group()) if _is_list(found) else found.group(), plain)
+    return _LIST.sub(lambda match: _AND.sub("or", match.group()) if _is_list(match) else match.group(), plain)
 
 
 @dataclass(frozen=True, slots=True)
-class _Heard:
-    """A clause of the person's, and its words by their beginnings, so that a form of a word is found at once."""
+class _ReadClause:
+    """An analysed clause of the person, with the prefixes of its words for a fast search for word forms."""
 
     clause: Clause
     short: frozenset[str]
     long: frozenset[str]
     shortened: frozenset[str]
-    """The long ones as far as a short word can be like them."""
+    """The prefixes of the long words to which a short word is compared."""
     pairs: frozenset[str]
     digits: frozenset[str]
     agrees: bool
     plain: str
-    """See `_plain`."""
+    """The result of `_plain`."""
 
     @classmethod
-    def of(cls, clause: Clause) -> "_Heard":
+    def of(cls, clause: Clause) -> "_ReadClause":
         stems = [*_stems(clause.text)]
-        short = frozenset(one for one in stems if len(one) < _SAME_BEGINNING)
-        long = frozenset(one[:_SAME_BEGINNING] for one in stems if len(one) >= _SAME_BEGINNING)
-        shortened = frozenset(one[: _SAME_BEGINNING - 1] for one in long)
+        short = frozenset(each for each in stems if len(each) < _SAME_BEGINNING)
+        long = frozenset(each[:_SAME_BEGINNING] for each in stems if len(each) >= _SAME_BEGINNING)
+        shortened = frozenset(each[: _SAME_BEGINNING - 1] for each in long)
         digits = frozenset(_DIGITS.findall(clause.text))
-        pairs = frozenset(_pairs(_polite_off(clause.text)))
+        pairs = frozenset(_pairs(_without_politeness(clause.text)))
         return cls(
             clause, short, long, shortened, pairs, digits, _YES.search(folded(clause.text)) is not None, _plain(clause)
         )
@@ -504,28 +515,30 @@ class _Heard:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
-    """What a clause must hold in order to speak of the same as one that is to be kept."""
+class _ClauseSubject:
+    """What a clause must contain to be about the same as a clause that is to be stored."""
 
     stems: frozenset[str]
     pairs: frozenset[str]
     digits: frozenset[str]
 
     @classmethod
-    def of(cls, kept: Clause, said: Sequence[Sequence[_Heard]]) -> "_Wanted | None":
-        """None if too few of its words are theirs to tell."""
-        stems, pairs = frozenset(_stems(kept.text)), frozenset(_pairs(_polite_off(kept.text)))
-        theirs = frozenset(one for one in stems if any(heard.has(one) for message in said for heard in message))
-        missing = len(stems) - len(theirs)
-        if not (theirs or pairs) or (missing and (missing >= len(theirs) or len(theirs) == 1)):
+    def of(cls, candidate: Clause, messages: Sequence[Sequence[_ReadClause]]) -> "_ClauseSubject | None":
+        """Return None if the person used too few of its words."""
+        stems, pairs = frozenset(_stems(candidate.text)), frozenset(_pairs(_without_politeness(candidate.text)))
+        own_stems = frozenset(
+            each for each in stems if any(clause.has(each) for message in messages for clause in message)
+        )
+        missing = len(stems) - len(own_stems)
+        if not (own_stems or pairs) or (missing and (missing >= len(own_stems) or len(own_stems) == 1)):
             return None
-        return cls(theirs, pairs, frozenset(_DIGITS.findall(kept.text)))
+        return cls(own_stems, pairs, frozenset(_DIGITS.findall(candidate.text)))
 
-    def is_in(self, heard: _Heard) -> bool:
+    def is_in(self, clause: _ReadClause) -> bool:
         return (
-            self.digits <= heard.digits
-            and len(self.pairs & heard.pairs) >= MOST * len(self.pairs)
-            and all(map(heard.has, self.stems))
+            self.digits <= clause.digits
+            and len(self.pairs & clause.pairs) >= MOST * len(self.pairs)
+            and all(map(clause.has, self.stems))
         )
 
     def stance(self, clause: Clause, plain: str) -> Stance:
@@ -535,25 +548,27 @@ class _Wanted:
             return Stance.SUPPOSED
         if clause.is_asked:
             return Stance.ASKED
-        denials = [*_NEGATION.finditer(plain)]
-        if len(denials) > 1 or _TURNING.search(plain) is not None:
+        negations = [*_NEGATION.finditer(plain)]
+        if len(negations) > 1 or _TURNING.search(plain) is not None:
             return Stance.UNSURE
-        if not denials:
+        if not negations:
             return Stance.SAID
-        behind = _Heard.of(Clause(plain[denials[0].end() :]))
-        nothing = not behind.short and not behind.long
-        return Stance.DENIED if self.pairs or nothing or any(map(behind.has, self.stems)) else Stance.SAID
+        rest = _ReadClause.of(Clause(plain[negations[0].end() :]))
+        is_empty = not rest.short and not rest.long
+        return Stance.DENIED if self.pairs or is_empty or any(map(rest.has, self.stems)) else Stance.SAID
 
 
 def _stems(text: str) -> Iterator[str]:
-    """The words that tell something, in scripts with blanks."""
+    """Yield the stems of the content words, in scripts with blanks."""
     words = WORD.findall(_UNSPACED.sub(" ", text))
-    named = [one for one in words if not (one.isdigit() or is_function_word(one) or _NEGATION.search(one.lower()))]
-    telling = [(word, stemmed) for word in named if (stemmed := stem(word)) not in _ABOUT]
+    candidates = [
+        word for word in words if not (word.isdigit() or is_function_word(word) or _NEGATION.search(word.lower()))
+    ]
+    telling = [(word, stemmed) for word in candidates if (stemmed := stem(word)) not in _ABOUT]
     beside_others = any(len(word) > 1 for word, _ in telling)
     yield from (stemmed for word, stemmed in telling if _tells_by_itself(word, beside_others=beside_others))
 
 
-def _polite_off(text: str) -> str:
-    """Without what denies, asks, or is only polite in scripts without blanks."""
+def _without_politeness(text: str) -> str:
+    """Remove negations, question particles and polite endings of scripts without blanks."""
     return _NO_PAIRS.sub(" ", folded(text))

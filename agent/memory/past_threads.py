@@ -1,15 +1,15 @@
-"""A past thread beside the facts: which of it still holds, and how it is quoted. Pure.
+"""Compares past threads with the facts: which sentences are still valid, and what is quoted. Pure.
 
 Rules
-  What somebody said later in the thread takes the place of what they said before, and of a fact that is older than the
-  message (seed 003, rules 1, 2 and 4), except a fact that binds or that a greater authority wrote (rule 3). A message
-  from which facts were written has had its say in writing. It does so if it surely contradicts, or if a word of change
-  stands in it and what it is about was spoken of: then the last that was said about it is meant. A message that begins
-  with "Update:" or "Correction:" takes the place of the last message about the same.
-  Quoted is what holds and is not said by the facts already. Superseded sentences are left out, superseded values
-  in others are withheld. A hypothetical, a draft and another task are left out, unless the question is about them; so
-  is what says of itself that it held before ("originally …"). A question states nothing. Of what one person said in
-  nearly the same words the newest is quoted, with its date: a "not" or another day may be all that differs.
+  A sentence supersedes the person's earlier sentences of the thread, and facts that are older than its message (seed
+  003, rules 1, 2 and 4), except constraints and facts of a greater authority (rule 3). It does so if it certainly
+  contradicts them, or if it has a word of change and its subject was mentioned before: then it changes the last such
+  sentence or fact. A message that begins with "Update:" or "Correction:" supersedes the last message about the same
+  subject. A message from which facts were already learned does not affect facts again.
+  Quoted is what is valid and not known from the facts. Superseded sentences are left out, and superseded values in
+  other sentences are withheld. Hypotheses, drafts and other tasks are left out unless the question is about them, and
+  sentences about an earlier state ("originally …") unless the question asks for it. Questions are left out. Of one
+  person's nearly identical sentences the newest is quoted, with its date: they may differ in a "not" or in a day.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -35,21 +35,22 @@ from agent.memory.statements import (
 from agent.memory.supersession import clash, comparable, other_day, replaces, updates
 
 Reading = Callable[[str], Statement]
-# Of what was said before about the same, the newest that a sentence is compared with: a thread of hundreds of sentences
-# about one thing takes no longer than one of as many things.
+# The newest comparable sentences with which a sentence is compared. The limit keeps the time of a thread about a single
+# subject linear.
 COMPARED: Final = 40
-NOT_NEWS: Final = 0.3  # A sentence with no larger share of new words repeats what is known
+NOT_NEWS: Final = 0.3  # Up to this share of new words a sentence repeats what is known
 
 
-REMARK_WORDS: Final = 2  # A longer sentence with "that" or "it" in it may say more than a remark does
-_BACK: Final = frozenset({"back", "again", "after", "all"})  # Words that say that something holds again, and not what
+REMARK_WORDS: Final = 2  # A longer sentence with "that" or "it" is more than a remark
+_BACK: Final = frozenset({"back", "again", "after", "all"})  # Say that something is valid again, but not what
 
 
 @dataclass(frozen=True, slots=True)
 class PastMessage:
-    """One message of a past thread, and who wrote it: the person who asks (`mine`), the bot, or somebody else, called
-    `name`, with the id `person`. `id` is the stored message's. `own`: nobody but the asker's words stand in it, and
-    what the bot told them of its own.
+    """One message of a past thread, by the asker (`mine`), the bot (`by_bot`), or another person.
+
+    `name` and `person` are the name and the id of its author; `id` is that of the stored message. `own`: it contains
+    only the asker's own words, or the bot's own words to them.
     """
 
     text: str
@@ -64,8 +65,10 @@ class PastMessage:
 
 @dataclass(frozen=True, slots=True)
 class Outdated:
-    """What a thread says about the facts: ids of those that no longer hold, superseded values that hold again (in small
-    letters), sentences that were taken back, and the sentences that did it.
+    """What a thread changes.
+
+    `facts`: ids of facts that are no longer valid; `restored`: superseded values that are valid again, in lower case;
+    `sentences`: superseded sentences; `current`: the sentences that superseded facts or other sentences.
     """
 
     facts: frozenset[str] = frozenset()
@@ -81,98 +84,108 @@ def outdated(
     authority: Authority,
     reading: Reading = read_statement,
 ) -> Outdated:
-    """Compare a thread, oldest message first, with the facts that are valid and with their superseded `history`.
+    """Compare a thread, oldest message first, with the valid facts and their superseded `history`.
 
-    `authority` is that of the person who wrote. `reading` may know already what a sentence says.
+    `authority` is that of the asker. `reading` may be a cache around `read_statement`.
     """
-    listener = _Listener(facts, history, authority, reading)
-    for said, scope in zip(thread, scopes_of([said.text for said in thread]), strict=True):
-        if said.mine and scope is Scope.GLOBAL:
-            listener.hear(said)
-    return listener.outcome()
+    tracker = _ThreadTracker(facts, history, authority, reading)
+    for message, scope in zip(thread, scopes_of([message.text for message in thread]), strict=True):
+        if message.mine and scope is Scope.GLOBAL:
+            tracker.receive(message)
+    return tracker.outcome()
 
 
-class _Listener:
-    """Hears one message after the other, and keeps what still stands."""
+class _ThreadTracker:
+    """Receives the messages of a thread in order, and keeps the statements that are still valid."""
 
     def __init__(self, facts: Sequence[Fact], history: Sequence[Fact], authority: Authority, reading: Reading) -> None:
         self._reading = reading
         self._facts = facts
         self._history = history
-        self._open = {
+        self._open_facts = {
             fact.id: (fact, fact.statement) for fact in facts if not fact.is_constraint and fact.authority <= authority
         }
-        self._heard: list[Statement] = []
+        self._valid: list[Statement] = []
         self._messages: list[list[Statement]] = []
         self._current: list[str] = []
-        self._taken_back: list[str] = []
-        self._gone: set[str] = set()
+        self._superseded: list[str] = []
+        self._outdated: set[str] = set()
         self._restored: set[str] = set()
 
-    def hear(self, said: PastMessage) -> None:
-        learned = any(_came_of(fact, said) for fact in (*self._facts, *self._history))
-        heard = _statements(said.text, self._reading)
-        replaced = self._last_about(heard) if is_update(said.text) else []
-        for statement in heard:
-            known = list(islice((one for one in reversed(self._heard) if comparable(one, statement)), COMPARED))
-            back = [one for one in reversed(known) if replaces(one, statement)]
-            back += [one for one in self._heard if one in replaced and one not in back] if replaced else []
-            if not back and statement.changes and restores(statement.text):
-                back = self._undone(statement)
-            if not back:
-                back = [one for one in known if updates(one, statement)][:1]
-            again = _going_back(statement, self._history)
-            gone = set[str]() if learned else self._contradicted(statement, back, again, said.time)
-            self._heard = [one for one in self._heard if one not in back]
-            self._heard.append(statement)
-            self._taken_back += [one.text for one in back]
-            self._restored |= again
-            self._gone |= gone
-            for id_ in gone:
-                del self._open[id_]
-            if gone or back:
+    def receive(self, message: PastMessage) -> None:
+        learned = any(_is_source_of(fact, message) for fact in (*self._facts, *self._history))
+        statements = _statements(message.text, self._reading)
+        replaced = self._last_about(statements) if is_update(message.text) else []
+        for statement in statements:
+            comparable_before = list(
+                islice((earlier for earlier in reversed(self._valid) if comparable(earlier, statement)), COMPARED)
+            )
+            taken_back = [earlier for earlier in reversed(comparable_before) if replaces(earlier, statement)]
+            taken_back += [earlier for earlier in self._valid if earlier in replaced and earlier not in taken_back]
+            if not taken_back and statement.changes and restores(statement.text):
+                taken_back = self._undone(statement)
+            if not taken_back:
+                taken_back = [earlier for earlier in comparable_before if updates(earlier, statement)][:1]
+            restored = _restored_values(statement, self._history)
+            outdated_facts = (
+                set[str]() if learned else self._contradicted(statement, taken_back, restored, message.time)
+            )
+            self._valid = [earlier for earlier in self._valid if earlier not in taken_back]
+            self._valid.append(statement)
+            self._superseded += [earlier.text for earlier in taken_back]
+            self._restored |= restored
+            self._outdated |= outdated_facts
+            for id_ in outdated_facts:
+                del self._open_facts[id_]
+            if outdated_facts or taken_back:
                 self._current.append(statement.text)
-        self._messages.append(heard)
+        self._messages.append(statements)
 
     def _last_about(self, update: Sequence[Statement]) -> list[Statement]:
-        """The sentences of the last message that is about the same as this update."""
+        """Return the sentences of the last message with the subject of this update."""
         for message in reversed(self._messages):
-            if _one_subject(message, update):
+            if _share_subject(message, update):
                 return list(message)
         return []
 
-    def _undone(self, back: Statement) -> list[Statement]:
-        """What "let's go back to A" ends: the last change that was announced after A was said, if it is one of it."""
-        last = list(islice(reversed(self._heard), COMPARED))
-        meant = back.content - _BACK
-        at = next((at for at, one in enumerate(last) if meant and meant <= one.content), 0)
-        own = last[at].subject if last else frozenset[str]()
-        return [one for one in last[:at] if one.changes and (not one.has_subject or one.subject & own)][:1]
+    def _undone(self, statement: Statement) -> list[Statement]:
+        """Return what "let's go back to A" ends: the last change of A since A was stated."""
+        newest_first = list(islice(reversed(self._valid), COMPARED))
+        target = statement.content - _BACK
+        index = next((index for index, each in enumerate(newest_first) if target and target <= each.content), 0)
+        subject = newest_first[index].subject if newest_first else frozenset[str]()
+        return [
+            each for each in newest_first[:index] if each.changes and (not each.has_subject or each.subject & subject)
+        ][:1]
 
     def outcome(self) -> Outdated:
-        current = tuple(text for text in self._current if text not in self._taken_back)
-        return Outdated(frozenset(self._gone), frozenset(self._restored), tuple(self._taken_back), current)
+        current = tuple(text for text in self._current if text not in self._superseded)
+        return Outdated(frozenset(self._outdated), frozenset(self._restored), tuple(self._superseded), current)
 
     def _contradicted(
-        self, statement: Statement, back: Sequence[Statement], again: set[str], time: datetime
+        self, statement: Statement, taken_back: Sequence[Statement], restored: set[str], time: datetime
     ) -> set[str]:
-        """The facts, older than this, whose place a statement takes: directly, by taking back the sentence that said
-        them, by going back to what they superseded, or by "make that …", which means the last of its kind.
+        """Return the ids of the older facts that a statement supersedes.
+
+        It does so directly, with the sentence that stated the fact, by a return to what the fact superseded, or by
+        "make that …", which changes the last fact of its kind.
         """
-        older = [(fact, value) for fact, value in self._open.values() if fact.timestamp < time]
-        former = {fact.superseded_by for fact in self._history if fact.value.lower() in again}
-        direct = {fact.id for fact, value in older if fact.id in former or replaces(value, statement)}
+        older_facts = [(fact, value) for fact, value in self._open_facts.values() if fact.timestamp < time]
+        superseding = {fact.superseded_by for fact in self._history if fact.value.lower() in restored}
+        direct = {fact.id for fact, value in older_facts if fact.id in superseding or replaces(value, statement)}
         if not direct:
-            last = next((fact.id for fact, value in reversed(older) if updates(value, statement)), None)
+            last = next((fact.id for fact, value in reversed(older_facts) if updates(value, statement)), None)
             direct = {last} if last is not None else set[str]()
         if not direct and statement.changes and statement.anaphoric:
-            direct = {fact.id for fact, _ in [pair for pair in older if _one_kind(pair[1], statement)][-1:]}
-        said_by = [one.text.lower() for one in back]
-        own = statement.text.lower()
+            direct = {
+                fact.id for fact, _ in [pair for pair in older_facts if _may_be_same_kind(pair[1], statement)][-1:]
+            }
+        taken_back_texts = [each.text.lower() for each in taken_back]
+        text = statement.text.lower()
         return direct | {
             fact.id
-            for fact, _ in older
-            if fact.value.lower() not in own and any(fact.value.lower() in text for text in said_by)
+            for fact, _ in older_facts
+            if fact.value.lower() not in text and any(fact.value.lower() in sentence for sentence in taken_back_texts)
         }
 
 
@@ -180,51 +193,57 @@ def quoted(
     thread: Sequence[PastMessage],
     known: Sequence[Statement],
     stale: Sequence[Superseded],
-    gone: Sequence[str],
+    superseded: Sequence[str],
     question: str,
     reading: Reading = read_statement,
 ) -> list[tuple[PastMessage, str]]:
-    """What of a thread stands in the context, oldest first: each message and what is left of it, on one line.
+    """Return what the context quotes of a thread, oldest first: each message, and the rest of its text on one line.
 
-    `known` is said by the facts; `gone` was taken back. `reading` may know already what a sentence says.
+    `known`: statements that the context shows already; `gone`: superseded sentences. `reading` may be a cache around
+    `read_statement`.
     """
-    taken_back = frozenset(gone)
-    scopes = scopes_of([said.text for said in thread])
-    wanted = _scopes_wanted(thread, scopes, question)
-    asks_what_was = held_before(question)
+    taken_back = frozenset(superseded)
+    scopes = scopes_of([message.text for message in thread])
+    scopes_in_use = _relevant_scopes(thread, scopes, question)
+    asks_for_past = held_before(question)
     shown: dict[str, _Shown] = {}
     lines: dict[int, tuple[PastMessage, str]] = {}
-    newest = sorted(enumerate(zip(thread, scopes, strict=True)), key=lambda one: (not one[1][0].by_bot, one[0]))
-    for place, (said, scope) in reversed(newest):  # the bot last: it repeats people, and nobody repeats it
-        own = shown.setdefault(said.person, _Shown(reading, known))
-        said_already = shown.values() if said.by_bot else (own,)
-        kept = [
+    newest_last = sorted(enumerate(zip(thread, scopes, strict=True)), key=lambda each: (not each[1][0].by_bot, each[0]))
+    for place, (message, scope) in reversed(newest_last):  # the bot last, because it repeats people
+        shown_of_author = shown.setdefault(message.person, _Shown(reading, known))
+        shown_before = shown.values() if message.by_bot else (shown_of_author,)
+        parts = [
             withhold(sentence, stale)
-            for sentence in (_holding(said.text, stale, taken_back, reading) if scope in wanted else ())
-            if (asks_what_was or not held_before(sentence))
-            and all(one.is_news(sentence, by_bot=said.by_bot) for one in said_already)
+            for sentence in (
+                _valid_sentences(message.text, stale, taken_back, reading) if scope in scopes_in_use else ()
+            )
+            if (asks_for_past or not held_before(sentence))
+            and all(each.is_news(sentence, by_bot=message.by_bot) for each in shown_before)
         ]
-        if kept:
-            lines[place] = said, " ".join(" ".join(kept).split())
-            own.add(map(reading, kept))
+        if parts:
+            lines[place] = message, " ".join(" ".join(parts).split())
+            shown_of_author.add(map(reading, parts))
     return [line for _, line in sorted(lines.items())]
 
 
-def _holding(text: str, stale: Sequence[Superseded], gone: Collection[str], reading: Reading) -> Iterator[str]:
-    """The sentences that were not taken back, without what a message says of nothing else but the one before that
-    was: "The order is approved. Proceed with the order."
+def _valid_sentences(
+    text: str, stale: Sequence[Superseded], superseded: Collection[str], reading: Reading
+) -> Iterator[str]:
+    """Yield the sentences that are still valid.
+
+    A remark on a superseded sentence is left out with it: "The order is approved. Proceed with the order."
     """
     ended: Statement | None = None
     for sentence in sentences(text):
-        if sentence in gone or mostly_superseded(sentence, stale):
+        if sentence in superseded or mostly_superseded(sentence, stale):
             ended = reading(sentence)
-        elif ended is None or not _rests_on(reading(sentence), ended):
+        elif ended is None or not _adds_nothing_to(reading(sentence), ended):
             ended = None
             yield sentence
 
 
-def _rests_on(remark: Statement, before: Statement) -> bool:
-    """Does a sentence without a subject, a value or a name of its own speak of "it", or repeat what was spoken of?"""
+def _adds_nothing_to(remark: Statement, before: Statement) -> bool:
+    """Return whether `remark` adds nothing to `before`: it has no subject or value, and says "it" or repeats words."""
     if remark.has_subject or remark.about or remark.values or remark.identifiers:
         return False
     if remark.anaphoric:
@@ -233,18 +252,18 @@ def _rests_on(remark: Statement, before: Statement) -> bool:
 
 
 class _Shown:
-    """What the context says already: what is known, and what one person said."""
+    """The words of the context so far: those that are known, and those of one person."""
 
     def __init__(self, reading: Reading, known: Iterable[Statement]) -> None:
         self._reading = reading
         self._known: set[str] = set()
-        self._said: set[str] = set()
+        self._stated: set[str] = set()
         self._values: set[tuple[str, str]] = set()
         self._states: set[str] = set()
         self._add(known, self._known)
 
     def add(self, statements: Iterable[Statement]) -> None:
-        self._add(statements, self._said)
+        self._add(statements, self._stated)
 
     def _add(self, statements: Iterable[Statement], words: set[str]) -> None:
         for statement in statements:
@@ -254,21 +273,21 @@ class _Shown:
                 self._states |= states_in(statement)
 
     def is_news(self, sentence: str, *, by_bot: bool) -> bool:
-        """A question states nothing, and a reply of the bot's without a new value acknowledges what was said."""
+        """Return whether a sentence is new. A question never is, nor is a reply of the bot without a new value."""
         if sentence.endswith("?"):
             return False
         statement = self._reading(sentence)
-        few = NOT_NEWS * len(statement.content)
-        said_since = len(statement.content - self._said) <= few
+        limit = NOT_NEWS * len(statement.content)
+        is_repeated = len(statement.content - self._stated) <= limit
         new_values = {(kind, value) for kind, value in statement.values - self._values if "_" not in kind}
-        new_state = statement.progress and not said_since and not states_in(statement) <= self._states
-        new = new_state or len(statement.content - self._said - self._known) > few
+        new_state = statement.progress and not is_repeated and not states_in(statement) <= self._states
+        new = new_state or len(statement.content - self._stated - self._known) > limit
         return bool(new_values) or (new and not by_bot)
 
 
 def _statements(text: str, reading: Reading) -> list[Statement]:
-    """The sentences of one message. A change that one announces holds for those after it; "it" is the last subject."""
-    found: list[Statement] = []
+    """Return the statements of one message. A word of change applies to those after it; "it" is the last subject."""
+    statements: list[Statement] = []
     changes = False
     subject: frozenset[str] = frozenset()
     for sentence in sentences(text):
@@ -279,71 +298,75 @@ def _statements(text: str, reading: Reading) -> list[Statement]:
         else:
             subject = statement.subject
         if not sentence.endswith("?"):
-            found.append(replace(statement, changes=changes, anaphoric=statement.anaphoric and statement.changes))
-    return found
+            statements.append(replace(statement, changes=changes, anaphoric=statement.anaphoric and statement.changes))
+    return statements
 
 
-def _one_subject(older: Sequence[Statement], newer: Sequence[Statement]) -> bool:
-    """Do two messages share a name, a number or two words?"""
+def _share_subject(older: Sequence[Statement], newer: Sequence[Statement]) -> bool:
+    """Return whether two messages share a name or two words, and no differing identifiers."""
 
-    def all_of(some: Sequence[Statement], part: Callable[[Statement], frozenset[str]]) -> frozenset[str]:
-        return frozenset[str]().union(*map(part, some))
+    def all_of(statements: Sequence[Statement], part: Callable[[Statement], frozenset[str]]) -> frozenset[str]:
+        return frozenset[str]().union(*map(part, statements))
 
-    numbers = [all_of(some, lambda one: one.identifiers & one.subject) for some in (older, newer)]
+    numbers = [
+        all_of(statements, lambda statement: statement.identifiers & statement.subject) for statements in (older, newer)
+    ]
     if numbers[0] and numbers[1] and not numbers[0] & numbers[1]:
         return False
-    shared = all_of(older, lambda one: one.content) & all_of(newer, lambda one: one.content)
-    names = all_of(older, lambda one: one.names) & all_of(newer, lambda one: one.names)
-    moved = any(one.moves for one in newer)
+    shared = all_of(older, lambda statement: statement.content) & all_of(newer, lambda statement: statement.content)
+    names = all_of(older, lambda statement: statement.names) & all_of(newer, lambda statement: statement.names)
+    moved = any(statement.moves for statement in newer)
     return len(shared) > 1 or bool(shared & names) or (moved and bool(shared))
 
 
-def _came_of(fact: Fact, said: PastMessage) -> bool:
-    """Was the fact learned from this message, or does the message say the same?"""
-    source = said.id is not None and fact.source_message == said.id
-    return source or (fact.is_valid and _holds(said.text.lower(), fact.value.lower()))
+def _is_source_of(fact: Fact, message: PastMessage) -> bool:
+    """Return whether the fact was learned from this message, or the message contains its value."""
+    source = message.id is not None and fact.source_message == message.id
+    return source or (fact.is_valid and _contains_words(message.text.lower(), fact.value.lower()))
 
 
-def _holds(text: str, value: str) -> bool:
-    """As whole words: "500" does not stand in "1500"."""
-    at = text.find(value) if value else -1
-    while at >= 0:
-        end = at + len(value)
-        inside = (at and text[at - 1].isalnum() and value[0].isalnum()) or (
+def _contains_words(text: str, value: str) -> bool:
+    """Return whether a text contains a value as whole words: "1500" does not contain "500"."""
+    start = text.find(value) if value else -1
+    while start >= 0:
+        end = start + len(value)
+        inside = (start and text[start - 1].isalnum() and value[0].isalnum()) or (
             end < len(text) and text[end].isalnum() and value[-1].isalnum()
         )
         if not inside or not value.isascii():
             return True
-        at = text.find(value, end)
+        start = text.find(value, end)
     return False
 
 
-def _going_back(statement: Statement, history: Sequence[Fact]) -> set[str]:
-    """The superseded values, in small letters, that somebody goes back to."""
+def _restored_values(statement: Statement, history: Sequence[Fact]) -> set[str]:
+    """Return the superseded values, in lower case, that the statement makes valid again."""
     text = statement.text.lower()
     return {fact.value.lower() for fact in history if fact.value.lower() in text} if restores(text) else set()
 
 
-def _one_kind(fact: Statement, statement: Statement) -> bool:
-    """May "make that …" mean this fact? Its value is of the same kind, or neither has one that can be told."""
-    kinds = [{kind for kind in one.kinds() if "_" not in kind} for one in (fact, statement)]
+def _may_be_same_kind(fact: Statement, statement: Statement) -> bool:
+    """Return whether "make that …" may refer to this fact: the values have one kind, or neither has a known kind."""
+    kinds = [{kind for kind in each.kinds() if "_" not in kind} for each in (fact, statement)]
     return clash(fact, statement) or other_day(fact, statement) or not (kinds[0] or kinds[1])
 
 
-def _scopes_wanted(thread: Sequence[PastMessage], scopes: Sequence[Scope], question: str) -> frozenset[Scope]:
-    wanted = {Scope.GLOBAL}
+def _relevant_scopes(thread: Sequence[PastMessage], scopes: Sequence[Scope], question: str) -> frozenset[Scope]:
+    selected = {Scope.GLOBAL}
     if is_hypothetical(question):
-        wanted |= {Scope.HYPOTHETICAL, Scope.DRAFT}
+        selected |= {Scope.HYPOTHETICAL, Scope.DRAFT}
     if Scope.TASK not in scopes:
-        return frozenset(wanted)
-    asked = read_statement(telling_part(question, QUESTION_CHARS)).content
-    about = {scope: _shared(asked, thread, scopes, scope) for scope in (Scope.GLOBAL, Scope.TASK)}
-    if about[Scope.TASK] > about[Scope.GLOBAL]:
-        wanted.add(Scope.TASK)
-    return frozenset(wanted)
+        return frozenset(selected)
+    question_words = read_statement(telling_part(question, QUESTION_CHARS)).content
+    shared_words = {scope: _count_shared(question_words, thread, scopes, scope) for scope in (Scope.GLOBAL, Scope.TASK)}
+    if shared_words[Scope.TASK] > shared_words[Scope.GLOBAL]:
+        selected.add(Scope.TASK)
+    return frozenset(selected)
 
 
-def _shared(asked: frozenset[str], thread: Sequence[PastMessage], scopes: Sequence[Scope], scope: Scope) -> int:
-    """How many words of the question were said in this scope."""
-    texts = (said.text for said, own in zip(thread, scopes, strict=True) if own is scope)
-    return len({word for text in texts for word in read_statement(text).content} & asked)
+def _count_shared(
+    question_words: frozenset[str], thread: Sequence[PastMessage], scopes: Sequence[Scope], scope: Scope
+) -> int:
+    """Count the words of the question that occur in messages of this scope."""
+    texts = (message.text for message, message_scope in zip(thread, scopes, strict=True) if message_scope is scope)
+    return len({word for text in texts for word in read_statement(text).content} & question_words)

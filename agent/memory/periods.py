@@ -1,10 +1,10 @@
-"""Which times a text speaks of: "in May", "last week", "on 3 June 2025", 先週. Pure.
+"""Finds the periods of time that a text mentions: "in May", "last week", "on 3 June 2025", 先週. Pure.
 
 Rules
-  Days begin and end at midnight where the person is; weeks begin on Monday.
-  A month without a year is the latest one that has begun. "may" and "march" are months only after "in" and the like,
-  or with a day or a year. A day that does not exist is read as its month.
-  Whatever is not understood says nothing: a text without times gives no period.
+  Days begin at midnight in the person's time zone; weeks begin on Monday.
+  A month without a year is the latest one that has begun. "may" and "march" are months only after "in" or a similar
+  word, or with a day or a year. A day that does not exist is read as its month.
+  Other expressions are ignored. A text without known ones gives no period.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -15,13 +15,13 @@ from zoneinfo import ZoneInfo
 
 from agent.patterns import compile_later
 
-MAX_PERIODS: Final = 8  # More times than anybody asks for in one question; a pasted calendar is not a question
-MAX_CHARS: Final = 1_000  # Of a text that is read for times: a pasted page says nothing about when
+MAX_PERIODS: Final = 8  # More than one question mentions; a pasted calendar is not a question
+MAX_CHARS: Final = 1_000  # Of a text; a longer one is pasted, and its dates do not narrow a search
 
 
 @dataclass(frozen=True, slots=True)
 class TimeSpan:
-    """From `since` until just before `until`; both aware."""
+    """The period from `since` (included) to `until` (excluded); both are timezone-aware."""
 
     since: datetime
     until: datetime
@@ -74,16 +74,21 @@ _CJK: Final = {
 
 
 def periods_in(text: str, now: datetime, time_zone: str) -> tuple[TimeSpan, ...]:
-    """The times that `text` speaks of, seen from `now` (aware) in a zone of the time zone database, else in UTC."""
+    """Return the periods that `text` mentions, relative to `now` (timezone-aware).
+
+    `time_zone`: a name of the IANA database; UTC is used for unknown ones.
+    """
     zone = _zone(time_zone)
     today = now.astimezone(zone).date()
-    found: list[TimeSpan] = []
+    periods: list[TimeSpan] = []
     for days in _days(text[:MAX_CHARS].lower(), today):
         try:
-            found.append(TimeSpan(*(datetime(d.year, d.month, d.day, tzinfo=zone).astimezone(UTC) for d in days)))
+            periods.append(
+                TimeSpan(*(datetime(day.year, day.month, day.day, tzinfo=zone).astimezone(UTC) for day in days))
+            )
         except (ValueError, OverflowError):
             continue
-    return tuple(dict.fromkeys(found))[:MAX_PERIODS]
+    return tuple(dict.fromkeys(periods))[:MAX_PERIODS]
 
 
 def _zone(name: str) -> tzinfo:
@@ -94,45 +99,45 @@ def _zone(name: str) -> tzinfo:
 
 
 def _days(text: str, today: date) -> Iterator[tuple[date, date]]:
-    """First day and day after the last, for each expression; a longer one covers the shorter ones in it."""
-    taken = [False] * len(text)
+    """Yield the first day and the day after the last of each expression; a longer one covers those in it."""
+    covered = [False] * len(text)
     for pattern in _PATTERNS:
-        for found in pattern.finditer(text):
-            if any(taken[found.start() : found.end()]):
+        for match in pattern.finditer(text):
+            if any(covered[match.start() : match.end()]):
                 continue
             try:
-                days = _read(found.groupdict(), today)
+                days = _read(match.groupdict(), today)
             except (ValueError, OverflowError):
                 continue  # 31 June, a thousand years ago
             if days is not None:
-                taken[found.start() : found.end()] = [True] * (found.end() - found.start())
+                covered[match.start() : match.end()] = [True] * (match.end() - match.start())
                 yield days
 
 
-def _read(said: Mapping[str, str | None], today: date) -> tuple[date, date] | None:
-    unit = said.get("unit") or ""
-    if word := said.get("word"):
+def _read(groups: Mapping[str, str | None], today: date) -> tuple[date, date] | None:
+    unit = groups.get("unit") or ""
+    if word := groups.get("word"):
         return _day(today - timedelta(days=_DAYS_BACK[word]))
-    if cjk := said.get("cjk"):
+    if cjk := groups.get("cjk"):
         return _SPANS[_CJK[cjk][0]](today, _CJK[cjk][1])
-    if weekday := said.get("weekday"):
+    if weekday := groups.get("weekday"):
         back = (today.weekday() - _WEEKDAYS.index(weekday)) % 7
         return _day(today - timedelta(days=back or 7))
-    if count := said.get("count"):
+    if count := groups.get("count"):
         return _ago(unit, _number(count), today)
-    if past := said.get("past"):
+    if past := groups.get("past"):
         first = _SPANS[unit](today, _number(past))[0] if unit in {"month", "year"} else None
         return first or today - timedelta(days=_number(past) * (7 if unit == "week" else 1)), today + timedelta(days=1)
-    if which := said.get("which"):
+    if which := groups.get("which"):
         return _SPANS[unit](today, 0 if which == "this" else 1)
-    return _calendar(said, today)
+    return _calendar(groups, today)
 
 
-def _calendar(said: Mapping[str, str | None], today: date) -> tuple[date, date] | None:
-    year, day, name = said.get("year"), said.get("day"), said.get("month")
-    if name in _ALSO_VERBS and not (year or day or said.get("led")):
+def _calendar(groups: Mapping[str, str | None], today: date) -> tuple[date, date] | None:
+    year, day, name = groups.get("year"), groups.get("day"), groups.get("month")
+    if name in _ALSO_VERBS and not (year or day or groups.get("led")):
         return None
-    month = int(said.get("number") or 0) or _MONTH.get(name or "", 0)
+    month = int(groups.get("number") or 0) or _MONTH.get(name or "", 0)
     if not month:
         return _year(date(int(year or 0), 1, 1), 0)
     first = date(int(year or today.year), month, int(day or 1))
@@ -146,7 +151,7 @@ def _number(text: str) -> int:
 
 
 def _ago(unit: str, count: int, today: date) -> tuple[date, date]:
-    if unit == "week":  # nobody counts the days of "two weeks ago"
+    if unit == "week":  # "two weeks ago" is no exact number of days
         middle = today - timedelta(weeks=count)
         return middle - timedelta(days=3), middle + timedelta(days=4)
     return _day(today - timedelta(days=count)) if unit == "day" else _SPANS[unit](today, count)
@@ -167,8 +172,8 @@ def _weekend(day: date, back: int) -> tuple[date, date]:
 
 
 def _month(day: date, back: int) -> tuple[date, date]:
-    at = day.year * 12 + day.month - 1 - back
-    return date(at // 12, at % 12 + 1, 1), date((at + 1) // 12, (at + 1) % 12 + 1, 1)
+    months = day.year * 12 + day.month - 1 - back
+    return date(months // 12, months % 12 + 1, 1), date((months + 1) // 12, (months + 1) % 12 + 1, 1)
 
 
 def _year(day: date, back: int) -> tuple[date, date]:

@@ -1,11 +1,11 @@
 """What the bot knows of a person: `UserProfile` (seed 000, "Situated memory"). Pure.
 
 Rules
-  An entry belongs to the audience in which its sources were said, and is read where that audience may flow. Its person
-  may open it to all replies to them, never to anybody else's.
-  Only the fields of `ProfileField` can be set: whose profile it is and its counters never come out of a model's answer.
-  Every collection is bounded; the entries whose sources are oldest go first. A preference or a project has a key, and
-  its newest value stands in place of the one before; there is one communication style.
+  An entry belongs to the audience of its source messages, and may be used where that audience may flow. Its person may
+  allow it in all replies to them, but never in replies to others.
+  A model's answer can only set the fields of `ProfileField`, never the owner of the profile or its counters.
+  Every collection is bounded; the entries with the oldest sources are dropped first. A preference or a project has a
+  key, and its newest value replaces the previous one. There is one communication style.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,13 +17,13 @@ from typing import Final, NamedTuple
 
 from agent.messages import estimate_tokens
 
-LEARNING: Final = "learning"  # The kind of the jobs that learn, and of their model calls
+LEARNING: Final = "learning"  # The kind of learning jobs, and of their model calls
 TEXT_CHARS: Final = 300  # An entry is one sentence; a longer one would crowd out the others
 KEY_CHARS: Final = 60
 
 
 class ProfileField(StrEnum):
-    """What learning may set, by the seed's names, in the order in which it stands in a context."""
+    """The fields that learning may set, by the seed's names, in the order in which a context shows them."""
 
     COMMUNICATION_STYLE = "communication_style"
     GOALS = "goals"
@@ -37,7 +37,7 @@ class ProfileField(StrEnum):
 
 
 class FieldRules(NamedTuple):
-    """`bound`: how many entries are kept. `first`: how many of the newest go into a context before anything else."""
+    """`bound`: how many entries are kept. `first`: how many of the newest are put into a context before all others."""
 
     bound: int
     heading: str
@@ -63,14 +63,14 @@ KEYED: Final = frozenset({ProfileField.PREFERENCES, ProfileField.PROJECTS})
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """What is learned together: what one person said to one audience (a label). Nothing crosses partitions."""
+    """One person's messages to one audience (a label). They are learned from together, and never mixed with others."""
 
     person: str
     audience: str
 
     @property
     def key(self) -> str:
-        """Of the job that learns from it; `partition_of` reads it back."""
+        """The key of the learning job. `partition_of` is the inverse."""
         return f"{self.person} {self.audience}"
 
 
@@ -80,7 +80,7 @@ def partition_of(person: str, key: str) -> Partition:
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """A message of the person to the bot, as far as learning goes; `id` is that of the stored message."""
+    """A message of the person to the bot, as learning sees it. `id` is that of the stored message."""
 
     id: int
     text: str
@@ -90,7 +90,7 @@ class Utterance:
 
 @dataclass(frozen=True, slots=True)
 class Insight:
-    """Something new about the person. `sources`: ids of the messages that say it; `time`: when the newest was said."""
+    """Something new about the person. `sources`: ids of the messages that say it; `time`: that of the newest one."""
 
     field: ProfileField
     text: str
@@ -102,10 +102,10 @@ class Insight:
 
 @dataclass(frozen=True, slots=True)
 class ProfileEntry:
-    """One thing that is known. `audience` is a label; `id` is 0 until it is stored.
+    """One entry of a profile. `audience` is a label; `id` is 0 until it is stored.
 
-    `time`: when its newest source was said; `permalink` leads to that message, where the platform has links. Without
-    sources it is the person's own correction.
+    `time` is that of its newest source message, and `permalink` leads to it if the platform has links. An entry without
+    sources was written by its person as a correction.
     """
 
     id: int
@@ -118,25 +118,25 @@ class ProfileEntry:
     confidence: float = 0.5
     permalink: str | None = None
     everywhere: bool = False
-    """Its person lets it be used in all replies to them, wherever it was said."""
+    """Whether its person allows it in all replies to them, whatever its audience."""
 
     @property
     def is_settled(self) -> bool:
-        """Its person has decided about these very words: nobody rewords or merges them."""
+        """Whether its person approved this wording: learning does not reword or merge it."""
         return self.everywhere or not self.sources
 
     @property
     def said(self) -> str:
-        """The entry in words: "editor: Vim", "learn Rust"."""
+        """Key and text as one text: "editor: Vim", "learn Rust"."""
         return f"{self.key}: {self.text}" if self.key else self.text
 
 
 @dataclass(frozen=True, slots=True)
 class UserProfile:
-    """What is known of `user_id`: of one partition, or of all that may be read in one place. Entries oldest first.
+    """The profile of `user_id`: of one partition, or of all that may be used in one place. Entries are oldest first.
 
-    `interaction_count` counts messages learned from, `synthesised_count` those of them that the last synthesis knew,
-    `synthesis_version` the syntheses so far. `revision` is the store's: it tells whether anybody else wrote meanwhile.
+    `interaction_count` counts the messages learned from, `synthesised_count` those before the last synthesis, and
+    `synthesis_version` the syntheses so far. The store uses `revision` to detect concurrent writes.
     """
 
     user_id: str
@@ -153,14 +153,14 @@ class UserProfile:
 
 
 def learned(profile: UserProfile, audience: str, insights: Sequence[Insight], count: int, now: datetime) -> UserProfile:
-    """The profile of a partition after `count` more messages and what they told."""
+    """Return the profile of a partition after `count` more messages, with their insights."""
     entries = list(profile.entries)
     for insight in insights:
         new = _entry(insight, audience)
-        before = next((entry for entry in entries if _same_place(entry, new)), None)
+        before = next((entry for entry in entries if _replaces(entry, new)), None)
         if before is not None:
             entries.remove(before)
-            new = _confirmed(before, new) if _folded(before.text) == _folded(new.text) else new
+            new = _merge_repeated(before, new) if _folded(before.text) == _folded(new.text) else new
         entries.append(new)
     return replace(
         profile,
@@ -172,39 +172,40 @@ def learned(profile: UserProfile, audience: str, insights: Sequence[Insight], co
 
 
 def stated(profile: UserProfile, entry: ProfileEntry, now: datetime) -> UserProfile:
-    """The profile of a partition to which its person has added an entry themselves. Nothing else is dropped for it."""
-    made = profile.created_at or now
-    return replace(profile, entries=(*profile.entries, entry), created_at=made, last_updated=now)
+    """Return the profile with an entry that its person added. No other entry is dropped for it."""
+    created_at = profile.created_at or now
+    return replace(profile, entries=(*profile.entries, entry), created_at=created_at, last_updated=now)
 
 
 def opened(profile: UserProfile, entry: int, *, everywhere: bool) -> UserProfile:
-    entries = (replace(one, everywhere=everywhere) if one.id == entry else one for one in profile.entries)
+    entries = (replace(each, everywhere=everywhere) if each.id == entry else each for each in profile.entries)
     return replace(profile, entries=tuple(entries))
 
 
 def bounded(entries: Iterable[ProfileEntry]) -> tuple[ProfileEntry, ...]:
-    """Oldest first, at most as many of each field as their rules say: those whose sources are oldest are dropped."""
-    left, kept = {field: rules.bound for field, rules in FIELDS.items()}, list[ProfileEntry]()
+    """Return the entries oldest first, up to the bound of each field. Those with the oldest sources are dropped."""
+    capacity, kept = {field: rules.bound for field, rules in FIELDS.items()}, list[ProfileEntry]()
     for entry in sorted(entries, key=lambda entry: entry.time)[::-1]:
-        if left[entry.field]:
-            left[entry.field] -= 1
+        if capacity[entry.field]:
+            capacity[entry.field] -= 1
             kept.append(entry)
     return tuple(reversed(kept))
 
 
 def for_place(profile: UserProfile, audiences: AbstractSet[str]) -> UserProfile:
-    """What may be used of it in a reply to its person where these audiences may flow (`may_flow_from`): bounded,
-    without repetitions. What they opened to all replies to them is there, too.
+    """Return the part of a profile that may be used in a reply to its person: bounded and without repetitions.
+
+    `audiences`: the labels that may flow there (`may_flow_from`). Entries with `everywhere` are included.
     """
     kept: list[ProfileEntry] = []
     for entry in sorted(profile.entries, key=lambda entry: entry.time):
         if entry.everywhere or entry.audience in audiences:
-            kept = [*(earlier for earlier in kept if not _same_place(earlier, entry)), entry]
+            kept = [*(earlier for earlier in kept if not _replaces(earlier, entry)), entry]
     return replace(profile, entries=bounded(kept))
 
 
 def tidy(text: str, limit: int = TEXT_CHARS) -> str:
-    """A model's words as an entry holds them: on one line, and not too long."""
+    """Put a model's text on one line, and shorten it to `limit` characters."""
     line = " ".join(text.split())
     return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
 
@@ -222,22 +223,25 @@ def _entry(insight: Insight, audience: str) -> ProfileEntry:
     )
 
 
-def _same_place(one: ProfileEntry, other: ProfileEntry) -> bool:
-    """Would the newer stand in place of the older?"""
-    if one.field is not other.field:
+def _replaces(older: ProfileEntry, newer: ProfileEntry) -> bool:
+    """Return whether a newer entry would replace the older one."""
+    if older.field is not newer.field:
         return False
-    if one.field is ProfileField.COMMUNICATION_STYLE:
+    if older.field is ProfileField.COMMUNICATION_STYLE:
         return True
-    if one.field in KEYED:
-        return _folded(one.key) == _folded(other.key)
-    return _folded(one.text) == _folded(other.text)
+    if older.field in KEYED:
+        return _folded(older.key) == _folded(newer.key)
+    return _folded(older.text) == _folded(newer.text)
 
 
-def _confirmed(before: ProfileEntry, again: ProfileEntry) -> ProfileEntry:
-    """Said before, and now again. The person's own correction stays without sources: nobody rewords it."""
-    sources = tuple(dict.fromkeys([*before.sources, *again.sources])) if before.sources else ()
+def _merge_repeated(before: ProfileEntry, repeated: ProfileEntry) -> ProfileEntry:
+    """Merge a repeated entry. A correction by the person keeps having no sources, so that it stays settled."""
+    sources = tuple(dict.fromkeys([*before.sources, *repeated.sources])) if before.sources else ()
     return replace(
-        before, sources=sources, time=max(before.time, again.time), confidence=max(before.confidence, again.confidence)
+        before,
+        sources=sources,
+        time=max(before.time, repeated.time),
+        confidence=max(before.confidence, repeated.confidence),
     )
 
 
@@ -247,33 +251,35 @@ def _folded(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Injection:
-    """A profile as it stands in a context: one line a field, and the entries that stand there."""
+    """A profile as a context shows it: the text, one line for each field, and the entries in it."""
 
     text: str = ""
     entries: tuple[ProfileEntry, ...] = ()
 
     @property
     def sources(self) -> tuple[int, ...]:
-        """The messages that its entries came from, each once."""
+        """Ids of the messages from which its entries come, each once."""
         return tuple(dict.fromkeys(source for entry in self.entries for source in entry.sources))
 
 
 def compress_for_injection(profile: UserProfile, budget_tokens: int = 800) -> Injection:
-    """The profile for a context, in the seed's order and within a budget of estimated tokens.
+    """Render the profile for a context, in the seed's order and within a budget of estimated tokens.
 
-    The newest of each field go first; an entry that does not fit is left out whole, and is not the end of the list.
+    The newest entries of each field are chosen first. An entry that does not fit is skipped; later ones may still fit.
     """
-    used: list[ProfileEntry] = []
-    left = budget_tokens
+    chosen: list[ProfileEntry] = []
+    tokens_left = budget_tokens
     for entry in _by_importance(profile):
-        opening = (
-            0 if any(one.field is entry.field for one in used) else estimate_tokens(FIELDS[entry.field].heading) + 1
+        heading_cost = (
+            0
+            if any(other.field is entry.field for other in chosen)
+            else estimate_tokens(FIELDS[entry.field].heading) + 1
         )
-        cost = opening + estimate_tokens(entry.said) + 1
-        if cost <= left:
-            used.append(entry)
-            left -= cost
-    shown = tuple(entry for entry in profile.entries if entry in used)
+        cost = heading_cost + estimate_tokens(entry.said) + 1
+        if cost <= tokens_left:
+            chosen.append(entry)
+            tokens_left -= cost
+    shown = tuple(entry for entry in profile.entries if entry in chosen)
     lines = [
         f"{FIELDS[field].heading}: {'; '.join(' '.join(entry.said.split()) for entry in shown if entry.field is field)}"
         for field in ProfileField
@@ -283,6 +289,6 @@ def compress_for_injection(profile: UserProfile, budget_tokens: int = 800) -> In
 
 
 def _by_importance(profile: UserProfile) -> list[ProfileEntry]:
-    """What the seed shows, field by field; then all the rest, the newest first."""
+    """Return what the seed shows, field by field; then all other entries, the newest first."""
     first = [entry for field in ProfileField for entry in profile.of(field)[::-1][: FIELDS[field].first]]
     return [*first, *(entry for entry in reversed(profile.entries) if entry not in first)]

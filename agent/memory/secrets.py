@@ -1,11 +1,10 @@
-"""Keys, passwords and card numbers in a text: what must never be kept as memory. Pure.
+"""Finds keys, passwords and card numbers in a text, which memory must never store. Pure.
 
 Rules
-  A secret is known by its vendor's prefix, by the words before it ("password: …"), by its own check digit (card
-  numbers), by standing in an address ("//user:secret@host", "?token=…"), or because it looks random: long, without
-  words, its letters and digits mixed as nobody writes them. Ids that are random but open (UUIDs, and whatever else
-  stands in an address) are no secrets.
-  Rather one harmless text too few in memory than one key in it: the person is told, and can write it differently.
+  A secret is recognised by its vendor's prefix, by the words before it ("password: …"), by a valid check digit (card
+  numbers), by its place in an address ("//user:secret@host", "?token=…"), or because it looks random: long, without
+  words, with letters and digits mixed. Random but public ids (UUIDs, other parts of an address) are no secrets.
+  A false alarm is better than a stored key: the person gets a notice, and can write it differently.
 """
 
 import math
@@ -19,11 +18,11 @@ from agent.patterns import compile_later
 
 HIDDEN: Final = "[secret]"
 
-RANDOM_CHARS: Final = 20  # Shorter tokens are left to prefixes and words: names of products and files look random, too
+RANDOM_CHARS: Final = 20  # Shorter tokens need a prefix or a word: names of products and files look random, too
 # Entropy of a character. Sixteen different digits of a hexadecimal key have up to 4, English words up to 3.5.
 RANDOM_BITS: Final = 3.3
-# How often letters and digits, or small and capital letters, change at a character: by chance over 0.4 times, in
-# CamelCase under 0.2.
+# How often the kind of a character (digit, small, capital) changes, for each character: above 0.4 in random text,
+# below 0.2 in CamelCase.
 RANDOM_CHANGES: Final = 0.3
 
 _PREFIXES: Final = compile_later(
@@ -73,7 +72,7 @@ def has_secret(text: str) -> bool:
 
 
 def without_secrets(text: str) -> str:
-    """The text with each secret hidden, for readers who need the rest of it."""
+    """Return the text with each secret hidden."""
     spans: list[tuple[int, int]] = []
     for start, end in sorted(_secrets(text)):
         if spans and start <= spans[-1][1]:
@@ -86,29 +85,29 @@ def without_secrets(text: str) -> str:
 
 
 def _secrets(text: str) -> Iterator[tuple[int, int]]:
-    """Where they are; they may overlap."""
+    """Yield the spans of secrets, which may overlap."""
     for pattern in (_PRIVATE_KEY, _PREFIXES):
-        yield from (found.span() for found in pattern.finditer(text))
-    yield from (found.span("value") for found in _NAMED.finditer(text) if _is_value(found))
-    yield from (found.span() for found in _CARD.finditer(text) if _is_card(found[0]))
-    addresses = [found.span() for found in _ADDRESS.finditer(text)]
+        yield from (match.span() for match in pattern.finditer(text))
+    yield from (match.span("value") for match in _NAMED.finditer(text) if _is_secret(match))
+    yield from (match.span() for match in _CARD.finditer(text) if _is_card(match[0]))
+    addresses = [match.span() for match in _ADDRESS.finditer(text)]
     for start, end in addresses:
-        for found in _IN_ADDRESS.finditer(text, start, end):
-            yield found.span("password" if found["password"] else "value")
-    for found in _TOKEN.finditer(text):
-        inside = any(start <= found.start() < end for start, end in addresses)
-        if not inside and any(map(_looks_random, _BETWEEN.split(found[0]))):
-            yield found.span()
+        for match in _IN_ADDRESS.finditer(text, start, end):
+            yield match.span("password" if match["password"] else "value")
+    for match in _TOKEN.finditer(text):
+        inside = any(start <= match.start() < end for start, end in addresses)
+        if not inside and any(map(_looks_random, _BETWEEN.split(match[0]))):
+            yield match.span()
 
 
-def _is_value(found: "re.Match[str]") -> bool:
-    """ "password: swordfish", "the password is 'swordfish'", "is s3cret"; but not "the password is stored safely"."""
-    return bool(found["sign"] or found["quote"]) or _WORD.fullmatch(found["value"]) is None
+def _is_secret(match: "re.Match[str]") -> bool:
+    """Return whether a match is a secret: "password: swordfish", "is s3cret", but not "the password is stored"."""
+    return bool(match["sign"] or match["quote"]) or _WORD.fullmatch(match["value"]) is None
 
 
-def _is_card(written: str) -> bool:
-    """13 to 19 digits whose check digit is right (Luhn)."""
-    digits = [int(char) for char in reversed(written) if char.isdigit()]
+def _is_card(number: str) -> bool:
+    """Return whether these are 13 to 19 digits with a valid check digit (Luhn)."""
+    digits = [int(char) for char in reversed(number) if char.isdigit()]
     doubled = (sum(divmod(2 * digit, 10)) for digit in digits[1::2])
     return 13 <= len(digits) <= 19 and (sum(digits[::2]) + sum(doubled)) % 10 == 0
 
@@ -119,7 +118,7 @@ def _looks_random(token: str) -> bool:
     if _HEX.fullmatch(token) is not None:
         return True
     kinds = [_kind(char) for char in token]
-    changes = sum(one != other for one, other in pairwise(kinds))
+    changes = sum(kind != next_kind for kind, next_kind in pairwise(kinds))
     return (
         len({*kinds} & {"a", "A", "1"}) > 1
         and "1" in kinds
@@ -133,16 +132,16 @@ def _kind(char: str) -> str:
 
 
 def _entropy(token: str) -> float:
-    """Bits a character, by how often each stands in the token."""
+    """Return the entropy of the token in bits for each character."""
     return -sum(count / len(token) * math.log2(count / len(token)) for count in Counter(token).values())
 
 
-# Personal data that nobody should learn in passing: health, belief, politics, origin, sexuality, offences.
+# Sensitive personal data: health, belief, politics, origin, sexuality, offences.
 #
 # Rules
-#   The kinds are those of GDPR, articles 9 and 10. They are learned only where the person asked for it ("remember …").
-#   A model is told the same; this list holds where the model does not heed it. It errs towards not learning: whoever
-#   wants such a thing known says "remember".
+#   The kinds are those of GDPR, articles 9 and 10. They are learned only if the person asked for it ("remember …").
+#   The prompt says the same to the model; this list applies if the model ignores it. In doubt the text is not learned,
+#   because a person can always ask to remember it.
 
 _WORDS: Final = """
 diagnos* disease* illness* cancer tumo?r* diabet* asthma* allerg* depression depressed anxiety adhd autis* bipolar
@@ -162,14 +161,14 @@ _CJK: Final = "病気 妊娠 宗教 信仰 うつ病 障害 持病 癌 がん �
 
 
 def _pattern(word: str) -> str:
-    """A word of the list: `*` stands for any ending, `?` for the letter before it or none, `_` for a blank."""
+    """Return the pattern of a word of the list: `*` is any ending, `?` makes a letter optional, `_` is a blank."""
     return word.replace("*", r"\w*").replace("_", r"[\s-]+")
 
 
 def _grouped(words: Sequence[str]) -> str:
-    """An expression for any of the words, by their first letters: at most places of a text none of them begins."""
-    found = {word[0]: [_pattern(one[1:]) for one in words if one[0] == word[0]] for word in words}
-    return "|".join(f"{letter}(?:{'|'.join(rests)})" for letter, rests in found.items())
+    """Return a pattern for any of the words, grouped by first letter, which fails fast at most positions of a text."""
+    by_letter = {word[0]: [_pattern(other[1:]) for other in words if other[0] == word[0]] for word in words}
+    return "|".join(f"{letter}(?:{'|'.join(rests)})" for letter, rests in by_letter.items())
 
 
 _SENSITIVE: Final = compile_later(rf"\b(?:{_grouped(_WORDS.split())})\b|{'|'.join(_CJK.split())}", re.IGNORECASE)

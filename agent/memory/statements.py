@@ -1,12 +1,13 @@
-"""What a sentence says, without a model: what about, which values, whether it denies or changes something. Pure.
+"""Analyses a sentence without a model: its subject, its values, and whether it denies or changes something. Pure.
 
     The deadline of Apollo │ is │ Friday          subject {deadline, apollo}   values {(weekday, friday)}
     Invoice 1001           │ is │ paid            subject {invoice, 1001}      said {paid}
     We │ host on AWS                              about "we"                   said {host, aws}
 
-The subject of "X is Y" is X, with its names and numbers; where no verb of state is known, what stands before the first
-value. "Ann is the lead" is about the lead. A number that names something (an invoice, a room) is an identifier, and no
-value. Eight languages are read (`agent.memory.lexicon`). In Chinese and Japanese each Chinese character is a word.
+The subject of "X is Y" is X, with its names and numbers. Without a known verb of state, the subject is the text before
+the first value. "Ann is the lead" is about the lead. A number that names something (an invoice, a room) is an
+identifier and not a value. Eight languages are supported (`agent.memory.lexicon`). In Chinese and Japanese each Chinese
+character is a word.
 """
 
 import re
@@ -20,16 +21,16 @@ from agent.memory import lexicon
 from agent.memory.lexicon import FUNCTION_WORDS, folded
 from agent.patterns import compile_later
 
-# The version of `read`. The store keeps what was read beside the text; whoever changes what `read` says of any text
-# counts this up, and it is read anew at the next start (a test compares what it says with what it said).
+# The version of `read_statement`. The store keeps its results beside the texts. Increase this with each change of a
+# result, so that all texts are analysed again at the next start (a test compares results with earlier ones).
 READER: Final = 10
 WORD: Final = compile_later(r"[^\W_]+(?:['’][^\W_]+)*")
-READ_CHARS: Final = 1_000  # Of one sentence: what is longer is a pasted text, and says too much to be compared
-# Of a question, half of its beginning and half of its end, so that `read` sees both.
+READ_CHARS: Final = 1_000  # Of one sentence: a longer one is pasted text, and says too much to be compared
+# Of a question, one half from its beginning and one from its end, so that `read_statement` sees both.
 QUESTION_CHARS: Final = READ_CHARS - 1
 READ_VALUES: Final = 60
-# Of a long text, read for what it is about: a page and more from its beginning, and as much from its end, since people
-# put a question before or behind what they paste. It takes milliseconds, in everybody's event loop.
+# Of a long text, when its subject is searched: more than a page from its beginning and as much from its end, because a
+# question may precede or follow pasted text. It takes milliseconds, and blocks the event loop.
 TELLING_CHARS: Final = 6_000
 _ABBREVIATED: Final = "|".join(
     rf"(?<=\b{short})" for short in ("Dr", "Mr", "Mrs", "Ms", "St", "Prof", "Sr", "Sra", "Nr", "Hr", "Fr")
@@ -47,9 +48,9 @@ _CYRILLIC_ENDING: Final = compile_later(
 )
 _CYRILLIC: Final = compile_later("[а-яё]", re.IGNORECASE)
 _ANAPHOR: Final = compile_later(r"\b(?:that|it|this|them)\b")
-# Who speaks, or how it is filed ("[Ann (Legal)]: …"): no part of what is said.
+# The speaker or a category ("[Ann (Legal)]: …"): no part of the statement.
 _LABEL: Final = compile_later(r"^\[[^\]\n]{1,80}\]:?\s*")
-_SLOT: Final = 0xE000  # Where the private characters begin that stand for a sentence's values while it is read
+_SLOT: Final = 0xE000  # The first of the private characters that replace values during the analysis
 _SLOTS: Final = compile_later(f"[\ue000-{chr(_SLOT + READ_VALUES)}]")
 _PRIVATE: Final = compile_later("[\ue000-\uf8ff]")
 _TOKEN: Final = compile_later(
@@ -70,7 +71,7 @@ _THOUSANDS: Final = compile_later(r"k$")
 _DATE: Final = compile_later(
     r"^([^\W\d]{3})[^\W\d]*\.?(\d+)(?:st|nd|rd|th)?|^(\d+)(?:st|nd|rd|th)?\.?(?:of|de)?([^\W\d]{3})[^\W\d]*"
 )
-# Words that say how something is said, and not what.
+# Words about the manner of a statement, not its content.
 _NO_CONTENT: Final = (*(lexicon.ENDED, lexicon.CUE, lexicon.NEW), *(lexicon.FILLERS, lexicon.ADDS, lexicon.NEGATED))
 _DIGIT: Final = compile_later(r"\d")
 _NO_TELLING: Final = FUNCTION_WORDS | lexicon.OTHER_FUNCTION_WORDS | lexicon.PRONOUNS.keys()
@@ -87,7 +88,7 @@ _ROLE: Final = compile_later(
     r"^\s*(?:now |jetzt |ahora )?(?:the|our|my|der|die|das|unsere?|meine?|el|la|nuestr[oa]|mi)\s+\w", re.IGNORECASE
 )
 _PERFECT: Final = compile_later(rf"\s{{1,3}}(?:now\s{{1,3}})?(?:been\b|(?={lexicon.MOVES.pattern}))")
-_FROM: Final = compile_later("从[^从，。；]{1,30}$")  # Chinese: from where a change leads, just before its verb
+_FROM: Final = compile_later("从[^从，。；]{1,30}$")  # Chinese: the origin of a change, just before its verb
 _WORK: Final = "工作"
 _AT_WORK: Final = compile_later(rf"(?P<where>(?!家)[^，。；\ue000-\uf8ff]{{1,20}}?)(?:{_WORK}|上班|任职|就职)了?\W*$")
 _AS_OF_NOW: Final = compile_later(r"\bas of (?:today|now|this (?:morning|week))\b,?", re.IGNORECASE)
@@ -99,13 +100,15 @@ _OBJECT_MOVED: Final = compile_later(
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One sentence, read. `subject`: what it is about; `said`: the words that say something of it; `content`: both;
-    `about`: the person it is about, if only a pronoun says so; `verb`: what joins them, "" if it is "is";
-    `names`: the subject's words that are written as names; `displaced`: words of what this takes the place of.
+    """One analysed sentence.
 
-    `changes`: it announces a change; `adds`: it stands beside something ("also"); `negated`; `ended`: it was so, and is
-    no more; `cancelled`; `past`: it tells what happened; `habit`: it tells what happens again and again; `anaphoric`:
-    it speaks of "it" or "that"; `has_subject`: it says something of something: "X is Y".
+    `subject`: the words of its subject; `said`: those of its predicate; `content`: both; `about`: the person, if only a
+    pronoun names them; `verb`: the verb between subject and predicate, "" for "is"; `names`: words of the subject that
+    are written as names; `displaced`: words of what this replaces.
+
+    `changes`: it announces a change; `adds`: it adds something ("also"); `negated`: it denies; `ended`: something is no
+    longer so; `cancelled`: something is cancelled; `past`: it reports an event; `habit`: it reports a repeated event;
+    `anaphoric`: it contains "it" or "that"; `has_subject`: it has the form "X is Y".
     """
 
     text: str
@@ -145,38 +148,38 @@ class Statement:
 
 
 def telling_part(text: str, chars: int = TELLING_CHARS) -> str:
-    """What is read of a text in order to know what it is about: all of it, or its beginning and its end."""
+    """Return the part of a text that tells its subject: all of it, or its beginning and its end."""
     half = chars // 2
     return text if len(text) <= chars else f"{text[:half]}\n{text[-half:]}"
 
 
 def sentences(text: str) -> list[str]:
-    return [found for match in _SENTENCE.finditer(text) if (found := match.group().strip())]
+    return [sentence for match in _SENTENCE.finditer(text) if (sentence := match.group().strip())]
 
 
 def first_sentence(text: str) -> str:
-    """All before its first end that is no part of a word or a number."""
-    found = _SENTENCE.match(text)
-    return found.group() if found and found.group() else text
+    """Return the text up to its first end of a sentence that is not part of a word or number."""
+    match = _SENTENCE.match(text)
+    return match.group() if match and match.group() else text
 
 
 def without_label(text: str) -> str:
-    """A sentence without the "[Ann (Legal)]: " before it."""
+    """Remove a label such as "[Ann (Legal)]: "."""
     return _LABEL.sub("", text)
 
 
 def is_function_word(word: str) -> bool:
-    """Also with its contraction: "we're" says as little as "we"."""
+    """Return whether this is a function word, also in a contraction: "we're" as well as "we"."""
     return _uncontracted(word.lower()) in FUNCTION_WORDS
 
 
-def _uncontracted(small: str) -> str:
-    return small if small.isalnum() else small.replace("’", "'").partition("'")[0]
+def _uncontracted(word: str) -> str:
+    return word if word.isalnum() else word.replace("’", "'").partition("'")[0]
 
 
 def announces_change(text: str) -> bool:
-    small = folded(text[:READ_CHARS])
-    return lexicon.CUE.search(small) is not None and lexicon.ADDS.search(small) is None
+    lowered = folded(text[:READ_CHARS])
+    return lexicon.CUE.search(lowered) is not None and lexicon.ADDS.search(lowered) is None
 
 
 def held_before(text: str) -> bool:
@@ -184,7 +187,7 @@ def held_before(text: str) -> bool:
 
 
 def is_update(text: str) -> bool:
-    """Does it say itself that it replaces what was said about the same ("Update: …")?"""
+    """Return whether it says that it replaces earlier statements about the same subject ("Update: …")."""
     return lexicon.UPDATE.search(folded(without_label(text)[:READ_CHARS])) is not None
 
 
@@ -193,12 +196,12 @@ def restores(text: str) -> bool:
 
 
 def states_in(statement: Statement) -> frozenset[str]:
-    """How far it says that something is: words of change, and so no part of what it is about."""
+    """Return its words of progress ("approved", "paid"), which are not part of its subject."""
     return frozenset(lexicon.PROGRESS.findall(folded(statement.text[:READ_CHARS])))
 
 
 def stem(word: str) -> str:
-    """A word without its English or Russian ending, roughly: enough to see that two words are one."""
+    """Remove the English or Russian ending of a word, roughly: enough to compare word forms."""
     plain = word.lower().replace("’", "'").removesuffix("'s")
     if _CYRILLIC.match(plain):
         return _CYRILLIC_ENDING.sub("", plain)
@@ -209,139 +212,141 @@ def stem(word: str) -> str:
 
 
 def read_statement(text: str, *, about: str = "") -> Statement:
-    """Read one sentence, or the value of a fact, whose key then says what it is `about`."""
-    said = _PRIVATE.sub(" ", unicodedata.normalize("NFKC", without_label(text)[:READ_CHARS])[:READ_CHARS]).strip()
-    said = lexicon.NUMERALS.sub(_digits, said)
-    if "'" in said or "’" in said:
-        said = _ELISION.sub(r"\1e ", said)
-    said = _AS_OF_NOW.sub(" ", said[lead.end() :] if (lead := lexicon.LEAD_IN.match(folded(said))) else said)
-    reason = lexicon.REASON.search(folded(said))
+    """Analyse one sentence, or the value of a fact with the key `about`."""
+    sentence = _PRIVATE.sub(" ", unicodedata.normalize("NFKC", without_label(text)[:READ_CHARS])[:READ_CHARS]).strip()
+    sentence = lexicon.NUMERALS.sub(_digits, sentence)
+    if "'" in sentence or "’" in sentence:
+        sentence = _ELISION.sub(r"\1e ", sentence)
+    sentence = _AS_OF_NOW.sub(
+        " ", sentence[match.end() :] if (match := lexicon.LEAD_IN.match(folded(sentence))) else sentence
+    )
+    reason = lexicon.REASON.search(folded(sentence))
     if reason is not None and reason.start() > 0:
-        said = said[: reason.start()]
-    return _Reading(text, said, _NO_WORD.sub(" ", about) if about else "").statement()
+        sentence = sentence[: reason.start()]
+    return _Reading(text, sentence, _NO_WORD.sub(" ", about) if about else "").statement()
 
 
 class _Reading:
-    """One sentence while it is read: its values stand as single private characters in `_rest`."""
+    """A sentence during its analysis. In `_rest` each value is replaced by one private character."""
 
-    def __init__(self, text: str, said: str, topic: str) -> None:
+    def __init__(self, text: str, sentence: str, topic: str) -> None:
         self._text = text
-        self._said = said
-        self._small = folded(said)
+        self._sentence = sentence
+        self._small = folded(sentence)
         self._topic = _content(topic)
         self._values: list[tuple[str, str]] = []
-        self._rest = self._without_values(said)
+        self._rest = self._without_values(sentence)
         self._small_rest = folded(self._rest)
 
     def statement(self) -> Statement:
-        small, rest, small_rest = self._small, self._rest, self._small_rest
-        taken: list[str] = [
-            match["old"] for pattern in _displacing(self._said) for match in pattern.finditer(self._said)
+        lowered, rest, lowered_rest = self._small, self._rest, self._small_rest
+        replaced: list[str] = [
+            match["old"] for pattern in _displacing(self._sentence) for match in pattern.finditer(self._sentence)
         ]
-        displaced = tuple(words for one in taken if (words := _content(one)))
-        marker, verb = self._joint(rest)
-        before, after = (rest[: marker[0]], rest[marker[1] :]) if marker else self._without_joint(rest)
-        if marker and not verb and _says_who(before, after):
+        displaced = tuple(words for phrase in replaced if (words := _content(phrase)))
+        joint, verb = self._joint(rest)
+        before, after = (rest[: joint[0]], rest[joint[1] :]) if joint else self._without_joint(rest)
+        if joint and not verb and _is_role_statement(before, after):
             before, after = after, before
-        gone: list[int] = []
-        held = _in_charge(rest)
-        if held is not None:
-            marker, verb = held.span("who"), "负责"
-            before, after = held["what"] + held["more"], held["who"]
-        elif marker and (works := _AT_WORK.match(after)) is not None:
-            after, verb = works["where"], _WORK
-        elif lexicon.MOVES.match(small_rest, marker[0] if marker else len(rest)):
-            left = _FROM.search(before)
-            before, gone = (before[: left.start()], _slots_in(left.group())) if left else (before, [])
-        moved = _OBJECT_MOVED.search(small_rest)
+        origin_slots: list[int] = []
+        in_charge = _in_charge(rest)
+        if in_charge is not None:
+            joint, verb = in_charge.span("who"), "负责"
+            before, after = in_charge["what"] + in_charge["more"], in_charge["who"]
+        elif joint and (at_work := _AT_WORK.match(after)) is not None:
+            after, verb = at_work["where"], _WORK
+        elif lexicon.MOVES.match(lowered_rest, joint[0] if joint else len(rest)):
+            origin = _FROM.search(before)
+            before, origin_slots = (before[: origin.start()], _slots_in(origin.group())) if origin else (before, [])
+        moved = _OBJECT_MOVED.search(lowered_rest)
         if moved is not None:
             before, after = rest[slice(*moved.span("what"))], rest[moved.end() :]
-        decided = lexicon.DECIDES.search(small_rest)
+        decided = lexicon.DECIDES.search(lowered_rest)
         if decided is not None:
             before, after = (rest[slice(*decided.span(part))] for part in ("purpose", "what"))
-        identifiers, values = self._sorted_values(rest, marker)
+        identifiers, values = self._split_values(rest, joint)
         subject = _content(before) | {self._values[slot][1] for slot in _slots_in(before) if slot not in values}
-        subject |= {self._values[slot][1] for slot in _slots_in(before) if marker is not None or moved is not None}
+        subject |= {self._values[slot][1] for slot in _slots_in(before) if joint is not None or moved is not None}
         subject -= frozenset(word for words in displaced for word in words)
-        predicate = _content(after) or frozenset({after.strip()} if held else ())
-        moves = lexicon.MOVES.search(small) is not None
+        predicate = _content(after) or frozenset({after.strip()} if in_charge else ())
+        moves = lexicon.MOVES.search(lowered) is not None
         if moves and not subject and predicate and values:
             subject, predicate = predicate, frozenset[str]()
-        own = bool(subject)
-        pronoun = "" if held else _pronoun(before if marker else rest)
-        kept = frozenset(
+        has_own_subject = bool(subject)
+        pronoun = "" if in_charge else _pronoun(before if joint else rest)
+        shown_values = frozenset(
             self._values[slot]
             for slot in values
-            if slot not in gone and (marker is None or moved is not None or slot not in _slots_in(before))
+            if slot not in origin_slots and (joint is None or moved is not None or slot not in _slots_in(before))
         )
         if verb and decided is None:
             predicate |= {stem(verb)}
         subject = subject or self._topic
         content = subject | predicate | self._topic | identifiers
         subjects = folded(before)
-        many = lexicon.MANY.search(subjects) is not None
+        is_plural = lexicon.MANY.search(subjects) is not None
         return Statement(
             text=self._text,
             subject=subject,
             content=content,
-            values=kept,
+            values=shown_values,
             names=frozenset(stem(word) for run in _names(before) for word in run.split()),
             changes=announces_change(self._text),
             anaphoric=_ANAPHOR.search(folded(self._text[:READ_CHARS])) is not None,
-            has_subject=bool(own and (marker or moved)),
+            has_subject=bool(has_own_subject and (joint or moved)),
             said=predicate,
             about=pronoun,
             verb="" if decided is not None else verb,
             identifiers=identifiers,
             displaced=displaced,
             moves=moves,
-            new=lexicon.NEW.search(small) is not None,
-            adds=lexicon.ADDS.search(small_rest) is not None,
-            negated=lexicon.NEGATED.search(small) is not None,
-            ended=lexicon.ENDED.search(small) is not None,
-            cancelled=lexicon.CANCELLED.search(small) is not None,
-            past=lexicon.PAST.search(small) is not None,
-            habit=lexicon.HABIT.search(small) is not None,
-            resides=lexicon.RESIDES.search(small) is not None,
+            new=lexicon.NEW.search(lowered) is not None,
+            adds=lexicon.ADDS.search(lowered_rest) is not None,
+            negated=lexicon.NEGATED.search(lowered) is not None,
+            ended=lexicon.ENDED.search(lowered) is not None,
+            cancelled=lexicon.CANCELLED.search(lowered) is not None,
+            past=lexicon.PAST.search(lowered) is not None,
+            habit=lexicon.HABIT.search(lowered) is not None,
+            resides=lexicon.RESIDES.search(lowered) is not None,
             decides=decided is not None,
-            progress=lexicon.PROGRESS.search(small) is not None,
-            settles=lexicon.SETTLES.search(small) is not None,
-            unique=lexicon.UNIQUE.search(subjects) is not None and not many,
-            placed=lexicon.PLACED.search(small_rest) is not None and not many,
+            progress=lexicon.PROGRESS.search(lowered) is not None,
+            settles=lexicon.SETTLES.search(lowered) is not None,
+            unique=lexicon.UNIQUE.search(subjects) is not None and not is_plural,
+            placed=lexicon.PLACED.search(lowered_rest) is not None and not is_plural,
             definite=_DETERMINER.match(before) is not None or bool(_HAN.search(before) or _CYRILLIC.search(before)),
         )
 
-    def _without_values(self, said: str) -> str:
-        small = self._small
-        counts = _DIGIT.search(said) is not None
+    def _without_values(self, sentence: str) -> str:
+        lowered = self._small
+        has_digits = _DIGIT.search(sentence) is not None
         for kind, pattern in lexicon.KINDS:
             if len(self._values) >= READ_VALUES:
                 break
-            text = said if kind in lexicon.CASED else small
+            text = sentence if kind in lexicon.CASED else lowered
             if (
-                (kind in lexicon.COUNTED and not counts)
+                (kind in lexicon.COUNTED and not has_digits)
                 or (kind == "address" and "@" not in text)
                 or pattern.search(text) is None
             ):
                 continue
-            parts, done = list[str](), 0
+            parts, position = list[str](), 0
             for match in islice(pattern.finditer(text), READ_VALUES - len(self._values)):
                 self._values.append((kind, _canonical(kind, match.group())))
-                parts += [said[done : match.start()], chr(_SLOT + len(self._values) - 1)]
-                done = match.end()
-            said = "".join([*parts, said[done:]])
-            small = folded(said)
-        return said
+                parts += [sentence[position : match.start()], chr(_SLOT + len(self._values) - 1)]
+                position = match.end()
+            sentence = "".join([*parts, sentence[position:]])
+            lowered = folded(sentence)
+        return sentence
 
     def _joint(self, rest: str) -> tuple[tuple[int, int] | None, str]:
-        """Where the subject ends and what is said of it begins, and the verb between them, if it says something."""
-        small = self._small_rest
-        copula = next((one for one in lexicon.COPULAS.finditer(small) if rest[: one.start()].strip()), None)
+        """Return the span between subject and predicate, and the verb there, "" if it has no meaning of its own."""
+        lowered = self._small_rest
+        copula = next((match for match in lexicon.COPULAS.finditer(lowered) if rest[: match.start()].strip()), None)
         state = lexicon.STATE_CJK.search(rest)
         if state is not None and (copula is None or state.start() < copula.start()) and rest[: state.start()].strip():
             word = state.group()
-            plain = lexicon.MOVES.match(word) or word.startswith("定")
-            return state.span(), "" if plain else _SAME_VERBS.get(word, word)
+            is_change = lexicon.MOVES.match(word) or word.startswith("定")
+            return state.span(), "" if is_change else _SAME_VERBS.get(word, word)
         for match in WORD.finditer(rest):
             if copula is not None and match.start() >= copula.start():
                 break
@@ -352,87 +357,87 @@ class _Reading:
                 if follows and copula is not None:
                     return copula.span(), ""
                 word = match.group().lower()
-                perfect = _PERFECT.match(small, match.end())
+                perfect = _PERFECT.match(lowered, match.end())
                 end = perfect.end() if perfect else match.end()
                 return (match.start(), end), "" if perfect else word
         if copula is None:
             return None, ""
         end = copula.end()
-        if (second := lexicon.COPULAS.match(small, end + 1)) is not None:
+        if (second := lexicon.COPULAS.match(lowered, end + 1)) is not None:
             end = second.end()
         return (copula.start(), end), ""
 
     def _without_joint(self, rest: str) -> tuple[str, str]:
-        """Cut before the first of: a value, a verb of change, a state."""
-        small = self._small_rest
-        found = [one.search(small) for one in (_SLOTS, lexicon.PREDICATE)]
-        found += [one.search(rest) for one in _displacing(rest)]
-        cut = min((match.start() for match in found if match is not None), default=len(rest))
-        if lexicon.MOVES.search(small) is not None and _KANA.search(rest) is not None:
-            cut = 0  # in Japanese the object stands before the verb, and a subject would have its particle
+        """Split before the first value, verb of change or state."""
+        lowered = self._small_rest
+        matches = [pattern.search(lowered) for pattern in (_SLOTS, lexicon.PREDICATE)]
+        matches += [pattern.search(rest) for pattern in _displacing(rest)]
+        cut = min((match.start() for match in matches if match is not None), default=len(rest))
+        if lexicon.MOVES.search(lowered) is not None and _KANA.search(rest) is not None:
+            cut = 0  # in Japanese the object precedes the verb, and a subject would have a particle
         return rest[:cut], rest[cut:]
 
-    def _sorted_values(self, rest: str, marker: tuple[int, int] | None) -> tuple[frozenset[str], list[int]]:
-        """What names something, and the slots of the values that are left."""
+    def _split_values(self, rest: str, joint: tuple[int, int] | None) -> tuple[frozenset[str], list[int]]:
+        """Return the identifiers, and the slots of the other values."""
         identifiers: set[str] = set()
         values: list[int] = []
         for match in _SLOTS.finditer(rest):
             slot = ord(match.group()) - _SLOT
             kind, value = self._values[slot]
-            if kind == "number" and self._names_something(rest, match.start(), match.end(), marker):
+            if kind == "number" and self._names_something(rest, match.start(), match.end(), joint):
                 identifiers.add(value)
             else:
                 values.append(slot)
         return frozenset(identifiers), values
 
-    def _names_something(self, rest: str, start: int, end: int, marker: tuple[int, int] | None) -> bool:
+    def _names_something(self, rest: str, start: int, end: int, joint: tuple[int, int] | None) -> bool:
         before, after = rest[max(0, start - 40) : start], rest[end : end + 24]
         if lexicon.NUMBERED.search(folded(before)) or lexicon.COUNTERS.match(after):
             return True
-        if marker is not None and start < marker[0]:
+        if joint is not None and start < joint[0]:
             return True
-        if (marker is not None and start - marker[1] <= 1) or lexicon.MEASURES.match(after):
+        if (joint is not None and start - joint[1] <= 1) or lexicon.MEASURES.match(after):
             return False
         word = _LAST_WORD.search(before)
-        telling = word is not None and not _is_function(word[1]) and word[1].lower() not in lexicon.STATE_VERBS
-        if word is None or not telling or _PRIVATE.search(word[1]) or _HIRAGANA.search(word[1][-1]):
+        is_noun = word is not None and not _is_function(word[1]) and word[1].lower() not in lexicon.STATE_VERBS
+        if word is None or not is_noun or _PRIVATE.search(word[1]) or _HIRAGANA.search(word[1][-1]):
             return False
         following = _FIRST_WORD.match(_without(_without(after, lexicon.CUE, ""), lexicon.ENDED, ""))
-        unit = following is not None and not _is_function(following[1])
-        cue = lexicon.CUE.search(folded(word[1])) is not None
-        return not cue and (not unit or marker is None)
+        has_unit = following is not None and not _is_function(following[1])
+        is_cue = lexicon.CUE.search(folded(word[1])) is not None
+        return not is_cue and (not has_unit or joint is None)
 
 
 def _displacing(text: str) -> list[re.Pattern[str]]:
     return [pattern for sign, pattern in lexicon.DISPLACED if sign in text]
 
 
-def _says_who(before: str, after: str) -> bool:
-    """Is it "Ann is the lead", which is about the lead?"""
+def _is_role_statement(before: str, after: str) -> bool:
+    """Return whether it has the form "Ann is the lead", which is about the lead."""
     if _HAN.search(before) or _HAN.search(after) or _SLOTS.search(before):
         return False
-    named = before.strip()[:1].isupper() and _DETERMINER.match(before) is None
-    return named and _ROLE.match(after) is not None
+    is_name = before.strip()[:1].isupper() and _DETERMINER.match(before) is None
+    return is_name and _ROLE.match(after) is not None
 
 
 def _content(text: str) -> frozenset[str]:
     if not text:
         return frozenset()
-    small = folded(text)
+    lowered = folded(text)
     for pattern in _NO_CONTENT:
-        if pattern.search(small) is not None:
+        if pattern.search(lowered) is not None:
             text = _without(text, pattern)
-            small = folded(text)
+            lowered = folded(text)
     return frozenset(_telling(text))
 
 
-def _without(text: str, pattern: re.Pattern[str], instead: str = " ") -> str:
-    """What of a text is left that a pattern of small letters does not match."""
-    parts, done = list[str](), 0
+def _without(text: str, pattern: re.Pattern[str], replacement: str = " ") -> str:
+    """Replace the matches of a lower-case pattern in a text."""
+    parts, position = list[str](), 0
     for match in pattern.finditer(folded(text)):
-        parts += [text[done : match.start()], instead]
-        done = match.end()
-    return "".join([*parts, text[done:]]) if parts else text
+        parts += [text[position : match.start()], replacement]
+        position = match.end()
+    return "".join([*parts, text[position:]]) if parts else text
 
 
 def _telling(text: str) -> Iterator[str]:
@@ -446,24 +451,24 @@ def _telling(text: str) -> Iterator[str]:
                 yield word
             was_han = True
         elif _HIRAGANA.match(word):
-            plain = _PARTICLES.sub("", word)
-            if plain and not (was_han and plain == word) and len(plain) > 1:
-                yield plain
+            stripped = _PARTICLES.sub("", word)
+            if stripped and not (was_han and stripped == word) and len(stripped) > 1:
+                yield stripped
             was_han = False
         else:
-            plain = word.strip(".+#/&-") or word
-            if not _is_function(plain) and (len(plain) > 1 or plain.isupper()):
-                yield stem(plain)
+            stripped = word.strip(".+#/&-") or word
+            if not _is_function(stripped) and (len(stripped) > 1 or stripped.isupper()):
+                yield stem(stripped)
             was_han = False
 
 
 def _is_function(word: str) -> bool:
-    plain = word.lower()
-    return plain in _NO_TELLING or _uncontracted(plain) in FUNCTION_WORDS
+    lowered = word.lower()
+    return lowered in _NO_TELLING or _uncontracted(lowered) in FUNCTION_WORDS
 
 
 def _is_spanish_verb(match: re.Match[str]) -> bool:
-    """A Spanish or Portuguese verb that may begin a sentence, since it says itself who: "Vivo en …"."""
+    """Return whether a Spanish or Portuguese verb can start a sentence, because it implies its subject: "Vivo en …"."""
     return match.group().lower() in lexicon.SPEAKERS_VERBS
 
 
@@ -471,14 +476,14 @@ def _pronoun(text: str) -> str:
     for word in _LETTERS.findall(text)[:4]:
         if word.lower() in lexicon.PRONOUNS:
             return lexicon.PRONOUNS[word.lower()]
-    for one in ("我们", "私たち", "我", "私", "僕", "他", "她", "彼女", "彼"):
-        if text.lstrip().startswith(one):
-            return lexicon.PRONOUNS[one]
+    for pronoun in ("我们", "私たち", "我", "私", "僕", "他", "她", "彼女", "彼"):
+        if text.lstrip().startswith(pronoun):
+            return lexicon.PRONOUNS[pronoun]
     return ""
 
 
 def _slots_in(text: str) -> list[int]:
-    return [ord(one) - _SLOT for one in _SLOTS.findall(text)]
+    return [ord(char) - _SLOT for char in _SLOTS.findall(text)]
 
 
 _SAME_VERBS: Final = {"共有": "有", "剩": "有", "剩下": "有", "只剩": "有", "只剩下": "有", "使用": "用", "叫做": "叫"}
@@ -489,7 +494,7 @@ _FIGURES: Final = {sign: number for number, sign in enumerate("零一二三四�
 
 
 def _digits(numeral: re.Match[str]) -> str:
-    """A number in Chinese characters as it is written in digits; what is no one number stays as it is."""
+    """Write a number in Chinese characters in digits; other text is not changed."""
     signs = numeral.group()
     if not _POWERS.keys() & set(signs):
         return "".join(str(_FIGURES[sign]) for sign in signs) if len(signs) in (1, 4) else signs
@@ -512,7 +517,7 @@ def _digits(numeral: re.Match[str]) -> str:
 def _in_charge(rest: str) -> re.Match[str] | None:
     if "负责" not in rest and "接" not in rest:
         return None
-    return next((found for one in lexicon.IN_CHARGE if (found := one.match(rest)) is not None), None)
+    return next((match for pattern in lexicon.IN_CHARGE if (match := pattern.match(rest)) is not None), None)
 
 
 _HOURS: Final = compile_later(r"^(\d{1,2})h(\d\d)?$")
@@ -537,6 +542,6 @@ def _canonical(kind: str, value: str) -> str:
 
 def _names(text: str) -> Iterator[str]:
     words = [match.group() for match in WORD.finditer(text)]
-    for capital, run in groupby(words, key=lambda word: word[:1].isupper() and not _is_function(word)):
-        if capital:
+    for is_name, run in groupby(words, key=lambda word: word[:1].isupper() and not _is_function(word)):
+        if is_name:
             yield " ".join(run).lower()

@@ -1,11 +1,11 @@
-"""How a model updates a profile: `ImpressionSynthesizer` (seed 000). Pure: prompts out, answers in.
+"""Updates a profile by a model: `ImpressionSynthesizer` (seed 000). Pure: it writes prompts and reads answers.
 
 Rules
-  A prompt holds what one person wrote to the bot for one audience, or what came of it, as data: one JSON string each,
-  secrets hidden. Every insight names the messages that say it, every word of a synthesis the entries that it concerns;
-  an entry of which a synthesis says nothing is kept.
-  What is malformed changes nothing. What no field may hold, holds a secret, or is sensitive without the person having
-  asked for it to be remembered, is left out.
+  A prompt contains one person's messages to one audience, or the entries learned from them, as data: one JSON string
+  each, with secrets hidden. Each insight names its source messages, and each action of a synthesis names its entries.
+  An entry that a synthesis does not name is kept.
+  Malformed items change nothing. An item is dropped if it names no valid field, if it contains a secret, or if it is
+  sensitive and the person did not ask for it to be remembered.
 """
 
 import json
@@ -35,23 +35,23 @@ from agent.memory.secrets import asks_to_remember, has_secret, is_sensitive, wit
 from agent.memory.writing import NewFact
 from agent.messages import Message, Role, is_too_deep
 
-TRIES: Final = 20  # So many opening braces may begin the object: each may be read to the end of the answer, for nothing
+TRIES: Final = 20  # Opening braces that are tried: each may cost a scan to the end of the answer
 
 
 def list_in(answer: str, name: str) -> list[object] | None:
-    """The list of that name in the first JSON object that has one; models write words and fences around it."""
-    words = answer.rpartition("</think>")[2]
-    decoder, at = json.JSONDecoder(), -1 if is_too_deep(words) else words.find("{")
+    """Return the list of that name in the first JSON object that has one. Models write text and fences around it."""
+    text = answer.rpartition("</think>")[2]
+    decoder, start = json.JSONDecoder(), -1 if is_too_deep(text) else text.find("{")
     for _ in range(TRIES):
-        if at < 0:
+        if start < 0:
             break
         try:
-            read: object = decoder.raw_decode(words, at)[0]
+            value: object = decoder.raw_decode(text, start)[0]
         except ValueError:
-            read = None
-        if isinstance(listed := object_in(read).get(name), list):
-            return cast("list[object]", listed)
-        at = words.find("{", at + 1)
+            value = None
+        if isinstance(items := object_in(value).get(name), list):
+            return cast("list[object]", items)
+        start = text.find("{", start + 1)
     return None
 
 
@@ -64,19 +64,18 @@ def text_in(value: object) -> str:
 
 
 def numbers_in(value: object, limit: int) -> list[int]:
-    """Those of a list that count something from 1 to `limit`, each once."""
-    given = cast("list[object]", value) if isinstance(value, list) else []
-    whole = [one for one in given if isinstance(one, int) and not isinstance(one, bool) and 1 <= one <= limit]
-    return list(dict.fromkeys(whole))
+    """Return the integers of a list from 1 to `limit`, each once."""
+    items = cast("list[object]", value) if isinstance(value, list) else []
+    numbers = [item for item in items if isinstance(item, int) and not isinstance(item, bool) and 1 <= item <= limit]
+    return list(dict.fromkeys(numbers))
 
 
 # Facts that a person states in passing, as a model finds them in their messages.
 #
 # Rules
-#   A fact comes from one message, and says what that message says: some of its words stand there, and are neither
-#   denied nor asked there (`agent.memory.own_words`). What was said in a game of thought or as a draft stays in that
-#   scope and conversation, whatever the model says of it. No secrets; what is sensitive only if the person asked for
-#   it to be remembered.
+#   A fact comes from one message. The message must contain some of its words, and must not deny or ask them
+#   (`agent.memory.own_words`). A hypothetical or draft message keeps its scope and conversation, whatever scope the
+#   model gives. Facts with secrets are dropped; sensitive ones are kept only if the person asked to remember them.
 
 SOURCE: Final = "user"
 _ASSUMED: Final = frozenset({Scope.HYPOTHETICAL, Scope.DRAFT})
@@ -85,42 +84,43 @@ _WORD: Final = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class StatedFact:
-    """`said` is the message that states it."""
+    """A fact, and the `message` that states it."""
 
     key: str
     value: str
-    said: Utterance
+    message: Utterance
     scope: Scope = Scope.GLOBAL
     supersedes: tuple[str, ...] = ()
-    """Ids of facts that the model was shown, and says to hold no longer."""
+    """Ids of the known facts that the model says are no longer valid."""
 
     def written(self, partition: Partition, authority: Authority) -> NewFact:
-        """As it is to be kept; the store names it."""
+        """Return the fact to write. The store assigns its id."""
         return NewFact(
             id="",
             key=self.key,
             value=self.value,
             source=SOURCE,
-            timestamp=self.said.time,
+            timestamp=self.message.time,
             audience=partition.audience,
             person=partition.person,
             authority=authority,
             supersedes=self.supersedes,
             scope=self.scope,
-            scope_id=None if self.scope is Scope.GLOBAL else self.said.conversation,
-            source_message=self.said.id,
+            scope_id=None if self.scope is Scope.GLOBAL else self.message.conversation,
+            source_message=self.message.id,
         )
 
 
 def stated_facts(
-    found: Sequence[object], messages: Sequence[Utterance], known: Sequence[Fact] = ()
+    items: Sequence[object], messages: Sequence[Utterance], known: Sequence[Fact] = ()
 ) -> tuple[StatedFact, ...]:
-    """What of a model's list can be kept; the oldest message first, so that a later one supersedes it. `known`: the
-    facts that it was shown, and names by number.
+    """Return the valid facts of a model's list. The oldest message comes first, so that later ones supersede it.
+
+    `known`: the facts that the model was shown and names by number.
     """
-    scopes = _scopes(messages)
-    read = [fact for item in found if (fact := _fact(object_in(item), messages, scopes, known)) is not None]
-    return tuple(sorted(read, key=lambda fact: (fact.said.time, fact.said.id)))
+    scopes = _scopes_by_id(messages)
+    facts = [fact for item in items if (fact := _fact(object_in(item), messages, scopes, known)) is not None]
+    return tuple(sorted(facts, key=lambda fact: (fact.message.time, fact.message.id)))
 
 
 def _fact(
@@ -131,32 +131,33 @@ def _fact(
     if len(numbers) != 1 or not key or not value:
         return None
     source = messages[numbers[0] - 1]
-    words = f"{key}: {value}"
-    secret = has_secret(words) or (is_sensitive(words) and not asks_to_remember(source.text))
+    text = f"{key}: {value}"
+    secret = has_secret(text) or (is_sensitive(text) and not asks_to_remember(source.text))
     if secret or not _says(source.text, value):
         return None
-    named = Scope(text_in(item.get("scope"))) if text_in(item.get("scope")) in _ASSUMED else Scope.GLOBAL
-    scope = scopes[source.id] if named is Scope.GLOBAL else named
+    named_scope = Scope(text_in(item.get("scope"))) if text_in(item.get("scope")) in _ASSUMED else Scope.GLOBAL
+    scope = scopes[source.id] if named_scope is Scope.GLOBAL else named_scope
     if otherwise(value, [source.text], supposing=scope in _ASSUMED):
         return None
-    gone = tuple(known[number - 1].id for number in numbers_in(item.get("supersedes"), len(known)))
-    return StatedFact(key, value, source, scope, gone)
+    superseded = tuple(known[number - 1].id for number in numbers_in(item.get("supersedes"), len(known)))
+    return StatedFact(key, value, source, scope, superseded)
 
 
-def _scopes(messages: Sequence[Utterance]) -> dict[int, Scope]:
-    """In which scope each message was said; a task that interrupts another is no game."""
-    found: dict[int, Scope] = {}
-    for conversation in dict.fromkeys(one.conversation for one in messages):
-        there = [one for one in messages if one.conversation == conversation]
-        scopes = scopes_of([one.text for one in there])
-        found |= {
-            one.id: scope if scope in _ASSUMED else Scope.GLOBAL for one, scope in zip(there, scopes, strict=True)
+def _scopes_by_id(messages: Sequence[Utterance]) -> dict[int, Scope]:
+    """Return the scope of each message by its id. An interrupting task counts as global."""
+    scope_of: dict[int, Scope] = {}
+    for conversation in dict.fromkeys(message.conversation for message in messages):
+        in_conversation = [message for message in messages if message.conversation == conversation]
+        scopes = scopes_of([message.text for message in in_conversation])
+        scope_of |= {
+            message.id: scope if scope in _ASSUMED else Scope.GLOBAL
+            for message, scope in zip(in_conversation, scopes, strict=True)
         }
-    return found
+    return scope_of
 
 
 def _says(text: str, value: str) -> bool:
-    """Is any word of the value in the text? In scripts without blanks a run of letters is looked for as it is."""
+    """Return whether the text contains any word of the value. Without blanks a run of letters is one word."""
     folded = text.casefold()
     return any(word in folded for word in _WORD.findall(value.casefold()) if len(word) > 1 or word.isdigit())
 
@@ -193,7 +194,7 @@ Answer with this JSON alone; "from" holds the numbers of the messages that say i
 {"insights": [{"field": "preferences", "key": "editor", "text": "Vim", "from": [1], "confidence": 0.9}], \
 "facts": [{"key": "deadline of Apollo", "value": "Friday", "from": [2], "supersedes": [], "scope": "global"}]}"""
 KNOWN_FACTS: Final = "\n\nKnown facts by number, as data: "
-KNOWN_CHARS: Final = 200  # Of one of them: enough to see what it is about
+KNOWN_CHARS: Final = 200  # Of one known fact: enough to recognise its subject
 
 SYNTHESIS: Final = """\
 You keep the profile of one person for their assistant. Below are its entries, numbered, oldest first, as a JSON list. \
@@ -209,45 +210,49 @@ Answer with this JSON alone. Each action names the numbers of its entries; an en
 
 @dataclass(frozen=True, slots=True)
 class ImpressionSynthesizer:
-    """`threshold`: so many messages learned from call for a synthesis (seed 000)."""
+    """`threshold`: after how many messages learned from a synthesis is due (seed 000)."""
 
     threshold: int = 3
     utterance_chars: int = 4_000
-    """Of one message: a pasted log tells nothing about the person behind its first page."""
+    """Of one message: a pasted log tells nothing about the person after its first page."""
     insights: int = 100
-    """Of one answer: more than a profile holds. A model that finds more repeats itself."""
+    """Limit of one answer: more than a profile holds. A model that finds more repeats itself."""
 
     def is_due(self, profile: UserProfile) -> bool:
-        """Has enough been learned since the last synthesis, and is there anything to bring together?"""
-        fresh = profile.interaction_count - profile.synthesised_count
-        return fresh >= self.threshold and len(profile.entries) > 1
+        """Return whether enough was learned since the last synthesis, and there are entries to merge."""
+        new_messages = profile.interaction_count - profile.synthesised_count
+        return new_messages >= self.threshold and len(profile.entries) > 1
 
     def insight_prompt(self, messages: Sequence[Utterance], known: Sequence[Fact] = ()) -> tuple[Message, ...]:
-        """Asks for what these messages of one partition tell about the person who wrote them, and which facts they
-        state. `known`: facts of this partition, which the answer may say to be superseded.
+        """Build the prompt that asks what these messages of one partition tell about their author, and which facts.
+
+        `known`: facts of this partition that the answer may declare superseded.
         """
         numbered = [
-            {"number": number, "date": one.time.date().isoformat(), "text": self._shown(one.text)}
-            for number, one in enumerate(_in_own_words(messages), 1)
+            {"number": number, "date": message.time.date().isoformat(), "text": self._shown(message.text)}
+            for number, message in enumerate(_in_own_words(messages), 1)
         ]
         listed = {str(number): fact.said[:KNOWN_CHARS] for number, fact in enumerate(known, 1)}
         return _prompt(INSIGHTS + (KNOWN_FACTS + json.dumps(listed, ensure_ascii=False) if known else ""), numbered)
 
     def read_insights(self, answer: str, messages: Sequence[Utterance]) -> tuple[Insight, ...] | None:
-        """What the model found in these messages; None if the answer cannot be read."""
-        found = list_in(answer, "insights")
-        if found is None:
+        """Return the insights that the model found in these messages, or None if the answer is unreadable."""
+        items = list_in(answer, "insights")
+        if items is None:
             return None
         messages = _in_own_words(messages)
-        insights = (_insight(one, messages) for one in found[: self.insights])
+        insights = (_insight(item, messages) for item in items[: self.insights])
         return tuple(insight for insight in insights if insight is not None and _may_be_learned(insight, messages))
 
     def read_facts(
         self, answer: str, messages: Sequence[Utterance], known: Sequence[Fact] = ()
     ) -> tuple[StatedFact, ...]:
-        """The facts that the model found in these messages, shown what was `known`; none if that cannot be read."""
-        found = (list_in(answer, "facts") or ())[: self.insights]
-        return stated_facts(found, _in_own_words(messages), known)
+        """Return the facts that the model found in these messages; none if the answer is unreadable.
+
+        `known`: the facts that the prompt showed.
+        """
+        items = (list_in(answer, "facts") or ())[: self.insights]
+        return stated_facts(items, _in_own_words(messages), known)
 
     def synthesis_prompt(self, profile: UserProfile) -> tuple[Message, ...]:
         numbered = [
@@ -257,7 +262,7 @@ class ImpressionSynthesizer:
         return _prompt(SYNTHESIS, numbered)
 
     def read_synthesis(self, answer: str, profile: UserProfile, now: datetime) -> UserProfile | None:
-        """The profile as the model refines it; None if the answer cannot be read."""
+        """Return the profile as the model refines it, or None if the answer is unreadable."""
         actions = list_in(answer, "actions")
         if actions is None:
             return None
@@ -270,8 +275,8 @@ class ImpressionSynthesizer:
 
 
 def _in_own_words(messages: Sequence[Utterance]) -> tuple[Utterance, ...]:
-    """The messages without what they quote: that says nothing of the person, and nothing in their name."""
-    return tuple(replace(one, text=without_quotes(one.text)) for one in messages)
+    """Return the messages without quoted text, which does not speak for the person."""
+    return tuple(replace(message, text=without_quotes(message.text)) for message in messages)
 
 
 def synthesised(profile: UserProfile) -> UserProfile:
@@ -280,7 +285,7 @@ def synthesised(profile: UserProfile) -> UserProfile:
 
 
 def _unsettled(profile: UserProfile) -> tuple[ProfileEntry, ...]:
-    """What may be refined: not what the person has decided about."""
+    """Return the entries that a synthesis may change."""
     return tuple(entry for entry in profile.entries if not entry.is_settled)
 
 
@@ -292,12 +297,12 @@ class _Do(StrEnum):
 
 
 def _prompt(task: str, data: Sequence[Mapping[str, object]]) -> tuple[Message, ...]:
-    listed = ",\n".join(json.dumps(one, ensure_ascii=False) for one in data)
-    return (Message(Role.SYSTEM, task), Message(Role.USER, f"[{listed}]"))
+    lines = ",\n".join(json.dumps(item, ensure_ascii=False) for item in data)
+    return (Message(Role.SYSTEM, task), Message(Role.USER, f"[{lines}]"))
 
 
 def _insight(found: object, messages: Sequence[Utterance]) -> Insight | None:
-    """One item of the answer; None if it is no insight, or names no message that was shown."""
+    """Read one item of the answer; None if it is not an insight, or names no message of the prompt."""
     item = object_in(found)
     field, text, key = _field(item.get("field")), text_in(item.get("text")), text_in(item.get("key"))
     if field is None or not text or (field in KEYED and not key):
@@ -309,21 +314,21 @@ def _insight(found: object, messages: Sequence[Utterance]) -> Insight | None:
     return Insight(
         field=field,
         text=tidy(text),
-        sources=tuple(one.id for one in sources),
-        time=max(one.time for one in sources),
+        sources=tuple(source.id for source in sources),
+        time=max(source.time for source in sources),
         key=tidy(key, KEY_CHARS) if field in KEYED else "",
         confidence=_confidence(item.get("confidence")),
     )
 
 
 def _may_be_learned(insight: Insight, messages: Sequence[Utterance]) -> bool:
-    words = f"{insight.key}: {insight.text}"
-    asked = any(asks_to_remember(one.text) for one in messages if one.id in insight.sources)
-    return not has_secret(words) and (asked or not is_sensitive(words))
+    text = f"{insight.key}: {insight.text}"
+    asked = any(asks_to_remember(message.text) for message in messages if message.id in insight.sources)
+    return not has_secret(text) and (asked or not is_sensitive(text))
 
 
 def _refined(actions: Sequence[object], entries: Sequence[ProfileEntry]) -> Iterator[ProfileEntry]:
-    """What the actions leave of the entries. Each entry goes by the first valid action that names it."""
+    """Apply the actions to the entries. The first valid action that names an entry decides."""
     unnamed = dict(enumerate(entries, 1))
     for action in actions:
         item = object_in(action)
@@ -331,17 +336,17 @@ def _refined(actions: Sequence[object], entries: Sequence[ProfileEntry]) -> Iter
         named = [unnamed[number] for number in numbers if number in unnamed]
         if not named or len(named) != len(numbers):
             continue
-        left = _carried_out(str(item.get("do")), named, text_in(item.get("text")))
-        if left is None:
+        result = _carried_out(str(item.get("do")), named, text_in(item.get("text")))
+        if result is None:
             continue
         for number in numbers:
             del unnamed[number]
-        yield from left
+        yield from result
     yield from unnamed.values()
 
 
 def _carried_out(do: str, named: list[ProfileEntry], text: str) -> list[ProfileEntry] | None:
-    """What the action leaves of the entries that it names; None if it is no valid one."""
+    """Return the result of an action on the entries that it names, or None if the action is invalid."""
     match do:
         case _Do.KEEP:
             return named
@@ -363,13 +368,13 @@ def _merged(named: list[ProfileEntry], text: str) -> ProfileEntry:
 
 
 def _may_say(text: str, named: list[ProfileEntry]) -> bool:
-    """Sensitive words have to be in the entries already: those came with the person's leave."""
+    """Return whether an action may set this text. It may be sensitive only if an entry is: the person allowed that."""
     known = any(is_sensitive(entry.said) for entry in named)
     return bool(text) and not has_secret(text) and (known or not is_sensitive(text))
 
 
 def _without_key(text: str, entry: ProfileEntry) -> str:
-    """The prompt shows "editor: Vim", so the answer may repeat the key."""
+    """Remove the key, which an answer may repeat because the prompt shows "editor: Vim"."""
     return tidy(text.removeprefix(f"{entry.key}:") if entry.key else text)
 
 
@@ -378,20 +383,20 @@ def _field(value: object) -> ProfileField | None:
 
 
 def _confidence(value: object) -> float:
-    """From 0 to 1, whatever the model wrote."""
+    """Return the confidence, limited to 0 to 1."""
     if not isinstance(value, (int, float)) or isinstance(value, bool) or value != value:  # noqa: PLR0124 -- NaN is not itself
         return DEFAULT_CONFIDENCE
     return float(min(max(value, 0), 1))
 
 
-# What somebody says without saying anything: a greeting, thanks, praise, a row of emoji.
+# Small talk: a greeting, thanks, praise, a row of emoji.
 #
 # Rules
-#   Learning from a message costs a call of a model, so it is not begun for words from which nothing can be learned.
-#   In doubt there is something: a message is small talk only if each of its words is in the list, and it is short.
-#   "yes" and "no" are not in it, because they may answer a question.
+#   Learning costs a model call, so it is skipped for messages from which nothing can be learned.
+#   A message is small talk only if it is short and each of its words is in the list.
+#   "yes" and "no" are not in the list, because they may answer a question.
 
-MAX_CHARS: Final = 80  # Whoever greets in more says something with it
+MAX_CHARS: Final = 80  # A longer greeting also says something else
 
 _TEXT: Final = """
 hi hello hey hiya howdy yo greetings welcome there everyone everybody all folks again
@@ -425,5 +430,5 @@ def is_small_talk(text: str) -> bool:
 
 
 def may_teach(texts: Iterable[str]) -> bool:
-    """Whether one of these may say something of the person who wrote them."""
+    """Return whether any of these messages may tell something about their author."""
     return not all(map(is_small_talk, texts))
