@@ -1,4 +1,4 @@
-"""The services, by name: where they are, what they speak, and what a person must set. Pure."""
+"""The known services by name: their URLs, their protocols, and the settings that they need. Pure."""
 
 import ipaddress
 import re
@@ -6,37 +6,37 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from urllib.parse import urlsplit
 
-GEMINI_PATH = "/v1beta"  # Of the two versions that are served, the one that knows every name of a model
+GEMINI_PATH = "/v1beta"  # Of the two versions of the API, the one that knows all model names
 _GOOGLE = "https://generativelanguage.googleapis.com"
 _OWN_MODEL = re.compile(r"(gpt-(?!oss)|o\d|chatgpt|codex)")
 
 
 class Mode(StrEnum):
-    """How the rounds of one answer reach a model (seed 004)."""
+    """How the rounds of one turn are sent to a model (seed 004)."""
 
     AUTO = "auto"
-    """Only what is new, where the vendor can keep the rest without storing it; else the whole context."""
+    """Only new messages if the vendor can keep the context without storing it; else the whole context."""
     RESUME = "resume"
-    """Only what is new wherever the vendor can keep the rest, even if it stores it until it is deleted."""
+    """Only new messages if the vendor can keep the context, even if it stores it until it is deleted."""
     REPLAY = "replay"
     """The whole context in every round."""
 
 
 def is_loopback(host: str) -> bool:
-    """Whether what is sent to this host stays on the machine."""
+    """Return whether data for this host stays on the machine."""
     try:
         address = ipaddress.ip_address(host)
-        # An IPv4 address inside of an IPv6 one is loopback to newer Pythons alone: to all of them it is none here.
+        # Newer Pythons call an IPv4 loopback address inside of an IPv6 one loopback. It is never one here.
         return address.is_loopback and getattr(address, "ipv4_mapped", None) is None
     except ValueError:
         return host == "localhost" or host.endswith(".localhost")
 
 
 class ToolsForm(StrEnum):
-    """How a model that is asked by Chat Completions is offered its tools."""
+    """The form in which a model receives its tools by Chat Completions."""
 
     AUTO = "auto"
-    """In its vendor's form if it is small and runs on this machine: it was trained on that, and bends to no other."""
+    """The vendor's form if the model is small and local: such models follow only the form of their training."""
     TEXT = "text"
     NATIVE = "native"
 
@@ -46,17 +46,17 @@ class ToolsForm(StrEnum):
         return self is ToolsForm.NATIVE
 
 
-# At most nine thousand million parameters, as the names of open models say it: qwen3:8b, Llama-3.1-8B-Instruct.
+# Up to nine billion parameters, by the names of open models: qwen3:8b, Llama-3.1-8B-Instruct.
 _SMALL = re.compile(r"(?:^|[:_-])[0-9](?:\.\d)?b(?![a-z0-9])")
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One service. `base_url` ends where "/chat/completions", "/messages" or "/models" begin.
+    """One service. `base_url` ends before "/chat/completions", "/messages" or "/models".
 
-    `key_setting` and `url_setting` name the settings that hold its key and its address, "" where there is none. `path`
-    is what follows the address in that setting; with `own_path`, an address that has a path already is complete.
-    `start` says how to start a local server, `fetch` how to get a model that it lacks.
+    `key_setting` and `url_setting` are the names of the settings for its key and its URL, "" if there is none. `path`
+    is appended to the URL of that setting; with `own_path`, a URL with a path is already complete. `start` says how to
+    start a local server, `fetch` how to get a missing model.
     """
 
     name: str
@@ -78,7 +78,7 @@ class Endpoint:
 
     @property
     def address(self) -> str:
-        """What may be shown of the address: scheme, host, port and path; never credentials or a query."""
+        """The URL without credentials and query, for messages: scheme, host, port and path."""
         parts = urlsplit(self.base_url)
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
@@ -93,11 +93,11 @@ class Endpoint:
 
     @property
     def is_local(self) -> bool:
-        """Whether it runs on this machine, which no proxy can reach."""
+        """Whether it runs on this machine, which a proxy cannot reach."""
         return is_loopback(self.host)
 
     def at(self, address: str) -> "Endpoint":
-        """The same service, at the address that its setting holds."""
+        """Return the same service at the URL of its setting."""
         trimmed = address.strip().rstrip("/")
         if not self.path:
             trimmed = trimmed.removesuffix(GEMINI_PATH)
@@ -106,14 +106,14 @@ class Endpoint:
         return self if base_url == self.base_url else replace(self, base_url=base_url, key_required=False)
 
     def speaks_responses(self, model: str) -> bool:
-        """Whether this is a model of OpenAI's own, at OpenAI or behind somebody's gateway.
+        """Return whether this is one of OpenAI's own models, at OpenAI or behind a gateway.
 
-        Servers of other models offer Responses too, but few of them all of it.
+        Servers of other models also have a Responses API, but few implement all of it.
         """
         return self.name == "openai" and _OWN_MODEL.match(model) is not None
 
     def stops_at_sequences(self, model: str) -> bool:
-        """Whether `stop` may be sent. OpenAI's reasoning models, which is all since GPT-4, refuse it."""
+        """Return whether `stop` may be sent. OpenAI's reasoning models, which are all since GPT-4, refuse it."""
         return self.host != "api.openai.com" or model.startswith(("gpt-4", "gpt-3.5", "chatgpt-4o"))
 
 
@@ -125,7 +125,7 @@ _ANSWER_AT_ONCE = re.compile(r"instruct|non-?(?:thinking|reasoning)|-lite|chat-l
 
 
 def reasons(model: str) -> bool:
-    """Whether a model of this name reasons by itself before it writes; in doubt not: it may then think aloud."""
+    """Return whether a model of this name reasons before it writes. In doubt it does not: it may then think aloud."""
     name = model.lower()
     return _REASONERS.search(name) is not None and _ANSWER_AT_ONCE.search(name) is None
 
@@ -159,9 +159,9 @@ GEMINI = Endpoint(
     own_path=True,
     key_header="x-goog-api-key",
 )
-# OpenAI's voice models, over a WebSocket and in text; not Chat Completions.
+# OpenAI's voice models, over a WebSocket and in text.
 REALTIME = replace(OPENAI, name="openai-realtime", label="OpenAI Realtime")
-# Gemini's voice models, over a WebSocket; not Chat Completions. Its paths begin at the address's root.
+# Gemini's voice models, over a WebSocket. Its paths start at the root of the URL.
 LIVE = replace(GEMINI, name="gemini-live", label="Gemini Live", base_url=_GOOGLE, path="", own_path=False)
 OLLAMA = Endpoint(
     "ollama",

@@ -1,6 +1,6 @@
-"""What a wire module offers to the transports: requests out, vendor events in. Pure.
+"""The interface between wire modules and transports: a dialect writes requests, a reader reads events. Pure.
 
-A dialect is a frozen value: one wire protocol, for one model. A reader is made anew for each answer.
+A dialect is a frozen value: one wire protocol for one model. Each answer has a new reader.
 """
 
 from abc import ABC, abstractmethod
@@ -16,7 +16,7 @@ from agent.providers.wire import UsageFields
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One HTTP request: `path` follows the endpoint's base address; `headers` are without the key's."""
+    """One HTTP request. `path` is relative to the endpoint's base URL; `headers` do not include the key."""
 
     path: str
     body: bytes = field(repr=False)
@@ -27,15 +27,15 @@ ReaderEvent: TypeAlias = ProviderEvent | Fault
 
 
 class AnswerReader(ABC):
-    """Reads one answer: `receive` each event's data, then `close` once.
+    """Reads one answer: call `receive` with the data of each event, then `close` once.
 
-    `begun`: something came that belongs to an answer, so from now on nothing is tried again. `finished`: the answer is
-    complete, and only usage may still come. `ignored`: how many events could not be read, or are unknown. `dialect`
-    names what may go back to it.
+    `begun`: a part of the answer has arrived, so the request is not retried. `finished`: the answer is complete, and
+    only its usage may follow. `ignored`: the number of unreadable or unknown events. `dialect`: the name for native
+    content of the answer.
     """
 
     ends_openly: ClassVar = True
-    """Every answer says where it ends, so that one which only stops was cut off."""
+    """Whether each answer marks its end, so that one without a mark was cut off."""
     usage_fields: ClassVar[UsageFields]
 
     def __init__(self, dialect: str = "") -> None:
@@ -48,16 +48,16 @@ class AnswerReader(ABC):
 
     @abstractmethod
     def receive(self, data: str) -> list[ReaderEvent]:
-        """The events of one piece of data (a JSON text), in order. A Fault is the last that will be of use."""
+        """Return the events of one piece of data (a JSON text), in order. Nothing after a Fault counts."""
 
     def close(self) -> ResponseEnded:
-        """The end of the answer, with its usage as reported; `usage` is None where the vendor reported none."""
+        """Return the end of the answer. `usage` is None if the vendor reported none."""
         usage = self.usage_fields.read(self._usage) if self._usage else None
         return ResponseEnded(self._reason, usage, self._native())
 
     @abstractmethod
     def _native(self) -> NativeContent | None:
-        """What goes back to the vendor as it came."""
+        """Return the content that must go back to the vendor unchanged."""
 
 
 class Dialect(Protocol):
@@ -67,22 +67,22 @@ class Dialect(Protocol):
     def capabilities(self) -> Capabilities: ...
 
     def request(self, messages: Sequence[Message], options: CallOptions) -> ModelRequest:
-        """The request for a streamed answer to `messages`."""
+        """Build the request for a streamed answer to `messages`."""
         ...
 
     def reader(self) -> AnswerReader: ...
 
     def without(self, fault: Fault) -> "Dialect | None":
-        """The same dialect without the field that the service has just refused by name; None if there is none."""
+        """Return this dialect without the field that the service refused, or None if the fault names no such field."""
         ...
 
 
-ABSENT = frozenset({404, 405, 501})  # How a server says that it does not have what was asked for
+ABSENT = frozenset({404, 405, 501})  # The status of a server without this protocol
 
 
 @dataclass(frozen=True, slots=True)
 class FallbackDialect:
-    """Speaks `first` until the service turns out not to have it; from then on `second`."""
+    """Uses `first` until the service turns out not to support it, then `second`."""
 
     first: Dialect
     second: Dialect
@@ -108,8 +108,8 @@ class FallbackDialect:
 class ChainLink:
     """One request: `new` are the messages to send.
 
-    With a `parent`, the vendor has all before them under this handle, `answering` as its own last words. Without one,
-    they are the whole context.
+    With a `parent`, the vendor keeps all earlier messages under this handle, and `answering` is its last answer.
+    Without one, `new` is the whole context.
     """
 
     new: tuple[Message, ...]
@@ -119,16 +119,16 @@ class ChainLink:
 
 @dataclass(frozen=True, slots=True)
 class ResumeChain:
-    """What the vendor has: the messages that it was sent, and its answer to them.
+    """What the vendor keeps: the messages that it received, and its answer to them.
 
-    Each round of a turn sends a context that begins with the last one, goes on with the answer to it, and ends with
-    something new. If the vendor has kept that answer under a handle, the new end is all it needs:
+    The context of each round consists of the previous context, the answer to it, and new messages. If the vendor keeps
+    the answer under a handle, only the new messages are sent:
 
         sent last      [a b c]            answered as N, kept under H
         to be sent     [a b c N d]   →    d, after H
         anything else  [a b x …]     →    all of it, and a new chain begins
 
-    A chain may be thrown away at any time: `ResumeChain()` is one that nobody has answered yet.
+    A chain may be discarded at any time: `ResumeChain()` is an empty one.
     """
 
     sent: tuple[Message, ...] = ()
@@ -136,7 +136,7 @@ class ResumeChain:
     answer: NativeContent | None = None
 
     def link(self, messages: Sequence[Message]) -> ChainLink:
-        """How to ask for the answer to `messages`."""
+        """Return the request for the answer to `messages`."""
         whole, known = tuple(messages), len(self.sent)
         if not self.handle or whole[:known] != self.sent or len(whole) < known + 2:
             return ChainLink(whole)
@@ -146,21 +146,21 @@ class ResumeChain:
         return ChainLink(whole[known + 1 :], self.handle, self.answer)
 
 
-def answered(messages: Sequence[Message], handle: str, answer: NativeContent | None) -> ResumeChain:
-    """The chain after the vendor has answered `messages`; an answer without a handle cannot be built on."""
+def chain_after(messages: Sequence[Message], handle: str, answer: NativeContent | None) -> ResumeChain:
+    """Return the chain after the vendor's answer to `messages`. It is empty if the answer has no handle."""
     return ResumeChain(tuple(messages), handle, answer) if handle and answer else ResumeChain()
 
 
 class SocketExchange(ABC):
-    """One turn's exchange with a vendor that keeps the conversation as long as its connection stands.
+    """One turn's exchange with a vendor that keeps the conversation as long as the connection is open.
 
         connected    open → one frame, then receive until `ready`
-        a question   ask → frames, then receive until `finished`; after each frame, send what is `outgoing`
-        in between   receive whatever comes; `continues` tells whether the connection can be asked the next question
-        lost         open again, on the next connection: what the first one held is sent again, or fetched by a handle
+        a question   ask → frames, then receive until `finished`; after each frame, send the `outgoing` frames
+        in between   receive all frames; `continues` tells whether the connection can take the next question
+        lost         open again, on the next connection: the conversation is sent again, or restored by a handle
 
-    `halted`: the model was told to stop, and only the end of its answer is waited for, which may tell the usage.
-    `ignored`: how many frames could not be read, or are unknown.
+    `halted`: the model was told to stop; only the end of its answer is awaited, which may report the usage. `ignored`:
+    the number of unreadable or unknown frames.
     """
 
     def __init__(self) -> None:
@@ -169,44 +169,44 @@ class SocketExchange(ABC):
         self.halted = False
         self.ignored: int = 0
         self._chain = ResumeChain()
-        self._messages: Sequence[Message] | None = None  # What is asked; None between two questions
+        self._messages: Sequence[Message] | None = None  # The current question; None between two questions
         self._outgoing: list[str] = []
 
     @abstractmethod
     def open(self, messages: Sequence[Message]) -> str:
-        """A new connection was made, on which `messages` will be asked: the first frame to send."""
+        """Return the first frame for a new connection, on which `messages` will be asked."""
 
     def continues(self, messages: Sequence[Message]) -> bool:
-        """Whether the connection has the beginning of `messages`, and may be asked for the rest."""
+        """Return whether the connection has the beginning of `messages`, so that the rest is enough."""
         return bool(self._chain.link(messages).parent)
 
     @abstractmethod
     def ask(self, messages: Sequence[Message]) -> list[str]:
-        """The frames that ask for the answer to `messages`: what the connection does not have of them."""
+        """Return the frames that ask for the answer to `messages`, without what the connection has already."""
 
     @abstractmethod
     def receive(self, data: str) -> list[ReaderEvent]:
-        """The events of one frame, in order; none between two questions. A Fault is the last that will be of use."""
+        """Return the events of one frame, in order; none between two questions. Nothing after a Fault counts."""
 
     def outgoing(self) -> list[str]:
-        """The frames that the last one received calls for; handed out once."""
+        """Return the frames to send in response to those received; each is returned once."""
         frames, self._outgoing = self._outgoing, []
         return frames
 
     @abstractmethod
     def close(self) -> ResponseEnded:
-        """The end of the answer, with its usage as reported; `usage` is None where the vendor reported none."""
+        """Return the end of the answer. `usage` is None if the vendor reported none."""
 
     @abstractmethod
     def lost(self, code: int, reason: str) -> Fault | None:
-        """The connection was closed before the answer was complete: what that means.
+        """Return the fault of a connection that was closed before the answer was complete.
 
-        None: nobody has begun to work on the question, so it may be asked again on another connection.
+        None: the vendor has not started to work on the question, so it may be asked again on another connection.
         """
 
 
 class SocketDialect(Protocol):
-    """One vendor's WebSocket protocol for one model. `path` follows the endpoint's base address."""
+    """One vendor's WebSocket protocol for one model. `path` is relative to the endpoint's base URL."""
 
     @property
     def path(self) -> str: ...
@@ -216,7 +216,7 @@ class SocketDialect(Protocol):
 
     @property
     def warning(self) -> str:
-        """What whoever chooses this model should know before it costs them; "" if there is nothing."""
+        """A warning about unexpected costs for the person who chooses this model, or ""."""
         ...
 
     def dialogue(self, options: CallOptions) -> SocketExchange: ...

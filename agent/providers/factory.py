@@ -1,9 +1,11 @@
-"""A provider for each kind of service: which dialect it speaks, over which transport. And a row of models.
+"""Opens a provider for each kind of service, with its dialect and transport; and a provider with fallbacks.
 
-Rules of a row: when the first cannot answer, the next one does, and says so, but only before the first event. Within a
-turn the model that answered goes on: its vendor knows the earlier rounds. A model that is down rests for a while, so
-that not every question waits for it; the last one in the row never does, nor one that refused: that takes no time, and
-may be about this question alone. The last error is the one that is raised.
+Rules of fallback
+  If a model cannot answer, the next one does, and reports the change, but only before the first event. Within a turn
+  the model that answered stays, because its vendor knows the earlier rounds.
+  A model that is down is skipped for a while, so that not each question waits for it. The last model is never skipped,
+  nor is one that refused: that takes no time, and may concern this question only.
+  If all models fail, the last error is raised.
 """
 
 from collections.abc import AsyncGenerator, Sequence
@@ -33,9 +35,9 @@ class OpenedProvider(ports.Provider, Protocol):
 
 
 def open_provider(
-    endpoint: Endpoint, model: str, key: str | None, line: ProviderWorld, mode: Mode, form: ToolsForm = ToolsForm.TEXT
+    endpoint: Endpoint, model: str, key: str | None, world: ProviderWorld, mode: Mode, form: ToolsForm = ToolsForm.TEXT
 ) -> OpenedProvider:
-    """The model of that service, in the protocol that suits both."""
+    """Open a model of a service, with the protocol that both support."""
     match endpoint.name:
         case _ if endpoint.speaks_responses(model):
             opened = open_responses_http if mode is Mode.REPLAY else open_responses
@@ -44,86 +46,88 @@ def open_provider(
         case "gemini":
             opened = open_interactions if mode is Mode.RESUME else open_gemini
         case "openai-realtime":
-            return open_realtime(endpoint, model, key, line, mode)
+            return open_realtime(endpoint, model, key, world, mode)
         case "gemini-live":
-            return open_live(endpoint, model, key, line, mode)
+            return open_live(endpoint, model, key, world, mode)
         case _:
-            return open_chat(endpoint, model, key, line, form)
-    return opened(endpoint, model, key, line)
+            return open_chat(endpoint, model, key, world, form)
+    return opened(endpoint, model, key, world)
 
 
 def open_chat(
-    endpoint: Endpoint, model: str, key: str | None, line: ProviderWorld, form: ToolsForm = ToolsForm.TEXT
+    endpoint: Endpoint, model: str, key: str | None, world: ProviderWorld, form: ToolsForm = ToolsForm.TEXT
 ) -> ReplayProvider:
     dialect = replace(_chat(endpoint, model), native=form.is_native(endpoint, model))
-    return replaying(endpoint, model, dialect, key, line)
+    return replaying(endpoint, model, dialect, key, world)
 
 
-def open_messages(endpoint: Endpoint, model: str, key: str | None, line: ProviderWorld) -> ReplayProvider:
-    """A model of Anthropic, or of a server that speaks its Messages. The address ends where "/messages" begins."""
-    return replaying(endpoint, model, MessagesDialect(model), key, line)
+def open_messages(endpoint: Endpoint, model: str, key: str | None, world: ProviderWorld) -> ReplayProvider:
+    """A model of Anthropic, or of a server with its Messages API. The base URL ends before "/messages"."""
+    return replaying(endpoint, model, MessagesDialect(model), key, world)
 
 
 def open_responses(
-    endpoint: Endpoint, model: str, key: str | None, line: ProviderWorld, limits: SocketLimits | None = None
+    endpoint: Endpoint, model: str, key: str | None, world: ProviderWorld, limits: SocketLimits | None = None
 ) -> ResponsesProvider:
-    """A model of a service that speaks Responses over WebSocket. The address ends where "/responses" begins."""
-    http = open_responses_http(endpoint, model, key, line)
+    """A model of a service with the Responses API over WebSocket. The base URL ends before "/responses"."""
+    http = open_responses_http(endpoint, model, key, world)
     dialect = ResponsesDialect(model, endpoint.name)
-    return ResponsesProvider(ServedModel(endpoint, model, key, line), dialect, http, limits or SocketLimits())
+    return ResponsesProvider(ServedModel(endpoint, model, key, world), dialect, http, limits or SocketLimits())
 
 
-def open_responses_http(endpoint: Endpoint, model: str, key: str | None, line: ProviderWorld) -> ReplayProvider:
-    """The same in replay mode: over HTTP only; on a server without Responses, in Chat Completions."""
-    either = FallbackDialect(ResponsesDialect(model, endpoint.name), _chat(endpoint, model))
-    return replaying(endpoint, model, either, key, line)
+def open_responses_http(endpoint: Endpoint, model: str, key: str | None, world: ProviderWorld) -> ReplayProvider:
+    """The same in replay mode, over HTTP only; a server without Responses is asked by Chat Completions."""
+    dialect = FallbackDialect(ResponsesDialect(model, endpoint.name), _chat(endpoint, model))
+    return replaying(endpoint, model, dialect, key, world)
 
 
-def open_gemini(endpoint: Endpoint, model: str, key: str | None, line: ProviderWorld) -> ReplayProvider:
-    """A model of Gemini, by generateContent. The address ends where "/models" begins."""
-    return replaying(endpoint, model, GeminiDialect(model), key, line)
+def open_gemini(endpoint: Endpoint, model: str, key: str | None, world: ProviderWorld) -> ReplayProvider:
+    """A model of Gemini, by generateContent. The base URL ends before "/models"."""
+    return replaying(endpoint, model, GeminiDialect(model), key, world)
 
 
-def open_interactions(endpoint: Endpoint, model: str, key: str | None, line: ProviderWorld) -> InteractionsProvider:
-    """A model of Gemini, by Interactions, which stores each turn while it runs. The address is as for `open_gemini`."""
-    return InteractionsProvider(ServedModel(endpoint, model, key, line))
+def open_interactions(endpoint: Endpoint, model: str, key: str | None, world: ProviderWorld) -> InteractionsProvider:
+    """A model of Gemini, by Interactions, which store each turn while it runs. The base URL ends before "/models"."""
+    return InteractionsProvider(ServedModel(endpoint, model, key, world))
 
 
 def open_realtime(
-    endpoint: Endpoint, model: str, key: str | None, line: ProviderWorld, mode: Mode = Mode.AUTO
+    endpoint: Endpoint, model: str, key: str | None, world: ProviderWorld, mode: Mode = Mode.AUTO
 ) -> SocketProvider:
-    """A model of OpenAI Realtime, in text. The address ends where "/realtime" begins."""
-    served = ServedModel(endpoint, model, key, line)
+    """A model of OpenAI Realtime, in text. The base URL ends before "/realtime"."""
+    served = ServedModel(endpoint, model, key, world)
     return SocketProvider(served, RealtimeDialect(model), resumes=mode is not Mode.REPLAY)
 
 
 def open_live(
-    endpoint: Endpoint, model: str, key: str | None, line: ProviderWorld, mode: Mode = Mode.AUTO
+    endpoint: Endpoint, model: str, key: str | None, world: ProviderWorld, mode: Mode = Mode.AUTO
 ) -> SocketProvider:
-    """A model of Gemini Live, whose address is the service's root."""
+    """A model of Gemini Live. The base URL is the root of the service."""
     dialect = LiveDialect(model, spoken=not can_write(model))
-    return SocketProvider(ServedModel(endpoint, model, key, line), dialect, resumes=mode is not Mode.REPLAY)
+    return SocketProvider(ServedModel(endpoint, model, key, world), dialect, resumes=mode is not Mode.REPLAY)
 
 
-def replaying(endpoint: Endpoint, model: str, dialect: Dialect, key: str | None, line: ProviderWorld) -> ReplayProvider:
-    return ReplayProvider(ServedModel(endpoint, model, key, line), dialect)
+def replaying(
+    endpoint: Endpoint, model: str, dialect: Dialect, key: str | None, world: ProviderWorld
+) -> ReplayProvider:
+    return ReplayProvider(ServedModel(endpoint, model, key, world), dialect)
 
 
 def _chat(endpoint: Endpoint, model: str) -> ChatDialect:
     return ChatDialect(model, stop=endpoint.stops_at_sequences(model), images=True, effort=True)
 
 
-# How long a model that is down is passed over: outages last longer, a hiccup costs one minute of the second best.
-REST_S = 60.0
+# How long a model that is down is skipped: outages last longer, and a short failure costs one minute of the next model.
+COOLDOWN_S = 60.0
 
 
 class FallbackProvider:
-    """Answers with the first of `providers` that can. At least one."""
+    """Answers with the first of `providers` that can answer. There must be at least one."""
 
-    def __init__(self, providers: Sequence[ports.Provider], clock: ports.Clock, rest_s: float = REST_S) -> None:
+    def __init__(self, providers: Sequence[ports.Provider], clock: ports.Clock, cooldown_s: float = COOLDOWN_S) -> None:
         self._providers = tuple(providers)
         self._clock = clock
-        self._rest_s = rest_s
+        self._cooldown_s = cooldown_s
         self._failed: dict[int, tuple[float, FailureReason]] = {}
 
     @property
@@ -132,7 +136,7 @@ class FallbackProvider:
 
     @property
     def capabilities(self) -> ports.Capabilities:
-        """Those of the first; each turn has a session of its own, which keeps to the model that answered."""
+        """Those of the first provider, with `resume`: each turn's session stays with the model that answered."""
         return replace(self._providers[0].capabilities, resume=True)
 
     def connect(self, options: ports.CallOptions) -> "FallbackSession":
@@ -146,25 +150,25 @@ class FallbackProvider:
         return one_round(self.connect(options), messages)
 
     def candidates(self) -> list[tuple[int, ports.Provider, FailureReason | None]]:
-        """Those that may answer now, each with the reason why the one before it did not; None for the first."""
+        """Return (index, provider, why earlier ones are skipped) for each provider that may answer now."""
         now = self._clock.monotonic()
-        why: FailureReason | None = None
-        found: list[tuple[int, ports.Provider, FailureReason | None]] = []
-        for place, provider in enumerate(self._providers):
-            failed_at, reason = self._failed.get(place, (float("-inf"), None))
-            if now - failed_at < self._rest_s and place < len(self._providers) - 1:
-                why = why or reason
+        skipped_reason: FailureReason | None = None
+        candidates: list[tuple[int, ports.Provider, FailureReason | None]] = []
+        for index, provider in enumerate(self._providers):
+            failed_at, reason = self._failed.get(index, (float("-inf"), None))
+            if now - failed_at < self._cooldown_s and index < len(self._providers) - 1:
+                skipped_reason = skipped_reason or reason
             else:
-                found.append((place, provider, why))
-        return found
+                candidates.append((index, provider, skipped_reason))
+        return candidates
 
-    def failed(self, place: int, reason: FailureReason) -> None:
-        self._failed[place] = (self._clock.monotonic(), reason)
+    def failed(self, index: int, reason: FailureReason) -> None:
+        self._failed[index] = (self._clock.monotonic(), reason)
 
 
 class FallbackSession:
-    def __init__(self, row: FallbackProvider, options: ports.CallOptions) -> None:
-        self._row = row
+    def __init__(self, fallback: FallbackProvider, options: ports.CallOptions) -> None:
+        self._fallback = fallback
         self._options = options
         self._current: ports.ModelSession | None = None
 
@@ -174,26 +178,26 @@ class FallbackSession:
                 async for event in events:
                     yield event
             return
-        candidates = self._row.candidates()
+        candidates = self._fallback.candidates()
         failure: FailureReason | None = None
-        for place, provider, rested in candidates:
-            last = place == candidates[-1][0]
-            session, why = open_session(provider, self._options), failure or rested
+        for index, provider, skipped_reason in candidates:
+            is_last = index == candidates[-1][0]
+            session, reason = open_session(provider, self._options), failure or skipped_reason
             begun = False
             try:
                 async with aclosing(session.answer(messages)) as events:
                     async for event in events:
                         if not (begun or isinstance(event, ports.HandleKept)):
                             begun, self._current = True, session
-                            if why:
-                                yield ports.ModelChanged(provider.name, why)
+                            if reason:
+                                yield ports.ModelChanged(provider.name, reason)
                         yield event
             except ProviderError as error:
-                if begun or last or isinstance(error, StreamBroken):
+                if begun or is_last or isinstance(error, StreamBroken):
                     raise
                 failure = failure or error.reason
                 if isinstance(error, ProviderUnavailable):
-                    self._row.failed(place, error.reason)
+                    self._fallback.failed(index, error.reason)
             finally:
                 if self._current is not session:
                     await session.close()

@@ -1,8 +1,8 @@
-"""What went wrong with a request to a model, and the one sentence that says what to do. Pure.
+"""Faults of requests to a model, and the sentence for each that says what to do. Pure.
 
-Rules. A sentence names the setting to change or the step to take; whoever cannot change a setting is given another
-one. It never holds a key, nor the vendor's words, which may repeat the question: they go along beside it, shortened,
-with the key taken out, for whoever may read them.
+Rules. A sentence names the setting to change or the step to take; persons who cannot change settings receive another
+sentence. It never contains a key or the vendor's text, which may repeat the question. That text is passed separately,
+shortened and without the key, for those who may read it.
 """
 
 import math
@@ -17,28 +17,27 @@ from agent.errors import ProviderError, ProviderRefused, ProviderSilent, Provide
 from agent.providers.catalog import Endpoint
 from agent.providers.wire import as_list, as_object, as_text, parse_json
 
-QUOTE_CHARS = 200  # The most of a vendor's own words that stands in a sentence
+QUOTE_CHARS = 200  # The limit of the quoted text of a vendor
 
 
 class FaultKind(StrEnum):
     UNREACHABLE = "unreachable"
-    """No connection: nobody listens, the name is unknown, TLS failed."""
+    """No connection: refused, unknown host, failed TLS."""
     SLOW = "slow"
-    """Connected, and then nothing for too long."""
+    """Connected, but no data for too long."""
     CUT = "cut"
-    """The connection ended before the answer did. Without a word of it: nobody knows whether it was worked on."""
+    """The connection was lost before the end of the answer. The model may have worked on it."""
     UNREADABLE = "unreadable"
-    """An answer that is no stream of a model’s."""
+    """The response is not an answer of a model."""
     ANSWERED = "answered"
-    """The service said what is wrong, by status or by an error object in the stream."""
+    """The service reported an error, by status or by an error object in the stream."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """`status` is the HTTP status, or the one that an error object stands for; 0 where there is none.
+    """A failed request. `status` is the HTTP status, or the one that an error object implies; 0 if there is none.
 
-    `retry_after_s` and `should_retry` are what the service asked for, None where it did not say. `waited_s` is how long
-    nothing came.
+    `retry_after_s` and `should_retry` are what the service asked for, or None. `waited_s`: how long no data came.
     """
 
     kind: FaultKind
@@ -58,12 +57,12 @@ class Fault:
         return self.bad_request and (self.param.startswith(field) or field in self.message)
 
     def says(self, *words: str) -> bool:
-        """Whether the service's own words hold one of these, which are in lower case."""
+        """Return whether the service's message contains any of these words, which must be in lower case."""
         return any(word in self.message.lower() for word in words)
 
     @property
     def of_pictures(self) -> bool:
-        """Whether a picture may be the reason. Servers that read none say so in words, under whatever status."""
+        """Whether a picture may be the reason. Servers without support for pictures use various statuses."""
         if self.status == 413:
             return True
         return (self.bad_request or self.status in {404, 415, 500}) and self.says("image", "content must be a string")
@@ -80,7 +79,7 @@ class Fault:
 
     @property
     def of_free_tier(self) -> bool:
-        """Whether the service says that it counts the request to a plan that costs nothing."""
+        """Whether the request was limited by a free plan."""
         return self.status == 429 and self.says("free_tier", "freetier", "free-models-per-")
 
     @property
@@ -117,7 +116,7 @@ _STATUS_OF = {
 
 
 def read_fault(status: int, body: bytes) -> Fault:
-    """What an answer with an error status says. Known shapes are read; any other text stands for itself."""
+    """Read the response to a failed request. A body of unknown form is used as the message."""
     text = body.decode("utf-8", "replace").strip()
     value = parse_json(text)
     first = next(iter(as_list(value)), value)
@@ -127,7 +126,7 @@ def read_fault(status: int, body: bytes) -> Fault:
 
 
 def read_error(error: object, status: int = 0) -> Fault:
-    """What an error object says. In a stream there is no status: it is guessed from code and type, else 500."""
+    """Read an error object. A stream has no status: it is derived from code and type, else 500."""
     fields = as_object(error)
     details = [as_object(detail) for detail in as_list(fields.get("details"))]
     code, type_ = fields.get("code"), as_text(fields.get("type"))
@@ -153,7 +152,7 @@ def read_error(error: object, status: int = 0) -> Fault:
 
 
 def _retry_delay_s(detail: Mapping[str, object]) -> float | None:
-    """What Google's RetryInfo asks for: "3.5s"."""
+    """Return the delay of Google's RetryInfo ("3.5s"), or None."""
     try:
         seconds = float(as_text(detail.get("retryDelay")).removesuffix("s"))
     except ValueError:
@@ -162,7 +161,7 @@ def _retry_delay_s(detail: Mapping[str, object]) -> float | None:
 
 
 def provider_error(fault: Fault, endpoint: Endpoint, model: str, key: str | None, *, begun: bool) -> ProviderError:
-    """The error to raise: StreamBroken once the answer has begun, else refused, unavailable or silent."""
+    """Return the error to raise: StreamBroken if the answer had begun, else refused, unavailable or silent."""
     if begun:
         return StreamBroken(texts.ANSWER_BROKE_OFF.format(label=endpoint.label, why=_why(fault)))
     match fault.kind:
@@ -182,19 +181,19 @@ def provider_error(fault: Fault, endpoint: Endpoint, model: str, key: str | None
                 person=texts.ASK_OPERATOR,
             )
         case FaultKind.ANSWERED:
-            return _answered(fault, endpoint, model, key)
+            return _service_error(fault, endpoint, model, key)
 
 
-def _answered(fault: Fault, endpoint: Endpoint, model: str, key: str | None) -> ProviderError:
+def _service_error(fault: Fault, endpoint: Endpoint, model: str, key: str | None) -> ProviderError:
     label, status = endpoint.label, fault.status
-    if (wrong := _misconfigured(fault, endpoint, model, key)) is not None:
-        return ProviderRefused(wrong, person=texts.ASK_OPERATOR)
+    if (misconfiguration := _configuration_error(fault, endpoint, model, key)) is not None:
+        return ProviderRefused(misconfiguration, person=texts.ASK_OPERATOR)
     if fault.too_long:
         return ProviderRefused(texts.CONVERSATION_TOO_LONG.format(model=model))
     if status == 429:
         limited = texts.RATE_LIMITED.format(label=label, status=status, later=_later(fault))
-        free = f"{limited} {texts.FREE_TIER}" if fault.of_free_tier else limited
-        return ProviderUnavailable(free, person=limited)
+        sentence = f"{limited} {texts.FREE_TIER}" if fault.of_free_tier else limited
+        return ProviderUnavailable(sentence, person=limited)
     if status in {408, 409} or status >= 500:
         return ProviderUnavailable(texts.SERVER_PROBLEM.format(label=label, status=status, later=_later(fault)))
     return ProviderRefused(
@@ -204,8 +203,8 @@ def _answered(fault: Fault, endpoint: Endpoint, model: str, key: str | None) -> 
     )
 
 
-def _misconfigured(fault: Fault, endpoint: Endpoint, model: str, key: str | None) -> str | None:
-    """What whoever runs the bot has to mend before any question is answered; None: it is not that."""
+def _configuration_error(fault: Fault, endpoint: Endpoint, model: str, key: str | None) -> str | None:
+    """Return the sentence for a fault that the operator has to correct, or None for other faults."""
     label, status = endpoint.label, fault.status
     setting = endpoint.key_setting or "COGENCY_MODEL"
     if fault.no_credit:
@@ -257,16 +256,16 @@ def _quoted(fault: Fault, key: str | None) -> str:
     words = " ".join(fault.message.split())
     if key:
         words = words.replace(key, "…")
-    cut = words[:QUOTE_CHARS].rstrip(" .")
-    return f"{cut}…" if len(words) > QUOTE_CHARS else cut
+    quote = words[:QUOTE_CHARS].rstrip(" .")
+    return f"{quote}…" if len(words) > QUOTE_CHARS else quote
 
 
-# Whether and when a failed request is made again. Pure: chance and time of day are arguments.
+# The retry policy. Pure: randomness and the time are arguments.
 #
-# Rules. Only before the first event: what a person has seen begin is never begun again. Only what was not worked on:
-# a refusal says so, a connection that was never made shows it; after any other silence the request may be running,
-# and the person decides. What the service asks for (`retry-after`, `x-should-retry`) holds; where it asks for more
-# than we are ready to wait, we do not wait at all.
+# Rules. A request is retried only before the first event: a visible answer is never restarted. It is retried only if
+# the service did not work on it: it was refused, or there was no connection. After any other failure the request may be
+# running, and the person decides. The service's wishes (`retry-after`, `x-should-retry`) are followed; if the delay is
+# longer than our limit, there is no retry.
 
 RETRIED = frozenset({408, 409, 429})
 
@@ -274,20 +273,20 @@ RETRIED = frozenset({408, 409, 429})
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
     max_retries: int = 2
-    """As many as the vendors' own clients make."""
+    """The number of the vendors' own clients."""
     first_delay_s: float = 0.5
     max_delay_s: float = 8.0
     max_total_wait_s: float = 30.0
-    """Longer than that, a person would rather read a sentence than wait."""
+    """After a longer delay a person prefers an error."""
     jitter: float = 0.25
-    """The share of a delay that chance may take away, so that many clients do not come back together."""
+    """The share of a delay that is random, so that many clients do not retry at the same time."""
 
     def delay_s(self, fault: Fault, retries: int, waited_s: float, chance: float) -> float | None:
-        """Seconds until the next attempt, or None for no further one.
+        """Return the seconds until the next attempt, or None for no further one.
 
-        `retries` were made and `waited_s` were spent so far; `chance` is in [0, 1).
+        `retries` and `waited_s` are the retries and the delays so far; `chance` is a random number in [0, 1).
         """
-        if retries >= self.max_retries or not _worth_it(fault):
+        if retries >= self.max_retries or not _is_retryable(fault):
             return None
         delay = fault.retry_after_s
         if delay is None:
@@ -295,7 +294,7 @@ class RetryPolicy:
         return delay if waited_s + delay <= self.max_total_wait_s else None
 
 
-def _worth_it(fault: Fault) -> bool:
+def _is_retryable(fault: Fault) -> bool:
     match fault.kind:
         case FaultKind.ANSWERED if fault.should_retry is not None:
             return fault.should_retry
@@ -312,9 +311,9 @@ def should_retry(headers: Mapping[str, str]) -> bool | None:
 
 
 def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:
-    """The wait that the service asks for, in `retry-after-ms` or `retry-after` (seconds, or a date), or None.
+    """Return the delay that the service asks for in `retry-after-ms` or `retry-after` (seconds or a date), or None.
 
-    The names of `headers` are in lower case; `now` is aware.
+    The names of `headers` are in lower case; `now` is timezone-aware.
     """
     if (seconds := asked_wait_s(headers)) is not None:
         return seconds
@@ -325,7 +324,7 @@ def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:
 
 
 def asked_wait_s(headers: Mapping[str, str]) -> float | None:
-    """As `retry_after_s`, of headers that name a number of seconds: what stands inside an event of a stream."""
+    """Like `retry_after_s`, for numbers only: for headers inside of an event of a stream."""
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         try:
             seconds = float(headers[name]) / unit

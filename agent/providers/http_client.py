@@ -1,9 +1,9 @@
-"""HTTP, and nothing else: requests out, streams of bytes in. The only module of `agent` that speaks httpx.
+"""The HTTP client: requests out, streams of bytes in. The only module of `agent` that uses httpx.
 
-Rules. It knows no vendor. Foreign errors are translated here, once. The environment's proxies are used only where the
-caller says so. Leaving the block of a reply closes its connection, which stops a model that is generating; a reply that
-was read to its end leaves it to the next. No redirect is followed, and nothing asked twice. How long to wait for an
-answer is the caller's business (`asyncio.timeout`); only connecting and writing have limits of their own.
+Rules. It knows no vendor. Errors of other libraries are translated here. The environment's proxies are used only if the
+caller asks for it. To leave the block of a reply closes its connection, which stops a model that is generating; a reply
+that was read to its end leaves the connection to the next one. No redirect is followed, and no request is repeated. The
+caller limits the time of an answer (`asyncio.timeout`); only connecting and writing have timeouts here.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterable, Generator, Mapping
@@ -15,24 +15,24 @@ from urllib.request import getproxies
 import aiohttp
 import httpx
 
-# httpx's transport on aiohttp's connections, which read a token in a fifth of the time that httpx's own take.
+# A transport for httpx on connections of aiohttp, which read a token in a fifth of the time of httpx's own.
 #
-# Rules. No redirect is followed, no cookie kept, nothing decoded: that is httpx's business. Errors are httpx's. A reply
-# that was read to its end leaves its connection to the next; any other one takes it along.
+# Rules. Redirects, cookies and decoding are left to httpx. Errors are httpx's. A reply that was read to its end leaves
+# its connection to the next one; any other reply closes it.
 
-MAX_HEADER_BYTES = 65_536  # Of one line of a reply's head: some gateways send long policies and cookies
+MAX_HEADER_BYTES = 65_536  # Of one header line: some gateways send long policies and cookies
 
 
 class AiohttpTransport(httpx.AsyncBaseTransport):
-    """Opens its session with the first request. `connect_s` bounds TCP and TLS together."""
+    """Opens its session with the first request. `connect_s` limits TCP and TLS together."""
 
     def __init__(self, connect_s: float) -> None:
         self._connect_s = connect_s
         self._session: aiohttp.ClientSession | None = None
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        with _as_httpx():
-            response = await self._opened().request(
+        with _translate_to_httpx():
+            response = await self._open_session().request(
                 request.method,
                 str(request.url),
                 headers=request.headers.multi_items(),
@@ -45,7 +45,7 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
         if self._session is not None:
             await self._session.close()
 
-    def _opened(self) -> aiohttp.ClientSession:
+    def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0),
@@ -63,7 +63,7 @@ class _Body(httpx.AsyncByteStream):
         self._response = response
 
     async def __aiter__(self) -> AsyncGenerator[bytes, None]:
-        with _as_httpx():
+        with _translate_to_httpx():
             while piece := await self._response.content.readany():
                 yield piece
 
@@ -72,7 +72,7 @@ class _Body(httpx.AsyncByteStream):
 
 
 @contextmanager
-def _as_httpx() -> Generator[None, None, None]:
+def _translate_to_httpx() -> Generator[None, None, None]:
     try:
         yield
     except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
@@ -83,18 +83,18 @@ def _as_httpx() -> Generator[None, None, None]:
         raise httpx.ReadError(type(error).__name__) from None
 
 
-CONNECT_TIMEOUT_S = 10.0  # TCP and TLS, across the world and through a proxy; a host that takes longer is not there
-# Per write of a request through a proxy: a megabyte on a slow line, without hanging on a dead one.
+CONNECT_TIMEOUT_S = 10.0  # TCP and TLS, also through a proxy; a host that takes longer is down
+# For each write of a request through a proxy: enough for a megabyte on a slow line.
 WRITE_TIMEOUT_S = 60.0
-MAX_BODY_BYTES = 8_000_000  # Of an answer that is read whole: far above any list of models, far below what would hurt
+MAX_BODY_BYTES = 8_000_000  # Of a body that is read whole: far above any list of models
 
 
 class TransportError(Exception):
-    """The request did not come through.
+    """The request failed.
 
     TransportError
-    ├── Unreachable   no connection was made: nothing was sent
-    └── Disconnected  the connection ended, or spoke no HTTP, after that
+    ├── Unreachable   there was no connection: nothing was sent
+    └── Disconnected  the connection was lost later, or the peer did not speak HTTP
     """
 
 
@@ -108,9 +108,9 @@ class Disconnected(TransportError):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer whose body is still on its way. Header names are in lower case.
+    """A response whose body is not read yet. Header names are in lower case.
 
-    `framed` tells whether the end of the body can be told from a lost connection.
+    `framed`: whether the end of the body can be distinguished from a lost connection.
     """
 
     status: int
@@ -119,13 +119,13 @@ class Reply:
     response: httpx.Response
 
     async def body(self) -> AsyncGenerator[bytes, None]:
-        """The decoded bytes as they arrive. Raises Disconnected."""
-        with _translated():
+        """Yield the decoded bytes as they arrive. Raises Disconnected."""
+        with _translate_errors():
             async for piece in self.response.aiter_bytes():
                 yield piece
 
     async def read(self) -> bytes:
-        """The whole body, cut after `MAX_BODY_BYTES`. Raises Disconnected."""
+        """Return the whole body, cut after `MAX_BODY_BYTES`. Raises Disconnected."""
         body = bytearray()
         async for piece in self.body():
             body += piece
@@ -135,7 +135,7 @@ class Reply:
 
 
 class Http:
-    """Connections, opened on the first request and kept until `aclose`; through the environment's `proxies`, or not."""
+    """A pool of connections, opened at the first request. `proxies`: whether the environment's proxies are used."""
 
     def __init__(self, *, proxies: bool) -> None:
         self._proxies = proxies
@@ -145,25 +145,25 @@ class Http:
     async def request(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None
     ) -> AsyncGenerator[Reply, None]:
-        """Send, and hand out the reply as soon as its headers are there. Raises Unreachable and Disconnected."""
-        with _translated():
-            request = self._opened().build_request(method, url, headers=dict(headers), content=body)
-            response = await self._opened().send(request, stream=True)
+        """Send a request, and yield the reply after its headers. Raises Unreachable and Disconnected."""
+        with _translate_errors():
+            request = self._open_client().build_request(method, url, headers=dict(headers), content=body)
+            response = await self._open_client().send(request, stream=True)
         try:
             received = {name.lower(): value for name, value in response.headers.items()}
             framed = not received.keys().isdisjoint({"content-length", "transfer-encoding"})
             yield Reply(response.status_code, received, framed, response)
         finally:
-            with _translated():
+            with _translate_errors():
                 await response.aclose()
 
     async def aclose(self) -> None:
         if self._client is not None:
             await self._client.aclose()
 
-    def _opened(self) -> httpx.AsyncClient:
+    def _open_client(self) -> httpx.AsyncClient:
         if self._client is None:
-            # Through a proxy httpx takes its own connections, which know all kinds of proxies.
+            # Through a proxy httpx uses its own connections, which support all kinds of proxies.
             proxied = self._proxies and any(getproxies().values())
             self._client = httpx.AsyncClient(
                 transport=None if proxied else AiohttpTransport(CONNECT_TIMEOUT_S),
@@ -176,8 +176,8 @@ class Http:
 
 
 @contextmanager
-def _translated() -> Generator[None, None, None]:
-    # Not chained: httpx repeats an illegal header in its text, and that may be a key.
+def _translate_errors() -> Generator[None, None, None]:
+    # Not chained: the text of httpx's error repeats an illegal header, which may be a key.
     try:
         yield
     except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError) as error:
@@ -188,31 +188,31 @@ def _translated() -> Generator[None, None, None]:
         raise Disconnected(type(error).__name__) from None
 
 
-# Server-sent events: pieces of bytes in, the data of each event out. Pure: feed and flush.
+# A parser of server-sent events: bytes in, the data of each event out. Pure: feed and flush.
 #
-# Rules. However the bytes are cut, in the middle of a line or of a character, the same data come out. Comments and
-# every field but `data` are ignored. An event at the very end counts without its blank line: some servers forget it.
+# Rules. The result does not depend on how the bytes are split, even inside of a line or a character. Comments and all
+# fields but `data` are ignored. The last event counts without its blank line, which some servers omit.
 #
-# A line ends with \n, \r or both. A \r at the end of a piece is taken for a whole line end at once, so that nothing
-# waits for the next piece; a \n that then begins it belongs to the same end.
+# A line ends with \n, \r or both. A \r at the end of a piece ends the line at once, so that no event waits for the next
+# piece; a \n at the start of that piece belongs to the same line end.
 
-# Far above any chunk of an answer. A server that sends more without an event's end would fill the memory.
+# Far above any chunk of an answer. A server that sends more without the end of an event would fill the memory.
 MAX_EVENT_BYTES = 8_000_000
 BOM = b"\xef\xbb\xbf"
 
 
 class EventReader:
-    """`feed` it the pieces of one stream; `flush` it at the end."""
+    """Call `feed` with the pieces of one stream, and `flush` at its end."""
 
     def __init__(self) -> None:
-        self._line: list[bytes] = []  # The beginning of a line whose end has not come, in pieces
-        self._data: list[bytes] = []  # The data of an event whose blank line has not come
+        self._line: list[bytes] = []  # The pieces of an incomplete line
+        self._data: list[bytes] = []  # The data of an incomplete event
         self._bytes = 0
         self._after_return = False
         self._begun = False
 
     def feed(self, piece: bytes) -> list[str]:
-        """The data of the events that end in this piece. Raises Disconnected for an event that does not end."""
+        """Return the data of the events that end in this piece. Raises Disconnected if an event is too long."""
         if self._after_return and piece.startswith(b"\n"):
             piece, self._after_return = piece[1:], False
         if b"\r" in piece:
@@ -234,11 +234,11 @@ class EventReader:
         return events
 
     def flush(self) -> list[str]:
-        """The data of an event that the stream ended without its blank line."""
+        """Return the data of a last event without a blank line."""
         return [*self.feed(b"\n"), *self.feed(b"\n")]
 
     def _take(self, line: bytes) -> str:
-        """The data of the event that this line ends, "" for every other line."""
+        """Process a line. Return the data of the event that it ends, or ""."""
         if not self._begun:
             line, self._begun = line.removeprefix(BOM), True
         if line.startswith(b"data:"):
@@ -250,7 +250,7 @@ class EventReader:
 
 
 async def event_data(body: AsyncIterable[bytes]) -> AsyncGenerator[str, None]:
-    """The data of each event that has any. Raises what `body` raises, and Disconnected for an event without an end."""
+    """Yield the data of each event that has any. Raises errors of `body`, and Disconnected if an event is too long."""
     reader = EventReader()
     async for piece in body:
         for data in reader.feed(piece):

@@ -1,8 +1,8 @@
-"""Vectors of texts and speech as text, from services that speak OpenAI's `/embeddings` and `/audio/transcriptions`.
+"""Embeddings and transcriptions from services with OpenAI's `/embeddings` and `/audio/transcriptions`.
 
-Rules. One request, no retry: whoever asks has a job that is tried again, does without, or tells the person. An answer
-that does not hold a vector of numbers for each text is an error, never a guess. A service that listens gets the sound,
-and a name that says its form and nothing else.
+Rules. One request, no retry: the caller retries its job, continues without a result, or reports the error. An answer
+without a vector of numbers for each text is an error. A transcription service receives the sound and a file name that
+shows its format only.
 """
 
 import asyncio
@@ -21,9 +21,9 @@ from agent.providers.http_client import Http, TransportError, Unreachable
 from agent.providers.wire import as_count, as_list, as_object, as_text, parse_json
 from agent.records import Embedded
 
-EMBED_TIMEOUT_S: Final = 60.0  # For a batch on a local model that has to be loaded first
-LISTEN_TIMEOUT_S: Final = 45.0  # Twenty minutes of speech take a fast model half of that; whoever spoke waits meanwhile
-MAX_CHARS: Final = 60_000  # More than anybody says in a message: what is longer is a fault of the service
+EMBED_TIMEOUT_S: Final = 60.0  # For a batch, and a local model that has to be loaded first
+LISTEN_TIMEOUT_S: Final = 45.0  # Twenty minutes of speech take a fast model half of that; the asker waits
+MAX_CHARS: Final = 60_000  # More than any voice message: a longer text is an error of the service
 
 _ENDINGS: Final = {
     **dict.fromkeys(("audio/aac", "audio/m4a", "audio/mp4", "audio/x-m4a"), "m4a"),
@@ -36,7 +36,7 @@ _ENDINGS: Final = {
 _ENDING: Final = re.compile(r"\.([a-z0-9]{2,5})$")
 
 
-class _OneRequest:
+class _HttpService:
     def __init__(
         self, endpoint: Endpoint, model: str, key: str | None, http: Http | None = None, timeout_s: float | None = None
     ) -> None:
@@ -70,9 +70,9 @@ class _OneRequest:
         return provider_error(fault, self._endpoint, self._model, self._key, begun=False)
 
 
-class HttpEmbedder(_OneRequest):
+class HttpEmbedder(_HttpService):
     weight = 0.8
-    """Of a model that reads whole sentences (measured)."""
+    """The weight of vectors in a search: measured with a model of whole sentences."""
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
         request = json.dumps({"model": self._model, "input": list(texts), "encoding_format": "float"}).encode()
@@ -86,9 +86,9 @@ class HttpEmbedder(_OneRequest):
         return Embedded(vectors, ModelCall(self.name, usage))
 
 
-class HttpTranscriber(_OneRequest):
+class HttpTranscriber(_HttpService):
     async def transcribe(self, sound: bytes, name: str, media_type: str) -> Transcript:
-        boundary = blake2s(sound, digest_size=16).hexdigest()  # nobody can make a sound that holds it
+        boundary = blake2s(sound, digest_size=16).hexdigest()  # a hash of the sound: the sound cannot contain it
         fields = {"model": self._model, "response_format": "json"}
         request = _form(boundary, fields, sound, ending(name, media_type))
         content_type = f"multipart/form-data; boundary={boundary}"
@@ -101,26 +101,30 @@ class HttpTranscriber(_OneRequest):
 
 
 def read_vectors(body: bytes, count: int) -> tuple[tuple[float, ...], ...] | None:
-    """The vectors in an answer to POST /embeddings, by their index; None unless there is one for each text."""
+    """Return the vectors of a response to POST /embeddings by index, or None unless each text has one."""
     entries = [as_object(entry) for entry in as_list(as_object(parse_json(body)).get("data"))]
-    found: dict[int, tuple[float, ...]] = {}
-    for place, entry in enumerate(entries):
-        index = entry.get("index", place)
+    vectors: dict[int, tuple[float, ...]] = {}
+    for position, entry in enumerate(entries):
+        index = entry.get("index", position)
         numbers = as_list(entry.get("embedding"))
         if not isinstance(index, int) or not numbers:
             return None
-        found[index] = tuple(float(number) for number in numbers if isinstance(number, int | float))
-        if len(found[index]) != len(numbers):
+        vectors[index] = tuple(float(number) for number in numbers if isinstance(number, int | float))
+        if len(vectors[index]) != len(numbers):
             return None
-    lengths = {len(vector) for vector in found.values()}
-    return tuple(found[at] for at in range(count)) if found.keys() == set(range(count)) and len(lengths) <= 1 else None
+    lengths = {len(vector) for vector in vectors.values()}
+    return (
+        tuple(vectors[position] for position in range(count))
+        if vectors.keys() == set(range(count)) and len(lengths) <= 1
+        else None
+    )
 
 
 def ending(name: str, media_type: str) -> str:
-    """How the name of such a file ends, by which services know its form."""
-    kind = media_type.partition(";")[0].strip().lower()
-    own = _ENDING.search(name.lower())
-    return _ENDINGS.get(kind) or (own[1] if own else "ogg")
+    """Return the file extension by which services recognise the format."""
+    plain_type = media_type.partition(";")[0].strip().lower()
+    match = _ENDING.search(name.lower())
+    return _ENDINGS.get(plain_type) or (match[1] if match else "ogg")
 
 
 def _form(boundary: str, fields: dict[str, str], sound: bytes, ending: str) -> bytes:
@@ -128,13 +132,13 @@ def _form(boundary: str, fields: dict[str, str], sound: bytes, ending: str) -> b
         f'--{boundary}\r\ncontent-disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'.encode()
         for name, value in fields.items()
     ]
-    about = f'--{boundary}\r\ncontent-disposition: form-data; name="file"; filename="speech.{ending}"\r\n'
-    parts += [f"{about}content-type: application/octet-stream\r\n\r\n".encode(), sound]
+    head = f'--{boundary}\r\ncontent-disposition: form-data; name="file"; filename="speech.{ending}"\r\n'
+    parts += [f"{head}content-type: application/octet-stream\r\n\r\n".encode(), sound]
     return b"".join([*parts, f"\r\n--{boundary}--\r\n".encode()])
 
 
 def _usage(answer: Mapping[str, object], text: str, bytes_up: int) -> Usage:
-    """As reported: some services count tokens, others seconds, others nothing."""
+    """Read the usage: some services report tokens, others seconds, others nothing."""
     used = as_object(answer.get("usage"))
     tokens_in, tokens_out = as_count(used.get("input_tokens")), as_count(used.get("output_tokens"))
     if as_text(used.get("type")) == "tokens" or tokens_in:

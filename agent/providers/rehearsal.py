@@ -1,10 +1,10 @@
-"""The offline default: a model made of rules, so that everything can be tried before a real model is chosen.
+"""The offline default: a model made of rules, to try all features before a real model is chosen.
 
-`rehearse` is pure, and writes the delimiter protocol as a real model would, so the real loop runs real tools: "remember
-that …" calls `remember`, "what did I say about …?" calls `recall`, and so does any other question where places know
-documents; "remind me in 20 minutes to …" calls `schedule`. Every answer says that it is a rehearsal and how to choose a
-real model. What a person or a tool wrote never opens a block: in JSON every `<` is escaped, in answers tags
-are written with ‹.
+`rehearse` is pure, and writes the delimiter protocol as a real model does, so the real loop runs real tools: "remember
+that …" calls `remember`, "what did I say about …?" calls `recall`, and so does any other question if the place has
+documents; "remind me in 20 minutes to …" calls `schedule`. Each answer says that it is a rehearsal and how to choose a
+real model. Text of a person or a tool never opens a block: in JSON each `<` is escaped, in answers tags are written
+with ‹.
 """
 
 import asyncio
@@ -27,22 +27,22 @@ from agent.tools.recall import KNOWN_HEAD, WITH_DOCUMENTS
 
 NOTICE = "*(I am the offline rehearsal model: `cogency init` sets up a real one.)*"
 
-PACE_S = 0.012  # Between two pieces: about a thousand characters a second, fast but visibly alive
-PIECE_CHARS = 12  # Small enough that a tag often arrives in two pieces, as it does from real models
-ARGUMENT_CHARS = 2_000  # The most of the person's words that goes into one tool call
-QUERY_CHARS = 200  # A search for more than a few words finds less, not more
+PACE_S = 0.012  # Between two pieces: about a thousand characters a second, fast but visibly growing
+PIECE_CHARS = 12  # So small that a tag often arrives in two pieces, as from real models
+ARGUMENT_CHARS = 2_000  # The limit of the person's text in one tool call
+QUERY_CHARS = 200  # A search for many words finds less, not more
 QUESTION_CHARS = 500  # A question about the past is short; a longer text is not read as one
-ECHO_CHARS = 300  # The most of the person's words that an answer repeats
-READ_CHARS = 2_000  # Of an earlier message, to see what it is about
+ECHO_CHARS = 300  # The limit of the person's text that an answer repeats
+READ_CHARS = 2_000  # Of an earlier message, to find its subject
 MAX_HERE = 3  # Earlier messages of this thread that an answer repeats
-NOTES = 3  # Of the messages of a part of a conversation, evenly spread over it
-PASSAGES = 2  # Of documents that an answer quotes: those with the most words of the question
+NOTES = 3  # For one part of a conversation, from messages evenly spread over it
+PASSAGES = 2  # Of documents that an answer quotes: those that share most words with the question
 PASSAGE_CHARS = 1_000
-QUOTE_CHARS = 3_000  # The most of a tool's result that an answer quotes
+QUOTE_CHARS = 3_000  # The limit of a tool's result that an answer quotes
 
 
 SCHEDULE: Final = "schedule"
-INSTEAD_OF = "(instead of: "  # Before what a fact has taken the place of, in the result of `remember`
+INSTEAD_OF = "(instead of: "  # Before the superseded facts in the result of `remember`
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Remember:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """`question`: what is answered without a search where nothing is found; "" where that is said."""
+    """Search for `query`. If nothing is found, `question` is answered without a search; "": the answer says so."""
 
     query: str
     question: str = ""
@@ -60,12 +60,12 @@ class Recall:
 
 @dataclass(frozen=True, slots=True)
 class RepeatLast:
-    """Say again what the person said last in this conversation."""
+    """Repeat the last message of the person in this conversation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Call any tool, with these arguments."""
+    """Call any tool with these arguments."""
 
     name: str
     args: JsonObject
@@ -135,7 +135,7 @@ _TRAILING = compile_later(
     r"(?<![\s?!.,;:\"'“”])(?:[\s?!.,;:\"'“”]|\b(?:again|before|earlier|yesterday|please|last\s+(?:time|week|month|year)))+$",
     re.IGNORECASE,
 )
-_NAMED = compile_later(r"^[^\n:]{1,100}: ?")  # Who writes, where several people may
+_NAMED = compile_later(r"^[^\n:]{1,100}: ?")  # The author, where several people write
 _CATCHES_UP = compile_later(r"\b(?:catch\s+(?:me|us)\s+up|summari[sz]e|sum\s+up)\b", re.IGNORECASE)
 _CHANNEL = compile_later(r"https?://\S+|<#\w+(?:\|[^>]*)?>|#[\w-]+|\bthread\b", re.IGNORECASE)
 _SINCE = compile_later(r"\bsince\s+([\w :-]{2,30})", re.IGNORECASE)
@@ -143,7 +143,7 @@ _SAID_IN_CHANNEL = compile_later(r"^> \[(\d+)\] [^,\n]*, ([^\n]*):\n> > ([^\n]*)
 _FENCE = compile_later(r"`{3,}|~{3,}")
 _WORD = compile_later(r"\w+")
 _ENDING = compile_later(r"(?<=\w{3})(?:ed|ing|es|e|s)$")
-# Whoever says no more than this has said nothing that anybody looks for.
+# A message with only these words contains nothing to search for.
 _SMALL_TALK = frozenset(
     re.findall(
         r"\w+",
@@ -158,19 +158,19 @@ _UNPRINTABLE = compile_later(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
 
 
 def rehearse(messages: Sequence[Message]) -> str:
-    """Answer as a real model would: one text in the delimiter protocol, with at most one tool call."""
+    """Answer as a real model does: one text in the delimiter protocol, with up to one tool call."""
     if messages and messages[0].text == FOLD:
         return _notes(messages[-1].text)
     question, results = _read(messages)
     intent = _intent(question)
     if isinstance(intent, Talk | Recall) and f"\n{NAME}(" in messages[0].text:
-        intent = _reading(question) or intent
+        intent = _catch_up_call(question) or intent
     if isinstance(intent, Talk) and any(f"\n{SCHEDULE}(" in message.text for message in messages):
-        intent = _reminding(question, messages) or intent
+        intent = _reminder_call(question, messages) or intent
     if isinstance(intent, Talk) and WITH_DOCUMENTS in messages[0].text:
-        intent = _asking(question) or intent
+        intent = _document_search(question) or intent
     if results is not None:
-        return _after_results(intent, results, _said_here(messages, intent))
+        return _after_results(intent, results, _messages_about(messages, intent))
     match intent:
         case Remember(text):
             return _call("remember", {"text": text}, f"The person asked me to remember: {text}")
@@ -179,8 +179,10 @@ def rehearse(messages: Sequence[Message]) -> str:
         case Use(name, args):
             return _call(name, args, f"The person asked me to use {name}")
         case RepeatLast():
-            said = _said_here(messages, intent)
-            return _answer(_here(said) if said else "You have said nothing else in this thread yet.")
+            messages_here = _messages_about(messages, intent)
+            return _answer(
+                _format_here(messages_here) if messages_here else "You have said nothing else in this thread yet."
+            )
         case ShowCode():
             return _answer(_code(question))
         case Talk():
@@ -190,7 +192,7 @@ def rehearse(messages: Sequence[Message]) -> str:
 
 
 def _read(messages: Sequence[Message]) -> tuple[str, str | None]:
-    """The person's question, and the text of the results that came last, if this turn has called a tool already."""
+    """Return the question, and the text of the last results if this turn called a tool already, else None."""
     question, results = _last(messages)
     system = next((message.text for message in reversed(messages) if message.text.startswith("[system ")), WRITES_ALONE)
     if WRITES_ALONE not in system:
@@ -201,32 +203,36 @@ def _read(messages: Sequence[Message]) -> tuple[str, str | None]:
 
 
 def _last(messages: Sequence[Message]) -> tuple[str, str | None]:
-    last = max((i for i in range(len(messages)) if _is_results(messages, i)), default=None)
-    if last is None or any(message.role is Role.ASSISTANT for message in messages[last:]):
+    last_results = max((i for i in range(len(messages)) if _is_results(messages, i)), default=None)
+    if last_results is None or any(message.role is Role.ASSISTANT for message in messages[last_results:]):
         return next((m.text for m in reversed(messages) if m.role is Role.USER), ""), None
-    first = last
-    while _is_results(messages, first - 2):
-        first -= 2
-    return (messages[first - 2].text if first >= 2 else ""), messages[last].text
+    first_results = last_results
+    while _is_results(messages, first_results - 2):
+        first_results -= 2
+    return (messages[first_results - 2].text if first_results >= 2 else ""), messages[last_results].text
 
 
-def _said_here(messages: Sequence[Message], intent: Intent) -> list[str]:
-    """The newest messages of this conversation that a question about the past is about: recall leaves out what stands
-    before the model's eyes. What was said last is said again whatever it was, a question or a greeting, too.
+def _messages_about(messages: Sequence[Message], intent: Intent) -> list[str]:
+    """Return the newest messages of this conversation that a question about the past is about.
+
+    `recall` leaves them out, because the model sees them. The last message is repeated even if it is a question or a
+    greeting.
     """
     section = max((i for i in range(len(messages)) if messages[i].text.startswith("[system ")), default=0)
-    people = (message.text[:READ_CHARS] for message in reversed(messages[:section]) if message.role is Role.USER)
+    candidates = (message.text[:READ_CHARS] for message in reversed(messages[:section]) if message.role is Role.USER)
     if isinstance(intent, RepeatLast):
-        found = (text for text in people if not isinstance(_intent(text), RepeatLast))
-    elif wanted := _telling(intent.query) if isinstance(intent, Recall) else frozenset[str]():
-        found = (text for text in people if wanted <= _telling(text) and not _is_question_or_small_talk(text))
+        matching = (text for text in candidates if not isinstance(_intent(text), RepeatLast))
+    elif words := _content_words(intent.query) if isinstance(intent, Recall) else frozenset[str]():
+        matching = (
+            text for text in candidates if words <= _content_words(text) and not _is_question_or_small_talk(text)
+        )
     else:
         return []
-    return list(islice(found, MAX_HERE))[::-1]
+    return list(islice(matching, MAX_HERE))[::-1]
 
 
-def _telling(text: str) -> frozenset[str]:
-    """The words that say what something is about, without the endings of plurals and of verbs."""
+def _content_words(text: str) -> frozenset[str]:
+    """Return the content words of a text, without the endings of plurals and verbs."""
     words = _WORD.findall(text.casefold())
     return frozenset(
         _ENDING.sub("", word) for word in words if (len(word) > 2 or not word.isascii()) and word not in _FILLING
@@ -239,7 +245,7 @@ def _is_question_or_small_talk(text: str) -> bool:
 
 
 def _is_results(messages: Sequence[Message], i: int) -> bool:
-    """Results follow the step that called the tool; a person who writes `<results>` has no such step before them."""
+    """Return whether message `i` holds results: they follow a step with a call, which a person's message does not."""
     return (
         i > 0
         and messages[i].role is Role.USER
@@ -298,42 +304,46 @@ def _after_results(intent: Intent, results: str, here: Sequence[str] = ()) -> st
         return _answer(f"That did not work:\n\n{_quote(content.partition(ADVICE)[0])}")
     match intent:
         case Remember(text):
-            gone = content.partition(INSTEAD_OF)[2].removesuffix(")")
-            instead = f"\n\nInstead of:\n\n{_quote(gone)}" if gone else ""
-            return _answer(f"I will remember that:\n\n{_quote(text)}{instead}") + _summary(
+            superseded = content.partition(INSTEAD_OF)[2].removesuffix(")")
+            replacement = f"\n\nInstead of:\n\n{_quote(superseded)}" if superseded else ""
+            return _answer(f"I will remember that:\n\n{_quote(text)}{replacement}") + _summary(
                 "Remembered what the person asked for."
             )
         case Recall(query, question):
-            known, threads = _passages(content, query)
+            passages, threads = _passages(content, query)
             hits = _hits(threads, query)
-            said = _here(here) if here else ""
-            if known:
-                said = "\n\n".join(filter(None, [said, f"Documents say about “{_line(query)}”:\n\n{known}"]))
-            if (not hits or _NOTHING.match(hits)) and question and not said:
+            here_text = _format_here(here) if here else ""
+            if passages:
+                here_text = "\n\n".join(
+                    filter(None, [here_text, f"Documents say about “{_line(query)}”:\n\n{passages}"])
+                )
+            if (not hits or _NOTHING.match(hits)) and question and not here_text:
                 return _answer(_explanation(question))
             if not hits or _NOTHING.match(hits):
-                return _answer(said or f"I found nothing about “{_line(query)}” in this thread or in your past ones.")
-            found = f"This is what I found about “{_line(query)}”:\n\n{_quote(hits)}"
-            whole = f"{said}\n\nIn past threads:\n\n{_quote(hits)}" if said else found
-            return _answer(whole) + _summary("Looked up an earlier conversation.")
+                return _answer(
+                    here_text or f"I found nothing about “{_line(query)}” in this thread or in your past ones."
+                )
+            answer_found = f"This is what I found about “{_line(query)}”:\n\n{_quote(hits)}"
+            answer = f"{here_text}\n\nIn past threads:\n\n{_quote(hits)}" if here_text else answer_found
+            return _answer(answer) + _summary("Looked up an earlier conversation.")
         case RepeatLast() | Use() | ShowCode() | Talk():
             return _answer(f"The tool answered:\n\n{_quote(content)}")
         case _:
             assert_never(intent)
 
 
-def _here(said: Sequence[str]) -> str:
-    return "In this thread you can read:\n\n" + "\n\n".join(map(_quote, said))
+def _format_here(messages: Sequence[str]) -> str:
+    return "In this thread you can read:\n\n" + "\n\n".join(map(_quote, messages))
 
 
 def _result(results: str) -> tuple[str, str]:
-    """Status and content of all results; text that does not read as results counts as the content of a failure."""
+    """Return the status and the contents of all results. Other text counts as the content of a failure."""
     body = results.strip().removeprefix("<results>").strip()
     try:
-        read: object = json.JSONDecoder().raw_decode(body)[0]
+        value: object = json.JSONDecoder().raw_decode(body)[0]
     except ValueError:
         return ResultStatus.FAILURE, body
-    items = cast("list[object]", read) if isinstance(read, list) else []
+    items = cast("list[object]", value) if isinstance(value, list) else []
     entries = [cast("dict[str, object]", item) for item in items if isinstance(item, dict)]
     if not entries:
         return ResultStatus.FAILURE, body
@@ -343,41 +353,46 @@ def _result(results: str) -> tuple[str, str]:
 
 
 def _passages(content: str, query: str) -> tuple[str, str]:
-    """What recall found in documents, the passages with the most words of the query alone, each with its document, page
-    and link; and the rest.
+    """Return the found passages of documents with most words of the query, and the rest of the results.
+
+    Each passage has its document, page and link.
     """
     blocks = content.split("\n\n")
-    found = {block: match for block in blocks if (match := _KNOWN_PASSAGE.fullmatch(block))}
-    wanted = _telling(query)
-    held = {block: len(wanted & _telling(match[2])) for block, match in found.items()}
-    best = [block for block in found if held[block] == max(held.values()) > 0][:PASSAGES]
-    told = [f"{_harmless(found[one][1])}:\n\n{_quote(_words(one)[:PASSAGE_CHARS])}" for one in best]
-    return "\n\n".join(told), "\n\n".join(block for block in blocks if block not in found and block != KNOWN_HEAD)
+    matches = {block: match for block in blocks if (match := _KNOWN_PASSAGE.fullmatch(block))}
+    query_words = _content_words(query)
+    shared = {block: len(query_words & _content_words(match[2])) for block, match in matches.items()}
+    best = [block for block in matches if shared[block] == max(shared.values()) > 0][:PASSAGES]
+    quotes = [f"{_harmless(matches[block][1])}:\n\n{_quote(_words(block)[:PASSAGE_CHARS])}" for block in best]
+    return "\n\n".join(quotes), "\n\n".join(block for block in blocks if block not in matches and block != KNOWN_HEAD)
 
 
 def _hits(content: str, query: str) -> str:
-    """What recall found, without its heading for models, our own answers, earlier questions of this kind, and small
-    talk; and where something holds a word of the query, without what only stands beside our own list of examples.
+    """Return the hits of recall without its heading, our own answers, similar questions and small talk.
+
+    If any hit contains a word of the query, only such hits are returned.
     """
     heading, blank, hits = content.strip().partition("\n\n")
-    headed = blank and heading.endswith(":") and "\n" not in heading
-    blocks = (hits if headed else content).split("\n\n")
+    has_heading = blank and heading.endswith(":") and "\n" not in heading
+    blocks = (hits if has_heading else content).split("\n\n")
     if not any(block.startswith("[") for block in blocks):
         return "\n\n".join(blocks).strip()
     threads = [(head, _messages(rest)) for head, _, rest in (block.partition("\n") for block in blocks)]
-    kept = [(head, [one for one in said if not _is_echo(one)]) for head, said in threads]
-    about = [(head, [one for one in said if _telling(query) & _telling(_words(one))]) for head, said in kept]
-    shown = about if any(said for _, said in about) else kept
-    return "\n\n".join("\n".join([head, *said]) for head, said in shown if said).strip()
+    relevant = [(head, [message for message in messages if not _is_noise(message)]) for head, messages in threads]
+    matching = [
+        (head, [message for message in messages if _content_words(query) & _content_words(_words(message))])
+        for head, messages in relevant
+    ]
+    shown_threads = matching if any(messages for _, messages in matching) else relevant
+    return "\n\n".join("\n".join([head, *messages]) for head, messages in shown_threads if messages).strip()
 
 
 def _messages(thread: str) -> list[str]:
-    """The messages below the head of a thread: each is a line that says who wrote, and quoted lines."""
+    """Return the messages of a thread: each is a line with its author, and quoted lines."""
     return _MESSAGE.findall(thread)
 
 
-def _is_echo(message: str) -> bool:
-    """A hit that only repeats us, or a question like the one that is being answered, or says nothing."""
+def _is_noise(message: str) -> bool:
+    """Return whether a hit is an answer of ours, a question about the past, or small talk."""
     return message.partition("\n")[0].endswith("you answered:") or _is_question_or_small_talk(_words(message))
 
 
@@ -407,44 +422,44 @@ def _harmless(text: str) -> str:
     return _FENCE.sub("'''", neutralise(_UNPRINTABLE.sub(" ", text)))
 
 
-def _asking(question: str) -> Recall | None:
-    """What somebody may want to know of documents."""
-    asked = _UNPRINTABLE.sub(" ", question).strip()
-    match = _ASKED.match(asked) if len(asked) <= QUESTION_CHARS else None
+def _document_search(question: str) -> Recall | None:
+    """Return the search for a question that documents may answer, or None."""
+    text = _UNPRINTABLE.sub(" ", question).strip()
+    match = _ASKED.match(text) if len(text) <= QUESTION_CHARS else None
     query = _topic(match["query"]) if match else ""
-    return Recall(query, question) if _telling(query) else None
+    return Recall(query, question) if _content_words(query) else None
 
 
-def _reading(question: str) -> Use | None:
-    """The channel or thread that somebody wants to be caught up on."""
-    asked = question[:QUESTION_CHARS]
-    if not _CATCHES_UP.search(asked):
+def _catch_up_call(question: str) -> Use | None:
+    """Return the call that reads the channel or thread of a request for a summary, or None."""
+    text = question[:QUESTION_CHARS]
+    if not _CATCHES_UP.search(text):
         return None
-    where, since = _CHANNEL.search(asked), _SINCE.search(asked)
+    where, since = _CHANNEL.search(text), _SINCE.search(text)
     args: dict[str, Json] = {"where": where[0].rstrip(".,!?")} if where else {}
     return Use(NAME, args | ({"since": since[1].strip()} if since else {}))
 
 
-def _reminding(question: str, messages: Sequence[Message]) -> Use | None:
-    """What somebody wants to be reminded of, at the time that their words mean where they are."""
-    asked = _REMINDS.match(question[:ARGUMENT_CHARS])
-    told = next((found for one in reversed(messages) if (found := _NOW.search(one.text))), None)
-    if asked is None or told is None:
+def _reminder_call(question: str, messages: Sequence[Message]) -> Use | None:
+    """Return the call for a request for a reminder, with the time in the person's zone, or None."""
+    match = _REMINDS.match(question[:ARGUMENT_CHARS])
+    now_line = next((line for message in reversed(messages) if (line := _NOW.search(message.text))), None)
+    if match is None or now_line is None:
         return None
-    now = datetime.fromisoformat(told[1])
-    if asked["unit"]:
-        many = int(asked["many"]) if asked["many"].isdecimal() else 1
-        at = now + timedelta(**{f"{asked['unit'].lower()}s": many})
+    now = datetime.fromisoformat(now_line[1])
+    if match["unit"]:
+        count = int(match["many"]) if match["many"].isdecimal() else 1
+        at = now + timedelta(**{f"{match['unit'].lower()}s": count})
     else:
-        at = (now + timedelta(days=1)).replace(hour=int(asked["hour"]), minute=int(asked["minute"] or 0))
-    return Use(SCHEDULE, {"what": asked["what"].strip(), "at": at.isoformat(timespec="minutes")})
+        at = (now + timedelta(days=1)).replace(hour=int(match["hour"]), minute=int(match["minute"] or 0))
+    return Use(SCHEDULE, {"what": match["what"].strip(), "at": at.isoformat(timespec="minutes")})
 
 
-def _notes(asked: str) -> str:
-    """What a few messages of a conversation begin with, for `read_channel`."""
-    said = _SAID_IN_CHANNEL.findall(asked)
-    few = [said[len(said) * at // NOTES] for at in range(NOTES)] if said else []
-    return "\n".join(f"- {who}: {_line(text)} [{number}]" for number, who, text in dict.fromkeys(few))
+def _notes(prompt: str) -> str:
+    """Return notes for `read_channel`: the beginnings of a few messages of a conversation."""
+    messages = _SAID_IN_CHANNEL.findall(prompt)
+    samples = [messages[len(messages) * index // NOTES] for index in range(NOTES)] if messages else []
+    return "\n".join(f"- {author}: {_line(text)} [{number}]" for number, author, text in dict.fromkeys(samples))
 
 
 def _code(question: str) -> str:
@@ -474,9 +489,9 @@ def _explanation(question: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RehearsalProvider:
-    """Streams what `rehearse` answers, `PIECE_CHARS` characters every `pace_s` seconds.
+    """Streams the answer of `rehearse`, `PIECE_CHARS` characters every `pace_s` seconds.
 
-    It reports no usage, so that its tokens are estimated like those of every model that counts none.
+    It reports no usage, so its tokens are estimated.
     """
 
     pace_s: float = PACE_S

@@ -1,10 +1,9 @@
-"""A model over HTTP, in replay mode: each answer is one request with the whole context, and a stream of events back.
+"""A model over HTTP, in replay mode: each answer is one request with the whole context and a stream of events back.
 
-If an attempt is refused before the first event, or no connection was made, it may be made again: without a field that
-the service refuses (remembered as long as the provider lives), without what it refuses of the messages, or after a
-wait. A connection that is lost before the answer leaves open whether the model works on it: that is told, not
-repeated. Once the answer is finished only its usage is waited for, and only for a moment; losing the connection then
-loses nothing.
+An attempt that is refused before the first event, or that cannot connect, may be retried: without a field that the
+service refuses (remembered for the lifetime of the provider), without refused parts of the messages, or after a delay.
+If the connection is lost before the answer, the model may be working on it, so this is an error and not retried. After
+the end of the answer only its usage is awaited, for a short time; to lose the connection then is no error.
 """
 
 import asyncio
@@ -20,17 +19,17 @@ from agent.providers import faults
 from agent.providers.catalog import Endpoint
 from agent.providers.dialect import AnswerReader, Dialect
 from agent.providers.http_client import Http, Reply, TransportError, Unreachable, event_data
-from agent.providers.wire import described
+from agent.providers.wire import describe_pictures
 
 Result = TypeVar("Result")
 
 
 class IdleTimeout:
-    """A limit for each of one task's waits, which never overlap, at the price of one timer. `close` it at the end.
+    """A timeout for each wait of one task, with a single timer. The waits never overlap. `close` it at the end.
 
-    `asyncio.timeout` makes and cancels a timer for each wait, and a stream waits once for each token: a tenth of what a
-    token takes, and more with every stream that is open (`benchmarks.stream`). Here a wait only moves the deadline; the
-    timer looks at it when it rings, and is set again if it was early.
+    `asyncio.timeout` creates and cancels a timer for each wait, and a stream waits for each token: that is a tenth of
+    the time of a token, and more with each open stream (`benchmarks.stream`). Here a wait only moves the deadline. The
+    timer compares it with the time when it fires, and is set again if it fired early.
     """
 
     def __init__(self) -> None:
@@ -38,10 +37,10 @@ class IdleTimeout:
         self._timer: asyncio.TimerHandle | None = None
         self._deadline = 0.0
         self._waiting: asyncio.Task[object] | None = None
-        self._rang = False
+        self._fired = False
 
     async def wait(self, awaitable: Awaitable[Result], limit_s: float) -> Result:
-        """Its result. Raises TimeoutError, after cancelling it, if that takes longer than `limit_s`."""
+        """Return the result of `awaitable`. After `limit_s` it is cancelled, and TimeoutError is raised."""
         self._deadline = self._loop.time() + limit_s
         if self._timer is None or self._timer.when() > self._deadline:
             self._set_timer()
@@ -50,11 +49,11 @@ class IdleTimeout:
         try:
             return await awaitable
         except asyncio.CancelledError:
-            if task and self._rang and task.uncancel() <= cancelling:
+            if task and self._fired and task.uncancel() <= cancelling:
                 raise TimeoutError from None
-            raise  # somebody else wants the task to end, too
+            raise  # the task was also cancelled by another caller
         finally:
-            self._waiting, self._rang = None, False
+            self._waiting, self._fired = None, False
 
     def close(self) -> None:
         if self._timer:
@@ -62,31 +61,31 @@ class IdleTimeout:
 
     def _set_timer(self) -> None:
         self.close()
-        self._timer = self._loop.call_at(self._deadline, self._ring)
+        self._timer = self._loop.call_at(self._deadline, self._on_timer)
 
-    def _ring(self) -> None:
+    def _on_timer(self) -> None:
         self._timer = None
         if self._waiting is None:
             return
         if self._loop.time() < self._deadline:
             self._set_timer()
         else:
-            self._rang = True
+            self._fired = True
             self._waiting.cancel()
 
 
 @dataclass(frozen=True, slots=True)
 class ModelTimeouts:
     first_token_s: float = 180.0
-    """A local server may have to load the model from disk and read a long prompt before its first word."""
+    """A local server may have to load the model from disk and read a long prompt first."""
     between_tokens_s: float = 60.0
-    """Slower than any model that a person would wait for, where it does not reason in silence."""
+    """Slower than any model that a person would wait for, unless it reasons silently."""
     tail_s: float = 2.0
-    """From the finished answer to its usage and the end of the stream."""
+    """From the end of the answer to its usage and the end of the stream."""
 
 
 class AttemptFailed(Exception):
-    """One attempt ended in this fault. Never leaves the providers."""
+    """One attempt ended with this fault. It is never raised outside of the providers."""
 
     def __init__(self, fault: faults.Fault) -> None:
         super().__init__(fault.kind)
@@ -95,7 +94,7 @@ class AttemptFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ProviderWorld:
-    """What every provider needs of the world. `chance` gives numbers in [0, 1), for the jitter of retries."""
+    """The dependencies of all providers. `chance` returns numbers in [0, 1), for the jitter of retries."""
 
     clock: ports.Clock
     chance: Callable[[], float]
@@ -105,7 +104,7 @@ class ProviderWorld:
 
 @dataclass(frozen=True, slots=True)
 class ServedModel:
-    """One model of one service, and how it is asked."""
+    """One model of one service, with its key and the providers' dependencies."""
 
     endpoint: Endpoint
     model: str
@@ -132,18 +131,18 @@ class ServedModel:
         )
 
     def unreachable(self) -> faults.Fault:
-        """No connection was made, or it was closed before it carried a question."""
+        """Return the fault of a connection that failed, or that was closed before it carried a question."""
         return faults.Fault(faults.FaultKind.UNREACHABLE, should_retry=not self.endpoint.is_local)
 
-    async def retried(
+    async def with_retries(
         self,
         attempt: Callable[[], AsyncGenerator[ports.ProviderEvent, None]],
-        mend: Callable[[faults.Fault], bool],
+        adapt: Callable[[faults.Fault], bool],
     ) -> AsyncGenerator[ports.ProviderEvent, None]:
-        """The events of the first attempt that comes through. Errors as the port says, each with a sentence.
+        """Yield the events of the first successful attempt. Raises ProviderError, each with a sentence for people.
 
-        An attempt that failed before its first event is made again at once if `mend` has changed what failed, else
-        after a wait that the policy decides. After the first event nothing is ever repeated.
+        An attempt that failed before its first event is retried at once if `adapt` removed the cause, else after the
+        delay of the retry policy. After the first event there is no retry.
         """
         retries, waited_s = 0, 0.0
         while True:
@@ -159,7 +158,7 @@ class ServedModel:
                 return
             if begun:
                 raise self.error(fault, begun=True)
-            if mend(fault):
+            if adapt(fault):
                 continue
             delay_s = self.world.retry.delay_s(fault, retries, waited_s, self.world.chance())
             if delay_s is None:
@@ -170,16 +169,16 @@ class ServedModel:
 
 @dataclass(slots=True)
 class Question:
-    """What is asked, as far as the service takes it, and how many bytes asking took so far."""
+    """The messages of a question, without refused parts, and the number of bytes sent so far."""
 
     messages: Sequence[Message]
     bytes_up: int = 0
 
-    def mend(self, fault: faults.Fault) -> bool:
-        """Leave out what was refused. Not remembered: the next picture may be a better one."""
-        plain = plainer(self.messages, fault)
-        self.messages = self.messages if plain is None else plain
-        return plain is not None
+    def adapt(self, fault: faults.Fault) -> bool:
+        """Remove refused parts of this question; a later picture may be accepted. Return whether there are any."""
+        accepted = without_refused_parts(self.messages, fault)
+        self.messages = self.messages if accepted is None else accepted
+        return accepted is not None
 
 
 class ServedProvider:
@@ -195,7 +194,7 @@ class ServedProvider:
 
 
 class ReplayProvider(ServedProvider):
-    """`http` are connections that others use too, and close."""
+    """`http`: connections that are shared with other providers, and closed by them."""
 
     def __init__(self, served: ServedModel, dialect: Dialect, http: Http | None = None) -> None:
         super().__init__(served)
@@ -216,13 +215,13 @@ class ReplayProvider(ServedProvider):
     ) -> AsyncGenerator[ports.ProviderEvent, None]:
         question = Question(messages)
 
-        def mend(fault: faults.Fault) -> bool:
+        def adapt(fault: faults.Fault) -> bool:
             simpler = self._dialect.without(fault)
             self._dialect = simpler or self._dialect
-            return simpler is not None or question.mend(fault)
+            return simpler is not None or question.adapt(fault)
 
-        return self._served.retried(
-            lambda: in_time(self._attempt(question, options), self._served.world.patience), mend
+        return self._served.with_retries(
+            lambda: with_timeouts(self._attempt(question, options), self._served.world.patience), adapt
         )
 
     async def _attempt(
@@ -231,7 +230,7 @@ class ReplayProvider(ServedProvider):
         request = self._dialect.request(question.messages, options)
         question.bytes_up += len(request.body)
         reader = self._dialect.reader()
-        counted = Counted()
+        usage_counter = UsageCounter()
         endpoint = self._served.endpoint
         headers = {
             "content-type": "application/json",
@@ -249,7 +248,7 @@ class ReplayProvider(ServedProvider):
                         for event in reader.receive(piece):
                             if isinstance(event, faults.Fault):
                                 raise AttemptFailed(event)
-                            counted.see(event)
+                            usage_counter.add(event)
                             yield event
                 if not reader.begun:
                     raise AttemptFailed(faults.Fault(faults.FaultKind.UNREADABLE))
@@ -257,13 +256,13 @@ class ReplayProvider(ServedProvider):
                     raise AttemptFailed(faults.Fault(faults.FaultKind.CUT))
         except TransportError as error:
             if not reader.finished:
-                lost = isinstance(error, Unreachable)
-                fault = self._served.unreachable() if lost else faults.Fault(faults.FaultKind.CUT)
+                is_unreachable = isinstance(error, Unreachable)
+                fault = self._served.unreachable() if is_unreachable else faults.Fault(faults.FaultKind.CUT)
                 raise AttemptFailed(fault) from error
-        yield counted.ended(reader.close(), question)
+        yield usage_counter.finish(reader.close(), question)
 
     async def _data(self, reply: Reply, reader: AnswerReader) -> AsyncGenerator[str, None]:
-        """The data of the reply's events, until the stream ends; after the answer's own end, only for a moment."""
+        """Yield the data of the reply's events until the stream ends, or for `tail_s` after the end of the answer."""
         if reply.headers.get("content-type", "").startswith("application/json"):
             yield (await reply.read()).decode("utf-8", "replace")
             return
@@ -281,55 +280,56 @@ class ReplayProvider(ServedProvider):
                     yield tail
 
 
-def plainer(messages: Sequence[Message], fault: faults.Fault) -> list[Message] | None:
-    """The same without what the service refused of them: pictures that it cannot read, or what it wrote itself earlier,
-    in its own form. None if there is nothing of that kind.
+def without_refused_parts(messages: Sequence[Message], fault: faults.Fault) -> list[Message] | None:
+    """Return the messages without the parts that the service refused, or None if there are none.
+
+    These are pictures that it cannot read, or native content of its earlier answers.
     """
     if fault.of_pictures and any(message.images for message in messages):
-        return [replace(message, text=described(message), images=()) for message in messages]
+        return [replace(message, text=describe_pictures(message), images=()) for message in messages]
     if fault.bad_request and any(message.native for message in messages):
         return [replace(message, native=None) for message in messages]
     return None
 
 
-class Counted:
-    """Gives an answer its usage: as the vendor reported it, or else estimated from what was sent and seen."""
+class UsageCounter:
+    """Determines the usage of an answer: as the vendor reports it, else estimated from the texts."""
 
     def __init__(self) -> None:
         self._text: list[str] = []
         self._reasoning: list[str] = []
 
-    def see(self, event: ports.ProviderEvent) -> None:
+    def add(self, event: ports.ProviderEvent) -> None:
         if isinstance(event, ports.TokensArrived):
             self._text.append(event.text)
         elif isinstance(event, ports.ReasoningArrived):
             self._reasoning.append(event.text)
 
-    def ended(self, ended: ports.ResponseEnded, question: Question) -> ports.ResponseEnded:
+    def finish(self, ended: ports.ResponseEnded, question: Question) -> ports.ResponseEnded:
         if ended.usage is not None and ended.usage != Usage():
             return replace(ended, usage=replace(ended.usage, bytes_up=question.bytes_up))
         text, reasoning = "".join(self._text), "".join(self._reasoning)
         return replace(ended, usage=estimate_usage(question.messages, text, reasoning, question.bytes_up))
 
 
-async def in_time(
+async def with_timeouts(
     events: AsyncGenerator[ports.ProviderEvent, None], patience: ModelTimeouts
 ) -> AsyncGenerator[ports.ProviderEvent, None]:
-    """The same events; AttemptFailed when one of them does not come in time.
+    """Yield the same events. Raises AttemptFailed if one does not arrive in time.
 
-    An empty piece of reasoning says that the model thinks again, silently: that may take as long as its first word.
+    An empty ReasoningArrived means that the model reasons silently, so the next event may take as long as the first.
     """
     limit_s = patience.first_token_s
     async with aclosing(events):
-        with closing(IdleTimeout()) as watch:
+        with closing(IdleTimeout()) as timeout:
             while True:
                 try:
-                    event = await watch.wait(anext(events, None), limit_s)
+                    event = await timeout.wait(anext(events, None), limit_s)
                 except TimeoutError:
                     raise AttemptFailed(faults.Fault(faults.FaultKind.SLOW, waited_s=limit_s)) from None
                 if event is None:
                     return
                 yield event
                 if not isinstance(event, ports.HandleKept):
-                    silent = isinstance(event, ports.ReasoningArrived) and not event.text
-                    limit_s = patience.first_token_s if silent else patience.between_tokens_s
+                    is_silent = isinstance(event, ports.ReasoningArrived) and not event.text
+                    limit_s = patience.first_token_s if is_silent else patience.between_tokens_s

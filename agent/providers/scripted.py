@@ -1,9 +1,9 @@
-"""A model that reads a script: what the tests talk to, and what a demonstration can rely on.
+"""A model with scripted answers, for tests and demonstrations.
 
-A script is a list of answers, one for each request, in order; or one function that answers every request. An answer
-is a text, or a list of parts that happen one after the other: a text arrives, an event is passed on, an error is
-raised, a pause is waited out, and `Until` waits for whatever the test lets happen. An answer that does not end itself
-ends with `StopReason.END`.
+A script is a list of answers, one for each request in order, or one function that answers all requests. An answer is a
+text, or a list of parts that are processed in order: a text arrives, an event is passed on, an error is raised, a pause
+is waited for, and `Until` waits for a condition of the test. An answer without a ResponseEnded ends with
+`StopReason.END`.
 """
 
 import asyncio
@@ -18,14 +18,14 @@ from agent.messages import Message, Usage
 
 @dataclass(frozen=True, slots=True)
 class ScriptPause:
-    """Wait that long before the next part."""
+    """Wait before the next part."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """Wait until `happened()` returns: `Until(event.wait)`. With an event that nobody sets, the model hangs."""
+    """Wait until `happened()` returns: `Until(event.wait)`. If the event is never set, the model hangs."""
 
     happened: Callable[[], Awaitable[object]]
 
@@ -37,11 +37,10 @@ Answering: TypeAlias = Callable[[Sequence[Message]], Answer]
 
 @dataclass(slots=True)
 class ScriptedProvider:
-    """Answers the n-th request with the n-th answer of `script`, and keeps every request that it saw.
+    """Answers the n-th request with the n-th answer of `script`, and records all requests.
 
-    A request beyond the end of the script is refused with a sentence that says so. `usage` is reported at the end of
-    each answer that does not end itself. `open_streams` counts the answers that are being read right now: 0 after
-    every generator was closed.
+    A request after the end of the script raises ProviderRefused. `usage` is reported at the end of each answer without
+    a ResponseEnded. `open_streams` is the number of answers that are being read: 0 after all generators were closed.
     """
 
     script: Sequence[Answer | Answering] | Answering

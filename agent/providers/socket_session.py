@@ -1,11 +1,12 @@
-"""A model behind a WebSocket that keeps the conversation: a connection for each turn, a question for each round.
+"""A model behind a WebSocket that keeps the conversation: one connection for each turn, one question for each round.
 
 Rules.
-- The next question is asked over the same connection, which then carries only what is new. If it was lost in between,
-  another one is made and the whole context sent: nobody notices.
-- A question that went out and was not answered is told as a failure, not asked again, unless the vendor says that it
-  has refused it, or has not begun with it. After the first event nothing is ever repeated.
-- A connection whose answer was not read to its end is closed: that stops the model, and nothing is mixed up later.
+- The next question uses the same connection, and sends only new messages. If the connection was lost in between, a new
+  one is opened, and the whole context is sent.
+- A question that was sent and not answered is an error, and not asked again, unless the vendor says that it refused it
+  or has not started with it. After the first event there is no retry.
+- A connection whose answer was not read to its end is closed: this stops the model, and late events cannot be mistaken
+  for those of the next answer.
 """
 
 import asyncio
@@ -24,16 +25,16 @@ from agent.ports import CallOptions, Capabilities, Clock, ProviderEvent
 from agent.providers import faults
 from agent.providers.dialect import SocketDialect
 from agent.providers.http_client import Disconnected, TransportError, Unreachable
-from agent.providers.replay import AttemptFailed, Counted, Question, ServedModel, ServedProvider, in_time
+from agent.providers.replay import AttemptFailed, Question, ServedModel, ServedProvider, UsageCounter, with_timeouts
 
-CONNECT_TIMEOUT_S = 10.0  # TCP, TLS and the handshake; a host that takes longer is not there
-CLOSE_TIMEOUT_S = 2.0  # For the closing handshake: nothing is lost when the other side never answers it
-PING_S = 20.0  # How often a silent connection is asked whether it lives; a dead one is known after twice this time
-MAX_MESSAGE_BYTES = 16_000_000  # Of one message: far above any event of an answer, far below what would hurt
+CONNECT_TIMEOUT_S = 10.0  # TCP, TLS and the handshake; a host that takes longer is down
+CLOSE_TIMEOUT_S = 2.0  # For the closing handshake: nothing is lost if the peer does not answer
+PING_S = 20.0  # Interval of keepalive pings; a dead connection is noticed after twice this time
+MAX_MESSAGE_BYTES = 16_000_000  # Far above any event of an answer, far below what would exhaust memory
 
 
 class HandshakeRefused(Exception):
-    """The server speaks HTTP, and does not want a WebSocket: its status, headers (in lower case) and body."""
+    """The server refused the WebSocket handshake. Header names are in lower case."""
 
     def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
         super().__init__(f"status {status}")
@@ -43,7 +44,7 @@ class HandshakeRefused(Exception):
 
 
 class SocketClosed(Disconnected):
-    """The server closed the connection with this code (1006: without a word) and reason."""
+    """The server closed the connection with this code (1006: without a closing handshake) and reason."""
 
     def __init__(self, code: int, reason: str) -> None:
         super().__init__(f"closed with {code}")
@@ -51,7 +52,7 @@ class SocketClosed(Disconnected):
         self.reason = reason
 
 
-class _Connecting(connect):
+class _ConnectWithoutRedirects(connect):
     def process_redirect(self, exc: Exception) -> Exception:
         return exc
 
@@ -66,7 +67,7 @@ class Socket:
     async def open(cls, url: str, headers: Mapping[str, str], *, proxies: bool) -> Self:
         """Connect. Raises Unreachable (nothing was sent) and HandshakeRefused."""
         try:
-            connection = await _Connecting(
+            connection = await _ConnectWithoutRedirects(
                 url,
                 additional_headers=dict(headers),
                 proxy=True if proxies else None,
@@ -88,27 +89,27 @@ class Socket:
 
     @property
     def is_open(self) -> bool:
-        """As far as we know, and not about to close: one that died silently is noticed by the next ping."""
+        """Whether the connection is open and not closing. A dead one is noticed by the next ping."""
         return self._connection.state is State.OPEN
 
     async def send(self, text: str) -> None:
-        """Raises SocketClosed; then nothing of this text was read by the other side's application, or all of it."""
-        with _translated():
+        """Send a message. Raises SocketClosed; the peer's application has then read all of it or nothing."""
+        with _translate_errors():
             await self._connection.send(text)
 
     async def receive(self) -> str:
-        """The next message; bytes are read as UTF-8. Raises SocketClosed."""
-        with _translated():
+        """Return the next message; bytes are decoded as UTF-8. Raises SocketClosed."""
+        with _translate_errors():
             message = await self._connection.recv()
         return message if isinstance(message, str) else bytes(message).decode("utf-8", "replace")
 
     async def close(self) -> None:
-        """Take leave; at most CLOSE_TIMEOUT_S."""
+        """Close with a handshake, within CLOSE_TIMEOUT_S."""
         await self._connection.close()
 
 
 @contextmanager
-def _translated() -> Generator[None, None, None]:
+def _translate_errors() -> Generator[None, None, None]:
     try:
         yield
     except ConnectionClosed as error:
@@ -117,36 +118,36 @@ def _translated() -> Generator[None, None, None]:
 
 
 def socket_url(base_url: str) -> str:
-    """The ws:// address of an http:// one, and wss:// of https://."""
+    """Return the ws:// URL of an http:// one, and wss:// of https://."""
     return base_url.replace("http", "ws", 1) if base_url.startswith("http") else base_url
 
 
 @dataclass(frozen=True, slots=True)
 class SocketLimits:
     rotate_s: float = 3_000.0
-    """The vendors close a socket after 60 minutes; ten are left for the turn that takes it last."""
+    """Age up to which a socket is reused. Vendors close it after 60 minutes; the last turn has ten of them."""
     idle_s: float = 300.0
-    """Of nobody's turn. Long enough for a conversation's pauses; a handshake costs a fraction of a second."""
+    """How long an unused socket is kept: longer than usual pauses of a conversation."""
     max_sockets: int = 64
-    """Open at once. Turns beyond that are answered over HTTP."""
+    """Sockets that are open at once. Further turns are answered over HTTP."""
     refused_s: float = 300.0
-    """How long no handshake is tried after one that failed."""
+    """How long no handshake is tried after a failed one."""
 
 
 @dataclass(eq=False, slots=True)
-class WarmSocket:
-    """An open socket, since `opened_s` of the clock."""
+class PooledSocket:
+    """An open socket of the pool. `opened_s` is the monotonic time at which it was opened."""
 
     socket: Socket
     opened_s: float
 
 
-class WarmSockets:
-    """Sockets to one service that stay open between turns, so that a turn does not begin with a handshake.
+class SocketPool:
+    """A pool of sockets to one service that stay open between turns, so that a turn needs no handshake.
 
-    `take` one for a turn, then `give_back` it, or `drop` it if its last answer was not read to the end. Between turns
-    each is listened on: one that is closed, that speaks unasked or that idles too long is put away. Whoever gets none
-    goes another way, and for a while nobody tries again.
+    `acquire` a socket for a turn, then `release` it, or `discard` it if its last answer was not read to the end. An
+    idle socket that is closed, receives a message or idles too long is removed. After a failed handshake `acquire`
+    returns None for a while, and the caller uses HTTP.
     """
 
     def __init__(
@@ -157,41 +158,41 @@ class WarmSockets:
         self._clock = clock
         self._limits = limits
         self._proxies = proxies
-        self._parked: dict[WarmSocket, asyncio.Task[None]] = {}
+        self._idle: dict[PooledSocket, asyncio.Task[None]] = {}
         self._closing: set[asyncio.Task[None]] = set()
-        self._taken = 0
+        self._in_use = 0
         self._not_before = float("-inf")
         self._closed = False
 
-    async def take(self) -> WarmSocket | None:
-        """A socket that is open as far as we know, or None where there is none to be had now."""
-        while self._parked:
-            warm, listening = self._parked.popitem()
-            self._taken += 1
-            listening.cancel()
+    async def acquire(self) -> PooledSocket | None:
+        """Return an open socket, or None if none is available now."""
+        while self._idle:
+            pooled, listener = self._idle.popitem()
+            self._in_use += 1
+            listener.cancel()
             try:
-                await asyncio.wait([listening])
+                await asyncio.wait([listener])
             except asyncio.CancelledError:
-                self.drop(warm)
+                self.discard(pooled)
                 raise
-            if warm.socket.is_open and self._clock.monotonic() - warm.opened_s < self._limits.rotate_s:
-                return warm
-            self.drop(warm)
-        if self._taken >= self._limits.max_sockets or self._clock.monotonic() < self._not_before:
+            if pooled.socket.is_open and self._clock.monotonic() - pooled.opened_s < self._limits.rotate_s:
+                return pooled
+            self.discard(pooled)
+        if self._in_use >= self._limits.max_sockets or self._clock.monotonic() < self._not_before:
             return None
-        return await self._opened()
+        return await self._open()
 
-    def give_back(self, warm: WarmSocket) -> None:
-        """The turn is over, and every answer on this socket too."""
-        if self._closed or not warm.socket.is_open:
-            self.drop(warm)
+    def release(self, pooled: PooledSocket) -> None:
+        """Return a socket to the pool. All answers on it must be complete."""
+        if self._closed or not pooled.socket.is_open:
+            self.discard(pooled)
             return
-        self._taken -= 1
-        self._parked[warm] = asyncio.create_task(self._listen(warm))
+        self._in_use -= 1
+        self._idle[pooled] = asyncio.create_task(self._listen(pooled))
 
-    def drop(self, warm: WarmSocket) -> None:
-        self._taken -= 1
-        closing = asyncio.create_task(warm.socket.close())
+    def discard(self, pooled: PooledSocket) -> None:
+        self._in_use -= 1
+        closing = asyncio.create_task(pooled.socket.close())
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
 
@@ -199,46 +200,46 @@ class WarmSockets:
         self._not_before = self._clock.monotonic() + self._limits.refused_s
 
     async def aclose(self) -> None:
-        """Close all that are parked; those in use follow when their turns end."""
+        """Close all idle sockets. Those in use are closed when their turns end."""
         self._closed = True
-        while self._parked:
-            warm, listening = self._parked.popitem()
-            listening.cancel()
-            self._taken += 1
-            self.drop(warm)
-            await asyncio.wait([listening])
+        while self._idle:
+            pooled, listener = self._idle.popitem()
+            listener.cancel()
+            self._in_use += 1
+            self.discard(pooled)
+            await asyncio.wait([listener])
         await asyncio.gather(*self._closing)
 
-    async def _opened(self) -> WarmSocket | None:
-        self._taken += 1
-        warm: WarmSocket | None = None
+    async def _open(self) -> PooledSocket | None:
+        self._in_use += 1
+        pooled: PooledSocket | None = None
         try:
             socket = await Socket.open(self._url, self._headers, proxies=self._proxies)
-            warm = WarmSocket(socket, self._clock.monotonic())
+            pooled = PooledSocket(socket, self._clock.monotonic())
         except (HandshakeRefused, Unreachable):
             self.refused()
         finally:
-            self._taken -= warm is None
-        return warm
+            self._in_use -= pooled is None
+        return pooled
 
-    async def _listen(self, warm: WarmSocket) -> None:
+    async def _listen(self, pooled: PooledSocket) -> None:
         with suppress(TimeoutError, TransportError):
             async with asyncio.timeout(self._limits.idle_s):
-                await warm.socket.receive()
-        if self._parked.pop(warm, None):
-            await warm.socket.close()
+                await pooled.socket.receive()
+        if self._idle.pop(pooled, None):
+            await pooled.socket.close()
 
 
-# For one question, where the vendor has not begun with it: the one that was there, one by its handle, a new one.
+# Tried for one question while the vendor has not started with it: the open one, one resumed by its handle, a new one.
 CONNECTIONS = 3
 
-# Before each question but the first: what the system has received by then is taken in, such as a leave-taking.
+# Before each question but the first, pending frames are read for this time, such as the notice that the server closes.
 CATCH_UP_S = 0.005
-CATCH_UP_STEPS = 3  # Of the event loop, for what came in the moment in which that time was over
+CATCH_UP_STEPS = 3  # Iterations of the event loop, for a frame that arrives at the end of that time
 
 
 class SocketProvider(ServedProvider):
-    """`resumes` False: each round has a connection of its own, over which the whole context goes."""
+    """`resumes` False: each round opens a connection and sends the whole context."""
 
     def __init__(self, served: ServedModel, dialect: SocketDialect, *, resumes: bool = True) -> None:
         super().__init__(served)
@@ -247,8 +248,8 @@ class SocketProvider(ServedProvider):
 
     @property
     def capabilities(self) -> Capabilities:
-        able = self._dialect.capabilities
-        return able if self._resumes else replace(able, resume=False)
+        capabilities = self._dialect.capabilities
+        return capabilities if self._resumes else replace(capabilities, resume=False)
 
     @property
     def warning(self) -> str:
@@ -265,7 +266,7 @@ class SocketProvider(ServedProvider):
         return one_round(self.connect(options), messages)
 
     async def aclose(self) -> None:
-        """Nothing is kept: each session closes its own connection."""
+        """Do nothing: each session closes its own connection."""
 
 
 class SocketSession:
@@ -275,28 +276,28 @@ class SocketSession:
         self._dialogue = dialect.dialogue(options)
         self._question = Question(())
         self._socket: Socket | None = None
-        self._asked = False
+        self._is_asked = False
 
     async def answer(self, messages: Sequence[Message]) -> AsyncGenerator[ProviderEvent, None]:
         self._question = Question(tuple(messages))
-        async with aclosing(self._served.retried(self._in_time, self._question.mend)) as events:
+        async with aclosing(self._served.with_retries(self._with_timeouts, self._question.adapt)) as events:
             async for event in events:
                 yield event
 
     async def close(self) -> tuple[str, ...]:
-        await self._hang_up()
+        await self._close_socket()
         return ()
 
-    async def _in_time(self) -> AsyncGenerator[ProviderEvent, None]:
-        whole = False
+    async def _with_timeouts(self) -> AsyncGenerator[ProviderEvent, None]:
+        is_complete = False
         try:
-            async with aclosing(in_time(self._attempt(), self._served.world.patience)) as events:
+            async with aclosing(with_timeouts(self._attempt(), self._served.world.patience)) as events:
                 async for event in events:
                     yield event
-            whole = True
+            is_complete = True
         finally:
-            if not whole:
-                await self._hang_up()
+            if not is_complete:
+                await self._close_socket()
 
     async def _attempt(self) -> AsyncGenerator[ProviderEvent, None]:
         fault: faults.Fault | None = None
@@ -308,33 +309,37 @@ class SocketSession:
                         yield event
             except SocketClosed as closed:
                 fault = self._dialogue.lost(closed.code, closed.reason)
-                await self._hang_up()
+                await self._close_socket()
             else:
                 return
             if fault is not None:
                 break
         fault = fault or faults.Fault(faults.FaultKind.CUT)
         raise AttemptFailed(
-            self._served.unreachable() if fault.kind is faults.FaultKind.CUT and not self._asked else fault
+            self._served.unreachable() if fault.kind is faults.FaultKind.CUT and not self._is_asked else fault
         )
 
     async def _ask(self) -> None:
-        """Send the question: its end over the connection that has its beginning, else the whole over a new one."""
-        if self._socket and await self._still_open(self._socket) and self._dialogue.continues(self._question.messages):
-            with suppress(SocketClosed):  # a frame that could not be written was not received
+        """Send the question: only its end if the connection has its beginning, else the whole over a new connection."""
+        if (
+            self._socket
+            and await self._is_still_open(self._socket)
+            and self._dialogue.continues(self._question.messages)
+        ):
+            with suppress(SocketClosed):  # a frame that was not sent was not received
                 await self._send(self._socket, self._dialogue.ask(self._question.messages))
                 return
-        await self._hang_up()
-        self._asked = False
-        self._socket = socket = await self._dial()
+        await self._close_socket()
+        self._is_asked = False
+        self._socket = socket = await self._connect()
         await self._send(socket, [self._dialogue.open(self._question.messages)])
         while not self._dialogue.ready:
-            await self._hear(socket)
+            await self._receive(socket)
         question = self._dialogue.ask(self._question.messages)
-        self._asked = True
+        self._is_asked = True
         await self._send(socket, question)
 
-    async def _dial(self) -> Socket:
+    async def _connect(self) -> Socket:
         endpoint = self._served.endpoint
         url = socket_url(endpoint.base_url) + self._dialect.path
         try:
@@ -344,51 +349,52 @@ class SocketSession:
         except Unreachable:
             raise AttemptFailed(self._served.unreachable()) from None
 
-    async def _still_open(self, socket: Socket) -> bool:
-        """Take in what came since the last answer. A timer that rings late, on a busy machine, does not decide: what is
-        there then is read first.
+    async def _is_still_open(self, socket: Socket) -> bool:
+        """Read the frames that arrived since the last answer, and return whether the connection is still open.
+
+        On a busy machine the timeout may be late, so frames that have arrived by then are read, too.
         """
         while True:
-            hearing = asyncio.ensure_future(socket.receive())
+            receiving = asyncio.ensure_future(socket.receive())
             try:
-                await asyncio.wait({hearing}, timeout=CATCH_UP_S)
+                await asyncio.wait({receiving}, timeout=CATCH_UP_S)
                 for _ in range(CATCH_UP_STEPS):
-                    if not hearing.done():
+                    if not receiving.done():
                         await asyncio.sleep(0)
             finally:
-                hearing.cancel()
-            if not hearing.done():
-                await asyncio.wait({hearing})
+                receiving.cancel()
+            if not receiving.done():
+                await asyncio.wait({receiving})
             try:
-                self._dialogue.receive(hearing.result())
+                self._dialogue.receive(receiving.result())
             except asyncio.CancelledError:
                 return socket.is_open
             except SocketClosed:
                 return False
 
     async def _answer(self) -> AsyncGenerator[ProviderEvent, None]:
-        """The events of the answer. Where the model was told to stop, losing the rest loses only its usage."""
-        socket, counted, until = self._socket, Counted(), None
+        """Yield the events of the answer. After the model was told to stop, a lost connection loses only its usage."""
+        socket, usage_counter, until = self._socket, UsageCounter(), None
         while socket and not self._dialogue.finished:
             if self._dialogue.halted and until is None:
                 until = asyncio.get_running_loop().time() + self._served.world.patience.tail_s
             try:
                 async with asyncio.timeout_at(until):
-                    events = await self._hear(socket)
-                with suppress(SocketClosed):  # the next frame will not come either, and says what that means
+                    events = await self._receive(socket)
+                with suppress(SocketClosed):  # the next `receive` raises it, too
                     await self._send(socket, self._dialogue.outgoing())
             except (TimeoutError, SocketClosed):
                 if not self._dialogue.halted:
                     raise
-                await self._hang_up()
+                await self._close_socket()
                 break
             for event in events:
-                counted.see(event)
+                usage_counter.add(event)
                 yield event
-        yield counted.ended(self._dialogue.close(), self._question)
+        yield usage_counter.finish(self._dialogue.close(), self._question)
 
-    async def _hear(self, socket: Socket) -> list[ProviderEvent]:
-        """The events of the next frame. Raises SocketClosed, and AttemptFailed for a fault."""
+    async def _receive(self, socket: Socket) -> list[ProviderEvent]:
+        """Return the events of the next frame. Raises SocketClosed, and AttemptFailed for a fault."""
         events: list[ProviderEvent] = []
         for event in self._dialogue.receive(await socket.receive()):
             if isinstance(event, faults.Fault):
@@ -401,7 +407,7 @@ class SocketSession:
             await socket.send(frame)
             self._question.bytes_up += len(frame.encode())
 
-    async def _hang_up(self) -> None:
+    async def _close_socket(self) -> None:
         socket, self._socket = self._socket, None
         if socket is not None:
             await socket.close()

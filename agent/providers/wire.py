@@ -1,6 +1,6 @@
-"""What all wire protocols share: reading a vendor's JSON, writing ours, counting tokens, roles in turns. Pure.
+"""Shared by all wire protocols: reading a vendor's JSON, writing ours, counting tokens, alternating roles. Pure.
 
-In what a vendor sends, any field may be missing or of another type.
+In a vendor's data, each field may be missing or of another type.
 """
 
 import json
@@ -13,15 +13,15 @@ from typing import Final, cast
 
 from agent.messages import Depth, Image, Json, Message, Role, Usage, is_too_deep
 
-# More tokens than any call takes; what a hundred thousand lies cost together can still be added up in a database.
+# More tokens than any call takes. The sum of a hundred thousand wrong counts still fits into a database.
 MAX_COUNT: Final = 1_000_000_000
 
 
 def parse_json(text: str | bytes) -> object:
-    """The value, or None for text that is not JSON (or nested too deeply)."""
+    """Return the value, or None for text that is not JSON or is nested too deeply."""
     try:
-        written = text if isinstance(text, str) else text.decode("utf-8-sig")
-        return None if is_too_deep(written) else cast("object", json.loads(written))
+        json_text = text if isinstance(text, str) else text.decode("utf-8-sig")
+        return None if is_too_deep(json_text) else cast("object", json.loads(json_text))
     except ValueError:
         return None
 
@@ -39,7 +39,7 @@ def as_text(value: object) -> str:
 
 
 def as_count(value: object) -> int:
-    """A number of tokens: never negative, never a boolean, never more than MAX_COUNT."""
+    """Return a number of tokens, limited to 0 to MAX_COUNT; 0 for other types and booleans."""
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:  # noqa: PLR0124 -- NaN
         return 0
     return max(0, int(min(value, MAX_COUNT)))
@@ -47,10 +47,10 @@ def as_count(value: object) -> int:
 
 @dataclass(frozen=True, slots=True)
 class UsageFields:
-    """Where a vendor reports its counts, each as a path ("details.cached"), and which of them overlap.
+    """The paths of a vendor's token counts ("details.cached"), and which of them overlap.
 
-    `input` and `output` hold the counts beside them, unless these are `cached_apart` and `reasoning_apart`. Where the
-    `total` shows that reasoning comes on top, it does so, too.
+    `input` includes the cached tokens unless `cached_apart`, and `output` the reasoning tokens unless `reasoning_apart`
+    or the `total` shows that they are counted separately.
     """
 
     input: str
@@ -64,16 +64,18 @@ class UsageFields:
     reasoning_apart: bool = False
 
     def read(self, usage: Mapping[str, object]) -> Usage:
-        whole, output, reasoning = (_count(usage, path) for path in (self.input, self.output, self.reasoning))
+        input_tokens, output, reasoning = (_count(usage, path) for path in (self.input, self.output, self.reasoning))
         cached, written = _count(usage, self.cached), _count(usage, self.written)
-        on_top = self.reasoning_apart or (self.total and _count(usage, self.total) == whole + output + reasoning)
-        uncached = whole if self.cached_apart else max(0, whole - cached - written)
+        is_separate = self.reasoning_apart or (
+            self.total and _count(usage, self.total) == input_tokens + output + reasoning
+        )
+        uncached = input_tokens if self.cached_apart else max(0, input_tokens - cached - written)
         return Usage(
             input_uncached=uncached + _count(usage, self.tools),
             input_cached=cached,
             input_written=written,
-            output=output if on_top else max(0, output - reasoning),
-            reasoning=reasoning if on_top else min(reasoning, output),
+            output=output if is_separate else max(0, output - reasoning),
+            reasoning=reasoning if is_separate else min(reasoning, output),
         )
 
 
@@ -81,12 +83,12 @@ def _count(usage: Mapping[str, object], path: str) -> int:
     return as_count(reduce(lambda value, name: as_object(value).get(name), path.split("."), cast("object", usage)))
 
 
-# How hard a model is to think. For every other depth it decides.
+# The effort of reasoning. For other depths the model decides.
 EFFORT: Final = {Depth.FAST: "low", Depth.DEEP: "high"}
 
 
 def encoded(body: Mapping[str, Json]) -> bytes:
-    """The body as UTF-8, without blanks. Half surrogates, which UTF-8 cannot hold, become question marks."""
+    """Return the JSON as UTF-8 without blanks. Half surrogates, which have no UTF-8 form, become question marks."""
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
@@ -98,8 +100,8 @@ def data_url(image: Image) -> str:
     return f"data:{image.media_type};base64,{base64_of(image)}"
 
 
-def described(message: Message) -> str:
-    """The text of a message for a model that reads no pictures: it is told that there were some."""
+def describe_pictures(message: Message) -> str:
+    """Return the text of a message for a model without vision, with a note on its pictures."""
     if not message.images:
         return message.text
     pictures = "a picture" if len(message.images) == 1 else f"{len(message.images)} pictures"
@@ -107,13 +109,14 @@ def described(message: Message) -> str:
 
 
 def with_pictures(message: Message, types: Collection[str]) -> tuple[str, list[Image]]:
-    """The text of a message and its pictures of these types; of others the text says that they were there."""
+    """Return the text of a message and its pictures of these types. The text has a note on the other pictures."""
     seen = [image for image in message.images if image.media_type in types]
-    return described(replace(message, images=tuple(image for image in message.images if image not in seen))), seen
+    unseen = tuple(image for image in message.images if image not in seen)
+    return describe_pictures(replace(message, images=unseen)), seen
 
 
-MISSING_QUESTION = "(The beginning of this conversation is not shown.)"  # Stands where history begins with an answer
-GO_ON = "(Please go on.)"  # Stands where the last words are the model's own: current models refuse to continue them
+MISSING_QUESTION = "(The beginning of this conversation is not shown.)"  # Inserted before an answer that comes first
+GO_ON = "(Please go on.)"  # Appended to an answer that comes last: current models refuse to continue it
 
 
 def system_text(messages: Sequence[Message]) -> str:
@@ -121,14 +124,16 @@ def system_text(messages: Sequence[Message]) -> str:
 
 
 def alternating(messages: Sequence[Message], dialect: str) -> list[Message]:
-    """What was spoken, user and assistant in turns, a user first and last, as vendors with strict roles want it.
+    """Return the messages with alternating roles, a user first and last, as vendors with strict roles require.
 
-    Blank messages are left out: vendors refuse them. What another dialect wrote in its own form is left out too: the
-    message's text stands for it. What is appended after a message of the user never changes what stands before it, so
-    that a vendor's prefix cache hits, and what is bound to a prefix (thinking, signatures) stays valid.
+    Blank messages are left out, because vendors refuse them. Native content of another dialect is left out, too; the
+    message's text remains. Messages that are appended after one of the user never change earlier ones, so that a
+    vendor's prefix cache hits, and content that is bound to a prefix (thinking, signatures) stays valid.
     """
-    known = [_known(message, dialect) for message in messages if message.role is not Role.SYSTEM]
-    spoken = [message for message in known if message.text.strip() or message.images or message.native]
+    own_content = [
+        _without_foreign_content(message, dialect) for message in messages if message.role is not Role.SYSTEM
+    ]
+    spoken = [message for message in own_content if message.text.strip() or message.images or message.native]
     if not spoken or spoken[0].role is Role.ASSISTANT:
         spoken.insert(0, Message(Role.USER, MISSING_QUESTION))
     if spoken[-1].role is Role.ASSISTANT:
@@ -136,20 +141,20 @@ def alternating(messages: Sequence[Message], dialect: str) -> list[Message]:
     return grouped(spoken)
 
 
-def _known(message: Message, dialect: str) -> Message:
-    ours = message.role is Role.ASSISTANT and message.native and message.native.dialect == dialect
-    return message if ours else replace(message, native=None)
+def _without_foreign_content(message: Message, dialect: str) -> Message:
+    is_own = message.role is Role.ASSISTANT and message.native and message.native.dialect == dialect
+    return message if is_own else replace(message, native=None)
 
 
 def grouped(messages: Sequence[Message]) -> list[Message]:
-    """What one role says without a break, joined by blank lines."""
-    return [_joined(list(run)) for _, run in groupby(messages, key=lambda message: message.role)]
+    """Join successive messages of one role by blank lines."""
+    return [_join(list(run)) for _, run in groupby(messages, key=lambda message: message.role)]
 
 
-def _joined(run: Sequence[Message]) -> Message:
-    """A run of one speaker as one message. What is in a vendor's own form joins nothing: there its text stands."""
-    worded = [message for message in run if message.text.strip() or message.images] or run[-1:]
-    if len(worded) == 1:
-        return worded[0]
-    images = tuple(image for message in worded for image in message.images)
-    return Message(run[0].role, "\n\n".join(message.text for message in worded if message.text.strip()), images)
+def _join(run: Sequence[Message]) -> Message:
+    """Join messages of one role. Native content is dropped where messages are joined; their text remains."""
+    filled = [message for message in run if message.text.strip() or message.images] or run[-1:]
+    if len(filled) == 1:
+        return filled[0]
+    images = tuple(image for message in filled for image in message.images)
+    return Message(run[0].role, "\n\n".join(message.text for message in filled if message.text.strip()), images)

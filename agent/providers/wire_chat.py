@@ -1,18 +1,18 @@
 """Chat Completions on the wire: our messages → request body, the stream's data → our events. Pure.
 
-Rules, learned from the servers that speak this protocol (Ollama, llama.cpp, vLLM, LM Studio, OpenRouter, the vendors):
+Rules, from the behaviour of the servers with this protocol (Ollama, llama.cpp, vLLM, LM Studio, OpenRouter, vendors):
 - `usage`, `finish_reason`, `index`, ids and `[DONE]` are optional. Usage may come in any chunk; the last one counts.
 - Reasoning arrives as `reasoning`, as `reasoning_content`, or as parts of `content`.
-- A whole answer (`message` in place of `delta`) reads as one chunk: some servers ignore `stream`.
+- A whole answer (`message` in place of `delta`) is read as one chunk: some servers ignore `stream`.
 - Unknown fields and unreadable data are ignored and counted.
 - Chat templates are strict: the system message comes first and once, a user message follows, then roles alternate.
 - No `temperature`: current models refuse it.
 
-A model that keeps its vendor's own form of calls better than ours is handed its tools in that form: the lesson about
-blocks is taken out of the system's words; what the model calls goes on as the text that a model would have written, so
-that the parser, its limits and its corrections see what they always see; in the next round the calls go back as they
-came, with the results beside them. What is passed on goes in the order in which calls begin. Vendors leave out indices,
-ids and even arguments: then a call that is named begins a new one, an id is made, and the arguments are empty.
+A model that follows its vendor's form of tool calls better than our blocks receives its tools in that form. The lesson
+about blocks is removed from the system message. Native calls are passed on as the text of a block, so that the parser,
+its limits and its corrections apply to them. In the next round the calls go back unchanged, with their results. Calls
+are passed on in the order in which they begin. If a vendor omits indices, ids or arguments, a named call begins a new
+one, an id is generated, and the arguments are empty.
 """
 
 import json
@@ -33,10 +33,10 @@ from agent.providers.wire import as_list, as_object, as_text
 
 DONE = "[DONE]"
 
-# How OpenAI, xAI and Ollama say that a model takes none, or not this one; Ollama under more than one status.
+# Messages of OpenAI, xAI and Ollama for a model without this effort; Ollama uses several statuses.
 _NO_EFFORT = ("reasoning_effort", "reasoningeffort", "does not support thinking", "think value")
 
-# How Ollama, llama.cpp, vLLM and OpenAI say that this model is offered no tools here, under more than one status.
+# Messages of Ollama, llama.cpp, vLLM and OpenAI for a model without tools, with several statuses.
 _NO_TOOLS = ("support tools", "--jinja", "tool-call-parser", "tool choice", "tool_choice", "function tools")
 
 _REASONS = {"length": ports.StopReason.LENGTH, "content_filter": ports.StopReason.FILTERED}
@@ -44,17 +44,17 @@ _REASONS = {"length": ports.StopReason.LENGTH, "content_filter": ports.StopReaso
 
 @dataclass(frozen=True, slots=True)
 class ChatDialect:
-    """Chat Completions for one model. `stop` and `include_usage` are left out for servers that refuse them."""
+    """Chat Completions for one model. `stop` and `include_usage` are False for servers that refuse them."""
 
     model: str
     stop: bool = True
     include_usage: bool = True
     images: bool = False
-    """Whether the model reads pictures; where it does not, a line says that there was one."""
+    """Whether the model reads pictures. If not, the text has a note on them."""
     effort: bool = False
-    """Whether it takes `reasoning_effort`."""
+    """Whether the model supports `reasoning_effort`."""
     native: bool = False
-    """Whether tools are handed over, called and answered in the form of this protocol."""
+    """Whether tools are offered, called and answered in the form of this protocol."""
 
     @property
     def name(self) -> str:
@@ -68,15 +68,17 @@ class ChatDialect:
         )
 
     def request(self, messages: Sequence[Message], options: ports.CallOptions) -> ModelRequest:
-        whole = merged(messages)
-        taught = untaught(whole[0].text, reasons=reasons(self.model)) if self._calls(whole, options) else None
-        said = self._with_calls(messages, taught) if taught is not None else list(map(self._said, whole))
-        body: dict[str, Json] = {"model": self.model, "messages": said, "stream": True}
-        if taught is not None:
+        joined = merged(messages)
+        system = (
+            untaught(joined[0].text, reasons=reasons(self.model)) if self._uses_native_calls(joined, options) else None
+        )
+        items = self._with_calls(messages, system) if system is not None else list(map(self._to_json, joined))
+        body: dict[str, Json] = {"model": self.model, "messages": items, "stream": True}
+        if system is not None:
             body["tools"] = functions(options.tools)
         if self.include_usage:
             body["stream_options"] = {"include_usage": True}
-        if self.stop and taught is None:
+        if self.stop and system is None:
             body["stop"] = [STOP_SEQUENCE]
         if self.effort and options.depth in wire.EFFORT:
             body["reasoning_effort"] = wire.EFFORT[options.depth]
@@ -96,54 +98,59 @@ class ChatDialect:
             return replace(self, effort=False)
         return None
 
-    def _calls(self, whole: Sequence[Message], options: ports.CallOptions) -> bool:
-        return self.native and bool(options.tools and whole) and whole[0].role is Role.SYSTEM
+    def _uses_native_calls(self, joined: Sequence[Message], options: ports.CallOptions) -> bool:
+        return self.native and bool(options.tools and joined) and joined[0].role is Role.SYSTEM
 
-    def _said(self, message: Message) -> Json:
+    def _to_json(self, message: Message) -> Json:
         return {"role": str(message.role), "content": self._content(message)}
 
-    def _with_calls(self, messages: Sequence[Message], taught: str) -> list[Json]:
-        """As the words alone, but what was called in this form goes back in it, and its results behind it."""
-        said: list[Json] = [{"role": str(Role.SYSTEM), "content": taught}]
+    def _with_calls(self, messages: Sequence[Message], system: str) -> list[Json]:
+        """Return the messages; native calls go back in their own form, followed by their results."""
+        items: list[Json] = [{"role": str(Role.SYSTEM), "content": system}]
         run: list[Message] = []
-        called: JsonObject | None = None
-        for message, after in zip(messages, [*messages[1:], None], strict=True):
-            if called is not None:
-                said += _results(called, message)
-                called = None
-            elif message.native is not None and self._is_own(message) and after is not None and after.role is Role.USER:
-                called = message.native.items[0]
-                said += self._worded(run, said)
-                said.append(dict(called))
+        call_item: JsonObject | None = None
+        for message, following in zip(messages, [*messages[1:], None], strict=True):
+            if call_item is not None:
+                items += _result_items(call_item, message)
+                call_item = None
+            elif (
+                message.native is not None
+                and self._is_own(message)
+                and following is not None
+                and following.role is Role.USER
+            ):
+                call_item = message.native.items[0]
+                items += self._texts_to_json(run, items)
+                items.append(dict(call_item))
                 run = []
             elif message.role is not Role.SYSTEM:
                 run.append(message)
-        return [*said, *self._worded(run, said)]
+        return [*items, *self._texts_to_json(run, items)]
 
-    def _worded(self, run: Sequence[Message], behind: Sequence[Json]) -> list[Json]:
-        spoken = wire.grouped(run) if len(behind) > 1 else merged(run)
-        return list(map(self._said, spoken))
+    def _texts_to_json(self, run: Sequence[Message], preceding: Sequence[Json]) -> list[Json]:
+        joined = wire.grouped(run) if len(preceding) > 1 else merged(run)
+        return list(map(self._to_json, joined))
 
     def _is_own(self, message: Message) -> bool:
         return message.native is not None and message.native.dialect == self.name and message.native.has_calls
 
     def _content(self, message: Message) -> Json:
         if not (self.images and message.images):
-            return wire.described(message)
+            return wire.describe_pictures(message)
         pictures: list[Json] = [
             {"type": "image_url", "image_url": {"url": wire.data_url(image)}} for image in message.images
         ]
         return [{"type": "text", "text": message.text}, *pictures]
 
 
-def _results(called: JsonObject, results: Message) -> list[Json]:
-    ids = [wire.as_text(wire.as_object(call).get("id")) for call in wire.as_list(called.get("tool_calls"))]
+def _result_items(call_item: JsonObject, results: Message) -> list[Json]:
+    ids = [wire.as_text(wire.as_object(call).get("id")) for call in wire.as_list(call_item.get("tool_calls"))]
     texts = answers(results, len(ids))
     return [{"role": "tool", "tool_call_id": id_, "content": text} for id_, text in zip(ids, texts, strict=True)]
 
 
 def merged(messages: Sequence[Message]) -> list[Message]:
-    """The system message first, then user and assistant in turns; what was apart is joined by a blank line."""
+    """Return the system message first, then alternating roles. Messages of one role are joined by blank lines."""
     system = [message for message in messages if message.role is Role.SYSTEM]
     spoken = [message for message in messages if message.role is not Role.SYSTEM]
     if spoken and spoken[0].role is Role.ASSISTANT:
@@ -159,13 +166,13 @@ class ChatReader(AnswerReader):
         written="prompt_tokens_details.cache_write_tokens",
         output="completion_tokens",
         reasoning="completion_tokens_details.reasoning_tokens",
-        total="total_tokens",  # most vendors count reasoning among the completion tokens, but not all
+        total="total_tokens",  # most vendors include reasoning in the completion tokens, but not all
     )
 
     def __init__(self, dialect: str = "") -> None:
         super().__init__(dialect)
         self._calls = NativeCalls()
-        self._said: list[str] = []
+        self._texts: list[str] = []
 
     def receive(self, data: str) -> list[ReaderEvent]:
         if data.strip() == DONE:
@@ -183,7 +190,7 @@ class ChatReader(AnswerReader):
         return [event for choice in choices if not choice.get("index") for event in self._choice(choice)]
 
     def _native(self) -> NativeContent | None:
-        items = self._calls.items("".join(self._said))
+        items = self._calls.items("".join(self._texts))
         return NativeContent(self._dialect, items) if items else None
 
     def _choice(self, choice: dict[str, object]) -> list[ReaderEvent]:
@@ -197,11 +204,11 @@ class ChatReader(AnswerReader):
         if reasoning:
             events.append(ports.ReasoningArrived(reasoning))
         if text:
-            self._said.append(text)
+            self._texts.append(text)
             events.append(ports.TokensArrived(text))
-        before = "".join(self._said[-1:])
-        called = [self._calls.receive(wire.as_object(piece), before) for piece in wire.as_list(delta.get("tool_calls"))]
-        events += [ports.TokensArrived(written) for written in called if written]
+        before = "".join(self._texts[-1:])
+        blocks = [self._calls.receive(wire.as_object(piece), before) for piece in wire.as_list(delta.get("tool_calls"))]
+        events += [ports.TokensArrived(block) for block in blocks if block]
         if reason := wire.as_text(choice.get("finish_reason")):
             self.finished = True
             halted = bool(wire.as_text(choice.get("stop_reason")))
@@ -210,8 +217,8 @@ class ChatReader(AnswerReader):
         return events
 
     def _close_calls(self) -> list[ReaderEvent]:
-        written = self._calls.close()
-        return [ports.TokensArrived(written)] if written else []
+        block = self._calls.close()
+        return [ports.TokensArrived(block)] if block else []
 
 
 def _content(content: object) -> tuple[str, str]:
@@ -228,12 +235,12 @@ def _content(content: object) -> tuple[str, str]:
     return "".join(texts), "".join(thoughts)
 
 
-MAX_CALLS = 32  # As many as the parser takes; a server that begins more is broken
+MAX_CALLS = 32  # The limit of the parser; more are an error of the server
 NO_RESULT = "(See the other results.)"
 
 
 def untaught(system: str, *, reasons: bool) -> str | None:
-    """The system's words without the lesson about blocks, and with the one about calls; None if there is none."""
+    """Replace the lesson about blocks in the system message by the one about calls; None if it has no lesson."""
     before, lesson, _ = system.rpartition(LESSON)
     return f"{before}{teach_native(reasons=reasons)}" if lesson else None
 
@@ -242,12 +249,12 @@ _DOT: Final = "--"
 
 
 def function_name(name: str) -> str:
-    """A tool's name as vendors take it, who allow letters, digits, - and _: a server's tool has a dot in its name."""
+    """Return a tool's name without the dot of a server's tool: vendors allow letters, digits, - and _ only."""
     return name.replace(".", _DOT, 1)
 
 
 def _our_name(function: str) -> str:
-    """The inverse: no name of a server has two hyphens in a row, and none of a function has one."""
+    """The inverse of `function_name`: no server's name has two hyphens in a row, and no function's has one."""
     return function.replace(_DOT, ".", 1)
 
 
@@ -266,27 +273,27 @@ def functions(tools: Sequence[ToolSpec]) -> list[Json]:
 
 
 def answers(results: Message, calls: int) -> list[str]:
-    """What stands in the message that answers so many calls, one text a call; what follows the results joins the last.
+    """Return one text for each of the `calls` from the message with their results; text after them joins the last.
 
-    What is quoted in them cannot open a block: a model that falls back to our form reads it, too.
+    The contents are neutralised so that they cannot open a block, because a model may also write our form.
     """
     text = results.text.strip()
     entries: list[object] = []
     rest = text
     if text.startswith("<results>"):
         try:
-            read, end = json.JSONDecoder().raw_decode(text, len("<results>"))
+            value, end = json.JSONDecoder().raw_decode(text, len("<results>"))
         except ValueError:
             pass
         else:
-            entries = as_list(cast("object", read))
+            entries = as_list(cast("object", value))
             rest = text[end:].lstrip().removeprefix("</results>").strip()
-    said = [_said(as_object(entry)) for entry in entries[:calls]]
-    said += [NO_RESULT] * (calls - len(said))
-    return [*said[:-1], "\n\n".join(filter(None, [said[-1] if entries else "", rest]))]
+    contents = [_entry_text(as_object(entry)) for entry in entries[:calls]]
+    contents += [NO_RESULT] * (calls - len(contents))
+    return [*contents[:-1], "\n\n".join(filter(None, [contents[-1] if entries else "", rest]))]
 
 
-def _said(entry: Mapping[str, object]) -> str:
+def _entry_text(entry: Mapping[str, object]) -> str:
     status, content = as_text(entry.get("status")), neutralise(as_text(entry.get("content")))
     return content if status == "success" else f"{status}: {content}"
 
@@ -303,7 +310,7 @@ class _Call:
 
 
 class NativeCalls:
-    """What a model calls in one answer: `receive` the pieces as they come, and `close` once; both give text of ours."""
+    """The native calls of one answer: `receive` each piece, then `close` once. Both return text of our protocol."""
 
     def __init__(self) -> None:
         self._calls: list[_Call] = []
@@ -311,28 +318,28 @@ class NativeCalls:
         self._closed = False
 
     def receive(self, piece: Mapping[str, object], text_before: str) -> str:
-        """A piece of one call. `text_before`: what was said so far, on whose last line no block may begin."""
+        """Process a piece of a call. `text_before`: the text so far; a block must start on a new line."""
         function = as_object(piece.get("function"))
         name, arguments = as_text(function.get("name")), function.get("arguments")
-        begun = self._begin(piece, name) if name and self._is_new(piece) else ""
+        opening = self._begin(piece, name) if name and self._is_new(piece) else ""
         if not self._calls or len(self._calls) > MAX_CALLS or not self._is_current(piece):
             return ""
-        written = arguments if isinstance(arguments, str) else json.dumps(arguments) if arguments else ""
-        if begun and len(self._calls) == 1 and text_before and not text_before.endswith("\n"):
-            begun = f"\n{begun}"
-        if written:
-            self._calls[-1].pieces.append(written)
-        return begun + written
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments) if arguments else ""
+        if opening and len(self._calls) == 1 and text_before and not text_before.endswith("\n"):
+            opening = f"\n{opening}"
+        if text:
+            self._calls[-1].pieces.append(text)
+        return opening + text
 
     def close(self) -> str:
-        """The end of the block; "" if nothing was called, or it was closed."""
+        """Return the end of the block, or "" if there is no call or it was closed already."""
         if not self._calls or self._closed:
             return ""
         self._closed = True
         return f"{self._end_of_call()}]\n</execute>"
 
     def items(self, text: str) -> tuple[JsonObject, ...]:
-        """The answer as it goes back; nothing where no call was made, or where one cannot go back."""
+        """Return the answer as it goes back to the vendor; empty without calls, or if one has invalid arguments."""
         if not self._calls or not all(_is_object(call.arguments) for call in self._calls):
             return ()
         calls: list[Json] = [
@@ -352,10 +359,10 @@ class NativeCalls:
         return index is None or index == self._keys[-1]
 
     def _begin(self, piece: Mapping[str, object], name: str) -> str:
-        before = f"{self._end_of_call()},\n" if self._calls else "<execute>["
+        separator = f"{self._end_of_call()},\n" if self._calls else "<execute>["
         self._calls.append(_Call(as_text(piece.get("id")) or f"call_{len(self._calls) + 1}", name))
         self._keys.append(piece.get("index"))
-        return f'{before}{{"name": {json.dumps(_our_name(name), ensure_ascii=False)}, "args": '
+        return f'{separator}{{"name": {json.dumps(_our_name(name), ensure_ascii=False)}, "args": '
 
     def _end_of_call(self) -> str:
         return "}" if "".join(self._calls[-1].pieces).strip() else "{}}"

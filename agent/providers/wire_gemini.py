@@ -1,13 +1,13 @@
 """Gemini's generateContent on the wire: our messages → request body, the stream's data → our events. Pure.
 
 Rules:
-- The reply stops before the stop sequence and does not hold it; the finish reason does not tell that from an end.
-- Parts that carry a signature go back unchanged, each as a part of its own, within the turn that they were written in.
-- Thoughts are parts of the same stream, marked as such.
-- Usage may come with any piece; the last one counts. The prompt's count holds the cached tokens, the candidates' count
-  does not hold the thoughts.
-- There is no `[DONE]`: a finish reason, or a prompt that was blocked, ends the answer.
-- No `temperature`: current models are tuned for their own.
+- The reply ends before the stop sequence, without it. The finish reason is the same as for a normal end.
+- Parts with a signature go back unchanged, each as a separate part, within the turn in which they were written.
+- Thoughts are parts of the same stream, with a mark.
+- Usage may come with any piece; the last one counts. The prompt's count includes the cached tokens, the candidates'
+  count does not include the thoughts.
+- There is no `[DONE]`: a finish reason or a blocked prompt ends the answer.
+- No `temperature`: current models are tuned for their default.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -39,7 +39,7 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class GeminiDialect:
-    """generateContent for one model. `effort` is left out for models that refuse a level of thinking."""
+    """generateContent for one model. `effort` is False for models that refuse a level of thinking."""
 
     model: str
     images: bool = True
@@ -82,16 +82,16 @@ class GeminiDialect:
 
 
 def parts_of(message: Message, image_types: Collection[str] = IMAGE_TYPES) -> list[Json]:
-    """The words of a message, if there are any, and its pictures."""
-    text, seen = wire.with_pictures(message, image_types)
+    """Return the text part of a message, if it is not blank, and its pictures."""
+    text, images = wire.with_pictures(message, image_types)
     pictures: list[Json] = [
-        {"inlineData": {"mimeType": image.media_type, "data": wire.base64_of(image)}} for image in seen
+        {"inlineData": {"mimeType": image.media_type, "data": wire.base64_of(image)}} for image in images
     ]
     return [{"text": text}, *pictures] if text.strip() else pictures
 
 
 def refuses_thinking(fault: Fault) -> bool:
-    """Whether the model takes no level of thinking: its words for that differ, and none names the field alike."""
+    """Return whether the model refuses a level of thinking. The messages differ, and not all name the field."""
     return fault.bad_request and "thinking" in fault.message.lower()
 
 
@@ -111,14 +111,14 @@ class GeminiReader(AnswerReader):
     def __init__(self, dialect: str = "") -> None:
         super().__init__(dialect)
         self._parts: list[dict[str, object]] = []
-        self._said: list[str] = []
+        self._texts: list[str] = []
 
     def receive(self, data: str) -> list[ReaderEvent]:
         value = wire.parse_json(data)
         return [event for piece in wire.as_list(value) or [value] for event in self._piece(wire.as_object(piece))]
 
     def close(self) -> ResponseEnded:
-        if self._reason is StopReason.END and stopped_inside("".join(self._said)):
+        if self._reason is StopReason.END and stopped_inside("".join(self._texts)):
             self._reason = StopReason.HALTED
         return super().close()
 
@@ -134,7 +134,7 @@ class GeminiReader(AnswerReader):
             self.finished = True
             self._reason = StopReason.FILTERED
         candidates = [wire.as_object(candidate) for candidate in wire.as_list(piece.get("candidates"))]
-        return [event for one in candidates if not one.get("index") for event in self._candidate(one)]
+        return [event for candidate in candidates if not candidate.get("index") for event in self._candidate(candidate)]
 
     def _candidate(self, candidate: Mapping[str, object]) -> list[ReaderEvent]:
         parts = wire.as_list(wire.as_object(candidate.get("content")).get("parts"))
@@ -152,22 +152,22 @@ class GeminiReader(AnswerReader):
             return []
         if thought:
             return [ReasoningArrived(text)]
-        self._said.append(text)
+        self._texts.append(text)
         return [TokensArrived(text)]
 
     def _native(self) -> NativeContent | None:
-        """What goes back, if any part of it is signed: signed parts as they came, the others joined."""
-        if not self._said or not any(part.get("thoughtSignature") for part in self._parts):
+        """Return the content to send back if any part has a signature: signed parts unchanged, text parts joined."""
+        if not self._texts or not any(part.get("thoughtSignature") for part in self._parts):
             return None
-        ends: list[dict[str, object]] = [{"text": STOP_SEQUENCE}] if self._reason is StopReason.HALTED else []
+        stop: list[dict[str, object]] = [{"text": STOP_SEQUENCE}] if self._reason is StopReason.HALTED else []
         items: list[dict[str, object]] = []
-        for plain, run in groupby([*self._parts, *ends], key=lambda part: part.keys() == {"text"}):
+        for is_plain, run in groupby([*self._parts, *stop], key=lambda part: part.keys() == {"text"}):
             parts = list(run)
-            whole: dict[str, object] = {"text": "".join(wire.as_text(part.get("text")) for part in parts)}
-            items += [whole] if plain else parts
+            joined: dict[str, object] = {"text": "".join(wire.as_text(part.get("text")) for part in parts)}
+            items += [joined] if is_plain else parts
         return NativeContent(self._dialect, tuple(cast("JsonObject", item) for item in items))
 
 
 def stopped_inside(text: str) -> bool:
-    """Whether a block of calls was left open: then the stop sequence came, which the vendor does not say."""
+    """Return whether a block of calls is open: then the stop sequence ended the answer, which is not reported."""
     return text.rfind("<execute") > text.rfind("</execute")

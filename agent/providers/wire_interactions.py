@@ -1,16 +1,16 @@
 """Gemini's Interactions: our messages → request body, the stream's data → our events, and its sessions.
 
 Rules.
-- A session is one turn. Each of its answers is an interaction that the vendor stores; the next round names the last one
-  that was completed, and brings only what is new. What the vendor no longer knows is sent again, whole, once. What is
-  asked outside a session is not stored at all.
-- At the end of the turn every interaction is deleted there. What could not be deleted stays behind under a handle that
-  the turn has been told (`HandleKept`); `forget_handles` tries again, at any time, from any process. One whose name
-  never arrived cannot be deleted: the vendor drops it when its time of retention is over.
+- A session is one turn. Each of its answers is an interaction that the vendor stores. The next round names the last
+  completed one, and sends only new messages. If the vendor lost it, the whole context is sent once more. A question
+  outside of a session is not stored.
+- At the end of the turn all its interactions are deleted. The turn knows the handle of each (`HandleKept`), so
+  `forget_handles` can retry a failed deletion at any time, from any process. An interaction whose id never arrived
+  cannot be deleted: the vendor deletes it at the end of its retention time.
 - The stable prefix of a chain is its first input item: `system_instruction` would have to be sent in each round.
-- The reply stops before the stop sequence and does not hold it; the status does not tell that from an end.
-- Each step of the model's output begins a paragraph, so that a block's tag stands at the start of a line.
-- The total of input tokens holds the cached ones, that of output tokens does not hold the thoughts.
+- The reply ends before the stop sequence, without it. The status is the same as for a normal end.
+- Each step of the model's output starts a paragraph, so that the tag of a block is at the start of a line.
+- The total of input tokens includes the cached ones; the total of output tokens does not include the thoughts.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from agent.messages import Json, Message, NativeContent, Role
 from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers import wire
 from agent.providers.catalog import reasons
-from agent.providers.dialect import AnswerReader, ModelRequest, ReaderEvent, ResumeChain, answered
+from agent.providers.dialect import AnswerReader, ModelRequest, ReaderEvent, ResumeChain, chain_after
 from agent.providers.faults import Fault, FaultKind, read_error
 from agent.providers.http_client import Http, TransportError
 from agent.providers.replay import ReplayProvider, ServedModel, ServedProvider
@@ -32,7 +32,7 @@ from agent.providers.wire_gemini import IMAGE_TYPES, refuses_thinking, stopped_i
 
 DONE = "[DONE]"
 
-LOST = frozenset({403, 404})  # How the vendor says that it has no such interaction, or none that this key may see
+LOST = frozenset({403, 404})  # The status if there is no such interaction, or none for this key
 
 _STEPS = {Role.USER: "user_input", Role.ASSISTANT: "model_output"}
 _REASONS = {
@@ -44,7 +44,7 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class InteractionsDialect:
-    """Interactions with one model. `chain` is what the vendor has of this turn; None: it is to store nothing."""
+    """Interactions with one model. `chain` is what the vendor keeps of this turn; None: it must not store anything."""
 
     model: str
     chain: ResumeChain | None = None
@@ -74,7 +74,7 @@ class InteractionsDialect:
             "stream": True,
             "store": self.chain is not None,
             "generation_config": config,
-            **(self._whole(messages) if self.chain is None else self._linked(self.chain, messages)),
+            **(self._full_input(messages) if self.chain is None else self._chained_input(self.chain, messages)),
         }
         return ModelRequest("/interactions", wire.encoded(body))
 
@@ -88,12 +88,12 @@ class InteractionsDialect:
             return replace(self, chain=ResumeChain())
         return None
 
-    def _whole(self, messages: Sequence[Message]) -> dict[str, Json]:
+    def _full_input(self, messages: Sequence[Message]) -> dict[str, Json]:
         system = wire.system_text(messages)
         instruction: dict[str, Json] = {"system_instruction": system} if system.strip() else {}
         return {**instruction, "input": self._steps(messages)}
 
-    def _linked(self, chain: ResumeChain, messages: Sequence[Message]) -> dict[str, Json]:
+    def _chained_input(self, chain: ResumeChain, messages: Sequence[Message]) -> dict[str, Json]:
         link = chain.link(messages)
         if link.parent:
             return {"previous_interaction_id": link.parent, "input": self._steps(link.new)}
@@ -104,12 +104,12 @@ class InteractionsDialect:
         return [self._step(message) for message in wire.alternating(messages, "")]
 
     def _step(self, message: Message) -> Json:
-        text, seen = wire.with_pictures(message, IMAGE_TYPES if self.images else ())
+        text, images = wire.with_pictures(message, IMAGE_TYPES if self.images else ())
         pictures: list[Json] = [
-            {"type": "image", "data": wire.base64_of(image), "mime_type": image.media_type} for image in seen
+            {"type": "image", "data": wire.base64_of(image), "mime_type": image.media_type} for image in images
         ]
-        words: list[Json] = [{"type": "text", "text": text}] if text.strip() else []
-        return {"type": _STEPS[message.role], "content": [*words, *pictures]}
+        texts: list[Json] = [{"type": "text", "text": text}] if text.strip() else []
+        return {"type": _STEPS[message.role], "content": [*texts, *pictures]}
 
 
 class InteractionsReader(AnswerReader):
@@ -127,7 +127,7 @@ class InteractionsReader(AnswerReader):
         self._stored = stored
         self._handle = ""
         self._status = ""
-        self._said: list[str] = []
+        self._texts: list[str] = []
         self._gap = ""
 
     def receive(self, data: str) -> list[ReaderEvent]:
@@ -160,7 +160,7 @@ class InteractionsReader(AnswerReader):
 
     def close(self) -> ports.ResponseEnded:
         self._reason = _REASONS.get(self._status, ports.StopReason.END)
-        if self._reason is ports.StopReason.END and stopped_inside("".join(self._said)):
+        if self._reason is ports.StopReason.END and stopped_inside("".join(self._texts)):
             self._reason = ports.StopReason.HALTED
         return super().close()
 
@@ -186,16 +186,16 @@ class InteractionsReader(AnswerReader):
             return [event for part in wire.as_list(step.get("summary")) for event in _thought(part)]
         if step.get("type") != "model_output":
             return []
-        if self._said:
-            self._gap = "\n" if self._said[-1].endswith("\n") else "\n\n"
+        if self._texts:
+            self._gap = "\n" if self._texts[-1].endswith("\n") else "\n\n"
         parts = [wire.as_object(part) for part in wire.as_list(step.get("content"))]
-        return [event for part in parts for event in self._tell(wire.as_text(part.get("text")))]
+        return [event for part in parts for event in self._emit(wire.as_text(part.get("text")))]
 
     def _delta(self, delta: Mapping[str, object]) -> list[ReaderEvent]:
         self.begun = True
         match delta.get("type"):
             case "text":
-                return self._tell(wire.as_text(delta.get("text")))
+                return self._emit(wire.as_text(delta.get("text")))
             case "thought_summary":
                 return _thought(delta.get("content"))
             case "thought_signature":
@@ -204,12 +204,12 @@ class InteractionsReader(AnswerReader):
                 self.ignored += 1
                 return []
 
-    def _tell(self, text: str) -> list[ReaderEvent]:
+    def _emit(self, text: str) -> list[ReaderEvent]:
         if not text:
             return []
-        told, self._gap = self._gap + text, ""
-        self._said.append(told)
-        return [ports.TokensArrived(told)]
+        emitted, self._gap = self._gap + text, ""
+        self._texts.append(emitted)
+        return [ports.TokensArrived(emitted)]
 
     def _count(self, usage: object) -> None:
         self._usage = wire.as_object(usage) or self._usage
@@ -220,10 +220,10 @@ def _thought(content: object) -> list[ReaderEvent]:
     return [ports.ReasoningArrived(text)] if text else []
 
 
-PREFIX = "gemini-interaction:"  # Tells our handles from those of other vendors, wherever they are kept together
-DELETE_TIMEOUT_S = 5.0  # Of one deletion. Nobody sees it happen, but the turn is over only then.
-CLOSE_TIMEOUT_S = 5.0  # Of all deletions at the end of a turn; what is left can be deleted later
-AT_ONCE = 8  # How many are deleted at the same time: a long turn's in one breath, without flooding the vendor
+PREFIX = "gemini-interaction:"  # Distinguishes these handles from those of other vendors
+DELETE_TIMEOUT_S = 5.0  # For one deletion, before which the turn does not end
+CLOSE_TIMEOUT_S = 5.0  # For all deletions at the end of a turn; the rest can be deleted later
+AT_ONCE = 8  # Concurrent deletions: fast for a long turn, without flooding the vendor
 
 
 class InteractionsProvider(ServedProvider):
@@ -244,30 +244,30 @@ class InteractionsProvider(ServedProvider):
         messages: Sequence[Message],
         options: ports.CallOptions = ports.CallOptions(),  # noqa: B008 -- frozen
     ) -> AsyncGenerator[ports.ProviderEvent, None]:
-        """Answer `messages`, and let the vendor store nothing. Errors as the port says."""
+        """Answer `messages` without storage at the vendor. Raises ProviderError."""
         return self.ask(None, messages, options)
 
     async def ask(
         self, chain: ResumeChain | None, messages: Sequence[Message], options: ports.CallOptions
     ) -> AsyncGenerator[ports.ProviderEvent, None]:
-        """Answer `messages`, of which the vendor has what `chain` says. Errors as `stream`."""
-        asked = ReplayProvider(self._served, replace(self._dialect, chain=chain), self._http)
+        """Answer `messages`, of which the vendor keeps those of `chain`. Raises ProviderError."""
+        provider = ReplayProvider(self._served, replace(self._dialect, chain=chain), self._http)
         try:
-            async with aclosing(asked.stream(messages, options)) as events:
+            async with aclosing(provider.stream(messages, options)) as events:
                 async for event in events:
                     yield ports.HandleKept(PREFIX + event.handle) if isinstance(event, ports.HandleKept) else event
         finally:
-            self._dialect = replace(self._dialect, effort=asked.capabilities.effort)
+            self._dialect = replace(self._dialect, effort=provider.capabilities.effort)
 
     async def forget_handles(self, handles: Sequence[str]) -> tuple[str, ...]:
-        """Delete these interactions at the vendor. Returns those that may still be there; other vendors' are passed by.
+        """Delete these interactions at the vendor, and return those that may still exist.
 
-        Never raises: what is gone already counts as deleted.
+        Handles of other vendors are ignored. Interactions that do not exist count as deleted. Errors are not raised.
         """
-        ours = [handle for handle in handles if handle.startswith(PREFIX)]
+        own_handles = [handle for handle in handles if handle.startswith(PREFIX)]
         gate = asyncio.Semaphore(AT_ONCE)
-        gone = await asyncio.gather(*(self._forget(handle.removeprefix(PREFIX), gate) for handle in ours))
-        return tuple(handle for handle, deleted in zip(ours, gone, strict=True) if not deleted)
+        results = await asyncio.gather(*(self._forget(handle.removeprefix(PREFIX), gate) for handle in own_handles))
+        return tuple(handle for handle, deleted in zip(own_handles, results, strict=True) if not deleted)
 
     async def aclose(self) -> None:
         await self._http.aclose()
@@ -284,7 +284,7 @@ class InteractionsProvider(ServedProvider):
 
 
 class InteractionsSession:
-    """One turn. `kept` are the handles under which the vendor has something of it; after `close`, still has."""
+    """One turn. `kept` are the handles of its interactions; after `close`, of those that were not deleted."""
 
     def __init__(self, provider: InteractionsProvider, options: ports.CallOptions) -> None:
         self._provider = provider
@@ -293,17 +293,17 @@ class InteractionsSession:
         self.kept: tuple[str, ...] = ()
 
     async def answer(self, messages: Sequence[Message]) -> AsyncGenerator[ports.ProviderEvent, None]:
-        """An answer that is abandoned leaves the chain as it was."""
+        """Answer `messages`. An abandoned answer does not change the chain."""
         async with aclosing(self._provider.ask(self._chain, messages, self._options)) as events:
             async for event in events:
                 if isinstance(event, ports.HandleKept):
                     self.kept = (*self.kept, event.handle)
                 if isinstance(event, ports.ResponseEnded) and event.native:
-                    self._chain = answered(messages, self.kept[-1].removeprefix(PREFIX), event.native)
+                    self._chain = chain_after(messages, self.kept[-1].removeprefix(PREFIX), event.native)
                 yield event
 
     async def close(self) -> tuple[str, ...]:
-        """Delete what the vendor has of this turn, as far as that is done in a moment."""
+        """Delete the interactions of this turn within CLOSE_TIMEOUT_S. Return the handles of the others."""
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_TIMEOUT_S):
                 self.kept = await self._provider.forget_handles(self.kept)

@@ -1,15 +1,16 @@
 """Gemini Live on the wire: our messages → client frames, server frames → our events. Pure.
 
 Rules.
-- Most of these models only speak. Their words are the service's transcript, which cannot carry the protocol's tags; the
-  sound only shows that they are at it. So the model calls a function in place of writing `<execute>`, and hands it what
-  belongs into `<workspace>`; to the parser both look as if they had been written. It is offered where the messages
-  teach the protocol, as blocking: these models would talk on without its result. A call's arguments are JSON in a text.
-- An answer ends with a call, or with the model's turn, unless that goes on in the background. What still comes of a
-  turn that a call has ended is dropped.
-- The service keeps the conversation with the connection and, for hours, under a handle, which is used on the next
-  connection if it stands for all that was said so far, and never stored. Without one, everything is sent again.
-- A connection that is closed with a reason has refused something; without one it was lost.
+- Most of these models only speak. Their text is the service's transcript, which cannot contain the protocol's tags;
+  the sound only shows that they are active. Instead of writing `<execute>`, the model calls a function, which also
+  takes the contents of `<workspace>`. The parser receives both as if they had been written. The function is offered if
+  the messages teach the protocol. It is blocking, because these models would go on without its result. The arguments
+  of a call are JSON in a string.
+- An answer ends with a call, or with the model's turn unless that continues in the background. Later frames of a turn
+  that a call has ended are dropped.
+- The service keeps the conversation with the connection and, for hours, under a handle. The handle is used for the next
+  connection if it includes all messages so far, and it is never stored. Without one, the whole context is sent again.
+- A connection that is closed with a reason refused something; without one it was lost.
 """
 
 import json
@@ -21,7 +22,7 @@ from agent.messages import Json, JsonObject, Message, NativeContent, Role
 from agent.ports import CallOptions, Capabilities, Halt, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
 from agent.protocol.grammar import WORKSPACE_FIELDS
 from agent.providers import wire
-from agent.providers.dialect import ChainLink, ReaderEvent, ResumeChain, SocketExchange, answered
+from agent.providers.dialect import ChainLink, ReaderEvent, ResumeChain, SocketExchange, chain_after
 from agent.providers.faults import Fault, FaultKind, read_error
 from agent.providers.wire_gemini import USAGE, parts_of
 
@@ -35,10 +36,10 @@ _KEYS = frozenset(
         *("sessionResumptionUpdate", "voiceActivity", "voiceActivityDetectionSignal", "error"),
     }
 )
-# Words in the reason why a turn is complete that mean that it was withheld.
+# Words in the reason of a complete turn that mean that its answer was withheld.
 _FILTERED = re.compile("PROHIBITED|SAFETY|BLOCKLIST|REJECTED|CELEBRITY|MINORS|INPUT_OTHER|INPUT_IP|UNSAFE")
-_LOST = frozenset({1000, 1001, 1005, 1006})  # Codes with which a connection ends that say nothing of what was asked
-# What the words of a reason mean.
+_LOST = frozenset({1000, 1001, 1005, 1006})  # Close codes that are not about the question
+# The status for words of a close reason.
 _REFUSALS = {
     **dict.fromkeys(("api key", "api_key"), 401),
     **dict.fromkeys(("quota", "rate limit", "exhausted"), 429),
@@ -53,7 +54,7 @@ _BAD_REQUEST = frozenset({1003, 1007, 1008})
 
 @dataclass(frozen=True, slots=True)
 class LiveCall:
-    """A call of our function. Without an id it cannot be answered."""
+    """A call of our function. A call without an id cannot be answered."""
 
     id: str
     name: str
@@ -62,9 +63,9 @@ class LiveCall:
 
 @dataclass(frozen=True, slots=True)
 class LiveFrame:
-    """One frame. `handle` is None where none is spoken of, and "" where the conversation cannot be resumed now."""
+    """One frame. `handle` is None if the frame has none, and "" if the conversation cannot be resumed now."""
 
-    said: tuple[TokensArrived | ReasoningArrived, ...] = ()
+    events: tuple[TokensArrived | ReasoningArrived, ...] = ()
     calls: tuple[LiveCall, ...] = ()
     cancelled: tuple[str, ...] = ()
     complete: StopReason | None = None
@@ -77,13 +78,13 @@ class LiveFrame:
 
 
 def read_frame(data: str, *, spoken: bool) -> LiveFrame:
-    """What the frame says. `spoken`: the model speaks, and its words are the transcript's."""
+    """Read a frame. `spoken`: the model speaks, and its text is the transcript."""
     frame = wire.as_object(wire.parse_json(data))
     content = wire.as_object(frame.get("serverContent"))
     update = frame.get("sessionResumptionUpdate")
     error = frame.get("error")
     return LiveFrame(
-        said=_words(content, spoken=spoken),
+        events=_read_events(content, spoken=spoken),
         calls=tuple(map(_call, wire.as_list(wire.as_object(frame.get("toolCall")).get("functionCalls")))),
         cancelled=tuple(map(wire.as_text, wire.as_list(wire.as_object(frame.get("toolCallCancellation")).get("ids")))),
         complete=_complete(content),
@@ -98,41 +99,43 @@ def read_frame(data: str, *, spoken: bool) -> LiveFrame:
 
 def call_text(calls: Sequence[LiveCall]) -> str:
     workspace: object = None
-    asked: list[object] = []
+    calls_json: list[object] = []
     for call in calls:
         if call.name != TOOL:
-            asked.append({"name": call.name, "args": dict(call.args)})
+            calls_json.append({"name": call.name, "args": dict(call.args)})
             continue
         workspace = workspace or call.args.get("workspace")
         listed = call.args.get("calls", dict(call.args))
-        asked += wire.as_list(listed) or [listed]
-    known = f"\n<workspace>{json.dumps(workspace, ensure_ascii=False)}</workspace>" if wire.as_object(workspace) else ""
-    return f"{known}\n<execute>{json.dumps(asked, ensure_ascii=False)}\n</execute>"
+        calls_json += wire.as_list(listed) or [listed]
+    workspace_block = (
+        f"\n<workspace>{json.dumps(workspace, ensure_ascii=False)}</workspace>" if wire.as_object(workspace) else ""
+    )
+    return f"{workspace_block}\n<execute>{json.dumps(calls_json, ensure_ascii=False)}\n</execute>"
 
 
 def closed_fault(code: int, reason: str) -> Fault:
     if code in _LOST:
         return Fault(FaultKind.CUT)
     words = reason.lower()
-    by_code = 400 if code in _BAD_REQUEST else 500
-    status = next((number for word, number in _REFUSALS.items() if word in words), by_code)
+    default = 400 if code in _BAD_REQUEST else 500
+    status = next((number for word, number in _REFUSALS.items() if word in words), default)
     return Fault(FaultKind.ANSWERED, status, str(code), message=reason)
 
 
-def _words(content: Mapping[str, object], *, spoken: bool) -> tuple[TokensArrived | ReasoningArrived, ...]:
-    said: list[TokensArrived | ReasoningArrived] = []
+def _read_events(content: Mapping[str, object], *, spoken: bool) -> tuple[TokensArrived | ReasoningArrived, ...]:
+    events: list[TokensArrived | ReasoningArrived] = []
     parts = [wire.as_object(part) for part in wire.as_list(wire.as_object(content.get("modelTurn")).get("parts"))]
     for part in parts:
         if text := wire.as_text(part.get("text")):
             if part.get("thought"):
-                said.append(ReasoningArrived(text))
+                events.append(ReasoningArrived(text))
             elif not spoken:
-                said.append(TokensArrived(text))
+                events.append(TokensArrived(text))
     if spoken and (text := wire.as_text(wire.as_object(content.get("outputTranscription")).get("text"))):
-        said.append(TokensArrived(text))
-    if not said and any("inlineData" in part for part in parts):
-        said.append(TokensArrived(""))
-    return tuple(said)
+        events.append(TokensArrived(text))
+    if not events and any("inlineData" in part for part in parts):
+        events.append(TokensArrived(""))
+    return tuple(events)
 
 
 def _complete(content: Mapping[str, object]) -> StopReason | None:
@@ -153,7 +156,7 @@ def _handle(update: Mapping[str, object]) -> str:
 
 PATH = "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent"
 
-# How the names of models begin that can write. All others, and every "native-audio", answer in speech.
+# Prefixes of the names of models that can write. All others, and each "native-audio" model, answer in speech.
 WRITERS = ("gemini-2.0-flash-live", "gemini-live-2.5-flash", "gemini-robotics")
 
 PRICE = (
@@ -161,7 +164,7 @@ PRICE = (
     "price of text. For written answers choose another model, such as gemini:gemini-3.8-flash."
 )
 
-TAUGHT = "</execute>"  # Stands in a system message that teaches the protocol, and in no other
+TAUGHT = "</execute>"  # Only a system message that teaches the protocol contains it
 
 HOW_TO_CALL = """\
 # How you call tools here
@@ -202,18 +205,18 @@ EXECUTE: dict[str, Json] = {
 
 SEE_FIRST = "See the results of the first call, which holds the results of all."
 
-_HANDLE = "connection"  # Under which a chain knows that the open connection has its beginning
+_HANDLE = "connection"  # The handle of a chain whose beginning the open connection has
 _ROLES = {Role.USER: "user", Role.ASSISTANT: "model"}
 
 
 def can_write(model: str) -> bool:
-    """Whether the model answers in text, by its name."""
+    """Return whether the model can answer in text, by its name."""
     return model.startswith(WRITERS) and "native-audio" not in model
 
 
 @dataclass(frozen=True, slots=True)
 class LiveDialect:
-    """Live for one model. `spoken`: it answers in speech, and its words are a transcript."""
+    """Live for one model. `spoken`: it answers in speech, and its text is a transcript."""
 
     model: str
     spoken: bool = True
@@ -239,7 +242,7 @@ class LiveDialect:
         return LiveDialogue(self)
 
     def setup(self, messages: Sequence[Message], handle: str) -> str:
-        """The first frame of a connection: what holds for all of it. With a handle it goes on where that was left."""
+        """Return the first frame of a connection, with its settings. With a handle the conversation is resumed."""
         system = wire.system_text(messages)
         setup: dict[str, Json] = {
             "model": self.model if self.model.startswith("models/") else f"models/{self.model}",
@@ -256,7 +259,7 @@ class LiveDialect:
         return _frame({"setup": setup})
 
     def question(self, link: ChainLink) -> str:
-        """What asks for the next answer: the output of the calls that the last one ended with, or more content."""
+        """Return the frame for the next answer: the results of the calls of the last one, or more messages."""
         items = link.answering.items if link.answering else ()
         calls = [wire.as_object(item["functionCall"]) for item in items if "functionCall" in item]
         if calls:
@@ -268,7 +271,7 @@ class LiveDialect:
 
 
 class LiveDialogue(SocketExchange):
-    """It never is `halted`: the model stops at its call by itself."""
+    """The exchange with Live. `halted` is never set, because the model stops at its call by itself."""
 
     def __init__(self, dialect: LiveDialect) -> None:
         super().__init__()
@@ -277,14 +280,14 @@ class LiveDialogue(SocketExchange):
         self._handle = ""
         self._resuming = False
         self._leaving = False
-        self._owed = False  # The turn that the last call has ended is still to be told complete, perhaps
+        self._end_pending = False  # Whether the end of the turn with the last call may still be reported
         self._answer = _LiveAnswer()
 
     def open(self, messages: Sequence[Message]) -> str:
         handle = self._handle if self._chain.link(messages).parent else ""
         self._handle, self._resuming = "", bool(handle)
         if not handle:
-            self._chain, self._owed = ResumeChain(), False
+            self._chain, self._end_pending = ResumeChain(), False
         self.ready = self._leaving = False
         return self._dialect.setup(messages, handle)
 
@@ -298,22 +301,22 @@ class LiveDialogue(SocketExchange):
         return [self._dialect.question(link)]
 
     def receive(self, data: str) -> list[ReaderEvent]:
-        said = read_frame(data, spoken=self._dialect.spoken)
-        self.ignored += not said.known
-        self._leaving = self._leaving or said.leaving
+        frame = read_frame(data, spoken=self._dialect.spoken)
+        self.ignored += not frame.known
+        self._leaving = self._leaving or frame.leaving
         if not self.ready:
-            self.ready = said.ready
-            return [said.fault] if said.fault else []
+            self.ready = frame.ready
+            return [frame.fault] if frame.fault else []
         if self._messages is None:
-            self._take_note(said)
+            self._receive_idle(frame)
             return []
-        return self._read(said)
+        return self._read(frame)
 
     def close(self) -> ResponseEnded:
         answer = self._answer
         native = answer.native(self._dialect.name)
         if self._messages is not None:
-            self._chain = answered(self._messages, _HANDLE, native)
+            self._chain = chain_after(self._messages, _HANDLE, native)
         self._messages = None
         return ResponseEnded(answer.reason, LIVE_USAGE.read(answer.usage) if answer.usage else None, native)
 
@@ -323,28 +326,28 @@ class LiveDialogue(SocketExchange):
             return None
         return Fault(FaultKind.CUT) if self._leaving else closed_fault(code, reason)
 
-    def _take_note(self, said: LiveFrame) -> None:
-        """Between two questions. Where the model goes on by itself, or takes back a call, this connection is left."""
-        if said.handle is not None:
-            self._handle = said.handle
-        self._owed = self._owed and said.complete is None
-        taken_back = not self._answer.ids.isdisjoint(said.cancelled)
-        if said.calls or taken_back:
+    def _receive_idle(self, frame: LiveFrame) -> None:
+        """Process a frame between two questions. The connection is abandoned if the model goes on or cancels a call."""
+        if frame.handle is not None:
+            self._handle = frame.handle
+        self._end_pending = self._end_pending and frame.complete is None
+        is_cancelled = not self._answer.ids.isdisjoint(frame.cancelled)
+        if frame.calls or is_cancelled:
             self._leaving, self._handle = True, ""
 
-    def _read(self, said: LiveFrame) -> list[ReaderEvent]:
+    def _read(self, frame: LiveFrame) -> list[ReaderEvent]:
         answer = self._answer
-        if said.complete and self._owed and not (said.said or said.calls):
-            self._owed = False
+        if frame.complete and self._end_pending and not (frame.events or frame.calls):
+            self._end_pending = False
             return []
-        events: list[ReaderEvent] = [*said.said]
-        self._owed = self._owed and not (said.said or said.calls)
-        answer.take(said)
-        if said.calls:
-            events.append(TokensArrived(call_text(said.calls)))
-            self._owed = said.complete is None
-        self.finished = bool(said.calls or said.complete)
-        return [*events, said.fault] if said.fault else events
+        events: list[ReaderEvent] = [*frame.events]
+        self._end_pending = self._end_pending and not (frame.events or frame.calls)
+        answer.add(frame)
+        if frame.calls:
+            events.append(TokensArrived(call_text(frame.calls)))
+            self._end_pending = frame.complete is None
+        self.finished = bool(frame.calls or frame.complete)
+        return [*events, frame.fault] if frame.fault else events
 
 
 class _LiveAnswer:
@@ -358,14 +361,14 @@ class _LiveAnswer:
     def ids(self) -> frozenset[str]:
         return frozenset(call.id for call in self._calls)
 
-    def take(self, said: LiveFrame) -> None:
-        self.usage = {**said.usage} or self.usage
-        self._texts += [event.text for event in said.said if isinstance(event, TokensArrived)]
-        self._calls += said.calls
-        self.reason = StopReason.HALTED if self._calls else said.complete or StopReason.END
+    def add(self, frame: LiveFrame) -> None:
+        self.usage = {**frame.usage} or self.usage
+        self._texts += [event.text for event in frame.events if isinstance(event, TokensArrived)]
+        self._calls += frame.calls
+        self.reason = StopReason.HALTED if self._calls else frame.complete or StopReason.END
 
     def native(self, dialect: str) -> NativeContent | None:
-        """What the connection must be answered; None where it cannot be."""
+        """Return the answer, whose calls the next question must answer; None if it is empty or a call has no id."""
         text = "".join(self._texts)
         items: list[JsonObject] = [{"text": text}] if text else []
         calls: list[JsonObject] = [{"functionCall": {"id": call.id, "name": call.name}} for call in self._calls]
@@ -373,7 +376,7 @@ class _LiveAnswer:
 
 
 def _responses(calls: Sequence[dict[str, object]], messages: Sequence[Message]) -> list[Json]:
-    outputs = ["\n\n".join(wire.described(message) for message in messages), *[SEE_FIRST] * (len(calls) - 1)]
+    outputs = ["\n\n".join(wire.describe_pictures(message) for message in messages), *[SEE_FIRST] * (len(calls) - 1)]
     return [
         {"id": wire.as_text(call.get("id")), "name": wire.as_text(call.get("name")), "response": {"output": output}}
         for call, output in zip(calls, outputs, strict=True)

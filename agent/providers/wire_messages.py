@@ -1,11 +1,11 @@
 """Anthropic's Messages on the wire: our messages → request body, the stream's data → our events. Pure.
 
 Rules:
-- The reply stops before the stop sequence and does not hold it. It cannot be continued (no prefill since 4.6), so the
-  model's words and the results go back as a message each. Thinking goes back unchanged, within its turn; where what
-  stands before it changed (a turn that went on after a crash), the vendor refuses it and `replay` says it plainly.
-- A text that follows thinking begins a paragraph of its own, so that a block's tag stands at the start of a line. An
-  empty piece of reasoning, after some text, shows that the model thinks again: that may take its time.
+- The reply ends before the stop sequence, without it. It cannot be continued (no prefill since 4.6), so the model's
+  text and the results go back as separate messages. Thinking goes back unchanged within its turn. If its prefix changed
+  (a turn that another process took over), the vendor refuses it, and `replay` retries without it.
+- A text after thinking starts a new paragraph, so that the tag of a block is at the start of a line. After some text an
+  empty piece of reasoning means that the model thinks again, which may take long.
 - Usage comes in two parts, the second cumulative. An `error` may come at any point of a stream with status 200.
 - No `temperature`: the current version of the protocol refuses it.
 """
@@ -22,12 +22,12 @@ from agent.providers.catalog import reasons
 from agent.providers.dialect import AnswerReader, ModelRequest, ReaderEvent
 from agent.providers.faults import Fault, read_error
 
-# The one that the vendor's own clients send, and whose types our tests check against. The older 2023-06-01 is still
-# served; what the newer one refuses (sampling parameters, documents and citations in odd places) we never send.
+# The version of the vendor's own clients, with whose types our tests compare. The older 2023-06-01 is still served; we
+# never send what the newer one refuses (sampling parameters, documents and citations in odd places).
 VERSION = "2026-10-21"
 
-# Of one answer, thinking included; the protocol requires a limit. Every model that is served allows as much, and it
-# leaves deep thinking room before an answer; only what is written is billed.
+# Of one answer, including thinking; the protocol requires a limit. All models allow this number, and it leaves room for
+# deep thinking; only generated tokens are billed.
 MAX_TOKENS = 32_000
 
 IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
@@ -43,7 +43,7 @@ _CACHED: dict[str, Json] = {"type": "ephemeral"}
 
 @dataclass(frozen=True, slots=True)
 class MessagesDialect:
-    """Messages for one model. `effort` and `caching` are left out for models and servers that refuse them."""
+    """Messages for one model. `effort` and `caching` are False for models and servers that refuse them."""
 
     model: str
     max_tokens: int = MAX_TOKENS
@@ -62,8 +62,10 @@ class MessagesDialect:
         )
 
     def request(self, messages: Sequence[Message], options: CallOptions) -> ModelRequest:
-        """Two places are marked for the cache: the system's words, which all turns share, and (by the top-level mark)
-        the end, which the next round of this turn goes on from.
+        """Build the request, with two cache marks.
+
+        They are at the system message, which all turns share, and at the end (by the top-level mark), from which the
+        next round of this turn continues.
         """
         body: dict[str, Json] = {"model": self.model, "max_tokens": self.max_tokens, "stream": True}
         if self.caching:
@@ -93,22 +95,22 @@ class MessagesDialect:
     def _content(self, message: Message) -> list[Json]:
         if message.role is Role.ASSISTANT and message.native:
             return [dict(item) for item in message.native.items]
-        text, seen = wire.with_pictures(message, IMAGE_TYPES if self.images else ())
+        text, images = wire.with_pictures(message, IMAGE_TYPES if self.images else ())
         pictures: list[Json] = [
             {
                 "type": "image",
                 "source": {"type": "base64", "media_type": image.media_type, "data": wire.base64_of(image)},
             }
-            for image in seen
+            for image in images
         ]
-        words: list[Json] = [{"type": "text", "text": text}] if text.strip() else []
-        return [*words, *pictures]
+        texts: list[Json] = [{"type": "text", "text": text}] if text.strip() else []
+        return [*texts, *pictures]
 
 
 class _Block:
-    """One block of the answer while it grows: its fields as they came, and the pieces of its long one.
+    """One block of the answer while it arrives: its fields, and the pieces of its text or thinking.
 
-    `gap` stands before its text on the stream, where something other than text came between.
+    `gap` is a line break that is passed on before its text if there was another block in between.
     """
 
     def __init__(self, fields: Mapping[str, object], gap: str = "") -> None:
@@ -123,7 +125,7 @@ class _Block:
 
     @property
     def goes_back(self) -> bool:
-        """Whether the vendor takes it back: no empty text, and no thinking whose signature was lost."""
+        """Whether the vendor accepts it back: no empty text, and no thinking without its signature."""
         match self.kind:
             case "text":
                 return bool(self.text.strip())
@@ -140,8 +142,8 @@ class _Block:
         return [TokensArrived(gap + text) if self.kind == "text" else ReasoningArrived(text)]
 
     def item(self) -> JsonObject:
-        whole = {**self.fields, self.kind: self.text} if self.kind in {"text", "thinking"} else self.fields
-        return cast("JsonObject", whole)
+        fields = {**self.fields, self.kind: self.text} if self.kind in {"text", "thinking"} else self.fields
+        return cast("JsonObject", fields)
 
 
 class MessagesReader(AnswerReader):
@@ -172,7 +174,7 @@ class MessagesReader(AnswerReader):
             case "message_stop":
                 self.begun = self.finished = True
             case "message":
-                return self._whole(event)
+                return self._complete_message(event)
             case "error":
                 return [read_error(event.get("error"))]
             case "content_block_stop" | "ping":
@@ -188,18 +190,18 @@ class MessagesReader(AnswerReader):
     def _start(self, fields: dict[str, object]) -> list[ReaderEvent]:
         self.begun = True
         block = _Block(fields, self._gap())
-        thinks = block.kind == "thinking" and any(earlier.kind == "text" for earlier in self._blocks)
+        thinks_again = block.kind == "thinking" and any(earlier.kind == "text" for earlier in self._blocks)
         self._blocks.append(block)
-        return [ReasoningArrived("")] * thinks + block.grow(wire.as_text(fields.get(block.kind)))
+        return [ReasoningArrived("")] * thinks_again + block.grow(wire.as_text(fields.get(block.kind)))
 
     def _gap(self) -> str:
-        """What parts a text that begins now from the one before it."""
-        spoken = next(
+        """Return the line breaks between the previous text and one that starts now."""
+        last_text = next(
             (block.pieces[-1] for block in reversed(self._blocks) if block.kind == "text" and block.pieces), ""
         )
-        if not spoken or self._blocks[-1].kind == "text":
+        if not last_text or self._blocks[-1].kind == "text":
             return ""
-        return "\n" if spoken.endswith("\n") else "\n\n"
+        return "\n" if last_text.endswith("\n") else "\n\n"
 
     def _delta(self, delta: dict[str, object]) -> list[ReaderEvent]:
         match delta.get("type"):
@@ -226,7 +228,7 @@ class MessagesReader(AnswerReader):
             self.finished = True
             self._reason = _REASONS.get(wire.as_text(reason), StopReason.END)
 
-    def _whole(self, message: Mapping[str, object]) -> list[ReaderEvent]:
+    def _complete_message(self, message: Mapping[str, object]) -> list[ReaderEvent]:
         self._begin(message)
         events = [
             event for block in wire.as_list(message.get("content")) for event in self._start(wire.as_object(block))
@@ -238,7 +240,7 @@ class MessagesReader(AnswerReader):
         self._usage |= {name: value for name, value in wire.as_object(usage).items() if value is not None}
 
     def _native(self) -> NativeContent | None:
-        """What goes back, if there is more than text. The tag that the stop swallowed stands at its end."""
+        """Return the content to send back if there is more than text. The removed stop sequence is appended."""
         blocks = [block for block in self._blocks if block.goes_back]
         if {block.kind for block in blocks} <= {"text"} or blocks[-1].kind != "text":
             return None

@@ -1,11 +1,11 @@
 """OpenAI Realtime on the wire, text in and text out: our messages → client events, server events → our events. Pure.
 
 Rules.
-- The system messages at the beginning are the session's instructions, sent once for a connection. Everything else is
-  an item of the conversation. Another connection begins empty: the items are sent again.
-- There is no stop sequence: this side reads along, cancels the response behind `</execute>`, and drops what still comes
-  of it. The service never keeps the item cut where we cut it: before the next question it is deleted and written again.
-- Nothing is left out of a long conversation silently: `truncation` is off, so the service says that it is too long.
+- The system messages at the beginning are the session's instructions, sent once for each connection. All other messages
+  are items of the conversation. A new connection is empty: the items are sent again.
+- There is no stop sequence: this module searches the text, cancels the response after `</execute>`, and drops the rest
+  of it. The service keeps more of the item, so before the next question it is deleted and created again.
+- `truncation` is off: the service reports a conversation that is too long, and does not shorten it silently.
 """
 
 import re
@@ -18,14 +18,14 @@ from agent.messages import Json, JsonObject, Message, NativeContent, Role
 from agent.ports import CallOptions, Capabilities, Halt, ResponseEnded, StopReason, TokensArrived
 from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers import wire
-from agent.providers.dialect import ReaderEvent, ResumeChain, SocketExchange, answered
+from agent.providers.dialect import ReaderEvent, ResumeChain, SocketExchange, chain_after
 from agent.providers.faults import Fault, FaultKind, read_error
 
 # Pictures and text are counted alike.
 USAGE = wire.UsageFields(input="input_tokens", cached="input_token_details.cached_tokens", output="output_tokens")
-PICTURES = frozenset({"image/png", "image/jpeg"})  # What an item may hold
+PICTURES = frozenset({"image/png", "image/jpeg"})  # The types that an item may contain
 
-# Known events that say nothing new.
+# Known events without new information.
 SILENT = frozenset(
     {
         *("session.created", "session.updated", "rate_limits.updated", "conversation.created"),
@@ -35,10 +35,10 @@ SILENT = frozenset(
     }
 )
 
-# How the ids of those events of ours begin that may come too late, which the service answers with an error.
-_FORGIVEN = ("cancel-", "delete-")
-_LIMIT = "maximum duration"  # Of the reason with which a connection is closed after an hour
-# What these codes mean, where the general reading of error objects does not say.
+# Prefixes of the ids of our events that may arrive too late, which the service answers with an error.
+_LATE_IDS = ("cancel-", "delete-")
+_LIMIT = "maximum duration"  # In the reason with which a connection is closed after an hour
+# The status of codes that `read_error` does not know.
 _STATUS = {"invalid_api_key": 401, "insufficient_quota": 429, "server_is_overloaded": 529}
 _TRY_AGAIN = re.compile(r"try again in (\d{1,6}(?:\.\d{1,6})?)(ms|s)\b")
 
@@ -69,7 +69,7 @@ class RealtimeDialect:
         return RealtimeDialogue(self, options)
 
     def session(self, messages: Sequence[Message], options: CallOptions) -> str:
-        """The first frame of a connection: what holds for all of it."""
+        """Return the first frame of a connection, with its settings."""
         session: dict[str, Json] = {
             "type": "realtime",
             "output_modalities": ["text"],
@@ -81,19 +81,19 @@ class RealtimeDialect:
         return _frame({"type": "session.update", "session": session})
 
     def items(self, messages: Sequence[Message]) -> list[str]:
-        """The frames that add the messages to the conversation, without the instructions at their beginning."""
+        """Return the frames that add the messages, without the instructions at their beginning, to the conversation."""
         spoken = messages[len(_instructions(messages)) :]
         return [_create(item) for message in spoken for item in self._items(message)]
 
     def _items(self, message: Message) -> Sequence[JsonObject]:
         if message.native and message.native.dialect == self.name:
             return message.native.items
-        text, kept = wire.with_pictures(message, PICTURES)
+        text, images = wire.with_pictures(message, PICTURES)
         if message.role is Role.ASSISTANT:
-            return [_said(text)] if text.strip() else []
+            return [_message_item(text)] if text.strip() else []
         content: list[Json] = [{"type": "input_text", "text": text}] if text.strip() else []
         if message.role is Role.USER:
-            pictures: list[Json] = [{"type": "input_image", "image_url": wire.data_url(image)} for image in kept]
+            pictures: list[Json] = [{"type": "input_image", "image_url": wire.data_url(image)} for image in images]
             content += pictures
         return [{"type": "message", "role": str(message.role), "content": content}] if content else []
 
@@ -141,10 +141,10 @@ class RealtimeDialogue(SocketExchange):
 
     def close(self) -> ResponseEnded:
         answer = self._answer
-        items = tuple(_said(text) for text in answer.texts.values() if text)
+        items = tuple(_message_item(text) for text in answer.texts.values() if text)
         native = NativeContent(self._dialect.name, items) if items else None
         if self._messages is not None:
-            self._chain = answered(self._messages, answer.id, native)
+            self._chain = chain_after(self._messages, answer.id, native)
         self._repairs = answer.repairs()
         self._messages = None
         reason = StopReason.HALTED if self.halted else answer.reason
@@ -152,8 +152,8 @@ class RealtimeDialogue(SocketExchange):
 
     def lost(self, code: int, reason: str) -> Fault | None:
         del code
-        limit = self._expired or _LIMIT in reason
-        return None if limit and not self._answer.id else Fault(FaultKind.CUT)
+        is_time_limit = self._expired or _LIMIT in reason
+        return None if is_time_limit and not self._answer.id else Fault(FaultKind.CUT)
 
     def _begin(self, id_: str) -> None:
         if self._messages is not None and not self._answer.id:
@@ -174,7 +174,7 @@ class RealtimeDialogue(SocketExchange):
         answer, status = self._answer, wire.as_text(response.get("status"))
         details = wire.as_object(response.get("status_details"))
         answer.usage = wire.as_object(response.get("usage"))
-        answer.whole = status == "completed"
+        answer.is_complete = status == "completed"
         if status == "failed" and not self.halted:
             return [_fault(wire.as_object(details.get("error")))]
         if status == "cancelled" and not self.halted:
@@ -187,7 +187,7 @@ class RealtimeDialogue(SocketExchange):
 
     def _error(self, error: dict[str, object]) -> list[ReaderEvent]:
         if (
-            wire.as_text(error.get("event_id")).startswith(_FORGIVEN)
+            wire.as_text(error.get("event_id")).startswith(_LATE_IDS)
             or error.get("code") == "response_cancel_not_active"
         ):
             return []
@@ -198,54 +198,54 @@ class RealtimeDialogue(SocketExchange):
 
 
 class _RealtimeResponse:
-    """One response as it is written: its text by item, as far as it counts. `cut`: it goes on where it should not."""
+    """One response while it arrives: its text by item, up to the cut. `cut`: the end of the calls was reached."""
 
     def __init__(self) -> None:
         self.id = ""
         self.texts: dict[str, str] = {}
         self.reason = StopReason.END
         self.usage: dict[str, object] = {}
-        self.whole = False
+        self.is_complete = False
         self.cut = False
-        self._overshot = False
+        self._has_more_text = False
         self._tail = ""
 
     def read(self, item: str, delta: str) -> str:
-        """What the delta adds to the text, up to the end of the calls. Items that follow one another are paragraphs."""
+        """Return the new text of a delta, up to the end of the calls. Each item starts a paragraph."""
         if self.cut:
-            self._overshot = self._overshot or bool(delta)
+            self._has_more_text = self._has_more_text or bool(delta)
             self.texts.setdefault(item, "")
             return ""
-        apart = "\n\n" if self._tail and item not in self.texts else ""
-        seen = self._tail + apart + delta
-        found = seen.find(STOP_SEQUENCE)
-        if found >= 0:
+        gap = "\n\n" if self._tail and item not in self.texts else ""
+        window = self._tail + gap + delta
+        index = window.find(STOP_SEQUENCE)
+        if index >= 0:
             self.cut = True
-            end = found + len(STOP_SEQUENCE)
-            self._overshot = end < len(seen)
-            delta = delta[: len(delta) - (len(seen) - end)]
-        self._tail = seen[1 - len(STOP_SEQUENCE) :]
+            end = index + len(STOP_SEQUENCE)
+            self._has_more_text = end < len(window)
+            delta = delta[: len(delta) - (len(window) - end)]
+        self._tail = window[1 - len(STOP_SEQUENCE) :]
         self.texts[item] = self.texts.get(item, "") + delta
-        return apart + delta if delta else ""
+        return gap + delta if delta else ""
 
     def repairs(self) -> list[str]:
-        """The frames after which the conversation holds this answer as far as it counts, and no further."""
-        if not self.cut or (self.whole and not self._overshot):
+        """Return the frames that reduce this answer in the conversation to its text up to the cut."""
+        if not self.cut or (self.is_complete and not self._has_more_text):
             return []
         ids = list(self.texts)
-        first = max((place for place, id_ in enumerate(ids) if self.texts[id_]), default=0)
-        deleted = [
+        first = max((index for index, id_ in enumerate(ids) if self.texts[id_]), default=0)
+        deletions = [
             _frame({"type": "conversation.item.delete", "event_id": f"delete-{id_}", "item_id": id_})
             for id_ in ids[first:]
         ]
-        return [*deleted, *(_create(_said(self.texts[id_])) for id_ in ids[first:] if self.texts[id_])]
+        return [*deletions, *(_create(_message_item(self.texts[id_])) for id_ in ids[first:] if self.texts[id_])]
 
 
 def _instructions(messages: Sequence[Message]) -> list[Message]:
     return list(takewhile(lambda message: message.role is Role.SYSTEM, messages))
 
 
-def _said(text: str) -> JsonObject:
+def _message_item(text: str) -> JsonObject:
     return {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
 
 

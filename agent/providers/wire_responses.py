@@ -1,15 +1,15 @@
 """Responses on the wire: our messages → a request body or a WebSocket frame, its events → ours; and its sessions.
 
 Rules.
-- Nothing is stored at the vendor (`store: false`), so reasoning comes back encrypted and is returned unchanged, with
-  all that was written but what would be refused: nulls, reasoning without its encryption or with nothing behind it.
+- The vendor stores nothing (`store: false`), so reasoning is encrypted. It goes back unchanged with all other items,
+  except what would be refused: nulls, and reasoning that is not encrypted or comes last.
 - The stable prefix is the first input item, in the role "developer". `instructions` would have to be sent each round.
-- The model halts by calling a free-text tool in place of writing `<execute>`. It is offered where the messages teach
-  the protocol. Calls are passed on when the answer is complete, as one block: an answer that breaks off runs nothing.
-  What a round answers is the output of the first call; the others get a reference.
-- No field is null, and none is sent that only some models take (`temperature`, `stop`).
-- Text, refusals included, is passed on as it comes; items that follow one another are paragraphs. An empty piece shows
-  that the model is at it. Servers that send no deltas, or one whole answer, read just the same.
+- Instead of writing `<execute>`, the model calls a free-text tool, which is offered if the messages teach the protocol.
+  Calls are passed on as one block when the answer is complete, so an answer that is cut off runs nothing. The results
+  of a round are the output of the first call; the other calls get a reference to it.
+- No field is null, and no field is sent that only some models support (`temperature`, `stop`).
+- Text, including refusals, is passed on as it arrives; each item starts a paragraph. An empty piece shows that the
+  model is active. Servers without deltas, or with one whole answer, are supported, too.
 """
 
 import json
@@ -33,16 +33,16 @@ from agent.ports import (
 )
 from agent.providers import replay, wire
 from agent.providers.catalog import reasons
-from agent.providers.dialect import AnswerReader, ChainLink, ModelRequest, ReaderEvent, ResumeChain, answered
+from agent.providers.dialect import AnswerReader, ChainLink, ModelRequest, ReaderEvent, ResumeChain, chain_after
 from agent.providers.faults import Fault, FaultKind, asked_wait_s, read_error, should_retry
-from agent.providers.socket_session import SocketClosed, SocketLimits, WarmSocket, WarmSockets, socket_url
+from agent.providers.socket_session import PooledSocket, SocketClosed, SocketLimits, SocketPool, socket_url
 
 TEXT = frozenset({"response.output_text.delta", "response.refusal.delta"})
 REASONING = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
 CALL = frozenset({"response.custom_tool_call_input.delta", "response.function_call_arguments.delta"})
 ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
 ADDED = "response.output_item.added"
-# Known events that say nothing new.
+# Known events without new information.
 SILENT = frozenset(
     {
         *("response.created", "response.in_progress", "response.queued", ADDED),
@@ -53,14 +53,14 @@ SILENT = frozenset(
     }
 )
 
-# What a model puts around its calls out of habit, though the tool's input is nothing but the calls.
+# What models write around their calls, although the tool's input should contain the calls only.
 _WRAPPING = re.compile(r"^\s*(?:<execute>|```\w*)|(?:</execute>|```)\s*$")
 
-_PERMANENT = ("policy", "image", "prompt", "residency")  # Words in the code of a failed response that would fail again
+_PERMANENT = ("policy", "image", "prompt", "residency")  # In the code of a response whose retry would fail, too
 
 
 class ResponsesReader(AnswerReader):
-    """`response_id` is the answer's handle, "" until it is complete: only a completed answer can be built on."""
+    """Reads one answer. `response_id` is its handle, "" until it is complete: only then it can be continued."""
 
     usage_fields = wire.UsageFields(
         input="input_tokens",
@@ -75,8 +75,8 @@ class ResponsesReader(AnswerReader):
         self.response_id = ""
         self._items: list[dict[str, object]] = []
         self._place: tuple[object, ...] = ()
-        self._said = False
-        self._item_said = False
+        self._has_text = False
+        self._item_has_text = False
 
     def receive(self, data: str) -> list[ReaderEvent]:
         event = wire.as_object(wire.parse_json(data))
@@ -101,31 +101,31 @@ class ResponsesReader(AnswerReader):
             return self._end(wire.as_object(event.get("response")), kind.removeprefix("response."))
         self.ignored += kind not in SILENT
         thinks = kind == ADDED and wire.as_object(event.get("item")).get("type") == "reasoning"
-        return [ReasoningArrived("")] if thinks and self._said else []
+        return [ReasoningArrived("")] if thinks and self._has_text else []
 
     def _text(self, text: str, place: tuple[object, ...]) -> list[ReaderEvent]:
         if not text:
             return []
-        apart = self._said and place != self._place
-        self._said, self._item_said, self._place = True, True, place
-        return [TokensArrived(f"\n\n{text}" if apart else text)]
+        is_new_item = self._has_text and place != self._place
+        self._has_text, self._item_has_text, self._place = True, True, place
+        return [TokensArrived(f"\n\n{text}" if is_new_item else text)]
 
     def _item(self, item: dict[str, object]) -> list[ReaderEvent]:
-        """An item is complete. Its text counts where no piece of it came before."""
+        """Process a complete item. Its text counts if no delta of it arrived before."""
         if not item:
             return []
         self._items.append(item)
-        said, self._item_said = self._item_said, False
-        if said or item.get("type") != "message":
+        had_text, self._item_has_text = self._item_has_text, False
+        if had_text or item.get("type") != "message":
             return []
         parts = [wire.as_object(part) for part in wire.as_list(item.get("content"))]
         text = "".join(wire.as_text(part.get("text")) or wire.as_text(part.get("refusal")) for part in parts)
         events = self._text(text, (len(self._items),))
-        self._item_said = False
+        self._item_has_text = False
         return events
 
     def _end(self, response: dict[str, object], status: str) -> list[ReaderEvent]:
-        """The answer is over. What the response says of itself counts, else the `status` that the event implies."""
+        """Process the end of the answer. `status` is implied by the event; that of the response takes precedence."""
         self.begun = True
         status = wire.as_text(response.get("status")) or status
         self._usage = wire.as_object(response.get("usage"))
@@ -134,17 +134,17 @@ class ResponsesReader(AnswerReader):
         self.finished = True
         events: list[ReaderEvent] = []
         if not self._items:
-            said = self._said
+            had_text = self._has_text
             outputs = [wire.as_object(item) for item in wire.as_list(response.get("output"))]
             texts = [event for item in outputs for event in self._item(item)]
-            events = [] if said else texts
+            events = [] if had_text else texts
         if status == "incomplete":
             details = wire.as_object(response.get("incomplete_details"))
             filtered = wire.as_text(details.get("reason")) == "content_filter"
             self._reason = StopReason.FILTERED if filtered else StopReason.LENGTH
             return events
         self.response_id = wire.as_text(response.get("id"))
-        if (block := _execute(self._items)) is not None:
+        if (block := _execute_block(self._items)) is not None:
             self._reason = StopReason.HALTED
             events.append(TokensArrived(f"\n<execute>{block}\n</execute>"))
         return events
@@ -152,11 +152,11 @@ class ResponsesReader(AnswerReader):
     def _native(self) -> NativeContent | None:
         if not self.response_id:
             return None
-        kept = [item for item in self._items if item.get("type") != "reasoning" or item.get("encrypted_content")]
-        while kept and kept[-1].get("type") == "reasoning":
-            kept.pop()
-        items = _returned(kept)
-        return NativeContent(self._dialect, items) if items else None
+        items = [item for item in self._items if item.get("type") != "reasoning" or item.get("encrypted_content")]
+        while items and items[-1].get("type") == "reasoning":
+            items.pop()
+        returned = _without_null_fields(items)
+        return NativeContent(self._dialect, returned) if returned else None
 
 
 def _place(event: Mapping[str, object]) -> tuple[object, ...]:
@@ -164,7 +164,7 @@ def _place(event: Mapping[str, object]) -> tuple[object, ...]:
 
 
 def _fault(event: Mapping[str, object]) -> Fault:
-    """What an `error` event says (flat over HTTP, an object over WebSocket), or a failed response."""
+    """Read an `error` event (flat over HTTP, an object over WebSocket) or a failed response."""
     error = event.get("error") or event
     status = wire.as_count(event.get("status") or event.get("status_code"))
     code = wire.as_text(wire.as_object(error).get("code"))
@@ -175,20 +175,20 @@ def _fault(event: Mapping[str, object]) -> Fault:
     return replace(fault, retry_after_s=asked_wait_s(headers), should_retry=should_retry(headers))
 
 
-def _execute(items: Sequence[Mapping[str, object]]) -> str | None:
-    """What stands in the `<execute>` block for these calls: the list of one, or the lists of several as one list.
+def _execute_block(items: Sequence[Mapping[str, object]]) -> str | None:
+    """Return the contents of the `<execute>` block for these calls; the lists of several calls are joined.
 
-    Where one of several cannot be read, it stands alone, so that the model is told so and nothing runs.
+    If one of several is not valid JSON, only that one is returned: then the model gets an error and nothing runs.
     """
-    blocks = [_readable(written) for item in items if (written := _written(item)) is not None]
+    blocks = [_parseable_input(call_input) for item in items if (call_input := _call_input(item)) is not None]
     if len(blocks) < 2:
         return next(iter(blocks), None)
-    broken = next((block for block in blocks if wire.parse_json(block) is None), None)
-    inner = [block[1:-1].strip() if block.startswith("[") else block for block in blocks]
-    return broken or f"[{', '.join(filter(None, inner))}]"
+    invalid = next((block for block in blocks if wire.parse_json(block) is None), None)
+    contents = [block[1:-1].strip() if block.startswith("[") else block for block in blocks]
+    return invalid or f"[{', '.join(filter(None, contents))}]"
 
 
-def _written(item: Mapping[str, object]) -> str | None:
+def _call_input(item: Mapping[str, object]) -> str | None:
     if item.get("type") == "custom_tool_call":
         return wire.as_text(item.get("input"))
     if item.get("type") != "function_call":
@@ -197,20 +197,20 @@ def _written(item: Mapping[str, object]) -> str | None:
     return f'[{{"name": {json.dumps(wire.as_text(item.get("name")))}, "args": {arguments}}}]'
 
 
-def _readable(written: str) -> str:
-    """The input as the parser takes it. What is no JSON at all becomes a list that the parser refuses with a reason."""
-    text = _WRAPPING.sub("", written).strip()
-    return text if text.startswith(("[", "{")) else json.dumps([written])
+def _parseable_input(call_input: str) -> str:
+    """Return the input for the parser. Text that is not JSON becomes a list that the parser refuses with a reason."""
+    text = _WRAPPING.sub("", call_input).strip()
+    return text if text.startswith(("[", "{")) else json.dumps([call_input])
 
 
-def _returned(items: Sequence[Mapping[str, object]]) -> tuple[JsonObject, ...]:
-    """The items without nulls and without half surrogates; none if they cannot be written."""
+def _without_null_fields(items: Sequence[Mapping[str, object]]) -> tuple[JsonObject, ...]:
+    """Return the items without nulls and half surrogates; empty if they cannot be encoded."""
     try:
         text = wire.encoded({"items": cast("list[Json]", items)})
-        read: object = json.loads(text, object_pairs_hook=_without_nulls)
+        value: object = json.loads(text, object_pairs_hook=_without_nulls)
     except ValueError:
         return ()
-    return tuple(cast("JsonObject", item) for item in wire.as_list(wire.as_object(read).get("items")))
+    return tuple(cast("JsonObject", item) for item in wire.as_list(wire.as_object(value).get("items")))
 
 
 def _without_nulls(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -229,9 +229,9 @@ EXECUTE: dict[str, Json] = {
     "format": {"type": "text"},
 }
 
-TAUGHT = "</execute>"  # Stands in a system message that teaches the protocol, and in no other
+TAUGHT = "</execute>"  # Only a system message that teaches the protocol contains it
 
-# What a service may refuse by name, and can then be left out.
+# Fields that are left out if a service refuses them by name.
 OPTIONAL = ("include", "reasoning", "prompt_cache_key", "parallel_tool_calls", "tools")
 
 SEE_FIRST = "See the result of the first call, which holds the results of all."
@@ -244,17 +244,17 @@ _FIELD_NAME = re.compile(r"(?:(?<= )|\A)\w+")
 
 @dataclass(frozen=True, slots=True)
 class ResponsesDialect:
-    """Responses for one model. `left_out` are the optional fields that the service has refused."""
+    """Responses for one model. `left_out` are the optional fields that the service refused."""
 
     model: str
     vendor: str = "openai"
     images: bool = True
-    """Whether the model reads pictures; where it does not, a line says that there was one."""
+    """Whether the model reads pictures. If not, the text has a note on them."""
     left_out: frozenset[str] = frozenset()
 
     @property
     def name(self) -> str:
-        """Whose items these are: another model cannot read this one's encrypted reasoning."""
+        """The name for native content. It has the model, because others cannot read its encrypted reasoning."""
         return f"{self.vendor}-responses:{self.model}"
 
     @property
@@ -265,12 +265,12 @@ class ResponsesDialect:
         )
 
     def request(self, messages: Sequence[Message], options: CallOptions) -> ModelRequest:
-        """The whole context over HTTP."""
+        """Build the request with the whole context over HTTP."""
         body = self._body(messages, self.items(messages), options)
         return ModelRequest("/responses", wire.encoded({**body, "stream": True}))
 
     def frame(self, messages: Sequence[Message], link: ChainLink, options: CallOptions) -> str:
-        """What asks for the answer to `messages` over WebSocket: what is new since the link's parent."""
+        """Return the WebSocket frame for the answer to `messages`, with those after the link's parent."""
         body = self._body(messages, self.items(link.new, link.answering), options)
         if link.parent:
             body["previous_response_id"] = link.parent
@@ -280,11 +280,11 @@ class ResponsesDialect:
         return ResponsesReader(self.name)
 
     def without(self, fault: Fault) -> "ResponsesDialect | None":
-        refused = next((field for field in OPTIONAL if field not in self.left_out and _names(fault, field)), None)
+        refused = next((field for field in OPTIONAL if field not in self.left_out and _names_field(fault, field)), None)
         return replace(self, left_out=self.left_out | {refused}) if refused else None
 
     def items(self, messages: Sequence[Message], answering: NativeContent | None = None) -> list[Json]:
-        """The messages as input items. `answering` is what the model wrote before them, if the vendor has that."""
+        """Return the messages as input items. `answering`: the last answer, if the vendor keeps it."""
         items: list[Json] = []
         calls = _calls(answering)
         for message in messages:
@@ -321,19 +321,19 @@ class ResponsesDialect:
 
     def _content(self, message: Message) -> Json:
         if not (self.images and message.images and message.role is Role.USER):
-            return wire.described(message)
+            return wire.describe_pictures(message)
         pictures: list[Json] = [
             {"type": "input_image", "image_url": wire.data_url(image), "detail": "auto"} for image in message.images
         ]
         return [{"type": "input_text", "text": message.text}, *pictures]
 
 
-def _names(fault: Fault, field: str) -> bool:
-    """Whether the request was refused because of this field, which is named as such: these are common words."""
+def _names_field(fault: Fault, field: str) -> bool:
+    """Return whether the fault names this field. Its name must be marked, because these are common words."""
     if not fault.bad_request:
         return False
-    named = fault.param or " ".join(_NAMED.findall(fault.message))
-    return field in _FIELD_NAME.findall(named)
+    text = fault.param or " ".join(_NAMED.findall(fault.message))
+    return field in _FIELD_NAME.findall(text)
 
 
 def _calls(native: NativeContent | None) -> list[Mapping[str, Json]]:
@@ -351,31 +351,32 @@ def _outputs(calls: Sequence[Mapping[str, Json]], content: Json) -> list[Json]:
     ]
 
 
-# Responses over WebSocket, in resume mode: the rounds of a turn send only what is new.
+# Responses over WebSocket, in resume mode: the rounds of a turn send only new messages.
 #
-# A session is one turn. Its first round takes a socket and sends the whole context; the vendor keeps the answer in the
-# socket's memory, and the next round names it and sends what came after. The local messages are the only truth.
+# A session is one turn. Its first round takes a socket from the pool and sends the whole context. The vendor keeps the
+# answer in the memory of the socket, and the next round names it and sends the messages after it. The local messages
+# are authoritative.
 #
-#     the socket or the parent is gone                        the whole context again, over another socket, once
-#     an error that may pass, before the first event          the same, after a wait that the policy decides
-#     no socket is to be had                                  the round goes over HTTP; later ones try again
-#     the connection died after the request was sent          an error that says so: it may have been worked on; where
-#                                                             the other side closed it, later rounds go over HTTP
-#     anything after the first event                          an error: what was said stands
+#     the socket or the parent is lost                        the whole context again, over another socket, once
+#     a temporary error before the first event                the same, after the delay of the retry policy
+#     no socket is available                                  this round uses HTTP; later ones try again
+#     the connection is lost after the request was sent       an error, because the model may have worked on it; if the
+#                                                             peer closed it, later rounds use HTTP
+#     any failure after the first event                       an error; the text so far stays
 #
-# A socket whose answer was not read to its end is closed: that stops the model, and no late event can reach another
+# A socket whose answer was not read to its end is closed: this stops the model, and no late event can reach another
 # turn.
 
 LIMIT_REACHED = "websocket_connection_limit_reached"
-LOST = frozenset({"previous_response_not_found", LIMIT_REACHED})  # The chain is gone, and nothing else is wrong
-# A connection that ended without a leave-taking. Every other code is the decision of somebody who wants no socket.
+LOST = frozenset({"previous_response_not_found", LIMIT_REACHED})  # The chain is lost, and nothing else is wrong
+# A connection that was lost without a closing handshake. Other codes mean that the peer wants no socket.
 LOST_LINE = 1006
 
 
 class ResponsesProvider(replay.ServedProvider):
-    """One model over WebSocket, and over HTTP (`http`, of the same model) where no socket is to be had.
+    """One model over WebSocket, and over HTTP (`http`, for the same model) if no socket is available.
 
-    `dialect` loses the fields that the service refuses.
+    `dialect` is replaced by one without the fields that the service refuses.
     """
 
     def __init__(
@@ -386,7 +387,7 @@ class ResponsesProvider(replay.ServedProvider):
         super().__init__(served)
         self.served = served
         self.dialect = dialect
-        self.sockets = WarmSockets(url, headers, served.world.clock, limits, proxies=not endpoint.is_local)
+        self.sockets = SocketPool(url, headers, served.world.clock, limits, proxies=not endpoint.is_local)
         self.http = http
 
     @property
@@ -412,42 +413,44 @@ class ResponsesSession:
     def __init__(self, provider: ResponsesProvider, options: CallOptions) -> None:
         self._provider = provider
         self._options = options
-        self._warm: WarmSocket | None = None
+        self._pooled: PooledSocket | None = None
         self._chain = ResumeChain()
 
     async def answer(self, messages: Sequence[Message]) -> AsyncGenerator[ProviderEvent, None]:
-        question, replayed = replay.Question(messages), False
+        question, is_replayed = replay.Question(messages), False
 
-        def mend(fault: Fault) -> bool:
-            nonlocal replayed
-            if fault.code in LOST and not replayed:
-                replayed = True
+        def adapt(fault: Fault) -> bool:
+            nonlocal is_replayed
+            if fault.code in LOST and not is_replayed:
+                is_replayed = True
                 if fault.code == LIMIT_REACHED:
                     self._drop()
                 return True
             simpler = self._provider.dialect.without(fault)
             self._provider.dialect = simpler or self._provider.dialect
-            return simpler is not None or question.mend(fault)
+            return simpler is not None or question.adapt(fault)
 
-        async with aclosing(self._provider.served.retried(lambda: self._attempt(question), mend)) as events:
+        async with aclosing(self._provider.served.with_retries(lambda: self._attempt(question), adapt)) as events:
             async for event in events:
                 yield event
 
     async def close(self) -> tuple[str, ...]:
-        if self._warm is not None:
-            self._provider.sockets.give_back(self._warm)
-            self._warm = None
+        if self._pooled is not None:
+            self._provider.sockets.release(self._pooled)
+            self._pooled = None
         return ()
 
     async def _attempt(self, question: replay.Question) -> AsyncGenerator[ProviderEvent, None]:
-        """Over a socket, or over HTTP where there is none. A chain does not outlive the socket that it was made on."""
-        if self._warm is None or not self._warm.socket.is_open:
+        """Ask over a socket, or over HTTP if there is none. A chain ends with its socket."""
+        if self._pooled is None or not self._pooled.socket.is_open:
             self._drop()
-            self._warm = await self._provider.sockets.take()
-        if self._warm is None:
+            self._pooled = await self._provider.sockets.acquire()
+        if self._pooled is None:
             events = self._over_http(question)
         else:
-            events = replay.in_time(self._over_socket(self._warm, question), self._provider.served.world.patience)
+            events = replay.with_timeouts(
+                self._over_socket(self._pooled, question), self._provider.served.world.patience
+            )
         async with aclosing(events):
             async for event in events:
                 yield event
@@ -461,35 +464,37 @@ class ResponsesSession:
                 else:
                     yield event
 
-    async def _over_socket(self, warm: WarmSocket, question: replay.Question) -> AsyncGenerator[ProviderEvent, None]:
-        """Ask once. Until the answer is complete there is no chain, and no turn may use the socket after this one."""
+    async def _over_socket(
+        self, pooled: PooledSocket, question: replay.Question
+    ) -> AsyncGenerator[ProviderEvent, None]:
+        """Ask once. The chain is empty until the answer is complete, and an incomplete answer discards the socket."""
         link, self._chain = self._chain.link(question.messages), ResumeChain()
         frame = self._provider.dialect.frame(question.messages, link, self._options)
         question.bytes_up += len(frame.encode())
-        reader, counted = self._provider.dialect.reader(), replay.Counted()
-        over = False
+        reader, usage_counter = self._provider.dialect.reader(), replay.UsageCounter()
+        is_complete = False
         try:
-            await warm.socket.send(frame)
-            while not over:
-                events = reader.receive(await warm.socket.receive())
-                over = reader.finished or any(isinstance(event, Fault) for event in events)
+            await pooled.socket.send(frame)
+            while not is_complete:
+                events = reader.receive(await pooled.socket.receive())
+                is_complete = reader.finished or any(isinstance(event, Fault) for event in events)
                 for event in events:
                     if isinstance(event, Fault):
                         raise replay.AttemptFailed(event)
-                    counted.see(event)
+                    usage_counter.add(event)
                     yield event
         except SocketClosed as closed:
             if not reader.begun and closed.code != LOST_LINE:
                 self._provider.sockets.refused()
             raise replay.AttemptFailed(Fault(FaultKind.CUT)) from None
         finally:
-            if not over:
+            if not is_complete:
                 self._drop()
-        ended = counted.ended(reader.close(), question)
-        self._chain = answered(question.messages, reader.response_id, ended.native)
+        ended = usage_counter.finish(reader.close(), question)
+        self._chain = chain_after(question.messages, reader.response_id, ended.native)
         yield ended
 
     def _drop(self) -> None:
-        if self._warm is not None:
-            self._provider.sockets.drop(self._warm)
-        self._warm, self._chain = None, ResumeChain()
+        if self._pooled is not None:
+            self._provider.sockets.discard(self._pooled)
+        self._pooled, self._chain = None, ResumeChain()

@@ -7,7 +7,7 @@ import pytest
 from agent.errors import ProviderError, ProviderRefused, ProviderUnavailable, StreamBroken
 from agent.messages import Message, Role
 from agent.ports import CallOptions, ModelChanged, ProviderEvent, ResponseEnded, TokensArrived
-from agent.providers.factory import REST_S, FallbackProvider
+from agent.providers.factory import COOLDOWN_S, FallbackProvider
 from agent.providers.scripted import ScriptedProvider
 from tests.fakes.clock import FakeClock
 
@@ -65,7 +65,7 @@ async def test_a_model_that_failed_rests_for_a_while() -> None:
     rested = await ask(row)
     assert rested[0] == ModelChanged("second", DOWN.reason)
     assert len(first.requests) == 1
-    await clock.sleep(REST_S)
+    await clock.sleep(COOLDOWN_S)
     assert texts(await ask(row)) == "back"
 
 
@@ -84,7 +84,7 @@ async def test_within_a_turn_the_model_that_answered_goes_on() -> None:
     first, second = model("first", DOWN, "back"), model("second", "two", "three")
     session = FallbackProvider([first, second], clock).connect(CallOptions())
     assert texts([event async for event in session.answer(QUESTION)]) == "two"
-    await clock.sleep(REST_S)
+    await clock.sleep(COOLDOWN_S)
     later = [event async for event in session.answer(QUESTION)]
     await session.close()
     assert texts(later) == "three"

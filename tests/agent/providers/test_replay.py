@@ -13,7 +13,7 @@ from agent.messages import Message, Role
 from agent.ports import ProviderEvent, ReasoningArrived, ResponseEnded, TokensArrived
 from agent.providers.catalog import ANTHROPIC, GEMINI, OPENAI, Endpoint
 from agent.providers.factory import ProviderWorld, open_chat, open_gemini, open_messages, open_responses_http
-from agent.providers.replay import AttemptFailed, ModelTimeouts, ReplayProvider, in_time
+from agent.providers.replay import AttemptFailed, ModelTimeouts, ReplayProvider, with_timeouts
 from tests.fakes.clock import FakeClock
 from tests.fakes.model_server import CHUNKED, ModelServer, framed, head
 from tests.patience import PATIENCE_S
@@ -72,7 +72,7 @@ async def test_a_model_that_reasons_silently_is_given_as_long_as_for_its_first_w
 
     patience = ModelTimeouts(first_token_s=10, between_tokens_s=0.05)
     with pytest.raises(AttemptFailed) if in_vain else nullcontext():
-        assert [event async for event in in_time(answers(), patience)][-1] == TokensArrived(" Done.")
+        assert [event async for event in with_timeouts(answers(), patience)][-1] == TokensArrived(" Done.")
 
 
 async def test_a_compatible_server_may_just_stop() -> None:

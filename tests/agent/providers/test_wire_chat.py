@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from agent.messages import Message, Role, Usage
 from agent.ports import CallOptions, ProviderEvent, ReasoningArrived, StopReason, TokensArrived
 from agent.providers.faults import Fault, FaultKind
-from agent.providers.replay import Counted, Question
+from agent.providers.replay import Question, UsageCounter
 from agent.providers.wire import MISSING_QUESTION
 from agent.providers.wire_chat import ChatDialect, ChatReader, merged
 
@@ -203,11 +203,11 @@ def test_the_last_usage_counts_wherever_it_stands() -> None:
 
 def test_missing_usage_is_estimated_from_what_was_said() -> None:
     reader = ChatReader()
-    counted = Counted()
+    usage_counter = UsageCounter()
     for event in reader.receive(chunk(content="abcd" * 3, reasoning="abcd" * 2)):
         assert not isinstance(event, Fault)
-        counted.see(event)
-    end = counted.ended(reader.close(), Question([user("1234" * 5), user("1234" * 2)], 9))
+        usage_counter.add(event)
+    end = usage_counter.finish(reader.close(), Question([user("1234" * 5), user("1234" * 2)], 9))
     assert end.usage == Usage(input_uncached=7, output=3, reasoning=2, bytes_up=9, estimated=True)
 
 

@@ -11,7 +11,7 @@ from agent.messages import Depth, Image, Message, NativeContent, Role, Usage
 from agent.ports import CallOptions, Halt, HandleKept, ProviderEvent, ReasoningArrived, StopReason, TokensArrived
 from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers.catalog import GEMINI
-from agent.providers.dialect import ReaderEvent, ResumeChain, answered
+from agent.providers.dialect import ReaderEvent, ResumeChain, chain_after
 from agent.providers.faults import Fault, FaultKind
 from agent.providers.wire_interactions import InteractionsDialect, InteractionsReader
 from tests.fakes.vendor_types import knows
@@ -31,7 +31,7 @@ def user(text: str, *images: Image) -> Message:
 CONTEXT = (system("Be brief."), user("Hello?"))
 ANSWER = NativeContent(PLAIN.name, ({"id": "v1_1"},))
 STEP = Message(Role.ASSISTANT, "Let me look.", native=ANSWER)
-CHAINED = InteractionsDialect("gemini-3.8-flash", answered(CONTEXT, "v1_1", ANSWER))
+CHAINED = InteractionsDialect("gemini-3.8-flash", chain_after(CONTEXT, "v1_1", ANSWER))
 
 
 def body(dialect: InteractionsDialect, *messages: Message, depth: Depth = Depth.ADAPT) -> dict[str, object]:

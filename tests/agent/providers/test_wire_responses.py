@@ -12,7 +12,7 @@ from agent.messages import Depth, Image, JsonObject, Message, NativeContent, Rol
 from agent.ports import CallOptions, Halt, ReasoningArrived, StopReason, TokensArrived
 from agent.protocol.grammar import teach
 from agent.protocol.parser import Parser
-from agent.providers.dialect import ChainLink, ResumeChain, answered
+from agent.providers.dialect import ChainLink, ResumeChain, chain_after
 from agent.providers.faults import Fault, FaultKind
 from agent.providers.wire_responses import (
     EXECUTE,
@@ -219,7 +219,7 @@ def test_an_empty_answer_is_left_out() -> None:
 
 def test_a_frame_sends_only_what_is_new_after_its_parent() -> None:
     messages = (TAUGHT, user("Hello?"), wrote(CALL), user("<results>…"))
-    chain = answered(messages[:2], "resp_1", messages[2].native)
+    chain = chain_after(messages[:2], "resp_1", messages[2].native)
     frame = json.loads(DIALECT.frame(messages, chain.link(messages), CallOptions()))
     assert frame["type"] == "response.create"
     assert frame["previous_response_id"] == "resp_1"
@@ -283,7 +283,7 @@ def test_what_we_send_is_what_the_vendors_own_types_allow() -> None:
     picture = Message(Role.USER, "Look", (Image("image/png", b"png"),))
     messages = (TAUGHT, picture, wrote(REASONING, TEXT, CALL, OTHER), user("<results>…"), Message(Role.ASSISTANT, "So"))
     options = CallOptions(Depth.DEEP, "k")
-    link = answered(messages[:2], "resp_1", messages[2].native).link(messages)
+    link = chain_after(messages[:2], "resp_1", messages[2].native).link(messages)
     check_sent(sent(*messages, options=options))
     check_sent(json.loads(DIALECT.frame(messages, link, options)))
     check_sent(json.loads(DIALECT.frame(messages, ChainLink(messages), options)))
@@ -542,7 +542,7 @@ def test_a_chain_that_nobody_has_answered_sends_everything() -> None:
     ],
 )
 def test_a_context_that_does_not_go_on_from_the_answer_sends_everything(messages: tuple[Message, ...]) -> None:
-    chain = answered((user("Hello?"),), "resp_1", wrote(CALL).native)
+    chain = chain_after((user("Hello?"),), "resp_1", wrote(CALL).native)
     assert chain.link(messages) == ChainLink(messages)
 
 
@@ -550,13 +550,13 @@ def test_a_context_that_does_not_go_on_from_the_answer_sends_everything(messages
 def test_an_answer_without_a_handle_or_a_form_of_its_own_cannot_be_built_on(
     handle: str, answer: NativeContent | None
 ) -> None:
-    assert answered((user("Hello?"),), handle, answer) == ResumeChain()
+    assert chain_after((user("Hello?"),), handle, answer) == ResumeChain()
 
 
 @given(plain_messages, plain_messages)
 def test_what_the_vendor_has_and_what_is_sent_make_up_the_whole(before: list[Message], new: list[Message]) -> None:
     answer = wrote(CALL)
-    link = answered(before, "resp_1", answer.native).link([*before, answer, *new])
+    link = chain_after(before, "resp_1", answer.native).link([*before, answer, *new])
     assert link == ChainLink(tuple(new), "resp_1", answer.native)
     assert DIALECT.items([*before, answer]) != []
     assert DIALECT.items([*before, answer, *new])[len(DIALECT.items(before)) + 1 :] == DIALECT.items(
