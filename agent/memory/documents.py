@@ -275,9 +275,9 @@ def _packed(blocks: Iterable[_Paragraph]) -> Iterator[Passage]:
     def take(text: str, block: _Paragraph) -> None:
         nonlocal heading, page, size
         if not texts:
-            heading, page, size = " › ".join(one.text for one in above), block.page, 0
-            for one in above:
-                one.is_used = True
+            heading, page, size = " › ".join(entry.text for entry in above), block.page, 0
+            for entry in above:
+                entry.is_used = True
         texts.append(text)
         size += len(text)
 
@@ -290,16 +290,16 @@ def _packed(blocks: Iterable[_Paragraph]) -> Iterator[Passage]:
         if not block.level:
             take(block.text, block)
             continue
-        closed = [one for one in above if one.level >= block.level]
-        above = [one for one in above if one.level < block.level][-MAX_HEADINGS + 1 :]
-        for one in closed:
-            if not one.is_used:  # no text followed it
-                take(one.text, block)
+        closed = [entry for entry in above if entry.level >= block.level]
+        above = [entry for entry in above if entry.level < block.level][-MAX_HEADINGS + 1 :]
+        for entry in closed:
+            if not entry.is_used:  # no text followed it
+                take(entry.text, block)
         above.append(_Heading(block.text, block.level, is_used=bool(texts)))
         if texts:
             take(block.text, block)
-    for one in above:
-        if not one.is_used:
-            take(one.text, _Paragraph("", page))
+    for entry in above:
+        if not entry.is_used:
+            take(entry.text, _Paragraph("", page))
     if texts:
         yield Passage("\n\n".join(texts), heading, page)

@@ -1,10 +1,10 @@
 """Forgetting plans: what can be erased, and what is erased with it. `store.forgetting` carries them out. Pure.
 
 Rules
-  With a message are erased: the reply to it, what was learned from it, the tool results and summaries derived from it,
-  and replies elsewhere that were certainly derived from it, because recall returned it to them, or because memory
-  contained it and they repeat it. That a message was in the history of another reply is no derivation. What is possibly
-  derived from it is shown, and is erased if its person says so.
+  Erasing a message also erases the reply to it, what was learned from it, the tool results and summaries derived from
+  it, and replies elsewhere that were certainly derived from it, because recall returned it to them, or because memory
+  contained it and they repeat it. A message in the history of another reply is no derivation. Possible derivations are
+  shown, and erased if the person says so.
   In a thread of several people, a request erases what this person wrote, the replies to them, and what was learned from
   both. Messages of others stay. A message that is deleted on the platform is erased, whoever deleted it.
 """
@@ -106,7 +106,7 @@ class Gone:
 
     @classmethod
     def decode(cls, stored: str) -> "Gone":
-        return cls(**{name: frozenset(held) for name, held in json.loads(stored).items()})
+        return cls(**{name: frozenset(ids) for name, ids in json.loads(stored).items()})
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,7 +126,7 @@ def local_time(environment: Environment) -> datetime:
 MEMORY_TOKENS: Final = 3_000  # For all layers together; history has a budget of its own
 # Of what identity and environment leave; the rest is for earlier threads and the working set (seed 003).
 FACTS_SHARE: Final = 0.7
-# The limit on what is reserved for the working set, of what the facts leave. Earlier threads may use the rest, and the
+# Up to this share of what the facts leave is reserved for the working set. Earlier threads may use the rest, and the
 # working set may use what they leave.
 WORKING_SHARE: Final = 0.5
 # Superseded facts of several sentences and their successors are analysed up to this many characters, the newest first,
@@ -168,33 +168,33 @@ def memory_context(layers: Layers, reader: ContextReader, budget: int = MEMORY_T
     in_force = [fact for fact in valid if fact.id not in outdated_parts.facts]
     stale = _stale(in_force, concerning, signals, past_signals, outdated_parts, cached_reading)
     frame = (_identity(layers.identity), _environment(layers.environment, signals))
-    left = budget - sum(map(_cost, frame))
+    tokens_left = budget - sum(map(_cost, frame))
     binding = [fact for fact in in_force if fact.is_constraint]
     lines = [
         (fact, _fact_line(fact, stale, overruled=_is_overruled(fact, binding)))
         for fact in ranked(in_force, reader.question)
     ]
-    shown, cost = _fitting(lines, int(left * FACTS_SHARE))
-    left -= cost
+    facts_shown, cost = _fitting(lines, int(tokens_left * FACTS_SHARE))
+    tokens_left -= cost
     quoted_lines: list[tuple[PastMessage, str]] = []
     if layers.earlier:
-        known = [*map(read_statement, frame), *(fact.statement for fact, _ in shown)]
+        known = [*map(read_statement, frame), *(fact.statement for fact, _ in facts_shown)]
         quoted_lines = quoted(layers.earlier, known, stale, outdated_parts.sentences, reader.question, cached_reading)
-    reserved = min(_cost(_working_set(layers, left)[0]), int(left * WORKING_SHARE))
+    reserved = min(_cost(_working_set(layers, tokens_left)[0]), int(tokens_left * WORKING_SHARE))
     shown_quotes = _within(
-        [(message, _quoted_line(message, line, layers)) for message, line in quoted_lines], left - reserved
+        [(message, _quoted_line(message, line, layers)) for message, line in quoted_lines], tokens_left - reserved
     )
     earlier = _section("EARLIER", [line for _, line in shown_quotes])
-    facts = _section("FACTS", [line for _, line in shown])
-    scratch, items = _working_set(layers, left - _cost(earlier))
+    facts = _section("FACTS", [line for _, line in facts_shown])
+    scratch, items = _working_set(layers, tokens_left - _cost(earlier))
     ids = (
         [message.id for message, _ in shown_quotes]
         + [message.message for message in items]
-        + [message.source_message for message, _ in shown]
+        + [message.source_message for message, _ in facts_shown]
     )
     sources = tuple(dict.fromkeys(id_ for id_ in ids if id_ is not None))
     sections = tuple(filter(None, (*frame, facts, earlier, scratch)))
-    return MemoryContext(sections, tuple(fact.id for fact, _ in shown), sources, stale)
+    return MemoryContext(sections, tuple(fact.id for fact, _ in facts_shown), sources, stale)
 
 
 def readable(facts: Iterable[Fact], reader: ContextReader) -> list[Fact]:
@@ -216,10 +216,12 @@ def _unshadowed(facts: Sequence[Fact]) -> list[Fact]:
 def ranked(facts: Iterable[Fact], question: str) -> list[Fact]:
     """Sort facts: constraints first, then by the number of words shared with the question, then the newest."""
     facts = list(facts)
-    asked = read_statement(telling_part(question, QUESTION_CHARS)).content if len(facts) > 1 else frozenset[str]()
+    question_words = (
+        read_statement(telling_part(question, QUESTION_CHARS)).content if len(facts) > 1 else frozenset[str]()
+    )
 
     def rank(fact: Fact) -> tuple[bool, int, datetime, str]:
-        shared = len(fact.content & asked)
+        shared = len(fact.content & question_words)
         return fact.is_constraint, shared, fact.timestamp, fact.id
 
     return sorted(facts, key=rank, reverse=True)
@@ -314,14 +316,14 @@ def _fitting(lines: Sequence[tuple[Fact, str]], budget: int) -> tuple[list[tuple
 
 def _within(lines: Sequence[tuple[PastMessage, str]], budget: int) -> list[tuple[PastMessage, str]]:
     """Return as many of the newest as fit, in their order."""
-    kept: list[tuple[PastMessage, str]] = []
-    left = budget - _cost("EARLIER:\n")
+    fitting: list[tuple[PastMessage, str]] = []
+    tokens_left = budget - _cost("EARLIER:\n")
     for message, line in reversed(lines):
         tokens = estimate_tokens(line + "\n")
-        if tokens <= left:
-            kept.append((message, line))
-            left -= tokens
-    return kept[::-1]
+        if tokens <= tokens_left:
+            fitting.append((message, line))
+            tokens_left -= tokens
+    return fitting[::-1]
 
 
 def _quoted_line(message: PastMessage, line: str, layers: Layers) -> str:
@@ -382,11 +384,11 @@ def _fact_line(fact: Fact, stale: Sequence[Superseded], *, overruled: bool) -> s
 def _working_set(layers: Layers, budget: int) -> tuple[str, list[WorkingItem]]:
     """Return the section with the newest items that fit, in their order, and these items."""
     items = sorted(live_items(layers.working_set, layers.environment.now), key=lambda item: item.created_at)
-    kept: list[tuple[WorkingItem, str]] = []
-    left = budget - _cost("WORKING SET:\n")
+    fitting: list[tuple[WorkingItem, str]] = []
+    tokens_left = budget - _cost("WORKING SET:\n")
     for item in reversed(items):
         line = " ".join((item.value if item.key == item.value else f"{item.key}: {item.value}").split())
-        if (tokens := estimate_tokens(line + "\n")) <= left:
-            kept.append((item, line))
-            left -= tokens
-    return _section("WORKING SET", [line for _, line in reversed(kept)]), [item for item, _ in reversed(kept)]
+        if (tokens := estimate_tokens(line + "\n")) <= tokens_left:
+            fitting.append((item, line))
+            tokens_left -= tokens
+    return _section("WORKING SET", [line for _, line in reversed(fitting)]), [item for item, _ in reversed(fitting)]

@@ -414,8 +414,8 @@ _STATES: Final = (
 
 
 # A thing can have only one state of each pair at a time.
-STATES: Final = tuple((compile_later(_any_of(*one)), compile_later(_any_of(*other))) for one, other in _STATES)
-_EACH_STATE: Final = [one for pair in _STATES for one in pair]
+STATES: Final = tuple((compile_later(_any_of(*first)), compile_later(_any_of(*second))) for first, second in _STATES)
+_EACH_STATE: Final = [pattern for pair in _STATES for pattern in pair]
 _WORDS_OF_STATE: Final = (
     "|".join(words for words, _ in _EACH_STATE),
     "|".join(signs for _, signs in _EACH_STATE if signs),

@@ -230,15 +230,15 @@ def _candidate_spans(
     positions: dict[str, list[int]] = {}
     for index, token in enumerate(tokens):
         positions.setdefault(token.word, []).append(index)
-    around = _Around(text, wordings)
+    surroundings = _Surroundings(text, wordings)
     for number, value in enumerate(candidates):
         value_positions = [positions[word] for word in value.telling if word in positions]
         wordings.compared[0] += sum(map(len, value_positions))
         if wordings.compared[0] > COMPARED:
             yield from _stale_words(tokens, candidates[number:])
             return
-        for start, end, whole in _find_runs(tokens, sorted(chain(*value_positions)), value):
-            if whole or not around.of_another(start, value):
+        for start, end, is_clear in _find_runs(tokens, sorted(chain(*value_positions)), value):
+            if is_clear or not surroundings.of_another(start, value):
                 yield start, end
 
 
@@ -250,7 +250,7 @@ def _stale_words(tokens: Sequence[_Token], values: Iterable[Superseded]) -> Iter
             yield run[0].start, run[-1].end
 
 
-class _Around:
+class _Surroundings:
     """The sentences around the bare values of a text. Each is analysed once."""
 
     def __init__(self, text: str, wordings: Wordings) -> None:
@@ -336,7 +336,7 @@ def _contains(text: Sequence[str], words: tuple[str, ...]) -> bool:
 
 def _words(text: str) -> tuple[str, ...]:
     """The words of the tokens of a text."""
-    return tuple([found.rstrip(".,:'’/-").removesuffix("'s") for found in _TOKEN.findall(text.lower())])
+    return tuple([token.rstrip(".,:'’/-").removesuffix("'s") for token in _TOKEN.findall(text.lower())])
 
 
 def _tokens(text: str) -> Iterator[_Token]:

@@ -6,10 +6,10 @@ Rules
   contradicts them, or if it has a word of change and its subject was mentioned before: then it changes the last such
   sentence or fact. A message that begins with "Update:" or "Correction:" supersedes the last message about the same
   subject. A message from which facts were already learned does not affect facts again.
-  Quoted is what is valid and not known from the facts. Superseded sentences are left out, and superseded values in
-  other sentences are withheld. Hypotheses, drafts and other tasks are left out unless the question is about them, and
-  sentences about an earlier state ("originally …") unless the question asks for it. Questions are left out. Of one
-  person's nearly identical sentences the newest is quoted, with its date: they may differ in a "not" or in a day.
+  Sentences that are valid and not known from the facts are quoted. Superseded sentences are left out, and superseded
+  values in other sentences are withheld. Hypotheses, drafts and other tasks are left out unless the question is about
+  them, and sentences about an earlier state ("originally …") unless the question asks for it. Questions are left out.
+  Of one person's nearly identical sentences the newest is quoted, with its date: they may differ in a "not" or a day.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence

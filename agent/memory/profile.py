@@ -1,4 +1,4 @@
-"""What the bot knows of a person: `UserProfile` (seed 000, "Situated memory"). Pure.
+"""The profile of a person: `UserProfile` (seed 000, "Situated memory"). Pure.
 
 Rules
   An entry belongs to the audience of its source messages, and may be used where that audience may flow. Its person may
@@ -197,11 +197,11 @@ def for_place(profile: UserProfile, audiences: AbstractSet[str]) -> UserProfile:
 
     `audiences`: the labels that may flow there (`may_flow_from`). Entries with `everywhere` are included.
     """
-    kept: list[ProfileEntry] = []
+    usable: list[ProfileEntry] = []
     for entry in sorted(profile.entries, key=lambda entry: entry.time):
         if entry.everywhere or entry.audience in audiences:
-            kept = [*(earlier for earlier in kept if not _replaces(earlier, entry)), entry]
-    return replace(profile, entries=bounded(kept))
+            usable = [*(earlier for earlier in usable if not _replaces(earlier, entry)), entry]
+    return replace(profile, entries=bounded(usable))
 
 
 def tidy(text: str, limit: int = TEXT_CHARS) -> str:

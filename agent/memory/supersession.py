@@ -1,7 +1,8 @@
 """Decides whether a newer statement supersedes an older one (seed 003, supersession rules 1 and 2). Pure.
 
-To lose a true statement is worse than to keep an outdated one, so both are kept in doubt. Two statements are compared
-only if they have the same subject, word for word. The newer one supersedes the older one if one of these is certain:
+It is worse to lose a true statement than to keep an outdated one, so in doubt both are kept. Two statements are
+compared only if they have the same subject, word for word. The newer one supersedes the older one if one of these is
+certain:
 
     they give different values of the same kind          "the rent is $900", "the rent is $950"
     they name different holders of a unique role         "my manager is Ann", "my manager is Ben"
@@ -330,16 +331,16 @@ def _displaces(older: Statement, newer: Statement) -> bool:
     """Return whether the newer one names what it replaces, and the older one says that."""
     if older.negated or newer.negated:
         return False
-    for gone in newer.displaced:
-        if not gone <= older.content:
+    for replaced in newer.displaced:
+        if not replaced <= older.content:
             continue
-        unmatched = older.content - gone - _GENERIC - newer.content
-        shares_rest = (older.content - gone) & newer.content
+        unmatched = older.content - replaced - _GENERIC - newer.content
+        shares_rest = (older.content - replaced) & newer.content
         same_person = older.about and older.about == newer.about and not older.has_subject
         if len(unmatched) == 1 and same_person and shares_rest:
             unmatched = frozenset[str]()  # its verb: "we write our tests with …"
         other_person = older.about and newer.about and older.about != newer.about
-        if other_person or unmatched or (older.has_subject and not older.subject - gone <= newer.content):
+        if other_person or unmatched or (older.has_subject and not older.subject - replaced <= newer.content):
             continue
         if not older.subject and newer.subject and not (newer.subject & older.content):
             continue  # about another person's

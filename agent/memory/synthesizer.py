@@ -301,9 +301,9 @@ def _prompt(task: str, data: Sequence[Mapping[str, object]]) -> tuple[Message, .
     return (Message(Role.SYSTEM, task), Message(Role.USER, f"[{lines}]"))
 
 
-def _insight(found: object, messages: Sequence[Utterance]) -> Insight | None:
+def _insight(answer_item: object, messages: Sequence[Utterance]) -> Insight | None:
     """Read one item of the answer; None if it is not an insight, or names no message of the prompt."""
-    item = object_in(found)
+    item = object_in(answer_item)
     field, text, key = _field(item.get("field")), text_in(item.get("text")), text_in(item.get("key"))
     if field is None or not text or (field in KEYED and not key):
         return None
@@ -323,8 +323,8 @@ def _insight(found: object, messages: Sequence[Utterance]) -> Insight | None:
 
 def _may_be_learned(insight: Insight, messages: Sequence[Utterance]) -> bool:
     text = f"{insight.key}: {insight.text}"
-    asked = any(asks_to_remember(message.text) for message in messages if message.id in insight.sources)
-    return not has_secret(text) and (asked or not is_sensitive(text))
+    is_wanted = any(asks_to_remember(message.text) for message in messages if message.id in insight.sources)
+    return not has_secret(text) and (is_wanted or not is_sensitive(text))
 
 
 def _refined(actions: Sequence[object], entries: Sequence[ProfileEntry]) -> Iterator[ProfileEntry]:

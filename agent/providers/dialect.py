@@ -137,13 +137,13 @@ class ResumeChain:
 
     def link(self, messages: Sequence[Message]) -> ChainLink:
         """Return the request for the answer to `messages`."""
-        whole, known = tuple(messages), len(self.sent)
-        if not self.handle or whole[:known] != self.sent or len(whole) < known + 2:
-            return ChainLink(whole)
-        answer = whole[known]
+        context, known = tuple(messages), len(self.sent)
+        if not self.handle or context[:known] != self.sent or len(context) < known + 2:
+            return ChainLink(context)
+        answer = context[known]
         if answer.role is not Role.ASSISTANT or answer.native is None or answer.native != self.answer:
-            return ChainLink(whole)
-        return ChainLink(whole[known + 1 :], self.handle, self.answer)
+            return ChainLink(context)
+        return ChainLink(context[known + 1 :], self.handle, self.answer)
 
 
 def chain_after(messages: Sequence[Message], handle: str, answer: NativeContent | None) -> ResumeChain:

@@ -298,7 +298,7 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c")
 
 
-def _after_results(intent: Intent, results: str, here: Sequence[str] = ()) -> str:
+def _after_results(intent: Intent, results: str, messages_here: Sequence[str] = ()) -> str:
     status, content = _result(results)
     if status != ResultStatus.SUCCESS:
         return _answer(f"That did not work:\n\n{_quote(content.partition(ADVICE)[0])}")
@@ -312,7 +312,7 @@ def _after_results(intent: Intent, results: str, here: Sequence[str] = ()) -> st
         case Recall(query, question):
             passages, threads = _passages(content, query)
             hits = _hits(threads, query)
-            here_text = _format_here(here) if here else ""
+            here_text = _format_here(messages_here) if messages_here else ""
             if passages:
                 here_text = "\n\n".join(
                     filter(None, [here_text, f"Documents say about “{_line(query)}”:\n\n{passages}"])

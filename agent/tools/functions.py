@@ -1,4 +1,4 @@
-"""`@tool`: a typed function of an operator's or a developer's own becomes a tool.
+"""`@tool` turns a typed function of an operator or developer into a tool.
 
     @tool(effect="reads")
     async def weather(city: str, days: int = 1) -> str:
@@ -9,11 +9,11 @@
         '''
 
 Rules
-  What the model reads comes from the function: the docstring says what it does, with a line for an argument where one
-  helps, and the annotations are the JSON Schema. What has no place there is an error when the module is imported.
-  Who does not say what a call does to the world has said that others notice it (ACTS_OUTWARD).
-  A function that is not async runs in a thread of its own, which nobody waits for once its time is over: a program ends
-  without it, and no other work needs its place.
+  The model's description comes from the function: the docstring says what it does, optionally with a line for each
+  argument, and the annotations give the JSON Schema. Unsupported annotations raise an error at import.
+  Without an `effect`, a tool counts as one whose calls others notice (ACTS_OUTWARD).
+  A function that is not async runs in its own daemon thread. After its timeout nothing waits for the thread: the
+  process can end, and no other work needs it.
 """
 
 import asyncio
@@ -66,13 +66,13 @@ R = TypeVar("R")
 Effect: TypeAlias = ToolEffect | Literal["reads", "writes here", "acts outward", "irreversible"]
 Read: TypeAlias = Callable[[Any], Any]
 
-TIMEOUT_S: Final = 20.0  # A person who watches a status line gives up at about this point
+TIMEOUT_S: Final = 20.0  # About as long as a person watches a status line
 MAX_TIMEOUT_S: Final = 600.0
-MAX_NAME_CHARS: Final = 64  # As vendors allow
-MAX_DESCRIPTION_CHARS: Final = 1_000  # It stands in each question to the model; what takes more is documentation
-# Of one tool, calls that were given up among them: a function that never ends must not fill the process.
+MAX_NAME_CHARS: Final = 64  # The limit of vendors
+MAX_DESCRIPTION_CHARS: Final = 1_000  # It is part of each request to the model; longer text is documentation
+# Concurrent calls of one tool, including those after their timeout: endless functions must not fill the process.
 MAX_THREADS: Final = 8
-MAX_SHOWN_CHARS: Final = 300  # Of what somebody else wrote, in an error
+MAX_SHOWN_CHARS: Final = 300  # Of quoted text in an error
 DONE: Final = "done"
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_]*")
 
@@ -88,24 +88,24 @@ class FunctionTool(Generic[P, R]):
     effect: ToolEffect
     timeout_s: float
     context_name: str
-    """The parameter that is given the ToolContext, "" for none."""
+    """The name of the parameter for the ToolContext, "" if there is none."""
     readers: Mapping[str, Read] = field(repr=False)
-    """What each argument becomes, from JSON that matches the schema."""
+    """For each argument a function that converts JSON that matches the schema."""
     threads: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(MAX_THREADS), repr=False)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.function(*args, **kwargs)
 
     async def run(self, args: JsonObject, context: ToolContext) -> str | ToolOutput:
-        given = {name: self.readers[name](value) for name, value in args.items()}
+        arguments = {name: self.readers[name](value) for name, value in args.items()}
         if self.context_name:
-            given[self.context_name] = context
-        call = cast("Callable[[], Any]", partial(cast("Callable[..., Any]", self.function), **given))
+            arguments[self.context_name] = context
+        call = cast("Callable[[], Any]", partial(cast("Callable[..., Any]", self.function), **arguments))
         try:
-            brought = await call() if inspect.iscoroutinefunction(self.function) else await self._in_thread(call)
-        except SystemExit as error:  # it would end the program, past everybody who answers for a failed tool
+            returned = await call() if inspect.iscoroutinefunction(self.function) else await self._in_thread(call)
+        except SystemExit as error:  # it would end the program instead of failing the call
             raise RuntimeError("the function asked to end the program") from error
-        return _output(brought, self.name)
+        return _output(returned, self.name)
 
     async def _in_thread(self, call: Callable[[], Any]) -> object:
         if not self.threads.acquire(blocking=False):
@@ -117,7 +117,7 @@ class FunctionTool(Generic[P, R]):
         def work() -> None:
             try:
                 settle = partial(_set_result, done, context.run(call))
-            except BaseException as error:  # noqa: BLE001 -- handed to the call that waits, where the loop answers for it
+            except BaseException as error:  # noqa: BLE001 -- raised in the waiting call, where the loop handles it
                 settle = partial(_set_exception, done, error)
             finally:
                 self.threads.release()
@@ -134,23 +134,25 @@ def _set_result(done: "asyncio.Future[Any]", value: object) -> None:
 
 
 def _set_exception(done: "asyncio.Future[Any]", error: BaseException) -> None:
-    if not done.done():  # a future takes no StopIteration, and what ends programs would end this one
-        done.set_exception(error if isinstance(error, Exception) and not isinstance(error, StopIteration) else _ended())
+    if not done.done():  # a future accepts no StopIteration, and an exception that ends programs would end this one
+        done.set_exception(
+            error if isinstance(error, Exception) and not isinstance(error, StopIteration) else _wrong_end_error()
+        )
 
 
-def _ended() -> RuntimeError:
+def _wrong_end_error() -> RuntimeError:
     return RuntimeError("the function ended in a way that no function should")
 
 
-def _output(brought: object, name: str) -> str | ToolOutput:
-    if isinstance(brought, str | ToolOutput):
-        return brought
-    if brought is None:
+def _output(returned: object, name: str) -> str | ToolOutput:
+    if isinstance(returned, str | ToolOutput):
+        return returned
+    if returned is None:
         return DONE
     try:
-        value: Json = json.loads(json.dumps(brought, allow_nan=False, default=_plain))
+        value: Json = json.loads(json.dumps(returned, allow_nan=False, default=_plain))
     except (TypeError, ValueError):
-        raise TypeError(f"{name} returned what is no JSON: a {type(brought).__name__}") from None
+        raise TypeError(f"{name} returned what is no JSON: a {type(returned).__name__}") from None
     return ToolOutput(parts=(StructuredData(value),))
 
 
@@ -182,12 +184,12 @@ def tool(
     timeout_s: float = TIMEOUT_S,
     name: str = "",
 ) -> Any:
-    """Make a tool of a function, sync or async, whose parameters are annotated and whose docstring says what it does.
+    """Make a tool of a function, sync or async, with annotated parameters and a docstring that says what it does.
 
-    `effect`: the worst that a call may do: "reads", "writes here" (what the bot or you keep), "acts outward" (others
-    notice it; so it is assumed), or "irreversible". `timeout_s`: a call that takes longer is given up. `name`: in place
-    of the function's. A parameter of type ToolContext is given the context of the call, and the model does not see it.
-    The function returns a text, a ToolOutput or what can be JSON; a ToolError that it raises is told to the model.
+    `effect`: the worst effect of a call: "reads", "writes here" (data of the bot or your own), "acts outward" (others
+    notice it; the default), or "irreversible". `timeout_s`: the time limit of a call. `name`: replaces the function's
+    name. A parameter of type ToolContext receives the context of the call, and is hidden from the model. The function
+    returns a text, a ToolOutput or a value that can be JSON. A ToolError that it raises is shown to the model.
 
     Raises ToolDefinitionError.
     """
@@ -205,26 +207,28 @@ def _tool_of(function: Callable[..., Any], effect: Effect, timeout_s: float, nam
         tags = ", ".join(sorted(TAG_NAMES))
         raise ToolDefinitionError(texts.NO_TOOL_NAME.format(where=where, most=MAX_NAME_CHARS, tags=tags))
     if effect not in set(ToolEffect):
-        effects = ", ".join(repr(one.value) for one in ToolEffect)
+        effects = ", ".join(repr(argument.value) for argument in ToolEffect)
         raise ToolDefinitionError(texts.NO_EFFECT.format(where=where, effects=effects))
     if not 0 < timeout_s <= MAX_TIMEOUT_S:
         raise ToolDefinitionError(texts.NO_TIMEOUT.format(where=where, most=MAX_TIMEOUT_S))
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise ToolDefinitionError(texts.NO_RESULT.format(where=where))
-    description, about = _documented(inspect.getdoc(function) or "")
+    description, argument_texts = _documented(inspect.getdoc(function) or "")
     if not 0 < len(description) <= MAX_DESCRIPTION_CHARS:
         raise ToolDefinitionError(texts.NO_DOCSTRING.format(where=where, most=MAX_DESCRIPTION_CHARS))
     context_name, arguments = _arguments(function, where)
-    properties = {one.name: {**one.kind.schema, **_told(one, about)} for one in arguments}
+    properties = {
+        argument.name: {**argument.kind.schema, **_description(argument, argument_texts)} for argument in arguments
+    }
     schema: dict[str, Json] = {"type": "object", "properties": cast("Json", properties), "additionalProperties": False}
-    if required := [one.name for one in arguments if one.required]:
+    if required := [argument.name for argument in arguments if argument.required]:
         schema["required"] = cast("Json", required)
-    readers = {one.name: one.kind.read for one in arguments}
+    readers = {argument.name: argument.kind.read for argument in arguments}
     effect = ToolEffect(effect)
     return FunctionTool(function, name, description, schema, effect, float(timeout_s), context_name, readers)
 
 
-# What the model reads: the docstring's text, and its lines about arguments, as Google's and Sphinx's forms have them.
+# The description for the model: the docstring's text, and its lines about arguments in Google's or Sphinx's form.
 
 _SECTION: Final = re.compile(
     r"(Args|Arguments|Parameters|Returns?|Raises|Yields?|Examples?|Notes?)\s*:\s*$|:(param|returns?|rtype|raises)\b"
@@ -234,37 +238,37 @@ _PARAM: Final = re.compile(r":param\s(?P<named>[^:]*+):\s*(?P<text>.*)")  # With
 
 
 def _documented(text: str) -> tuple[str, dict[str, str]]:
-    """What it does, on one line, and what each described argument is."""
-    does, about = list[str](), dict[str, list[str]]()
-    section, current, indent = "", "", 0
+    """Return what the function does, on one line, and the descriptions of its arguments."""
+    summary, argument_texts = list[str](), dict[str, list[str]]()
+    section, argument, indent = "", "", 0
     for line in text.splitlines():
-        if (found := _PARAM.match(line)) and (named := found["named"].split()):
-            section, current, indent = "param", named[-1], 0
-            about[current] = [found["text"]]
-        elif found := _SECTION.match(line):
-            section, current, indent = found[1] or "other", "", 0
+        if (match := _PARAM.match(line)) and (named := match["named"].split()):
+            section, argument, indent = "param", named[-1], 0
+            argument_texts[argument] = [match["text"]]
+        elif match := _SECTION.match(line):
+            section, argument, indent = match[1] or "other", "", 0
         elif not section:
-            does.append(line)
-        elif section in {"Args", "Arguments", "Parameters"} and (found := _ARGUMENT.match(line)):
-            depth = len(found["indent"])
+            summary.append(line)
+        elif section in {"Args", "Arguments", "Parameters"} and (match := _ARGUMENT.match(line)):
+            depth = len(match["indent"])
             indent = indent or depth
             if depth <= indent:
-                current = found["name"]
-                about[current] = [found["text"]]
+                argument = match["name"]
+                argument_texts[argument] = [match["text"]]
             else:
-                about[current].append(line)
-        elif current and line.startswith(" "):
-            about[current].append(line)
+                argument_texts[argument].append(line)
+        elif argument and line.startswith(" "):
+            argument_texts[argument].append(line)
         elif line.strip():
-            current = ""
-    return _one_line(does), {name: _one_line(lines) for name, lines in about.items()}
+            argument = ""
+    return _one_line(summary), {name: _one_line(lines) for name, lines in argument_texts.items()}
 
 
 def _one_line(lines: Sequence[str]) -> str:
     return " ".join(" ".join(lines).split())
 
 
-# The arguments: what annotations say of the JSON that the model writes, and what becomes of it.
+# The arguments: the JSON Schema of annotations, and the conversion of the model's JSON.
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,15 +284,15 @@ class _Argument:
     required: bool
 
 
-def _told(argument: _Argument, about: Mapping[str, str]) -> dict[str, Json]:
-    """What the annotation says goes before the docstring."""
-    said = about.get(argument.name, "")[:MAX_DESCRIPTION_CHARS]
-    return {"description": said} if said and "description" not in argument.kind.schema else {}
+def _description(argument: _Argument, argument_texts: Mapping[str, str]) -> dict[str, Json]:
+    """Return the description of an argument. One in the annotation takes precedence over the docstring."""
+    text = argument_texts.get(argument.name, "")[:MAX_DESCRIPTION_CHARS]
+    return {"description": text} if text and "description" not in argument.kind.schema else {}
 
 
 def _arguments(function: Callable[..., Any], where: str) -> tuple[str, list[_Argument]]:
-    """The parameter for the ToolContext ("" for none), and those that the model fills."""
-    hints, context_name, found = _hints(function, where), "", list[_Argument]()
+    """Return the name of the parameter for the ToolContext ("" for none), and the arguments for the model."""
+    hints, context_name, arguments = _hints(function, where), "", list[_Argument]()
     for name, parameter in inspect.signature(function).parameters.items():
         place = f"{where}: the parameter {name!r}"
         if parameter.kind not in {parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY}:
@@ -298,13 +302,13 @@ def _arguments(function: Callable[..., Any], where: str) -> tuple[str, list[_Arg
         if hints[name] in (ToolContext, ToolContext | None):
             context_name = name
         else:
-            found.append(_Argument(name, _kind(hints[name], place), parameter.default is parameter.empty))
-    return context_name, found
+            arguments.append(_Argument(name, _kind(hints[name], place), parameter.default is parameter.empty))
+    return context_name, arguments
 
 
-def _hints(of: Any, where: str) -> dict[str, Any]:
+def _hints(annotated: Any, where: str) -> dict[str, Any]:
     try:
-        return get_type_hints(of, include_extras=True)
+        return get_type_hints(annotated, include_extras=True)
     except (NameError, TypeError, AttributeError, SyntaxError) as error:
         raise ToolDefinitionError(texts.ANNOTATION_UNREADABLE.format(where=where, error=error)) from error
 
@@ -316,7 +320,7 @@ def _same(value: Any) -> Any:
 _PLAIN: Final[Mapping[Any, _Kind]] = {
     str: _Kind({"type": "string"}, _same),
     bool: _Kind({"type": "boolean"}, _same),
-    int: _Kind({"type": "integer"}, int),  # 3.0 is an integer to JSON Schema
+    int: _Kind({"type": "integer"}, int),  # 3.0 is an integer in JSON Schema
     float: _Kind({"type": "number"}, float),
     list: _Kind({"type": "array"}, _same),
     dict: _Kind({"type": "object"}, _same),
@@ -330,105 +334,115 @@ def _kind(annotation: Any, where: str, within: tuple[object, ...] = ()) -> _Kind
     if annotation in (None, *_PLAIN):
         return _PLAIN[annotation or NoneType]
     if origin is Annotated:
-        said = next((_one_line([one]) for one in parts[1:] if isinstance(one, str)), "")
+        description = next((_one_line([part]) for part in parts[1:] if isinstance(part, str)), "")
         inner = kind(parts[0])
-        return _Kind({**inner.schema, "description": said[:MAX_DESCRIPTION_CHARS]}, inner.read) if said else inner
+        return (
+            _Kind({**inner.schema, "description": description[:MAX_DESCRIPTION_CHARS]}, inner.read)
+            if description
+            else inner
+        )
     if origin in (Required, NotRequired):
         return kind(parts[0])
-    if origin is Literal and all(isinstance(one, str | int | None) and not isinstance(one, Enum) for one in parts):
+    if origin is Literal and all(isinstance(part, str | int | None) and not isinstance(part, Enum) for part in parts):
         return _Kind({"enum": list(parts)}, _same)
     if origin is list:
         item = kind(parts[0])
-        return _Kind({"type": "array", "items": item.schema}, lambda value: [item.read(one) for one in value])
+        return _Kind({"type": "array", "items": item.schema}, lambda value: [item.read(part) for part in value])
     if origin is dict and parts[0] is str:
         item = kind(parts[1])
-        read: Read = lambda value: {key: item.read(one) for key, one in value.items()}  # noqa: E731 -- as its siblings
+        read: Read = lambda value: {key: item.read(part) for key, part in value.items()}  # noqa: E731 -- as its siblings
         return _Kind({"type": "object", "additionalProperties": item.schema}, read)
     if origin in (Union, UnionType):
-        return _either([kind(one) for one in parts])
-    made: Any = annotation if isinstance(annotation, type) and annotation not in within else None
-    if made is not None and issubclass(made, Enum):
-        return _choice(made)
-    if made is not None and (is_dataclass(made) or is_typeddict(made)):
-        return _object(made, where, (*within, made))
-    shown = annotation.__name__ if isinstance(annotation, type) and origin is None else annotation
-    raise ToolDefinitionError(texts.NO_SCHEMA.format(where=where, shown=str(shown)[:MAX_SHOWN_CHARS]))
+        return _either([kind(part) for part in parts])
+    class_: Any = annotation if isinstance(annotation, type) and annotation not in within else None
+    if class_ is not None and issubclass(class_, Enum):
+        return _choice(class_)
+    if class_ is not None and (is_dataclass(class_) or is_typeddict(class_)):
+        return _object(class_, where, (*within, class_))
+    type_name = annotation.__name__ if isinstance(annotation, type) and origin is None else annotation
+    raise ToolDefinitionError(texts.NO_SCHEMA.format(where=where, shown=str(type_name)[:MAX_SHOWN_CHARS]))
 
 
 def _either(kinds: Sequence[_Kind]) -> _Kind:
     validators = [Draft202012Validator(kind.schema) for kind in kinds]
 
     def read(value: Any) -> Any:
-        fits = (kind for kind, one in zip(kinds, validators, strict=True) if one.is_valid(value))  # pyright: ignore[reportUnknownMemberType] -- a deprecated overload is untyped
+        fits = (kind for kind, validator in zip(kinds, validators, strict=True) if validator.is_valid(value))  # pyright: ignore[reportUnknownMemberType] -- a deprecated overload is untyped
         return next(fits).read(value)
 
     return _Kind({"anyOf": [kind.schema for kind in kinds]}, read)
 
 
-def _choice(chosen: type[Enum]) -> _Kind:
-    """By their values where those are texts, else by their names."""
-    values = [member.value for member in chosen]
+def _choice(enum: type[Enum]) -> _Kind:
+    """Return the kind of an enum: its values if all are texts, else the names of its members."""
+    values = [member.value for member in enum]
     if all(isinstance(value, str) for value in values):
-        return _Kind({"enum": [str(value) for value in values]}, chosen)
-    return _Kind({"enum": [member.name for member in chosen]}, lambda name: chosen[name])
+        return _Kind({"enum": [str(value) for value in values]}, enum)
+    return _Kind({"enum": [member.name for member in enum]}, lambda name: enum[name])
 
 
-def _object(made: Any, where: str, within: tuple[object, ...]) -> _Kind:
-    hints = _hints(made, where)
-    if is_typeddict(made):
-        needed = set(made.__required_keys__)
+def _object(class_: Any, where: str, within: tuple[object, ...]) -> _Kind:
+    hints = _hints(class_, where)
+    if is_typeddict(class_):
+        required = set(class_.__required_keys__)
     else:
-        own = [one for one in fields(made) if one.init]
-        needed = {one.name for one in own if one.default is MISSING and one.default_factory is MISSING}
-        hints = {one.name: hints[one.name] for one in own}
+        init_fields = [init_field for init_field in fields(class_) if init_field.init]
+        required = {
+            init_field.name
+            for init_field in init_fields
+            if init_field.default is MISSING and init_field.default_factory is MISSING
+        }
+        hints = {init_field.name: hints[init_field.name] for init_field in init_fields}
     kinds = {name: _kind(hint, f"{where}, in its {name!r},", within) for name, hint in hints.items()}
     schema: dict[str, Json] = {
         "type": "object",
         "properties": {name: kind.schema for name, kind in kinds.items()},
-        "required": [name for name in hints if name in needed],
+        "required": [name for name in hints if name in required],
         "additionalProperties": False,
     }
-    return _Kind(schema, lambda value: made(**{name: kinds[name].read(one) for name, one in value.items()}))
+    return _Kind(
+        schema, lambda value: class_(**{name: kinds[name].read(init_field) for name, init_field in value.items()})
+    )
 
 
-# Where the tools of an operator are found: in modules and entry points that are named, and nowhere else.
+# Loading an operator's tools: only from modules, files and entry points that a setting names.
 
-# The group in which an installed package offers its tools; what it offers is loaded only if its name is given.
+# The entry point group of packages with tools. An entry point is loaded only if the setting names it.
 ENTRY_POINTS: Final = "cogency.tools"
 
 
-def load_tools(names: Sequence[str], taken: Collection[str], setting: str) -> tuple[FunctionTool[..., Any], ...]:
-    """The tools of these entry points, modules and files (by a path that ends in .py), in their order in a setting.
+def load_tools(names: Sequence[str], taken_names: Collection[str], setting: str) -> tuple[FunctionTool[..., Any], ...]:
+    """Load the tools of these entry points, modules and files (paths that end with .py), in the order of the setting.
 
-    `taken`: the names of tools that are there already. Raises SettingsError, which names what cannot be loaded.
+    `taken`: the names of existing tools. Raises SettingsError, which names what cannot be loaded.
     """
-    points = {point.name: point.value for point in entry_points(group=ENTRY_POINTS)} if names else {}
-    found: dict[str, tuple[str, FunctionTool[..., Any]]] = {}
+    entry_point_values = {point.name: point.value for point in entry_points(group=ENTRY_POINTS)} if names else {}
+    loaded: dict[str, tuple[str, FunctionTool[..., Any]]] = {}
     for source in names:
-        for one in _tools_in(source, points.get(source, source), setting):
-            if one.name in taken:
-                raise SettingsError(texts.TOOL_NAME_TAKEN.format(setting=setting, source=source, name=one.name))
-            first, known = found.setdefault(one.name, (source, one))
-            if known is not one:
+        for found_tool in _tools_in(source, entry_point_values.get(source, source), setting):
+            if found_tool.name in taken_names:
+                raise SettingsError(texts.TOOL_NAME_TAKEN.format(setting=setting, source=source, name=found_tool.name))
+            first, existing = loaded.setdefault(found_tool.name, (source, found_tool))
+            if existing is not found_tool:
                 raise SettingsError(
-                    texts.TOOL_NAME_TWICE.format(setting=setting, first=first, second=source, name=one.name)
+                    texts.TOOL_NAME_TWICE.format(setting=setting, first=first, second=source, name=found_tool.name)
                 )
-    return tuple(one for _, one in found.values())
+    return tuple(found_tool for _, found_tool in loaded.values())
 
 
-def _tools_in(source: str, place: str, setting: str) -> list[FunctionTool[..., Any]]:
-    path, _, attribute = (place, "", "") if place.endswith(".py") else place.partition(":")
-    module = _imported(path, source, setting)
-    named: object = getattr(module, attribute, None) if attribute else list(vars(module).values())
-    there = cast("Sequence[object]", named) if isinstance(named, list | tuple) else [named]
-    tools = [cast("FunctionTool[..., Any]", one) for one in there if isinstance(one, FunctionTool)]
+def _tools_in(source: str, location: str, setting: str) -> list[FunctionTool[..., Any]]:
+    path, _, attribute = (location, "", "") if location.endswith(".py") else location.partition(":")
+    module = _import(path, source, setting)
+    named_object: object = getattr(module, attribute, None) if attribute else list(vars(module).values())
+    items = cast("Sequence[object]", named_object) if isinstance(named_object, list | tuple) else [named_object]
+    tools = [cast("FunctionTool[..., Any]", item) for item in items if isinstance(item, FunctionTool)]
     if not tools:
         raise SettingsError(texts.NO_TOOL_THERE.format(setting=setting, source=source))
     return tools
 
 
 def _run(file: str) -> ModuleType:
-    """A file as a module, which bears its path as a name: so it stands for no other."""
+    """Import a file as a module. The module's name is the path, so that it hides no other module."""
     if file in sys.modules:
         return sys.modules[file]
     loader = SourceFileLoader(file, file)
@@ -441,14 +455,16 @@ def _run(file: str) -> ModuleType:
     return module
 
 
-def _imported(path: str, source: str, setting: str) -> ModuleType:
+def _import(path: str, source: str, setting: str) -> ModuleType:
     try:
         return _run(path) if path.endswith(".py") else import_module(path)
     except (Exception, SystemExit) as error:
         is_missing = isinstance(error, ModuleNotFoundError) and f"{path}.".startswith(f"{error.name}.")
         if is_missing:
             raise SettingsError(texts.NO_SUCH_MODULE.format(setting=setting, source=source)) from error
-        said = " ".join(str(error).split())[:MAX_SHOWN_CHARS]
+        message = " ".join(str(error).split())[:MAX_SHOWN_CHARS]
         name = type(error).__name__
-        broken = texts.MODULE_BROKEN.format(setting=setting, source=source, error=name, said=said or "it says no more")
+        broken = texts.MODULE_BROKEN.format(
+            setting=setting, source=source, error=name, said=message or "it says no more"
+        )
         raise SettingsError(broken) from error

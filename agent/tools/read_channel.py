@@ -1,13 +1,14 @@
-"""`read_channel`: what was written in a channel or a thread, for "catch me up since Friday" and "summarise #incident".
+"""`read_channel`: the messages of a channel or a thread, for "catch me up since Friday" and "summarise #incident".
 
 Rules
-  Whether the asker can read the channel is asked of the platform at each call. What they cannot read, what the bot
-  cannot read, and what is not there are one answer. What not everybody may read who reads the answer is refused.
-  What comes back belongs to the readers of that channel, and may be kept for the turn only.
-  Few messages come as they stand, each with its writer, its time and its link. Of many the turn's model takes notes,
-  piece by piece, with the numbers of the messages that they rest on: whatever numbers it invents are dropped. How much
-  is read, in how many pieces, and how long that may take is bounded, and what is partial says so.
-  Who has told the bot to learn nothing from them is left out, and it is said how much that is.
+  Each call asks the platform whether the asker can read the channel. The answer is the same if the asker cannot read
+  it, if the bot cannot read it, and if it does not exist. A channel that not all readers of the reply can read is
+  refused.
+  The result belongs to the readers of that channel, and is kept for the turn only.
+  A few messages are returned unchanged, each with its author, time and link. For many messages the turn's model takes
+  notes piece by piece, with the numbers of their source messages; numbers that it invents are dropped. The number of
+  messages and pieces and the time are limited, and a partial result says so.
+  Messages of people who told the bot to learn nothing from them are left out, and the result says how many.
 """
 
 import asyncio
@@ -31,8 +32,9 @@ from agent.protocol.render import continued, neutralise, one_line, quote, speake
 
 @dataclass(frozen=True, slots=True)
 class ChannelMessage:
-    """A message as it stands in its channel now. `root`: the id of the message that its thread began with, "" outside
-    of threads; `begun`: when that was written. `unread`: how many replies to it were not read.
+    """The current version of a message. `root`: the id of the first message of its thread, "" outside of threads.
+
+    `begun`: the time of that message. `unread`: how many replies to this message were not read.
     """
 
     id: str
@@ -51,10 +53,10 @@ class ChannelMessage:
 
 @dataclass(frozen=True, slots=True)
 class FoundChannel:
-    """A channel or a thread. `audience`: who reads it; `reads`: whether the asker can, as it is now.
+    """A channel or a thread. `audience`: its readers; `reads`: whether the asker can read it now.
 
-    `id` is for its reader, `channel` the platform's name of the channel; `note`: what whoever reads it must know, ""
-    for nothing. `begins`: all of it from then on is meant, as of a thread, where nobody says how much. `link`: to it.
+    `id` identifies it for `ChannelReader.read`, `channel` is the platform's id of the channel. `note`: a text for the
+    model about it, or "". `begins`: the start of the default time span, for a thread. `link`: its URL.
     """
 
     id: str
@@ -69,8 +71,9 @@ class FoundChannel:
 
 @dataclass(frozen=True, slots=True)
 class ChannelPage:
-    """Some messages. `waits_s`: how long the platform lets nobody read on; `left`: why nothing more can be read, though
-    there is more, as a sentence; "" otherwise.
+    """Some messages. `waits_s`: for how long the platform delays the next request.
+
+    `left`: a sentence why the remaining messages cannot be read; "" if there are none.
     """
 
     messages: tuple[ChannelMessage, ...] = ()
@@ -79,17 +82,17 @@ class ChannelPage:
 
 
 class ChannelReader(Protocol):
-    """What was written in one platform's channels and threads."""
+    """Reads channels and threads of one platform."""
 
     async def find(self, where: str, context: ToolContext) -> FoundChannel | None:
-        """The channel or thread that somebody means by an id, a link, a name, "" (this channel) or "thread" (this one).
+        """Find a channel or thread by an id, a link, a name, "" (this channel) or "thread" (this thread).
 
-        None if there is none that the bot may read, or that the asker might. Raises ToolError if that is not known.
+        None if there is none that the bot can read, or that the asker could read. Raises ToolError if this is unknown.
         """
         ...
 
     def read(self, channel: FoundChannel, span: TimeSpan, limit: int) -> AsyncGenerator[ChannelPage, None]:
-        """What was written there in that time and still stands, at most so many messages, the newest first."""
+        """Yield up to `limit` messages of that time that were not deleted, newest first."""
         ...
 
 
@@ -98,26 +101,26 @@ NAME: Final = "read_channel"
 
 @dataclass(frozen=True, slots=True)
 class ChannelLimits:
-    """Of one call."""
+    """Limits of one call."""
 
     messages: int = 2_000
-    """A busy channel's week: in Slack ten requests, in Discord twenty."""
+    """A week of a busy channel: ten requests in Slack, twenty in Discord."""
     default: int = 50
-    """Without a time: about as many as somebody scrolls back."""
+    """Without a time: about as many as a person scrolls back."""
     message_chars: int = 1_500
-    """Of one message: a pasted log says what it is by its beginning."""
+    """Of one message: the beginning of a pasted log is enough."""
     plain_chars: int = 20_000
-    """What comes as it stands: about a hundred messages with their links, within what a result may hold."""
+    """Returned unchanged: about a hundred messages with links, within the limit of a result."""
     piece_chars: int = 24_000
-    """Of what the model takes notes from at once: 6,000 tokens, which the smallest windows hold."""
+    """Of one piece for notes: 6,000 tokens, which fit into the smallest context windows."""
     pieces: int = 12
-    """Asked for in one call: with the above some 75,000 tokens, cents with most models; 2,000 usual messages fit."""
+    """In one call: with the above about 75,000 tokens, cents with most models; 2,000 usual messages fit."""
     at_once: int = 3
     note_chars: int = 1_200
-    """Of the notes on a piece: all of them together fit a result, with their links."""
+    """Of the notes on one piece: the notes on all pieces fit into a result, with their links."""
     links: int = 60
     read_s: float = 180.0
-    """A platform that limits this app more than usual lets it read that long, and what was read by then is told."""
+    """The time for reading from a platform with strict limits; after it the messages so far are used."""
 
 
 WHEN: Final = (
@@ -177,13 +180,13 @@ _UNITS: Final = {
 }
 _WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _CLOCK: Final = re.compile(r"(\d{1,2}):(\d{2})")
-_LONG_AGO: Final = datetime(2010, 1, 1, tzinfo=UTC)  # Before there was either platform
+_LONG_AGO: Final = datetime(2010, 1, 1, tzinfo=UTC)  # Before either platform existed
 
-# Which of these people, in this channel, have told the bot to learn nothing from them.
+# Returns those of the people who told the bot to learn nothing from them in a channel.
 LeftOut = Callable[[Collection[str], str], Awaitable[frozenset[str]]]
 
 
-async def nobody(people: Collection[str], channel: str) -> frozenset[str]:  # noqa: ARG001 -- there is no such choice
+async def nobody(people: Collection[str], channel: str) -> frozenset[str]:  # noqa: ARG001 -- without such a choice
     return frozenset()
 
 
@@ -205,114 +208,116 @@ class ReadChannelTool:
     left_out: LeftOut = nobody
     limits: ChannelLimits = field(default_factory=ChannelLimits)
     timeout_s: float = 480.0
-    """With room for the notes of a slow model; it is seen how far it is, and can be stopped."""
+    """Enough for the notes of a slow model. The progress is shown, and the turn can be stopped."""
     name: str = NAME
     description: str = 'Read a channel ("#name", link) or "thread".'
     effect: ToolEffect = ToolEffect.READS
     schema: JsonObject = field(default_factory=lambda: SCHEMA)
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
-        times = _times(args, context)
+        times = _time_span(args, context)
         where = str(args.get("where", "")).strip()
-        named = one_line(repr(where[:100])) if where else HERE
-        found = await self.reader.find(where, context)
-        if found is None or not found.reads:
-            raise ToolError(NOT_FOUND.format(where=named), ours=True)
-        if not may_be_read_out(found.audience, context.place, reads=found.reads):
-            raise ToolError(NOT_HERE.format(where=named), ours=True)
-        read = await self._read(found, *self._wanted(args, found, times), context)
-        people = {one.person for one in read.messages if not (one.ours or one.by_bot)}
-        silent = await self.left_out(people, found.channel) if people else frozenset[str]()
-        said = [one for one in read.messages if one.person not in silent]
-        about = _about(found, said, context, left=read.left, silent=len(read.messages) - len(said))
-        lines = numbered(said, context.person.time_zone, self.limits.message_chars, range(1, len(said) + 1))
+        place_name = one_line(repr(where[:100])) if where else HERE
+        channel = await self.reader.find(where, context)
+        if channel is None or not channel.reads:
+            raise ToolError(NOT_FOUND.format(where=place_name), ours=True)
+        if not may_be_read_out(channel.audience, context.place, reads=channel.reads):
+            raise ToolError(NOT_HERE.format(where=place_name), ours=True)
+        messages_read = await self._read(channel, *self._span_and_limit(args, channel, times), context)
+        people = {message.person for message in messages_read.messages if not (message.ours or message.by_bot)}
+        excluded = await self.left_out(people, channel.channel) if people else frozenset[str]()
+        messages = [message for message in messages_read.messages if message.person not in excluded]
+        header = _header(
+            channel, messages, context, missing=messages_read.missing, excluded=len(messages_read.messages) - len(messages)
+        )
+        lines = numbered(messages, context.person.time_zone, self.limits.message_chars, range(1, len(messages) + 1))
         references = CitableLinks(context)
-        shown = references.number(found.link, found.name, is_read=True)
+        source_number = references.number(channel.link, channel.name, is_read=True)
         if sum(line.chars for line in lines) <= self.limits.plain_chars:
             numbers = [references.number(line.url, line.title) for line in lines]
-            lines = numbered(said, context.person.time_zone, self.limits.message_chars, numbers)
+            lines = numbered(messages, context.person.time_zone, self.limits.message_chars, numbers)
             parts: list[ResultPart] = [part for line in lines for part in line.parts]
         else:
-            more, parts = await self._notes(lines, context, references)
-            about += more
-        head = "\n".join([f"[{shown}] {about[0]}" if shown else about[0], *about[1:]])
-        told = tuple(references.given)
-        return ToolOutput(head, parts=tuple(parts), audience=found.audience, keep=Keep.TURN, references=told)
+            remarks, parts = await self._notes(lines, context, references)
+            header += remarks
+        head = "\n".join([f"[{source_number}] {header[0]}" if source_number else header[0], *header[1:]])
+        cited = tuple(references.given)
+        return ToolOutput(head, parts=tuple(parts), audience=channel.audience, keep=Keep.TURN, references=cited)
 
-    def _wanted(self, args: JsonObject, found: FoundChannel, times: TimeSpan) -> tuple[TimeSpan, int]:
-        """Which time is asked for, and how many messages at most."""
-        since = max(times.since, found.begins or _LONG_AGO)
-        usual = self.limits.default if since == _LONG_AGO else self.limits.messages
-        last = args.get("last", usual)
+    def _span_and_limit(self, args: JsonObject, channel: FoundChannel, times: TimeSpan) -> tuple[TimeSpan, int]:
+        """Return the requested time span and the limit of messages."""
+        since = max(times.since, channel.begins or _LONG_AGO)
+        default_limit = self.limits.default if since == _LONG_AGO else self.limits.messages
+        last = args.get("last", default_limit)
         return TimeSpan(min(since, times.until), times.until), min(
-            last if isinstance(last, int) else usual, self.limits.messages
+            last if isinstance(last, int) else default_limit, self.limits.messages
         )
 
-    async def _read(self, found: FoundChannel, span: TimeSpan, limit: int, context: ToolContext) -> "_MessagesRead":
-        """The newest messages, each once, in their order; and why there are more."""
-        known, left = dict[str, ChannelMessage](), ""
-        reading = self.reader.read(found, span, limit + 1)
+    async def _read(self, channel: FoundChannel, span: TimeSpan, limit: int, context: ToolContext) -> "_MessagesRead":
+        """Return the newest messages, grouped by thread, and why messages are missing."""
+        by_id, missing = dict[str, ChannelMessage](), ""
+        page_stream = self.reader.read(channel, span, limit + 1)
         try:
-            async with asyncio.timeout(self.limits.read_s), aclosing(reading) as pages:
+            async with asyncio.timeout(self.limits.read_s), aclosing(page_stream) as pages:
                 async for page in pages:
-                    known |= {one.id: one for one in page.messages}
-                    left = page.left or left
+                    by_id |= {message.id: message for message in page.messages}
+                    missing = page.left or missing
                     unit = WAITS.format(seconds=page.waits_s) if page.waits_s else READ
-                    await context.report(len(known), expected(known.values(), span, limit), unit)
+                    await context.report(len(by_id), expected(by_id.values(), span, limit), unit)
         except TimeoutError:
-            left = SLOW
-        newest = sorted(known.values(), key=lambda one: (one.time, one.id))[-limit:]
-        if len(known) > limit and span.since != _LONG_AGO:  # else so many were asked for
-            left = left or MORE.format(count=limit)
-        return _MessagesRead(sorted(newest, key=_in_threads), left)
+            missing = SLOW
+        newest = sorted(by_id.values(), key=lambda message: (message.time, message.id))[-limit:]
+        if len(by_id) > limit and span.since != _LONG_AGO:  # else this number was requested
+            missing = missing or MORE.format(count=limit)
+        return _MessagesRead(sorted(newest, key=_in_threads), missing)
 
     async def _notes(
         self, lines: Sequence["_NumberedMessage"], context: ToolContext, references: "CitableLinks"
     ) -> tuple[list[str], list[ResultPart]]:
-        """What is to be said of them, and what the turn's model notes on each piece, with links to what it names."""
+        """Let the turn's model take notes. Return remarks on them, and the notes with links to the named messages."""
         pieces = pieces_of(lines, self.limits.piece_chars)
-        kept = pieces[-self.limits.pieces :]
-        taken = sum(map(len, kept))
-        room, done, failed = asyncio.Semaphore(self.limits.at_once), 0, 0
+        used_pieces = pieces[-self.limits.pieces :]
+        message_count = sum(map(len, used_pieces))
+        slots, done, failed = asyncio.Semaphore(self.limits.at_once), 0, 0
 
         async def note(piece: Sequence[_NumberedMessage]) -> str:
             nonlocal done, failed
-            async with room:
+            async with slots:
                 try:
-                    told, why = noted(await context.consult(fold_of(piece, context)), piece, self.limits.note_chars), ""
+                    text, why = noted(await context.consult(fold_of(piece, context)), piece, self.limits.note_chars), ""
                 except ProviderError:
-                    told, why = "", MODEL_FAILED
+                    text, why = "", MODEL_FAILED
                 except ToolError as spent:
-                    told, why = "", one_line(str(spent))
+                    text, why = "", one_line(str(spent))
             done += len(piece)
-            failed += not told
-            await context.report(done, taken, NOTED)
-            return told or FAILED.format(why=why or MODEL_FAILED)
+            failed += not text
+            await context.report(done, message_count, NOTED)
+            return text or FAILED.format(why=why or MODEL_FAILED)
 
-        notes = await asyncio.gather(*map(note, kept))
-        about, by_number = [NOTES], {line.number: line for line in lines}
-        if taken < len(lines):
-            about.append(PARTIAL.format(why=CUT.format(count=len(lines), dropped=len(lines) - taken)))
+        notes = await asyncio.gather(*map(note, used_pieces))
+        remarks, by_number = [NOTES], {line.number: line for line in lines}
+        if message_count < len(lines):
+            remarks.append(PARTIAL.format(why=CUT.format(count=len(lines), dropped=len(lines) - message_count)))
         if failed:
-            about.append(PARTIAL.format(why=UNNOTED.format(failed=failed, pieces=len(kept))))
-        named, links = dict[int, int](), list[Link]()
-        for number in dict.fromkeys(number for told in notes for number in _numbers(told)):
+            remarks.append(PARTIAL.format(why=UNNOTED.format(failed=failed, pieces=len(used_pieces))))
+        citations, links = dict[int, int](), list[Link]()
+        for number in dict.fromkeys(number for text in notes for number in _numbers(text)):
             line = by_number.get(number)
             if line is None or len(links) == self.limits.links:
                 continue
-            if (cited := references.number(line.url, line.title)) is not None:
-                named[number] = cited
-                links.append(Link(line.url, f"[{cited}] {line.title}"))
+            if (citation := references.number(line.url, line.title)) is not None:
+                citations[number] = citation
+                links.append(Link(line.url, f"[{citation}] {line.title}"))
         texts = [
-            PIECE.format(count=len(piece), first=piece[0].when, told=renumbered(told, named))
-            for piece, told in zip(kept, notes, strict=True)
+            PIECE.format(count=len(piece), first=piece[0].when, told=renumbered(text, citations))
+            for piece, text in zip(used_pieces, notes, strict=True)
         ]
-        return about, [*texts, *links]
+        return remarks, [*texts, *links]
 
 
 @dataclass(slots=True)
 class CitableLinks:
-    """Gives out the turn's numbers for what an answer may cite."""
+    """Assigns the turn's numbers to sources that an answer may cite."""
 
     context: ToolContext
     given: list[Reference] = field(default_factory=list[Reference])
@@ -324,23 +329,23 @@ class CitableLinks:
         return number
 
 
-def _about(
-    found: FoundChannel, said: Sequence[ChannelMessage], context: ToolContext, *, left: str, silent: int
+def _header(
+    channel: FoundChannel, messages: Sequence[ChannelMessage], context: ToolContext, *, missing: str, excluded: int
 ) -> list[str]:
-    """What stands above the messages: how many, of which time, and what is missing."""
-    name, zone = one_line(found.name), zone_of(context.person.time_zone)
-    about = [NOTHING.format(name=name)]
-    if said:
-        times = [one.time.astimezone(zone) for one in said]
+    """Return the lines above the messages: their number and times, and what is missing."""
+    name, zone = one_line(channel.name), zone_of(context.person.time_zone)
+    header = [NOTHING.format(name=name)]
+    if messages:
+        times = [message.time.astimezone(zone) for message in messages]
         first, last = (f"{time:%a %Y-%m-%d %H:%M}" for time in (min(times), max(times)))
-        about = [HEAD.format(name=name, count=len(said), first=first, last=last, zone=zone)]
-    about += [PARTIAL.format(why=left)] if left else []
-    about += [LEFT_OUT.format(count=silent)] if silent else []
-    return [*about, found.note] if found.note else about
+        header = [HEAD.format(name=name, count=len(messages), first=first, last=last, zone=zone)]
+    header += [PARTIAL.format(why=missing)] if missing else []
+    header += [LEFT_OUT.format(count=excluded)] if excluded else []
+    return [*header, channel.note] if channel.note else header
 
 
-def _times(args: JsonObject, context: ToolContext) -> TimeSpan:
-    """From when until when it is asked for. Raises ToolError for what is not understood."""
+def _time_span(args: JsonObject, context: ToolContext) -> TimeSpan:
+    """Return the requested time span. Raises ToolError if it is not understood."""
     since = told_time(args, "since", context) or _LONG_AGO
     until = min(told_time(args, "until", context, ends=True) or context.now, context.now)
     if since >= until:
@@ -349,31 +354,32 @@ def _times(args: JsonObject, context: ToolContext) -> TimeSpan:
 
 
 def told_time(args: JsonObject, name: str, context: ToolContext, *, ends: bool = False) -> datetime | None:
-    """The time that an argument names, None if there is none. Raises ToolError for one that is not understood."""
-    if not (said := str(args.get(name, "")).strip()):
+    """Return the time of an argument, None if it is missing. Raises ToolError if it is not understood."""
+    if not (text := str(args.get(name, "")).strip()):
         return None
-    found = moment(said, context.now, context.person.time_zone, ends=ends)
-    if found is None:
+    time = moment(text, context.now, context.person.time_zone, ends=ends)
+    if time is None:
         raise ToolError(WHEN.format(name=name), ours=True)
-    return found
+    return time
 
 
 @dataclass(frozen=True, slots=True)
 class _MessagesRead:
     messages: Sequence[ChannelMessage]
-    left: str
+    missing: str
 
 
 @dataclass(frozen=True, slots=True)
 class _NumberedMessage:
-    """A message as the model reads it. `number`: None if it cannot be cited; `beneath`: of what its thread began with;
-    `body`: what it says, as quoted lines.
+    """A message in the form for the model. `number`: None if it cannot be cited.
+
+    `thread_number`: the number of the first message of its thread. `body`: its text as quoted lines.
     """
 
     number: int | None
     when: str
     who: str
-    beneath: int | None
+    thread_number: int | None
     body: str
     url: str
 
@@ -384,7 +390,8 @@ class _NumberedMessage:
     @property
     def head(self) -> str:
         number = f"[{self.number}] " if self.number else ""
-        return f"{number}{self.when}, {self.who}{f', in the thread of [{self.beneath}]' if self.beneath else ''}"
+        thread = f", in the thread of [{self.thread_number}]" if self.thread_number else ""
+        return f"{number}{self.when}, {self.who}{thread}"
 
     @property
     def parts(self) -> tuple[ResultPart, ...]:
@@ -395,141 +402,148 @@ class _NumberedMessage:
         return len(self.head) + len(self.url) + len(self.body) + len(": \n\n\n\n")
 
 
-def expected(known: Collection[ChannelMessage], span: TimeSpan, limit: int) -> int:
-    """About how many messages there will be in all: as many in the rest of the time as in what was read of it."""
-    if not known or span.since == _LONG_AGO:
-        return max(limit, len(known))
-    seen = span.until - max(span.since, min(one.time for one in known))
-    share = seen / (span.until - span.since)
-    return max(len(known), min(limit, round(len(known) / share) if share > 0 else limit))
+def expected(messages: Collection[ChannelMessage], span: TimeSpan, limit: int) -> int:
+    """Estimate the total number of messages: the rest of the time span is assumed to have as many per hour."""
+    if not messages or span.since == _LONG_AGO:
+        return max(limit, len(messages))
+    covered = span.until - max(span.since, min(message.time for message in messages))
+    share = covered / (span.until - span.since)
+    return max(len(messages), min(limit, round(len(messages) / share) if share > 0 else limit))
 
 
 def _in_threads(message: ChannelMessage) -> tuple[datetime, str, bool, datetime, str]:
-    """The replies of a thread stand behind its first message."""
+    """A sort key that puts the replies of a thread after its first message."""
     is_reply = message.root not in ("", message.id)
     return message.begun or message.time, message.root or message.id, is_reply, message.time, message.id
 
 
 def numbered(
-    said: Sequence[ChannelMessage], time_zone: str, most: int, numbers: Sequence[int | None]
+    messages: Sequence[ChannelMessage], time_zone: str, limit: int, numbers: Sequence[int | None]
 ) -> list[_NumberedMessage]:
-    """The messages, in their order. Nobody is called as somebody else is; texts are quoted as data."""
-    names = speakers([(one.person, one.name) for one in said if not one.ours])
+    """Format the messages in order. Persons with the same name get different names; texts are quoted as data."""
+    names = speakers([(message.person, message.name) for message in messages if not message.ours])
     zone, lines, roots = zone_of(time_zone), list[_NumberedMessage](), dict[str, int | None]()
-    for number, one in zip(numbers, said, strict=True):
-        is_reply = one.root not in ("", one.id)
-        beneath = roots.setdefault(one.root or one.id, number)
-        who = "you" if one.ours else f"{names[one.person]} (a bot)" if one.by_bot else names[one.person]
-        text = one.text.strip()
-        told = [
-            *neutralise(text if len(text) <= most else f"{text[:most]} […]").splitlines(),
-            *(f"(file: {one_line(name)})" for name in one.files),
-            *([f"({one.unread} replies, not read)"] if one.unread else []),
+    for number, message in zip(numbers, messages, strict=True):
+        is_reply = message.root not in ("", message.id)
+        thread_number = roots.setdefault(message.root or message.id, number)
+        author = (
+            "you" if message.ours else f"{names[message.person]} (a bot)" if message.by_bot else names[message.person]
+        )
+        text = message.text.strip()
+        content_lines = [
+            *neutralise(text if len(text) <= limit else f"{text[:limit]} […]").splitlines(),
+            *(f"(file: {one_line(name)})" for name in message.files),
+            *([f"({message.unread} replies, not read)"] if message.unread else []),
         ]
-        when = f"{one.time.astimezone(zone):%a %Y-%m-%d %H:%M}"
-        body = "\n".join(continued(told or ["(no text)"]))
-        thread = beneath if is_reply and beneath != number else None
-        lines.append(_NumberedMessage(number, when, one_line(who), thread, body, one.link))
+        when = f"{message.time.astimezone(zone):%a %Y-%m-%d %H:%M}"
+        body = "\n".join(continued(content_lines or ["(no text)"]))
+        thread = thread_number if is_reply and thread_number != number else None
+        lines.append(_NumberedMessage(number, when, one_line(author), thread, body, message.link))
     return lines
 
 
-def pieces_of(lines: Sequence[_NumberedMessage], most: int) -> list[Sequence[_NumberedMessage]]:
-    """The lines in runs of at most so many characters, without their links; the newest run is the fullest."""
+def pieces_of(lines: Sequence[_NumberedMessage], limit: int) -> list[Sequence[_NumberedMessage]]:
+    """Split the lines into pieces of up to `limit` characters without links. The oldest piece may be shorter."""
     pieces, room = list[list[_NumberedMessage]](), 0
     for line in reversed(lines):
         chars = len(line.head) + len(line.body) + 2
         if not pieces or chars > room:
             pieces.append([])
-            room = most
+            room = limit
         pieces[-1].append(line)
         room -= chars
     return [piece[::-1] for piece in reversed(pieces)]
 
 
 def fold_of(piece: Sequence[_NumberedMessage], context: ToolContext) -> list[Message]:
-    """What the model is asked about one piece."""
+    """Return the prompt for the notes on one piece."""
     question = context.own_words[-1][:QUESTION_CHARS] if context.own_words else ""
-    said = quote("\n".join(f"{line.head}:\n{line.body}" for line in piece), "the conversation")
-    return [Message(Role.SYSTEM, FOLD), Message(Role.USER, ASKED.format(question=question, said=said))]
+    conversation = quote("\n".join(f"{line.head}:\n{line.body}" for line in piece), "the conversation")
+    return [Message(Role.SYSTEM, FOLD), Message(Role.USER, ASKED.format(question=question, said=conversation))]
 
 
-def noted(answer: str, piece: Sequence[_NumberedMessage], most: int) -> str:
-    """The notes without what was only thought, and without numbers of messages that do not stand in the piece."""
-    known, parser = {line.number: line.number for line in piece if line.number is not None}, Parser()
+def noted(answer: str, piece: Sequence[_NumberedMessage], limit: int) -> str:
+    """Return the notes without reasoning, and without numbers of messages that are not in the piece."""
+    known_numbers, parser = {line.number: line.number for line in piece if line.number is not None}, Parser()
     events = [*parser.feed(answer), *parser.close()]
     text = neutralise("".join(event.text for event in events if isinstance(event, TextArrived))).strip()
-    kept = text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
-    while (told := renumbered(kept, known)) != kept:  # what is left of "[[99]1]" is a number, too
-        kept = told
-    return kept
+    notes = text if len(text) <= limit else f"{text[: limit - 1].rstrip()}…"
+    while (cleaned := renumbered(notes, known_numbers)) != notes:  # a removal may leave another number, as in "[[99]1]"
+        notes = cleaned
+    return notes
 
 
-def renumbered(told: str, named: Mapping[int, int]) -> str:
-    """Notes with the numbers by which an answer cites; those of what it cannot cite go."""
+def renumbered(notes: str, citations: Mapping[int, int]) -> str:
+    """Replace numbers in notes by those of citations, and remove those that cannot be cited."""
 
-    def cited(found: re.Match[str]) -> str:
-        if not (written := _in_brackets(found)):  # a box to be ticked
-            return found[0]
-        numbers = [named[number] for number in written if number in named]
+    def cited(match: re.Match[str]) -> str:
+        if not (numbers_found := _in_brackets(match)):  # a checkbox
+            return match[0]
+        numbers = [citations[number] for number in numbers_found if number in citations]
         return f"[{', '.join(map(str, numbers))}]" if numbers else ""
 
-    return _CITED.sub(cited, told)
+    return _CITED.sub(cited, notes)
 
 
-def _numbers(told: str) -> list[int]:
-    return [number for found in _CITED.finditer(told) for number in _in_brackets(found)]
+def _numbers(notes: str) -> list[int]:
+    return [number for match in _CITED.finditer(notes) for number in _in_brackets(match)]
 
 
-def _in_brackets(found: re.Match[str]) -> list[int]:
-    return [int(number) for number in _NUMBER.findall(found[1])]
+def _in_brackets(match: re.Match[str]) -> list[int]:
+    return [int(number) for number in _NUMBER.findall(match[1])]
 
 
 def moment(text: str, now: datetime, time_zone: str, *, ends: bool = False) -> datetime | None:
-    """The time that a model names, seen from `now`, in UTC: where it begins or (`ends`) where it is over. None if it is
-    not understood.
+    """Parse a time relative to `now`, and return it in UTC, or None if it is not understood.
+
+    Of a period its beginning is returned, or with `ends` its end.
     """
-    zone, said = zone_of(time_zone), text.strip().casefold().removeprefix("since ").strip()
-    here = now.astimezone(zone)
+    zone, words = zone_of(time_zone), text.strip().casefold().removeprefix("since ").strip()
+    local_now = now.astimezone(zone)
     try:
-        return _exact(said, zone) or _by_words(said, here, ends=ends) or _by_period(said, now, time_zone, ends=ends)
-    except (OverflowError, ValueError):  # a thousand years ago, or half past 31
+        return (
+            _exact(words, zone)
+            or _by_words(words, local_now, ends=ends)
+            or _by_period(words, now, time_zone, ends=ends)
+        )
+    except (OverflowError, ValueError):  # a thousand years ago, or 31:30
         return None
 
 
-def _exact(said: str, zone: tzinfo) -> datetime | None:
-    """A date with a time."""
-    if len(said) <= len("2026-05-14") or not said[:4].isdecimal():
+def _exact(words: str, zone: tzinfo) -> datetime | None:
+    """Parse a date with a time."""
+    if len(words) <= len("2026-05-14") or not words[:4].isdecimal():
         return None
-    exact = datetime.fromisoformat(said.upper())
-    return max(_LONG_AGO, (exact if exact.tzinfo else exact.replace(tzinfo=zone)).astimezone(UTC))
+    time = datetime.fromisoformat(words.upper())
+    return max(_LONG_AGO, (time if time.tzinfo else time.replace(tzinfo=zone)).astimezone(UTC))
 
 
-def _by_words(said: str, here: datetime, *, ends: bool) -> datetime | None:
-    """A time of today, how long ago it was, or a day of the week."""
-    if said == "now":
-        return here.astimezone(UTC)
-    if clock := _CLOCK.fullmatch(said):
-        return here.replace(hour=int(clock[1]), minute=int(clock[2]), second=0, microsecond=0).astimezone(UTC)
-    if ago := _AGO.fullmatch(said):
+def _by_words(words: str, local_now: datetime, *, ends: bool) -> datetime | None:
+    """Parse a time of today, a duration before now, or a weekday."""
+    if words == "now":
+        return local_now.astimezone(UTC)
+    if clock := _CLOCK.fullmatch(words):
+        return local_now.replace(hour=int(clock[1]), minute=int(clock[2]), second=0, microsecond=0).astimezone(UTC)
+    if ago := _AGO.fullmatch(words):
         count = int(ago[1]) if ago[1].isdecimal() else 1
-        return max(_LONG_AGO, here.astimezone(UTC) - count * _UNITS[ago[2][0]])
-    day = said.removeprefix("last ").removeprefix("on ")
+        return max(_LONG_AGO, local_now.astimezone(UTC) - count * _UNITS[ago[2][0]])
+    day = words.removeprefix("last ").removeprefix("on ")
     for number, name in enumerate(_WEEKDAYS):
         if len(day) >= len("mon") and name.startswith(day):
-            return _midnight(here, (here.weekday() - number) % 7 - ends)
+            return _midnight(local_now, (local_now.weekday() - number) % 7 - ends)
     return None
 
 
-def _by_period(said: str, now: datetime, time_zone: str, *, ends: bool) -> datetime | None:
-    periods = periods_in(said, now, time_zone)
+def _by_period(words: str, now: datetime, time_zone: str, *, ends: bool) -> datetime | None:
+    periods = periods_in(words, now, time_zone)
     if not periods:
         return None
-    return max(one.until for one in periods) if ends else max(_LONG_AGO, min(one.since for one in periods))
+    return max(period.until for period in periods) if ends else max(_LONG_AGO, min(period.since for period in periods))
 
 
-def _midnight(here: datetime, back: int) -> datetime:
-    day = here.date() - timedelta(days=back)
-    return datetime(day.year, day.month, day.day, tzinfo=here.tzinfo).astimezone(UTC)
+def _midnight(local_now: datetime, days_back: int) -> datetime:
+    day = local_now.date() - timedelta(days=days_back)
+    return datetime(day.year, day.month, day.day, tzinfo=local_now.tzinfo).astimezone(UTC)
 
 
 def zone_of(name: str) -> tzinfo:

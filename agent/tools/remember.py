@@ -1,12 +1,12 @@
-"""`remember`: keep a fact that the person asked to be remembered.
+"""`remember`: store a fact that the person asked to be remembered.
 
 Rules
-  Whose it is, where it holds, and with which authority comes from the turn, never from the model. Only what the person
-  said themselves is kept (`agent.memory.own_words`), and no secret.
-  The model names what a fact replaces, by number or by key; code checks that this is theirs, of this place, and about
-  the same. The result says what was replaced, and what was named and stands all the same.
-  Where a fact holds, and whether it binds, code reads in its words: "hypothetically", "draft:" and what is said in a
-  game of thought hold in this conversation only, "for this conversation" for a day; a manager's "at most" binds.
+  The person, the audience and the authority of a fact come from the turn, never from the model. Only the person's own
+  words are stored (`agent.memory.own_words`), and no secrets.
+  The model names the facts that are replaced, by number or by key. Code checks that they are of this person and place
+  and about the same thing. The result says which were replaced, and which named ones are still valid.
+  Code derives the scope and constraints from the words: "hypothetically", "draft:" and hypothetical discussions are
+  limited to this conversation, "for this conversation" to a day; "at most" of a manager is a constraint.
 """
 
 from dataclasses import dataclass, field, replace
@@ -25,11 +25,11 @@ from agent.memory.writing import POLICY_AUTHORITY, NewFact, WriteRefused, bindin
 from agent.messages import JsonObject
 from agent.ports import FactWriter, ToolContext, ToolEffect, ToolOutput, WorkingSet
 
-MAX_CHARS: Final = 2_000  # Facts stand in later contexts; a longer text is better found again by recall
+MAX_CHARS: Final = 2_000  # Facts are part of later contexts; for longer texts there is recall
 MAX_KEY_CHARS: Final = 80
-MAX_SUPERSEDED: Final = 10  # More at once is a model that names whatever it sees
+MAX_SUPERSEDED: Final = 10  # A model with more names all facts that it sees
 
-WORKING_TIME: Final = timedelta(days=1)  # How long a scratch value is kept: a task that is put down overnight goes on
+WORKING_TIME: Final = timedelta(days=1)  # How long a scratch value is kept: a task may continue on the next day
 
 SUPPOSITIONS: Final = frozenset({Scope.HYPOTHETICAL, Scope.DRAFT})
 
@@ -71,7 +71,7 @@ _SCHEMA: Final[JsonObject] = {
 class RememberTool:
     facts: FactWriter
     working_set: WorkingSet | None = None
-    """Keeps what is for now; None: that is a fact of its session."""
+    """The store of scratch values; None: they are stored as facts of the session."""
     timeout_s: float = 10.0
     name: str = "remember"
     description: str = "Keep a fact when the person asks you to."
@@ -79,48 +79,49 @@ class RememberTool:
     schema: JsonObject = field(default_factory=lambda: _SCHEMA)
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
-        """Raises ToolError for what is not kept, with the reason."""
+        """Raises ToolError if the fact is refused, with the reason."""
         new = fact_of(args, context)
         if has_secret(f"{new.key}: {new.value}"):
             raise ToolError(texts.NEVER_KEPT, "tell the person so", ours=True)
         own, others = context.own_words, context.others_words
-        who, supposing = context.person.name, new.scope in SUPPOSITIONS
-        says = partial(said_by, new.value, own, others, name=who, supposing=supposing, read=context.read)
-        if not says(key=new.key):
-            if not new.key or not says():
+        name, supposing = context.person.name, new.scope in SUPPOSITIONS
+        is_said = partial(said_by, new.value, own, others, name=name, supposing=supposing, read=context.read)
+        if not is_said(key=new.key):
+            if not new.key or not is_said():
                 raise ToolError(texts.NOT_THEIR_WORDS, HOW_TO_KEEP, ours=True)
-            new = replace(new, key="")  # what it says is theirs, what it would stand under is not
+            new = replace(new, key="")  # the value is in the person's words, the key is not
         if new.scope is Scope.SESSION and self.working_set is not None:
-            return await self._keep_for_now(self.working_set, new, context)
+            return await self._keep_in_working_set(self.working_set, new, context)
         outcome = await self.facts.write(new)
         if isinstance(outcome, WriteRefused):
             raise ToolError(f"Not kept: {outcome.why}", ours=True)
-        known = (outcome.fact, *outcome.superseded)
-        sources = {one.source_message for one in known if one.source_message is not None}
-        gone = {fact.id for fact in outcome.superseded}
-        standing = [id_ for id_ in new.supersedes if id_ not in gone] if outcome.fact.is_valid else []
-        told = _told(outcome.fact, outcome.superseded, standing) + (MADE_ROOM if outcome.dropped else "")
+        facts = (outcome.fact, *outcome.superseded)
+        sources = {fact.source_message for fact in facts if fact.source_message is not None}
+        superseded_ids = {fact.id for fact in outcome.superseded}
+        still_valid = [id_ for id_ in new.supersedes if id_ not in superseded_ids] if outcome.fact.is_valid else []
+        text = _result_text(outcome.fact, outcome.superseded, still_valid) + (MADE_ROOM if outcome.dropped else "")
         others = tuple(sorted(sources - {context.message}))
-        return ToolOutput(told, others, audience=context.place.audience)
+        return ToolOutput(text, others, audience=context.place.audience)
 
-    async def _keep_for_now(self, working_set: WorkingSet, new: NewFact, context: ToolContext) -> ToolOutput:
-        until = new.timestamp + WORKING_TIME
-        item = WorkingItem(new.key or new.value, new.value, new.timestamp, until, context.message)
+    async def _keep_in_working_set(self, working_set: WorkingSet, new: NewFact, context: ToolContext) -> ToolOutput:
+        expires_at = new.timestamp + WORKING_TIME
+        item = WorkingItem(new.key or new.value, new.value, new.timestamp, expires_at, context.message)
         await working_set.keep(context.conversation, new.audience, item)
         return ToolOutput(f"Kept for this conversation, for a day: {item.value}", audience=context.place.audience)
 
 
 def fact_of(args: JsonObject, context: ToolContext) -> NewFact:
-    """What the model asks to be kept, as far as the turn allows it."""
-    key, value, named = str(args.get("key", "")).strip(), str(args["text"]).strip(), args.get("supersedes", [])
+    """Build the fact from the model's arguments and the turn."""
+    key, value, superseded = str(args.get("key", "")).strip(), str(args["text"]).strip(), args.get("supersedes", [])
     scope = scope_said(value)
     if scope is Scope.GLOBAL:
         scope = context.assumed
     sets_limits = context.authority >= POLICY_AUTHORITY and any(
-        binding_words(without_quotes(said)) and said_by(value, (said,), name=context.person.name, read=context.read)
-        for said in context.own_words
+        binding_words(without_quotes(message))
+        and said_by(value, (message,), name=context.person.name, read=context.read)
+        for message in context.own_words
     )
-    binds = binding_words(f"{key}: {value}") if sets_limits else None
+    constraint = binding_words(f"{key}: {value}") if sets_limits else None
     return NewFact(
         id="",
         key=key,
@@ -130,17 +131,17 @@ def fact_of(args: JsonObject, context: ToolContext) -> NewFact:
         audience=label(context.place.audience),
         person=context.person.id,
         authority=context.authority,
-        supersedes=tuple(dict.fromkeys(map(str, named))) if isinstance(named, list) else (),
+        supersedes=tuple(dict.fromkeys(map(str, superseded))) if isinstance(superseded, list) else (),
         scope=scope,
         scope_id=scope_id(scope, context.conversation, context.message),
-        is_constraint=binds is not None,
-        constraint_type=binds,
+        is_constraint=constraint is not None,
+        constraint_type=constraint,
         source_message=context.message,
     )
 
 
 def scope_id(scope: Scope, conversation: str, question: int) -> str | None:
-    """Within what a fact of this scope holds; a task is known by its question."""
+    """Return the id to which a scope is limited. A task is identified by the message of its question."""
     match scope:
         case Scope.GLOBAL:
             return None
@@ -152,11 +153,11 @@ def scope_id(scope: Scope, conversation: str, question: int) -> str | None:
             assert_never(scope)
 
 
-def _told(kept: Fact, replaced: tuple[Fact, ...], standing: list[str]) -> str:
-    if not kept.is_valid:
-        return f"Kept as history: {kept.said} (something newer is known already)"
-    before = f" (instead of: {'; '.join(fact.said for fact in replaced)})" if replaced else ""
-    named = ", ".join(f"#{id_}" for id_ in standing)
-    return f"Remembered: {kept.said}{before}" + (
-        f" ({named} still stands: not theirs here, or about something else)" if named else ""
+def _result_text(fact: Fact, superseded: tuple[Fact, ...], still_valid: list[str]) -> str:
+    if not fact.is_valid:
+        return f"Kept as history: {fact.said} (something newer is known already)"
+    replaced_note = f" (instead of: {'; '.join(old.said for old in superseded)})" if superseded else ""
+    ids = ", ".join(f"#{id_}" for id_ in still_valid)
+    return f"Remembered: {fact.said}{replaced_note}" + (
+        f" ({ids} still stands: not theirs here, or about something else)" if ids else ""
     )

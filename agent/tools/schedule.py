@@ -1,13 +1,10 @@
-"""`schedule` and `schedules`: have something said or asked at a time, and see what is; `background`: have it done now,
-beside the conversation.
+"""The tools `schedule` (reminders and questions at a time), `schedules` (lists them) and `background` (long work).
 
 Rules
-  The model fills in fields; code checks them, and answers with the time that they mean in words, or with what is
-  wrong.
-  Whose it is, and where it is posted, comes from the turn. What is listed here may be read by all who read the reply.
-  What a schedule asks makes no schedules: nothing multiplies by itself.
-  They are offered where the last messages speak of times that come, and nowhere else; `background` where they speak of
-  much to be gone through.
+  The model fills in fields. Code checks them, and returns the resulting time in words, or what is wrong.
+  The owner and the place come from the turn. Only schedules that all readers of the reply may read are listed.
+  The turn of a schedule cannot create schedules, so that they do not multiply.
+  The tools are offered only if the last messages mention future times, and `background` if they mention much work.
 """
 
 from collections.abc import Awaitable, Callable
@@ -41,7 +38,7 @@ from agent.schedules import (
     zone_of,
 )
 
-MAX_CHARS: Final = 2_000  # Of what is said or asked
+MAX_CHARS: Final = 2_000  # Of a reminder or question
 MAX_LISTED: Final = 20
 SHOWN_CHARS: Final = 200
 
@@ -59,7 +56,7 @@ _WORDS: Final = (
     "herinner|elke |iedere |elk uur|dagelijks|wekelijks|laat me weten|waarschuw|vanavond|overmorgen|volgende week| uur|"
     "リマインド|リマインダー|毎日|毎週|毎月|毎朝|毎晩|毎時|平日|隔週|知らせて|思い出させ|明日|明後日|来週|今夜|分後|時間後|日後"
 )
-# Of which something stands where somebody may want a schedule; where it is not meant, it costs tokens.
+# Words of messages whose authors may want a schedule. A false match only costs tokens.
 BESIDE: Final = frozenset(_WORDS.split("|"))
 
 _MUCH: Final = (
@@ -76,7 +73,7 @@ _MUCH: Final = (
     "neem alle|doorlopen|elke |alle |op de achtergrond|neem de tijd|grondig|onderzoek|rapport|overzicht|als je klaar|"
     "すべて|全て|全部|一つずつ|バックグラウンド|じっくり|表にして|表を作|調査|調べ|分析|まとめて|一覧|終わったら"
 )
-MUCH: Final = frozenset(_MUCH.split("|"))  # Of which something stands where somebody may want what takes long
+MUCH: Final = frozenset(_MUCH.split("|"))  # Words of messages that may ask for long work
 
 _TEXT: Final[Json] = {"type": "string", "minLength": 1, "maxLength": MAX_CHARS}
 _PROPERTIES: Final[dict[str, Json]] = {
@@ -136,7 +133,7 @@ async def _nowhere(_: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleTool:
-    """`forbidden_in`: whether nothing may be posted at a time in a channel."""
+    """The tool `schedule`. `forbidden_in`: returns whether scheduled posts are forbidden in a channel."""
 
     schedules: Schedules
     forbidden_in: Callable[[str], Awaitable[bool]] = _nowhere
@@ -148,25 +145,25 @@ class ScheduleTool:
     schema: JsonObject = field(default_factory=lambda: _SCHEMA)
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
-        """Raises ToolError for what is not kept, with what to do."""
+        """Raises ToolError if the schedule is refused, with a hint."""
         if context.message_id.startswith(SCHEDULED):
             raise ToolError(ASKS_AGAIN, ours=True)
         if isinstance(cancel := args.get("cancel"), int):
-            return _told(await self._cancelled(cancel, context), context)
+            return _output(await self._cancel(cancel, context), context)
         new = new_schedule(args, context)
         if not new.direct and await self.forbidden_in(new.channel):
             raise ToolError(FORBIDDEN, ours=True)
-        before = ""
+        cancelled = ""
         if isinstance(replaces := args.get("replaces"), int):
-            before = await self._cancelled(replaces, context)
-        kept = await self.schedules.keep(new)
-        if isinstance(kept, ScheduleRefused):
-            raise ToolError(REFUSED[kept], ours=True)
+            cancelled = await self._cancel(replaces, context)
+        schedule = await self.schedules.keep(new)
+        if isinstance(schedule, ScheduleRefused):
+            raise ToolError(REFUSED[schedule], ours=True)
         where = "to the person alone" if new.direct else "here"
-        told = KEPT.format(id=kept.id, when=in_words(kept.made.timing, context.now), where=where)
-        return _told(f"{before} {told}".strip(), context)
+        text = KEPT.format(id=schedule.id, when=in_words(schedule.made.timing, context.now), where=where)
+        return _output(f"{cancelled} {text}".strip(), context)
 
-    async def _cancelled(self, id_: int, context: ToolContext) -> str:
+    async def _cancel(self, id_: int, context: ToolContext) -> str:
         if await self.schedules.cancel(context.person.id, id_, context.now) is None:
             raise ToolError(UNKNOWN.format(id=id_), ours=True)
         return f"Number {id_} is cancelled."
@@ -194,18 +191,18 @@ class BackgroundTool:
     schema: JsonObject = field(default_factory=lambda: _WORK_SCHEMA)
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
-        """Raises ToolError for what is not begun, with what to do."""
+        """Raises ToolError if the work is refused, with a hint."""
         if context.message_id.startswith(SCHEDULED):
             raise ToolError(WORKS_ALREADY, ours=True)
         what = str(args.get("what", "")).strip()
         if not what:
             raise ToolError("say `what` is to be done", ours=True)
-        at_once = Timing(context.person.time_zone or "UTC", at=context.now)
-        new = replace(_made(context, what, ScheduleKind.WORK, at_once), mention=args.get("mention") is True)
-        kept = await self.schedules.keep(new)
-        if isinstance(kept, ScheduleRefused):
-            raise ToolError(REFUSED[kept], ours=True)
-        return _told(BEGINS.format(id=kept.id), context)
+        now = Timing(context.person.time_zone or "UTC", at=context.now)
+        new = replace(_build_schedule(context, what, ScheduleKind.WORK, now), mention=args.get("mention") is True)
+        schedule = await self.schedules.keep(new)
+        if isinstance(schedule, ScheduleRefused):
+            raise ToolError(REFUSED[schedule], ours=True)
+        return _output(BEGINS.format(id=schedule.id), context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,17 +215,21 @@ class SchedulesTool:
     beside: frozenset[str] = BESIDE
     schema: JsonObject = field(default_factory=lambda: {"type": "object", "properties": {}})
 
-    async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:  # noqa: ARG002 -- it takes none
-        theirs, readable = await self.schedules.of_person(context.person.id), _readable(context)
-        shown = [one for one in theirs if label(one.made.place.audience) in readable]
-        lines = [_line(one, context) for one in shown[:MAX_LISTED]]
-        hidden = len(theirs) - len(lines)
+    async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:  # noqa: ARG002 -- there are none
+        schedules, readable = await self.schedules.of_person(context.person.id), _readable(context)
+        readable_schedules = [schedule for schedule in schedules if label(schedule.made.place.audience) in readable]
+        lines = [_line(schedule, context) for schedule in readable_schedules[:MAX_LISTED]]
+        hidden = len(schedules) - len(lines)
         lines += [f"{hidden} more are told to the person alone: /schedules lists them."] if hidden else []
-        # Their words may be what somebody else wanted said then.
-        return _told("\n".join(lines) or "The person has none.", context, own=all(one.made.own for one in shown))
+        # The text of a schedule may come from others.
+        return _output(
+            "\n".join(lines) or "The person has none.",
+            context,
+            own=all(schedule.made.own for schedule in readable_schedules),
+        )
 
 
-def _told(text: str, context: ToolContext, *, own: bool = True) -> ToolOutput:
+def _output(text: str, context: ToolContext, *, own: bool = True) -> ToolOutput:
     return ToolOutput(text, audience=context.place.audience, own=own)
 
 
@@ -236,16 +237,18 @@ def _readable(context: ToolContext) -> frozenset[str]:
     return frozenset(map(label, [context.place.audience])) | may_flow_from(context.place, context.readable_groups)
 
 
-def _line(one: Schedule, context: ToolContext) -> str:
-    if one.made.kind is ScheduleKind.WORK:
-        return f"{one.id} (at work now): {excerpt(one.made.words, SHOWN_CHARS)}"
-    timing = one.made.timing.seen_from(context.person.time_zone)
-    when = in_words(timing, context.now) if one.state is not ScheduleState.ENDED else one.why
-    return f"{one.id} ({one.made.kind}, {one.state}): {when}: {excerpt(one.made.words, SHOWN_CHARS)}"
+def _line(schedule: Schedule, context: ToolContext) -> str:
+    if schedule.made.kind is ScheduleKind.WORK:
+        return f"{schedule.id} (at work now): {excerpt(schedule.made.words, SHOWN_CHARS)}"
+    timing = schedule.made.timing.seen_from(context.person.time_zone)
+    when = in_words(timing, context.now) if schedule.state is not ScheduleState.ENDED else schedule.why
+    return (
+        f"{schedule.id} ({schedule.made.kind}, {schedule.state}): {when}: {excerpt(schedule.made.words, SHOWN_CHARS)}"
+    )
 
 
 def new_schedule(args: JsonObject, context: ToolContext) -> NewSchedule:
-    """What the model asks for, as far as the turn allows it. Raises ToolError."""
+    """Build the schedule from the model's arguments and the turn. Raises ToolError."""
     what = str(args.get("what", "")).strip()
     if not what:
         raise ToolError("say `what` is to be said or asked", ours=True)
@@ -254,11 +257,13 @@ def new_schedule(args: JsonObject, context: ToolContext) -> NewSchedule:
         raise ToolError(problem, ours=True)
     kind = ScheduleKind(str(args.get("kind", ScheduleKind.REMINDER)))
     check = args.get("check")
-    new = _made(context, what, kind, timing, alone=args.get("where") == "direct")
+    new = _build_schedule(context, what, kind, timing, alone=args.get("where") == "direct")
     return replace(new, check=_check(check) if isinstance(check, dict) and kind is ScheduleKind.QUESTION else None)
 
 
-def _made(context: ToolContext, what: str, kind: ScheduleKind, timing: Timing, *, alone: bool = False) -> NewSchedule:
+def _build_schedule(
+    context: ToolContext, what: str, kind: ScheduleKind, timing: Timing, *, alone: bool = False
+) -> NewSchedule:
     own = PersonAudience(context.person.id)
     direct = alone or context.place.audience == own
     return NewSchedule(
@@ -277,13 +282,15 @@ def _made(context: ToolContext, what: str, kind: ScheduleKind, timing: Timing, *
     )
 
 
-def _check(said: JsonObject) -> FirstCheck:
-    args = said.get("args")
-    return FirstCheck(CheckKind(str(said["kind"])), str(said["target"]), dict(args) if isinstance(args, dict) else {})
+def _check(fields: JsonObject) -> FirstCheck:
+    args = fields.get("args")
+    return FirstCheck(
+        CheckKind(str(fields["kind"])), str(fields["target"]), dict(args) if isinstance(args, dict) else {}
+    )
 
 
 def timing_of(args: JsonObject, context: ToolContext) -> Timing:
-    """When that is. Raises ToolError."""
+    """Return the timing of the arguments. Raises ToolError."""
     name = str(args.get("zone") or context.person.time_zone)
     at, rule = args.get("at"), str(args.get("rule") or "")
     if isinstance(minutes := args.get("in_minutes"), int) and not (at or rule):
@@ -298,25 +305,25 @@ def timing_of(args: JsonObject, context: ToolContext) -> Timing:
     except ValueError as error:
         raise ToolError(f"{error}", ours=True) from None
     timing = Timing(name, at=moment, rule=rule, until=end)
-    weeks, days = (many if isinstance(many := args.get(name, 1), int) else 1 for name in ("weeks", "days"))
+    weeks, days = (count if isinstance(count := args.get(name, 1), int) else 1 for name in ("weeks", "days"))
     if weeks > 1 or days > 1:
-        return replace(timing, weeks=weeks, days=days, since=_first(timing, context.now))
+        return replace(timing, weeks=weeks, days=days, since=_first_occurrence(timing, context.now))
     return timing
 
 
 def _after(minutes: int, now: datetime) -> datetime:
-    """Raises ToolError for what no calendar has."""
+    """Return the time after `minutes`. Raises ToolError if it is too far."""
     try:
         return (now + timedelta(minutes=minutes)).astimezone(UTC).replace(microsecond=0)
     except OverflowError:
         raise ToolError(FAR, ours=True) from None
 
 
-def _first(timing: Timing, now: datetime) -> datetime:
-    """From when every week, or day, is counted: when it comes first."""
+def _first_occurrence(timing: Timing, now: datetime) -> datetime:
+    """Return the first occurrence, from which weeks or days are counted."""
     try:
         return next_occurrence(timing, now) or now
-    except ValueError:  # which is said of the rule itself
+    except ValueError:  # `problem_of` reports it
         return now
 
 
@@ -328,12 +335,12 @@ def _is_aware(text: str) -> bool:
 
 
 def _moment(text: str, zone: str, *, end_of_day: bool = False) -> datetime:
-    """Raises ValueError with a sentence."""
+    """Parse a time. Raises ValueError with a sentence."""
     try:
-        read = datetime.fromisoformat(text)
+        time_read = datetime.fromisoformat(text)
         if end_of_day and len(text) <= len("2026-11-24"):
             day = date.fromisoformat(text) + timedelta(days=1)
             return moment_of(datetime.combine(day, time()), zone_of(zone)) - timedelta(seconds=1)
-        return read.astimezone(UTC) if read.tzinfo is not None else moment_of(read, zone_of(zone))
+        return time_read.astimezone(UTC) if time_read.tzinfo is not None else moment_of(time_read, zone_of(zone))
     except (ValueError, OverflowError):
         raise ValueError(f"{excerpt(text, 40)!r} is no time: write it as 2026-11-24T09:00") from None

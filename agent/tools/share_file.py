@@ -1,7 +1,7 @@
-"""`share_file`: hand a file over together with the answer.
+"""`share_file`: send a file together with the answer.
 
-Rule. The call itself changes nothing: it is kept with the turn, and whoever shows the answer hands over what the calls
-name. So a call is repeated, or a turn goes on elsewhere, without a second file.
+Rule. The call itself changes nothing. It is stored with the turn, and the files of its calls are sent with the answer.
+So a repeated call, or a turn that another process takes over, does not send a second file.
 """
 
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from agent.ports import ToolContext, ToolEffect, ToolOutput
 from agent.progress import Progress
 
 NAME: Final = "share_file"
-MAX_CHARS: Final = 200_000  # Below what a block of calls may hold; a model writes no longer file in one go
+MAX_CHARS: Final = 200_000  # Below the limit of a block of calls; models do not write longer files at once
 MAX_NAME_CHARS: Final = 100
 DONE: Final = "The file will stand below your answer. Do not repeat its content there."
 
@@ -52,7 +52,7 @@ class ShareFileTool:
 
 
 def shared_files(progress: Progress) -> tuple[SharedFile, ...]:
-    """The files that a turn's calls handed over or brought; the last one of a name counts."""
+    """Return the files of a turn's calls and of their results. The last one of each name counts."""
     files: dict[str, SharedFile] = {}
     for step in progress.steps:
         for call, result in zip(step.calls, step.results, strict=True):

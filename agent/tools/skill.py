@@ -1,11 +1,11 @@
-"""`skill`: instructions that the operator keeps for kinds of tasks, read when a task is of that kind.
+"""`skill`: the operator's instructions for kinds of tasks, which the model reads when it needs them.
 
-The rules.
-- What the prefix holds of a skill is its name and the beginning of its description, each on a line of its own that can
-  neither end the list nor begin a section, a tool or a block. All together stay within a limit, however many there are.
-- The rest is read by this tool: the instructions, and the files that they name, in pages.
-- Nothing of a skill is run, and what comes back says so where there is something that could be.
-- The operator put it there for everybody whom the bot serves: who reads the place may read the result.
+Rules.
+- The prefix lists the name and the beginning of the description of each skill on one line, which cannot end the list or
+  open a section, a tool or a block. The whole list has a limit, for any number of skills.
+- This tool reads the rest: the instructions, and the files that they name, in pages.
+- No file of a skill is run, and the result says so if a file is a program.
+- The operator provides skills for all users of the bot, so all readers of the place may read the result.
 """
 
 import re
@@ -21,13 +21,13 @@ from agent.protocol.render import excerpt
 
 NAME: Final = "skill"
 INSTRUCTIONS: Final = "SKILL.md"
-# Of a description in the prefix: about 100 tokens, which is what the form of skills plans with.
+# Of a description in the prefix: about 100 tokens, as the format of skills recommends.
 MAX_SHOWN_CHARS: Final = 400
 MIN_SHOWN_CHARS: Final = 60
-# Of all descriptions in the prefix: 3,000 tokens. Thirty stand there as they are; of more each is cut shorter.
+# Of all descriptions in the prefix: 3,000 tokens. Thirty fit as they are; more are cut shorter.
 MAX_LIST_CHARS: Final = 12_000
 MAX_SKILLS: Final = 100
-PAGE_CHARS: Final = 18_000  # What a result may hold, less what stands before it
+PAGE_CHARS: Final = 18_000  # The limit of a result without the lines before a page
 MAX_FILES_NAMED: Final = 40
 
 ABOUT: Final = "Read the instructions for a kind of task before you do one. Skills, with what each says of itself:"
@@ -44,8 +44,10 @@ _PROGRAM: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """`read`: the text of a file of it, by its path from the skill's folder; of SKILL.md what stands below its head. It
-    raises ToolError. `files`: the paths of its first files, and whether those are all.
+    """One skill.
+
+    `read` returns the text of a file by its path in the skill's folder, of SKILL.md without its front matter; it raises
+    ToolError. `files` returns the paths of its first files, and whether those are all.
     """
 
     name: str
@@ -56,7 +58,7 @@ class Skill:
 
 
 class SkillTool:
-    """For at least one skill; no two have one name."""
+    """The tool `skill`. There must be at least one skill, and their names must differ."""
 
     name: str = NAME
     effect: ToolEffect = ToolEffect.READS
@@ -76,7 +78,7 @@ class SkillTool:
         }
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
-        skill = self._named(str(args["name"]))
+        skill = self._find_skill(str(args["name"]))
         file, page = str(args.get("file") or INSTRUCTIONS).removeprefix("./"), args.get("page", 1)
         head = [HEAD.format(name=skill.name, plugin=skill.plugin)]
         text = await skill.read(file)
@@ -84,23 +86,23 @@ class SkillTool:
             head.append(f"{file}:" if not _PROGRAM.search(file) else f"{file}: {IS_SCRIPT}")
         elif page == 1:
             files, is_whole = await skill.files()
-            named = ", ".join(files[:MAX_FILES_NAMED])
+            file_names = ", ".join(files[:MAX_FILES_NAMED])
             if len(files) > MAX_FILES_NAMED or not is_whole:
-                named = MORE_FILES.format(files=named)
-            head += [FILES.format(files=named)] if files else []
+                file_names = MORE_FILES.format(files=file_names)
+            head += [FILES.format(files=file_names)] if files else []
             head += [NOT_RUN] if any(map(_PROGRAM.search, files)) else []
-        whole = pages(text, PAGE_CHARS)
-        if not isinstance(page, int) or not 1 <= page <= len(whole):
-            raise ToolError(f"there is no page {page}: {file} of {skill.name} has {len(whole)}", ours=True)
-        if len(whole) > 1:
-            head.append(PAGE.format(page=page, pages=len(whole)))
-        return ToolOutput("\n".join([*head, "", whole[page - 1]]), audience=context.place.audience)
+        text_pages = pages(text, PAGE_CHARS)
+        if not isinstance(page, int) or not 1 <= page <= len(text_pages):
+            raise ToolError(f"there is no page {page}: {file} of {skill.name} has {len(text_pages)}", ours=True)
+        if len(text_pages) > 1:
+            head.append(PAGE.format(page=page, pages=len(text_pages)))
+        return ToolOutput("\n".join([*head, "", text_pages[page - 1]]), audience=context.place.audience)
 
-    def _named(self, name: str) -> Skill:
+    def _find_skill(self, name: str) -> Skill:
         if name in self._skills:
             return self._skills[name]
-        near = get_close_matches(name, self._skills, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else "the description of this tool lists them"
+        similar = get_close_matches(name, self._skills, n=1)
+        hint = f"did you mean {similar[0]!r}?" if similar else "the description of this tool lists them"
         raise ToolError(f"there is no skill {name[:80]!r}", hint, ours=True)
 
 
@@ -112,17 +114,17 @@ _PROPERTIES: Final[dict[str, Json]] = {
 
 
 def listed(skills: Sequence[Skill]) -> list[str]:
-    """A line for each skill, with as much of its description as the limit of them all has room for."""
+    """Return a line for each skill, with its description shortened to the limit of the list."""
     room = max(MIN_SHOWN_CHARS, min(MAX_SHOWN_CHARS, MAX_LIST_CHARS // max(1, len(skills))))
     return [f"- {skill.name}: {excerpt(skill.description, room)}" for skill in skills]
 
 
-def pages(text: str, most: int) -> list[str]:
-    """The text in pieces of at most so many characters, between lines where there are any; at least one piece."""
-    cut: list[str] = []
-    begin = 0
-    while len(text) - begin > most:
-        end = text.rfind("\n", begin + most // 2, begin + most) + 1 or begin + most
-        cut.append(text[begin:end])
-        begin = end
-    return [*cut, text[begin:]]
+def pages(text: str, limit: int) -> list[str]:
+    """Split a text into pages of up to `limit` characters, between lines if possible; there is at least one page."""
+    pieces: list[str] = []
+    start = 0
+    while len(text) - start > limit:
+        end = text.rfind("\n", start + limit // 2, start + limit) + 1 or start + limit
+        pieces.append(text[start:end])
+        start = end
+    return [*pieces, text[start:]]
