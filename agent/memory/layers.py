@@ -159,42 +159,36 @@ def memory_context(layers: Layers, reader: ContextReader, budget: int = MEMORY_T
     concerning = [fact for fact in layers.facts if _concerns(fact, reader)]
     valid = _unshadowed([fact for fact in concerning if fact.is_valid])
     history = [fact for fact in concerning if not fact.is_valid]
-    cached_reading = cache(read_statement)
-    outdated_parts = Outdated()
+    reading = cache(read_statement)
+    late = Outdated()
     if layers.earlier:
-        outdated_parts = outdated(
-            layers.earlier, sorted(valid, key=age), history, layers.identity.authority, cached_reading
-        )
-    in_force = [fact for fact in valid if fact.id not in outdated_parts.facts]
-    stale = _stale(in_force, concerning, signals, past_signals, outdated_parts, cached_reading)
+        late = outdated(layers.earlier, sorted(valid, key=age), history, layers.identity.authority, reading)
+    in_force = [fact for fact in valid if fact.id not in late.facts]
+    stale = _stale(in_force, concerning, signals, past_signals, late, reading)
     frame = (_identity(layers.identity), _environment(layers.environment, signals))
-    tokens_left = budget - sum(map(_cost, frame))
+    left = budget - sum(map(_cost, frame))
     binding = [fact for fact in in_force if fact.is_constraint]
     lines = [
         (fact, _fact_line(fact, stale, overruled=_is_overruled(fact, binding)))
         for fact in ranked(in_force, reader.question)
     ]
-    facts_shown, cost = _fitting(lines, int(tokens_left * FACTS_SHARE))
-    tokens_left -= cost
-    quoted_lines: list[tuple[PastMessage, str]] = []
+    shown, cost = _fitting(lines, int(left * FACTS_SHARE))
+    left -= cost
+    candidates: list[tuple[PastMessage, str]] = []
     if layers.earlier:
-        known = [*map(read_statement, frame), *(fact.statement for fact, _ in facts_shown)]
-        quoted_lines = quoted(layers.earlier, known, stale, outdated_parts.sentences, reader.question, cached_reading)
-    reserved = min(_cost(_working_set(layers, tokens_left)[0]), int(tokens_left * WORKING_SHARE))
-    shown_quotes = _within(
-        [(message, _quoted_line(message, line, layers)) for message, line in quoted_lines], tokens_left - reserved
-    )
-    earlier = _section("EARLIER", [line for _, line in shown_quotes])
-    facts = _section("FACTS", [line for _, line in facts_shown])
-    scratch, items = _working_set(layers, tokens_left - _cost(earlier))
+        known = [*map(read_statement, frame), *(fact.statement for fact, _ in shown)]
+        candidates = quoted(layers.earlier, known, stale, late.sentences, reader.question, reading)
+    reserved = min(_cost(_working_set(layers, left)[0]), int(left * WORKING_SHARE))
+    quotes = _within([(past, _quoted_line(past, line, layers)) for past, line in candidates], left - reserved)
+    earlier = _section("EARLIER", [line for _, line in quotes])
+    facts = _section("FACTS", [line for _, line in shown])
+    scratch, items = _working_set(layers, left - _cost(earlier))
     ids = (
-        [message.id for message, _ in shown_quotes]
-        + [message.message for message in items]
-        + [message.source_message for message, _ in facts_shown]
+        [past.id for past, _ in quotes] + [past.message for past in items] + [past.source_message for past, _ in shown]
     )
     sources = tuple(dict.fromkeys(id_ for id_ in ids if id_ is not None))
     sections = tuple(filter(None, (*frame, facts, earlier, scratch)))
-    return MemoryContext(sections, tuple(fact.id for fact, _ in facts_shown), sources, stale)
+    return MemoryContext(sections, tuple(fact.id for fact, _ in shown), sources, stale)
 
 
 def readable(facts: Iterable[Fact], reader: ContextReader) -> list[Fact]:
@@ -216,12 +210,10 @@ def _unshadowed(facts: Sequence[Fact]) -> list[Fact]:
 def ranked(facts: Iterable[Fact], question: str) -> list[Fact]:
     """Sort facts: constraints first, then by the number of words shared with the question, then the newest."""
     facts = list(facts)
-    question_words = (
-        read_statement(telling_part(question, QUESTION_CHARS)).content if len(facts) > 1 else frozenset[str]()
-    )
+    asked = read_statement(telling_part(question, QUESTION_CHARS)).content if len(facts) > 1 else frozenset[str]()
 
     def rank(fact: Fact) -> tuple[bool, int, datetime, str]:
-        shared = len(fact.content & question_words)
+        shared = len(fact.content & asked)
         return fact.is_constraint, shared, fact.timestamp, fact.id
 
     return sorted(facts, key=rank, reverse=True)
@@ -264,37 +256,27 @@ def _stale(
     concerning: Sequence[Fact],
     signals: Sequence[Signal],
     past_signals: Sequence[Signal],
-    outdated_parts: Outdated,
+    late: Outdated,
     reading: Reading,
 ) -> Wordings:
-    in_force_ids: AbstractSet[str] = {fact.id for fact in in_force}
-    not_in_force = [
-        fact
-        for fact in concerning
-        if fact.id not in in_force_ids and (not fact.is_valid or fact.id in outdated_parts.facts)
-    ]
+    valid_ids: AbstractSet[str] = {fact.id for fact in in_force}
+    gone = [fact for fact in concerning if fact.id not in valid_ids and (not fact.is_valid or fact.id in late.facts)]
     successors = {fact.id: fact.value for fact in concerning}
     ended, chars_left = list[tuple[str, str]](), ENDED_CHARS
-    for fact in reversed(not_in_force):
-        if fact.value.lower() not in outdated_parts.restored:
+    for fact in reversed(gone):
+        if fact.value.lower() not in late.restored:
             successor = successors.get(fact.superseded_by or "", fact.value)
             several = len(sentences(fact.value)) > 1
             chars_left -= len(fact.value) + len(successor) if several else 0
-            ended_sentences = (
-                taken_back(fact.value, successor, reading) if several and chars_left >= 0 else [fact.value]
-            )
-            ended += [(part, fact.key) for part in ended_sentences]
+            parts_ended = taken_back(fact.value, successor, reading) if several and chars_left >= 0 else [fact.value]
+            ended += [(part, fact.key) for part in parts_ended]
     parts = dict(reversed(ended))
     binding = [fact.value.lower() for fact in in_force if fact.is_constraint]
-    outdated_sentences = (
-        sentence
-        for sentence in outdated_parts.sentences
-        if not any(sentence.strip(" .!。！").lower() in value for value in binding)
-    )
-    values = [*parts, *(signal.value for signal in past_signals), *outdated_sentences]
+    ended_texts = [text for text in late.sentences if not any(text.strip(" .!。！").lower() in one for one in binding)]
+    values = [*parts, *(signal.value for signal in past_signals), *ended_texts]
     if not values:
         return Wordings()
-    current = [*(fact.value for fact in in_force), *(signal.value for signal in signals), *outdated_parts.current]
+    current = [*(fact.value for fact in in_force), *(signal.value for signal in signals), *late.current]
     return superseded(values, current, parts, reading)
 
 
@@ -339,14 +321,12 @@ def _section(title: str, lines: Sequence[str]) -> str:
     return "\n".join([f"{title}:", *(f"> {line}" if _TITLE.match(line) else line for line in lines)]) if lines else ""
 
 
-_NO_BRACKETS: Final = str.maketrans("", "", "()（）")
+_NO_BRACKETS: Final = str.maketrans("", "", "()（）")  # In an organization's name they could imitate a rank
 
 
 def _identity(identity: IdentityRole) -> str:
     rank = "" if identity.authority is Authority.EMPLOYEE else identity.authority.name.lower()
-    organization = (
-        f"at {identity.organization}" if identity.organization else ""
-    )  # a server's name cannot imitate a rank either
+    organization = f"at {identity.organization}" if identity.organization else ""
     about = ", ".join(filter(None, (rank, identity.department, organization.translate(_NO_BRACKETS))))
     name = _RANK_OPENS.sub("[", identity.user_name)  # a display name that ends in "(admin)" must not look like a rank
     return " ".join(f"IDENTITY: {name}{f' ({about})' if about else ''}".split())

@@ -237,12 +237,8 @@ def _replaces(older: ProfileEntry, newer: ProfileEntry) -> bool:
 def _merge_repeated(before: ProfileEntry, repeated: ProfileEntry) -> ProfileEntry:
     """Merge a repeated entry. A correction by the person keeps having no sources, so that it stays settled."""
     sources = tuple(dict.fromkeys([*before.sources, *repeated.sources])) if before.sources else ()
-    return replace(
-        before,
-        sources=sources,
-        time=max(before.time, repeated.time),
-        confidence=max(before.confidence, repeated.confidence),
-    )
+    confidence = max(before.confidence, repeated.confidence)
+    return replace(before, sources=sources, time=max(before.time, repeated.time), confidence=confidence)
 
 
 def _folded(text: str) -> str:
@@ -270,11 +266,8 @@ def compress_for_injection(profile: UserProfile, budget_tokens: int = 800) -> In
     chosen: list[ProfileEntry] = []
     tokens_left = budget_tokens
     for entry in _by_importance(profile):
-        heading_cost = (
-            0
-            if any(other.field is entry.field for other in chosen)
-            else estimate_tokens(FIELDS[entry.field].heading) + 1
-        )
+        is_headed = any(other.field is entry.field for other in chosen)
+        heading_cost = 0 if is_headed else estimate_tokens(FIELDS[entry.field].heading) + 1
         cost = heading_cost + estimate_tokens(entry.said) + 1
         if cost <= tokens_left:
             chosen.append(entry)

@@ -217,9 +217,9 @@ def read_statement(text: str, *, about: str = "") -> Statement:
     sentence = lexicon.NUMERALS.sub(_digits, sentence)
     if "'" in sentence or "’" in sentence:
         sentence = _ELISION.sub(r"\1e ", sentence)
-    sentence = _AS_OF_NOW.sub(
-        " ", sentence[match.end() :] if (match := lexicon.LEAD_IN.match(folded(sentence))) else sentence
-    )
+    if (lead := lexicon.LEAD_IN.match(folded(sentence))) is not None:
+        sentence = sentence[lead.end() :]
+    sentence = _AS_OF_NOW.sub(" ", sentence)
     reason = lexicon.REASON.search(folded(sentence))
     if reason is not None and reason.start() > 0:
         sentence = sentence[: reason.start()]

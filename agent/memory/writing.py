@@ -165,18 +165,17 @@ def write(facts: Sequence[Fact], new: NewFact) -> tuple[tuple[Fact, ...], tuple[
     memory_type = new.memory_type or memory_type_of(new.source)
     if (new.is_constraint or memory_type is MemoryType.ORGANIZATIONAL) and new.authority < POLICY_AUTHORITY:
         return tuple(facts), (WriteRefused(Refusal.NOT_A_MANAGER),)
-    partition = [fact for fact in facts if _same_partition(fact, new)]
-    superseded = _superseded(partition, new)
+    mine = [fact for fact in facts if _same_partition(fact, new)]
+    superseded = _superseded(mine, new)
     if not new.supersedes and (identical := [fact for fact in superseded if _says_the_same(fact, new)]):
-        return _settled(
-            facts, partition, [fact for fact in identical if fact.needs_review and fact.authority <= new.authority]
-        )
+        reviewed = [fact for fact in identical if fact.needs_review and fact.authority <= new.authority]
+        return _settled(facts, mine, reviewed)
     greater = next((fact for fact in superseded if fact.authority > new.authority), None)
     if greater is not None:
         return tuple(facts), (WriteRefused(Refusal.GREATER_AUTHORITY, greater.id),)
     newer = max((fact for fact in superseded if fact.timestamp > new.timestamp), key=age, default=None)
     older = [fact for fact in superseded if fact.timestamp <= new.timestamp]
-    added = _created(partition, new, memory_type, predecessor=max(older, key=age, default=None), successor=newer)
+    added = _created(mine, new, memory_type, predecessor=max(older, key=age, default=None), successor=newer)
     return _applied(facts, added, older if newer is None else [])
 
 
@@ -209,12 +208,12 @@ def outcome(facts: Sequence[Fact], changes: Sequence[Change], new: NewFact) -> W
     )
 
 
-def _superseded(partition: Sequence[Fact], new: NewFact) -> list[Fact]:
-    own_text = _own_words(partition, new)
-    named = {fact.id for name in new.supersedes if (fact := current(partition, name)) is not None}
+def _superseded(mine: Sequence[Fact], new: NewFact) -> list[Fact]:
+    own_text = _own_words(mine, new)
+    named = {fact.id for name in new.supersedes if (fact := current(mine, name)) is not None}
     return [
         fact
-        for fact in partition
+        for fact in mine
         if fact.is_valid
         and (
             (fact.id in named and _may_settle(new, fact) and _about_the_same(fact, new))
@@ -223,10 +222,10 @@ def _superseded(partition: Sequence[Fact], new: NewFact) -> list[Fact]:
     ]
 
 
-def _own_words(partition: Sequence[Fact], new: NewFact) -> str:
+def _own_words(mine: Sequence[Fact], new: NewFact) -> str:
     """Return the value without the older values that it quotes ("was: …"), which must not count as contradictions."""
     text, lowercase = new.value, folded(new.value)
-    for value in sorted({folded(fact.value) for fact in partition if fact.value}, key=len, reverse=True):
+    for value in sorted({folded(fact.value) for fact in mine if fact.value}, key=len, reverse=True):
         if value in lowercase:
             text = _without(text, lowercase, value)
             lowercase = folded(text)
@@ -264,10 +263,10 @@ def _quotes(new: NewFact, fact: Fact) -> bool:
 
 
 def _created(
-    partition: Sequence[Fact], new: NewFact, kind: MemoryType, *, predecessor: Fact | None, successor: Fact | None
+    mine: Sequence[Fact], new: NewFact, kind: MemoryType, *, predecessor: Fact | None, successor: Fact | None
 ) -> Fact:
-    named_grounds = [resolve(partition, name) for name in new.depends_on]
-    grounds = [*named_grounds, *(fact for fact in partition if fact.is_valid and gives_as_reason(new.value, fact.said))]
+    named_grounds = [resolve(mine, name) for name in new.depends_on]
+    grounds = [*named_grounds, *(fact for fact in mine if fact.is_valid and gives_as_reason(new.value, fact.said))]
     return Fact(
         id=new.id,
         key=new.key or (predecessor.key if predecessor is not None and predecessor.id in new.supersedes else ""),
@@ -291,15 +290,12 @@ def _created(
 
 
 def _settled(
-    facts: Sequence[Fact], partition: Sequence[Fact], restated: Sequence[Fact]
+    facts: Sequence[Fact], mine: Sequence[Fact], restated: Sequence[Fact]
 ) -> tuple[tuple[Fact, ...], tuple[Change, ...]]:
     """Settle the review of facts that were stated again: they now depend on the successors of their dependencies."""
     after = {fact.id: fact for fact in facts}
     for fact in restated:
-        now = [
-            ground if (valid_fact := current(partition, ground)) is None else valid_fact.id
-            for ground in fact.depends_on
-        ]
+        now = [ground if (held := current(mine, ground)) is None else held.id for ground in fact.depends_on]
         after[fact.id] = replace(after[fact.id], needs_review=False, depends_on=tuple(dict.fromkeys(now)))
         for ground in {*fact.depends_on, *now} & after.keys():
             others = [derived for derived in after[ground].derived_facts if derived != fact.id]
@@ -317,10 +313,8 @@ def _applied(
     for old in superseded:
         after[old.id] = replace(after[old.id], is_valid=False, superseded_by=added.id)
     after[added.id] = added
-    superseded_ids = [fact.id for fact in superseded] + [
-        ground for ground in added.depends_on if not after[ground].is_valid
-    ]
-    reviews = _reviews(after, superseded_ids)
+    replaced = [fact.id for fact in superseded] + [ground for ground in added.depends_on if not after[ground].is_valid]
+    reviews = _reviews(after, replaced)
     for review in reviews:
         after[review.fact] = replace(after[review.fact], needs_review=True)
     changes = (FactAdded(added.id), *(FactSuperseded(old.id, added.id) for old in superseded), *reviews)

@@ -104,8 +104,8 @@ def read_vectors(body: bytes, count: int) -> tuple[tuple[float, ...], ...] | Non
     """Return the vectors of a response to POST /embeddings by index, or None unless each text has one."""
     entries = [as_object(entry) for entry in as_list(as_object(parse_json(body)).get("data"))]
     vectors: dict[int, tuple[float, ...]] = {}
-    for position, entry in enumerate(entries):
-        index = entry.get("index", position)
+    for n, entry in enumerate(entries):
+        index = entry.get("index", n)
         numbers = as_list(entry.get("embedding"))
         if not isinstance(index, int) or not numbers:
             return None
@@ -113,11 +113,8 @@ def read_vectors(body: bytes, count: int) -> tuple[tuple[float, ...], ...] | Non
         if len(vectors[index]) != len(numbers):
             return None
     lengths = {len(vector) for vector in vectors.values()}
-    return (
-        tuple(vectors[position] for position in range(count))
-        if vectors.keys() == set(range(count)) and len(lengths) <= 1
-        else None
-    )
+    is_complete = vectors.keys() == set(range(count)) and len(lengths) <= 1
+    return tuple(vectors[n] for n in range(count)) if is_complete else None
 
 
 def ending(name: str, media_type: str) -> str:

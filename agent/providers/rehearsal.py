@@ -179,10 +179,8 @@ def rehearse(messages: Sequence[Message]) -> str:
         case Use(name, args):
             return _call(name, args, f"The person asked me to use {name}")
         case RepeatLast():
-            messages_here = _messages_about(messages, intent)
-            return _answer(
-                _format_here(messages_here) if messages_here else "You have said nothing else in this thread yet."
-            )
+            here = _messages_about(messages, intent)
+            return _answer(_format_here(here) if here else "You have said nothing else in this thread yet.")
         case ShowCode():
             return _answer(_code(question))
         case Talk():
@@ -219,16 +217,14 @@ def _messages_about(messages: Sequence[Message], intent: Intent) -> list[str]:
     greeting.
     """
     section = max((i for i in range(len(messages)) if messages[i].text.startswith("[system ")), default=0)
-    candidates = (message.text[:READ_CHARS] for message in reversed(messages[:section]) if message.role is Role.USER)
+    people = (message.text[:READ_CHARS] for message in reversed(messages[:section]) if message.role is Role.USER)
     if isinstance(intent, RepeatLast):
-        matching = (text for text in candidates if not isinstance(_intent(text), RepeatLast))
+        found = (text for text in people if not isinstance(_intent(text), RepeatLast))
     elif words := _content_words(intent.query) if isinstance(intent, Recall) else frozenset[str]():
-        matching = (
-            text for text in candidates if words <= _content_words(text) and not _is_question_or_small_talk(text)
-        )
+        found = (text for text in people if words <= _content_words(text) and not _is_question_or_small_talk(text))
     else:
         return []
-    return list(islice(matching, MAX_HERE))[::-1]
+    return list(islice(found, MAX_HERE))[::-1]
 
 
 def _content_words(text: str) -> frozenset[str]:
@@ -312,19 +308,15 @@ def _after_results(intent: Intent, results: str, messages_here: Sequence[str] = 
         case Recall(query, question):
             passages, threads = _passages(content, query)
             hits = _hits(threads, query)
-            here_text = _format_here(messages_here) if messages_here else ""
+            shown = _format_here(messages_here) if messages_here else ""
             if passages:
-                here_text = "\n\n".join(
-                    filter(None, [here_text, f"Documents say about “{_line(query)}”:\n\n{passages}"])
-                )
-            if (not hits or _NOTHING.match(hits)) and question and not here_text:
+                shown = "\n\n".join(filter(None, [shown, f"Documents say about “{_line(query)}”:\n\n{passages}"]))
+            if (not hits or _NOTHING.match(hits)) and question and not shown:
                 return _answer(_explanation(question))
             if not hits or _NOTHING.match(hits):
-                return _answer(
-                    here_text or f"I found nothing about “{_line(query)}” in this thread or in your past ones."
-                )
+                return _answer(shown or f"I found nothing about “{_line(query)}” in this thread or in your past ones.")
             answer_found = f"This is what I found about “{_line(query)}”:\n\n{_quote(hits)}"
-            answer = f"{here_text}\n\nIn past threads:\n\n{_quote(hits)}" if here_text else answer_found
+            answer = f"{shown}\n\nIn past threads:\n\n{_quote(hits)}" if shown else answer_found
             return _answer(answer) + _summary("Looked up an earlier conversation.")
         case RepeatLast() | Use() | ShowCode() | Talk():
             return _answer(f"The tool answered:\n\n{_quote(content)}")
@@ -377,12 +369,10 @@ def _hits(content: str, query: str) -> str:
     if not any(block.startswith("[") for block in blocks):
         return "\n\n".join(blocks).strip()
     threads = [(head, _messages(rest)) for head, _, rest in (block.partition("\n") for block in blocks)]
-    relevant = [(head, [message for message in messages if not _is_noise(message)]) for head, messages in threads]
-    matching = [
-        (head, [message for message in messages if _content_words(query) & _content_words(_words(message))])
-        for head, messages in relevant
-    ]
-    shown_threads = matching if any(messages for _, messages in matching) else relevant
+    relevant = [(head, [one for one in messages if not _is_noise(one)]) for head, messages in threads]
+    words = _content_words(query)
+    about = [(head, [one for one in messages if words & _content_words(_words(one))]) for head, messages in relevant]
+    shown_threads = about if any(messages for _, messages in about) else relevant
     return "\n\n".join("\n".join([head, *messages]) for head, messages in shown_threads if messages).strip()
 
 

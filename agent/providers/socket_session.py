@@ -321,11 +321,7 @@ class SocketSession:
 
     async def _ask(self) -> None:
         """Send the question: only its end if the connection has its beginning, else the whole over a new connection."""
-        if (
-            self._socket
-            and await self._is_still_open(self._socket)
-            and self._dialogue.continues(self._question.messages)
-        ):
+        if self._socket and await self._still_open(self._socket) and self._dialogue.continues(self._question.messages):
             with suppress(SocketClosed):  # a frame that was not sent was not received
                 await self._send(self._socket, self._dialogue.ask(self._question.messages))
                 return
@@ -349,7 +345,7 @@ class SocketSession:
         except Unreachable:
             raise AttemptFailed(self._served.unreachable()) from None
 
-    async def _is_still_open(self, socket: Socket) -> bool:
+    async def _still_open(self, socket: Socket) -> bool:
         """Read the frames that arrived since the last answer, and return whether the connection is still open.
 
         On a busy machine the timeout may be late, so frames that have arrived by then are read, too.

@@ -136,11 +136,11 @@ def _set_result(done: "asyncio.Future[Any]", value: object) -> None:
 def _set_exception(done: "asyncio.Future[Any]", error: BaseException) -> None:
     if not done.done():  # a future accepts no StopIteration, and an exception that ends programs would end this one
         done.set_exception(
-            error if isinstance(error, Exception) and not isinstance(error, StopIteration) else _wrong_end_error()
+            error if isinstance(error, Exception) and not isinstance(error, StopIteration) else _wrong_end()
         )
 
 
-def _wrong_end_error() -> RuntimeError:
+def _wrong_end() -> RuntimeError:
     return RuntimeError("the function ended in a way that no function should")
 
 
@@ -207,7 +207,7 @@ def _tool_of(function: Callable[..., Any], effect: Effect, timeout_s: float, nam
         tags = ", ".join(sorted(TAG_NAMES))
         raise ToolDefinitionError(texts.NO_TOOL_NAME.format(where=where, most=MAX_NAME_CHARS, tags=tags))
     if effect not in set(ToolEffect):
-        effects = ", ".join(repr(argument.value) for argument in ToolEffect)
+        effects = ", ".join(repr(one.value) for one in ToolEffect)
         raise ToolDefinitionError(texts.NO_EFFECT.format(where=where, effects=effects))
     if not 0 < timeout_s <= MAX_TIMEOUT_S:
         raise ToolDefinitionError(texts.NO_TIMEOUT.format(where=where, most=MAX_TIMEOUT_S))
@@ -217,13 +217,11 @@ def _tool_of(function: Callable[..., Any], effect: Effect, timeout_s: float, nam
     if not 0 < len(description) <= MAX_DESCRIPTION_CHARS:
         raise ToolDefinitionError(texts.NO_DOCSTRING.format(where=where, most=MAX_DESCRIPTION_CHARS))
     context_name, arguments = _arguments(function, where)
-    properties = {
-        argument.name: {**argument.kind.schema, **_description(argument, argument_texts)} for argument in arguments
-    }
+    properties = {one.name: {**one.kind.schema, **_description(one, argument_texts)} for one in arguments}
     schema: dict[str, Json] = {"type": "object", "properties": cast("Json", properties), "additionalProperties": False}
-    if required := [argument.name for argument in arguments if argument.required]:
+    if required := [one.name for one in arguments if one.required]:
         schema["required"] = cast("Json", required)
-    readers = {argument.name: argument.kind.read for argument in arguments}
+    readers = {one.name: one.kind.read for one in arguments}
     effect = ToolEffect(effect)
     return FunctionTool(function, name, description, schema, effect, float(timeout_s), context_name, readers)
 
@@ -336,11 +334,8 @@ def _kind(annotation: Any, where: str, within: tuple[object, ...] = ()) -> _Kind
     if origin is Annotated:
         description = next((_one_line([part]) for part in parts[1:] if isinstance(part, str)), "")
         inner = kind(parts[0])
-        return (
-            _Kind({**inner.schema, "description": description[:MAX_DESCRIPTION_CHARS]}, inner.read)
-            if description
-            else inner
-        )
+        schema: dict[str, Json] = {**inner.schema, "description": description[:MAX_DESCRIPTION_CHARS]}
+        return _Kind(schema, inner.read) if description else inner
     if origin in (Required, NotRequired):
         return kind(parts[0])
     if origin is Literal and all(isinstance(part, str | int | None) and not isinstance(part, Enum) for part in parts):
@@ -384,25 +379,19 @@ def _choice(enum: type[Enum]) -> _Kind:
 def _object(class_: Any, where: str, within: tuple[object, ...]) -> _Kind:
     hints = _hints(class_, where)
     if is_typeddict(class_):
-        required = set(class_.__required_keys__)
+        needed = set(class_.__required_keys__)
     else:
-        init_fields = [init_field for init_field in fields(class_) if init_field.init]
-        required = {
-            init_field.name
-            for init_field in init_fields
-            if init_field.default is MISSING and init_field.default_factory is MISSING
-        }
-        hints = {init_field.name: hints[init_field.name] for init_field in init_fields}
+        own = [one for one in fields(class_) if one.init]
+        needed = {one.name for one in own if one.default is MISSING and one.default_factory is MISSING}
+        hints = {one.name: hints[one.name] for one in own}
     kinds = {name: _kind(hint, f"{where}, in its {name!r},", within) for name, hint in hints.items()}
     schema: dict[str, Json] = {
         "type": "object",
         "properties": {name: kind.schema for name, kind in kinds.items()},
-        "required": [name for name in hints if name in required],
+        "required": [name for name in hints if name in needed],
         "additionalProperties": False,
     }
-    return _Kind(
-        schema, lambda value: class_(**{name: kinds[name].read(init_field) for name, init_field in value.items()})
-    )
+    return _Kind(schema, lambda value: class_(**{name: kinds[name].read(one) for name, one in value.items()}))
 
 
 # Loading an operator's tools: only from modules, files and entry points that a setting names.

@@ -99,11 +99,9 @@ class RecallTool:
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         query = query_of(args, context)
         hits = fitting(await self.memories.search(query))
-        passages = await self._search_documents(args, query, context)
-        text = "\n\n".join(
-            filter(None, [known_text(passages), found_text(hits, context) if hits or not passages else ""])
-        )
-        is_own = not passages and all(_is_own(hit.message, context.person) for hit in hits)
+        known = await self._search_documents(args, query, context)
+        text = "\n\n".join(filter(None, [known_text(known), found_text(hits, context) if hits or not known else ""]))
+        is_own = not known and all(_is_own(hit.message, context.person) for hit in hits)
         return ToolOutput(text, tuple(hit.message.id for hit in hits), audience=context.place.audience, own=is_own)
 
     async def _search_documents(
@@ -178,13 +176,13 @@ def found_text(hits: Sequence[Hit], context: ToolContext) -> str:
         return NOTHING
     asker = context.person
     authors = [
-        (hit.message.person, hit.message.name or SOMEBODY) for hit in hits if hit.message.author is Author.PERSON
+        (one.message.person, one.message.name or SOMEBODY) for one in hits if one.message.author is Author.PERSON
     ]
     names = speakers([*authors, (asker.id, asker.name)] if asker.name else authors)
     threads: dict[tuple[str, str], list[StoredMessage]] = {}
-    for hit in hits:
-        threads.setdefault(_thread(hit.message), []).append(hit.message)
-    shared = {_thread(hit.message) for hit in hits if hit.shared}
+    for one in hits:
+        threads.setdefault(_thread(one.message), []).append(one.message)
+    shared = {_thread(one.message) for one in hits if one.shared}
     blocks = [
         _block(number, messages, names, context, shared=thread in shared)
         for number, (thread, messages) in enumerate(threads.items(), 1)

@@ -319,10 +319,8 @@ def described(tool: Tool | ToolSpec) -> str:
     described, but checked.
     """
     properties = _objects(tool.schema.get("properties"))
-    argument_lines = [
-        f"  {name}: {text}" for name, value in properties.items() if (text := str(value.get("description", "")))
-    ]
-    return "\n".join([f"{tool.name}{_arguments(tool.schema, '()')}: {tool.description}", *argument_lines])
+    about = [f"  {name}: {text}" for name, value in properties.items() if (text := str(value.get("description", "")))]
+    return "\n".join([f"{tool.name}{_arguments(tool.schema, '()')}: {tool.description}", *about])
 
 
 def _arguments(schema: Mapping[str, Json], brackets: str) -> str:
@@ -360,9 +358,7 @@ def _literal(value: Json) -> str:
 def _objects(value: Json) -> Mapping[str, Mapping[str, Json]]:
     """Return the schema of each field; `true`, which allows anything, becomes {}."""
     return (
-        {name: field if isinstance(field, dict) else {} for name, field in value.items()}
-        if isinstance(value, dict)
-        else {}
+        {name: one if isinstance(one, dict) else {} for name, one in value.items()} if isinstance(value, dict) else {}
     )
 
 
@@ -477,17 +473,15 @@ class ToolSearch:
     def search(self, about: str) -> list[str]:
         """Return the names of the best matches, the best first. Rare words and words of names count more."""
         words, total = dict.fromkeys(islice(_stems(about), MAX_ASKED)), len(self._tools)
-        weights = {
-            word: log(1 + total / len(self._tools_by_word[word])) for word in words if word in self._tools_by_word
-        }
+        weights = {word: log(1 + total / len(self._index[word])) for word in words if word in self._index}
         points: dict[str, float] = {}
         for word, weight in weights.items():
-            for name, times in self._tools_by_word[word].items():
+            for name, times in self._index[word].items():
                 points[name] = points.get(name, 0.0) + weight * times
         return sorted(points, key=lambda name: (-points[name], name))[:MAX_FOUND]
 
     @cached_property
-    def _tools_by_word(self) -> Mapping[str, Mapping[str, int]]:
+    def _index(self) -> Mapping[str, Mapping[str, int]]:
         """The index: for each word the tools that contain it, with a weight."""
         index: dict[str, dict[str, int]] = {}
         for name, tool in self._tools.items():
@@ -516,18 +510,17 @@ def listed(tools: Sequence[ToolSpec]) -> list[str]:
     line_chars = min(MAX_LINE_CHARS, description_chars // max(1, len(tools)))
     lines, chars_left = list[str](), MAX_LIST_CHARS
     for server, group in groupby(tools, lambda tool: _server(tool.name)):
-        of_server = [(tool.name.removeprefix(server), tool.description) for tool in group]
+        own = [(tool.name.removeprefix(server), tool.description) for tool in group]
         lines += [f"{server}"] if server else []
         if line_chars >= MIN_LINE_CHARS:
             lines += [
-                f"- {name}: {short_text}" if (short_text := _short(about, line_chars)) else f"- {name}"
-                for name, about in of_server
+                f"- {name}: {short}" if (short := _short(about, line_chars)) else f"- {name}" for name, about in own
             ]
             continue
-        sizes = accumulate(len(name) + 2 for name, _ in of_server)
-        fitting = [name for (name, _), size in zip(of_server, sizes, strict=True) if size <= chars_left]
+        sizes = accumulate(len(name) + 2 for name, _ in own)
+        fitting = [name for (name, _), size in zip(own, sizes, strict=True) if size <= chars_left]
         chars_left -= sum(map(len, fitting)) + 2 * len(fitting)
-        rest = len(of_server) - len(fitting)
+        rest = len(own) - len(fitting)
         lines.append(", ".join([*fitting, *([LEFT.format(count=rest)] if rest else [])]))
     return lines
 
@@ -584,9 +577,7 @@ def bounded(tool: Tool) -> ToolSpec:
     if not is_small:
         return ToolSpec(tool.name, about, {"type": "object"})
     if isinstance(properties := schema.get("properties"), dict):
-        schema["properties"] = {
-            excerpt(name, MAX_NAME_CHARS): _argument(argument) for name, argument in properties.items()
-        }
+        schema["properties"] = {excerpt(name, MAX_NAME_CHARS): _argument(one) for name, one in properties.items()}
     return ToolSpec(tool.name, about, schema)
 
 

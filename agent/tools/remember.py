@@ -117,9 +117,8 @@ def fact_of(args: JsonObject, context: ToolContext) -> NewFact:
     if scope is Scope.GLOBAL:
         scope = context.assumed
     sets_limits = context.authority >= POLICY_AUTHORITY and any(
-        binding_words(without_quotes(message))
-        and said_by(value, (message,), name=context.person.name, read=context.read)
-        for message in context.own_words
+        binding_words(without_quotes(said)) and said_by(value, (said,), name=context.person.name, read=context.read)
+        for said in context.own_words
     )
     constraint = binding_words(f"{key}: {value}") if sets_limits else None
     return NewFact(

@@ -217,16 +217,12 @@ class SchedulesTool:
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:  # noqa: ARG002 -- there are none
         schedules, readable = await self.schedules.of_person(context.person.id), _readable(context)
-        readable_schedules = [schedule for schedule in schedules if label(schedule.made.place.audience) in readable]
-        lines = [_line(schedule, context) for schedule in readable_schedules[:MAX_LISTED]]
+        shown = [one for one in schedules if label(one.made.place.audience) in readable]
+        lines = [_line(one, context) for one in shown[:MAX_LISTED]]
         hidden = len(schedules) - len(lines)
         lines += [f"{hidden} more are told to the person alone: /schedules lists them."] if hidden else []
         # The text of a schedule may come from others.
-        return _output(
-            "\n".join(lines) or "The person has none.",
-            context,
-            own=all(schedule.made.own for schedule in readable_schedules),
-        )
+        return _output("\n".join(lines) or "The person has none.", context, own=all(one.made.own for one in shown))
 
 
 def _output(text: str, context: ToolContext, *, own: bool = True) -> ToolOutput:
@@ -237,14 +233,12 @@ def _readable(context: ToolContext) -> frozenset[str]:
     return frozenset(map(label, [context.place.audience])) | may_flow_from(context.place, context.readable_groups)
 
 
-def _line(schedule: Schedule, context: ToolContext) -> str:
-    if schedule.made.kind is ScheduleKind.WORK:
-        return f"{schedule.id} (at work now): {excerpt(schedule.made.words, SHOWN_CHARS)}"
-    timing = schedule.made.timing.seen_from(context.person.time_zone)
-    when = in_words(timing, context.now) if schedule.state is not ScheduleState.ENDED else schedule.why
-    return (
-        f"{schedule.id} ({schedule.made.kind}, {schedule.state}): {when}: {excerpt(schedule.made.words, SHOWN_CHARS)}"
-    )
+def _line(one: Schedule, context: ToolContext) -> str:
+    if one.made.kind is ScheduleKind.WORK:
+        return f"{one.id} (at work now): {excerpt(one.made.words, SHOWN_CHARS)}"
+    timing = one.made.timing.seen_from(context.person.time_zone)
+    when = in_words(timing, context.now) if one.state is not ScheduleState.ENDED else one.why
+    return f"{one.id} ({one.made.kind}, {one.state}): {when}: {excerpt(one.made.words, SHOWN_CHARS)}"
 
 
 def new_schedule(args: JsonObject, context: ToolContext) -> NewSchedule:
@@ -282,11 +276,9 @@ def _build_schedule(
     )
 
 
-def _check(fields: JsonObject) -> FirstCheck:
-    args = fields.get("args")
-    return FirstCheck(
-        CheckKind(str(fields["kind"])), str(fields["target"]), dict(args) if isinstance(args, dict) else {}
-    )
+def _check(given: JsonObject) -> FirstCheck:
+    args = given.get("args")
+    return FirstCheck(CheckKind(str(given["kind"])), str(given["target"]), dict(args) if isinstance(args, dict) else {})
 
 
 def timing_of(args: JsonObject, context: ToolContext) -> Timing:
