@@ -15,7 +15,7 @@ from typing import Final, Protocol
 
 from agent.admission_terms import Authority
 from agent.memory.lexicon import DETERMINERS, OF
-from agent.memory.statements import Statement, read_statement, telling_part
+from agent.memory.statements import Statement, head_and_tail, read_statement
 from agent.patterns import compile_later
 
 
@@ -291,7 +291,7 @@ _SAYS_SCOPE: Final = (
 )
 
 
-def scope_said(text: str) -> Scope:
+def named_scope(text: str) -> Scope:
     """Return the scope that a sentence to be remembered names, or GLOBAL if it names none."""
     return next((scope for scope, pattern in _SAYS_SCOPE if pattern.search(text)), Scope.GLOBAL)
 
@@ -327,7 +327,7 @@ def reading_scopes(
 
 def scopes_of(texts: Sequence[str]) -> tuple[Scope, ...]:
     """Return the scope of each message of a thread, oldest first. TASK marks a task that interrupted the first one."""
-    texts = [telling_part(text, READ_CHARS) for text in texts]
+    texts = [head_and_tail(text, READ_CHARS) for text in texts]
     scopes = [_own_scope(text) for text in texts]
     _spread_assumptions(texts, scopes)
     for start, end in _interruptions(texts):

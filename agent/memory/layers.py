@@ -28,8 +28,8 @@ from agent.admission_terms import Authority
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, audience_of
 from agent.memory.facts import Fact, Scope, age, plain_key, same_key
 from agent.memory.marking import Superseded, Wordings, superseded, withhold
-from agent.memory.past_threads import Outdated, PastMessage, Reading, outdated, quoted
-from agent.memory.statements import QUESTION_CHARS, read_statement, sentences, telling_part
+from agent.memory.past_threads import Outdated, PastMessage, Reading, find_outdated, quote_thread
+from agent.memory.statements import QUESTION_CHARS, head_and_tail, read_statement, sentences
 from agent.memory.supersession import overrules, replaces, taken_back
 from agent.messages import estimate_tokens
 
@@ -162,7 +162,7 @@ def memory_context(layers: Layers, reader: ContextReader, budget: int = MEMORY_T
     reading = cache(read_statement)
     late = Outdated()
     if layers.earlier:
-        late = outdated(layers.earlier, sorted(valid, key=age), history, layers.identity.authority, reading)
+        late = find_outdated(layers.earlier, sorted(valid, key=age), history, layers.identity.authority, reading)
     in_force = [fact for fact in valid if fact.id not in late.facts]
     stale = _stale(in_force, concerning, signals, past_signals, late, reading)
     frame = (_identity(layers.identity), _environment(layers.environment, signals))
@@ -177,7 +177,7 @@ def memory_context(layers: Layers, reader: ContextReader, budget: int = MEMORY_T
     candidates: list[tuple[PastMessage, str]] = []
     if layers.earlier:
         known = [*map(read_statement, frame), *(fact.statement for fact, _ in shown)]
-        candidates = quoted(layers.earlier, known, stale, late.sentences, reader.question, reading)
+        candidates = quote_thread(layers.earlier, known, stale, late.sentences, reader.question, reading)
     reserved = min(_cost(_working_set(layers, left)[0]), int(left * WORKING_SHARE))
     quotes = _within([(past, _quoted_line(past, line, layers)) for past, line in candidates], left - reserved)
     earlier = _section("EARLIER", [line for _, line in quotes])
@@ -210,7 +210,7 @@ def _unshadowed(facts: Sequence[Fact]) -> list[Fact]:
 def ranked(facts: Iterable[Fact], question: str) -> list[Fact]:
     """Sort facts: constraints first, then by the number of words shared with the question, then the newest."""
     facts = list(facts)
-    asked = read_statement(telling_part(question, QUESTION_CHARS)).content if len(facts) > 1 else frozenset[str]()
+    asked = read_statement(head_and_tail(question, QUESTION_CHARS)).content if len(facts) > 1 else frozenset[str]()
 
     def rank(fact: Fact) -> tuple[bool, int, datetime, str]:
         shared = len(fact.content & asked)

@@ -73,13 +73,13 @@ class Superseded:
         return statement.subject if statement.has_subject else frozenset()
 
     @property
-    def telling(self) -> frozenset[str]:
+    def content_words(self) -> frozenset[str]:
         return frozenset(self.words) - FUNCTION_WORDS
 
     @property
     def is_short(self) -> bool:
         """Whether the value alone does not tell its subject: "Friday", "$200"."""
-        return len(self.telling) <= SHORT
+        return len(self.content_words) <= SHORT
 
 
 class _Token(NamedTuple):
@@ -123,7 +123,7 @@ class Wordings(tuple[Superseded, ...]):  # noqa: SLOT001 -- has cached propertie
                 index.setdefault(word, []).append(position)
         return index
 
-    def near(self, words: frozenset[str]) -> list[Superseded]:
+    def candidates(self, words: frozenset[str]) -> list[Superseded]:
         """Return the values that may occur in a text with these words."""
         by_word = self.by_word
         if words.isdisjoint(by_word):
@@ -208,7 +208,7 @@ def _find_spans(text: str, values: Sequence[Superseded]) -> list[tuple[int, int]
         return []
     wordings = values if isinstance(values, Wordings) else Wordings(values)
     words = wordings.words_of.get(text)
-    candidates = wordings.near(frozenset(_words(text)) if words is None else words)
+    candidates = wordings.candidates(frozenset(_words(text)) if words is None else words)
     if not candidates:
         return []
     tokens = list(_tokens(text))
@@ -230,18 +230,18 @@ def _candidate_spans(
         positions.setdefault(token.word, []).append(index)
     surroundings = _Surroundings(text, wordings)
     for number, value in enumerate(candidates):
-        value_positions = [positions[word] for word in value.telling if word in positions]
+        value_positions = [positions[word] for word in value.content_words if word in positions]
         wordings.compared[0] += sum(map(len, value_positions))
         if wordings.compared[0] > COMPARED:
             yield from _stale_words(tokens, candidates[number:])
             return
         for start, end, is_clear in _find_runs(tokens, sorted(chain(*value_positions)), value):
-            if is_clear or not surroundings.of_another(start, value):
+            if is_clear or not surroundings.is_about_another(start, value):
                 yield start, end
 
 
 def _stale_words(tokens: Sequence[_Token], values: Iterable[Superseded]) -> Iterator[tuple[int, int]]:
-    stale = frozenset[str]().union(*(value.stale or value.telling for value in values))
+    stale = frozenset[str]().union(*(value.stale or value.content_words for value in values))
     for is_stale, run_tokens in groupby(tokens, key=lambda token: token.word in stale):
         if is_stale:
             run = list(run_tokens)
@@ -259,7 +259,7 @@ class _Surroundings:
         # By the start of a sentence: its text, and the position after its label.
         self._sentences: dict[int, tuple[str, int]] = {}
 
-    def of_another(self, start: int, value: Superseded) -> bool:
+    def is_about_another(self, start: int, value: Superseded) -> bool:
         """Return whether the sentence around a bare value has another subject than the value."""
         subjects = self._wordings.about
         if value not in subjects and self._may_read(len(value.key or value.text)):
@@ -300,7 +300,7 @@ def _find_runs(
 
     `places`: indexes of the tokens that are content words of the value.
     """
-    value_words, threshold = frozenset(value.words), ENOUGH * len(value.telling)
+    value_words, threshold = frozenset(value.words), ENOUGH * len(value.content_words)
     next_index = 0
     for first in positions:
         if first < next_index:

@@ -209,7 +209,7 @@ class TextsRead:
     """A cache of analysed texts: one turn may store many facts, and check each against a large context."""
 
     _words: "dict[str, _Words]" = field(default_factory=dict["str", "_Words"])
-    _looks: dict[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    _visual_words: dict[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
     _clauses: "dict[str, Sequence[_ReadClause]]" = field(default_factory=dict["str", "Sequence[_ReadClause]"])
 
     def words(self, text: str) -> _Words:
@@ -217,12 +217,12 @@ class TextsRead:
             self._words[text] = _words(text)
         return self._words[text]
 
-    def looks(self, text: str) -> Sequence[str]:
+    def visual_words(self, text: str) -> Sequence[str]:
         """Return its words in their visual form (`as_it_looks`), sorted."""
-        if text not in self._looks:
+        if text not in self._visual_words:
             looks = as_it_looks(text)
-            self._looks[text] = sorted({*_RUN.findall(looks), *_RUN.findall(_BROKEN.sub("", looks))})
-        return self._looks[text]
+            self._visual_words[text] = sorted({*_RUN.findall(looks), *_RUN.findall(_BROKEN.sub("", looks))})
+        return self._visual_words[text]
 
     def clauses(self, text: str) -> "Sequence[_ReadClause]":
         """Return its clauses, each once."""
@@ -261,7 +261,7 @@ def said_by(
     unquoted, read = [*map(without_quotes, own)], read or TextsRead()
     if not _in_words_of(text, [*unquoted, name], others, key, read):
         return False
-    return not otherwise(text, unquoted, supposing=supposing, read=read)
+    return not stated_otherwise(text, unquoted, supposing=supposing, read=read)
 
 
 def _in_words_of(text: str, own: Sequence[str], others: Sequence[str], key: str, read: TextsRead) -> bool:
@@ -283,7 +283,7 @@ def _in_words_of(text: str, own: Sequence[str], others: Sequence[str], key: str,
         return False
     if any(word.is_name and not word.is_calendar for word in missing.values()):
         return False
-    if missing and any(_any_begins(missing, read.looks(each)) for each in _newest(others, MAX_OTHERS)):
+    if missing and any(_any_begins(missing, read.visual_words(each)) for each in _newest(others, MAX_OTHERS)):
         return False
     names_day = any(not each.stems.isdisjoint(_CALENDAR) for each in own_texts)
     return bool(telling or pairs or _DIGITS.search(text)) or (bool(content_words) and names_day)
@@ -439,7 +439,7 @@ def _is_list(match: re.Match[str]) -> bool:
     return not any(word in _NO_ITEM or (is_function_word(word) and word not in _LINKS) for word in words)
 
 
-def otherwise(text: str, own: Sequence[str], *, supposing: bool = False, read: TextsRead | None = None) -> bool:
+def stated_otherwise(text: str, own: Sequence[str], *, supposing: bool = False, read: TextsRead | None = None) -> bool:
     """Return whether a person certainly did not state `text`, but denied, asked, supposed or reported it.
 
     `own`: their messages, newest last. `supposing`: the text is stored as a supposition.

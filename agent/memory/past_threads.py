@@ -24,13 +24,13 @@ from agent.memory.marking import Superseded, mostly_superseded, withhold
 from agent.memory.statements import (
     QUESTION_CHARS,
     Statement,
-    held_before,
+    describes_past_state,
+    head_and_tail,
     is_update,
     read_statement,
     restores,
     sentences,
     states_in,
-    telling_part,
 )
 from agent.memory.supersession import clash, comparable, other_day, replaces, updates
 
@@ -77,7 +77,7 @@ class Outdated:
     current: tuple[str, ...] = ()
 
 
-def outdated(
+def find_outdated(
     thread: Sequence[PastMessage],
     facts: Sequence[Fact],
     history: Sequence[Fact],
@@ -185,7 +185,7 @@ class _ThreadTracker:
         }
 
 
-def quoted(
+def quote_thread(
     thread: Sequence[PastMessage],
     known: Sequence[Statement],
     stale: Sequence[Superseded],
@@ -201,7 +201,7 @@ def quoted(
     taken_back = frozenset(superseded)
     scopes = scopes_of([message.text for message in thread])
     relevant = _relevant_scopes(thread, scopes, question)
-    asks_for_past = held_before(question)
+    asks_for_past = describes_past_state(question)
     shown: dict[str, _Shown] = {}
     lines: dict[int, tuple[PastMessage, str]] = {}
     newest_last = sorted(enumerate(zip(thread, scopes, strict=True)), key=lambda each: (not each[1][0].by_bot, each[0]))
@@ -211,7 +211,7 @@ def quoted(
         parts = [
             withhold(sentence, stale)
             for sentence in (_valid_sentences(message.text, stale, taken_back, reading) if scope in relevant else ())
-            if (asks_for_past or not held_before(sentence))
+            if (asks_for_past or not describes_past_state(sentence))
             and all(each.is_news(sentence, by_bot=message.by_bot) for each in shown_before)
         ]
         if parts:
@@ -349,7 +349,7 @@ def _relevant_scopes(thread: Sequence[PastMessage], scopes: Sequence[Scope], que
         selected |= {Scope.HYPOTHETICAL, Scope.DRAFT}
     if Scope.TASK not in scopes:
         return frozenset(selected)
-    question_words = read_statement(telling_part(question, QUESTION_CHARS)).content
+    question_words = read_statement(head_and_tail(question, QUESTION_CHARS)).content
     shared_words = {scope: _count_shared(question_words, thread, scopes, scope) for scope in (Scope.GLOBAL, Scope.TASK)}
     if shared_words[Scope.TASK] > shared_words[Scope.GLOBAL]:
         selected.add(Scope.TASK)

@@ -147,7 +147,7 @@ class Statement:
         return frozenset(value for kind_, value in self.values if kind_ == kind)
 
 
-def telling_part(text: str, chars: int = TELLING_CHARS) -> str:
+def head_and_tail(text: str, chars: int = TELLING_CHARS) -> str:
     """Return the part of a text that tells its subject: all of it, or its beginning and its end."""
     half = chars // 2
     return text if len(text) <= chars else f"{text[:half]}\n{text[-half:]}"
@@ -182,7 +182,7 @@ def announces_change(text: str) -> bool:
     return lexicon.CUE.search(lowered) is not None and lexicon.ADDS.search(lowered) is None
 
 
-def held_before(text: str) -> bool:
+def describes_past_state(text: str) -> bool:
     return lexicon.ONCE.search(folded(text[:READ_CHARS])) is not None
 
 

@@ -18,7 +18,7 @@ from typing import Final, cast
 
 from agent.admission_terms import Authority
 from agent.memory.facts import Fact, Scope, scopes_of
-from agent.memory.own_words import otherwise, without_quotes
+from agent.memory.own_words import stated_otherwise, without_quotes
 from agent.memory.profile import (
     KEY_CHARS,
     KEYED,
@@ -137,7 +137,7 @@ def _fact(
         return None
     named_scope = Scope(text_in(item.get("scope"))) if text_in(item.get("scope")) in _ASSUMED else Scope.GLOBAL
     scope = scopes[source.id] if named_scope is Scope.GLOBAL else named_scope
-    if otherwise(value, [source.text], supposing=scope in _ASSUMED):
+    if stated_otherwise(value, [source.text], supposing=scope in _ASSUMED):
         return None
     superseded = tuple(known[number - 1].id for number in numbers_in(item.get("supersedes"), len(known)))
     return StatedFact(key, value, source, scope, superseded)

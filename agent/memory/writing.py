@@ -61,7 +61,7 @@ _BINDS_WHAT: Final = (
 )
 
 
-def binding_words(text: str) -> ConstraintType | None:
+def constraint_type_of(text: str) -> ConstraintType | None:
     """Return the kind of limit that a sentence sets by its words ("never", "at most"), or None if it sets none."""
     if not _BINDS.search(text):
         return None

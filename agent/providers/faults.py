@@ -53,10 +53,10 @@ class Fault:
     def bad_request(self) -> bool:
         return self.status in {400, 422}
 
-    def names(self, field: str) -> bool:
+    def names_field(self, field: str) -> bool:
         return self.bad_request and (self.param.startswith(field) or field in self.message)
 
-    def says(self, *words: str) -> bool:
+    def mentions(self, *words: str) -> bool:
         """Return whether the service's message contains any of these words, which must be in lower case."""
         return any(word in self.message.lower() for word in words)
 
@@ -65,11 +65,13 @@ class Fault:
         """Whether a picture may be the reason. Servers without support for pictures use various statuses."""
         if self.status == 413:
             return True
-        return (self.bad_request or self.status in {404, 415, 500}) and self.says("image", "content must be a string")
+        return (self.bad_request or self.status in {404, 415, 500}) and self.mentions(
+            "image", "content must be a string"
+        )
 
     @property
     def bad_key(self) -> bool:
-        refused = self.bad_request and self.says("incorrect api key")
+        refused = self.bad_request and self.mentions("incorrect api key")
         return self.status == 401 or self.code == "API_KEY_INVALID" or refused
 
     @property
@@ -80,13 +82,13 @@ class Fault:
     @property
     def of_free_tier(self) -> bool:
         """Whether the request was limited by a free plan."""
-        return self.status == 429 and self.says("free_tier", "freetier", "free-models-per-")
+        return self.status == 429 and self.mentions("free_tier", "freetier", "free-models-per-")
 
     @property
     def model_unknown(self) -> bool:
-        if self.code == "model_not_found" or (self.bad_request and self.says("invalid model", "not a valid model")):
+        if self.code == "model_not_found" or (self.bad_request and self.mentions("invalid model", "not a valid model")):
             return True
-        return self.status == 404 and self.says("model")
+        return self.status == 404 and self.mentions("model")
 
     @property
     def too_long(self) -> bool:

@@ -86,13 +86,13 @@ class ChatDialect:
         return ChatReader(self.name)
 
     def without(self, fault: Fault) -> "ChatDialect | None":
-        if self.native and (fault.names("tool") or fault.says(*_NO_TOOLS)):
+        if self.native and (fault.names_field("tool") or fault.mentions(*_NO_TOOLS)):
             return replace(self, native=False)
-        if self.include_usage and fault.names("stream_options"):
+        if self.include_usage and fault.names_field("stream_options"):
             return replace(self, include_usage=False)
-        if self.stop and fault.names("stop"):
+        if self.stop and fault.names_field("stop"):
             return replace(self, stop=False)
-        if self.effort and fault.says(*_NO_EFFORT):
+        if self.effort and fault.mentions(*_NO_EFFORT):
             return replace(self, effort=False)
         return None
 

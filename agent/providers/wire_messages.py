@@ -86,9 +86,9 @@ class MessagesDialect:
         return MessagesReader(self.name)
 
     def without(self, fault: Fault) -> "MessagesDialect | None":
-        if self.effort and (fault.names("output_config") or fault.names("effort")):
+        if self.effort and (fault.names_field("output_config") or fault.names_field("effort")):
             return replace(self, effort=False)
-        if self.caching and fault.names("cache_control"):
+        if self.caching and fault.names_field("cache_control"):
             return replace(self, caching=False)
         return None
 

@@ -186,7 +186,7 @@ _LONG_AGO: Final = datetime(2010, 1, 1, tzinfo=UTC)  # Before either platform ex
 LeftOut = Callable[[Collection[str], str], Awaitable[frozenset[str]]]
 
 
-async def nobody(people: Collection[str], channel: str) -> frozenset[str]:  # noqa: ARG001 -- without such a choice
+async def exclude_none(people: Collection[str], channel: str) -> frozenset[str]:  # noqa: ARG001 -- without such a choice
     return frozenset()
 
 
@@ -205,7 +205,7 @@ SCHEMA: Final[JsonObject] = {
 @dataclass(frozen=True, slots=True)
 class ReadChannelTool:
     reader: ChannelReader
-    left_out: LeftOut = nobody
+    left_out: LeftOut = exclude_none
     limits: ChannelLimits = field(default_factory=ChannelLimits)
     timeout_s: float = 480.0
     """Enough for the notes of a slow model. The progress is shown, and the turn can be stopped."""
@@ -230,12 +230,13 @@ class ReadChannelTool:
         header = _header(
             channel, messages, context, missing=newest.missing, excluded=len(newest.messages) - len(messages)
         )
-        lines = numbered(messages, context.person.time_zone, self.limits.message_chars, range(1, len(messages) + 1))
+        zone, chars = context.person.time_zone, self.limits.message_chars
+        lines = format_messages(messages, zone, chars, range(1, len(messages) + 1))
         references = CitableLinks(context)
         source_number = references.number(channel.link, channel.name, is_read=True)
         if sum(line.chars for line in lines) <= self.limits.plain_chars:
             numbers = [references.number(line.url, line.title) for line in lines]
-            lines = numbered(messages, context.person.time_zone, self.limits.message_chars, numbers)
+            lines = format_messages(messages, zone, chars, numbers)
             parts: list[ResultPart] = [part for line in lines for part in line.parts]
         else:
             remarks, parts = await self._notes(lines, context, references)
@@ -263,7 +264,7 @@ class ReadChannelTool:
                     by_id |= {message.id: message for message in page.messages}
                     missing = page.left or missing
                     unit = WAITS.format(seconds=page.waits_s) if page.waits_s else READ
-                    await context.report(len(by_id), expected(by_id.values(), span, limit), unit)
+                    await context.report(len(by_id), estimate_total(by_id.values(), span, limit), unit)
         except TimeoutError:
             missing = SLOW
         newest = sorted(by_id.values(), key=lambda message: (message.time, message.id))[-limit:]
@@ -275,7 +276,7 @@ class ReadChannelTool:
         self, lines: Sequence["_NumberedMessage"], context: ToolContext, references: "CitableLinks"
     ) -> tuple[list[str], list[ResultPart]]:
         """Let the turn's model take notes. Return remarks on them, and the notes with links to the named messages."""
-        pieces = pieces_of(lines, self.limits.piece_chars)
+        pieces = split_pieces(lines, self.limits.piece_chars)
         used_pieces = pieces[-self.limits.pieces :]
         message_count = sum(map(len, used_pieces))
         slots, done, failed = asyncio.Semaphore(self.limits.at_once), 0, 0
@@ -284,7 +285,8 @@ class ReadChannelTool:
             nonlocal done, failed
             async with slots:
                 try:
-                    text, why = noted(await context.consult(fold_of(piece, context)), piece, self.limits.note_chars), ""
+                    answer = await context.consult(notes_prompt(piece, context))
+                    text, why = clean_notes(answer, piece, self.limits.note_chars), ""
                 except ProviderError:
                     text, why = "", MODEL_FAILED
                 except ToolError as spent:
@@ -309,7 +311,7 @@ class ReadChannelTool:
                 citations[number] = citation
                 links.append(Link(line.url, f"[{citation}] {line.title}"))
         texts = [
-            PIECE.format(count=len(piece), first=piece[0].when, told=renumbered(text, citations))
+            PIECE.format(count=len(piece), first=piece[0].when, told=renumber(text, citations))
             for piece, text in zip(used_pieces, notes, strict=True)
         ]
         return remarks, [*texts, *links]
@@ -357,7 +359,7 @@ def told_time(args: JsonObject, name: str, context: ToolContext, *, ends: bool =
     """Return the time of an argument, None if it is missing. Raises ToolError if it is not understood."""
     if not (text := str(args.get(name, "")).strip()):
         return None
-    time = moment(text, context.now, context.person.time_zone, ends=ends)
+    time = parse_time(text, context.now, context.person.time_zone, ends=ends)
     if time is None:
         raise ToolError(WHEN.format(name=name), ours=True)
     return time
@@ -402,7 +404,7 @@ class _NumberedMessage:
         return len(self.head) + len(self.url) + len(self.body) + len(": \n\n\n\n")
 
 
-def expected(messages: Collection[ChannelMessage], span: TimeSpan, limit: int) -> int:
+def estimate_total(messages: Collection[ChannelMessage], span: TimeSpan, limit: int) -> int:
     """Estimate the total number of messages: the rest of the time span is assumed to have as many per hour."""
     if not messages or span.since == _LONG_AGO:
         return max(limit, len(messages))
@@ -417,7 +419,7 @@ def _in_threads(message: ChannelMessage) -> tuple[datetime, str, bool, datetime,
     return message.begun or message.time, message.root or message.id, is_reply, message.time, message.id
 
 
-def numbered(
+def format_messages(
     messages: Sequence[ChannelMessage], time_zone: str, limit: int, numbers: Sequence[int | None]
 ) -> list[_NumberedMessage]:
     """Format the messages in order. Persons with the same name get different names; texts are quoted as data."""
@@ -440,7 +442,7 @@ def numbered(
     return lines
 
 
-def pieces_of(lines: Sequence[_NumberedMessage], limit: int) -> list[Sequence[_NumberedMessage]]:
+def split_pieces(lines: Sequence[_NumberedMessage], limit: int) -> list[Sequence[_NumberedMessage]]:
     """Split the lines into pieces of up to `limit` characters without links. The oldest piece may be shorter."""
     pieces, room = list[list[_NumberedMessage]](), 0
     for line in reversed(lines):
@@ -453,25 +455,25 @@ def pieces_of(lines: Sequence[_NumberedMessage], limit: int) -> list[Sequence[_N
     return [piece[::-1] for piece in reversed(pieces)]
 
 
-def fold_of(piece: Sequence[_NumberedMessage], context: ToolContext) -> list[Message]:
+def notes_prompt(piece: Sequence[_NumberedMessage], context: ToolContext) -> list[Message]:
     """Return the prompt for the notes on one piece."""
     question = context.own_words[-1][:QUESTION_CHARS] if context.own_words else ""
     conversation = quote("\n".join(f"{line.head}:\n{line.body}" for line in piece), "the conversation")
     return [Message(Role.SYSTEM, FOLD), Message(Role.USER, ASKED.format(question=question, said=conversation))]
 
 
-def noted(answer: str, piece: Sequence[_NumberedMessage], limit: int) -> str:
+def clean_notes(answer: str, piece: Sequence[_NumberedMessage], limit: int) -> str:
     """Return the notes without reasoning, and without numbers of messages that are not in the piece."""
     known_numbers, parser = {line.number: line.number for line in piece if line.number is not None}, Parser()
     events = [*parser.feed(answer), *parser.close()]
     text = neutralise("".join(event.text for event in events if isinstance(event, TextArrived))).strip()
     notes = text if len(text) <= limit else f"{text[: limit - 1].rstrip()}…"
-    while (cleaned := renumbered(notes, known_numbers)) != notes:  # a removal may leave another number, as in "[[99]1]"
+    while (cleaned := renumber(notes, known_numbers)) != notes:  # a removal may leave another number, as in "[[99]1]"
         notes = cleaned
     return notes
 
 
-def renumbered(notes: str, citations: Mapping[int, int]) -> str:
+def renumber(notes: str, citations: Mapping[int, int]) -> str:
     """Replace numbers in notes by those of citations, and remove those that cannot be cited."""
 
     def cited(match: re.Match[str]) -> str:
@@ -491,7 +493,7 @@ def _in_brackets(match: re.Match[str]) -> list[int]:
     return [int(number) for number in _NUMBER.findall(match[1])]
 
 
-def moment(text: str, now: datetime, time_zone: str, *, ends: bool = False) -> datetime | None:
+def parse_time(text: str, now: datetime, time_zone: str, *, ends: bool = False) -> datetime | None:
     """Parse a time relative to `now`, and return it in UTC, or None if it is not understood.
 
     Of a period its beginning is returned, or with `ends` its end.

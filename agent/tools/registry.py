@@ -92,7 +92,7 @@ class Registry:
             _validator(json.dumps(tool.schema))
         specs = [_spec(tool) for tool in tools if not isinstance(tool, SituationalTool)]
         self._situational: Final = [(tool.beside, _spec(tool)) for tool in tools if isinstance(tool, SituationalTool)]
-        others = list(map(bounded, rest))
+        others = list(map(limit_spec, rest))
         tokens = sum(estimate_tokens(described(tool)) for tool in others)
         self._search: Final = ToolSearch(others) if tokens > MAX_SCHEMA_TOKENS else None
         self._away: Final = away
@@ -159,7 +159,7 @@ class Registry:
     def _unknown(self, name: str) -> str:
         if reason := self._away().get(name.partition(".")[0]):
             return f"the tools of its server are not there now: {reason} Tell the person, and go on without it"
-        if similar := nearest(name, self._tools):
+        if similar := closest_names(name, self._tools):
             hint = f"did you mean {' or '.join(map(repr, similar))}?"
             if len(similar) == 1 and self._search is not None:
                 hint += f" It is {self._described(similar[0])}"
@@ -170,11 +170,11 @@ class Registry:
         return f"unknown tool {name[:MAX_SHOWN_CHARS]!r}; {hint}"
 
     def _described(self, name: str) -> str:
-        return described(bounded(self._tools[name]))
+        return described(limit_spec(self._tools[name]))
 
     def _validator(self, name: str) -> Draft202012Validator:
         """The validator of the schema that the model saw, built at the first call: 200 take a third of a second."""
-        return _validator(json.dumps(bounded(self._tools[name]).schema))
+        return _validator(json.dumps(limit_spec(self._tools[name]).schema))
 
     def as_meant(self, call: ToolCall) -> ToolCall:
         """Adapt arguments to the schema: a single value becomes a list, a list of texts becomes lines of one text."""
@@ -435,7 +435,7 @@ class ToolSearch:
 
     def __init__(self, tools: Sequence[ToolSpec]) -> None:
         self._tools = {tool.name: tool for tool in tools}
-        self.description = "\n".join([ABOUT, *listed(tools)])
+        self.description = "\n".join([ABOUT, *list_tools(tools)])
 
     @property
     def schema(self) -> JsonObject:
@@ -457,7 +457,7 @@ class ToolSearch:
         matches += self.search(about) if isinstance(about, str) else []
         unknown = [name[:MAX_SHOWN_CHARS] for name in names if not self._matching_names(name)]
         if not matches:
-            similar = dict.fromkeys(tool for name in names[:MAX_FOUND] for tool in nearest(name, self._tools))
+            similar = dict.fromkeys(tool for name in names[:MAX_FOUND] for tool in closest_names(name, self._tools))
             hint = f"did you mean {' or '.join(map(repr, islice(similar, MAX_FOUND)))}?" if similar else OTHER_WORDS
             raise ToolError("no such tool", hint, ours=True)
         shown = list(dict.fromkeys(matches))[:MAX_ASKED]
@@ -503,7 +503,7 @@ def _stems(text: str) -> Iterable[str]:
         yield match[0].rstrip("s")[:STEM_CHARS]
 
 
-def listed(tools: Sequence[ToolSpec]) -> list[str]:
+def list_tools(tools: Sequence[ToolSpec]) -> list[str]:
     """Return a line for each tool below its server's name, shortened to the limit, or only names if there are many."""
     tools = sorted(tools, key=lambda tool: (_server(tool.name), tool.name))
     description_chars = MAX_LIST_CHARS - sum(len(tool.name.removeprefix(_server(tool.name))) + 3 for tool in tools)
@@ -541,7 +541,7 @@ def _server(name: str) -> str:
     return f"{before}." if dot else ""
 
 
-def nearest(name: str, names: Iterable[str]) -> list[str]:
+def closest_names(name: str, names: Iterable[str]) -> list[str]:
     """Return the tools with the most similar names; those that end with the name, if there are any."""
     name, known = name[:MAX_NAME_CHARS], list(names)
     if same_ending := _names_ending_with(name, known)[:MAX_FOUND]:
@@ -567,7 +567,7 @@ def _names_ending_with(name: str, names: Iterable[str]) -> list[str]:
     return [candidate for candidate in names if candidate.endswith(f".{name}")]
 
 
-def bounded(tool: Tool) -> ToolSpec:
+def limit_spec(tool: Tool) -> ToolSpec:
     """Limit the texts and the schema of a tool from another author. No text in it can end its line."""
     about, schema = excerpt(tool.description, MAX_DESCRIPTION_CHARS), dict(tool.schema)
     try:

@@ -17,11 +17,11 @@ from typing import Final, assert_never
 from agent import texts
 from agent.errors import ToolError
 from agent.memory.audience import label
-from agent.memory.facts import FACTS_KEPT, Fact, Scope, scope_said
+from agent.memory.facts import FACTS_KEPT, Fact, Scope, named_scope
 from agent.memory.layers import WorkingItem
 from agent.memory.own_words import said_by, without_quotes
 from agent.memory.secrets import has_secret
-from agent.memory.writing import POLICY_AUTHORITY, NewFact, WriteRefused, binding_words
+from agent.memory.writing import POLICY_AUTHORITY, NewFact, WriteRefused, constraint_type_of
 from agent.messages import JsonObject
 from agent.ports import FactWriter, ToolContext, ToolEffect, ToolOutput, WorkingSet
 
@@ -80,7 +80,7 @@ class RememberTool:
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         """Raises ToolError if the fact is refused, with the reason."""
-        new = fact_of(args, context)
+        new = build_fact(args, context)
         if has_secret(f"{new.key}: {new.value}"):
             raise ToolError(texts.NEVER_KEPT, "tell the person so", ours=True)
         own, others = context.own_words, context.others_words
@@ -110,17 +110,18 @@ class RememberTool:
         return ToolOutput(f"Kept for this conversation, for a day: {item.value}", audience=context.place.audience)
 
 
-def fact_of(args: JsonObject, context: ToolContext) -> NewFact:
+def build_fact(args: JsonObject, context: ToolContext) -> NewFact:
     """Build the fact from the model's arguments and the turn."""
     key, value, superseded = str(args.get("key", "")).strip(), str(args["text"]).strip(), args.get("supersedes", [])
-    scope = scope_said(value)
+    scope = named_scope(value)
     if scope is Scope.GLOBAL:
         scope = context.assumed
     sets_limits = context.authority >= POLICY_AUTHORITY and any(
-        binding_words(without_quotes(said)) and said_by(value, (said,), name=context.person.name, read=context.read)
+        constraint_type_of(without_quotes(said))
+        and said_by(value, (said,), name=context.person.name, read=context.read)
         for said in context.own_words
     )
-    constraint = binding_words(f"{key}: {value}") if sets_limits else None
+    constraint = constraint_type_of(f"{key}: {value}") if sets_limits else None
     return NewFact(
         id="",
         key=key,

@@ -66,7 +66,7 @@ class SkillTool:
     def __init__(self, skills: Sequence[Skill], timeout_s: float) -> None:
         self.timeout_s = timeout_s
         self._skills = {skill.name: skill for skill in skills}
-        self.description = "\n".join([ABOUT, *listed(skills)])
+        self.description = "\n".join([ABOUT, *list_skills(skills)])
 
     @property
     def schema(self) -> JsonObject:
@@ -91,7 +91,7 @@ class SkillTool:
                 file_names = MORE_FILES.format(files=file_names)
             head += [FILES.format(files=file_names)] if files else []
             head += [NOT_RUN] if any(map(_PROGRAM.search, files)) else []
-        text_pages = pages(text, PAGE_CHARS)
+        text_pages = split_pages(text, PAGE_CHARS)
         if not isinstance(page, int) or not 1 <= page <= len(text_pages):
             raise ToolError(f"there is no page {page}: {file} of {skill.name} has {len(text_pages)}", ours=True)
         if len(text_pages) > 1:
@@ -113,13 +113,13 @@ _PROPERTIES: Final[dict[str, Json]] = {
 }
 
 
-def listed(skills: Sequence[Skill]) -> list[str]:
+def list_skills(skills: Sequence[Skill]) -> list[str]:
     """Return a line for each skill, with its description shortened to the limit of the list."""
     room = max(MIN_SHOWN_CHARS, min(MAX_SHOWN_CHARS, MAX_LIST_CHARS // max(1, len(skills))))
     return [f"- {skill.name}: {excerpt(skill.description, room)}" for skill in skills]
 
 
-def pages(text: str, limit: int) -> list[str]:
+def split_pages(text: str, limit: int) -> list[str]:
     """Split a text into pages of up to `limit` characters, between lines if possible; there is at least one page."""
     pieces: list[str] = []
     start = 0

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.memory.own_words import clauses, otherwise
+from agent.memory.own_words import clauses, stated_otherwise
 from tests.examples import examples
 
 OTHERWISE = [
@@ -116,42 +116,42 @@ SAID = [
 
 @pytest.mark.parametrize(("said", "kept"), OTHERWISE)
 def test_what_is_denied_asked_supposed_or_reported_was_said_otherwise(said: str, kept: str) -> None:
-    assert otherwise(kept, [said])
+    assert stated_otherwise(kept, [said])
 
 
 @pytest.mark.parametrize(("said", "kept"), SAID)
 def test_what_is_said_and_what_may_have_been_said_was_not_said_otherwise(said: str, kept: str) -> None:
-    assert not otherwise(kept, [said])
+    assert not stated_otherwise(kept, [said])
 
 
 @pytest.mark.parametrize(("said", "kept"), OTHERWISE)
 def test_whoever_says_it_elsewhere_has_said_it(said: str, kept: str) -> None:
-    assert not otherwise(kept, [said, f"{kept}."])
-    assert not otherwise(kept, [f"{said}\n{kept}."])
+    assert not stated_otherwise(kept, [said, f"{kept}."])
+    assert not stated_otherwise(kept, [f"{said}\n{kept}."])
 
 
 def test_the_newest_message_that_says_or_denies_it_decides() -> None:
     said, denied = "I am allergic to nuts", "I am not allergic to nuts"
-    assert otherwise("allergic to nuts", [said, denied])
-    assert not otherwise("allergic to nuts", [denied, said])
-    assert not otherwise("allergic to nuts", [said, "Am I allergic to nuts?"])
-    assert not otherwise("not allergic to nuts", [said, denied])
+    assert stated_otherwise("allergic to nuts", [said, denied])
+    assert not stated_otherwise("allergic to nuts", [denied, said])
+    assert not stated_otherwise("allergic to nuts", [said, "Am I allergic to nuts?"])
+    assert not stated_otherwise("not allergic to nuts", [said, denied])
 
 
 def test_whoever_agrees_after_asking_has_said_it() -> None:
-    assert not otherwise("allergic to nuts", ["Am I allergic to nuts?", "yes"])
+    assert not stated_otherwise("allergic to nuts", ["Am I allergic to nuts?", "yes"])
 
 
 def test_a_supposition_is_kept_as_one() -> None:
     said = "What if we take the train to Rome?"
-    assert otherwise("we take the train to Rome", [said])
-    assert not otherwise("we take the train to Rome", [said], supposing=True)
+    assert stated_otherwise("we take the train to Rome", [said])
+    assert not stated_otherwise("we take the train to Rome", [said], supposing=True)
 
 
 @given(st.text(max_size=200))
 @settings(max_examples=examples(100, always=True))
 def test_whatever_somebody_wrote_was_said_as_they_wrote_it(text: str) -> None:
-    assert not otherwise(text, [text])
+    assert not stated_otherwise(text, [text])
 
 
 def test_nothing_of_a_text_is_lost_between_clauses_but_what_joins_them() -> None:

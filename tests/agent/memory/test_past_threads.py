@@ -8,7 +8,7 @@ import pytest
 from agent.admission_terms import Authority
 from agent.memory.facts import Fact
 from agent.memory.marking import superseded
-from agent.memory.past_threads import PastMessage, outdated, quoted
+from agent.memory.past_threads import PastMessage, find_outdated, quote_thread
 from agent.memory.statements import read_statement
 
 MONDAY = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
@@ -20,7 +20,7 @@ def fact(key: str, value: str, **rest: Any) -> Fact:
 
 
 def lines(*what: Any) -> list[str]:
-    return [line for _, line in quoted(*what)]
+    return [line for _, line in quote_thread(*what)]
 
 
 def said(*texts: str) -> list[PastMessage]:
@@ -28,7 +28,7 @@ def said(*texts: str) -> list[PastMessage]:
 
 
 def gone(facts: list[Fact], *texts: str, authority: Authority = Authority.EMPLOYEE) -> frozenset[str]:
-    return outdated(said(*texts), facts, [], authority).facts
+    return find_outdated(said(*texts), facts, [], authority).facts
 
 
 def test_a_later_message_outdates_a_fact_that_it_contradicts() -> None:
@@ -59,12 +59,12 @@ def test_seed_003_rule_3_what_binds_or_has_greater_authority_is_not_outdated_by_
 
 def test_what_somebody_else_says_outdates_nothing_of_mine() -> None:
     thread = [PastMessage("My city is Oslo now.", MONDAY + timedelta(minutes=9), mine=False)]
-    assert outdated(thread, [fact("city", "My city is Rome")], [], Authority.ADMIN).facts == set()
+    assert find_outdated(thread, [fact("city", "My city is Rome")], [], Authority.ADMIN).facts == set()
 
 
 def test_going_back_to_a_former_value_makes_it_hold_again() -> None:
     first = fact("colour", "blue", is_valid=False, superseded_by="colour_v2")
-    found = outdated(said("Let's go back to blue."), [fact("colour_v2", "green")], [first], Authority.EMPLOYEE)
+    found = find_outdated(said("Let's go back to blue."), [fact("colour_v2", "green")], [first], Authority.EMPLOYEE)
     assert (found.facts, found.restored) == ({"colour_v2"}, {"blue"})
 
 
@@ -100,7 +100,7 @@ def test_another_task_is_quoted_only_to_who_asks_for_it() -> None:
 
 def quoted_of(*texts: str, facts: tuple[Fact, ...] = ()) -> list[str]:
     thread = said(*texts)
-    late = outdated(thread, facts, [], Authority.EMPLOYEE)
+    late = find_outdated(thread, facts, [], Authority.EMPLOYEE)
     return lines(thread, (), superseded(late.sentences, late.current), late.sentences, "What about it?")
 
 
@@ -179,7 +179,7 @@ def test_of_two_sentences_that_say_the_opposite_in_nearly_the_same_words_the_new
     older: str, newer: str
 ) -> None:
     thread = [PastMessage(older, MONDAY, id=1), PastMessage(newer, MONDAY + timedelta(days=3), id=2)]
-    assert [(said.time.day, line) for said, line in quoted(thread, (), (), (), "")] == [(5, newer)]
+    assert [(said.time.day, line) for said, line in quote_thread(thread, (), (), (), "")] == [(5, newer)]
 
 
 def test_what_the_bot_repeats_never_takes_the_place_of_what_was_said() -> None:
@@ -192,4 +192,4 @@ def test_what_the_bot_repeats_never_takes_the_place_of_what_was_said() -> None:
 
 def test_what_two_people_say_in_the_same_words_both_have_said() -> None:
     thread = [PastMessage("I like the plan of Rome.", MONDAY, id=number, person=who) for number, who in enumerate("ab")]
-    assert [said.person for said, _ in quoted(thread, (), (), (), "")] == ["a", "b"]
+    assert [said.person for said, _ in quote_thread(thread, (), (), (), "")] == ["a", "b"]

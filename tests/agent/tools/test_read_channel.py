@@ -24,11 +24,11 @@ from agent.tools.read_channel import (
     ChannelPage,
     FoundChannel,
     ReadChannelTool,
-    expected,
-    moment,
-    noted,
-    numbered,
-    pieces_of,
+    clean_notes,
+    estimate_total,
+    format_messages,
+    parse_time,
+    split_pieces,
 )
 from tests.examples import examples
 
@@ -196,8 +196,8 @@ def test_every_message_is_in_exactly_one_piece_in_its_order_and_no_piece_is_long
     lengths: list[int], most: int
 ) -> None:
     messages = [said(number, "x" * length) for number, length in enumerate(lengths)]
-    lines = numbered(messages, "UTC", 10_000, range(1, len(messages) + 1))
-    pieces = pieces_of(lines, most)
+    lines = format_messages(messages, "UTC", 10_000, range(1, len(messages) + 1))
+    pieces = split_pieces(lines, most)
     assert [line for piece in pieces for line in piece] == lines
     assert all(len(piece) == 1 or sum(len(one.head) + len(one.body) + 2 for one in piece) <= most for piece in pieces)
 
@@ -206,7 +206,7 @@ def test_every_message_is_in_exactly_one_piece_in_its_order_and_no_piece_is_long
 @example("so it is [[99]9], [1,7], [2]")
 @settings(max_examples=examples(200))
 def test_no_number_stays_in_a_note_that_does_not_stand_in_its_piece(answer: str) -> None:
-    kept = noted(answer, numbered([said(1), said(2)], "UTC", 100, [1, 2]), 1_000)
+    kept = clean_notes(answer, format_messages([said(1), said(2)], "UTC", 100, [1, 2]), 1_000)
     assert {int(number) for found in re.findall(r"\[([\d, ]+)\]", kept) for number in re.findall(r"\d+", found)} <= {
         1,
         2,
@@ -218,7 +218,7 @@ def test_no_number_stays_in_a_note_that_does_not_stand_in_its_piece(answer: str)
 def test_the_expected_number_is_no_less_than_what_was_read(minutes: list[int], limit: int) -> None:
     known = [said(minute) for minute in set(minutes)]
     span = TimeSpan(NOON - timedelta(days=2), NOON)
-    assert len(known) <= expected(known, span, limit) <= max(limit, len(known))
+    assert len(known) <= estimate_total(known, span, limit) <= max(limit, len(known))
 
 
 PEOPLE = st.frozensets(st.sampled_from(["ann", "bo", "guest"]), min_size=1)
@@ -266,14 +266,14 @@ def test_whoever_reads_the_answer_can_read_what_is_read_out(
     ],
 )
 def test_a_time_begins_and_ends_where_the_person_is(said_so: str, since: str, until: str) -> None:
-    found = [moment(said_so, NOON, "Europe/Paris", ends=ends) for ends in (False, True)]
+    found = [parse_time(said_so, NOON, "Europe/Paris", ends=ends) for ends in (False, True)]
     assert [f"{one:%Y-%m-%dT%H:%M}" if one else None for one in found] == [since, until]
 
 
 @given(st.text(max_size=60) | st.from_regex(r"\d{1,4}[- :T/]?\d{0,4}[-:]?\d{0,4} ?(days|weeks|h)?", fullmatch=True))
 @settings(max_examples=examples(200))
 def test_whatever_is_written_for_a_time_is_a_time_or_is_not_understood(text: str) -> None:
-    found = moment(text, NOON, "Asia/Tokyo")
+    found = parse_time(text, NOON, "Asia/Tokyo")
     assert found is None or found.tzinfo is not None
 
 

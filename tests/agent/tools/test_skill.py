@@ -14,7 +14,7 @@ from agent.ports import ToolContext, ToolEffect
 from agent.protocol.render import excerpt
 from agent.records import Person
 from agent.tools.registry import Registry, described
-from agent.tools.skill import MAX_LIST_CHARS, Skill, SkillTool, listed, pages
+from agent.tools.skill import MAX_LIST_CHARS, Skill, SkillTool, list_skills, split_pages
 
 PLACE = Place(GroupAudience("slack:T1:C1"))
 CONTEXT = ToolContext(Person("p", "Anna"), PLACE, "c", 1, datetime(2026, 11, 23, tzinfo=UTC))
@@ -50,7 +50,7 @@ def test_a_skill_costs_its_name_and_the_beginning_of_its_description() -> None:
 
 
 def test_many_skills_share_the_room_of_the_list() -> None:
-    lines = listed([made(f"s{number}", "word " * 200) for number in range(100)])
+    lines = list_skills([made(f"s{number}", "word " * 200) for number in range(100)])
     assert sum(map(len, lines)) < MAX_LIST_CHARS + 100 * 10
 
 
@@ -93,7 +93,7 @@ async def test_a_long_file_is_read_in_pages() -> None:
 
 @given(st.text(alphabet="ab\n", max_size=300), st.integers(1, 40))
 def test_pages_are_the_whole_text_and_none_is_too_long(text: str, most: int) -> None:
-    cut = pages(text, most)
+    cut = split_pages(text, most)
     assert "".join(cut) == text
     assert max(map(len, cut)) <= most
     assert len(cut) <= 2 * len(text) // most + 1
