@@ -1,4 +1,4 @@
-"""A text becomes passages: none of it is lost, none is too long, and each says what it stands below."""
+"""Texts are split into passages: complete, not too long, each with the headings above it."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

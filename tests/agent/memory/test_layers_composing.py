@@ -1,4 +1,4 @@
-"""Seed 003: four layers, and what of them stands in a context."""
+"""Seed 003: the four layers, and what a context shows of them."""
 
 import random
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Superseded values are marked where they still stand, and withheld from what is quoted anew."""
+"""Superseded values are marked in visible text, and withheld from quoted text."""
 
 import random
 from time import process_time

@@ -1,4 +1,4 @@
-"""Only what a person said themselves is kept as theirs: in other forms of their words, and never in others' words."""
+"""Only a person's own words are stored as theirs: also in other forms, but never words of others."""
 
 from time import process_time
 

@@ -1,4 +1,4 @@
-"""What somebody denies, asks, supposes or tells of others is not what they said; in doubt they said it."""
+"""What a person denies, asks, supposes or reports does not count as said by them; in doubt it does."""
 
 import pytest
 from hypothesis import given, settings

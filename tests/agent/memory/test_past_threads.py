@@ -1,4 +1,4 @@
-"""What a past thread adds to the facts, and which of them it outdates."""
+"""What past threads add to the facts, and which facts they make outdated."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Times that a question speaks of. It is Wednesday, 20 May 2026, 01:30 in Madrid; in UTC it is still Tuesday."""
+"""Periods that a question mentions. It is Wednesday, 20 May 2026, 01:30 in Madrid; in UTC it is still Tuesday."""
 
 from datetime import UTC, date, datetime
 from zoneinfo import ZoneInfo

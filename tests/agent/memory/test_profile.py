@@ -1,4 +1,4 @@
-"""The profile: its bounds (seed 000), who may read it, and what of it goes into a context."""
+"""Profiles: their bounds (seed 000), their audiences, and their text in a context."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Keys, passwords and card numbers are found, and what only looks a little like them is left alone."""
+"""Keys, passwords and card numbers are found; similar text is not."""
 
 import time
 

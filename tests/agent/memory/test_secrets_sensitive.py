@@ -1,4 +1,4 @@
-"""What is too personal to be learned in passing, and how a person asks for it to be remembered."""
+"""Sensitive text is recognised, and so is a request to remember it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which statements contradict each other, and which only stand side by side (seed 003, rules 1 and 2)."""
+"""Which statements contradict each other, and which are both kept (seed 003, rules 1 and 2)."""
 
 import pytest
 

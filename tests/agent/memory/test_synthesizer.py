@@ -1,4 +1,4 @@
-"""`ImpressionSynthesizer` (seed 000): what a model is shown, and what may come out of its answer."""
+"""`ImpressionSynthesizer` (seed 000): its prompts, and what is accepted of an answer."""
 
 import json
 from collections.abc import Sequence

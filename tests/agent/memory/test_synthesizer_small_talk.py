@@ -1,4 +1,4 @@
-"""Nothing is learned from small talk; from whatever else, in doubt, it is."""
+"""Nothing is learned from small talk; in doubt a message is not small talk."""
 
 import pytest
 from hypothesis import given

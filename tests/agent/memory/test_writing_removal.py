@@ -1,4 +1,4 @@
-"""Seed 003, dependency tracking, and forgetting: what falls with a fact, and what its chain becomes."""
+"""Seed 003, dependency tracking, and forgetting: what is removed with a fact, and how its chain is repaired."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What is known of each service before anything is sent."""
+"""What is known of each service before a request."""
 
 import pytest
 

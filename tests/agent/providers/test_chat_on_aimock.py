@@ -1,4 +1,4 @@
-"""What a client of Chat Completions has to bear, over real HTTP, against the npm double."""
+"""Properties of Chat Completions servers, over real HTTP, against the npm double."""
 
 from typing import cast
 

@@ -1,4 +1,4 @@
-"""Two dialects for a service of which only the second is certain."""
+"""Two dialects for a service that may not support the first."""
 
 from agent.messages import Message, Role
 from agent.ports import CallOptions

@@ -1,4 +1,4 @@
-"""A row of models: the next one answers when the first cannot, and only before the first event."""
+"""Fallback: the next model answers if the first cannot, and only before the first event."""
 
 from collections.abc import Sequence
 

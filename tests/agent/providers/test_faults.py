@@ -1,4 +1,4 @@
-"""Every failure becomes one sentence that says what to do, and never holds a key."""
+"""Each failure becomes one sentence that says what to do, and never contains a key."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""When a failed request is made again, and after how long."""
+"""When a failed request is retried, and after what delay."""
 
 from datetime import UTC, datetime, timedelta
 

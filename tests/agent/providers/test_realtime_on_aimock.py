@@ -1,4 +1,4 @@
-"""What only Realtime does, over a real WebSocket, against the npm double: a conversation that somebody else wrote."""
+"""What only Realtime does, over a real WebSocket, against the npm double: a conversation of another author."""
 
 from agent.events import Outcome
 from tests.fakes.aimock import AiMock

@@ -1,4 +1,4 @@
-"""What holds for every dialect over HTTP: a body that ends well does not make its answer complete."""
+"""Every dialect over HTTP: a complete body does not mean a complete answer."""
 
 import asyncio
 import json

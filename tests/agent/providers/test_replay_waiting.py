@@ -1,4 +1,4 @@
-"""One timer for many waits: each is as long as it may be, and nobody else's cancelling is lost."""
+"""One timer for many waits: each has its own timeout, and a cancellation by others is not lost."""
 
 import asyncio
 from collections.abc import AsyncGenerator

@@ -1,4 +1,4 @@
-"""What our WebSocket does where no connection comes about, on real sockets on loopback."""
+"""Our WebSocket client without a connection, on real sockets on loopback."""
 
 import asyncio
 

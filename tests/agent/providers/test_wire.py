@@ -1,4 +1,4 @@
-"""Conversations as vendors with strict roles want them."""
+"""Conversations in the form that vendors with strict roles require."""
 
 from hypothesis import given
 from hypothesis import strategies as st

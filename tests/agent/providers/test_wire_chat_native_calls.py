@@ -1,4 +1,4 @@
-"""Tools in Chat Completions' own form: handed over, called and answered as its types have it; to the parser as ever."""
+"""Tools in the form of Chat Completions: offered, called and answered as its types require; the parser sees blocks."""
 
 import json
 from collections.abc import Sequence

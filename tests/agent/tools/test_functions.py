@@ -1,4 +1,4 @@
-"""`@tool`: what a model is told of a function, what the function is given, and what becomes of what it does."""
+"""`@tool`: the description and schema of a function, its arguments, and its results."""
 
 import asyncio
 import logging

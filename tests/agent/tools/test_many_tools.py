@@ -1,4 +1,4 @@
-"""More tools than a prefix has room for: what stands there in their place, how they are found, and how called."""
+"""More tools than fit into a prefix: how they are listed, found and called."""
 
 import json
 import time
@@ -48,7 +48,7 @@ CHANNEL = Place(TeamAudience("T1"))
 
 @dataclass(frozen=True)
 class Own:
-    """A tool that everybody has."""
+    """A tool for everyone."""
 
     name: str = "recall"
     description: str = "Search."

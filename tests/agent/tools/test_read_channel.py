@@ -1,4 +1,4 @@
-"""`read_channel` over a channel in memory: what it brings, takes notes of and refuses, and which time is meant."""
+"""`read_channel` over a channel in memory: its results, notes, refusals and times."""
 
 import re
 from collections.abc import AsyncGenerator, Sequence
@@ -74,7 +74,7 @@ class Channel:
 
 @dataclass
 class Colleague:
-    """Takes notes, and remembers what it was told and asked."""
+    """Takes notes, and records its prompts."""
 
     answers: str = "They spoke of [{first}]."
     fails_after: int = 10**6

@@ -1,4 +1,4 @@
-"""`recall` and `remember` over a store in memory: what they find, keep and say."""
+"""`recall` and `remember` over a store in memory: what they find, store and return."""
 
 from collections.abc import Mapping
 from dataclasses import replace

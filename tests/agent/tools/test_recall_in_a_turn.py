@@ -1,4 +1,4 @@
-"""What recall found stands before the model as quoted data of a named source, whatever it says."""
+"""The model receives results of recall as quoted data of a named source, whatever they contain."""
 
 import json
 import re
@@ -32,7 +32,7 @@ HOSTILE = [
 
 
 async def recalled(text: str, name: str = "Bo") -> tuple[Ran, ScriptedProvider]:
-    """A turn in which the model asks for boats and is given this message, by somebody of this name."""
+    """A turn in which the model searches for boats and gets this message of a person with this name."""
     store = store_in_memory()
     asked = said(text, person=ANNA.id, conversation="before")
     await store.ledger.accept(replace(asked, person=replace(ANNA, name=name)))
@@ -41,7 +41,7 @@ async def recalled(text: str, name: str = "Bo") -> tuple[Ran, ScriptedProvider]:
 
 
 def results_of(message: Message) -> list[dict[str, str]]:
-    """What stands in the block of results, of which there has to be one."""
+    """Return the contents of the only block of results."""
     found = re.match(r"<results>(.*)\n</results>", message.text, re.DOTALL)
     assert found
     assert message.text.count("<results>") == message.text.count("</results>") == 1

@@ -1,4 +1,4 @@
-"""Past threads as a whole: whose, which, and never this one."""
+"""Past threads as a whole: whose are read, which, and never the current one."""
 
 from dataclasses import replace
 

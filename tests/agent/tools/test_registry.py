@@ -1,4 +1,4 @@
-"""What the registry says of calls, and what it lets through."""
+"""Which calls the registry accepts, and what it says about others."""
 
 import json
 from collections.abc import Sequence

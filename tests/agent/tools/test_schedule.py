@@ -1,4 +1,4 @@
-"""The tools `schedule` and `schedules`: what a model fills in is checked, and answered with the time that it means."""
+"""The tools `schedule` and `schedules`: fields are checked, and the result names the time in words."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""The tool that hands a file over with the answer."""
+"""The tool that sends a file with the answer."""
 
 from datetime import UTC, datetime
 

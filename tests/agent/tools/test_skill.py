@@ -1,4 +1,4 @@
-"""What the model sees of a skill before it reads it, and what it reads then."""
+"""What the model sees of a skill before and after it reads it."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
