@@ -1,7 +1,7 @@
-"""The driver of one turn: performs what `agent.turn` asks for, and tells what happens.
+"""The driver of one turn: performs the effects of `agent.turn` and emits events.
 
-Events go out through `emit`, not by yielding: a generator that is suspended while tools run could be closed from
-outside its task. Cancelling `run` cancels the model call and the tools, waits for them, and raises.
+Events are passed to `emit`, not yielded: a generator that is suspended while tools run could be closed from outside
+its task. Cancelling `run` cancels the model call and the tools, waits for them, and raises.
 """
 
 import asyncio
@@ -26,82 +26,83 @@ from agent.protocol.render import neutralise
 from agent.records import Waiting
 from agent.tools.registry import Registry
 
-# Of text and reasoning together: about 125,000 tokens, as much as the vendors let a model write at once. A small model
-# that repeats itself would never end.
+# Text and reasoning together: about 125,000 tokens, the most that vendors let a model write at once. A small model that
+# repeats itself would never end.
 MAX_CHARS = 500_000
 
 
 @dataclass(slots=True)
 class ModelAnswer:
-    """`messages` are what it answers. `pending` are events that wait for its end; `violations` those before it.
+    """One response of the model while it streams in.
 
-    `worked_on`: the model began with it, as far as anybody knows. What it refused takes nothing. `begun`: when it was
-    asked, by both clocks; `first`: when its first piece came.
+    `messages`: the request. `pending`: events that wait for the end of the response. `violations`: how many were
+    counted before it. `worked_on`: the model started on it, as far as is known; a refused request uses no tokens.
+    `started`: when it was requested, by the wall clock and by the monotonic clock; `first`: when its first piece came.
     """
 
     parser: Parser
     messages: Sequence[Message]
-    begun: tuple[datetime, float]
+    started: tuple[datetime, float]
     first: float | None = None
     violations: int = 0
     received: list[str] = field(default_factory=list[str])
     pending: list[events.ProtocolEvent] = field(default_factory=list[events.ProtocolEvent])
-    reasoned: list[str] = field(default_factory=list[str])
+    reasoning: list[str] = field(default_factory=list[str])
     chars: int = 0
     ended: ports.ResponseEnded | None = None
     worked_on: bool = True
 
     @property
-    def is_endless(self) -> bool:
+    def is_too_long(self) -> bool:
         return self.chars > MAX_CHARS
 
-    def hear(self, text: str) -> None:
+    def add_text(self, text: str) -> None:
         self.chars += len(text)
         self.received.append(text)
         self.pending += self.parser.feed(text)
 
-    def reason(self, text: str) -> None:
+    def add_reasoning(self, text: str) -> None:
         self.chars += len(text)
-        self.reasoned.append(text)
+        self.reasoning.append(text)
 
     def complete(self) -> None:
         self.pending += self.parser.close()
 
     def fail(self, error: ProviderError) -> None:
-        """It broke off, or never began. Calls that are complete count; half of them is not the model's mistake."""
+        """The response broke off or never began. Complete calls count; incomplete ones are not the model's mistake."""
         rest = self.parser.close() if self.received else []
         self.pending += [event for event in rest if not isinstance(event, events.CallsRejected)]
-        self.worked_on = isinstance(error, StreamBroken | ProviderSilent) or bool(self.received or self.reasoned)
+        self.worked_on = isinstance(error, StreamBroken | ProviderSilent) or bool(self.received or self.reasoning)
 
     def estimate(self) -> Usage:
-        return estimate_usage(self.messages, "".join(self.received), "".join(self.reasoned))
+        return estimate_usage(self.messages, "".join(self.received), "".join(self.reasoning))
 
     def timing(self, now: float) -> CallTiming:
-        """`now`: by the clock that only goes forward."""
-        at, begun = self.begun
-        return CallTiming(at, _ms(now - begun), None if self.first is None else _ms(self.first - begun))
+        """`now`: by the monotonic clock."""
+        time, start = self.started
+        return CallTiming(time, _ms(now - start), None if self.first is None else _ms(self.first - start))
 
 
 def _ms(seconds: float) -> int:
     return max(0, round(seconds * 1000))
 
 
-# One call of a tool: its result, whatever happens.
+# Running one tool call. It always has a result.
 #
-# One of the three broad excepts of this program is here: a tool call. Whatever a tool raises becomes a failed result.
+# One of the three broad excepts of this program is here: any exception of a tool becomes a failed result.
 
 log = logging.getLogger(__name__)
 
-SPENT = "a budget is used up"  # Whose, and how much of it, is for its person alone
+SPENT = "a budget is used up"  # Only its owner may read whose budget it is, and how much was spent
 TOOL_BROKE = "the tool failed unexpectedly; the operator finds the reason in the log"
 
 
 async def run_call(placed: turns.CallPlaced, tools: Registry, context: ports.ToolContext) -> turns.CallAnswered:
-    """Run a call that was checked, within its tool's time. Raises CancelledError only if the caller is cancelled."""
+    """Run a checked call within its tool's timeout. Raises CancelledError only if the caller is cancelled."""
     tool = tools.get(placed.call.name)
     try:
         async with asyncio.timeout(tool.timeout_s) as limit:
-            context = replace(context, ask=_untimed(context.ask, limit))
+            context = replace(context, ask=_pause_timeout(context.ask, limit))
             output = await tool.run(tools.as_meant(placed.call).args, context)
         output = ports.ToolOutput(output) if isinstance(output, str) else output
         result = tools.result(tool.name, output, context.person)
@@ -121,22 +122,22 @@ async def run_call(placed: turns.CallPlaced, tools: Registry, context: ports.Too
     return turns.CallAnswered(placed.id, result)
 
 
-def _untimed(ask: ports.Ask, limit: asyncio.Timeout) -> ports.Ask:
-    """The tool's time stands still while its asker thinks."""
-    asking, left = 0, 0.0
+def _pause_timeout(ask: ports.Ask, limit: asyncio.Timeout) -> ports.Ask:
+    """Wrap `ask` so that the tool's timeout pauses while the asker thinks."""
+    open_questions, left = 0, 0.0
 
     async def run(question: Elicitation) -> Elicited:
-        nonlocal asking, left
+        nonlocal open_questions, left
         loop = asyncio.get_running_loop()
-        if (ends := limit.when()) is not None:
-            left = ends - loop.time()
+        if (deadline := limit.when()) is not None:
+            left = deadline - loop.time()
             limit.reschedule(None)
-        asking += 1
+        open_questions += 1
         try:
             return await ask(question)
         finally:
-            asking -= 1
-            if not asking:
+            open_questions -= 1
+            if not open_questions:
                 with suppress(RuntimeError):  # the call has ended meanwhile
                     limit.reschedule(loop.time() + left)
 
@@ -149,7 +150,7 @@ def _is_cancelled() -> bool:
 
 
 def open_session(provider: ports.Provider, options: ports.CallOptions) -> ports.ModelSession:
-    """A session of the provider: its own where it can resume, else one that replays the context in each round."""
+    """Open the provider's own session if it can resume, else one that sends the whole context in each round."""
     if provider.capabilities.resume and isinstance(provider, ports.ResumingProvider):
         return provider.connect(options)
     return ReplaySession(provider, options)
@@ -158,7 +159,7 @@ def open_session(provider: ports.Provider, options: ports.CallOptions) -> ports.
 async def one_round(
     session: ports.ModelSession, messages: Sequence[Message]
 ) -> AsyncGenerator[ports.ProviderEvent, None]:
-    """Answer `messages` in this session alone, and close it. Errors as `Session.answer`."""
+    """Answer `messages` in this session, then close it. Raises the errors of `ModelSession.answer`."""
     try:
         async with aclosing(session.answer(messages)) as stream:
             async for event in stream:
@@ -183,28 +184,30 @@ class ReplaySession:
 
 Emit = Callable[[events.AgentEvent], Awaitable[None]]
 Save = Callable[[Progress], Awaitable[None]]
-Arrived = Callable[[], Awaitable[Sequence[Waiting]]]  # What the person wrote behind this turn so far
-# Why nobody may be asked anything by the way after these calls: a budget is used up; None if somebody may.
+Arrived = Callable[[], Awaitable[Sequence[Waiting]]]  # Returns the messages that the person wrote after this turn's
+# Returns why no further model call may be made beside the turn after these calls (a budget is used up), or None.
 Afford = Callable[[Sequence[ModelCall]], Awaitable[str | None]]
 
-# Whether the turn has to come to its end; None if it may go on.
+# Returns whether and how the turn must end; None if it may continue.
 Ends = Callable[[Progress], Awaitable[turns.EndDue | None]]
 
-# Asks for a call, by its id. The last argument is called once the question can be answered.
+# Puts a tool's question to the asker, for the call with this id. The last argument is called once the question can be
+# answered.
 AskPerson = Callable[[str, Elicitation, Callable[[], Awaitable[None]]], Awaitable[Elicited]]
 
-DRAIN_S = 2.0  # From the end of the calls to the end of the answer: the model was told to stop there
+DRAIN_S = 2.0  # From the end of the calls to the end of the response: the model was told to stop there
 
 _SHOWN = (events.TextArrived, events.ReplyEnded)
 _STEP_ENDS = (events.CallsArrived, events.CallsRejected)
-# The calls are complete with their JSON: the tag, or what is left of it, comes after them.
+# The calls are complete with their JSON: the closing tag, or the rest of it, comes after them.
 _CLOSING_TAGS = tuple(f"</{name}>" for name, kind in TAG_NAMES.items() if kind is BlockKind.EXECUTE)
 
 
 class Loop:
-    """Runs one turn. `context` is what `build_context` made; `save` makes progress durable before the next effect.
+    """Runs one turn. `context` is the result of `build_context`; `save` makes progress durable before the next effect.
 
-    `explain`: what the person reads when the model fails. `ends`: whether the turn has to come to its end.
+    `explain` returns the sentence that the person reads when the model fails. For `arrived`, `ask`, `afford` and `ends`
+    see the types.
     """
 
     def __init__(
@@ -244,15 +247,15 @@ class Loop:
         self.violations: Counter[str] = Counter()
 
     async def run(self) -> events.TurnEnded | events.TurnPutAside:
-        """Until the turn ends, or waits for its asker.
+        """Run until the turn ends or waits for its asker.
 
-        Raises CancelledError, and what `emit` and `save` raise; never a provider's error.
+        Raises CancelledError and the errors of `emit` and `save`; never a provider's error.
         """
         try:
             return await self._run(deque(self._turn.start()))
         finally:
-            kept = await self._session.close()
-            for handle in self._handles.keys() - set(kept):
+            still_open = await self._session.close()
+            for handle in self._handles.keys() - set(still_open):
                 await self._emit(events.HandleClosed(handle))
 
     @property
@@ -265,7 +268,7 @@ class Loop:
                 case turns.CallModel(number, appended):
                     effects.extend(
                         await self._poll_joined_messages(number)
-                        or await self._come_to_end()
+                        or await self._end_early()
                         or await self._call_model(number, (*self._context, *appended))
                     )
                 case turns.SaveProgress(progress):
@@ -273,9 +276,9 @@ class Loop:
                 case turns.RunTools(calls):
                     effects.extend(await self._run_tools(calls))
                 case turns.AwaitConsent(calls):
-                    aside = events.TurnPutAside({placed.id: placed.call for placed in calls})
-                    await self._emit(aside)
-                    return aside
+                    put_aside = events.TurnPutAside({placed.id: placed.call for placed in calls})
+                    await self._emit(put_aside)
+                    return put_aside
                 case turns.Say(sentence):
                     await self._emit(events.NoticeArrived(sentence))
                 case turns.Finish(outcome, text):
@@ -284,20 +287,21 @@ class Loop:
                     return ended
 
     async def _poll_joined_messages(self, number: int) -> list[turns.Effect]:
-        """Let join what came meanwhile: then another call is due than the one that was."""
+        """Let new messages join the turn. Returns the effects that replace the due model call, if there are any."""
         arrived = await self._arrived() if self._arrived is not None and number > 1 else ()
         return self._turn.receive(turns.MessagesJoined(tuple(arrived))) if arrived else []
 
-    async def _come_to_end(self) -> list[turns.Effect]:
-        """Another call than the one that was due, if it has to be the last."""
+    async def _end_early(self) -> list[turns.Effect]:
+        """Returns the effects that replace the due model call if the turn must end."""
         due = await self._ends(self._turn.progress) if self._ends is not None else None
-        return [] if due is None else self._turn.come_to_end(due)
+        return [] if due is None else self._turn.end_early(due)
 
     async def _call_model(self, number: int, messages: Sequence[Message]) -> list[turns.Effect]:
         await self._emit(events.IterationStarted(number))
-        begun = (self._clock.now(), self._clock.monotonic())
-        self._turn.receive(turns.ResponseBegun(begun[0]))
-        answer = ModelAnswer(Parser(tool_names=self._tools.names), messages, begun, violations=self.violations.total())
+        started = (self._clock.now(), self._clock.monotonic())
+        self._turn.receive(turns.ResponseBegun(started[0]))
+        parser = Parser(tool_names=self._tools.names)
+        answer = ModelAnswer(parser, messages, started, violations=self.violations.total())
         try:
             async with aclosing(self._session.answer(messages)) as stream:
                 await self._read(stream, answer)
@@ -306,48 +310,49 @@ class Loop:
             raise
         except ProviderError as error:
             answer.fail(error)
-            failure, failed = type(error).__name__, turns.ResponseFailed(self._explain(error))
+            failure, end = type(error).__name__, turns.ResponseFailed(self._explain(error))
         else:
             answer.complete()
             failure = ""
-            failed = turns.ResponseCompleted(answer.ended.reason if answer.ended else ports.StopReason.END)
-        await self._take_text(answer)
+            end = turns.ResponseCompleted(answer.ended.reason if answer.ended else ports.StopReason.END)
+        await self._process_text(answer)
         await self._emit(events.ModelAnswered(self._model, self._count(answer), failure))
-        return await self._take(answer.pending) or self._turn.receive(failed)
+        return await self._process(answer.pending) or self._turn.receive(end)
 
     async def _read(self, stream: AsyncGenerator[ports.ProviderEvent, None], answer: ModelAnswer) -> None:
         async for event in stream:
             match event:
                 case ports.TokensArrived(text):
-                    self._note_first(answer)
-                    answer.hear(text)
-                    await self._take_text(answer)
+                    self._record_first(answer)
+                    answer.add_text(text)
+                    await self._process_text(answer)
                     if answer.parser.halted:
                         return await self._drain(stream, answer)
                 case ports.ReasoningArrived(text):
-                    self._note_first(answer)
-                    answer.reason(text)
+                    self._record_first(answer)
+                    answer.add_reasoning(text)
                     self._turn.receive(event)
                 case ports.HandleKept(handle):
-                    await self._open(handle)
+                    await self._record_handle(handle)
                 case ports.ResponseEnded():
                     answer.ended = event
                 case ports.ModelChanged(name, why):
                     self._model = name
                     await self._emit(events.ModelSwitched(name, why))
-            if answer.is_endless:
+            if answer.is_too_long:
                 answer.ended = ports.ResponseEnded(ports.StopReason.LENGTH)
                 return None
         return None
 
-    def _note_first(self, answer: ModelAnswer) -> None:
+    def _record_first(self, answer: ModelAnswer) -> None:
         if answer.first is None:
             answer.first = self._clock.monotonic()
 
     async def _drain(self, stream: AsyncGenerator[ports.ProviderEvent, None], answer: ModelAnswer) -> None:
-        """After the calls: wait a moment for the answer's own end, which tells its usage and keeps the session whole.
+        """After the calls, wait up to DRAIN_S for the end of the response: it holds the usage and keeps the session
+        usable.
 
-        Until then only blanks and the block's closing tag may come: a model that writes on is cut off.
+        Until then only blanks and the block's closing tag may come: a model that keeps writing is cut off.
         """
         rest = ""
         with suppress(TimeoutError):
@@ -363,43 +368,43 @@ class Loop:
                         case ports.ReasoningArrived():
                             self._turn.receive(event)
                         case ports.HandleKept(handle):
-                            await self._open(handle)
+                            await self._record_handle(handle)
                         case ports.ModelChanged():
                             pass
 
-    async def _open(self, handle: str) -> None:
+    async def _record_handle(self, handle: str) -> None:
         if handle not in self._handles:
             self._handles[handle] = None
             await self._emit(events.HandleOpened(self._model, handle))
 
-    async def _take_text(self, answer: ModelAnswer) -> None:
-        """Pass on at once what the person may see; what begins a new step waits until this one is counted."""
+    async def _process_text(self, answer: ModelAnswer) -> None:
+        """Process visible events at once; events that end the step wait until its usage is counted."""
         while answer.pending and not isinstance(answer.pending[0], _STEP_ENDS):
-            await self._take([answer.pending.pop(0)])
+            await self._process([answer.pending.pop(0)])
 
-    async def _take(self, arrived: Sequence[events.ProtocolEvent]) -> list[turns.Effect]:
+    async def _process(self, pending: Sequence[events.ProtocolEvent]) -> list[turns.Effect]:
         effects: list[turns.Effect] = []
-        for event in arrived:
+        for event in pending:
             if isinstance(event, events.CallsArrived):
                 event = replace(event, calls=tuple(map(self._tools.unwrapped, event.calls)))  # noqa: PLW2901 -- as meant
             if isinstance(event, events.ViolationFound):
                 self.violations[event.kind] += 1
-                log.info("the model broke the protocol: %s", event.kind)  # its detail may quote what somebody wrote
+                log.info("the model broke the protocol: %s", event.kind)  # the detail may quote what people wrote
             if isinstance(event, _SHOWN):
                 await self._emit(event)
             effects += self._turn.receive(event)
         return effects
 
     async def _run_tools(self, calls: Sequence[turns.CallPlaced]) -> list[turns.Effect]:
-        context = replace(self._heard_so_far(), consult=self._consult)
-        for placed in calls:  # before any of them runs: whoever is told may forbid it by an error
+        context = replace(self._current_tool_context(), consult=self._consult)
+        for placed in calls:  # before any of them runs: `emit` may raise to prevent that
             await self._emit(events.CallStarted(placed.id, placed.call))
         tasks = [
             asyncio.create_task(
                 run_call(
                     placed,
                     self._tools,
-                    replace(context, report=self._report(placed.id), ask=self._asking(placed.id)),
+                    replace(context, report=self._report_for(placed.id), ask=self._ask_for(placed.id)),
                 )
             )
             for placed in calls
@@ -420,23 +425,23 @@ class Loop:
             await asyncio.gather(*tasks, return_exceptions=True)
         return effects
 
-    def _report(self, call: str) -> ports.Report:
+    def _report_for(self, call: str) -> ports.Report:
         async def report(done: float, total: float, unit: str) -> None:
             if 0 < done <= total < inf:
                 await self._emit(events.CallProgressed(call, done, total, unit))
 
         return report
 
-    def _asking(self, call: str) -> ports.Ask:
+    def _ask_for(self, call: str) -> ports.Ask:
         ask = self._ask
         if ask is None:
             return ports.nobody_answers
 
-        async def shown() -> None:
+        async def on_shown() -> None:
             await self._emit(events.CallAsks(call, waits=True))
 
         async def run(question: Elicitation) -> Elicited:
-            answer = await ask(call, question, shown)
+            answer = await ask(call, question, on_shown)
             await self._emit(events.CallAsks(call, waits=False))
             return answer
 
@@ -451,16 +456,16 @@ class Loop:
 
         return await complete(self._provider, as_data(messages), count, ports.CallOptions(Depth.FAST))
 
-    def _heard_so_far(self) -> ports.ToolContext:
-        """The tools' context, with what the person and the tools have said in this turn until now."""
-        progress, before = self._turn.progress, self._tool_context
+    def _current_tool_context(self) -> ports.ToolContext:
+        """The tools' context, with the messages that joined the turn and the results of its tools so far."""
+        progress, initial = self._turn.progress, self._tool_context
         results = [result.content for step in progress.steps for result in step.results if result is not None]
-        joined = [one.text for one in progress.joined]
-        own, others = (*before.own_words, *joined), (*before.others_words, *results)
-        return replace(before, own_words=own, others_words=others)
+        joined = [message.text for message in progress.joined]
+        own, others = (*initial.own_words, *joined), (*initial.others_words, *results)
+        return replace(initial, own_words=own, others_words=others)
 
     def _count(self, answer: ModelAnswer) -> Usage | None:
-        """Tell the turn what the call took, and what the vendor wants back, if the answer kept the protocol."""
+        """Pass the usage of the call to the turn, and the vendor's native content if the answer kept the protocol."""
         if not answer.worked_on:
             return None
         ended = answer.ended
@@ -471,15 +476,15 @@ class Loop:
         return usage
 
 
-# Of text and reasoning together. Nobody asks for as much; a small model that repeats itself would never end.
+# Text and reasoning together. No caller needs as much; a small model that repeats itself would never end.
 MAX_PLAIN_CHARS: Final = 100_000
 
 
 def as_data(messages: Sequence[Message]) -> list[Message]:
-    """The messages, with what people wrote as in turns: nothing of it is a token that the server of an open model could
-    read as the beginning of somebody else's message.
+    """The messages with neutralised text, as in turns: it holds no token that the server of an open model could read
+    as the beginning of another message.
     """
-    return [replace(one, text=neutralise(one.text)) for one in messages]
+    return [replace(message, text=neutralise(message.text)) for message in messages]
 
 
 async def complete(
@@ -489,9 +494,9 @@ async def complete(
     options: ports.CallOptions = ports.CallOptions(),  # noqa: B008 -- frozen
     max_chars: int = MAX_PLAIN_CHARS,
 ) -> str:
-    """One plain question to a model, outside of turns: no tools, no protocol, the whole answer as one text.
+    """Ask a model one plain question, outside of turns, without tools or protocol. Returns the whole answer.
 
-    `count` is told what the call took, also of one that broke off.
+    `count` receives the usage of the call, also if it broke off.
 
     Raises ProviderUnavailable, ProviderRefused and StreamBroken.
     """

@@ -510,10 +510,10 @@ def asked_for_more(turn: Turn) -> list[Effect]:
 def test_a_turn_that_has_to_end_asks_for_what_there_is_and_says_why_it_ends() -> None:
     turn = Turn(check, repeatable)
     asked_for_more(turn)
-    (call,) = turn.come_to_end(EndDue(ENDS))
+    (call,) = turn.end_early(EndDue(ENDS))
     assert isinstance(call, CallModel)
     assert LAST_ROUND in call.appended[-1].text
-    assert turn.come_to_end(EndDue("Again.")) == []
+    assert turn.end_early(EndDue("Again.")) == []
     turn.receive(TextArrived("One, so far."))
     assert turn.receive(DONE)[-1] == Finish(Outcome.EXHAUSTED, f"One, so far.\n\n{ENDS}")
 
@@ -522,7 +522,7 @@ def test_a_turn_that_has_to_end_asks_for_what_there_is_and_says_why_it_ends() ->
 def test_a_turn_that_has_to_end_ends_whatever_the_model_does(happened: TurnInput) -> None:
     turn = Turn(check, repeatable)
     asked_for_more(turn)
-    turn.come_to_end(EndDue(ENDS))
+    turn.end_early(EndDue(ENDS))
     assert turn.receive(happened)[-1] == Finish(Outcome.EXHAUSTED, ENDS)
 
 
@@ -532,12 +532,12 @@ def test_a_turn_that_has_to_end_at_once_asks_nothing_more() -> None:
     turn.receive(TextArrived("I look."))
     turn.receive(CallsArrived((READ,)))
     turn.receive(CallAnswered("1.1", ToolResult("read", ResultStatus.SUCCESS, "one")))
-    assert turn.come_to_end(EndDue(ENDS, at_once=True))[-1] == Finish(Outcome.REFUSED, f"I look.\n\n{ENDS}")
+    assert turn.end_early(EndDue(ENDS, at_once=True))[-1] == Finish(Outcome.REFUSED, f"I look.\n\n{ENDS}")
 
 
 def test_the_last_round_is_not_asked_for_twice() -> None:
     turn = Turn(check, repeatable, TurnLimits(max_iterations=2))
     asked_for_more(turn)
-    assert turn.come_to_end(EndDue(ENDS)) == []
+    assert turn.end_early(EndDue(ENDS)) == []
     turn.receive(TextArrived("One."))
     assert turn.receive(DONE)[-1] == Finish(Outcome.ANSWERED, "One.")
