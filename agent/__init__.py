@@ -1,9 +1,9 @@
-"""The mind: one turn from a question to an answer; and, as a library, an agent of your own with tools of your own.
+"""The core: one turn from a question to an answer; and, as a library, an agent for your own program and tools.
 
-Pure by default. The world gets in only through `agent.loop` (the driver), `agent.tools` and `agent.providers`.
+Pure by default. I/O happens only through `agent.loop` (the driver), `agent.tools` and `agent.providers`.
 
-`__all__` is what a program of your own may import from here, and what stays; it is loaded when it is first used, so
-that importing the package takes no time. Everything else is the inside of the bot.
+`__all__` is the stable interface for other programs; each name is loaded when it is first used, so that importing the
+package takes no time. Everything else is internal to the bot.
 """
 
 from importlib import import_module
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from agent.ports import ToolOutput as ToolOutput
     from agent.tools.functions import tool as tool
 
-_WHERE = {
+_MODULES = {
     "Agent": "agent.library",
     "AgentEvent": "agent.events",
     "AgentRun": "agent.library",
@@ -82,9 +82,9 @@ __all__ = (
 
 
 def __getattr__(name: str) -> object:
-    if name not in _WHERE:
+    if name not in _MODULES:
         raise AttributeError(f"module 'agent' has no attribute {name!r}")
-    return getattr(import_module(_WHERE[name]), name)
+    return getattr(import_module(_MODULES[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -1,7 +1,7 @@
-"""On which terms a message is taken in: how many in which time, and how many may wait. Pure values.
+"""The terms on which the ledger accepts a message: rate limits, and how many turns may wait. Pure values.
 
-Rules. What counts is when the ledger took a message in, by the clock of the terms, never the platform's time. A message
-that was taken in before is told as such, whatever the terms are by now.
+Rules. The time that counts is when the ledger accepts the message, by the clock of the terms, never the platform's
+time. A message that was accepted before is reported as a duplicate, whatever the terms are now.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Whose(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """At most `limit` messages in any `within`; of one person, in one channel or workspace, or in all."""
+    """Up to `limit` messages in any period of `within`: of one person, in one channel or workspace, or of everyone."""
 
     whose: Whose
     limit: int
@@ -33,9 +33,9 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What must hold for a message to be taken in at `now`.
+    """The conditions for accepting a message at `now`.
 
-    `backlog`: no more than so many turns may wait already; None for no limit. `closed`: nothing new is taken in.
+    `backlog`: how many turns may already wait; None for no limit. `closed`: no new message is accepted.
     """
 
     now: datetime
@@ -46,7 +46,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class RateReached:
-    """`free_at`: when the next one is taken in."""
+    """`free_at`: when the next message is accepted."""
 
     rate: Rate
     free_at: datetime
@@ -59,14 +59,14 @@ class BacklogFull:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """As the terms said."""
+    """The terms accept no new message."""
 
 
 Obstacle: TypeAlias = RateReached | BacklogFull | Closed
 
 
 class TermsNotMet(NotAdmitted):
-    """Nothing was stored."""
+    """The message was not accepted, and nothing was stored."""
 
     def __init__(self, obstacle: Obstacle) -> None:
         super().__init__(texts.TERMS_NOT_MET)
@@ -74,10 +74,10 @@ class TermsNotMet(NotAdmitted):
 
 
 class Authority(IntEnum):
-    """What a person is where they write, from the platform's facts of this moment: a greater one may do more."""
+    """A person's rank where they write, as the platform reports it now: a higher rank may do more."""
 
     STRANGER = 0
-    """Not a member of where the bot is at home, or nobody can say who it is."""
+    """Not a member of the workspace or server, or unknown."""
     GUEST = 1
     EMPLOYEE = 2
     MANAGER = 3

@@ -1,4 +1,4 @@
-"""What the model reads at the beginning of a turn. Pure: plain values in, messages out.
+"""Builds the messages that the model reads at the beginning of a turn. Pure: plain values in, messages out.
 
 Order (seeds 001 and 003):
 
@@ -8,11 +8,11 @@ Order (seeds 001 and 003):
     user      the question
 
 Rules. The prefix holds nothing that changes from turn to turn, so that a vendor's cache hits it. Text of people is
-rendered so that it cannot open a block, and so that nobody's words can be taken for another's or for the system's
-(`agent.protocol.render`): the section is marked by a word that is new at random in each turn and stands in no history.
-Who wrote a message is always said where more than one person may write, so that history keeps its bytes when somebody
-joins. History is the newest run of messages that fits; what falls out of it is covered by the conversation's summary
-or, as long as nobody wrote one, by the last action records (seed 002).
+rendered so that it cannot open a block and cannot be mistaken for another person's text or for the system's
+(`agent.protocol.render`): the section is marked by a random word that is new in each turn and is never in the history.
+A message names its writer wherever more than one person may write, so that the bytes of the history stay the same when
+a person joins. The history is the longest run of the newest messages that fits. The conversation's summary covers older
+messages; without a summary, the last action records stand in for it (seed 002).
 """
 
 from collections.abc import Mapping, Sequence
@@ -70,42 +70,42 @@ LEGEND = (
     f"name, and lines with > go on with it. FACTS hold, by number; {BINDING} binds. What is superseded is marked."
 )
 
-FRAME = 2  # Sections of memory that always stand at its head: who asks, and when
+LEADING_SECTIONS = 2  # The sections of memory that always come first: who asks, and when
 READS_ALONE = "reads this"
 
 REMINDED = "WHAT YOU REMINDED THEM OF HERE, or answered as they had scheduled, by number"
-REMINDED_CHARS = 400  # Of each: which one is meant is to be seen
-ACTION_CHARS = 400  # Of one action record: enough to say what was looked for and found
+REMINDED_CHARS = 400  # Of each: enough to recognise it
+ACTION_CHARS = 400  # Of one action record: enough for the query and the finding
 
 
 @dataclass(frozen=True, slots=True)
 class Persona:
-    """Who the bot is: from the settings, the same for every turn of a channel."""
+    """Who the bot is. It comes from the settings and is the same for every turn of a channel."""
 
     text: str
     language_rule: str
     channel_instructions: str = ""
     commands: str = COMMANDS
-    """What people decide by commands, named as they are where they ask."""
+    """What the tools cannot do and which commands people have, by the names that the platform uses."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContextBudget:
-    """In estimated tokens. The question itself is never cut: a person's words are answered whole."""
+    """In estimated tokens. The question itself is never cut."""
 
     history: int = 12_000
     """About fifty pages of chat; enough to follow any thread, small enough for an 32k local model."""
     memory: int = MEMORY_TOKENS
-    """Everything but the profile: identity, environment, facts, earlier threads, working set."""
+    """Everything except the profile: identity, environment, facts, earlier threads, working set."""
     profile: int = 800
     """About sixty short entries (seed 000)."""
     quoted: int = 8_000
-    """Threads and linked messages that came with the question: "summarise this thread" needs its room."""
+    """Threads and linked messages that came with the question: "summarise this thread" needs the space."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContextParts:
-    """Everything that one turn's context is made of. `history` ends before the question."""
+    """The inputs of one turn's context. `history` ends before the question."""
 
     persona: Persona
     tool_schemas: str
@@ -113,54 +113,55 @@ class ContextParts:
     now: datetime
     question: str
     word: str
-    """Random, and new for each turn: marks what the system says."""
+    """Random and new for each turn: marks the system's section."""
     place: Place
     platform: str = ""
-    """Its name, as people know it."""
+    """The platform's name, as people know it."""
     reasons: bool = False
     """Whether the model reasons by itself."""
     channel: str = ""
-    """How the platform lets one refer to it; "" where there is no channel."""
+    """The platform's reference to the channel; "" where there is no channel."""
     images: tuple[Image, ...] = ()
     history: Sequence[StoredMessage] = ()
     is_cut: bool = False
     """Whether there are messages older than `history`."""
     actions: LastActions = field(default_factory=LastActions)
-    """Stands in for a summary, if there is none and something has fallen out of the history."""
+    """Stands in for the summary if there is none and messages have fallen out of the history."""
     quoted: Sequence[Quoted] = ()
     files: Sequence[Quoted] = ()
-    """What the question's files hold, cut to what they may take by whoever read them."""
+    """The text of the question's files. The reader of the files has already cut it to its limit."""
     profile: UserProfile | None = None
     authority: Authority = Authority.EMPLOYEE
     organization: str = ""
-    """What the workspace or server is called that the person is a member of."""
+    """The name of the workspace or server that the person is a member of."""
     audiences: frozenset[str] = frozenset()
-    """The labels of what may be used here."""
+    """The labels of the audiences whose contents may be used here."""
     scopes: frozenset[tuple[Scope, str | None]] = frozenset()
-    """What the question is asked in, beside what holds everywhere."""
+    """The scopes of the question, beside the global one."""
     assumed: Scope = Scope.GLOBAL
-    """HYPOTHETICAL or DRAFT while the question goes on with a game of thought."""
+    """HYPOTHETICAL or DRAFT while the question continues a hypothetical or a draft."""
     facts: Sequence[Fact] = ()
     working_set: Sequence[WorkingItem] = ()
     earlier: Sequence[PastMessage] = ()
-    """The past threads that the question is about."""
+    """Messages of past threads that the question is about."""
     summary: SituationSummary = field(default_factory=SituationSummary)
     covered: int = 0
     """The id of the last message that the summary covers."""
     workspace: Workspace = field(default_factory=Workspace)
     execution: Execution = field(default_factory=Execution)
     tools: tuple[ToolSpec, ...] = ()
-    """What `tool_schemas` describes."""
+    """The tools that `tool_schemas` describes."""
     reminded: Sequence[tuple[int, StoredMessage]] = ()
-    """What the person's schedules, by their numbers, said here lately in conversations of their own."""
+    """Recent messages of the person's schedules here, each with its schedule's number; each is a conversation of its
+    own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The messages, and the ids of the stored messages and facts that stand in them.
+    """The messages, and the ids of the stored messages and facts that they contain.
 
-    `sources`: the ids of the messages that what else stands in them came from: the profile, past threads, what was done
-    last. `superseded`: what to mark where this turn shows something else.
+    `sources`: the ids of the messages behind the other contents: the profile, past threads, the last actions.
+    `superseded`: what to mark as superseded where this turn shows more text.
     """
 
     messages: tuple[Message, ...]
@@ -172,73 +173,76 @@ class Context:
     """The id of the oldest message of the history; 0 where there is none."""
     assumed: Scope = Scope.GLOBAL
     own_words: tuple[str, ...] = ()
-    """What the person wrote, the question last."""
+    """The texts that the person wrote, the question last."""
     others_words: tuple[str, ...] = ()
-    """What others wrote, and the bot, and what came with the question."""
+    """The texts of other people and of the bot, and those that came with the question."""
     read: tuple[str, ...] = ()
-    """What its messages say, without what the model has said, noted or done: nobody else may have written that."""
+    """The texts of the messages, without what the model said, noted or did: perhaps no person wrote that."""
     provenance: Provenance = Provenance.FOREIGN
     memory: str = ""
-    """What of the four layers and of past threads stands in it, as one text."""
+    """The contents of the four layers and of past threads, as one text."""
     tools: tuple[ToolSpec, ...] = ()
-    """What its messages teach, for a vendor that takes tools in a form of its own."""
+    """The tools that the messages describe, for a vendor that takes tools in its own form."""
 
 
 def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) -> Context:
     """Assemble one turn's context within the budget."""
-    names = render.speakers([*((message.person, message.name) for message in parts.history), _named(parts.person)])
-    speaking: Mapping[str, str] = {} if _is_alone(parts) else names
-    me = names[parts.person.id]
-    memory = _memory(parts, me, budget.memory)
-    rendered = (
-        (message, _history_message(message, memory.superseded, speaking)) for message in reversed(parts.history)
+    names = render.speakers(
+        [*((message.person, message.name) for message in parts.history), _id_and_name(parts.person)]
     )
-    kept = fit_newest((((message, line), estimate_tokens(line.text)) for message, line in rendered), budget.history)
-    quoted = fit_newest(((text, estimate_tokens(text)) for text in map(_quoted, reversed(parts.quoted))), budget.quoted)
-    quoted += map(_quoted, parts.files)
+    shown_names: Mapping[str, str] = {} if _is_alone(parts) else names
+    asker = names[parts.person.id]
+    memory = _memory_context(parts, asker, budget.memory)
+    rendered = (
+        (message, _history_message(message, memory.superseded, shown_names)) for message in reversed(parts.history)
+    )
+    fitting = fit_newest((((message, line), estimate_tokens(line.text)) for message, line in rendered), budget.history)
+    quotes = map(_render_quoted, reversed(parts.quoted))
+    quoted = fit_newest(((text, estimate_tokens(text)) for text in quotes), budget.quoted)
+    quoted += map(_render_quoted, parts.files)
     profile = compress_for_injection(parts.profile, budget.profile) if parts.profile else Injection()
-    hidden = parts.history[: len(parts.history) - len(kept)]
+    hidden = parts.history[: len(parts.history) - len(fitting)]
     fell_out = parts.is_cut or bool(hidden)
     beginnings = summary_digest([message for message in hidden if message.id > parts.covered], names)
     actions = parts.actions if fell_out and parts.summary.is_empty else LastActions()
-    summary = _fields("SUMMARY OF EARLIER MESSAGES", parts.summary, memory.superseded)
+    summary = _render_fields("SUMMARY OF EARLIER MESSAGES", parts.summary, memory.superseded)
     earlier = (
-        summary or _marked(_done(actions.records), memory.superseded),
-        _marked(_beginnings(beginnings), memory.superseded),
+        summary or _mark_superseded(_render_actions(actions.records), memory.superseded),
+        _mark_superseded(_render_beginnings(beginnings), memory.superseded),
     )
-    noted = (_reminded(parts), *earlier, _fields("WORKSPACE", parts.workspace))
-    sections = _sections(parts, me, profile.text, memory, quoted, noted)
+    notes = (_render_reminded(parts), *earlier, _render_fields("WORKSPACE", parts.workspace))
+    sections = _sections(parts, asker, profile.text, memory, quoted, notes)
     messages = (
-        Message(Role.SYSTEM, _prefix(parts)),
-        *(line for _, line in kept),
+        Message(Role.SYSTEM, _system_prompt(parts)),
+        *(line for _, line in fitting),
         Message(Role.USER, render.section(parts.word, sections)),
-        Message(Role.USER, _words(parts.person.id, parts.question, speaking), parts.images),
+        Message(Role.USER, _render_speech(parts.person.id, parts.question, shown_names), parts.images),
     )
-    said = (*messages[:-2], messages[-1])
+    without_section = (*messages[:-2], messages[-1])
     return Context(
         messages,
-        message_ids=tuple(message.id for message, _ in kept),
+        message_ids=tuple(message.id for message, _ in fitting),
         fact_ids=memory.fact_ids,
         sources=(
-            *(one.id for _, one in parts.reminded),
+            *(message.id for _, message in parts.reminded),
             *profile.sources,
             *actions.sources,
             *memory.message_ids,
             *(id_ for id_, _ in beginnings),
         ),
         superseded=memory.superseded,
-        visible_from=kept[0][0].id if kept else max((message.id for message in hidden), default=-1) + 1,
+        visible_from=fitting[0][0].id if fitting else max((message.id for message in hidden), default=-1) + 1,
         assumed=parts.assumed,
         memory=memory.text,
-        own_words=(*(one.text for one in parts.history if _is_own(one, parts.person)), parts.question),
+        own_words=(*(message.text for message in parts.history if _is_own(message, parts.person)), parts.question),
         others_words=(
-            *(one.text for one in parts.history if not _is_own(one, parts.person)),
-            *(one.text for one in (*parts.quoted, *parts.files)),
-            *(one.text for _, one in parts.reminded),
+            *(message.text for message in parts.history if not _is_own(message, parts.person)),
+            *(quote.text for quote in (*parts.quoted, *parts.files)),
+            *(message.text for _, message in parts.reminded),
         ),
         read=(
-            *(one.text for one in said if one.role is not Role.ASSISTANT),
-            *(section for section in sections if section not in noted),
+            *(message.text for message in without_section if message.role is not Role.ASSISTANT),
+            *(section for section in sections if section not in notes),
         ),
         provenance=_provenance(parts, retold=bool(earlier[0])),
         tools=parts.tools,
@@ -246,20 +250,20 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
 
 
 def _provenance(parts: ContextParts, *, retold: bool) -> Provenance:
-    """Whose words it holds. `retold`: what was said or done before stands in it in other words.
+    """Whose words the context holds. `retold`: a summary or action records retell earlier messages in it.
 
-    Facts and the profile rest on the person's own words, and on what managers set.
+    Facts and the profile rest on the person's own words and on what managers set, so they do not count.
     """
-    found = any(not (one.mine or one.own) for one in parts.earlier)
-    others = any(one.person != parts.person.id for one in parts.history)  # what the bot answered them, too
-    shared = retold and not isinstance(parts.place.audience, PersonAudience)  # of what others may have said, too
-    if others or shared or found or parts.quoted or parts.files or parts.images:
+    recalled = any(not (message.mine or message.own) for message in parts.earlier)
+    others = any(message.person != parts.person.id for message in parts.history)  # the bot's answers to them, too
+    shared = retold and not isinstance(parts.place.audience, PersonAudience)  # may retell what others wrote
+    if others or shared or recalled or parts.quoted or parts.files or parts.images:
         return Provenance.FOREIGN
-    said = (*parts.history, *(one for _, one in parts.reminded))
-    return Provenance.RETOLD if retold or any(retells(one) for one in said) else Provenance.OWN
+    messages = (*parts.history, *(message for _, message in parts.reminded))
+    return Provenance.RETOLD if retold or any(map(retells, messages)) else Provenance.OWN
 
 
-def _marked(text: str, superseded: Sequence[Superseded]) -> str:
+def _mark_superseded(text: str, superseded: Sequence[Superseded]) -> str:
     return mark(text, superseded) if superseded else text
 
 
@@ -268,16 +272,16 @@ def _is_own(message: StoredMessage, person: Person) -> bool:
 
 
 def _is_alone(parts: ContextParts) -> bool:
-    """Nobody but the person and the bot writes where this is asked."""
+    """Return whether only the person and the bot write in this conversation."""
     people = {message.person for message in parts.history} | {parts.person.id}
     return len(people) == 1 and isinstance(parts.place.audience, PersonAudience)
 
 
-def _place(parts: ContextParts, me: str) -> str:
+def _render_place(parts: ContextParts, asker: str) -> str:
     place, private = parts.place, _is_alone(parts)
     match place.audience:
         case PersonAudience():
-            kind, readers = "in private", f"only {me} {render.WRITES_ALONE if private else READS_ALONE}"
+            kind, readers = "in private", f"only {asker} {render.WRITES_ALONE if private else READS_ALONE}"
         case GroupAudience():
             kind, readers = "a closed or shared channel", "its members read this, perhaps outsiders too"
         case TeamAudience():
@@ -289,26 +293,26 @@ def _place(parts: ContextParts, me: str) -> str:
     return f"PLACE: {', '.join(filter(None, [render.one_line(parts.platform), where]))}; {readers}."
 
 
-def _named(person: Person) -> tuple[str, str]:
+def _id_and_name(person: Person) -> tuple[str, str]:
     return person.id, person.name
 
 
-def _words(person: str, text: str, speaking: Mapping[str, str]) -> str:
-    """What somebody wrote: with their name, unless only they may write."""
-    return render.speech(speaking[person], text) if speaking else render.alone(text)
+def _render_speech(person: str, text: str, shown_names: Mapping[str, str]) -> str:
+    """A person's message, with their name unless nobody else writes here (`shown_names` is empty)."""
+    return render.speech(shown_names[person], text) if shown_names else render.alone(text)
 
 
-def _memory(parts: ContextParts, me: str, budget: int) -> MemoryContext:
-    identity = IdentityRole(me, parts.person.id, parts.authority, organization=parts.organization)
+def _memory_context(parts: ContextParts, asker: str, budget: int) -> MemoryContext:
+    identity = IdentityRole(asker, parts.person.id, parts.authority, organization=parts.organization)
     environment = Environment(parts.now, parts.person.time_zone)
-    others = [(one.person, one.name) for one in parts.earlier if one.person and not (one.mine or one.by_bot)]
-    names = render.speakers([*others, _named(parts.person)])
-    earlier = [replace(one, name=names.get(one.person, one.name)) for one in parts.earlier]
+    by_others = [message for message in parts.earlier if message.person and not (message.mine or message.by_bot)]
+    names = render.speakers([*((message.person, message.name) for message in by_others), _id_and_name(parts.person)])
+    earlier = [replace(message, name=names.get(message.person, message.name)) for message in parts.earlier]
     layers = Layers(identity, environment, parts.facts, parts.working_set, earlier)
     return memory_context(layers, ContextReader(parts.audiences, parts.question, parts.scopes), budget)
 
 
-def _prefix(parts: ContextParts) -> str:
+def _system_prompt(parts: ContextParts) -> str:
     persona = parts.persona
     own = [persona.text, persona.language_rule, persona.channel_instructions]
     return "\n\n".join(
@@ -316,78 +320,81 @@ def _prefix(parts: ContextParts) -> str:
     )
 
 
-def _history_message(message: StoredMessage, superseded: Sequence[Superseded], speaking: Mapping[str, str]) -> Message:
+def _history_message(
+    message: StoredMessage, superseded: Sequence[Superseded], shown_names: Mapping[str, str]
+) -> Message:
+    text = _mark_superseded(message.text, superseded)
     if message.author is Author.BOT:
-        return Message(Role.ASSISTANT, render.without_tokens(_marked(message.text, superseded)))
-    return Message(Role.USER, _words(message.person, _marked(message.text, superseded), speaking))
+        return Message(Role.ASSISTANT, render.without_tokens(text))
+    return Message(Role.USER, _render_speech(message.person, text, shown_names))
 
 
 def _sections(
-    parts: ContextParts, me: str, profile: str, memory: MemoryContext, quoted: Sequence[str], noted: Sequence[str]
+    parts: ContextParts, asker: str, profile: str, memory: MemoryContext, quoted: Sequence[str], notes: Sequence[str]
 ) -> list[str]:
     return [
-        _marked(_profile(profile), memory.superseded),
-        *map(_own_title, memory.sections[:FRAME]),
-        _place(parts, me),
-        *map(_own_title, memory.sections[FRAME:]),
+        _mark_superseded(_render_profile(profile), memory.superseded),
+        *map(_render_memory_section, memory.sections[:LEADING_SECTIONS]),
+        _render_place(parts, asker),
+        *map(_render_memory_section, memory.sections[LEADING_SECTIONS:]),
         "\n\n".join(["CAME WITH THE QUESTION:", *quoted]) if quoted else "",
-        *noted,
-        f"EXECUTION: {_rounds(parts.execution)}",
+        *notes,
+        f"EXECUTION: {_render_round(parts.execution)}",
     ]
 
 
-def _rounds(execution: Execution) -> str:
-    number, of = execution.iteration, execution.max_iterations
-    return LAST_ROUND if number >= of else f"round {number} of {of}."
+def _render_round(execution: Execution) -> str:
+    number, limit = execution.iteration, execution.max_iterations
+    return LAST_ROUND if number >= limit else f"round {number} of {limit}."
 
 
-def _own_title(text: str) -> str:
-    """A section of memory whose title is the only one in it."""
-    title, _, said = render.neutralise(text).partition(":")
-    return f"{title}:{chr(10).join(render.without_titles(line) for line in said.split(chr(10)))}"
+def _render_memory_section(text: str) -> str:
+    """The section neutralised, with no other title of ours than its own."""
+    title, _, body = render.neutralise(text).partition(":")
+    return f"{title}:{chr(10).join(render.without_titles(line) for line in body.split(chr(10)))}"
 
 
-def _profile(text: str) -> str:
+def _render_profile(text: str) -> str:
     if not text:
         return ""
     return "\n".join(["PROFILE, learned from what this person wrote:", *map(render.one_line, text.split("\n"))])
 
 
-def _quoted(quoted: Quoted) -> str:
+def _render_quoted(quoted: Quoted) -> str:
     return render.quote(quoted.text, f"{quoted.source}, {quoted.author}" if quoted.author else quoted.source)
 
 
-def _beginnings(lines: Sequence[tuple[int, str]]) -> str:
-    """What has left the history and no summary covers yet."""
-    shown = [f"- {render.neutralise(render.one_line(line))}" for _, line in lines]
-    return "\n".join(["BEGINNINGS OF EARLIER MESSAGES:", *shown]) if shown else ""
+def _render_beginnings(lines: Sequence[tuple[int, str]]) -> str:
+    """The beginnings of messages that have left the history and that no summary covers yet."""
+    entries = [f"- {render.neutralise(render.one_line(line))}" for _, line in lines]
+    return "\n".join(["BEGINNINGS OF EARLIER MESSAGES:", *entries]) if entries else ""
 
 
-def _reminded(parts: ContextParts) -> str:
-    zone = parts.person.time_zone
-    lines = [
-        f"- {number}, {local_time(Environment(one.time, zone)):%a %H:%M}: {render.excerpt(one.text, REMINDED_CHARS)}"
-        for number, one in parts.reminded
-    ]
+def _render_reminded(parts: ContextParts) -> str:
+    lines: list[str] = []
+    for number, message in parts.reminded:
+        time = local_time(Environment(message.time, parts.person.time_zone))
+        lines.append(f"- {number}, {time:%a %H:%M}: {render.excerpt(message.text, REMINDED_CHARS)}")
     return "\n".join([f"{REMINDED}:", *lines]) if lines else ""
 
 
-def _done(records: Sequence[ActionRecord]) -> str:
-    lines = [f"- {done}" for record in records if (done := render.one_line(_action(record))[:ACTION_CHARS].strip())]
+def _render_actions(records: Sequence[ActionRecord]) -> str:
+    texts = (render.one_line(_render_action(record))[:ACTION_CHARS].strip() for record in records)
+    lines = [f"- {text}" for text in texts if text]
     return "\n".join(["WHAT YOU DID LAST, earlier in this conversation:", *lines]) if lines else ""
 
 
-def _action(record: ActionRecord) -> str:
-    """What was called with which result; without a call, what was thought."""
+def _render_action(record: ActionRecord) -> str:
+    """The calls with their results; without a call, the model's thoughts."""
     results = [result.content for result in record.results]
-    done = [f"{call.name} {dict(call.args)}: {said}" for call, said in zip(record.calls, results, strict=False)]
-    return "; ".join(done) or record.thinking
+    calls = [f"{call.name} {dict(call.args)}: {result}" for call, result in zip(record.calls, results, strict=False)]
+    return "; ".join(calls) or record.thinking
 
 
-def _fields(title: str, values: SituationSummary | Workspace, stale: Sequence[Superseded] = ()) -> str:
-    """Marked is each text by itself: behind its label it would be about something else."""
+def _render_fields(title: str, values: SituationSummary | Workspace, superseded: Sequence[Superseded] = ()) -> str:
+    """The non-empty fields, one on each line. Each text is marked without its label, which would change its meaning."""
     lines = [
-        f"{name}: {_marked(render.one_line(text), stale)}"
+        f"{name}: {_mark_superseded(render.one_line(text), superseded)}"
         for name in values.__slots__
         if (text := getattr(values, name)).strip()
     ]

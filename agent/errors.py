@@ -1,18 +1,19 @@
-"""The errors that cross rooms. Each message is one sentence that a person can act on.
+"""The errors that cross package boundaries. Each message is one sentence that a person can act on.
 
 CogencyError
 ├── ProviderError            a model could not answer
 │   ├── ProviderUnavailable  down, overloaded, unreachable: worth trying again later
-│   │   └── ProviderSilent   too slow, or gone without a word: it may have worked on the question
+│   │   └── ProviderSilent   timed out or disconnected: it may have worked on the question
 │   ├── ProviderRefused      bad key, unknown model, no credit, bad request: trying again will not help
 │   └── StreamBroken         the answer broke off after it had begun
 ├── ToolError                a tool could not do what was asked; the text goes to the model
 ├── ToolDefinitionError      a function cannot be a tool as it is written
-├── NotAdmitted              the ledger did not take a message in: too many, or none at all now
+├── NotAdmitted              the ledger did not accept a message: too many, or none at all now
 ├── Refused                  a person may not ask this, or not now; the sentence is for them alone
 ├── StoreError               the database could not be opened or written
+│   ├── StoreMisnamed        a command names a file or a version that does not exist
 │   ├── StoreLocked          another process holds it
-│   ├── StoreUnavailable     it is away, full or read-only: the same may work later
+│   ├── StoreUnavailable     it is unreachable, full or read-only: the same may work later
 │   └── LeaseLost            another worker has taken this turn over (fencing)
 └── SettingsError            a setting is unknown, missing or malformed
 
@@ -22,20 +23,20 @@ Foreign errors (aiohttp, sqlalchemy, …) are translated once, in the adapter th
 from dataclasses import dataclass
 from typing import Final
 
-ADVICE: Final = "\n(For you, not for them: "  # Where what a model alone is told begins, behind what its person may read
+ADVICE: Final = "\n(For you, not for them: "  # Begins the part for the model alone, after the part that people may read
 
 
 class CogencyError(Exception):
-    """Base of every error that we raise on purpose."""
+    """Base of every error that this program raises on purpose."""
 
 
 @dataclass(frozen=True, slots=True)
 class FailureReason:
-    """Why a model could not answer, as each reader may know it.
+    """Why a model could not answer, in a form for each reader.
 
     `sentence` is for the operator and the log: it names settings and addresses, and nothing that people wrote.
-    `quoted` are the vendor's own words, which may repeat what people wrote. `person` is for everybody else, "" if
-    the sentence is.
+    `quoted` is the vendor's own message, which may repeat what people wrote. `person` is for all other readers; "" if
+    `sentence` is for them, too.
     """
 
     sentence: str
@@ -44,19 +45,19 @@ class FailureReason:
 
     @property
     def to_person(self) -> str:
-        """For whoever only uses the bot, and whoever reads along."""
+        """For users of the bot and other readers of the channel."""
         return self.person or self.sentence
 
     @property
     def to_operator(self) -> str:
-        """For whoever runs the bot, where only they read it: with the vendor's words."""
+        """For the operator, where only they read it: with the vendor's message."""
         if not self.quoted:
             return self.sentence
         return f"{self.sentence.removesuffix('.')}: {self.quoted}{'' if self.quoted.endswith(('.', '…')) else '.'}"
 
 
 class ProviderError(CogencyError):
-    """As text it is the sentence for the log."""
+    """`str(error)` is the sentence for the log."""
 
     def __init__(self, sentence: str, *, quoted: str = "", person: str = "") -> None:
         super().__init__(sentence)
@@ -82,8 +83,8 @@ class StreamBroken(ProviderError):
 class ToolError(CogencyError):
     """`sentence` may be read by the person; `advice` is for the model alone, which reads both.
 
-    `ours`: it says nothing that those who read the reply may not all read; else it is for the asker alone.
-    `for_turn`: nothing of it may be kept beyond the turn.
+    `ours`: all readers of the reply may read the text; else it is for the asker alone. `for_turn`: the text may not be
+    kept beyond the turn.
     """
 
     def __init__(self, sentence: str, advice: str = "", *, ours: bool = False, for_turn: bool = False) -> None:
@@ -101,7 +102,7 @@ class NotAdmitted(CogencyError):
 
 
 class Refused(CogencyError):
-    """`told`: the person read this a moment ago. Say it again only to what must be answered, such as a command."""
+    """`told`: the person read this a moment ago. Repeat it only where an answer is due, such as to a command."""
 
     def __init__(self, sentence: str, *, told: bool = False) -> None:
         super().__init__(sentence)
@@ -113,7 +114,7 @@ class StoreError(CogencyError):
 
 
 class StoreMisnamed(StoreError):
-    """A command names a file or a version that is none."""
+    """A command names a file or a version that does not exist."""
 
 
 class StoreLocked(StoreError):
@@ -121,7 +122,7 @@ class StoreLocked(StoreError):
 
 
 class StoreUnavailable(StoreError):
-    """The store logs it, once for all who meet it."""
+    """The store logs it once, so callers need not."""
 
 
 class LeaseLost(StoreError):

@@ -1,7 +1,7 @@
-"""What happened, in the past tense: frozen events and their closed unions.
+"""Frozen events, named in the past tense, and their closed unions.
 
-`ProtocolEvent` is what `agent.protocol.parser` reads out of a model's text stream. `AgentEvent` is what
-`agent.loop` tells the outside while a turn runs.
+`agent.protocol.parser` reads a `ProtocolEvent` out of a model's text stream. `agent.loop` emits an `AgentEvent` while a
+turn runs.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from agent.state import Workspace
 
 @dataclass(frozen=True, slots=True)
 class TextArrived:
-    """A piece of the visible answer. The only event that is split as the stream is cut."""
+    """A piece of the visible answer. The only event whose boundaries depend on how the stream is cut."""
 
     text: str
 
@@ -30,8 +30,8 @@ class ThoughtArrived:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceArrived:
-    """A `<workspace>` block. `missing`: the fields that it does not have; what they held before stands. `secure=False`
-    refuses the calls of this iteration.
+    """A `<workspace>` block. `missing`: the fields that it leaves out, which keep their values. `secure=False` refuses
+    the calls of this iteration.
     """
 
     workspace: Workspace
@@ -41,14 +41,14 @@ class WorkspaceArrived:
 
 @dataclass(frozen=True, slots=True)
 class CallsArrived:
-    """A whole `<execute>` block that reads as a list of calls. The stream is over for the parser."""
+    """A whole `<execute>` block that is a list of calls. The parser reads no further."""
 
     calls: tuple[ToolCall, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CallsRejected:
-    """A whole `<execute>` block that does not read as calls; `reason` is written for the model."""
+    """A whole `<execute>` block that is no list of calls; `reason` is written for the model."""
 
     reason: str
 
@@ -66,7 +66,7 @@ class SummaryArrived:
 
 
 class Violation(StrEnum):
-    """What a model wrote against the protocol. Counted and logged; never shown."""
+    """A way in which a model broke the protocol. Counted and logged; never shown."""
 
     RESULTS_FORGED = "results_forged"
     WORKSPACE_INVALID = "workspace_invalid"
@@ -98,15 +98,15 @@ ProtocolEvent: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class IterationStarted:
-    """A model call begins. From the second on, its text is a new paragraph of the same reply."""
+    """A model call begins. From the second call on, its text is a new paragraph of the same reply."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswered:
-    """A model call is over. `usage`: None where the model did not begin with it; `failure`: the name of the error's
-    class, "" for none.
+    """A model call is over. `usage`: None if the model did not start on it; `failure`: the name of the error's class,
+    "" for none.
     """
 
     model: str
@@ -116,14 +116,14 @@ class ModelAnswered:
 
 @dataclass(frozen=True, slots=True)
 class NoticeArrived:
-    """A sentence of ours for the person (the answer broke off, the model is down): a paragraph by itself."""
+    """A sentence of the program for the person (the answer broke off, the model is down), as a separate paragraph."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSwitched:
-    """Another model answers than the one that was asked."""
+    """Another model answers in place of the one that was called."""
 
     name: str
     why: FailureReason
@@ -131,7 +131,7 @@ class ModelSwitched:
 
 @dataclass(frozen=True, slots=True)
 class HandleOpened:
-    """From now on the vendor of `model` keeps something of this turn, under this handle."""
+    """The vendor of `model` keeps data of this turn under this handle."""
 
     model: str
     handle: str
@@ -139,7 +139,7 @@ class HandleOpened:
 
 @dataclass(frozen=True, slots=True)
 class HandleClosed:
-    """It has dropped it."""
+    """The vendor has dropped the data under this handle."""
 
     handle: str
 
@@ -154,7 +154,7 @@ class CallStarted:
 
 @dataclass(frozen=True, slots=True)
 class CallProgressed:
-    """So much of a call is done, of so much: both are above 0. `unit`: of what, as "messages read"; "" for a share."""
+    """The progress of a call: `done` of `total`, both above 0. `unit`: "messages read", for example; "" for a share."""
 
     id: str
     done: float
@@ -164,7 +164,7 @@ class CallProgressed:
 
 @dataclass(frozen=True, slots=True)
 class CallAsks:
-    """A call waits for an answer of the turn's asker, or (`waits` False) no longer."""
+    """A call waits for an answer of the asker, or (`waits` is False) no longer waits."""
 
     id: str
     waits: bool
@@ -178,7 +178,7 @@ class CallFinished:
 
 @dataclass(frozen=True, slots=True)
 class TurnPutAside:
-    """The turn waits for its asker's consent to these calls, by their ids; nothing of it runs meanwhile."""
+    """The turn waits for its asker's consent to these calls, by their ids; nothing of the turn runs meanwhile."""
 
     calls: Mapping[str, ToolCall]
 
@@ -190,19 +190,19 @@ class Outcome(StrEnum):
     STOPPED = "stopped"
     """The person stopped it."""
     CUT = "cut"
-    """The stream broke after text had arrived; what was said stands."""
+    """The stream broke after text had arrived; the text stays in the reply."""
     EXHAUSTED = "exhausted"
-    """All rounds were used up without an end; the reply says so after what was said."""
+    """All rounds were used without an answer; the reply ends with a sentence that says so."""
     REFUSED = "refused"
-    """The model was down, misconfigured or kept breaking the protocol; the reply says so in one sentence."""
+    """The model was down or misconfigured, or kept breaking the protocol; the reply says so in one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnEnded:
     """The last event of every turn that was not cancelled or put aside.
 
-    `text` is the whole visible reply, byte for byte what the TextArrived events (with paragraph breaks between
-    iterations) added up to.
+    `text` is the whole visible reply, byte for byte the sum of the TextArrived events with paragraph breaks between
+    iterations.
     """
 
     outcome: Outcome

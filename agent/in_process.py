@@ -1,9 +1,8 @@
-"""What an agent keeps when nobody gives it a database: all of it in this process, and gone with it.
+"""The store of an agent without a database: everything is kept in this process and lost with it.
 
 Rules
-  It answers as the store does, by the same rules (`agent.memory`), over what is little: a search looks at the words of
-  every message.
-  It is bounded: of messages and of facts the oldest go.
+  It follows the same rules as the database store (`agent.memory`), for small amounts: a search reads every message.
+  It is bounded: the oldest messages and facts are dropped.
 """
 
 import re
@@ -37,21 +36,21 @@ from agent.records import (
 )
 from agent.state import LastActions, SituationSummary
 
-MAX_MESSAGES: Final = 10_000  # Of a thousand letters each: some twenty megabytes, and some sixty milliseconds to search
-MAX_READ_CHARS: Final = 4_000  # Of one message, for a search: as much as is quoted of it
-SHORT_CHARS: Final = 2  # Words of so few letters say little of what a text is about
+MAX_MESSAGES: Final = 10_000  # With a thousand letters each: some 20 MB, and some 60 ms for a search
+MAX_READ_CHARS: Final = 4_000  # Searched characters of one message: as many as are quoted of it
+SHORT_CHARS: Final = 2  # Words up to this length say little about the topic of a text
 _WORD: Final = re.compile(r"\w+")
 MAX_ITEMS: Final = 1_000  # Scratch values: a day of a busy conversation
 
 
 @dataclass(slots=True, eq=False)
 class InProcessStore:
-    """Implements `AgentStore`: each of its parts is the whole."""
+    """Implements `AgentStore`; this one object is also each of its parts."""
 
-    _said: deque[tuple[int, StoredMessage]] = field(default_factory=lambda: deque(maxlen=MAX_MESSAGES))
+    _messages: deque[tuple[int, StoredMessage]] = field(default_factory=lambda: deque(maxlen=MAX_MESSAGES))
     """Each message with its turn, in order."""
-    _looks: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_MESSAGES))
-    """How each of them looks, for a search."""
+    _search_texts: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_MESSAGES))
+    """The text of each message as a search reads it (`as_it_looks`)."""
     _facts: tuple[Fact, ...] = ()
     _items: deque[tuple[str, str, WorkingItem]] = field(default_factory=lambda: deque(maxlen=MAX_ITEMS))
     _summaries: dict[str, SituationSummary] = field(default_factory=dict[str, SituationSummary])
@@ -81,16 +80,16 @@ class InProcessStore:
     def working_set(self) -> Self:
         return self
 
-    # Turns: whoever asks is the only one, so a question is claimed as it is asked.
+    # Turns: there is only one process, so a question is claimed when it is accepted.
 
     async def accept(
         self,
         incoming: Incoming,
-        terms: Terms | None = None,  # noqa: ARG002 -- nobody else asks
+        terms: Terms | None = None,  # noqa: ARG002 -- there is only one asker
         claiming: Claiming | None = None,
     ) -> Accepted:
         turn, message = self._number(), self._number()
-        self._keep(turn, message, incoming, Author.PERSON, incoming.text, incoming.time)
+        self._add(turn, message, incoming, Author.PERSON, incoming.text, incoming.time)
         claim = None if claiming is None else Claim(turn, 1, claiming.owner, incoming, message)
         return Accepted(turn, duplicate=False, claim=claim)
 
@@ -103,39 +102,40 @@ class InProcessStore:
 
     async def release(self, claim: Claim) -> None: ...
 
-    async def take_over_turns(self, person: str, family: str, source: str, now: datetime, lease: timedelta) -> int:  # noqa: ARG002 -- nobody has left any
+    async def take_over_turns(self, person: str, family: str, source: str, now: datetime, lease: timedelta) -> int:  # noqa: ARG002 -- there is no other process
         return 0
 
     async def hold_place(self, source: str, until: datetime) -> bool:  # noqa: ARG002 -- nothing ever waits
         return True
 
     async def finish(self, claim: Claim, closing: Closing, now: datetime) -> bool:
-        here = claim.incoming.conversation
+        incoming, conversation = claim.incoming, claim.incoming.conversation
         if closing.reply:
-            asked = claim.incoming
-            given = {one.drawn_from for _, one in self._said if one.id in closing.given_messages}
-            again = self._drawn_again(here, closing.reply)
-            drawn = drawn_from({closing.drawn_from, *given, *again}, asked.place)
-            self._keep(claim.turn, self._number(), asked, Author.BOT, closing.reply, now, drawn)
+            given = {message.drawn_from for _, message in self._messages if message.id in closing.given_messages}
+            reused = self._drawn_from_earlier(conversation, closing.reply)
+            drawn = drawn_from({closing.drawn_from, *given, *reused}, incoming.place)
+            self._add(claim.turn, self._number(), incoming, Author.BOT, closing.reply, now, drawn)
         if closing.summary is not None:
-            before = self._summaries.get(here, SituationSummary())
-            told = {name: text for name in closing.summary.__slots__ if (text := getattr(closing.summary, name))}
-            self._summaries[here] = before.merged(told)
+            before = self._summaries.get(conversation, SituationSummary())
+            update = {name: text for name in closing.summary.__slots__ if (text := getattr(closing.summary, name))}
+            self._summaries[conversation] = before.merged(update)
         return False
 
-    def _drawn_again(self, here: str, reply: str) -> set[str]:
-        """What the replies above it were drawn from of which it has a word that is in nothing else there."""
-        above = [one for _, one in self._said if one.conversation == here]
-        narrow = [one for one in above if one.drawn_from != WIDE]
+    def _drawn_from_earlier(self, conversation: str, reply: str) -> set[str]:
+        """The `drawn_from` of narrow messages of the conversation that share with the reply a word found in no wide
+        message.
+        """
+        earlier = [message for _, message in self._messages if message.conversation == conversation]
+        narrow = [message for message in earlier if message.drawn_from != WIDE]
         if not narrow:
             return set()
-        words = _words(reply).difference(*(_words(one.text) for one in above if one.drawn_from == WIDE))
-        return {one.drawn_from for one in narrow if not words.isdisjoint(_words(one.text))}
+        words = _words(reply).difference(*(_words(message.text) for message in earlier if message.drawn_from == WIDE))
+        return {message.drawn_from for message in narrow if not words.isdisjoint(_words(message.text))}
 
-    def _keep(
+    def _add(
         self, turn: int, id_: int, incoming: Incoming, author: Author, text: str, time: datetime, drawn: str = WIDE
     ) -> None:
-        said = StoredMessage(
+        message = StoredMessage(
             id_,
             incoming.conversation,
             author,
@@ -146,21 +146,23 @@ class InProcessStore:
             label(incoming.place.audience),
             drawn_from=drawn,
         )
-        self._said.append((turn, said))
-        self._looks.append(as_it_looks(text[:MAX_READ_CHARS]))
-        if len(self._summaries) > len(self._said):  # of conversations that are gone
-            here = {message.conversation for _, message in self._said}
-            self._summaries = {name: one for name, one in self._summaries.items() if name in here}
+        self._messages.append((turn, message))
+        self._search_texts.append(as_it_looks(text[:MAX_READ_CHARS]))
+        if len(self._summaries) > len(self._messages):  # some are of conversations that are gone
+            remaining = {message.conversation for _, message in self._messages}
+            self._summaries = {id_: summary for id_, summary in self._summaries.items() if id_ in remaining}
 
-    # What was said.
+    # Messages.
 
     async def history(self, conversation: str, *, before_turn: int, limit: int) -> list[StoredMessage]:
-        said = [one for turn, one in self._said if one.conversation == conversation and turn < before_turn]
-        return said[-limit:]
+        messages = [
+            message for turn, message in self._messages if message.conversation == conversation and turn < before_turn
+        ]
+        return messages[-limit:]
 
     async def latest_elsewhere(self, person: str, conversation: str) -> str | None:
-        theirs = (one.conversation for _, one in reversed(self._said) if one.person == person)
-        return next((one for one in theirs if one != conversation), None)
+        latest = (message.conversation for _, message in reversed(self._messages) if message.person == person)
+        return next((id_ for id_ in latest if id_ != conversation), None)
 
     async def known(
         self,
@@ -169,44 +171,44 @@ class InProcessStore:
         *,
         before_turn: int,
         messages: int,
-        actions: int,  # noqa: ARG002 -- a summary or the beginnings of messages stand for them
+        actions: int,  # noqa: ARG002 -- a summary or the beginnings of messages take their place
     ) -> Known:
-        here, person = incoming.conversation, incoming.person.id
+        current, person = incoming.conversation, incoming.person.id
         usable = [fact for fact in self._facts if fact.person in {"", person} and fact.audience in audiences]
         items = [
             item
             for conversation, audience, item in self._items
-            if conversation == here and audience in audiences and (item.expires_at or incoming.time) >= incoming.time
+            if conversation == current and audience in audiences and (item.expires_at or incoming.time) >= incoming.time
         ]
         return Known(
-            await self.history(here, before_turn=before_turn, limit=messages),
-            self._summaries.get(here, SituationSummary()),
+            await self.history(current, before_turn=before_turn, limit=messages),
+            self._summaries.get(current, SituationSummary()),
             LastActions(),
             usable,
             UserProfile(person),
-            wrote_elsewhere=await self.latest_elsewhere(person, here) is not None,
+            wrote_elsewhere=await self.latest_elsewhere(person, current) is not None,
             working_set=items,
         )
 
     async def search(self, query: RecallQuery) -> list[Hit]:
-        """The messages of the person's threads with the rarest words of the question; of equals the newest first."""
-        theirs = {one.conversation for _, one in self._said if one.person == query.person}
-        wanted = [_words(one) for one in (query.text, *query.wordings)]
-        sought = frozenset[str]().union(*wanted)
-        words = {
-            one: _words_in(looks, sought)
-            for (_, one), looks in zip(self._said, self._looks, strict=True)
-            if one.conversation in theirs and _is_asked_for(one, query)
+        """The messages of the person's threads with the rarest words of the question; the newest first of equal scores."""
+        conversations = {message.conversation for _, message in self._messages if message.person == query.person}
+        wordings = [_words(text) for text in (query.text, *query.wordings)]
+        query_words = frozenset[str]().union(*wordings)
+        matches = {
+            message: _matching_words(search_text, query_words)
+            for (_, message), search_text in zip(self._messages, self._search_texts, strict=True)
+            if message.conversation in conversations and _passes_filters(message, query)
         }
-        known = Counter(word for each in words.values() for word in each)
-        found = [
-            Hit(one, score)
-            for one, here in reversed(words.items())
-            if (score := max(sum(1 / known[word] for word in each & here) for each in wanted)) > 0
+        frequency = Counter(word for words in matches.values() for word in words)
+        hits = [
+            Hit(message, score)
+            for message, words in reversed(matches.items())
+            if (score := max(sum(1 / frequency[word] for word in wording & words) for wording in wordings)) > 0
         ]
-        return sorted(found, key=lambda hit: hit.score, reverse=True)[: query.limit]
+        return sorted(hits, key=lambda hit: hit.score, reverse=True)[: query.limit]
 
-    async def index_more(self, job: Job) -> bool:  # noqa: ARG002 -- a search looks at the messages themselves
+    async def index_more(self, job: Job) -> bool:  # noqa: ARG002 -- there is no index: a search reads the messages
         return False
 
     # Facts and scratch values.
@@ -219,27 +221,29 @@ class InProcessStore:
         return replace(outcome, dropped=dropped) if isinstance(outcome, Written) else outcome
 
     async def keep(self, conversation: str, audience: str, item: WorkingItem) -> None:
-        others = [one for one in self._items if (one[0], one[2].key) != (conversation, item.key)]
+        others = [entry for entry in self._items if (entry[0], entry[2].key) != (conversation, item.key)]
         self._items = deque([*others, (conversation, audience, item)], MAX_ITEMS)
 
 
-def _is_asked_for(one: StoredMessage, query: RecallQuery) -> bool:
-    here = one.conversation == query.exclude_conversation
+def _passes_filters(message: StoredMessage, query: RecallQuery) -> bool:
+    is_current = message.conversation == query.exclude_conversation
     by = query.by.casefold()
     return (
-        query.admits(one)
-        and not (here and one.id >= query.visible_from)
-        and (query.author is None or one.author is query.author)
-        and (not by or (one.author is Author.PERSON and by in {one.person.casefold(), one.name.casefold()}))
-        and (query.within is None or query.within.since <= one.time < query.within.until)
+        query.admits(message)
+        and not (is_current and message.id >= query.visible_from)
+        and (query.author is None or message.author is query.author)
+        and (not by or (message.author is Author.PERSON and by in {message.person.casefold(), message.name.casefold()}))
+        and (query.within is None or query.within.since <= message.time < query.within.until)
     )
 
 
-def _words_in(looks: str, sought: frozenset[str]) -> frozenset[str]:
-    """Those that are sought; most texts hold none of them, which shows before they are taken apart."""
-    return sought.intersection(_WORD.findall(looks)) if any(word in looks for word in sought) else frozenset()
+def _matching_words(search_text: str, words: frozenset[str]) -> frozenset[str]:
+    """The words that the text contains. A substring test first rules out most texts without splitting them."""
+    if not any(word in search_text for word in words):
+        return frozenset()
+    return words.intersection(_WORD.findall(search_text))
 
 
 def _words(text: str) -> frozenset[str]:
-    found = _WORD.findall(as_it_looks(text[:MAX_READ_CHARS]))
-    return frozenset(word for word in found if len(word) > SHORT_CHARS or not word.isascii())
+    words = _WORD.findall(as_it_looks(text[:MAX_READ_CHARS]))
+    return frozenset(word for word in words if len(word) > SHORT_CHARS or not word.isascii())

@@ -5,13 +5,13 @@
     async for event in agent("And tomorrow?", conversation="weather"):
         ...
 
-It is what the bot does, without a platform: the same context, protocol, loop and tools (`agent.turn_setup`).
+It works like the bot without a platform: the same context, protocol, loop and tools (`agent.turn_setup`).
 
 Rules
-  Everything that it needs is an argument with a default. Without a store its memory ends with the process.
-  Without a conversation each question begins one; in a conversation questions are answered one after the other.
-  What a tool may do without asking anybody is said once, by `effects`; a tool that does more is refused at once.
-  Nothing is learned about people: that is the bot's.
+  Every dependency is an argument with a default. Without a store, memory ends with the process.
+  Without a conversation, each question begins one; in a conversation, questions are answered one after the other.
+  `effects` lists what tools may do without consent; a tool with another effect is refused by the constructor.
+  Nothing is learned about people: only the bot does that.
 """
 
 import asyncio
@@ -47,36 +47,36 @@ from agent.tools.remember import RememberTool
 from agent.turn import Turn, TurnLimits
 from agent.turn_setup import ContextConfig, asker_of, closed, known_context, loop_of
 
-# Of the sources and people of programs; each agent has a source of its own: none claims another's questions.
+# The prefix of the sources and people of programs. Each question has its own source, so no agent claims another's.
 FAMILY: Final = "python"
 LEASE: Final = timedelta(seconds=60)
-POLL_S: Final = 0.2  # Between two looks whether another process has ended its answer in the same conversation
+POLL_S: Final = 0.2  # Between two checks whether another process has finished its answer in the same conversation
 TOOL_TIMEOUT_S: Final = 20.0
 
 
-# What of the environment counts where a program gives neither key nor address.
+# The environment variables that are read where a program gives neither key nor address.
 MODEL_ENVIRON: Final = frozenset(
-    {one for each in ENDPOINTS.values() for one in (each.key_setting, each.url_setting) if one}
+    {setting for endpoint in ENDPOINTS.values() for setting in (endpoint.key_setting, endpoint.url_setting) if setting}
 )
 
 
-YOU: Final = "you"  # Who asks, where a program does not say
-NAMELESS: Final = "the user"  # What the model calls them: "you" is itself
+YOU: Final = "you"  # The asker, where a program names none
+NAMELESS: Final = "the user"  # The name of that asker for the model, for which "you" would be itself
 MAX_SHOWN_CHARS: Final = 80
 
 
 @dataclass(eq=False, slots=True)
 class AgentRun:
-    """One question to an agent: `await` it for the text of the answer, or go through its events with `async for`.
+    """One question to an agent: `await` it for the text of the answer, or iterate over its events with `async for`.
 
-    Awaited, it raises ProviderError (ProviderUnavailable, ProviderRefused, StreamBroken) where there is no answer, or
-    not the whole of one. Its events end with TurnEnded, which says that by its outcome and text. Both raise StoreError.
+    Awaited, it raises ProviderError (ProviderUnavailable, ProviderRefused, StreamBroken) if there is no answer or only
+    part of one. Its events end with TurnEnded, whose outcome and text report the same. Both raise StoreError.
     """
 
     events: Callable[["AgentRun"], AsyncGenerator[AgentEvent]]
     incoming: Incoming
     failure: ProviderError | None = None
-    """Why the model gave no answer, or not the whole of one."""
+    """Why the model gave no answer, or only part of one."""
     _asked: bool = False
 
     def __repr__(self) -> str:
@@ -103,7 +103,7 @@ class AgentRun:
 
 
 class Agent:
-    """Answers questions. Use it as an async context manager, or `close` it."""
+    """Answers questions. Use it as an async context manager, or call `close`."""
 
     def __init__(
         self,
@@ -120,32 +120,31 @@ class Agent:
         budget: ContextBudget = ContextBudget(),  # noqa: B008 -- frozen
         clock: Clock = CLOCK,
     ) -> None:
-        """`model`: "rehearsal", which needs nothing, "provider:name", or a Provider of your own, which stays yours.
+        """`model`: "rehearsal", which needs no service, "provider:name", or your own Provider, which is not closed.
 
-        `store`: what `store.open_store` opens; it stays yours to close. `effects`: what tools may do without asking.
-        `api_key` and `base_url`: of the model's service; without them those of the environment count.
-        Raises SettingsError for a model that is none, or a tool that may not be offered.
+        `store`: the result of `store.open_store`, which is not closed. `effects`: what tools may do without consent.
+        `api_key` and `base_url`: of the model's service; without them the environment variables are read.
+        Raises SettingsError for an unknown model or a tool that may not be offered.
         """
         _check_arguments(store, tools)
-        kept = InProcessStore() if store is None else store
+        self._store: AgentStore = InProcessStore() if store is None else store
         for tool in tools:
             if tool.effect not in effects:
                 raise SettingsError(texts.TOOL_NEEDS_ASKING.format(name=tool.name, effect=tool.effect))
         core = (
-            RecallTool(kept.memories, TOOL_TIMEOUT_S),
-            RememberTool(kept.facts, kept.working_set, TOOL_TIMEOUT_S),
+            RecallTool(self._store.memories, TOOL_TIMEOUT_S),
+            RememberTool(self._store.facts, self._store.working_set, TOOL_TIMEOUT_S),
         )
-        taken = {*RESERVED, *(tool.name for tool in core)}
+        reserved = {*RESERVED, *(tool.name for tool in core)}
         for tool in tools:
-            if tool.name in taken:
+            if tool.name in reserved:
                 raise SettingsError(texts.TOOL_NAME_TAKEN.format(setting="tools", source="it", name=tool.name))
-        self._store = kept
         self._clock = clock
         self._toolbox = Toolbox(core, [FixedTools(tuple(tools))], effects=effects)
         self._persona = Persona(persona, f"Answer in {language}.", commands=WITHOUT_TOOLS)
-        finds = partial(recollect, kept.memories, kept.conversations)
-        self._config = ContextConfig(fresh_word, limits, budget, finds)
-        self._provider, self._close_provider = _opened(model, api_key, base_url, clock)
+        recall = partial(recollect, self._store.memories, self._store.conversations)
+        self._config = ContextConfig(fresh_word, limits, budget, recall)
+        self._provider, self._close_provider = _open_model(model, api_key, base_url, clock)
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._running: set[asyncio.Task[None]] = set()
         self._closed = False
@@ -154,22 +153,22 @@ class Agent:
     def __call__(
         self, question: str, *, conversation: str | None = None, person: str = YOU, depth: Depth = Depth.ADAPT
     ) -> AgentRun:
-        """Ask. `conversation`: a name of yours; None: a new one. `person`: who asks; what is remembered is theirs.
+        """Ask a question. `conversation`: any name; None: a new one. `person`: the asker, who owns what is remembered.
 
-        Raises TypeError for what is no text: kept as one, it would break every later question of this person.
+        Raises TypeError if an argument is not a string: stored, it would break every later question of this person.
         """
         _check_texts(question=question, person=person, conversation="" if conversation is None else conversation)
         event = new_id()
         asker = Person(f"{FAMILY}:{person}", NAMELESS if person == YOU else person)
-        here = f"{FAMILY}:{new_id() if conversation is None else f'{_bare(person)}:{conversation}'}"
+        conversation_id = f"{FAMILY}:{new_id() if conversation is None else f'{_escape(person)}:{conversation}'}"
         return AgentRun(
             self._events,
             Incoming(
-                source=f"{FAMILY}:{event}",  # nobody else is given its turn
+                source=f"{FAMILY}:{event}",  # no other agent claims its turn
                 event_id=event,
-                channel=here,
+                channel=conversation_id,
                 message_id=event,
-                conversation=here,
+                conversation=conversation_id,
                 person=asker,
                 place=Place(PersonAudience(asker.id)),
                 text=question,
@@ -187,7 +186,7 @@ class Agent:
         await self.close()
 
     async def close(self) -> None:
-        """Stop what runs, and close every connection to the model; a store that was given stays open."""
+        """Stop running turns and close every connection to the model. A given store and Provider stay open."""
         self._closed = True
         for task in self._running:
             task.cancel()
@@ -195,11 +194,11 @@ class Agent:
         await self._close_provider()
 
     async def _events(self, run: AgentRun) -> AsyncGenerator[AgentEvent]:
-        """Leaving it stops the model and the tools, and waits for them."""
+        """Run the turn and yield its events. Closing the generator stops the model and tools, and waits for them."""
         if self._closed:
             raise RuntimeError(texts.AGENT_CLOSED)
         self._loop = self._loop or asyncio.get_running_loop()
-        if self._loop is not asyncio.get_running_loop() and self._close_provider is not _nothing:
+        if self._loop is not asyncio.get_running_loop() and self._close_provider is not _close_nothing:
             raise RuntimeError(texts.OTHER_LOOP)
         events: asyncio.Queue[AgentEvent | None] = asyncio.Queue()  # bounded by what a turn may write
         answering = asyncio.create_task(self._answer(run, events.put))
@@ -219,48 +218,48 @@ class Agent:
     async def _answer(self, run: AgentRun, emit: Callable[[AgentEvent], Awaitable[None]]) -> None:
         lock = self._locks.setdefault(run.incoming.conversation, asyncio.Lock())
         async with lock:
-            claim = await self._claimed(run.incoming)
-            holding = asyncio.create_task(self._hold(claim))
+            claim = await self._claim(run.incoming)
+            renewing = asyncio.create_task(self._renew(claim))
             try:
-                await self._think(run, claim, emit)
+                await self._run_turn(run, claim, emit)
             finally:
-                holding.cancel()
-                await asyncio.gather(holding, return_exceptions=True)
+                renewing.cancel()
+                await asyncio.gather(renewing, return_exceptions=True)
 
-    async def _claimed(self, incoming: Incoming) -> Claim:
-        """The question's turn. What a process that is gone left of this person is ended: nobody waits for it."""
+    async def _claim(self, incoming: Incoming) -> Claim:
+        """Claim the question's turn. Open turns of this person that dead processes left are ended: no caller waits."""
         ledger, source = self._store.ledger, incoming.source
         now = self._clock.now()
         claiming = Claiming(source, now, LEASE, sources=frozenset({source}), waits=True)
-        claim, held = (await ledger.accept(incoming, None, claiming)).claim, now
+        claim, last_held = (await ledger.accept(incoming, None, claiming)).claim, now
         try:
             while claim is None or claim.incoming.event_id != incoming.event_id:
                 if claim is not None:
                     await ledger.finish(claim, Closing(Outcome.STOPPED, ""), self._clock.now())
                 await self._clock.sleep(POLL_S)
                 now = self._clock.now()
-                if now - held >= LEASE / 3:
-                    held = now
+                if now - last_held >= LEASE / 3:
+                    last_held = now
                     if not await ledger.hold_place(source, now + LEASE):
                         raise LeaseLost(texts.QUESTION_GONE)
                 await ledger.take_over_turns(incoming.person.id, FAMILY, source, now, LEASE)
                 claim = await ledger.claim(replace(claiming, now=now))
-        except asyncio.CancelledError:  # whoever asks next need not wait for it
+        except asyncio.CancelledError:  # the next question need not wait for this one
             await asyncio.shield(ledger.hold_place(source, self._clock.now()))
             raise
         return claim
 
-    async def _hold(self, claim: Claim) -> None:
-        with suppress(StoreError):  # a lease that is lost shows at the next write
+    async def _renew(self, claim: Claim) -> None:
+        with suppress(StoreError):  # the next write raises if the lease is lost
             while True:
                 await self._clock.sleep(LEASE.total_seconds() / 3)
                 await self._store.ledger.renew(claim, self._clock.now(), LEASE)
 
-    async def _think(self, run: AgentRun, claim: Claim, emit: Callable[[AgentEvent], Awaitable[None]]) -> None:
+    async def _run_turn(self, run: AgentRun, claim: Claim, emit: Callable[[AgentEvent], Awaitable[None]]) -> None:
         tools = self._toolbox.registry(asker_of(claim.incoming))
         turn = Turn(tools.check, tools.repeatable, self._config.turn_limits, decode(claim.progress))
 
-        def failed(error: ProviderError) -> str:
+        def explain(error: ProviderError) -> str:
             run.failure = error
             return error.reason.to_operator
 
@@ -291,14 +290,14 @@ class Agent:
                 self._clock,
                 emit=emit,
                 save=save,
-                explain=failed,
+                explain=explain,
             )
             ended = await loop.run()
-            assert isinstance(ended, TurnEnded)  # noqa: S101 -- nothing is asked for: see `effects`
-            written = turn.progress.summary
-            summary = SituationSummary().merged(written) if written else None
+            assert isinstance(ended, TurnEnded)  # noqa: S101 -- no call needs consent: see `effects`
+            update = turn.progress.summary
+            summary = SituationSummary().merged(update) if update else None
             closing = replace(closing, outcome=ended.outcome, reply=ended.text, summary=summary)
-        finally:  # what was said stands, also when nobody listens any more
+        finally:  # the text so far is stored, also when the caller has stopped reading
             if closing.outcome is Outcome.STOPPED:
                 closing = replace(closing, reply=turn.text)
             await asyncio.shield(
@@ -306,21 +305,21 @@ class Agent:
             )
 
 
-def _bare(person: str) -> str:
-    """In the name of a conversation, where a colon ends it."""
+def _escape(person: str) -> str:
+    """Escape the person for a conversation id, where a colon ends the name."""
     return person.replace("%", "%25").replace(":", "%3A")
 
 
 def _check_arguments(store: object, tools: object) -> None:
-    """Raises SettingsError, which says what belongs there: no type checker has to have looked at the program."""
+    """Raises SettingsError that says what is expected: the calling program may not have been type-checked."""
     if store is not None and not hasattr(store, "ledger"):
-        raise SettingsError(texts.NO_STORE.format(what=_shown(store)))
+        raise SettingsError(texts.NO_STORE.format(what=_format_value(store)))
     if not isinstance(tools, list | tuple):
-        raise SettingsError(texts.NO_TOOL_LIST.format(what=_shown(tools)))
+        raise SettingsError(texts.NO_TOOL_LIST.format(what=_format_value(tools)))
     names = set[str]()
     for tool in cast("Sequence[object]", tools):
         if not hasattr(tool, "effect"):
-            raise SettingsError(texts.NOT_A_TOOL.format(what=_shown(tool)))
+            raise SettingsError(texts.NOT_A_TOOL.format(what=_format_value(tool)))
         if (name := cast("Tool", tool).name) in names:
             raise SettingsError(texts.TWO_TOOLS.format(name=name))
         names.add(name)
@@ -329,36 +328,36 @@ def _check_arguments(store: object, tools: object) -> None:
 def _check_texts(**arguments: object) -> None:
     for argument, value in arguments.items():
         if not isinstance(value, str):
-            raise TypeError(texts.NOT_A_TEXT.format(argument=argument, what=_shown(value)))
+            raise TypeError(texts.NOT_A_TEXT.format(argument=argument, what=_format_value(value)))
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     return repr(value)[:MAX_SHOWN_CHARS]
 
 
-async def _nothing() -> None:
+async def _close_nothing() -> None:
     pass
 
 
-def _opened(
+def _open_model(
     model: str | Provider, api_key: str | None, base_url: str | None, clock: Clock
 ) -> tuple[Provider, Callable[[], Awaitable[None]]]:
-    """The provider, and what closes it."""
-    forms = ", ".join(f"{one}:<model>" for one in ENDPOINTS)
+    """Open the model. Returns the provider and the function that closes it."""
+    forms = ", ".join(f"{provider}:<model>" for provider in ENDPOINTS)
     if not isinstance(model, str):
         if not hasattr(model, "stream"):
             raise SettingsError(texts.NO_SUCH_MODEL.format(forms=forms))
-        return model, _nothing
+        return model, _close_nothing
     provider, _, name = (part.strip() for part in model.partition(":"))
     if provider == "rehearsal" and not name:
-        return RehearsalProvider(sleep=clock.sleep), _nothing
+        return RehearsalProvider(sleep=clock.sleep), _close_nothing
     endpoint = ENDPOINTS.get(provider.lower())
     if endpoint is None or not name:
         raise SettingsError(texts.NO_SUCH_MODEL.format(forms=forms))
-    environ: Mapping[str, str] = os.environ  # noqa: TID251 -- a program's own, where it gives no argument
+    environ: Mapping[str, str] = os.environ  # noqa: TID251 -- the calling program's environment, where it gives no argument
     if address := base_url or environ.get(endpoint.url_setting):
         if not address.startswith(("http://", "https://", "ws://", "wss://")):
-            raise SettingsError(texts.NO_ADDRESS.format(what=_shown(address)))
+            raise SettingsError(texts.NO_ADDRESS.format(what=_format_value(address)))
         endpoint = endpoint.at(address)
     key = api_key or environ.get(endpoint.key_setting) or None
     if endpoint.key_required and key is None:

@@ -1,4 +1,4 @@
-"""Time and chance as the machine has them, taken as arguments everywhere else; and where a database lies."""
+"""The machine's clock and randomness, which are arguments everywhere else; and the location of a database."""
 
 import asyncio
 import os
@@ -33,22 +33,22 @@ def new_id() -> str:
 
 
 def process_name() -> str:
-    """A name that operators recognise, and no other process ever has."""
+    """A name that operators recognise and that is unique to this process."""
     return f"{platform.node()}:{os.getpid()}:{new_id()[:8]}"
 
 
 def new_secret() -> str:
-    """256 bits, as 43 characters that may stand in an address."""
+    """256 bits, as 43 characters that are safe in a URL."""
     return secrets.token_urlsafe(32)
 
 
 def fresh_word() -> str:
-    """Marks what the system says in one turn: nobody who writes can guess it."""
+    """A word that marks the system's section of one turn and that writers of messages cannot guess."""
     return uuid4().hex[:6]
 
 
 def place_of(url: str) -> str:
-    """Where the database of this URL is, in words for a person, without what is secret."""
+    """The location of this URL's database, in words for a person and without secrets."""
     scheme, _, rest = url.partition("://")
     if scheme.partition("+")[0] == "sqlite":
         path = sqlite_path(rest)
@@ -62,6 +62,6 @@ def place_of(url: str) -> str:
 
 
 def sqlite_path(rest: str) -> Path | None:
-    """The file that `sqlite://rest` names, or None in memory. Nothing in it is decoded or split off."""
+    """The file that `sqlite://rest` names, or None for a database in memory. `rest` is used as it is, not decoded."""
     name = rest.removeprefix("/")
     return None if name in {"", ":memory:"} else Path(name).expanduser().absolute()

@@ -1,4 +1,4 @@
-"""What goes between the agent, the model and the tools: frozen values; and what is true of any text of theirs."""
+"""The frozen values that the agent, the model and the tools exchange, and functions for any text in them."""
 
 import re
 import unicodedata
@@ -15,14 +15,14 @@ JsonObject: TypeAlias = Mapping[str, Json]
 
 _NESTING: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[{\]}]', re.DOTALL)
 
-MAX_DEPTH: Final = 200  # Of arrays and objects in each other. No vendor's answer has twenty.
+MAX_DEPTH: Final = 200  # Levels of nested arrays and objects. No vendor's answer has twenty.
 
 
 def is_too_deep(text: str, depth: int = MAX_DEPTH) -> bool:
-    """Whether a JSON text has more than so many arrays and objects open at once.
+    """Return whether a JSON text nests arrays and objects deeper than `depth`.
 
-    Asked before it is read: reading takes a level of the interpreter's stack for each, and whatever Python cleans up
-    meanwhile fails for want of room.
+    Call this before parsing: the parser uses one level of the interpreter's stack for each, and finalizers that run
+    meanwhile fail if the stack is used up.
     """
     if text.count("[") + text.count("{") <= depth:
         return False
@@ -56,9 +56,9 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class NativeContent:
-    """What a model wrote, in its vendor's own form: reasoning, signatures and calls that must come back unchanged.
+    """A model's output in its vendor's own form: reasoning, signatures and calls that must be sent back unchanged.
 
-    `dialect` names the wire protocol and model that can read it; to every other one the message's text stands for it.
+    `dialect` names the wire protocol and model that can read it; any other model gets the message's text instead.
     """
 
     dialect: str
@@ -66,13 +66,13 @@ class NativeContent:
 
     @property
     def has_calls(self) -> bool:
-        """Whether tools were called in a form of the vendor's, which has no room for a workspace."""
+        """Whether tools were called in the vendor's own form, which has no field for a workspace."""
         return any("tool_calls" in item for item in self.items)
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message as a model reads it. Results of tools travel as USER text: the protocol is text."""
+    """One message as a model reads it. Results of tools are sent as USER text: the protocol is text."""
 
     role: Role
     text: str
@@ -82,18 +82,18 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One call that the model asked for, as written: not yet validated against the tool's schema."""
+    """One call as the model wrote it: not yet validated against the tool's schema."""
 
     name: str
     args: JsonObject
 
 
-MAX_FILES: Final = 10  # With one answer: as many as Discord takes with one message
+MAX_FILES: Final = 10  # Files with one answer: Discord's limit for one message
 
 
 @dataclass(frozen=True, slots=True)
 class SharedFile:
-    """A file for the person, handed over below the answer. The model is told its name and size."""
+    """A file for the person, attached below the answer. The model sees its name and size."""
 
     name: str
     media_type: str
@@ -108,7 +108,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class StructuredData:
-    """A value with fields, which the model reads as JSON."""
+    """Structured data, which the model reads as JSON."""
 
     value: Json
 
@@ -117,17 +117,17 @@ ResultPart: TypeAlias = str | Image | SharedFile | Link | StructuredData
 
 
 class Keep(StrEnum):
-    """How long what a tool brought may be kept."""
+    """How long the result of a tool may be kept."""
 
     STORED = "stored"
-    """As what was said: with the turn's records, to be recalled and learned from by those who may read it."""
+    """Like messages: with the turn's records, for recall and learning by those who may read it."""
     TURN = "turn"
-    """Until the answer is there: some services allow no longer. No record, recall or learning holds it."""
+    """Until the answer is complete, because some services allow no longer. No record, recall or learning uses it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool as a vendor takes it that has a form of its own for tools. `schema` is its arguments' JSON Schema."""
+    """A tool for a vendor that takes tools in its own form. `schema` is the JSON Schema of the arguments."""
 
     name: str
     description: str
@@ -138,12 +138,12 @@ class ResultStatus(StrEnum):
     SUCCESS = "success"
     FAILURE = "failure"
     UNKNOWN = "unknown"
-    """The call had started when the process died; nobody knows whether it took effect."""
+    """The call had started when the process died; whether it took effect is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What a result tells of, and an answer may cite by this number. `is_read`: as a whole; else it was only found."""
+    """A source in a result, which an answer may cite by this number. `is_read`: read in full; else only found."""
 
     number: int
     address: str
@@ -153,11 +153,11 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """`sources`: ids of the stored messages that the content quotes, so that forgetting one finds what came of it.
-    `references`: what the content tells of, and an answer may cite.
+    """The result of one tool call.
 
-    `audience`: the label of those who may read what the tool brought ("person:slack:T0123:U0123"); "" for words of
-    ours, as why a call did not run.
+    `sources`: ids of the stored messages that the content quotes, so that forgetting one finds what was derived from
+    it. `references`: the sources that the content names and an answer may cite. `audience`: the label of those who may
+    read the content ("person:slack:T0123:U0123"); "" for text of the program, such as why a call did not run.
     """
 
     name: str
@@ -170,39 +170,39 @@ class ToolResult:
     keep: Keep = Keep.STORED
     references: tuple[Reference, ...] = ()
     own: bool = False
-    """Nothing stands in it but what the asker has said, and the bot of its own."""
+    """The content holds only what the asker said and what the bot said on its own."""
 
 
 class Consent(StrEnum):
-    """What the asker says of one call that may not run unasked."""
+    """The asker's decision about one call that needs consent."""
 
     NOT_NEEDED = ""
     AWAITED = "awaited"
     GIVEN = "given"
     BEGUN = "begun"
-    """Given, and the call runs: saved before it does, so that after a crash it does not run twice."""
+    """Given, and the call runs: saved before the call starts, so that it does not run twice after a crash."""
     REFUSED = "refused"
     EXPIRED = "expired"
-    """Nobody answered in time."""
+    """The asker did not answer in time."""
     EDITED = "edited"
-    """They have edited their question meanwhile."""
+    """The asker edited the question meanwhile."""
 
 
 class ElicitAction(StrEnum):
-    """What somebody does about a question of a tool, in the words of MCP."""
+    """The asker's reaction to a question of a tool, in the terms of MCP."""
 
     ACCEPT = "accept"
     DECLINE = "decline"
     CANCEL = "cancel"
-    """They did not decide: they put it off, or their time was over."""
+    """The asker did not decide: they dismissed the question, or the time was over."""
 
 
 @dataclass(frozen=True, slots=True)
 class Elicitation:
-    """What a tool asks its asker in the middle of a call: the words of whoever wrote it, to be trusted in nothing.
+    """A question of a tool to its asker during a call. Its text comes from the tool's author and is untrusted.
 
-    `source`: who asks, by the operator's name for it. `schema`: of an object of plain values. `address`: a page to be
-    opened by the asker themselves; then there are no values.
+    `source`: the asking server, by the operator's name for it. `schema`: of an object of plain values. `address`: a
+    page for the asker to open; then there are no values.
     """
 
     source: str
@@ -213,25 +213,25 @@ class Elicitation:
 
 @dataclass(frozen=True, slots=True)
 class Elicited:
-    """`values`: only with ACCEPT, and only those that were given."""
+    """The answer to an `Elicitation`. `values`: only with ACCEPT, and only those that the asker filled in."""
 
     action: ElicitAction
     values: JsonObject = field(default_factory=dict[str, Json])
 
 
 class AnswerOutcome(Enum):
-    """What became of what somebody said to a question of a tool."""
+    """The result of answering a question of a tool."""
 
     KEPT = auto()
     NOT_THEIRS = auto()
     ANSWERED_BEFORE = auto()
     OVER = auto()
-    """Nobody waits for it: its time is over, its call has ended, or the process that waited is gone."""
+    """No call waits for the answer: its time is over, its call has ended, or the process that waited is gone."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenQuestion:
-    """As in the port `OpenQuestions`. `question`: what its person had asked."""
+    """A tool's question that waits for its answer (see the port `OpenQuestions`). `question`: the turn's question."""
 
     turn: int
     key: str
@@ -241,13 +241,13 @@ class OpenQuestion:
 
 
 class Provenance(IntEnum):
-    """Whose words a turn holds beside its asker's own: what others wrote may want something of its own."""
+    """Whose text a turn holds beside its asker's own: text of others may hold instructions of theirs."""
 
     OWN = 0
     RETOLD = 1
-    """What the bot said of what tools brought, and what those bring that the asker allowed in this thread."""
+    """What the bot retold of tool results, and the results of tools that the asker allowed in this thread."""
     FOREIGN = 2
-    """Of other people, of files and pictures, of results of tools."""
+    """Text of other people, of files and pictures, of tool results."""
 
 
 class Depth(StrEnum):
@@ -284,7 +284,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class CallTiming:
-    """When the model was asked, and how long its answer took; `first_ms`: until its first piece, None if none came."""
+    """When a model call began, and how long it took; `first_ms`: until the first piece, None if none came."""
 
     began: datetime
     ms: int
@@ -293,9 +293,9 @@ class CallTiming:
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """One answer of a model, and what it took. `model` is the provider's name, "openai:gpt-6.1-terra".
+    """One model call and its usage. `model` is the provider's name, "openai:gpt-6.1-terra".
 
-    `timing`: None where nobody measured it. Two calls that took the same are equal, whenever they were.
+    `timing`: None where it was not measured; it does not count for equality.
     """
 
     model: str
@@ -309,13 +309,13 @@ Item = TypeVar("Item")
 
 
 def estimate_tokens(text: str) -> int:
-    """ASCII at four characters a token; any other character as one (true of CJK, high for the rest)."""
+    """Four ASCII characters count as one token, any other character as one (right for CJK, high for the rest)."""
     ascii_characters = len(text.encode("ascii", "ignore"))
     return -(-ascii_characters // ASCII_PER_TOKEN) + len(text) - ascii_characters
 
 
 def estimate_usage(messages: Sequence[Message], text: str, reasoning: str = "", bytes_up: int | None = None) -> Usage:
-    """What an answer took whose vendor does not say. `bytes_up`: what asking took, if that is known."""
+    """Estimate the usage of a call whose vendor reports none. `bytes_up`: the bytes of the request, if known."""
     if bytes_up is None:
         bytes_up = sum(len(message.text.encode("utf-8", "replace")) for message in messages)
     return Usage(
@@ -328,29 +328,29 @@ def estimate_usage(messages: Sequence[Message], text: str, reasoning: str = "", 
 
 
 def fit_newest(items: Iterable[tuple[Item, int]], budget: int) -> list[Item]:
-    """The longest run of the newest items whose costs fit. Given newest first, returned oldest first."""
-    kept: list[Item] = []
+    """The longest run of the newest items whose costs fit. Takes the newest first, returns the oldest first."""
+    fitting: list[Item] = []
     for item, cost in items:
         if cost > budget:
             break
         budget -= cost
-        kept.append(item)
-    return kept[::-1]
+        fitting.append(item)
+    return fitting[::-1]
 
 
-# How texts look, whatever characters they are made of. Pure.
+# Comparing texts by their appearance, whatever characters they are made of. Pure.
 
-# Marks on one letter: as many as Unicode's own form for streams has (UAX 15), and more than any language writes.
+# Marks on one letter: the limit of Unicode's stream-safe format (UAX 15), and more than any language uses.
 STACKED: Final = 30
 _STACKED: Final = regex.compile(rf"([\p{{M}}\uff9e\uff9f]{{{STACKED}}})[\p{{M}}\uff9e\uff9f]+")
-# One sign each, which normalising writes out in eighteen and eight letters: their usual abbreviations.
+# Two single characters that normalisation expands to eighteen and eight letters: their usual abbreviations.
 _SENTENCE_SIGNS: Final = {0xFDFA: " ص ", 0xFDFB: " ج "}
-# What Unicode has nobody see (Default_Ignorable_Code_Point), and the Braille pattern without a dot.
+# Invisible characters (Unicode's Default_Ignorable_Code_Point), and the Braille pattern without a dot.
 UNSEEN: Final = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-# Small letters that nobody tells from Latin ones, in a text of small letters or of capitals.
+# Small letters that look like Latin ones, as small letters or as capitals.
 LOOKS_LIKE: Final = str.maketrans(
     "авеѕіјкмнорстухԁԛԝһӏѵαβεζηικμνορτυχոօսցı",
     "abesijkmhopctyxdqwhlvabezhikmvoptuxnougi",
@@ -359,16 +359,16 @@ _ACCENTS: Final = re.compile("[\u0300-\u036f]+")
 
 
 def normalisable(text: str) -> str:
-    """What may be normalised: that sorts the marks on a letter, in the square of their number, and makes some signs
-    long. It is neither done for each other thread, nor for anything else of the process, meanwhile.
+    """Bound the text so that Unicode normalisation stays cheap: normalisation sorts the marks on a letter in quadratic
+    time and expands some characters, and it holds the interpreter lock meanwhile.
     """
     return text if text.isascii() else _STACKED.sub(r"\1", text.translate(_SENTENCE_SIGNS))
 
 
 def as_it_looks(text: str) -> str:
-    """The same for texts that look the same: without what nobody sees and without accents, in small letters."""
+    """A form that is equal for texts that look alike: lower case, without invisible characters and accents."""
     if text.isascii():
         return text.lower()
-    seen = normalisable(UNSEEN.sub("", text))
-    bare = _ACCENTS.sub("", unicodedata.normalize("NFKD", seen))
-    return unicodedata.normalize("NFC", bare.casefold()).translate(LOOKS_LIKE)
+    visible = normalisable(UNSEEN.sub("", text))
+    unaccented = _ACCENTS.sub("", unicodedata.normalize("NFKD", visible))
+    return unicodedata.normalize("NFC", unaccented.casefold()).translate(LOOKS_LIKE)

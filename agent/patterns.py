@@ -1,11 +1,11 @@
 """Regular expressions that are compiled when they are first used.
 
-For what reads sentences in many languages: to compile all of that takes a tenth of a second, which each start of each
-command would wait for, and most of them read nothing. Elsewhere `re.compile` is right. What answers questions
-calls `compile_all` before somebody waits.
+They are for modules that read sentences in many languages: to compile all of those takes a tenth of a second at each
+start of each command, and most commands read no sentences. Elsewhere use `re.compile`. A process that answers questions
+calls `compile_all` before the first one.
 
-Theory of operation. A `LazyPattern` has the methods of its expression among its own attributes from the first use on,
-so that what is looked up then is what `re` made.
+Theory of operation. At the first use, a `LazyPattern` copies the methods of its compiled expression to its own
+attributes, so that later look-ups find the methods of `re` directly.
 """
 
 import re
@@ -13,37 +13,37 @@ from typing import Final, cast
 
 _METHODS: Final = ("search", "match", "fullmatch", "sub", "subn", "split", "findall", "finditer")
 
-WAITING: "list[LazyPattern]" = []  # Those that nobody has used, and some that somebody has
+WAITING: "list[LazyPattern]" = []  # All that are not compiled yet, and some that are
 
 
 class LazyPattern:
-    """Stands for a `re.Pattern`, which it makes when it is first asked for a method of it."""
+    """A stand-in for a `re.Pattern` that compiles it at the first access to one of its methods."""
 
     def __init__(self, pattern: str, flags: int) -> None:
         self.pattern = pattern
-        self.asked = flags
-        self._made: re.Pattern[str] | None = None
+        self.requested_flags = flags
+        self._compiled: re.Pattern[str] | None = None
         WAITING.append(self)
 
     def __getattr__(self, name: str) -> object:
-        """What is not here is asked of the expression; the methods are here from then on."""
-        if name.startswith("__"):  # what copies and inspects objects asks for these
+        """Called for attributes that are not set: compiles the expression, which sets its methods."""
+        if name.startswith("__"):  # code that copies or inspects objects looks these up
             raise AttributeError(name)
         return getattr(self.compiled(), name)
 
     def compiled(self) -> re.Pattern[str]:
-        if self._made is None:
-            self._made = made = re.compile(self.pattern, self.asked)
-            self.__dict__.update((name, getattr(made, name)) for name in _METHODS)
-        return self._made
+        if self._compiled is None:
+            self._compiled = compiled = re.compile(self.pattern, self.requested_flags)
+            self.__dict__.update((name, getattr(compiled, name)) for name in _METHODS)
+        return self._compiled
 
 
 def compile_later(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """As `re.compile`, but what is wrong with the expression is found when it is first used."""
+    """Like `re.compile`, but raises the errors of the expression at its first use."""
     return cast("re.Pattern[str]", LazyPattern(pattern, flags))
 
 
 def compile_all() -> None:
-    """Compile what is still to be compiled: for who will answer, before the first question."""
+    """Compile all waiting expressions. A process that answers questions calls this before the first one."""
     while WAITING:
         WAITING.pop().compiled()

@@ -1,17 +1,17 @@
-"""The values that cross the boundary to the store: what comes in, what is kept, what is found.
+"""The values that cross the boundary to the store: incoming messages, stored records, search results.
 
-Rules: every time is aware, in UTC. Ids are made by the platforms' adapters and opaque everywhere else; here and in
-`agent.ports` they have these names and forms. Those that begin with a platform's name are unique across platforms.
+Rules: every time is aware, in UTC. The platforms' adapters make the ids, which are opaque everywhere else; here and in
+`agent.ports` they have these names and forms. Ids that begin with a platform's name are unique across platforms.
 
     source          where messages come from     "slack:T0123", "discord", "terminal:9f2c1b" (one process)
     person          one user of one platform     "slack:T0123:U0123", "discord:80351110224678912", "terminal:ann"
-    conversation    a thread, or what is as one  "slack:T0123:C0123:1712345678.000100", "discord:41771983423143937"
+    conversation    a thread or its equivalent   "slack:T0123:C0123:1712345678.000100", "discord:41771983423143937"
     audience        a label of a place           "person:slack:T0123:U0123", "group:slack:T0123:C0123", "team:discord:2"
     channel         the platform's own id        "C0123", "41771983423143937"
-    message_id      its own, in its channel      "1712345678.000100", "1234567890123456789"
-    event_id        its own, in its source       "Ev0123", "1234567890123456789"
-    page            its own, of a reply's page   "1712345678.000200", "41771983423143937/1234567890123456789"
-    turn, message   rows of the store            12, also as `id` of what is stored; a fact's is "12"
+    message_id      unique in its channel        "1712345678.000100", "1234567890123456789"
+    event_id        unique in its source         "Ev0123", "1234567890123456789"
+    page            the message of a reply page  "1712345678.000200", "41771983423143937/1234567890123456789"
+    turn, message   rows of the store            12, also as `id` of a stored value; the id of a fact is "12"
 """
 
 import json
@@ -40,8 +40,8 @@ def platform_of(id_: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """One user of one platform. `name` is what the platform shows; `time_zone` an IANA name ("Europe/Berlin"), "" if
-    nobody knows it: times are then told and read in UTC, and say so.
+    """One user of one platform. `name` is the name that the platform shows; `time_zone` is an IANA name
+    ("Europe/Berlin"), "" if it is unknown: times are then written and read in UTC, and say so.
     """
 
     id: str
@@ -52,10 +52,11 @@ class Person:
 @dataclass(frozen=True, slots=True)
 class Quoted:
     """Text that came with a message without being part of it: the thread before a mention, the message replied to, a
-    linked message, an attached text file. Context under the place's audience; kept only while the turn runs.
+    linked message, an attached text file. It is context under the place's audience and is kept only while the turn
+    runs.
 
-    `source` says what it is in words for the model ("earlier in this thread", "attached file notes.md"). `pages`: what
-    the message that it is would be called if it were a page of a reply.
+    `source` describes it for the model ("earlier in this thread", "attached file notes.md"). `pages`: the page ids that
+    the quoted message would have if it were a page of a reply.
     """
 
     source: str
@@ -69,11 +70,11 @@ ATTACHED: Final = "attached file"  # The source of a file that belongs to the me
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file that came with a message, before anybody has read it; kept only while the turn runs.
+    """A file that came with a message and has not been read yet; kept only while the turn runs.
 
-    `name`, `media_type` and `size` (bytes, 0 if unknown) are what the platform says of it; `address` is what its
-    adapter fetches it by, "" where it cannot be had. `spoken`: it is what the message says, in place of written words.
-    `source` says what it is in words for the model, `author` who sent it.
+    `name`, `media_type` and `size` (bytes, 0 if unknown) come from the platform; its adapter fetches the file by
+    `address`, "" if it cannot be fetched. `spoken`: a voice message that takes the place of written text. `source`
+    describes the file for the model; `author` is its sender.
     """
 
     name: str
@@ -90,8 +91,8 @@ class Incoming:
     """A message to the bot, read from a platform's event by an `inbound` module.
 
     Deduplicated on (`source`, `event_id`) and on (`channel`, `message_id`): platforms deliver an event again, and
-    one mention may arrive as two events. `permalink` is an address on the web. `reply_to` is whatever the platform's
-    surface needs to answer in place, in a form of its own.
+    one mention may arrive as two events. `permalink` is an address on the web. `reply_to` holds what the platform's
+    surface needs to answer in place, in the platform's own form.
     """
 
     source: str
@@ -117,9 +118,9 @@ class Incoming:
     team: str = ""
     """The platform's own id of the workspace or server, "T0123"; "" where there is none."""
     organization: str = ""
-    """What that workspace or server is called, if the person is a member of it."""
+    """The name of that workspace or server, if the person is a member of it."""
     model: str = ""
-    """The model that the person chose for this question alone, "openai:gpt-6-luna"; "" for their usual one."""
+    """The model that the person chose for this question only, "openai:gpt-6-luna"; "" for their usual one."""
 
 
 class Author(StrEnum):
@@ -129,10 +130,10 @@ class Author(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
-    """One message of a conversation, whole. `audience` is a label (see `agent.memory.audience.label`).
+    """One message of a conversation, unabridged. `audience` is a label (see `agent.memory.audience.label`).
 
-    `person` is who wrote it; for a message of the bot, whom it answered. `drawn_from`: see there, too.
-    `retold`: the bot may tell in it what others wrote than the two of them.
+    `person` is its writer, or for a message of the bot the person whom it answered. `drawn_from`: see
+    `agent.memory.audience`. `retold`: in this message the bot may retell what other people wrote.
     """
 
     id: int
@@ -151,7 +152,7 @@ class StoredMessage:
 
 @dataclass(frozen=True, slots=True)
 class AttachedMessage:
-    """What somebody wrote who attached files, whose names stand in its last line; where it stands in its platform."""
+    """A message with attached files, whose names are in its last line, and its ids on its platform."""
 
     id: int
     conversation: str
@@ -166,7 +167,7 @@ class AttachedMessage:
 
 @dataclass(frozen=True, slots=True)
 class LastSeen:
-    """A conversation, and the newest message that somebody wrote there."""
+    """A conversation, and the newest message that a person wrote there."""
 
     conversation: str
     channel: str
@@ -176,7 +177,7 @@ class LastSeen:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """A conversation as its person sees it in a list: newest first, titled by its first question."""
+    """A conversation in a person's list of conversations. `title`: its first question."""
 
     conversation: str
     title: str
@@ -188,9 +189,10 @@ class Thread:
 class Claim:
     """A turn that this worker runs. Every later write carries `epoch`, so a worker that lost its lease changes nothing.
 
-    `progress` and `reply_ref` are what `Ledger.save` stored last ("" at first): the steps done so far, and the pages
-    shown so far. `message` is the row id of the question. `attempts` counts claims since it last got further, this one
-    included. `stopping`: somebody has asked to stop it while it waited. `withdrawn`: its question was deleted since.
+    `progress` and `reply_ref` are the values that `Ledger.save` stored last ("" at first): the steps done and the pages
+    shown so far. `message` is the row id of the question. `attempts` counts the claims since the turn last made
+    progress, this one included. `stopping`: a stop was requested while it waited. `withdrawn`: its question was deleted
+    since.
     """
 
     turn: int
@@ -207,10 +209,10 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Claiming:
-    """A worker with a free place, and what it may be given. See `Ledger.claim`.
+    """A worker with a free slot, and the turns that it may be given. See `Ledger.claim`.
 
-    `sources`: only what came from there, for a process that cannot show replies elsewhere; None: from anywhere.
-    `works`: whether it may be long work (`agent.schedules`).
+    `sources`: only turns from these sources, for a process that cannot show replies elsewhere; None: from any source.
+    `works`: whether it may be given long work (`agent.schedules`).
     """
 
     owner: str
@@ -220,14 +222,14 @@ class Claiming:
     sources: frozenset[str] | None = None
     works: bool = True
     waits: bool = False
-    """Whether whoever asks waits here: until the lease has run out (see `hold_place`) their question is not taken
-    over."""
+    """Whether the asker waits in this process: until the lease expires (see `hold_place`), no other process takes their
+    question over."""
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The turn that an incoming message began; `duplicate` when the message had been taken in before.
-    `claim` is what was claimed along with it: this turn, or one that comes before it.
+    """The turn that an incoming message began; `duplicate` if the message was accepted before. `claim`: the turn that
+    was claimed along with it, which is this turn or one before it.
     """
 
     turn: int
@@ -237,7 +239,7 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How many turns run, and how many wait."""
+    """The number of turns that run and that wait."""
 
     running: int
     waiting: int
@@ -247,9 +249,9 @@ class Load:
 class Job:
     """Work outside of turns that this worker does: learning, a reminder, a clean-up. Later writes carry `epoch`.
 
-    `kind` is its handler's name ("learn"), `key` what it is about, `owner` the worker's id, and `payload` whatever the
-    kind of work needs. `person` and `conversation` say with whom it is forgotten ("" if with
-    nobody); it names messages by their ids rather than repeat them. `attempts` counts claims, this one included.
+    `kind` is the name of its handler ("learn"), `key` its subject, `owner` the worker's id, and `payload` the input of
+    the handler, which names messages by their ids and does not repeat their text. It is forgotten with `person` and
+    with `conversation` ("" for none). `attempts` counts claims, this one included.
     """
 
     id: int
@@ -266,7 +268,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class SealedSignIn:
-    """A sign-in at a server of tools that is under way; only who has the key can read what is `sealed`."""
+    """A pending sign-in at a tool server; `sealed` can be read only with the key."""
 
     person: str
     server: str
@@ -275,7 +277,7 @@ class SealedSignIn:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A message that waits for the turn before it to end: its own turn, its row id, its words."""
+    """A message that waits for the turn before it to end: its own turn, its row id, its text."""
 
     turn: int
     message: int
@@ -284,8 +286,9 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a turn begins with: what was said before it in its conversation, and what may be used of its person there.
-    `said` is in its order, the oldest first. `actions`: what was done last, where nobody wrote a summary.
+    """The input of a turn's context: the conversation before it, and what may be used of its person there.
+
+    `said`: the earlier messages, oldest first. `actions`: the last actions, if there is no summary.
     """
 
     said: Sequence[StoredMessage]
@@ -297,25 +300,25 @@ class Known:
     working_set: Sequence[WorkingItem] = ()
     covered: int = 0  # the id of the last message that the summary covers
     something_shared: bool = False
-    reminded: Sequence[tuple[int, StoredMessage]] = ()  # what their schedules, by number, said there lately
+    reminded: Sequence[tuple[int, StoredMessage]] = ()  # recent messages of their schedules there, with the numbers
 
 
 class ConsentOutcome(Enum):
-    """What became of an asker's word about a call."""
+    """The result of an asker's decision about a call."""
 
     KEPT = auto()
-    """The turn waits for a word about another one."""
+    """Stored; the turn waits for a decision about another call."""
     GOES_ON = auto()
     ALLOWED_BEFORE = auto()
     REFUSED_BEFORE = auto()
     NOT_THEIRS = auto()
     OVER = auto()
-    """The turn waits no more: it was stopped, forgotten, or the time is over."""
+    """The turn no longer waits: it was stopped or forgotten, or the time is over."""
 
 
 @dataclass(frozen=True, slots=True)
 class Undecided:
-    """A call that waits for its asker's word. `key`: see `agent.progress.consent_key`; `asked`: the question."""
+    """A call that waits for its asker's decision. `key`: see `agent.progress.consent_key`; `asked`: the question."""
 
     turn: int
     key: str
@@ -325,7 +328,7 @@ class Undecided:
 
 @dataclass(frozen=True, slots=True)
 class PutAside:
-    """A turn that waits, until then at most, for its asker's word about these calls."""
+    """A turn that waits, no longer than `until`, for its asker's decision about these calls."""
 
     calls: Mapping[str, ToolCall]
     until: datetime
@@ -333,46 +336,46 @@ class PutAside:
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """Everything that a finished turn leaves behind, written in one transaction.
+    """Everything that a finished turn stores, written in one transaction.
 
-    `context_messages` and `context_facts` are the ids of what stood in the turn's context, so that forgetting one
-    of them finds what came of it; of the profile they are the messages that its entries came from, because entries are
-    merged. `reply` may be "" (stopped before a word was said): then no message is stored.
+    `context_messages` and `context_facts` are the ids of the contents of the turn's context, so that forgetting one of
+    them finds what was derived from it; for the profile they are the messages behind its entries, because entries are
+    merged. `reply` may be "" (stopped before the first word): then no message is stored.
     """
 
     outcome: Outcome
     reply: str
     pages: tuple[str, ...] = ()
     summary: SituationSummary | None = None
-    """What is new in the conversation's summary."""
+    """The changed fields of the conversation's summary."""
     actions: tuple[ActionRecord, ...] = ()
     files: tuple[SharedFile, ...] = ()
-    """Handed over below the reply, and not stored."""
+    """Attached below the reply, and not stored."""
     calls: tuple[ModelCall, ...] = ()
     """Every model call of the turn."""
     footer: str = ""
-    """Shown under the reply, and not stored: which model answered, what it took."""
+    """Shown under the reply, and not stored: the model and its usage."""
     kept: str = ""
     scheduled: str = ""
-    """Shown as the footer is: what was kept of the asker as facts, and what is done at a time because of it."""
+    """Shown like the footer: the facts kept about the asker (`kept`), and the schedules made (`scheduled`)."""
     joined: tuple[Waiting, ...] = ()
-    """Messages that waited and that this reply answers, too: their turns end with it, unless they were edited since."""
+    """Waiting messages that this reply answers as well: their turns end with it, unless they were edited since."""
     context_messages: tuple[int, ...] = ()
     given_messages: tuple[int, ...] = ()
-    """Those of them that tools brought into it: the model had asked for them."""
+    """Those of them that tools brought into the context: the model had asked for them."""
     context_facts: tuple[str, ...] = ()
     learn_at: datetime | None = None
-    """When to learn from what the person asked; None: nothing is learned from it."""
+    """When to learn from the question; None: nothing is learned from it."""
     summarise_until: int | None = None
-    """Up to which message (its id) the conversation is to be summarised in the background; None: it need not be."""
+    """Summarise the conversation in the background up to the message with this id; None: it is not needed."""
     passed_over: bool = False
-    """Nothing ever is, also when it is edited: learning is paused."""
+    """Never learn from the question, also after an edit: learning is paused."""
     drawn_from: str = WIDE
-    """What its tools brought, where not all may read that who read the reply (see `agent.memory.audience`)."""
+    """The audience of the tools' results, if not all readers of the reply may read them (`agent.memory.audience`)."""
     invented: int = 0
-    """Citations of what no result had brought: taken out of the reply."""
+    """The number of citations without a result, which were removed from the reply."""
     retold: bool = True
-    """Whether the turn held words of others than its asker and the bot, which the reply may tell again."""
+    """Whether the turn held text of people other than its asker, which the reply may retell."""
 
     @property
     def used_tools(self) -> bool:
@@ -383,13 +386,14 @@ class Closing:
         return sum((call.usage for call in self.calls), Usage())
 
 
-Remembered: TypeAlias = Fact | ProfileEntry  # What a person is shown of what is known about them
+Remembered: TypeAlias = Fact | ProfileEntry  # One entry of what is known about a person, as it is shown to them
 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a text means to a model for embeddings: a vector, to be compared with those of the same model only.
-    `weight`: what the nearest message is worth beside the best words (`Embedder.weight`).
+    """The embedding of a text: a vector that can be compared only with vectors of the same model.
+
+    `weight`: the score of the nearest message relative to the best match by words (`Embedder.weight`).
     """
 
     model: str
@@ -399,7 +403,7 @@ class Meaning:
 
 @dataclass(frozen=True, slots=True)
 class Unembedded:
-    """A message without a vector: its row id, whom its conversation turns on (for the bill), its words."""
+    """A message without a vector: its row id, the person whose conversation it is in (for the bill), its text."""
 
     id: int
     person: str
@@ -408,7 +412,7 @@ class Unembedded:
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """A vector for each text, all of the same length, and the call that it took; None if nothing was called."""
+    """A vector for each text, all of the same length, and the model call; None if no model was called."""
 
     vectors: tuple[tuple[float, ...], ...]
     call: ModelCall | None
@@ -419,17 +423,17 @@ class RecallQuery:
     """A search of one person's past threads, for a reply in one place.
 
     `audiences` holds the labels that may flow into that reply (`may_flow_from`); the store filters inside its query.
-    `periods` are the times that the text speaks of: what was said then comes first. The rest leaves out what does not
-    fit: `within` by time, `author` by who wrote, `by` by a name or an id of a person. With a `meaning`, what means
-    something like it is found, too, as far as vectors of its model are kept. `wordings` ask for the same in other
-    words: each is searched by itself, and what comes first in most of the searches comes first.
+    `periods` are the times that the text mentions: messages of these times come first. Three fields are filters:
+    `within` by time, `author` by the kind of writer, `by` by the name or id of a person. With a `meaning`, messages of
+    a similar meaning are found too, if they have vectors of its model. `wordings` express the text in other words: each
+    is searched separately, and messages that rank high in most of the searches come first.
     """
 
     person: str
     text: str
     audiences: frozenset[str]
     exclude_conversation: str
-    """What goes on: of it only what stands before `visible_from` (a message's id) is found; its model sees the rest."""
+    """The current conversation: only its messages before `visible_from` (an id) are found; the model sees the rest."""
     limit: int = 10
     periods: tuple[TimeSpan, ...] = ()
     within: TimeSpan | None = None
@@ -439,17 +443,17 @@ class RecallQuery:
     visible_from: int = 0
     wordings: tuple[str, ...] = ()
     shared: bool = False
-    """What others share with their team is looked for, too (`agent.memory.documents.SHARING`)."""
+    """Also search what other people share with their team (`agent.memory.documents.SHARING`)."""
 
     def admits(self, message: StoredMessage) -> bool:
-        """Whether it may flow into the reply."""
-        here = message.conversation == self.exclude_conversation
-        return may_be_used(message.audience, message.drawn_from, self.audiences, here=here)
+        """Return whether the message may flow into the reply."""
+        is_current = message.conversation == self.exclude_conversation
+        return may_be_used(message.audience, message.drawn_from, self.audiences, here=is_current)
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A found message; what stands beside it is a hit of its own where it helps. `shared`: by others, in a thread."""
+    """A found message; a neighbouring message that helps is a separate hit. `shared`: by others, in a thread."""
 
     message: StoredMessage
     score: float
@@ -463,7 +467,7 @@ class ReplyVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A reply that stands in a platform, and the question that it answers. `person`: the id of who asked."""
+    """A reply that a platform shows, and the question that it answers. `person`: the asker's id."""
 
     turn: int
     source: str
@@ -477,35 +481,36 @@ class Answered:
     pages: tuple[str, ...]
 
 
-# The kind of job that deletes one page of a reply in its platform, or clears what else is shown there; its payload is a
+# The kind of job that deletes one page of a reply on its platform, or clears other shown text; its payload is a
 # `ShownPage`.
 DELETE_REPLY: Final = "delete_reply"
 INDEXING: Final = "indexing"  # The kind of job whose steps `Memories.index_more` does
-# The id of an ephemeral page begins with this: one person alone sees it, and nobody can delete it later.
+# The prefix of the id of an ephemeral page: only one person sees it, and it cannot be deleted later.
 EPHEMERAL_PAGE: Final = "@"
 
-# The event id of a question begins with this whose message the bot posted for its asker, who cannot delete it.
+# The prefix of the event id of a question whose message the bot posted for its asker, who cannot delete it.
 POSTED_BY_BOT: Final = "posted:"
-# The event id of a question begins with this that a schedule asked in place of its person.
+# The prefix of the event id of a question that a schedule asks in place of its person.
 SCHEDULED: Final = "scheduled:"
 
 
 class ShownReply(StrEnum):
-    """What of a person's words a platform shows on the bot's behalf."""
+    """Where a platform shows text of a person on the bot's behalf, and what the job does about it."""
 
     PAGE = "page"
     """A page of a reply: it is deleted."""
     TITLE = "title"
-    """The name of a thread, made of its first question; `ShownPage.page` is the conversation. It gets a plain one."""
+    """The name of a thread, taken from its first question; `ShownPage.page` is the conversation. It gets a neutral
+    name."""
     HOME = "home"
-    """A person's own page about what is remembered; `ShownPage.page` is the person. It is shown anew."""
+    """A person's own page about what is remembered; `ShownPage.page` is the person. It is rendered again."""
     KEPT = "kept"
-    """What a page says was remembered, and is no more: the line says that, and its button goes."""
+    """A line of a page about a remembered fact that is gone: the line says so, and its button is removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownPage:
-    """One page of a reply that stands in a platform, by the platform's ids; or something else (`what`)."""
+    """One page of a reply that a platform shows, by the platform's ids; or something else (`what`)."""
 
     source: str
     channel: str
@@ -531,11 +536,10 @@ class ShownPage:
 class Receipt:
     """What forgetting erased, and what the search for proof found afterwards.
 
-    `erased` counts rows by what they were ("messages", "facts", …), and the "conversations" in which something fell,
-    as a preview does. `found_again` counts what a search for the erased texts still found: 0 is the proof.
-    `bytes_gone` says whether the database files hold none of the erased bytes;
-    `kept_by_server` that a database server keeps them, so that nobody here can say: its files, its log and its backups
-    follow the operator's vacuum and retention.
+    `erased` counts rows by kind ("messages", "facts", …) and the "conversations" in which something was erased, as a
+    preview does. `found_again` counts what a search for the erased texts still found: 0 is the proof. `bytes_gone`:
+    the database files hold none of the erased bytes. `kept_by_server`: a database server holds the files, so this
+    process cannot check them: its files, its log and its backups follow the operator's vacuum and retention.
     """
 
     erased: dict[str, int]
@@ -543,54 +547,54 @@ class Receipt:
     bytes_gone: bool
     kept_by_server: bool = False
     replies: int = 0
-    """Pages of the bot's replies that are being deleted in the platform."""
+    """Pages of the bot's replies that are being deleted on the platform."""
     related: int = 0
-    """Messages that stay and may have been made of what is gone."""
+    """Messages that are kept and may have been derived from what is gone."""
 
 
-# A question that its platform cannot take in yet is a preference of its person. So its name begins; its value is JSON
+# The prefix of the name of a preference that holds a question which its platform cannot accept yet. The value is JSON
 # with its `text`, the time when it was `asked`, and the `conversations` with which it is forgotten.
 UNASKED: Final = "asked:"
 
 
-# Questions that somebody had answered again, and the messages that they came from.
+# Regenerated answers: the question is stored again.
 #
-# Rule: such a question is kept once more, under an id that is made of its message's. What happens to the message
-# happens to these, too.
+# Rule: the repeat is stored under an id that is made of the id of its message. What happens to the message happens to
+# its repeats, too.
 
-# How often one question can be answered again: for each, the database is asked when any message is deleted.
+# How often one question can be answered again: when any message is deleted, the database looks for each repeat.
 MAX_REPEATS: Final = 5
 
-_REPEAT: Final = re.compile(r"again:(?P<first>.+):(?P<number>\d{1,3})")
+_REPEAT: Final = re.compile(r"again:(?P<original>.+):(?P<number>\d{1,3})")
 
 
 def repeat_of(message_id: str) -> str | None:
-    """The id under which a question is kept when it is answered once more; None if that was often enough."""
+    """The id of the next repeat of a question, or of a repeat; None after MAX_REPEATS."""
     found = _REPEAT.fullmatch(message_id)
-    first, number = (found["first"], int(found["number"])) if found else (message_id, 0)
-    return _repeat(first, number + 1) if number < MAX_REPEATS else None
+    original, number = (found["original"], int(found["number"])) if found else (message_id, 0)
+    return _repeat_id(original, number + 1) if number < MAX_REPEATS else None
 
 
 def repeats_of(message_id: str) -> tuple[str, ...]:
-    """Every id under which this message may be kept again, in their order."""
-    return tuple(_repeat(message_id, number) for number in range(1, MAX_REPEATS + 1))
+    """The ids of all possible repeats of this message, in order."""
+    return tuple(_repeat_id(message_id, number) for number in range(1, MAX_REPEATS + 1))
 
 
 def repeats_with(message_id: str) -> tuple[str, ...]:
-    """A message's id, or that of a repeat of it, with all others that stand for the same message."""
-    first = message_of(message_id)
-    return (first, *repeats_of(first))
+    """The ids of the message and of all its repeats, for the id of the message or of one repeat."""
+    original = message_of(message_id)
+    return (original, *repeats_of(original))
 
 
 def message_of(message_id: str) -> str:
-    """The message itself of a question that may have been answered again."""
+    """The id of the original message, for its own id or that of a repeat."""
     found = _REPEAT.fullmatch(message_id)
-    return found["first"] if found else message_id
+    return found["original"] if found else message_id
 
 
 def is_repeat(message_id: str) -> bool:
     return _REPEAT.fullmatch(message_id) is not None
 
 
-def _repeat(first: str, number: int) -> str:
-    return f"again:{first}:{number}"
+def _repeat_id(original: str, number: int) -> str:
+    return f"again:{original}:{number}"

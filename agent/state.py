@@ -1,10 +1,10 @@
 """The agent's state, in the shapes of seed 001 (state v5.0) and seed 002 (semantic summary), reconciled.
 
 Conversation    in the store: its messages, read for each turn, and its summary (`SituationSummary`)
-Workspace       of one task; it lives in the turn's progress
+Workspace       of one task; part of the turn's progress
 Execution       never persisted
-State           there is none: a turn is a machine of its own (`agent.turn`), what it has done is a `Progress`, and
-                what it reads is put together as `ContextParts`
+State           not a type here: a turn is a state machine (`agent.turn`), its results so far are a `Progress`, and the
+                input of its context is `ContextParts`
 """
 
 from collections.abc import Mapping
@@ -40,30 +40,29 @@ class SituationSummary:
         return not any(getattr(self, field_.name).strip() for field_ in fields(self))
 
     def merged(self, update: Mapping[str, object]) -> "SituationSummary":
-        """Take each known, non-empty text of `update`; ignore everything else (seed 002, "State Update Logic").
-
-        Each is cut to what its field may hold, whoever wrote it.
+        """Return a copy with each known, non-empty text of `update`, cut to the limit of its field; ignore everything
+        else (seed 002, "State Update Logic").
         """
         known = {field_.name for field_ in fields(self)}
-        taken = {k: bounded(k, v) for k, v in update.items() if k in known and isinstance(v, str) and v.strip()}
-        return replace(self, **taken)
+        texts = {k: bounded(k, v) for k, v in update.items() if k in known and isinstance(v, str) and v.strip()}
+        return replace(self, **texts)
 
 
 FIELD_CHARS: Final = 350
-FINDINGS_CHARS: Final = 1_000  # Together some 600 tokens, which stand in every context of the conversation from then on
+FINDINGS_CHARS: Final = 1_000  # Together some 600 tokens in every later context of the conversation
 
 
 def bounded(name: str, text: str) -> str:
-    """The text of a summary's field, cut to what it may hold."""
-    most = FINDINGS_CHARS if name == "key_findings" else FIELD_CHARS
-    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+    """The text of a summary's field, cut to the limit of that field."""
+    limit = FINDINGS_CHARS if name == "key_findings" else FIELD_CHARS
+    return text if len(text) <= limit else f"{text[: limit - 1].rstrip()}…"
 
 
 @dataclass(frozen=True, slots=True)
 class ActionRecord:
-    """What one iteration did, for debugging and for the summary's fallback only (seed 002).
+    """The actions of one iteration, for debugging and for the summary's fallback only (seed 002).
 
-    `results` hold at most 1,000 characters each.
+    Each result holds up to 1,000 characters.
     """
 
     iteration: int
@@ -75,9 +74,9 @@ class ActionRecord:
 
 @dataclass(frozen=True, slots=True)
 class LastActions:
-    """What was done last, oldest first, in place of a summary that nobody wrote (seed 002).
+    """The last actions, oldest first, used where there is no summary (seed 002).
 
-    `sources`: the ids of the messages that stood in the contexts of those turns.
+    `sources`: the ids of the messages in the contexts of those turns.
     """
 
     records: tuple[ActionRecord, ...] = ()
@@ -86,7 +85,7 @@ class LastActions:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """The mechanics of a running turn. Iterations count from 1."""
+    """The position of a running turn. Iterations count from 1."""
 
     iteration: int = 1
     max_iterations: int = 10

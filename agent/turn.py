@@ -85,7 +85,7 @@ class CallAnswered:
 
 @dataclass(frozen=True, slots=True)
 class MessagesJoined:
-    """The messages that the person wrote meanwhile, in order; some may have joined before. Comes before a model call."""
+    """Messages that the person wrote meanwhile, in order; some may have joined before. Comes before a model call."""
 
     messages: tuple[Waiting, ...]
 
@@ -292,7 +292,7 @@ class Turn:
         return self._next_call()
 
     def end_early(self, due: EndDue) -> list[Effect]:
-        """Before a model call: make it the last one, or end at once. Returns no effects if it is the last one anyway."""
+        """Before a model call: make it the last one, or end at once. Returns no effects if it already is the last."""
         if due.at_once:
             return self._finish(events.Outcome.REFUSED, due.why)
         if self._is_last:
