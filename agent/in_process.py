@@ -191,7 +191,7 @@ class InProcessStore:
         )
 
     async def search(self, query: RecallQuery) -> list[Hit]:
-        """The messages of the person's threads with the rarest words of the question; the newest first of equal scores."""
+        """The messages of the person's threads with the rarest words of the question; newest first at equal scores."""
         conversations = {message.conversation for _, message in self._messages if message.person == query.person}
         wordings = [_words(text) for text in (query.text, *query.wordings)]
         query_words = frozenset[str]().union(*wordings)

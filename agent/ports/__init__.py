@@ -1,6 +1,6 @@
-"""What the agent needs from the world, as protocols: models, time, ears, vectors, tools; and of the store."""
+"""The ports of the agent, as protocols: models, time, transcription, embeddings, tools; and the store."""
 # pyright: reportUnusedImport=false
-# The ports of the store, and of those who operate the bot, are offered here, too.
+# The ports of the store and of operation are exported here, too.
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -76,7 +76,7 @@ from agent.records import Claim, ConsentOutcome, Embedded, Person, SealedSignIn,
 
 
 class Halt(StrEnum):
-    """How a provider can stop at the delimiter. NONE: the reader closes the stream."""
+    """How a provider can stop at the delimiter. NONE: the consumer closes the stream."""
 
     STOP_SEQUENCE = "stop_sequence"
     TOOL = "tool"
@@ -92,19 +92,19 @@ class Capabilities:
     images: bool = False
     effort: bool = False
     native_calls: bool = False
-    """Tools are called in the vendor's form, which has no room for a workspace."""
+    """Tools are called in the vendor's form, which has no field for a workspace."""
     reasons: bool = False
-    """The model reasons by itself before it writes: it is not told to think aloud."""
+    """The model reasons by itself before it writes: the prompt does not ask it to think aloud."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallOptions:
-    """What holds for every model call of one turn. `cache_key` names requests that begin alike, and nobody's data."""
+    """Options of every model call of one turn. `cache_key` names requests with the same prefix; it holds no data."""
 
     depth: Depth = Depth.ADAPT
     cache_key: str = ""
     tools: tuple[ToolSpec, ...] = ()
-    """What the messages teach already, for a dialect that hands tools over in the vendor's form."""
+    """The tools that the messages describe, for a dialect that passes tools in the vendor's form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +135,12 @@ class ResponseEnded:
     reason: StopReason
     usage: Usage | None = None
     native: NativeContent | None = None
-    """What was written, in the vendor's own form, where a later request must give it back unchanged."""
+    """The output in the vendor's own form, where a later request must send it back unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelChanged:
-    """Another model answers than the one that was asked."""
+    """Another model answers in place of the one that was called."""
 
     name: str
     why: FailureReason
@@ -161,18 +161,18 @@ class Provider(Protocol):
 
     @property
     def name(self) -> str:
-        """What a person calls it, for example "ollama:llama3.2"."""
+        """The name that people use, for example "ollama:llama3.2"."""
         ...
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it can do, as its adapter declares it."""
+        """The capabilities that the adapter declares."""
         ...
 
     def stream(
         self, messages: Sequence[Message], options: CallOptions = CallOptions()
     ) -> AsyncGenerator[ProviderEvent, None]:
-        """Answer `messages` (replay mode: the whole context, each time).
+        """Answer `messages` (replay mode: the whole context in each call).
 
         Raises ProviderUnavailable or ProviderRefused before the first event, StreamBroken after it. Closing the
         generator closes the connection, which stops the generation.
@@ -181,19 +181,19 @@ class Provider(Protocol):
 
 
 class ModelSession(Protocol):
-    """One turn's exchange with a model. Its rounds send only what is new where the vendor keeps the rest (resume)."""
+    """One turn's exchange with a model. Where the vendor keeps the context (resume), rounds send only what is new."""
 
     def answer(self, messages: Sequence[Message]) -> AsyncGenerator[ProviderEvent, None]:
-        """The answer to `messages`: always the whole context, whose beginning may not be sent again.
+        """Answer `messages`, always the whole context; the session may leave out the part that the vendor keeps.
 
-        Errors as `Provider.stream`; closing it early abandons the answer.
+        Raises the errors of `Provider.stream`. Closing the generator early abandons the answer.
         """
         ...
 
     async def close(self) -> tuple[str, ...]:
-        """The turn is over: give the connection back, and have the vendor drop what it keeps.
+        """Return the connection at the end of the turn, and delete what the vendor keeps.
 
-        Returns the handles (see HandleKept) of what may still be there. Never raises.
+        Returns the handles (see HandleKept) that may still exist there. Never raises.
         """
         ...
 
@@ -203,26 +203,26 @@ class ResumingProvider(Protocol):
     """A provider whose vendor can keep the context behind a handle (capability `resume`)."""
 
     def connect(self, options: CallOptions) -> ModelSession:
-        """A new session; the connection is made when it is first needed."""
+        """Open a new session; it connects when the connection is first needed."""
         ...
 
 
 @runtime_checkable
 class WarningProvider(Protocol):
-    """A provider with something to say before it is used."""
+    """A provider with a warning about its use."""
 
     @property
     def warning(self) -> str:
-        """A sentence for whoever chose it; "" if there is none."""
+        """A sentence for the person who chose it; "" if there is none."""
         ...
 
 
 @runtime_checkable
 class KeepingProvider(Protocol):
-    """A provider whose vendor stores what it is sent (see HandleKept)."""
+    """A provider whose vendor stores what it receives (see HandleKept)."""
 
     async def forget_handles(self, handles: Sequence[str]) -> tuple[str, ...]:
-        """Have the vendor delete these. Returns those that may still be there; never raises."""
+        """Delete these at the vendor. Returns the handles that may still exist there; never raises."""
         ...
 
 
@@ -238,13 +238,13 @@ class Clock(Protocol):
         ...
 
     async def sleep(self, seconds: float) -> None:
-        """Wait so long; not at all for 0 or less."""
+        """Wait for `seconds`; do not wait for 0 or less."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """What was said, and what it took to write it down."""
+    """The text of a recording, and the model call that transcribed it."""
 
     text: str
     call: ModelCall
@@ -254,7 +254,7 @@ class Transcriber(Protocol):
     """Speech to text."""
 
     async def transcribe(self, sound: bytes, name: str, media_type: str) -> Transcript:
-        """`name` and `media_type` are the file's. Raises ProviderError."""
+        """Transcribe a file. `name` and `media_type` are the file's. Raises ProviderError."""
         ...
 
 
@@ -268,64 +268,64 @@ class Embedder(Protocol):
 
     @property
     def weight(self) -> float:
-        """What the message that is nearest in meaning is worth beside the best words, as measured for such a model."""
+        """The score of the message nearest in meaning relative to the best match by words, measured for the model."""
         ...
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        """A vector for each text, in their order. Raises ProviderError."""
+        """Return a vector for each text, in order. Raises ProviderError."""
         ...
 
 
 class Embeddings(Protocol):
-    """The vectors that are kept; `model` is an `Embedder.name`. Raises StoreError."""
+    """The stored vectors; `model` is an `Embedder.name`. Raises StoreError."""
 
     async def missing(self, model: str, limit: int) -> list[Unembedded]:
-        """The oldest messages that have no vector of this model yet."""
+        """Return the oldest messages that have no vector of this model yet."""
         ...
 
     async def keep(self, model: str, messages: Sequence[Unembedded], vectors: Sequence[Sequence[float]]) -> None:
-        """Keep a vector for each message, in place of one of another model; none for what was changed meanwhile."""
+        """Store a vector for each message, in place of one of another model; skip messages that changed meanwhile."""
         ...
 
     async def make_index(self, model: str) -> bool:
-        """Make an index of the model's vectors where it pays and there is none; whether there is one. It may take
-        minutes, in which everything else goes on.
+        """Create an index of the model's vectors if it pays and there is none. Returns whether there is one. It may
+        take minutes, and blocks nothing else meanwhile.
         """
         ...
 
     async def without_names(self, person: str, text: str) -> str:
-        """A question without the names of those who wrote in the person's threads: they would stand for its meaning."""
+        """Return a question without the names of writers in the person's threads, which would dominate its vector."""
         ...
 
 
-# Tells how much of a call is done, of how much, and of what, as in "messages read"; "" for a share.
+# Reports the progress of a call: done, total and the unit, as in "messages read"; "" for a share.
 Report: TypeAlias = Callable[[float, float, str], Awaitable[None]]
 
 
-async def _nobody_hears(done: float, total: float, unit: str) -> None:
+async def _report_nothing(done: float, total: float, unit: str) -> None:
     pass
 
 
-# Asks the asker alone, and waits for what they say; a tool's own time stands still meanwhile.
+# Asks only the asker and waits for the answer; the tool's timeout pauses meanwhile.
 Ask: TypeAlias = Callable[[Elicitation], Awaitable[Elicited]]
 
 
 async def nobody_answers(_: Elicitation) -> Elicited:
-    """Where no person waits for the call."""
+    """Decline; for calls for which no person waits."""
     return Elicited(ElicitAction.DECLINE)
 
 
-# Asks the turn's model something by the way: its whole answer. Raises ProviderError; ToolError beyond a budget.
+# Asks the turn's model a separate question. Returns its whole answer. Raises ProviderError; ToolError beyond a budget.
 Consult: TypeAlias = Callable[[Sequence[Message]], Awaitable[str]]
 
 
-async def _no_model_answers(messages: Sequence[Message]) -> str:  # noqa: ARG001 -- there is no model
+async def _consult_nothing(messages: Sequence[Message]) -> str:  # noqa: ARG001 -- there is no model
     return ""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """On whose behalf, and for which readers, a tool runs. It comes from the platform's event, never from the model."""
+    """On whose behalf and for which readers a tool runs. It comes from the platform's event, never from the model."""
 
     person: Person
     place: Place
@@ -335,46 +335,46 @@ class ToolContext:
     readable_groups: frozenset[str] = frozenset()
     authority: Authority = Authority.EMPLOYEE
     superseded: tuple[Superseded, ...] = ()
-    """What to mark in what is quoted: it holds no longer."""
+    """What to mark in quoted text because it no longer holds."""
     assumed: Scope = Scope.GLOBAL
-    """HYPOTHETICAL or DRAFT while the question goes on with a game of thought: what it says holds only there."""
+    """HYPOTHETICAL or DRAFT while the question continues a hypothetical or a draft: its statements hold only there."""
     own_words: tuple[str, ...] = ()
-    """What the person wrote in this conversation, the question among it: nothing else is kept as theirs."""
+    """What the person wrote in this conversation, with the question: only this may be stored as their statement."""
     others_words: tuple[str, ...] = ()
-    """What the model has read beside that: files, quotes, results of tools, what others and the bot itself wrote."""
+    """The other text that the model has read: files, quotes, results of tools, messages of others and of the bot."""
     visible_from: int = 0
     """The id of the oldest message of this conversation that the model sees; 0: it sees all."""
-    report: Report = field(default=_nobody_hears, compare=False)
-    """For a call that takes a while. What it is about is not told: the reply may be read by others."""
+    report: Report = field(default=_report_nothing, compare=False)
+    """For a slow call. It must not reveal what the call is about: others may read the reply."""
     ask: Ask = field(default=nobody_answers, compare=False)
     channel: str = ""
     message_id: str = ""  # the question's, on its platform
     reply_to: str = field(default="", repr=False, compare=False)  # it may hold a right to act for the asker
-    consult: Consult = field(default=_no_model_answers, compare=False)
+    consult: Consult = field(default=_consult_nothing, compare=False)
     read: TextsRead = field(default_factory=TextsRead, compare=False)
-    """What tools have read of the words above in this turn."""
+    """What tools have read of these texts in this turn."""
     numbers: ReferenceNumbers = field(default_factory=ReferenceNumbers, compare=False)
-    """Of what an answer may cite."""
+    """The numbers of the sources that an answer may cite."""
 
 
 class ToolEffect(StrEnum):
-    """What a call of a tool does to the world."""
+    """The side effects of a tool call."""
 
     READS = "reads"
-    """Nothing. Only such a call may run again when nobody knows whether it ran."""
+    """None. Only such a call may run again when it is unknown whether it ran."""
     WRITES_HERE = "writes here"
-    """It changes what this bot keeps."""
+    """It changes data of this bot."""
     ACTS_OUTWARD = "acts outward"
-    """Others notice it: something is sent, created or changed elsewhere."""
+    """It is visible to others: something is sent, created or changed elsewhere."""
     IRREVERSIBLE = "irreversible"
-    """It cannot be taken back: something is deleted, paid or published."""
+    """It cannot be undone: something is deleted, paid or published."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """What a tool brings: a text, and parts that follow it in order.
+    """The output of a tool: a text, and parts that follow it in order.
 
-    `sources`: the ids of the stored messages that it quotes. `audience`: those who may read it; None: the asker alone.
+    `sources`: the ids of the stored messages that it quotes. `audience`: who may read it; None: only the asker.
     """
 
     text: str = ""
@@ -382,92 +382,92 @@ class ToolOutput:
     parts: tuple[ResultPart, ...] = ()
     audience: Audience | None = None
     keep: Keep = Keep.STORED
-    references: tuple[Reference, ...] = ()  # with numbers of `ToolContext.numbers`, by which the text names them
-    own: bool = False  # nothing stands in it but what the asker has said, and the bot of its own
+    references: tuple[Reference, ...] = ()  # with numbers of `ToolContext.numbers`, which the text uses for them
+    own: bool = False  # it holds only what the asker said and what the bot said on its own
 
 
 class Membership(Protocol):
-    """One platform's answer. It is asked anew each time: whoever asks remembers what was said, and for how long."""
+    """A platform's members. Each call asks the platform again; the caller caches the answers."""
 
     async def readable(self, person: str, places: Sequence[str]) -> Mapping[str, bool]:
-        """For each of these group places ("slack:T0123:C0123", as in GroupAudience): can this person read it now?
+        """Return for each of these group places ("slack:T0123:C0123", as in GroupAudience) whether the person can read
+        it now.
 
-        A place that is missing in the answer is one of which nothing is known. Never raises; whoever asks bounds the
-        time.
+        A place is missing from the result if its readers are unknown. Never raises; the caller bounds the time.
         """
         ...
 
 
 class Consents(Protocol):
-    """What askers say of calls that may not run unasked."""
+    """The askers' decisions about calls that need consent."""
 
     async def decide(
         self, turn: int, call: str, person: str, word: Consent, now: datetime, *, standing: bool = False
     ) -> ConsentOutcome:
-        """Keep a word about a call (its `consent_key`) of a turn that was put aside. `standing`: it holds for its tool
-        from now on, in this conversation.
+        """Store a decision about a call (its `consent_key`) of a turn that was put aside. `standing`: it applies to the
+        call's tool from now on, in this conversation.
         """
         ...
 
     async def decided(self, turn: int) -> Mapping[str, Consent]:
-        """What was said of the turn's calls, by `consent_key`."""
+        """Return the decisions about the turn's calls, by `consent_key`."""
         ...
 
     async def standing(self, conversation: str, person: str) -> frozenset[str]:
-        """The tools that this person lets run unasked in this conversation."""
+        """Return the tools that this person lets run without consent in this conversation."""
         ...
 
     async def undecided(self, person: str) -> list[Undecided]:
-        """Every call that waits for this person's word, the oldest first."""
+        """Return every call that waits for this person's decision, the oldest first."""
         ...
 
 
 class OpenQuestions(Protocol):
-    """What tools ask their askers in the middle of a call: kept as long as the claim that waits for it holds.
+    """The questions of tools to their askers during a call, kept while the claim that waits for the answer holds.
 
-    A question has a name in its turn, `key`; its words and those of an answer are JSON of whoever keeps them.
+    A question has a name in its turn, `key`. The caller encodes its text and the answer as JSON.
     """
 
     async def open(self, claim: Claim, key: str, asked: str, now: datetime, until: datetime, most: int) -> bool:
-        """Keep a question, which its asker may answer until then; False if so many (`most`) wait for them already."""
+        """Store a question that its asker may answer until `until`; False if `most` questions already wait for them."""
         ...
 
     async def answered(self, turn: int, key: str) -> tuple[ElicitAction, str] | None:
-        """What was said, and filled in; None while nothing was said."""
+        """Return the action and the filled-in values; None while there is no answer."""
         ...
 
     async def close(self, turn: int, key: str) -> None:
-        """Erase it, with what was said."""
+        """Erase the question and its answer."""
         ...
 
     async def waiting(self, person: str, now: datetime) -> list[OpenQuestion]:
-        """What waits for this person, the oldest first."""
+        """Return the questions that wait for this person, the oldest first."""
         ...
 
     async def answer(
         self, turn: int, key: str, person: str, filled: str, action: ElicitAction | None, now: datetime
     ) -> AnswerOutcome:
-        """Keep what this person has filled in; with an action that is their answer, and nothing changes it."""
+        """Store the values that this person filled in; with an action they are the final answer."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """For whom a turn runs, and where: what decides which tools it has."""
+    """The person for whom a turn runs, and the place; they decide which tools the turn has."""
 
     person: Person
     place: Place
     channel: str = ""
-    """The platform's name of where it was asked ("C0123"), "" in the terminal."""
+    """The platform's id of the channel of the question ("C0123"), "" in the terminal."""
     authority: Authority = Authority.EMPLOYEE
 
 
 class Tool(Protocol):
-    """Something that the model can do. Stateless; everything that it needs is a constructor argument."""
+    """A tool that the model can call. Stateless; its dependencies are constructor arguments."""
 
     @property
     def name(self) -> str:
-        """One word of ASCII, which the model calls: "recall"; of a server's tool two with a dot: "files.read"."""
+        """The name for calls: one ASCII word, "recall"; for a server's tool two with a dot, "files.read"."""
         ...
 
     @property
@@ -482,16 +482,16 @@ class Tool(Protocol):
 
     @property
     def effect(self) -> ToolEffect:
-        """The worst that a call may do."""
+        """The most severe effect that a call may have."""
         ...
 
     @property
     def timeout_s(self) -> float:
-        """A run that takes longer is cancelled, and the model told."""
+        """A run that takes longer is cancelled, and its result for the model says so."""
         ...
 
     async def run(self, args: JsonObject, context: ToolContext) -> str | ToolOutput:
-        """Do it, with arguments that match the schema; a text alone is an output for the asker alone.
+        """Run the tool with arguments that match the schema. A plain string is an output for the asker alone.
 
         Raises ToolError with a reason for the model.
         """
@@ -500,21 +500,21 @@ class Tool(Protocol):
 
 @runtime_checkable
 class SituationalTool(Protocol):
-    """A tool that is of use only beside something."""
+    """A tool that is useful only in certain contexts."""
 
     @property
     def beside(self) -> str | frozenset[str]:
-        """What must stand in what the model reads for the tool to be offered; or one of these, in small letters, in the
-        question or in one of the last messages.
+        """The condition for offering the tool: a text that must occur in what the model reads; or a set of lower-case
+        words of which one must occur in the question or in one of the last messages.
         """
         ...
 
 
 class ToolSource(Protocol):
-    """Tools that come and go: of a server, a plug-in, an operator's package."""
+    """A changing set of tools: of a server, a plug-in, an operator's package."""
 
     def tools(self, asker: Asker) -> Sequence[Tool]:
-        """Those that are there now for this person here; the same objects as long as they stay the same."""
+        """Return the tools that this asker has now; unchanged tools are the same objects."""
         ...
 
 
@@ -546,48 +546,48 @@ NO_SERVERS: Final[ToolServers] = _NoServers()
 
 
 class ToolAccounts(Protocol):
-    """People's accounts at servers of tools, and the sign-ins that are under way. It knows no token: what it keeps is
-    sealed by whoever asks. `person` is an id.
+    """People's accounts at tool servers, and their pending sign-ins. It sees no tokens: the caller seals the values.
+    `person` is an id.
     """
 
     async def get(self, person: str, server: str) -> bytes | None:
-        """None if there is none."""
+        """Return the account; None if there is none."""
         ...
 
     async def all_of(self, person: str) -> Mapping[str, bytes]:
-        """By the servers' names."""
+        """Return the person's accounts by server name."""
         ...
 
     async def swap(self, person: str, server: str, before: bytes, after: bytes | None) -> bool:
-        """Keep this in place of exactly that account (None drops it), to be renewed again; False if another stands."""
+        """Replace exactly this account (None drops it) and end its renewal; False if another one is stored."""
         ...
 
     async def drop(self, person: str, server: str) -> bytes | None:
-        """Drop it, with the sign-in that is under way: what it was."""
+        """Drop the account and a pending sign-in. Returns the account."""
         ...
 
     async def renew(self, person: str, server: str, before: bytes, now: datetime, lease: timedelta) -> bool:
-        """Whether the caller, and nobody else, is to renew exactly this: until it swaps, or the lease is over."""
+        """Return whether only the caller may renew exactly this account, until it swaps or the lease is over."""
         ...
 
     async def begin(self, handle: str, begun: SealedSignIn, now: datetime, expires: datetime) -> None:
-        """A sign-in begins, in place of an earlier one of this person there. Those that have expired go."""
+        """Store a new sign-in in place of an earlier one of this person at this server. Drops expired ones."""
         ...
 
     async def begun(self, handle: str, now: datetime) -> SealedSignIn | None:
-        """The sign-in that this leads to; None if there is none, or it has expired."""
+        """Return the sign-in with this handle; None if there is none, or it has expired."""
         ...
 
     async def go_on(self, handle: str, then: str, sealed: bytes, expires: datetime) -> bool:
-        """The next step of a sign-in, which nothing but this leads to from now on. False, and nothing is kept, if it is
-        no more: somebody went on with it already, or its person signed out or was forgotten."""
+        """Store the next step of a sign-in, from now on under the handle `then` only. False, and nothing is stored, if
+        the sign-in is gone: this step was already taken, or its person signed out or was forgotten."""
         ...
 
     async def expire(self, now: datetime) -> None:
-        """The sign-ins that have expired go."""
+        """Drop the expired sign-ins."""
         ...
 
     async def complete(self, handle: str, person: str, server: str, sealed: bytes) -> bool:
-        """Take a sign-in, and keep this account in place of an earlier one. False, and nothing is kept, if it is no
-        more: its person signed out meanwhile, or was forgotten."""
+        """End a sign-in and store this account in place of an earlier one. False, and nothing is stored, if the sign-in
+        is gone: its person signed out meanwhile, or was forgotten."""
         ...

@@ -1,5 +1,5 @@
-"""What those who operate the bot need of the world: the audit of tools, who of them is signed in, and what processes
-share: connections, rates and calls.
+"""The ports of operation: the audit of tools, the operators' sessions, and what processes share: connections, rates and
+calls.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -13,21 +13,21 @@ from agent.records import Claim
 
 
 class CallEnd(StrEnum):
-    """What the audit says of a call besides how its result ended (`ResultStatus`)."""
+    """The outcomes of a call in the audit that are no `ResultStatus`."""
 
     BEGUN = "begun"
-    """It runs; or nobody knows how it ended, because its process died."""
+    """It runs, or its end is unknown because its process died."""
     STOPPED = "stopped"
-    """Its person stopped it."""
+    """The asker stopped it."""
     NOT_RUN = "not run"
 
 
 @dataclass(frozen=True, slots=True)
 class AuditedCall:
-    """A row of the audit: a tool's call, or a change of the policy (`tool` is "", `arguments` what was changed).
+    """A row of the audit: a tool call, or a change of the policy (`tool` is "", `arguments` is the change).
 
-    `decision`: whether it ran unasked, was allowed or not; `decided_by`: its effect, a row of the policy, or its asker.
-    `ms` and `size` (in bytes): None until it ended. What is forgotten keeps neither turn nor words.
+    `decision`: whether it ran without consent, was allowed or refused; `decided_by`: its effect, a row of the policy,
+    or its asker. `ms` and `size` (in bytes): None until it ended. A forgotten row keeps neither its turn nor any text.
     """
 
     time: datetime
@@ -48,36 +48,36 @@ class AuditedCall:
 
 
 class ToolAudit(Protocol):
-    """What was called, for whom, and who decided it. Every method raises StoreError."""
+    """The audit of tool calls: what was called, for whom, and who decided it. Every method raises StoreError."""
 
     async def keep(self, call: AuditedCall, claim: Claim | None = None) -> int:
-        """Store a row, of this turn if one is given; its id. Raises LeaseLost: then the call must not run."""
+        """Store a row, for the turn of `claim` if given; return its id. After LeaseLost the call must not run."""
         ...
 
     async def keep_change(self, change: AuditedCall, owner: str, name: str, before: str | None, after: str) -> bool:
-        """Change a preference as `Preferences.swap` does, and store the row that says so: both, or neither."""
+        """Change a preference as `Preferences.swap` does, and store the row of the change: both, or neither."""
         ...
 
     async def end(self, id_: int, ms: int, size: int, outcome: str) -> None:
-        """How the call of this row ended."""
+        """Store how the call of this row ended."""
         ...
 
     async def newest(self, limit: int, before: int | None = None) -> list[AuditedCall]:
-        """The last rows, the newest first; `before`: those whose id is lower."""
+        """Return the last rows, the newest first; with `before`, only rows with a lower id."""
         ...
 
     async def names_of(self, ids: Collection[str]) -> Mapping[str, str]:
-        """What the people with these ids are called, as far as it is known."""
+        """Return the known names of the people with these ids."""
         ...
 
     async def page(self, since: datetime, *, after: int, limit: int) -> list[AuditedCall]:
-        """The rows from that time on whose id is above `after`, the oldest first."""
+        """Return the rows since that time with an id above `after`, the oldest first."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorSession:
-    """Somebody is signed in on the operators' page. `seen`: when they last looked; `expires`: whatever they do."""
+    """An operator's session on the operators' page. `seen`: its last use; `expires`: its end, even if it is used."""
 
     opened: datetime
     seen: datetime
@@ -85,50 +85,51 @@ class OperatorSession:
 
 
 class OperatorSessions(Protocol):
-    """Links to the operators' page, and who came by them, all by hashes of secrets. Every method raises StoreError.
+    """Login links to the operators' page and the sessions that they opened, by hashes of secrets. Every method raises
+    StoreError.
 
-    A session counts until it expires, and only if it was seen after `idle_since`.
+    A session is valid until it expires, and only if it was seen after `idle_since`.
     """
 
     async def offer(self, link: str, now: datetime, expires: datetime) -> None:
-        """Let whoever has this link in, once, until it expires."""
+        """Store a link that works once, until it expires."""
         ...
 
     async def is_offered(self, link: str, now: datetime) -> bool:
-        """Whether it would let somebody in."""
+        """Return whether the link works."""
         ...
 
     async def open(self, link: str, session: str, now: datetime, expires: datetime) -> bool:
-        """Use the link up for a session. False if there is no such link any more."""
+        """Exchange the link for a session. False if the link no longer works."""
         ...
 
     async def find(self, session: str, now: datetime, idle_since: datetime) -> OperatorSession | None:
-        """The session, if it counts."""
+        """Return the session if it is valid."""
         ...
 
     async def see(self, session: str, now: datetime) -> None:
-        """It is used now."""
+        """Record that the session is used now."""
         ...
 
     async def end(self, session: str) -> None:
-        """It counts no more."""
+        """End the session."""
         ...
 
     async def end_all(self) -> int:
-        """Every session and link; how many sessions there were."""
+        """End every session and link. Returns how many sessions there were."""
         ...
 
     async def listed(self, now: datetime, idle_since: datetime) -> list[OperatorSession]:
-        """Those that count, the newest first."""
+        """Return the valid sessions, the newest first."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """An app that a workspace was given by its install page, by the source of its messages ("slack:T0123").
+    """An app that was installed in a workspace by its install page; `source` is that of its messages ("slack:T0123").
 
-    `sealed`: its tokens, which only who has the key can read; `expires`: when they end, None for never. `organization`:
-    the id of the one that the workspace belongs to, "" for none. `removed`: since when it is no longer installed.
+    `sealed`: its tokens, encrypted; `expires`: when they expire, None for never. `organization`: the id of the
+    organization that the workspace belongs to, "" for none. `removed`: since when it is no longer installed.
     """
 
     source: str
@@ -144,39 +145,39 @@ class Installation:
 
 
 class Installations(Protocol):
-    """Every method raises StoreError.
+    """The installed apps and their tokens. Every method raises StoreError.
 
-    A refresh token counts once, so one process renews at a time: the epoch of its claim is named by what it writes.
+    A refresh token works once, so one process renews at a time; its writes carry the epoch of its claim.
     """
 
     async def put(self, one: Installation) -> None:
-        """It is installed from now on, also if it was before; a claim on what stood there counts no more."""
+        """Store an installation, in place of an earlier one, whose claim ends."""
         ...
 
     async def listed(self) -> list[Installation]:
-        """All, by their sources; those that were removed until what was said there is forgotten."""
+        """Return all, by source; removed ones until the messages of their source are forgotten."""
         ...
 
     async def claim(self, source: str, sealed: bytes, now: datetime, lease: timedelta) -> int | None:
-        """The epoch with which these tokens may be renewed within the lease; None if somebody else does, or did."""
+        """Claim the renewal of these tokens. Returns the epoch; None if another process renews them or has done so."""
         ...
 
     async def renewed(self, source: str, epoch: int, sealed: bytes, expires: datetime | None) -> bool:
-        """Keep what they were renewed to. False if the claim counts no more."""
+        """Store the renewed tokens. False if the claim has ended."""
         ...
 
     async def remove(self, source: str, installed: datetime, now: datetime) -> bool:
-        """It is not installed any more, and its tokens are gone. False if it was installed anew since, or is none."""
+        """Mark it as removed and drop its tokens. False if it was installed again since, or there is none."""
         ...
 
 
-SHARD_LEASE: Final = timedelta(seconds=9)  # Without a sign of life for so long a process has lost its shards
+SHARD_LEASE: Final = timedelta(seconds=9)  # A process loses its shards if it does not renew them for this long
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class HeldShard:
-    """One of `count` connections to a gateway, as one process holds it. `epoch` fences off who held it before: a shard
-    begins with 1, and each holder adds one.
+    """One of `count` connections to a gateway, held by one process. `epoch` fences off earlier holders: a shard begins
+    with 1, and each holder adds one.
     """
 
     number: int
@@ -185,15 +186,15 @@ class HeldShard:
 
     @property
     def had_another(self) -> bool:
-        """Whether some process may have held it before this one."""
+        """Return whether another process may have held it before this one."""
         return self.epoch > 2
 
 
 @dataclass(frozen=True, slots=True)
 class ShardSession:
-    """With what another process goes on where this one was. `heard`: up to when all was taken in, None if nothing is
-    known of that; `session`: "" for one that cannot be resumed; `behind`: what was said before it is not caught up on;
-    `orphaned`: its owner gave no sign of life any more.
+    """The state from which another process continues a shard. `heard`: the time up to which all events were processed,
+    None if unknown; `session`: "" if it cannot be resumed; `behind`: earlier messages are not caught up on yet;
+    `orphaned`: the lease of its owner expired.
     """
 
     heard: datetime | None = None
@@ -206,8 +207,8 @@ class ShardSession:
 
 @dataclass(frozen=True, slots=True)
 class ShardShare:
-    """A process's part: what it keeps, what it is to give back, and what it has been given now. `count`: how many there
-    are, or will be as soon as nobody listens any more by another number.
+    """A process's share: the shards that it keeps, must give back and has received now. `count`: how many shards there
+    are, or will be as soon as all shards of another count are given back.
     """
 
     count: int
@@ -218,7 +219,7 @@ class ShardShare:
 
 @dataclass(frozen=True, slots=True)
 class ListedShard:
-    """A shard as operators see it. `owner`: "" while nobody holds it; `since`: when it took it; `until`: its lease."""
+    """A shard as operators see it. `owner`: "" if it is free; `since`: when its owner took it; `until`: its lease."""
 
     number: int
     count: int
@@ -229,12 +230,12 @@ class ListedShard:
 
     @property
     def seen(self) -> datetime | None:
-        """When whoever holds it gave its last sign of life."""
+        """When its owner last renewed the lease."""
         return None if self.until is None else self.until - SHARD_LEASE
 
 
 class ShardLeases(Protocol):
-    """Which process holds which shard. `owner` names a process. Every method raises StoreError."""
+    """The leases by which processes hold shards. `owner` names a process. Every method raises StoreError."""
 
     async def share(
         self,
@@ -246,33 +247,35 @@ class ShardLeases(Protocol):
         count: int,
         heard: datetime | None = None,
     ) -> ShardShare:
-        """Renew what it holds (`sessions`: all of that, and where it is), and take its part of what is free.
+        """Renew the shards that the process holds (`sessions`: all of them, with their state), and take its share of
+        the free ones.
 
-        There are as many shards as the process that wants the most of them wants (`count`). Of another number none is
-        taken before all of the number before are given back. `heard`: up to when all was, before there were any.
+        The number of shards is the highest `count` that a process asks for. When it changes, shards of the new number
+        are taken only after all shards of the old number were given back. `heard`: the time up to which all events were
+        processed before there were shards.
         """
         ...
 
     async def give_back(self, owner: str, sessions: Mapping[HeldShard, ShardSession]) -> None:
-        """Leave these to others; it does not listen there any more."""
+        """Release these shards to other processes; the process has closed their connections."""
         ...
 
     async def leave(self, owner: str) -> None:
-        """It holds nothing any more, and has no part."""
+        """Release all shards of the process and its share."""
         ...
 
     async def identify(self, bucket: int, now: datetime, gap: timedelta) -> float:
-        """0.0: begin a session of this bucket now. Else ask again after so many seconds."""
+        """Return 0.0 if a session of this bucket may begin now, else the seconds to wait before the next call."""
         ...
 
     async def listed(self, now: datetime) -> list[ListedShard]:
-        """All of them, by their numbers."""
+        """Return all shards, by number."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class CallRate:
-    """At most so many calls in any `within`."""
+    """Up to `calls` calls in any period of `within`."""
 
     calls: int
     within: timedelta
@@ -280,8 +283,8 @@ class CallRate:
 
 @dataclass(frozen=True, slots=True)
 class CallsAsked:
-    """What a process wants: up to so many calls. `asking`: how many in it want some; `made`: those of late that it did
-    not ask for.
+    """A process's request for up to `calls` calls. `asking`: how many of its tasks want some; `made`: recent calls that
+    it made without a request.
     """
 
     owner: str
@@ -292,8 +295,8 @@ class CallsAsked:
 
 @dataclass(frozen=True, slots=True)
 class CallsTaken:
-    """How many were taken. `wait_s`: of none, when to ask again; `made`: how many count now; `asking`: how many in
-    other processes want some.
+    """The number of granted calls. `wait_s`: if none, when to ask again; `made`: how many calls count now; `asking`:
+    how many tasks of other processes want some.
     """
 
     calls: int
@@ -303,26 +306,27 @@ class CallsTaken:
 
 
 class SharedRates(Protocol):
-    """What processes count together. No name of a person or a place is kept as such. Every method raises StoreError."""
+    """Rates that processes share. Names of people and places are not stored in the clear. Every method raises
+    StoreError."""
 
     async def count(
         self, what: str, rates: Sequence[Rate], person: str, channel: str, now: datetime
     ) -> RateReached | None:
-        """Count one more of what somebody does, if it is within all of these rates."""
+        """Count one more action of a person if it is within all of these rates. Returns the reached rate, or None."""
         ...
 
     async def take(self, name: str, rate: CallRate, asks: CallsAsked, now: datetime) -> CallsTaken:
-        """Some of the calls of that name; they count from now on, whether they are made or not."""
+        """Take calls of this name; they count from now on, even if they are not made."""
         ...
 
     async def book(self, name: str, gap: timedelta, now: datetime) -> timedelta:
-        """The next place in a queue that serves one in each `gap`: how long until then."""
+        """Book the next place in a queue that serves one caller in each `gap`. Returns the time until then."""
         ...
 
     async def hold(self, name: str, until: datetime) -> None:
-        """Nothing of that name before this time: it was refused until then."""
+        """Grant no calls of this name before this time: the platform refuses them until then."""
         ...
 
     async def others(self, owner: str, now: datetime, lease: timedelta) -> int:
-        """This process is there until `lease` is over; how many others are."""
+        """Register this process until `lease` is over. Returns how many other processes are registered."""
         ...
