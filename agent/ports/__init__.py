@@ -99,7 +99,9 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class CallOptions:
-    """Options of every model call of one turn. `cache_key` names requests with the same prefix; it holds no data."""
+    """Options of every model call of one turn. `cache_key` is the same for requests with the same prefix, and reveals
+    no user data.
+    """
 
     depth: Depth = Depth.ADAPT
     cache_key: str = ""

@@ -1,8 +1,8 @@
-"""One block, from behind its opening tag to its end. Pure.
+"""One block, from the end of its opening tag to its own end. Pure.
 
-Theory of operation. A block of JSON is followed by the scanner. `<execute>` is over with its JSON: what comes after it
-would be discarded anyway, so its calls can run before the closing tag has arrived. The other blocks are over with their
-closing tag. `<think>`, and every block whose JSON is wrong, is over with the first literal closing tag.
+Theory of operation. The scanner follows the JSON of a block. `<execute>` is over with its JSON: what follows would be
+discarded anyway, so its calls can run before the closing tag has arrived. The other blocks are over with their closing
+tag. `<think>`, and every block with invalid JSON, is over with the first literal closing tag.
 
 A private block that is never closed is never shown. But a model that forgets to close a workspace still means its
 calls: `<execute>` at the start of a line ends every other block of JSON.
@@ -42,11 +42,11 @@ from agent.protocol.json_text import JsonReader, JsonScanner, Status, Unreadable
 from agent.state import Workspace
 
 # --------------------------------------------------------------------------------------------------
-# What an `<execute>` block asks for: JSON text in, calls or a reason out. Pure.
+# Reading the calls of an `<execute>` block: JSON text in, calls or a reason out. Pure.
 #
-# Models write calls as their training has it. Each of these has one meaning and is read: an object instead of a list;
-# "arguments", "parameters" or "input" for "args"; no arguments at all; arguments as JSON in a string; the vendors'
-# wrapping {"type": "function", "function": {…}}. Anything that could be meant in two ways is refused.
+# Models write calls as they were trained to. Each of these variants has one meaning and is accepted: an object instead
+# of a list; "arguments", "parameters" or "input" for "args"; no arguments at all; arguments as JSON in a string; the
+# vendors' wrapping {"type": "function", "function": {…}}. Anything ambiguous is rejected.
 
 
 FORM = 'Write one list: [{"name": "…", "args": {…}}], then </execute> on a line of its own.'
@@ -66,21 +66,21 @@ class _NotCalls(ValueError):
 
 
 def read_calls(body: str, limits: ParserLimits, *, whole: bool) -> CallsArrived | CallsRejected:
-    """The calls in `body`; `whole` if the model closed the block, so that nothing is missing at its end."""
+    """Read the calls in `body`. `whole`: the model closed the block, so nothing is missing at its end."""
     reader = JsonReader(limits)
     try:
         values = _values(reader, body, whole=whole)
     except Unreadable as error:
         return CallsRejected(f"The JSON in <execute> cannot be read: {error}. {FORM}")
-    return _checked(values, limits, reader)
+    return _check_calls(values, limits, reader)
 
 
 def read_calls_of(calls: list[Json], limits: ParserLimits) -> CallsArrived | CallsRejected:
-    """The same for values that have been read already, each a call."""
-    return _checked([calls], limits, JsonReader(limits))
+    """As `read_calls`, for decoded values, each a call."""
+    return _check_calls([calls], limits, JsonReader(limits))
 
 
-def _checked(values: list[Json], limits: ParserLimits, reader: JsonReader) -> CallsArrived | CallsRejected:
+def _check_calls(values: list[Json], limits: ParserLimits, reader: JsonReader) -> CallsArrived | CallsRejected:
     try:
         calls = tuple(_call(item, reader) for item in _items(values))
     except _NotCalls as error:
@@ -96,11 +96,11 @@ def _values(reader: JsonReader, body: str, *, whole: bool) -> list[Json]:
     body = body.rstrip().rstrip("`~")
     try:
         return reader.read(body)
-    except Unreadable as strictly:
+    except Unreadable as strict_error:
         try:
             return reader.read_mended(body, whole=whole)
         except Unreadable:
-            raise strictly from None
+            raise strict_error from None
 
 
 def _items(values: list[Json]) -> list[Json]:
@@ -147,14 +147,14 @@ def _args(value: Json, reader: JsonReader) -> dict[str, Json]:
 
 
 # --------------------------------------------------------------------------------------------------
-# What the body of a block says: text in, events out. Pure.
+# Reading the body of a block: text in, events out. Pure.
 
 
 class Ending(Enum):
     """How a block ended."""
 
     CLOSED = auto()
-    """By its closing tag, or with whole JSON."""
+    """By its closing tag, or with complete JSON."""
     UNCLOSED = auto()
     """By the end of the stream, or by the next block."""
     TOO_LONG = auto()
@@ -165,7 +165,7 @@ _NO = (False, 0, "false", "no", "0")
 
 
 def read_body(kind: BlockKind, body: str, ending: Ending, limits: ParserLimits) -> list[ProtocolEvent]:
-    """The events of one block, its violations first."""
+    """Return the events of one block, its violations first."""
     events: list[ProtocolEvent] = []
     if ending is Ending.TOO_LONG:
         events.append(ViolationFound(Violation.BLOCK_TOO_LONG, kind))
@@ -189,7 +189,7 @@ def read_body(kind: BlockKind, body: str, ending: Ending, limits: ParserLimits) 
 
 
 def _read_object(body: str, limits: ParserLimits) -> dict[str, Json]:
-    """The first value, which must be an object. Raises Unreadable."""
+    """Return the first value, which must be an object. Raises Unreadable."""
     reader = JsonReader(limits)
     body = body.rstrip().rstrip("`~")
     try:
@@ -202,15 +202,15 @@ def _read_object(body: str, limits: ParserLimits) -> dict[str, Json]:
 
 
 def _read_workspace(body: str, limits: ParserLimits) -> list[ProtocolEvent]:
-    """Unreadable or not, `"secure": false` in it always counts."""
+    """Read a workspace. A `"secure": false` in it counts even if the JSON cannot be read."""
     try:
-        read = _read_object(body, limits)
+        value = _read_object(body, limits)
     except Unreadable as error:
         invalid = ViolationFound(Violation.WORKSPACE_INVALID, str(error))
-        nothing = WorkspaceArrived(Workspace(), secure=False, missing=frozenset(WORKSPACE_FIELDS))
-        return [invalid, *([nothing] if _INSECURE.search(body) else [])]
-    texts = _texts(read, WORKSPACE_FIELDS)
-    secure = read.get("secure", True)
+        insecure = WorkspaceArrived(Workspace(), secure=False, missing=frozenset(WORKSPACE_FIELDS))
+        return [invalid, *([insecure] if _INSECURE.search(body) else [])]
+    texts = _texts(value, WORKSPACE_FIELDS)
+    secure = value.get("secure", True)
     secure = (secure.strip().lower() if isinstance(secure, str) else secure) not in _NO
     events: list[ProtocolEvent] = []
     missing = [name for name in WORKSPACE_FIELDS if name not in texts]
@@ -230,17 +230,17 @@ def _read_summary(body: str, limits: ParserLimits) -> list[ProtocolEvent]:
     return [SummaryArrived(update) if update else ViolationFound(Violation.SUMMARY_INVALID, "no known field")]
 
 
-def _texts(read: dict[str, Json], names: tuple[str, ...]) -> dict[str, str]:
-    return {name: text for name in names if isinstance(text := read.get(name), str)}
+def _texts(value: dict[str, Json], names: tuple[str, ...]) -> dict[str, str]:
+    return {name: text for name in names if isinstance(text := value.get(name), str)}
 
 
-_RECENT = 80  # Characters kept to see whether a tag stands at the start of its line; a line is not indented deeper
+_RECENT = 80  # Characters kept to check whether a tag is at the start of its line; no line is indented deeper
 _STOP = re.compile(rf"(?!{NO_TAG_BEGINS})<")
 _STOP_ON_TRIAL = re.compile(rf"(?!{NO_TAG_BEGINS})[<\n]")
 
 
 class BlockPlace(Enum):
-    """Where the block opened. Only IN_PLACE is as it should be; elsewhere what follows decides whether it counts."""
+    """Where the block opened. Only IN_PLACE is correct; elsewhere the following text decides whether it counts."""
 
     IN_PLACE = auto()
     IN_LINE = auto()
@@ -258,25 +258,25 @@ class Opening:
     json: bool = True
     """The body begins with JSON."""
     fenced: bool = False
-    """A fence stands between the tag and the JSON, so one may stand before the closing tag."""
+    """There is a fence between the tag and the JSON, so there may be one before the closing tag."""
     tagged: bool = True
-    """There is a tag at all."""
+    """The block has an opening tag."""
     marker: str = ""
-    """Of the fence around the block."""
+    """The marker of the fence around the block."""
     violation: Violation | None = None
 
 
 class _Phase(Enum):
     JSON = auto()
     LITERAL = auto()
-    """Until the closing tag, whatever comes."""
+    """Any text up to the closing tag."""
     TAIL = auto()
-    """The JSON is whole; the closing tag should come."""
+    """The JSON is complete; the closing tag should follow."""
     OVER = auto()
 
 
 class Block:
-    """Feed it until it `is_over`; then `events` tells what it said."""
+    """The body of one block. Call `feed` until it `is_over`; then `events` returns its events."""
 
     def __init__(self, opening: Opening, limits: ParserLimits) -> None:
         self.kind = opening.kind
@@ -302,12 +302,12 @@ class Block:
 
     @property
     def is_too_long(self) -> bool:
-        """Longer than a block may be. It certainly is one then."""
+        """Whether it exceeded the limit. Then it certainly is a block, not an example."""
         return self._ending is Ending.TOO_LONG
 
     @property
     def body(self) -> str:
-        """What was read so far; "" if it grew too long."""
+        """The text so far; "" if it is too long."""
         self._body = ["".join(self._body)]
         return self._body[0]
 
@@ -315,22 +315,22 @@ class Block:
     def _is_call_in_line(self) -> bool:
         return self.kind is BlockKind.EXECUTE and self._where is BlockPlace.IN_LINE
 
-    def pass_on(self, piece: str) -> list[ProtocolEvent] | None:
+    def feed_plain(self, piece: str) -> list[ProtocolEvent] | None:
         """`feed`, for a printable piece that certainly neither ends nor breaks the block; None for any other."""
         if self._size + len(piece) > self._limits.block:
             return None
         if self._phase is _Phase.JSON:
-            passes = self._scanner.passes(piece)
+            is_plain = self._scanner.stays_in_string(piece)
         else:
-            passes = self._phase is _Phase.LITERAL and self.kind is BlockKind.THINK and "<" not in piece
-        if not passes:
+            is_plain = self._phase is _Phase.LITERAL and self.kind is BlockKind.THINK and "<" not in piece
+        if not is_plain:
             return None
         self._size += len(piece)
         self._body.append(piece)
         return []
 
     def feed(self, text: str, start: int) -> int:
-        """Read on from `text[start]`. What is left behind the returned position is to be fed again, with more."""
+        """Read from `text[start]`. The text after the returned position must be passed again, with more."""
         position = start
         while position < len(text):
             match self._phase:
@@ -348,7 +348,7 @@ class Block:
         return position
 
     def end_of_stream(self) -> list[ProtocolEvent]:
-        """No more will come: what it said. Whole JSON counts as closed."""
+        """End the block with the stream. Returns its events. Complete JSON counts as closed."""
         if self._ending is Ending.UNCLOSED and self._scanner.complete:
             self._ending = Ending.CLOSED
         self._phase = _Phase.OVER
@@ -429,7 +429,7 @@ class Block:
         return self._keep_literal(text, position, position + 1)
 
     def _read_line_end(self, text: str, position: int) -> int | None:
-        """On trial, a block of broken JSON goes no further than its line, its paragraph or its fence."""
+        """A misplaced block of broken JSON ends with its line, its paragraph or its fence."""
         start = skip_blanks(text, position + 1)
         in_line, near = self._where is BlockPlace.IN_LINE, start - position <= self._limits.indent
         if start == len(text) and near and not in_line:
@@ -457,18 +457,18 @@ class Block:
 
 
 # --------------------------------------------------------------------------------------------------
-# Calls that stand in thoughts which were never closed. Pure.
+# Calls in thoughts that were never closed. Pure.
 #
-# A model that forgets `</think>` still means the workspace and the calls that follow its thoughts, and with a stop
-# sequence they are the last that it wrote. Had the tag come later, they would have been mere thoughts; so this is only
-# asked when the stream has ended.
+# A model that forgets `</think>` still means the workspace and the calls after its thoughts, and with a stop sequence
+# they are the last that it wrote. If the closing tag came later, they would be thoughts; so this runs only when the
+# stream has ended.
 
 
 _OPENING = re.compile(rf"^[{BLANKS}]*(?=<[{BLANKS}]*(?:workspace|execute)\b)", re.IGNORECASE | re.ASCII | re.MULTILINE)
 
 
 def read_forgotten_calls(thoughts: str, limits: ParserLimits, is_tool: Callable[[str], bool]) -> list[ProtocolEvent]:
-    """The thoughts, the workspace and the calls, if there are calls of tools that exist; else nothing."""
+    """Return the thoughts, the workspace and the calls if there are calls of existing tools; else no events."""
     events: list[ProtocolEvent] = []
     first, position = len(thoughts), 0
     while found := _OPENING.search(thoughts, position):

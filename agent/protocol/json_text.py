@@ -1,11 +1,11 @@
 """Reading a model's JSON: strictly, or mended where only one meaning is possible. Pure.
 
-What is mended: bare line breaks in strings, single or curly quotes, trailing commas, Python's True, False and None,
-bare keys, a missing last `]`. Each is a spelling; none changes what is said. Everything else is refused with a reason,
-because a call that was guessed is worse than a call that is asked for again.
+It mends bare line breaks in strings, single or curly quotes, trailing commas, Python's True, False and None, bare keys,
+and a missing last `]`. These are only spellings; none changes the meaning. Everything else is rejected with a reason,
+because to guess a call is worse than to ask for it again.
 
-Nothing that comes out holds NUL, half a surrogate pair, NaN, Infinity or a number of thousands of digits: Python would
-raise on some, PostgreSQL refuses the others.
+No result holds NUL, half a surrogate pair, NaN, Infinity or a number of thousands of digits: Python would raise on
+some, PostgreSQL rejects the others.
 """
 
 import json
@@ -19,16 +19,16 @@ from math import isfinite
 from agent.messages import Json, is_too_deep
 from agent.protocol.grammar import ParserLimits
 
-_NEAR = 20  # Characters that a reason quotes from before and after the place of an error
+_NEAR = 20  # Characters before and after an error that its reason quotes
 _QUOTES = re.compile(r"""\\(.)|(")""", re.DOTALL)
 
 
 class Unreadable(ValueError):
-    """This text is not JSON; the message says why, for a model."""
+    """The text is not JSON; the message says why, for a model."""
 
 
 def sane_text(text: str) -> str:
-    """Without NUL; halves of surrogate pairs joined, and lone ones replaced by U+FFFD."""
+    """Remove NUL; join halves of surrogate pairs, and replace lone ones by U+FFFD."""
     if text.isascii():
         return text.replace("\x00", "")
     try:
@@ -39,10 +39,10 @@ def sane_text(text: str) -> str:
 
 
 class SaneStream:
-    """As `sane_text`, for a text in pieces: a pair may be cut in two."""
+    """As `sane_text`, for a text in pieces, where a pair may be cut in two."""
 
     def __init__(self) -> None:
-        self.half = ""  # The first half of a pair, which was fed last
+        self.half = ""  # The first half of a pair at the end of the last piece
 
     def feed(self, piece: str) -> str:
         if piece.isascii() and not self.half:
@@ -57,7 +57,7 @@ class SaneStream:
 
 
 class JsonReader:
-    """Reads whole texts; limits as constructor data."""
+    """Reads whole texts of JSON."""
 
     def __init__(self, limits: ParserLimits) -> None:
         self._limits = limits
@@ -70,7 +70,7 @@ class JsonReader:
         )
 
     def read(self, text: str) -> list[Json]:
-        """Every value in `text`, one or several, with nothing but blanks and commas between. Raises Unreadable."""
+        """Return all values in `text`, at least one, separated by blanks and commas only. Raises Unreadable."""
         if is_too_deep(text, self._limits.depth):
             raise Unreadable(f"it is nested more than {self._limits.depth} levels deep")
         values: list[Json] = []
@@ -113,11 +113,11 @@ def _sane(value: Json) -> Json:
 
 
 def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    read = dict(pairs)
-    if len(read) < len(pairs):
-        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise Unreadable(f'the key "{twice[:_NEAR]}" stands twice in one object')
-    return read
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        duplicate = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise Unreadable(f'the key "{duplicate[:_NEAR]}" stands twice in one object')
+    return result
 
 
 def _constant(name: str) -> Json:
@@ -155,20 +155,20 @@ _WORDS = {"True": "true", "False": "false", "None": "null", "true": "true", "fal
 
 
 def _mend(text: str, max_depth: int, *, whole: bool) -> Iterable[str]:
-    """The tokens of `text` as JSON writes them."""
+    """Yield the tokens of `text` in valid JSON spelling."""
     tokens = list(_tokens(text))
-    open_: list[str] = []
+    closers: list[str] = []
     for (kind, symbol), (_, following) in pairwise([*tokens, ("end", "")]):
         if symbol in _ENDS:
-            open_.append(_ENDS[symbol])
-            if len(open_) > max_depth:
+            closers.append(_ENDS[symbol])
+            if len(closers) > max_depth:
                 raise Unreadable(f"it is nested more than {max_depth} levels deep")
-        elif symbol in _ENDS.values() and (not open_ or open_.pop() != symbol):
+        elif symbol in _ENDS.values() and (not closers or closers.pop() != symbol):
             raise Unreadable(f"a {symbol} has no beginning")
         if symbol == "," and (not following or following in _ENDS.values()):
             continue
         yield f'"{symbol}"' if kind == "word" and following == ":" else _WORDS.get(symbol, symbol)
-    if whole and open_ == ["]"]:
+    if whole and closers == ["]"]:
         yield "]"
 
 
@@ -192,12 +192,12 @@ def _requoted(inside: str) -> str:
 # --------------------------------------------------------------------------------------------------
 # Finding the end of a JSON value in a text that arrives in pieces. Pure.
 #
-# Theory of operation. A JSON text is a row of tokens, and what may come next depends on the last token and on the
-# innermost open bracket. So one pass over the tokens finds the end, or the first character that no JSON has there. Each
-# character is looked at once: a piece may end anywhere, also inside an escape, a number or a literal.
+# Theory of operation. A JSON text is a sequence of tokens, and the next token depends on the last one and on the
+# innermost open bracket. So one pass over the tokens finds the end, or the first invalid character. Each character is
+# read once: a piece may end anywhere, also inside an escape, a number or a literal.
 #
-# A tag inside a string is part of the string. A bare line break in a string is a syntax error, as JSON has it; that is
-# why "\n</execute>" can never be inside one.
+# A tag inside a string is part of the string. As in JSON, a bare line break in a string is a syntax error; that is why
+# "\n</execute>" can never be inside one.
 
 
 class Status(Enum):
@@ -214,14 +214,14 @@ class _Expect(Enum):
     COLON = auto()
     COMMA_OR_END = auto()
     NEXT = auto()
-    """A whole value was read; another one may follow."""
+    """A complete value was read; another one may follow."""
 
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _STRING_RUN = re.compile(r'[^"\\\x00-\x1f]*')
 _SCALAR_RUN = re.compile(r"[-+.0-9A-Za-z]*")
 _SCALAR = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|true|false|null")
-# Plain items of a list, each with its comma, at once: one by one they take ten times as long.
+# Plain items of a list, each with its comma, in one match: one by one they take ten times as long.
 _ITEMS = re.compile(
     r'(?:(?:"[^"\\\x00-\x1f]*+"|-?(?:0|[1-9][0-9]{0,14})|true|false|null|\[\]|\{\})[ \t\n\r]*+,[ \t\n\r]*+)++'
 )
@@ -232,10 +232,11 @@ _END = {"]": (_Expect.VALUE_OR_END, _Expect.COMMA_OR_END), "}": (_Expect.KEY_OR_
 
 
 class JsonScanner:
-    """Feed it from the first `[` or `{` on. It is DONE after that bracket's end; FAILED at the first wrong character.
+    """Finds the end of a value. Pass text from the first `[` or `{` on. The status is DONE after the matching bracket,
+    and FAILED at the first invalid character.
 
-    With `several`, objects may follow each other, with or without commas, as some models write their calls. It is
-    then DONE at the first character that begins no further object; `complete` says whether it could end here.
+    With `several`, objects may follow each other, with or without commas, as some models write their calls. The status
+    is then DONE at the first character that begins no further object; `complete` says whether the value may end here.
     """
 
     def __init__(self, *, max_depth: int, max_number: int, several: bool = False) -> None:
@@ -245,7 +246,7 @@ class JsonScanner:
         self._open: list[str] = []
         self._expect = _Expect.VALUE
         self._in_string = False
-        self._escape = 0  # Characters of an escape that are still to come: 1 after a backslash, 4 to 1 … of a \u
+        self._escape = 0  # Remaining characters of an escape: 1 after a backslash, 4 to 1 after a \u
         self._hex = False
         self._scalar = ""
         self.status = Status.MORE
@@ -254,12 +255,12 @@ class JsonScanner:
     def complete(self) -> bool:
         return self.status is Status.DONE or (self.status is Status.MORE and self._expect is _Expect.NEXT)
 
-    def passes(self, piece: str) -> bool:
-        """Is this printable piece just more of an open string?"""
+    def stays_in_string(self, piece: str) -> bool:
+        """Return whether this printable piece only continues an open string."""
         return self._in_string and not self._escape and '"' not in piece and "\\" not in piece
 
     def feed(self, text: str, start: int = 0) -> int:
-        """Read on from `text[start]`; the position after what was read. That is `len(text)` while MORE."""
+        """Read from `text[start]`. Returns the position after what was read, which is `len(text)` while MORE."""
         position, length = start, len(text)
         while position < length and self.status is Status.MORE:
             if self._in_string:

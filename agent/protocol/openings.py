@@ -1,6 +1,6 @@
-"""What begins here? The decisions of the parser, one for each place where something can begin. Pure.
+"""The parser's decisions about what begins at a position. Pure.
 
-Each answer is a value that the parser acts on, or MAYBE: the text ends before it is known.
+Each decision is a value that the parser acts on, or MAYBE if the text ends too early to decide.
 """
 
 from collections.abc import Set as AbstractSet
@@ -15,37 +15,37 @@ from agent.protocol.grammar import BlockKind, ParserLimits
 from agent.protocol.native import NativeOpening, read_native
 
 # --------------------------------------------------------------------------------------------------
-# What a parser lets out: text in order with events, without the whitespace that a removed block leaves. Pure.
+# The output of a parser: text and events in order, without the whitespace that a removed block leaves. Pure.
 #
 # Rules.
-# - A block that stood on lines of its own takes its last line break with it. Before the first visible text, blank lines
-#   that follow a block go too. Everywhere else the text is what the model wrote, character for character.
-# - After `<summary>` opened, nothing is visible any more: the reply is complete.
+# - A block on its own lines is removed with its last line break. Before the first visible text, blank lines that follow
+#   a block are removed, too. Everywhere else the text is the model's, character for character.
+# - After `<summary>` opened, no text is visible any more: the reply is complete.
 
 
 class Gap(Enum):
-    """Where the text stands after something was removed from it."""
+    """The position after something was removed from the text; it decides which whitespace is removed."""
 
     NONE = auto()
     IN_LINE = auto()
-    """Behind it, in a line that had text before: blanks go."""
+    """After it, in a line that had text before: blanks are removed."""
     OWN_LINE = auto()
-    """Behind it, in a line of its own: blanks go, and the line break."""
+    """After it, in a line without other text: blanks and the line break are removed."""
     NO_TEXT_YET = auto()
-    """On a later line, with nothing visible before: blank lines go."""
+    """On a later line, with no visible text before: blank lines are removed."""
 
 
 class Output:
     def __init__(self) -> None:
         self.gap = Gap.NONE
-        self.visible = False  # Something that is not blank was said
-        self.last = ""  # The last piece that was said
+        self.has_visible_text = False  # Text that is not blank was written
+        self.last = ""  # The last piece that was written
         self._events: list[ProtocolEvent] = []
         self._text: list[str] = []
         self._muted = False
 
-    def say(self, text: str) -> None:
-        """Text as the model wrote it."""
+    def write(self, text: str) -> None:
+        """Add text as the model wrote it."""
         if not text:
             return
         self.last = text
@@ -53,34 +53,34 @@ class Output:
         if self._muted:
             return
         self._text.append(text)
-        self.visible = self.visible or not text.isspace()
+        self.has_visible_text = self.has_visible_text or not text.isspace()
 
-    def pass_on(self, text: str) -> list[ProtocolEvent] | None:
-        """`say` and `take` in one, for printable text when nothing waits; None if there may be a tag in it."""
+    def feed_plain(self, text: str) -> list[ProtocolEvent] | None:
+        """`write` and `take` in one, for printable text when nothing is pending; None if it may contain a tag."""
         if "<" in text:
             return None
         if not text or self._muted:
             self.last = text or self.last
             return []
         self.last = text
-        self.visible = self.visible or not text.isspace()
+        self.has_visible_text = self.has_visible_text or not text.isspace()
         return [TextArrived(text)]
 
-    def say_line_start(self, blanks: str, text: str) -> None:
-        """The first text of a line, or behind a block, and the blanks before it."""
+    def write_line_start(self, blanks: str, text: str) -> None:
+        """Add the first text of a line or after a block, and the blanks before it."""
         if self.gap in (Gap.IN_LINE, Gap.OWN_LINE):
             blanks = ""
-        self.say(blanks + text)
+        self.write(blanks + text)
 
-    def say_blank_line(self, blanks: str) -> None:
-        """Nothing but blanks stood between the last line break, or block, and this line break."""
+    def write_blank_line(self, blanks: str) -> None:
+        """Add a line break after nothing but blanks since the last line break or block."""
         match self.gap:
             case Gap.NONE:
-                self.say(blanks + "\n")
+                self.write(blanks + "\n")
             case Gap.IN_LINE:
-                self.say("\n")
+                self.write("\n")
             case Gap.OWN_LINE | Gap.NO_TEXT_YET:
-                self.gap = Gap.NONE if self.visible else Gap.NO_TEXT_YET
+                self.gap = Gap.NONE if self.has_visible_text else Gap.NO_TEXT_YET
 
     def emit(self, event: ProtocolEvent) -> None:
         if self._text:
@@ -92,7 +92,7 @@ class Output:
         self._events.append(event)
 
     def take(self) -> list[ProtocolEvent]:
-        """Everything since the last time."""
+        """Return the events since the last call."""
         if self._text:
             self._flush()
         events, self._events = self._events, []
@@ -107,14 +107,14 @@ def ends_stream(event: ProtocolEvent) -> bool:
     return isinstance(event, CallsArrived | CallsRejected)
 
 
-QUOTES = "`'\"“‘«"  # Before a tag in the middle of a line: somebody writes about tags
+QUOTES = "`'\"“‘«"  # A tag after one of these in the middle of a line is only mentioned
 
 _MISTRAL = "[TOOL_CALLS]"
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """No block: say it up to `end`. `about` is the block that it writes about."""
+    """Text up to `end`, no block. `about` is the kind of the block that it mentions."""
 
     end: int
     about: BlockKind | None = None
@@ -122,7 +122,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Orphan:
-    """A tag without a block: it is not shown."""
+    """A tag without a block, which is not shown."""
 
     kind: BlockKind
     end: int
@@ -147,20 +147,20 @@ class Openings:
     """None if every name may be a tool's."""
 
     def is_tool(self, name: str) -> bool:
-        """Does a tool of this name exist?"""
+        """Return whether a tool of this name may exist."""
         return self.tool_names is None or name in self.tool_names
 
     def is_named_tool(self, name: str) -> bool:
-        """As `is_tool`, but a name has to be known: out of place, any other one is an example."""
+        """Return whether a tool of this name surely exists: in the wrong place, a call of any other is an example."""
         return self.tool_names is not None and name in self.tool_names
 
-    def at_line_start(self, text: str, start: int, talked_about: AbstractSet[BlockKind]) -> Beginning | grammar.Maybe:
-        """At the first character of a line that is not blank, or behind a closing tag."""
+    def at_line_start(self, text: str, start: int, mentioned: AbstractSet[BlockKind]) -> Beginning | grammar.Maybe:
+        """Decide at the first character of a line that is not blank, or after a closing tag."""
         match text[start]:
             case "<" | "[" if (native := self._foreign(text, start)) is not None:
                 return native
             case "<":
-                return self._tag(text, start, talked_about)
+                return self._tag(text, start, mentioned)
             case "`" | "~":
                 return self._fence(text, start)
             case "[" | "{":
@@ -172,9 +172,9 @@ class Openings:
                 return FenceFound(*fence) if isinstance(fence, tuple) else Text(start + 1)
 
     def in_line(
-        self, text: str, start: int, before: str, talked_about: AbstractSet[BlockKind]
+        self, text: str, start: int, before: str, mentioned: AbstractSet[BlockKind]
     ) -> Beginning | grammar.Maybe:
-        """At a `<` in the middle of a line, behind the character `before`."""
+        """Decide at a `<` in the middle of a line, after the character `before`."""
         native = read_native(text, start, before, QUOTES, self.is_named_tool)
         if native is not None:
             return native
@@ -184,7 +184,7 @@ class Openings:
         if tag is grammar.MAYBE:
             return grammar.MAYBE
         if tag.closing:
-            return self._closing_in_line(text, tag, before, talked_about)
+            return self._closing_in_line(text, tag, before, mentioned)
         if before in QUOTES:
             return Text(tag.end, tag.kind)
         if tag.kind is BlockKind.THINK:
@@ -195,7 +195,7 @@ class Openings:
         return grammar.MAYBE if begin is grammar.MAYBE else self._misplaced(text, tag, begin)
 
     def fenced(self, text: str, start: int, where: BlockPlace, marker: str = "") -> Opening | grammar.Maybe | None:
-        """At the beginning of a fence, or of a line: a workspace, or calls with their tag or without."""
+        """Decide at the beginning of a fence or a line: a workspace, or calls with or without their tag."""
         tagged = text[start : start + 1] not in ("[", "{")
         if not tagged:
             if self.tool_names is None:
@@ -215,11 +215,11 @@ class Openings:
         return replace(opening, where=where, tagged=tagged, marker=marker, violation=violation)
 
     def _foreign(self, text: str, start: int) -> Beginning | grammar.Maybe | None:
-        """Calls in a form that a model was trained on elsewhere."""
+        """Calls in another format that the model was trained on."""
         return self._mistral(text, start) or read_native(text, start, "", QUOTES, self.is_named_tool)
 
     def _mistral(self, text: str, start: int) -> Opening | grammar.Maybe | None:
-        """Calls as in `<execute>`, behind a token instead of a tag."""
+        """Calls as in `<execute>`, after a token instead of a tag."""
         if not text.startswith(_MISTRAL, start):
             return None
         begin = grammar.read_typical_json(
@@ -229,14 +229,14 @@ class Openings:
             return begin
         return Opening(BlockKind.EXECUTE, begin, violation=Violation.TAG_MISPLACED)
 
-    def _tag(self, text: str, start: int, talked_about: AbstractSet[BlockKind]) -> Beginning | grammar.Maybe:
+    def _tag(self, text: str, start: int, mentioned: AbstractSet[BlockKind]) -> Beginning | grammar.Maybe:
         tag = grammar.read_tag(text, start, self.limits)
         if tag is None:
             return Text(start + 1)
         if tag is grammar.MAYBE:
             return grammar.MAYBE
         if tag.closing:
-            return Text(tag.end) if tag.kind in talked_about else Orphan(tag.kind, tag.end, Gap.OWN_LINE)
+            return Text(tag.end) if tag.kind in mentioned else Orphan(tag.kind, tag.end, Gap.OWN_LINE)
         if tag.kind is BlockKind.THINK:
             return Orphan(tag.kind, tag.end, Gap.OWN_LINE) if tag.empty else Opening(tag.kind, tag.end, json=False)
         begin = grammar.read_json_start(text, tag.end, tag.kind, self.limits)
@@ -290,18 +290,18 @@ class Openings:
         return self.fenced(text, inside, BlockPlace.IN_FENCE, marker) or FenceFound(marker, end)
 
     def _closing_in_line(
-        self, text: str, tag: grammar.Tag, before: str, talked_about: AbstractSet[BlockKind]
+        self, text: str, tag: grammar.Tag, before: str, mentioned: AbstractSet[BlockKind]
     ) -> Beginning | grammar.Maybe:
-        """`</think>` that touches the words before it, or ends its line, was meant as one."""
-        if tag.kind is not BlockKind.THINK or tag.kind in talked_about or before in QUOTES:
+        """A `</think>` that touches the word before it, or ends its line, is a tag; any other is text."""
+        if tag.kind is not BlockKind.THINK or tag.kind in mentioned or before in QUOTES:
             return Text(tag.end)
-        meant = before not in grammar.BLANKS or grammar.ends_line(text, tag.end, self.limits)
-        if meant is grammar.MAYBE:
+        is_meant = before not in grammar.BLANKS or grammar.ends_line(text, tag.end, self.limits)
+        if is_meant is grammar.MAYBE:
             return grammar.MAYBE
-        return Orphan(tag.kind, tag.end, Gap.IN_LINE) if meant else Text(tag.end)
+        return Orphan(tag.kind, tag.end, Gap.IN_LINE) if is_meant else Text(tag.end)
 
     def _thoughts_in_line(self, text: str, tag: grammar.Tag) -> Beginning | grammar.Maybe:
-        """`<think>` that ends its line was meant as one."""
+        """A `<think>` that ends its line is a tag; any other is text."""
         match grammar.ends_line(text, tag.end, self.limits):
             case True:
                 return Opening(tag.kind, tag.end, json=False, violation=Violation.TAG_MISPLACED)
@@ -316,21 +316,20 @@ def _is_fenced(text: str, tag: grammar.Tag, begin: int) -> bool:
 
 
 # --------------------------------------------------------------------------------------------------
-# Blocks out of place: calls, or talk about calls? Pure.
+# Misplaced blocks: real ones, or examples? Pure.
 #
-# Weak models write their calls in the middle of a line, in a fence, or without a tag. People ask how a call looks,
-# and models show it to them in just these ways. The characters are the same; what tells them apart is what they name
-# and what follows. So both readings are kept, the events and the raw text, until one of them is certain:
+# Weak models write their calls in the middle of a line, in a fence, or without a tag. People ask what a call looks
+# like, and models show them one in just these ways. The characters are the same; the tool's name and the text that
+# follows tell them apart. So both readings are kept, the events and the raw text, until one of them is certain:
 #
-# - It can only be meant if it begins as our blocks do, and a call with the name of a tool that exists. (Models are
-#   taught to use invented names in examples.) Anything else is text at once, and nothing is held back for it.
-# - In a line, calls are meant if the stream ends after them, or another tag follows. Talk goes on, if only on the next
-#   line. Any other block in a line is meant if its line ends with it.
-# - In a fence that holds nothing else, it is meant if the stream ends after it, or another tag follows. An example is
-#   followed by words. A fenced workspace alone is also meant if the reply has not begun.
-# - Calls without any tag, of tools that certainly exist, are meant in the same cases. But they never run: words of
-#   other people, made unable to open a block, could still be repeated as such. The model is asked to write them as
-#   calls.
+# - A block can only be meant if it begins as our blocks do, and a call only with the name of an existing tool. (The
+#   prompt tells models to use invented names in examples.) Anything else is text at once, and nothing is held back.
+# - In a line, calls are meant if the stream ends after them, or another tag follows. An example is followed by text, if
+#   only on the next line. Any other block in a line is meant if its line ends with it.
+# - In a fence that holds nothing else, a block is meant if the stream ends after it, or another tag follows. An example
+#   is followed by text. A fenced workspace alone is also meant if the reply has not begun.
+# - Calls without any tag, of tools that certainly exist, are meant in the same cases. But they never run: text of other
+#   people cannot open a block, but the model could repeat it as such a call. The model is asked to write them as calls.
 
 
 class MisplacedVerdict(Enum):
@@ -341,6 +340,7 @@ class MisplacedVerdict(Enum):
     """One more block begins."""
     MEANT = auto()
     TALK = auto()
+    """They are examples, which are text."""
 
 
 class _TrialPhase(Enum):
@@ -350,17 +350,20 @@ class _TrialPhase(Enum):
 
 
 class Trial:
-    """Between its blocks, `read` tells how it goes on. `raw` grows with what is read, `events` with what that says."""
+    """Decides whether misplaced blocks are meant. `raw` is the text so far, `events` are the events of its blocks.
+
+    `read` is called between the blocks and after them.
+    """
 
     def __init__(self, opening: Opening, raw: str, openings: Openings) -> None:
         self.where = opening.where
         self.raw = [raw]
         self.events: list[ProtocolEvent] = []
-        self.opening: Opening | None = None  # What begins, after OPEN
+        self.opening: Opening | None = None  # The block that begins, after OPEN
         self._marker = opening.marker
         self._openings = openings
         self._limits = openings.limits
-        self._room = openings.limits.gap  # Blanks that may still stand between the blocks, and behind them
+        self._room = openings.limits.gap  # How many more blanks may follow between the blocks and after them
         self._phase = {BlockPlace.IN_LINE: _TrialPhase.IN_LINE, BlockPlace.IN_FENCE: _TrialPhase.IN_FENCE}.get(
             self.where, _TrialPhase.BEHIND
         )
@@ -375,7 +378,7 @@ class Trial:
         return any(ends_stream(event) for event in self.events)
 
     def read(self, text: str, position: int, *, reply_begun: bool) -> tuple[MisplacedVerdict, int]:
-        """How it goes on at `text[position]`, and the position up to which the text is used."""
+        """Decide at `text[position]`. Returns the verdict, and the position up to which the text is consumed."""
         in_line = self._phase is _TrialPhase.IN_LINE and not self._has_calls
         start = grammar.skip_blanks(text, position, grammar.BLANKS if in_line else grammar.BLANKS + "\n")
         start = min(start, position + self._room)

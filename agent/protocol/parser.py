@@ -1,28 +1,28 @@
-"""Reading what a model writes: text in, events out, however the text is cut. Pure.
+"""The parser of a model's output: text in, events out, independent of how the text is cut. Pure.
 
-Theory of operation. The parser is always in one of six places:
+Theory of operation. The parser is always in one of six modes:
 
-    LINE_START   at the start of a line, or behind a closing tag: a block or a fence may begin
+    LINE_START   at the start of a line, or after a closing tag: a block or a fence may begin
     TEXT         in the middle of a line
     FENCE        in a code fence: everything is text until it ends
-    BLOCK        behind an opening tag: nothing is shown until the block is over
-    TRIAL        behind a block that stands where none may (see `agent.protocol.openings`)
-    NATIVE       in a call or thoughts in a language of the model's own (see `agent.protocol.native`)
+    BLOCK        after an opening tag: nothing is shown until the block is over
+    TRIAL        after a block in a place where none may be (see `agent.protocol.openings`)
+    NATIVE       in a call or thoughts in the model's native format (see `agent.protocol.native`)
 
-Each step looks at the text from one position on and either uses some of it or says that it needs more; then the rest is
-held back and comes again before the next piece. What a step does depends on the place and on the text alone, never on
-where a piece ends: so the same events come out however the stream is cut. A step says that it needs more only while the
-text could still become a tag, and only up to a limit: so little is held back, each character is looked at a bounded
-number of times, and the time is linear.
+Each step reads the text from one position on and either consumes some of it or needs more; then the rest is held back
+and read again with the next piece. What a step does depends only on the mode and the text, never on where a piece ends:
+so the events are the same however the stream is cut. A step needs more only while the text could still become a tag,
+and only up to a limit: so little is held back, each character is read a bounded number of times, and the time is
+linear.
 
-Rules that are ours to choose, where the protocol leaves them open.
-- The calls are what counts: with a whole list of calls, or the proof that it cannot be read, the stream is over.
-- Text that has been said cannot be taken back. An orphan `</think>` is not shown, but what came before it was.
+Rules that the protocol leaves open.
+- The calls come first: after a whole list of calls, or one that cannot be read, the stream is over.
+- Text that was shown cannot be withdrawn. An orphan `</think>` is not shown, but the text before it was.
 - A closing tag without its block is not shown at the start of a line, except where the opening tag was text: HTML's
-  <summary> keeps both. An empty block is not shown either, and asks for nothing.
-- Behind `<summary>` no text is visible, but calls still count. A summary before the first word of the answer hides none
-  of it: the model has written them in the wrong order.
-- A tag that the end of the stream cuts off is not shown at the start of a line. In the middle of one it is text.
+  <summary> keeps both. An empty block is not shown either, and has no effect.
+- After `<summary>` no text is visible, but calls still count. A summary before the first word of the answer hides none
+  of it: the model wrote them in the wrong order.
+- A tag that is cut off by the end of the stream is not shown at the start of a line. In the middle of one it is text.
 - Unclosed thoughts stay private; calls in them count if the stream ends there (see `agent.protocol.blocks`).
 """
 
@@ -61,9 +61,9 @@ class _Mode(Enum):
 
 
 class Parser:
-    """Feed it the pieces of one model call's text, then `close` it.
+    """Parses the text of one model call. Pass the pieces to `feed`, then call `close`.
 
-    `tool_names`: the tools that exist; None if every name may be one.
+    `tool_names`: the names of the existing tools; None if any name may be a tool's.
     """
 
     def __init__(
@@ -73,40 +73,40 @@ class Parser:
     ) -> None:
         self._limits = limits
         self._openings = openings.Openings(limits, tool_names)
-        self._sane = SaneStream()
+        self._sanitizer = SaneStream()
         self._output = openings.Output()
         self._mode = _Mode.LINE_START
-        self._held = ""
-        # Where most pieces of most streams can go at once. It answers None if this one cannot.
+        self._held_back = ""
+        # The fast path for most pieces of most streams. It returns None if a piece needs a full step.
         self._shortcut: Callable[[str], list[ProtocolEvent] | None] | None = None
         self._fence = OpenFence("```", limits)
         self._block: Block | None = None
         self._trial: openings.Trial | None = None
         self._native: NativeBlock | None = None
-        self._talked_about: set[BlockKind] = set()  # Blocks whose opening tag was text; so is then their closing tag
+        self._mentioned: set[BlockKind] = set()  # Kinds whose opening tag was text, so their closing tag is, too
         self._halted = False
 
     @property
     def halted(self) -> bool:
-        """Whatever still comes is discarded: the model may be stopped."""
+        """Whether all further text is discarded, so that the model may be stopped."""
         return self._halted
 
     def feed(self, chunk: str) -> list[ProtocolEvent]:
-        """What is certain now. Adjacent text is one event."""
+        """Parse a piece. Returns the events that are certain now; adjacent text is one event."""
         if self._shortcut and chunk.isprintable():
             events = self._shortcut(chunk)
             if events is not None:
                 return events
         if self._halted:
             return []
-        self._run(self._held + self._sane.feed(chunk))
+        self._run(self._held_back + self._sanitizer.feed(chunk))
         return self._output.take()
 
     def close(self) -> list[ProtocolEvent]:
-        """The stream has ended: what was still open or held back."""
+        """End the stream. Returns the events of what was still open or held back."""
         if self._halted:
             return []
-        self._run(self._held + self._sane.flush())
+        self._run(self._held_back + self._sanitizer.flush())
         if not self._halted:
             self._end_of_stream()
         self._halted, self._shortcut = True, None
@@ -122,16 +122,16 @@ class Parser:
             if trial and trial is self._trial:
                 trial.raw.append(text[position:used])
             position = used
-        self._held = text[position:]
-        if self._held or self._trial or self._halted or self._sane.half:
+        self._held_back = text[position:]
+        if self._held_back or self._trial or self._halted or self._sanitizer.half:
             self._shortcut = None
         elif self._mode is _Mode.TEXT or (self._mode is _Mode.FENCE and self._fence.line is None):
-            self._shortcut = self._output.pass_on
+            self._shortcut = self._output.feed_plain
         else:
-            self._shortcut = self._block.pass_on if self._block is not None and self._mode is _Mode.BLOCK else None
+            self._shortcut = self._block.feed_plain if self._block is not None and self._mode is _Mode.BLOCK else None
 
     def _step(self, text: str, position: int) -> int | None:
-        """Use some of the text from `position` on: the new position. None if that takes more text than there is."""
+        """Consume some of the text from `position` on. Returns the new position, or None if more text is needed."""
         match self._mode:
             case _Mode.TEXT:
                 return self._in_text(text, position)
@@ -154,38 +154,38 @@ class Parser:
             return self._in_text(text, position)
         start = skip_blanks(text, position)
         if start - position > self._limits.indent:
-            return self._say(text, position, position + self._limits.indent)
+            return self._write_text(text, position, position + self._limits.indent)
         if start == len(text):
             return None
         if text[start] == "\n":
-            self._output.say_blank_line(text[position:start])
+            self._output.write_blank_line(text[position:start])
             return start + 1
-        return self._begin(self._openings.at_line_start(text, start, self._talked_about), text, position)
+        return self._begin(self._openings.at_line_start(text, start, self._mentioned), text, position)
 
     def _in_text(self, text: str, position: int) -> int | None:
         found = _TEXT.match(text, position)
         if found:
-            self._output.say(found[0])
+            self._output.write(found[0])
             if found.lastindex:
                 self._mode = _Mode.LINE_START
             return found.end()
         before = self._output.last[-1:]
-        return self._begin(self._openings.in_line(text, position, before, self._talked_about), text, position)
+        return self._begin(self._openings.in_line(text, position, before, self._mentioned), text, position)
 
     def _begin(self, beginning: openings.Beginning | Maybe, text: str, position: int) -> int | None:
-        """Do what was decided; blanks may stand between `position` and the beginning."""
+        """Act on the decision about what begins; there may be blanks between `position` and the beginning."""
         match beginning:
             case openings.Text(end, about):
                 if about:
-                    self._talked_about.add(about)
-                return self._say(text, position, end)
+                    self._mentioned.add(about)
+                return self._write_text(text, position, end)
             case openings.Orphan(kind, end, gap):
                 self._output.emit(ViolationFound(Violation.TAG_ORPHANED, kind))
                 self._output.gap = gap
                 self._mode = _Mode.LINE_START
                 return end
             case openings.FenceFound(marker, end):
-                self._say(text, position, end)
+                self._write_text(text, position, end)
                 self._fence = OpenFence(marker, self._limits)
                 self._mode = _Mode.FENCE
                 return end
@@ -206,16 +206,16 @@ class Parser:
             case _:
                 return None
 
-    def _say(self, text: str, position: int, end: int) -> int:
-        """It is text, and the line goes on."""
+    def _write_text(self, text: str, position: int, end: int) -> int:
+        """Write text up to `end`; the line continues."""
         start = min(skip_blanks(text, position), end)
-        self._output.say_line_start(text[position:start], text[start:end])
+        self._output.write_line_start(text[position:start], text[start:end])
         self._mode = _Mode.TEXT
         return end
 
     def _in_fence(self, text: str, position: int) -> int:
         end = self._fence.feed(text, position)
-        self._output.say(text[position:end])
+        self._output.write(text[position:end])
         if self._fence.closed:
             self._mode = _Mode.LINE_START
         return end
@@ -223,7 +223,7 @@ class Parser:
     def _open(self, opening: Opening) -> int:
         self._block = Block(opening, self._limits)
         self._mode = _Mode.BLOCK
-        if opening.kind is BlockKind.SUMMARY and self._output.visible:
+        if opening.kind is BlockKind.SUMMARY and self._output.has_visible_text:
             self._emit(ReplyEnded())
         return opening.begin
 
@@ -271,7 +271,7 @@ class Parser:
         trial = self._trial
         if trial is None:
             return position
-        verdict, used = trial.read(text, position, reply_begun=self._output.visible)
+        verdict, used = trial.read(text, position, reply_begun=self._output.has_visible_text)
         match verdict:
             case openings.MisplacedVerdict.WAIT:
                 return None
@@ -286,7 +286,7 @@ class Parser:
         return used
 
     def _commit(self, trial: openings.Trial) -> None:
-        """They were blocks."""
+        """Emit the events of the trial: its blocks were meant."""
         self._trial = None
         self._mode = _Mode.LINE_START
         for event in trial.events:
@@ -294,11 +294,11 @@ class Parser:
         self._output.gap = openings.Gap.IN_LINE if trial.where is BlockPlace.IN_LINE else openings.Gap.OWN_LINE
 
     def _release(self, trial: openings.Trial) -> None:
-        """They were text."""
+        """Write the trial as text: its blocks were not meant."""
         raw = "".join(trial.raw)
         last_line = raw[raw.rfind("\n") + 1 :]
         self._trial = None
-        self._output.say(raw)
+        self._output.write(raw)
         if trial.open_fence:
             self._fence = OpenFence(trial.open_fence, self._limits, last_line)
             self._mode = _Mode.FENCE
@@ -310,23 +310,23 @@ class Parser:
             for event in self._end_of_block(self._block):
                 self._emit(event)
         elif self._native is not None:
-            for event in self._native.end_of_stream(self._held):
+            for event in self._native.end_of_stream(self._held_back):
                 self._emit(event)
-        elif self._mode is not _Mode.TRIAL and self._held:
-            self._end_of_text(self._held)
+        elif self._mode is not _Mode.TRIAL and self._held_back:
+            self._end_of_text(self._held_back)
         if self._trial:
             self._commit(self._trial)
-        self._held = ""
+        self._held_back = ""
 
-    def _end_of_text(self, held: str) -> None:
-        """What was held back began no block. A tag that the end of the stream has cut is not shown."""
+    def _end_of_text(self, rest: str) -> None:
+        """Write the text that was held back, which began no block. A tag that the stream's end cut off is not shown."""
         at_line_start = self._mode is _Mode.LINE_START
-        if (at_line_start or not self._output.last[-1:].isspace()) and is_token(held):
+        if (at_line_start or not self._output.last[-1:].isspace()) and is_token(rest):
             self._output.emit(ViolationFound(Violation.TAG_ORPHANED, "token"))
-        elif is_cut_tag(held, self._limits, at_line_start=at_line_start):
+        elif is_cut_tag(rest, self._limits, at_line_start=at_line_start):
             self._output.emit(ViolationFound(Violation.BLOCK_UNCLOSED, "tag"))
         else:
-            self._say(held, 0, len(held))
+            self._write_text(rest, 0, len(rest))
 
     def _end_of_block(self, block: Block) -> list[ProtocolEvent]:
         events = block.end_of_stream()
