@@ -1,10 +1,10 @@
-"""What an answer may cite. Pure, and in linear time.
+"""Citations in an answer, and its list of sources. Pure, and in linear time.
 
 Rules.
-- A number stands for one address in one turn. It is given out while a tool's result is made, stored with that result,
-  and never given to another address: so it holds while an answer grows, and in the process that goes on with it.
-- A citation of a number that no result has brought is dropped from the answer, and counted; what stands in code is
-  none. Nothing is listed as a source but what results brought: a list that the model wrote at the end goes.
+- A number stands for one address in one turn. It is assigned when a tool's result is made, stored with that result, and
+  never reassigned: so it stays valid while an answer grows, and in another process that continues the turn.
+- A citation of a number without a result is removed from the answer, and counted; text in code is no citation. Only
+  references of results are listed as sources: a list that the model wrote at the end is removed.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,37 +15,37 @@ import regex
 
 from agent.messages import Reference, ToolResult
 
-FETCH: Final = "web_fetch"  # The tool whose call carries an address out, in its argument `url`
-MAX_REFERENCES: Final = 200  # In one turn: twenty searches. What comes later has no number.
-MAX_LISTED: Final = 20  # Below one answer: nobody looks at more
-MAX_UNCITED: Final = 5  # Where an answer cites none: what was read for it
+FETCH: Final = "web_fetch"  # The tool whose call sends out an address, its argument `url`
+MAX_REFERENCES: Final = 200  # In one turn: twenty searches. Later references have no number.
+MAX_LISTED: Final = 20  # Sources below one answer: readers look at no more
+MAX_UNCITED: Final = 5  # Sources below an answer without citations: those that were read for it
 
 
 def references_of(results: Iterable[ToolResult | None]) -> dict[int, Reference]:
-    """By their numbers, of all results of a turn: what was read after it was found counts as read."""
+    """The references of a turn's results, by number. One that was found first and read later counts as read."""
     known: dict[int, Reference] = {}
     for result in results:
-        for one in () if result is None else result.references:
-            before = known.get(one.number, one)
-            known[one.number] = replace(one, title=one.title or before.title, is_read=one.is_read or before.is_read)
+        for new in () if result is None else result.references:
+            before = known.get(new.number, new)
+            known[new.number] = replace(new, title=new.title or before.title, is_read=new.is_read or before.is_read)
     return known
 
 
 @dataclass(slots=True)
 class ReferenceNumbers:
-    """Gives out the numbers of one turn."""
+    """Assigns the numbers of one turn."""
 
-    _given: dict[str, int] = field(default_factory=dict[str, int])
+    _numbers: dict[str, int] = field(default_factory=dict[str, int])
 
     def know(self, references: Iterable[Reference]) -> None:
-        """What an earlier process has given out."""
-        self._given |= {one.address: one.number for one in references}
+        """Add the numbers that an earlier process assigned."""
+        self._numbers |= {reference.address: reference.number for reference in references}
 
     def number(self, address: str) -> int | None:
-        """The same for the same address; None once there are too many."""
-        if address not in self._given and len(self._given) < MAX_REFERENCES:
-            self._given[address] = max(self._given.values(), default=0) + 1
-        return self._given.get(address)
+        """Return the number of an address, assigning one at the first call; None after MAX_REFERENCES addresses."""
+        if address not in self._numbers and len(self._numbers) < MAX_REFERENCES:
+            self._numbers[address] = max(self._numbers.values(), default=0) + 1
+        return self._numbers.get(address)
 
 
 _MARKED: Final = regex.compile(
@@ -56,34 +56,34 @@ _MARKED: Final = regex.compile(
     """,
     regex.VERBOSE | regex.MULTILINE,
 )
-_MARK_BEGUN: Final = regex.compile(r"[ ]?\[\^?+[\d ,;]{0,60}+\]?\Z")
+_MARK_PREFIX: Final = regex.compile(r"[ ]?\[\^?+[\d ,;]{0,60}+\]?\Z")
 _NUMBER: Final = regex.compile(r"\d+")
 
 
 @dataclass(slots=True)
 class Citations:
-    """The citations of a text that only grows. What it said of one while it knew so much stands."""
+    """The citations of a text that only grows. The decision about a citation never changes afterwards."""
 
     known: dict[int, Reference] = field(default_factory=dict[int, Reference])
     _decided: dict[int, tuple[str, tuple[int, ...], int]] = field(
         default_factory=dict[int, tuple[str, tuple[int, ...], int]]
     )
-    """By where a citation stands: what stands in its place, what it cites, and how many it invented."""
+    """By a citation's position: its replacement, the numbers that it cites, and how many it invented."""
 
     def take(self, result: ToolResult) -> None:
         self.known = references_of([ToolResult("", result.status, "", references=tuple(self.known.values())), result])
 
     def shown(self, text: str, *, complete: bool) -> str:
-        """The text without what it invents; while it grows, without a citation that is not whole yet."""
+        """The text without invented citations; while it grows, also without an incomplete citation at its end."""
         if not self.known:
             return text
-        begun = None if complete else _MARK_BEGUN.search(text, max(0, len(text) - 70))
-        text = text if begun is None else text[: begun.start()]
+        incomplete = None if complete else _MARK_PREFIX.search(text, max(0, len(text) - 70))
+        text = text if incomplete is None else text[: incomplete.start()]
         return "".join(self._pieces(text))
 
     @property
     def cited(self) -> list[int]:
-        """The numbers that the text cites, in its order."""
+        """The numbers that the text cites, in order of the text."""
         return list(dict.fromkeys(number for _, cited, _ in self._decided.values() for number in cited))
 
     @property
@@ -107,11 +107,11 @@ class Citations:
         cited = tuple(number for number in numbers if number in self.known)
         if len(cited) == len(numbers):
             return found[0], cited, 0
-        written = f"{found['gap']}[{found['mark']}{', '.join(map(str, cited))}]" if cited else ""
-        return written, cited, len(numbers) - len(cited)
+        replacement = f"{found['gap']}[{found['mark']}{', '.join(map(str, cited))}]" if cited else ""
+        return replacement, cited, len(numbers) - len(cited)
 
 
-# A list of sources at the end that the model wrote itself, of whatever it likes.
+# A list of sources at the end that the model wrote itself; its entries may be anything.
 _OWN_LIST: Final = regex.compile(
     r"""
       (?<!\n)\n++ [ \t>\#*_]*+
@@ -126,7 +126,7 @@ _ADDRESS: Final = regex.compile(r"https?://[^\s<>()\[\]]++")
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """An answer without what it invented; `sources`: what stands below it. `is_cited`: the answer names them."""
+    """An answer without invented citations. `sources`: the list below it. `is_cited`: the answer cites them."""
 
     text: str
     sources: tuple[Reference, ...] = ()
@@ -135,15 +135,15 @@ class Cited:
 
 
 def cite(text: str, known: Mapping[int, Reference]) -> Cited:
-    """The whole answer of a turn that has brought these. One that cites nothing names what was read for it."""
+    """Process the whole answer of a turn with these references. Without citations, the read references are listed."""
     if not known or not text.strip():
         return Cited(text)
     citations = Citations(dict(known))
     shown = citations.shown(text, complete=True)
     invented = citations.invented
     if (own := _OWN_LIST.search(shown)) is not None and own.start() > 0:
-        brought = {one.address.rstrip("/") for one in known.values()}
-        invented += sum(address.rstrip(".,;/") not in brought for address in _ADDRESS.findall(own[0]))
+        addresses = {reference.address.rstrip("/") for reference in known.values()}
+        invented += sum(address.rstrip(".,;/") not in addresses for address in _ADDRESS.findall(own[0]))
         shown = shown[: own.start()].rstrip()
     cited = sorted(citations.cited)[:MAX_LISTED]
     if cited:

@@ -299,7 +299,7 @@ def _id_and_name(person: Person) -> tuple[str, str]:
 
 def _render_speech(person: str, text: str, shown_names: Mapping[str, str]) -> str:
     """A person's message, with their name unless nobody else writes here (`shown_names` is empty)."""
-    return render.speech(shown_names[person], text) if shown_names else render.alone(text)
+    return render.speech(shown_names[person], text) if shown_names else render.unnamed_speech(text)
 
 
 def _memory_context(parts: ContextParts, asker: str, budget: int) -> MemoryContext:

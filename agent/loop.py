@@ -93,7 +93,7 @@ def _ms(seconds: float) -> int:
 
 log = logging.getLogger(__name__)
 
-SPENT = "a budget is used up"  # Only its owner may read whose budget it is, and how much was spent
+BUDGET_SPENT = "a budget is used up"  # Only its owner may read whose budget it is, and how much was spent
 TOOL_BROKE = "the tool failed unexpectedly; the operator finds the reason in the log"
 
 
@@ -449,7 +449,7 @@ class Loop:
 
     async def _consult(self, messages: Sequence[Message]) -> str:
         if self._afford is not None and await self._afford(self._turn.progress.calls) is not None:
-            raise ToolError(SPENT, ours=True)
+            raise ToolError(BUDGET_SPENT, ours=True)
 
         async def count(call: ModelCall) -> None:
             self._turn.receive(turns.ResponseCounted(call))

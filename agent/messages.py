@@ -341,8 +341,8 @@ def fit_newest(items: Iterable[tuple[Item, int]], budget: int) -> list[Item]:
 # Comparing texts by their appearance, whatever characters they are made of. Pure.
 
 # Marks on one letter: the limit of Unicode's stream-safe format (UAX 15), and more than any language uses.
-STACKED: Final = 30
-_STACKED: Final = regex.compile(rf"([\p{{M}}\uff9e\uff9f]{{{STACKED}}})[\p{{M}}\uff9e\uff9f]+")
+MAX_STACKED_MARKS: Final = 30
+_STACKED: Final = regex.compile(rf"([\p{{M}}\uff9e\uff9f]{{{MAX_STACKED_MARKS}}})[\p{{M}}\uff9e\uff9f]+")
 # Two single characters that normalisation expands to eighteen and eight letters: their usual abbreviations.
 _SENTENCE_SIGNS: Final = {0xFDFA: " ص ", 0xFDFB: " ج "}
 # Invisible characters (Unicode's Default_Ignorable_Code_Point), and the Braille pattern without a dot.

@@ -1,14 +1,14 @@
-"""What a turn has done so far, as a value that survives a crash. Pure.
+"""The progress of a turn, as a value that survives a crash. Pure.
 
-A step is one model call that asked for tools. It is stored before its tools run, and again after each result; so a
-stored call without a result may or may not have taken effect. `reply` is stored before it is shown for good, so that a
-crash from then on costs no second model call.
+A step is one model call that called tools. It is stored before its tools run, and again after each result; so a stored
+call without a result may or may not have taken effect. `reply` is stored before its final version is shown, so that a
+later crash costs no second model call.
 """
 
 import json
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
@@ -37,7 +37,7 @@ from agent.records import Author, StoredMessage, Waiting
 from agent.state import ActionRecord, Workspace
 
 AWAITED = Consent.AWAITED
-MAX_RECORDED_CHARS = 1_000  # Of one result in an action record (seed 002)
+MAX_RECORDED_CHARS = 1_000  # Length of one result in an action record (seed 002)
 NOT_KEPT = "[not kept]"
 NOT_KEPT_HERE = (
     "The process stopped, and what this call brought may not be kept so long. Only if it changes nothing, call again."
@@ -48,14 +48,14 @@ NOT_KEPT_HERE = (
 class RoundStep:
     """One finished model call.
 
-    The last one of a finished turn has neither calls nor problem.
+    The last one of a finished turn has neither calls nor a problem.
 
-    `results[i]` answers `calls[i]`; None while it runs. `problem` is the reason, written for the model, why its
-    output could not be read as calls ("" if it could), or the nudge after an empty answer.
+    `results[i]` answers `calls[i]`; None while it runs. `problem` says to the model why its output could not be read as
+    calls ("" if it could), or asks it to write an answer after an empty one.
     """
 
     time: datetime | None = None
-    """When the model was asked."""
+    """When the model call began."""
     text: str = ""
     thought: str = ""
     workspace: Workspace | None = None
@@ -63,18 +63,18 @@ class RoundStep:
     results: tuple[ToolResult | None, ...] = ()
     problem: str = ""
     reminded: bool = False
-    """The workspace's schema was repeated to the model with these results."""
+    """The workspace's schema was sent to the model again with these results."""
     bad: bool = False
-    """No call of the step could even begin, through the model's fault."""
+    """No call of the step could run, because of the model's mistakes."""
     native: NativeContent | None = None
-    """What the model wrote, as its vendor wants it back."""
+    """The model's output in the form in which its vendor needs it back."""
     joined: tuple[Waiting, ...] = ()
-    """What the person wrote meanwhile: told to the model with the results."""
+    """The messages that the person wrote meanwhile; the model gets them with the results."""
     consents: tuple[Consent, ...] = ()
-    """Of each call, in their order; () if none of them needs any."""
+    """The consent of each call, in order; () if no call needs one."""
 
     def consent(self, position: int) -> Consent:
-        """Of the call at this position, from 0."""
+        """The consent of the call at this position, from 0."""
         return self.consents[position] if self.consents else Consent.NOT_NEEDED
 
     @property
@@ -89,13 +89,13 @@ class Progress:
     """The whole visible reply, once the model is done."""
     outcome: Outcome | None = None
     summary: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What the model wrote as the conversation's new summary: known keys, non-empty."""
+    """The model's update of the conversation's summary: known keys, non-empty."""
     calls: tuple[ModelCall, ...] = ()
-    """Every model call so far, also of those that failed."""
+    """Every model call so far, failed ones included."""
     context: tuple[int, ...] = ()
-    """The stored messages that what stood in its context came from, beside the conversation's own history."""
+    """The ids of the stored messages behind the context, beside the conversation's own history."""
     own: bool = False
-    """The reply with which it begins is in its person's own words."""
+    """The reply with which the turn begins is the person's own text."""
 
     @property
     def workspace(self) -> Workspace | None:
@@ -103,7 +103,7 @@ class Progress:
 
     @property
     def awaited(self) -> Mapping[str, ToolCall]:
-        """The calls that wait for the asker's word, by `consent_key`."""
+        """The calls that wait for the asker's decision, by `consent_key`."""
         if not self.steps:
             return {}
         number, step = len(self.steps), self.steps[-1]
@@ -112,33 +112,33 @@ class Progress:
 
     @property
     def joined(self) -> tuple[Waiting, ...]:
-        return tuple(one for step in self.steps for one in step.joined)
+        return tuple(message for step in self.steps for message in step.joined)
 
 
 def consent_key(id_: str, call: ToolCall) -> str:
-    """Names this very call: a word about it counts for no other that comes to stand in its place. "2.1-" and 20 hex
-    digits.
+    """Return the key of exactly this call, so that a decision about it never counts for another call in its place:
+    "2.1-" and 20 hex digits.
     """
-    said = json.dumps([call.name, dict(call.args)], sort_keys=True)
-    return f"{id_}-{sha256(said.encode()).hexdigest()[:20]}"
+    content = json.dumps([call.name, dict(call.args)], sort_keys=True)
+    return f"{id_}-{sha256(content.encode()).hexdigest()[:20]}"
 
 
 def encode(progress: Progress) -> str:
-    """As it is stored: without what may not be kept, which is on no disk, in no log and in no backup of a database."""
-    steps = tuple(replace(step, results=tuple(map(_keepable, step.results))) for step in progress.steps)
+    """Return the stored form, without results that may not be kept: they reach no disk, log or database backup."""
+    steps = tuple(replace(step, results=tuple(map(_redact_unkept, step.results))) for step in progress.steps)
     stored = asdict(replace(progress, steps=steps))
     stored["model_calls"] = stored.pop("calls")
-    return json.dumps(stored, ensure_ascii=False, default=_written)
+    return json.dumps(stored, ensure_ascii=False, default=_encode_value)
 
 
-def _keepable(result: ToolResult | None) -> ToolResult | None:
+def _redact_unkept(result: ToolResult | None) -> ToolResult | None:
     if result is None or result.keep is Keep.STORED:
         return result
     return replace(result, status=ResultStatus.UNKNOWN, content=NOT_KEPT_HERE, images=(), files=(), references=())
 
 
-def _written(value: object) -> str:
-    """What JSON has no form of: a time, and the bytes of a picture or a file."""
+def _encode_value(value: object) -> str:
+    """Encode values that JSON does not support: a time, and the bytes of a picture or a file."""
     if isinstance(value, bytes):
         return b64encode(value).decode("ascii")
     if isinstance(value, datetime):
@@ -147,17 +147,17 @@ def _written(value: object) -> str:
 
 
 def decode(stored: str) -> Progress:
-    """The inverse of `encode` for what may be kept; "" is no progress. Raises ValueError for anything else."""
+    """The inverse of `encode` for what may be kept; "" is an empty progress. Raises ValueError for anything else."""
     if not stored:
         return Progress()
     data = json.loads(stored)
     try:
         return Progress(
-            tuple(_step_in(step) for step in data["steps"]),
+            tuple(_decode_step(step) for step in data["steps"]),
             data["reply"],
             Outcome(data["outcome"]) if data["outcome"] else None,
             data["summary"],
-            tuple(map(_model_call_in, data.get("model_calls", []))),
+            tuple(map(_decode_model_call, data.get("model_calls", []))),
             tuple(map(int, data.get("context", []))),
             bool(data.get("own", False)),
         )
@@ -165,10 +165,10 @@ def decode(stored: str) -> Progress:
         raise ValueError(f"not a stored progress: {error!r}") from error
 
 
-def _model_call_in(call: Mapping[str, Any]) -> ModelCall:
-    """Progress that an earlier version saved has no timings."""
-    timed = call.get("timing")
-    timing = timed and CallTiming(datetime.fromisoformat(timed["began"]), timed["ms"], timed["first_ms"])
+def _decode_model_call(call: Mapping[str, Any]) -> ModelCall:
+    """Decode a model call; progress that an earlier version saved has no timings."""
+    stored = call.get("timing")
+    timing = stored and CallTiming(datetime.fromisoformat(stored["began"]), stored["ms"], stored["first_ms"])
     return ModelCall(call["model"], Usage(**call["usage"]), timing)
 
 
@@ -179,71 +179,73 @@ def given(progress: Progress) -> tuple[int, ...]:
 
 
 def sources(progress: Progress) -> tuple[int, ...]:
-    """The ids of every stored message that a result of the turn quotes, that its context drew on, or that joined it."""
-    return tuple(sorted({*given(progress)} | {*progress.context} | {one.message for one in progress.joined}))
+    """The ids of all stored messages that a result of the turn quotes, that its context drew on, or that joined it."""
+    return tuple(sorted({*given(progress)} | {*progress.context} | {message.message for message in progress.joined}))
 
 
-MAX_LINKS: Final = 200  # Whose addresses are looked for; a chat shows no more, and each look reads the whole context
+MAX_LINKS: Final = 200  # Addresses that are looked up; a chat shows no more, and each look-up scans the whole context
 
 
 @dataclass(slots=True)
 class AddressesRead:
-    """Which addresses a turn has read. What it said of one while it had read so much stands, as pages only grow.
+    """The addresses that a turn has read. The answer for an address never changes, because pages only grow.
 
-    One counts as read where it came up, as it stands, before a call was given it: what a call is given comes back in
-    its result without having been read anywhere.
+    An address counts as read if it occurred literally in a text before it occurred in the arguments of a call: a
+    result may repeat its call's arguments, which were read nowhere.
     """
 
-    _came: list[tuple[str, bool]] = field(default_factory=list[tuple[str, bool]])
-    """In their order: texts that were read, and, marked, what calls were given."""
+    _texts: list[tuple[str, bool]] = field(default_factory=list[tuple[str, bool]])
+    """Texts in order, each with whether it is the arguments of a call (else a text that was read)."""
     _known: dict[str, bool] = field(default_factory=dict[str, bool])
 
     def read(self, texts: Iterable[str]) -> None:
-        self._came += ((text, False) for text in texts)
+        self._texts += ((text, False) for text in texts)
 
     def give(self, calls: Iterable[ToolCall]) -> None:
-        self._came += ((_written_as_json(dict(call.args)), True) for call in calls)
+        self._texts += ((_folded_json(dict(call.args)), True) for call in calls)
 
     def __call__(self, address: str) -> bool:
         if address not in self._known:
             if len(self._known) >= MAX_LINKS:
                 return False
-            self._known[address] = self._first(address, lambda text: address in text)
+            self._known[address] = self._was_read_first(address, lambda text: address in text)
         return self._known[address]
 
     def may_be_fetched(self, address: str) -> bool:
-        """Whether nothing was put into an address: it, or what stands before one of its parts, was read, whether with
-        its scheme or not; of a whole site its name will do.
+        """Return whether the address carries no added data: it was read, or it is the beginning of a read address up to
+        the end of a part, with or without the scheme; for a whole site, its name is enough.
         """
         bare = _SCHEME.sub("", address.partition("#")[0].strip()).rstrip("/")
         is_site = not any(sign in bare for sign in "/?#@:%")
         if is_site:
             bare = bare.lower().removeprefix("www.")
-        return bool(bare) and self._first(bare, lambda text: _stands_alone(bare, text.lower() if is_site else text))
+        return bool(bare) and self._was_read_first(
+            bare, lambda text: _contains_whole(bare, text.lower() if is_site else text)
+        )
 
-    def _first(self, address: str, stands_in: Callable[[str], bool]) -> bool:
-        """Whether it was read before any call was given it."""
-        given = _written_as_json(address)[1:-1]
-        for text, is_given in self._came:
-            if is_given and given in text:
+    def _was_read_first(self, address: str, occurs_in: Callable[[str], bool]) -> bool:
+        """Return whether the address was read before a call had it as an argument."""
+        argument = _folded_json(address)[1:-1]
+        for text, is_arguments in self._texts:
+            if is_arguments and argument in text:
                 return False
-            if not is_given and stands_in(text):
+            if not is_arguments and occurs_in(text):
                 return True
         return False
 
 
-def _written_as_json(value: Json) -> str:
-    """In any case of its letters: a result may tell in another one what its call was given."""
+def _folded_json(value: Json) -> str:
+    """JSON in case-folded letters: a result may repeat its call's arguments in other case."""
     return json.dumps(value, ensure_ascii=False).casefold()
 
 
 _SCHEME: Final = re.compile(r"\Ahttps?://", re.IGNORECASE)
-_IN_ADDRESS: Final = re.compile(r"[\w%~=&+@-]|\.\w")  # Behind an address: it goes on
+_IN_ADDRESS: Final = re.compile(r"[\w%~=&+@-]|\.\w")  # After an address: the address continues
 _IN_NAME: Final = re.compile(r"[\w-]")
 
 
-def _stands_alone(address: str, text: str) -> bool:
-    """Whether it stands there as no part of a longer one."""
+def _contains_whole(address: str, text: str) -> bool:
+    """Return whether the text contains the address other than as a part of a longer name or path segment."""
     at = text.find(address)
     while at >= 0:
         end = at + len(address)
@@ -254,77 +256,85 @@ def _stands_alone(address: str, text: str) -> bool:
 
 
 def addresses_read(progress: Progress, texts: Iterable[str]) -> AddressesRead:
-    """Which addresses a turn has read whose context holds these texts."""
-    read = AddressesRead()
-    read.read(texts)
+    """Return the addresses that a turn has read, where `texts` are those of its context."""
+    addresses = AddressesRead()
+    addresses.read(texts)
     for step in progress.steps:
-        read.give(step.calls)
-        read.read(one.content for one in step.results if one is not None and one.status is ResultStatus.SUCCESS)
-        read.read(one.text for one in step.joined)
-    return read
+        addresses.give(step.calls)
+        results = (result for result in step.results if result is not None)
+        addresses.read(result.content for result in results if result.status is ResultStatus.SUCCESS)
+        addresses.read(message.text for message in step.joined)
+    return addresses
 
 
 def turn_drawn_from(progress: Progress, place: Place) -> str:
-    """What a reply in `place` was drawn from: what the tools of its turn brought (`agent.memory.audience`)."""
+    """What a reply in `place` was drawn from: the audiences of its tools' results (`agent.memory.audience`)."""
     results = [result for step in progress.steps for result in step.results if result is not None]
-    return drawn_from([NOWHERE if one.keep is Keep.TURN else one.audience for one in results], place)
+    return drawn_from([NOWHERE if result.keep is Keep.TURN else result.audience for result in results], place)
 
 
-# Tools that bring what the asker, the bot or its operator has written. What has no audience is the bot's own, too.
+# Tools whose results come from the asker, the bot or its operator. Results without an audience are the bot's own, too.
 OWN_WORDS: Final = frozenset({"remember", "share_file", "skill", "tools"})
 
 
 def addresses_in(call: ToolCall) -> list[str]:
-    """The addresses among a call's arguments; of `web_fetch` whatever stands for one."""
+    """The addresses among a call's arguments; for `web_fetch`, its argument `url` whatever it holds."""
     if call.name == FETCH:
         return [str(call.args.get("url", ""))]
-    values = [one for value in call.args.values() for one in (value if _is_list(value) else [value])]
-    return [one for one in values if isinstance(one, str) and _SCHEME.match(one.lstrip())]
+    values = [item for value in call.args.values() for item in (value if _is_list(value) else [value])]
+    return [value for value in values if isinstance(value, str) and _SCHEME.match(value.lstrip())]
+
+
+def _calls_with_results(progress: Progress) -> Iterator[tuple[ToolCall, ToolResult]]:
+    for step in progress.steps:
+        for call, result in zip(step.calls, step.results, strict=True):
+            if result is not None:
+                yield call, result
 
 
 def sent(progress: Progress) -> frozenset[str]:
-    """The addresses that calls of the turn have carried out, as these named them."""
-    done = ((call, result) for step in progress.steps for call, result in zip(step.calls, step.results, strict=True))
-    had = [call for call, result in done if result and result.status is ResultStatus.SUCCESS]
-    return frozenset(address for call in had for address in addresses_in(call))
+    """The addresses that successful calls of the turn have sent out, as the calls name them."""
+    calls = (call for call, result in _calls_with_results(progress) if result.status is ResultStatus.SUCCESS)
+    return frozenset(address for call in calls for address in addresses_in(call))
 
 
 def brought_by(progress: Progress) -> frozenset[str]:
-    """The tools that have brought what others wrote."""
-    done = ((call, result) for step in progress.steps for call, result in zip(step.calls, step.results, strict=True))
-    brought = (call.name for call, result in done if result is not None and result.audience and not result.own)
-    return frozenset(brought) - OWN_WORDS
+    """The tools whose results hold text of other people."""
+    results = _calls_with_results(progress)
+    return frozenset(call.name for call, result in results if result.audience and not result.own) - OWN_WORDS
 
 
 def retells(message: StoredMessage) -> bool:
-    """Whoever may read it: what a page wants of the bot it wants from the bot's own mouth, too."""
+    """Return whether it is a message of the bot that may retell text of others, whoever may read it: instructions in a
+    page work as well when the bot repeats them.
+    """
     return message.author is Author.BOT and (message.retold or message.drawn_from != WIDE)
 
 
 def is_of(message: StoredMessage, person: str) -> bool:
-    """Whether nobody else's words stand in it: they wrote it, or the bot told them of its own."""
+    """Return whether the message holds no text of others: the person wrote it, or the bot to them on its own."""
     return message.person == person and not retells(message)
 
 
 def action_records(progress: Progress) -> tuple[ActionRecord, ...]:
-    """What each iteration did, for debugging and for the summary's fallback (seed 002).
+    """The actions of each iteration, for debugging and for the summary's fallback (seed 002).
 
-    Of what followed a result that may not be kept only that it was done: it may quote that.
+    Steps after a result that may not be kept are redacted, because they may quote it.
     """
     return tuple(
-        _record(number, step.time, _blotted(step) if may_quote_unkept(progress, number) else step)
+        _record(number, step.time, _redact_step(step) if may_quote_unkept(progress, number) else step)
         for number, step in enumerate(progress.steps, 1)
         if step.time is not None
     )
 
 
 def may_quote_unkept(progress: Progress, number: int) -> bool:
-    """Whether a step before this one, counted from 1, brought what may not be kept beyond the turn."""
+    """Return whether a step before step `number` (from 1) has a result that may not be kept beyond the turn."""
     results = (result for step in progress.steps[: number - 1] for result in step.results)
     return any(result is not None and result.keep is Keep.TURN for result in results)
 
 
-def _blotted(step: RoundStep) -> RoundStep:
+def _redact_step(step: RoundStep) -> RoundStep:
     calls = tuple(replace(call, args={}) for call in step.calls)
     results = tuple(result and replace(result, keep=Keep.TURN) for result in step.results)
     return replace(step, thought=NOT_KEPT if step.thought else "", calls=calls, results=results)
@@ -336,12 +346,12 @@ def _record(number: int, time: datetime, step: RoundStep) -> ActionRecord:
 
 
 def _shortened(result: ToolResult) -> ToolResult:
-    """The beginning of what it says; of what may not be kept, only that it was there."""
+    """The result with only the beginning of its content; for a result that may not be kept, a placeholder."""
     content = NOT_KEPT if result.keep is Keep.TURN else result.content[:MAX_RECORDED_CHARS]
     return replace(result, content=content, images=(), files=())
 
 
-def _step_in(data: dict[str, Json]) -> RoundStep:
+def _decode_step(data: dict[str, Json]) -> RoundStep:
     workspace, calls, results = data["workspace"], data["calls"], data["results"]
     if not (_is_list(calls) and _is_list(results) and len(calls) == len(results)):
         raise TypeError("calls and results are two lists of one length")
@@ -350,18 +360,18 @@ def _step_in(data: dict[str, Json]) -> RoundStep:
         text=str(data["text"]),
         thought=str(data["thought"]),
         workspace=Workspace(**{k: str(v) for k, v in workspace.items()}) if isinstance(workspace, dict) else None,
-        calls=tuple(_call_in(call) for call in calls),
-        results=tuple(_result_in(result) for result in results),
+        calls=tuple(_decode_call(call) for call in calls),
+        results=tuple(_decode_result(result) for result in results),
         problem=str(data["problem"]),
         reminded=bool(data["reminded"]),
         bad=bool(data["bad"]),
-        native=_native_in(data.get("native")),
-        joined=tuple(map(_joined_in, _list(data.get("joined", [])))),
-        consents=tuple(Consent(str(one)) for one in _list(data.get("consents", []))),
+        native=_decode_native(data.get("native")),
+        joined=tuple(map(_decode_joined, _list(data.get("joined", [])))),
+        consents=tuple(Consent(str(consent)) for consent in _list(data.get("consents", []))),
     )
 
 
-def _native_in(data: Json) -> NativeContent | None:
+def _decode_native(data: Json) -> NativeContent | None:
     if data is None:
         return None
     native = _object(data)
@@ -371,17 +381,17 @@ def _native_in(data: Json) -> NativeContent | None:
     return NativeContent(str(native["dialect"]), tuple(map(_object, items)))
 
 
-def _joined_in(data: Json) -> Waiting:
-    one = _object(data)
-    return Waiting(int(str(one["turn"])), int(str(one["message"])), str(one["text"]))
+def _decode_joined(data: Json) -> Waiting:
+    message = _object(data)
+    return Waiting(int(str(message["turn"])), int(str(message["message"])), str(message["text"]))
 
 
-def _call_in(data: Json) -> ToolCall:
+def _decode_call(data: Json) -> ToolCall:
     call = _object(data)
     return ToolCall(str(call["name"]), _object(call["args"]))
 
 
-def _result_in(data: Json) -> ToolResult | None:
+def _decode_result(data: Json) -> ToolResult | None:
     if data is None:
         return None
     result = _object(data)
@@ -393,24 +403,24 @@ def _result_in(data: Json) -> ToolResult | None:
         ResultStatus(str(result["status"])),
         str(result["content"]),
         tuple(int(str(source)) for source in sources),
-        tuple(Image(str(one["media_type"]), b64decode(str(one["data"]))) for one in _objects(result, "images")),
+        tuple(Image(str(image["media_type"]), b64decode(str(image["data"]))) for image in _objects(result, "images")),
         tuple(
-            SharedFile(str(one["name"]), str(one["media_type"]), b64decode(str(one["data"])))
-            for one in _objects(result, "files")
+            SharedFile(str(file["name"]), str(file["media_type"]), b64decode(str(file["data"])))
+            for file in _objects(result, "files")
         ),
         str(result.get("audience", "")),
         Keep(str(result.get("keep", Keep.STORED))),
-        tuple(map(_reference_in, _objects(result, "references"))),
+        tuple(map(_decode_reference, _objects(result, "references"))),
         bool(result.get("own", False)),
     )
 
 
-def _reference_in(one: JsonObject) -> Reference:
-    return Reference(int(str(one["number"])), str(one["address"]), str(one["title"]), bool(one["is_read"]))
+def _decode_reference(data: JsonObject) -> Reference:
+    return Reference(int(str(data["number"])), str(data["address"]), str(data["title"]), bool(data["is_read"]))
 
 
 def _objects(data: JsonObject, name: str) -> list[JsonObject]:
-    return [_object(one) for one in _list(data.get(name, []))]
+    return [_object(item) for item in _list(data.get(name, []))]
 
 
 def _list(data: Json) -> list[Json]:

@@ -1,13 +1,12 @@
-"""What is done at a time: reminders and scheduled questions, when they are due, and when next. Pure.
+"""Schedules: reminders and scheduled questions, and when they are due. Pure.
 
 Rules
   A schedule means a time on the clock of its zone: "nine in Berlin" stays nine when the clocks change. A time that the
-  clocks leave out comes at once after the gap; one that they show twice comes once. A rule for every hour goes by the
-  time that passes.
-  Each occurrence is one turn of the ledger, taken in once whoever finds it due: it is named by the schedule and its
-  time. What was missed is done late, and says so; of several that were missed the last one is done, for all of them.
-  Work is a question that is asked at once, beside the conversation in which somebody asked for it: a turn of its own,
-  with more rounds, time and text than theirs, and with an end to each.
+  clocks skip occurs right after the gap; a time that they show twice occurs once. An hourly rule follows elapsed time.
+  Each occurrence is one turn of the ledger, accepted once whichever process finds it due: its id names the schedule and
+  its time. A missed occurrence runs late, and says so; of several missed ones only the last runs, for all of them.
+  Long work is a question that is asked at once, beside the conversation in which it was requested: a separate turn,
+  with higher limits of rounds, time and text than a normal one.
 """
 
 import re
@@ -28,11 +27,11 @@ from agent.texts import duration_in_words, rule_in_words
 
 class ScheduleKind(StrEnum):
     REMINDER = "reminder"
-    """Posts its words; no model is asked."""
+    """Its text is posted; no model is called."""
     QUESTION = "question"
-    """Is asked anew at each time, as the person who made it; may answer nothing."""
+    """It is asked at each time, as the person who made it; the answer may be empty."""
     WORK = "work"
-    """Is asked once, at once, and takes minutes."""
+    """It is asked once, at once, and takes minutes."""
 
 
 class ScheduleState(StrEnum):
@@ -40,24 +39,24 @@ class ScheduleState(StrEnum):
     PAUSED = "paused"
     """By its person."""
     ENDED = "ended"
-    """It has no next time, or may not be done any more: `why` says so. It is shown for a while, and then goes."""
+    """It has no next time, or is no longer allowed (see `why`). It is listed for a while, then deleted."""
     WORKING = "working"
-    """Of work: its turn has begun, and has not ended. No row says so; its turn does."""
+    """Long work whose turn has begun and has not ended. It is not stored; it follows from the turn."""
 
 
 class CheckKind(StrEnum):
     PAGE = "page"
-    """Of a page on the web: what it says."""
+    """A web page: its content."""
     CHANNEL = "channel"
-    """Of a channel: whether anything was written since."""
+    """A channel: whether there are new messages."""
     TOOL = "tool"
-    """Of a tool that only reads: what it answers."""
+    """A tool that only reads: its result."""
 
 
 @dataclass(frozen=True, slots=True)
 class FirstCheck:
-    """What is looked at before a model is asked. `target`: an address, a channel's id, a tool's name, with `args` its
-    arguments; `seen`: a digest of what it said last, "" before the first look.
+    """What is checked for changes before a model is called. `target`: an address, a channel's id, or a tool's name
+    with its arguments `args`; `seen`: a digest of the last content, "" before the first check.
     """
 
     kind: CheckKind
@@ -68,12 +67,11 @@ class FirstCheck:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """`at`: once, a moment (aware); or `rule`: five fields as of cron, read in `zone`, until `until` at most.
+    """Either `at`: one time (aware); or `rule`: five cron fields, read in `zone`, that end at `until`.
 
-    `zone`: an IANA name ("Europe/Berlin"); "" of a moment of which nobody knows where its person is. `since` and
-    `weeks` are of a rule: nothing of it comes before `since`, and with `weeks` 2 only what falls into every second week
-    does; weeks begin on Monday in `zone`, and that of `since` is the first. With `days` 3 only what falls on every
-    third day does, from that of `since` on.
+    `zone`: an IANA name ("Europe/Berlin"); "" for a time whose person's zone is unknown. A rule has no occurrence
+    before `since`. With `weeks` 2 only every second week counts; weeks begin on Monday in `zone`, and the week of
+    `since` is the first. With `days` 3 only every third day counts, from the day of `since` on.
     """
 
     zone: str
@@ -85,16 +83,16 @@ class Timing:
     days: int = 1
 
     def seen_from(self, zone: str) -> "Timing":
-        """As its person's clock shows it, if that is known by now."""
+        """The timing with `zone` in place of an unknown zone."""
         return replace(self, zone=self.zone or zone)
 
 
 @dataclass(frozen=True, slots=True)
 class NewSchedule:
-    """`words`: what to say, or to ask. `source`, `channel`: where it is posted, as of an `Incoming`; `place`: who reads
-    there, when it was made. `conversation` is where it was asked for and `message` the platform's id of the message,
-    with which it falls; `direct`: it is posted to its person alone. `mention`: they are called at the end of work.
-    `own`: its words are theirs, and nobody else's.
+    """`words`: the text to post or to ask. `source`, `channel`: where it is posted, as in `Incoming`; `place`: who
+    could read there when it was made. `conversation`: where it was requested; `message`: the platform's id of the
+    request, with which it is forgotten. `direct`: it is posted to its person alone. `mention`: the person is mentioned
+    when long work is done. `own`: its text is only the person's own.
     """
 
     person: str
@@ -115,9 +113,9 @@ class NewSchedule:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """One that is kept. `next`: when it is due next, None if never; `why`: why it has ended, a sentence or "".
+    """A stored schedule. `next`: when it is due next, None if never; `why`: why it has ended, a sentence or "".
 
-    `last`: its last occurrence that was begun. `epoch` fences those who begin it.
+    `last`: its last occurrence that was begun. `epoch` fences the processes that begin occurrences.
     """
 
     id: int
@@ -130,18 +128,18 @@ class Schedule:
 
 
 class ScheduleRefused(Enum):
-    """Why a schedule is not kept."""
+    """Why a schedule is not stored."""
 
     MANY_OF_PERSON = auto()
     MANY_IN_CHANNEL = auto()
     QUESTION_DELETED = auto()
-    """While it was being answered."""
+    """The question was deleted while it was answered."""
     MANY_AT_WORK = auto()
 
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """A schedule that is due: `time` is when it should have been, `missed` how many before that one were not done."""
+    """An occurrence of a schedule that is due. `time`: its planned time; `missed`: how many before it did not run."""
 
     schedule: Schedule
     time: datetime
@@ -149,40 +147,40 @@ class Occurrence:
 
 
 def source_of(person: str) -> str:
-    """By which the schedules of somebody are found due: their platform's; at a terminal only they are reminded."""
+    """The source under which a person's schedules are due: the platform's; for a terminal, the person's id."""
     source = person.rpartition(":")[0]
     return person if source == "terminal" else source
 
 
 def occurrence_id(schedule: int, time: datetime) -> str:
-    """Names one occurrence, as the event and as the message that its turn takes in: "scheduled:7:1795424400"."""
+    """The id of an occurrence, for its turn's event and message: "scheduled:7:1795424400"."""
     return f"{SCHEDULED}{schedule}:{int(time.timestamp())}"
 
 
-# Long work: its names, and its bounds.
+# Long work: its ids and its limits.
 
-WORK: Final = ":work"  # The name of an occurrence ends with this that is work
-# And so does that of what its person is told about a schedule, in the words that the question has.
+WORK: Final = ":work"  # The suffix of an occurrence's id for long work
+# The suffix of the id of a notice to a schedule's person, whose text is the question's.
 TELLS: Final = ":told"
-_BESIDE: Final = re.compile(r"(?P<asked>.+):work:\d{1,19}", re.ASCII | re.DOTALL)
+_WORK_CONVERSATION: Final = re.compile(r"(?P<asked>.+):work:\d{1,19}", re.ASCII | re.DOTALL)
 
-MAX_AT_WORK: Final = 2  # Of one person, at once: each of them is watched, and takes a model that others wait for
-WORK_ROUNDS: Final = 60  # Forty threads, read one after the other, and what is made of them
-WORK_TIME: Final = timedelta(minutes=30)  # What takes longer is asked for in parts; what leads nowhere has an end
-# Of what tools brought: about 100,000 tokens, which are sent again in each round and which most models hold.
+MAX_AT_WORK: Final = 2  # Of one person at the same time: each is watched, and uses a model that others wait for
+WORK_ROUNDS: Final = 60  # Enough to read forty threads one after the other and to summarise them
+WORK_TIME: Final = timedelta(minutes=30)  # Longer work is requested in parts; fruitless work ends
+# Length of tool results: about 100,000 tokens, which are sent again in each round and which most models can read.
 WORK_CHARS: Final = 400_000
-# More between two rounds is no work: it waited for its person's word, or for another process.
-MOST_OF_A_ROUND: Final = timedelta(minutes=2)
+# A longer time between two rounds does not count as work: it waited for consent, or for another process.
+MAX_ROUND_TIME: Final = timedelta(minutes=2)
 
 
 def work_conversation(asked_in: str, schedule: int) -> str:
-    """In which work runs, beside the conversation where it was asked for: "slack:T1:C1:1712345678.000100:work:7"."""
+    """The conversation of long work, beside the one of the request: "slack:T1:C1:1712345678.000100:work:7"."""
     return f"{asked_in}{WORK}:{schedule}"
 
 
 def asked_in(conversation: str) -> str:
-    """The conversation where the work was asked for that runs in this one; of any other, itself."""
-    found = _BESIDE.fullmatch(conversation)
+    """The conversation where this conversation's long work was requested; any other conversation itself."""
+    found = _WORK_CONVERSATION.fullmatch(conversation)
     return conversation if found is None else found["asked"]
 
 
@@ -191,14 +189,14 @@ def is_work(event_id: str) -> bool:
 
 
 def schedule_of(event_id: str) -> int:
-    """The number of the schedule of which this is an occurrence; 0 for none."""
+    """The number of the schedule of this occurrence's id; 0 for other ids."""
     number = event_id.removeprefix(SCHEDULED).partition(":")[0]
     return int(number) if event_id.startswith(SCHEDULED) and number.isdecimal() else 0
 
 
-def worked_for(begun: Sequence[datetime], now: datetime) -> timedelta:
-    """How long a turn was at work whose rounds began then."""
-    gaps = (min(later - earlier, MOST_OF_A_ROUND) for earlier, later in pairwise([*begun, now]))
+def worked_for(round_starts: Sequence[datetime], now: datetime) -> timedelta:
+    """How long a turn has worked, given the times when its rounds began."""
+    gaps = (min(later - earlier, MAX_ROUND_TIME) for earlier, later in pairwise([*round_starts, now]))
     return sum(gaps, timedelta())
 
 
@@ -206,133 +204,135 @@ TERMINAL: Final = "terminal"
 
 
 def lasting_source(source: str, person: str) -> str:
-    """Where a schedule is done. The source of a terminal ends with its process: it is done at any that its person
-    opens, "terminal:ann".
+    """The source where a schedule is done. A terminal's source ends with its process, so a schedule is done in any
+    terminal of its person, "terminal:ann".
     """
     return person if platform_of(source) == TERMINAL else source
 
 
 @dataclass(frozen=True, slots=True)
 class NotAllowed:
-    """The person may not have this done there any more. `why`: the sentence that they are told."""
+    """The person may no longer have this done there. `why`: a sentence for them."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What the person of a schedule is told about it: where, and in which words. Of one name they are told once."""
+    """A notice to a schedule's person: its place (`incoming`) and text. There is one notice for each `name`."""
 
     name: str
     incoming: Incoming
     words: str
 
 
-# The question that an occurrence is, with who reads it there and what its person may do now.
+# The question of an occurrence, with its current readers and its person's current rank.
 Admitted: TypeAlias = Incoming | NotAllowed
 
 
 class SchedulePlatform(Protocol):
-    """What a platform knows about the places and people of schedules, asked when they are due."""
+    """A platform's view of the places and people of schedules, used when they are due."""
 
     async def admit(self, occurrence: Occurrence) -> Admitted:
-        """As what its person asks now. Raises CogencyError where that cannot be found out now: it is tried again."""
+        """Return the occurrence as a question of its person now. Raises CogencyError if that cannot be determined now;
+        the caller tries again.
+        """
         ...
 
     async def direct(self, schedule: Schedule, time: datetime) -> Incoming:
-        """A message to its person alone, about it. Raises as `admit`."""
+        """Return a message about the schedule to its person alone. Raises as `admit`."""
         ...
 
 
 class Schedules(Protocol):
-    """The schedules that are kept. Raises StoreError. Every write after `due` is fenced and raises LeaseLost."""
+    """The stored schedules. Raises StoreError. Every write after `due` is fenced and raises LeaseLost."""
 
     async def keep(self, new: NewSchedule) -> Schedule | ScheduleRefused:
-        """Do it from now on."""
+        """Store a new schedule."""
         ...
 
     async def of_person(self, person: str) -> list[Schedule]:
-        """All of theirs, what is due first before the others; those that have ended last."""
+        """Return the person's schedules in order of their next time; ended ones come last."""
         ...
 
     async def all(self, limit: int) -> list[Schedule]:
-        """For operators: of everybody, what is due first first."""
+        """Return everyone's schedules for operators, in order of their next time."""
         ...
 
     async def change(
         self, person: str, id_: int, *, timing: Timing | None = None, words: str | None = None, now: datetime
     ) -> Schedule | None:
-        """Another time, or other words. None if they have no such schedule."""
+        """Change the time or the text. None if the person has no such schedule."""
         ...
 
     async def pause(self, person: str, id_: int, *, paused: bool, now: datetime) -> Schedule | None:
-        """Let it rest, or go on from its next time after `now`."""
+        """Pause the schedule, or resume it from its next time after `now`."""
         ...
 
     async def cancel(self, person: str, id_: int, now: datetime) -> Schedule | None:
-        """It is gone, and so is what waits of it; the schedule that it was."""
+        """Delete the schedule and its waiting turns. Returns the deleted schedule."""
         ...
 
     async def due(self, sources: frozenset[str], now: datetime, limit: int) -> Sequence[Occurrence]:
-        """Take what is due there, what is due first first, for some seconds: nobody else is given it meanwhile."""
+        """Claim due occurrences of these sources for some seconds, in order of time; no other process gets them."""
         ...
 
     async def begin(
         self, due: Occurrence, incoming: Incoming, now: datetime, *, reply: str | None = None, seen: str | None = None
     ) -> Accepted:
-        """Take the occurrence in as a turn of its own name, and reckon out the next one, in one transaction; once.
+        """Accept the occurrence as a turn and compute the next time, in one transaction; once for each occurrence.
 
-        `reply`: what it says without a model. `seen`: what its first check says now.
+        `reply`: its text without a model. `seen`: the current digest of its first check.
         """
         ...
 
     async def skip(
         self, due: Occurrence, now: datetime, *, seen: str | None = None, notice: "Notice | None" = None
     ) -> None:
-        """Nothing is to be done this time. With a notice its person is told, in the same transaction."""
+        """Skip this occurrence. A notice to its person is stored in the same transaction."""
         ...
 
     async def end(self, due: Occurrence, why: str, now: datetime, *, notice: "Notice | None" = None) -> None:
-        """It may not be done any more. `notice`: as of `skip`."""
+        """End a schedule that is no longer allowed. `notice`: as for `skip`."""
         ...
 
     async def put_off(self, due: Occurrence, until: datetime) -> None:
-        """Try again then: nobody could say now whether it may be done."""
+        """Try again then, because it could not be determined now whether it is allowed."""
         ...
 
     def on_change(self, heard: Callable[[], None]) -> None:
-        """Call this when there may be a new time, whichever process has kept it. It may be lost, or come too often."""
+        """Call `heard` when a process may have stored a new time. Calls may be lost or superfluous."""
         ...
 
     async def by_id(self, id_: int) -> Schedule | None:
-        """Whosoever it is."""
+        """Return the schedule of any person."""
         ...
 
     async def first_due(self, sources: frozenset[str]) -> datetime | None:
-        """When there is something to be looked at there again; None if never."""
+        """Return when the next occurrence of these sources is due; None if never."""
         ...
 
 
-# How long a rule goes on that was given no end: what nobody reads any more ends by itself.
-ENDS_AFTER: Final = timedelta(days=180)
-FARTHEST: Final = timedelta(days=5 * 366)  # Ahead: the clocks' rules are hardly known so far
-APART: Final = timedelta(minutes=5)  # Of a rule, on the clock: a chat is no monitor
-MAX_WEEKS: Final = 26  # Rarer than twice a year is a date
-MOST_YEARS: Final = 50  # Ahead: what has not come by then never does
-MAX_RULE_CHARS: Final = 100  # Longer than any rule that means something; reading one takes time by its length
+# The duration of a rule without an end, so that a forgotten one ends by itself.
+DEFAULT_DURATION: Final = timedelta(days=180)
+MAX_AHEAD: Final = timedelta(days=5 * 366)  # Into the future: the rules of time zones are hardly known further ahead
+MIN_INTERVAL: Final = timedelta(minutes=5)  # Between two times of a rule, on the clock: a chat is no monitor
+MAX_WEEKS: Final = 26  # A rule that is rarer than twice a year should be a date
+MAX_YEARS: Final = 50  # Into the future: a rule without an occurrence by then never has one
+MAX_RULE_CHARS: Final = 100  # Longer than any sensible rule; the time to parse one grows with its length
 
 
 def with_end(timing: Timing, now: datetime) -> Timing:
-    """The same; a rule without an end gets one."""
+    """The timing; a rule without an end gets one."""
     if not timing.rule or timing.until is not None:
         return timing
-    return replace(timing, until=now + ENDS_AFTER)
+    return replace(timing, until=now + DEFAULT_DURATION)
 
 
 def next_occurrence(timing: Timing, after: datetime) -> datetime | None:
-    """The first time after that moment (aware), in UTC; None if there is none.
+    """Return the first time after `after` (aware), in UTC; None if there is none.
 
-    Raises ValueError for a rule that is none, or for a zone that nobody knows.
+    Raises ValueError for an invalid rule or an unknown zone.
     """
     if timing.at is not None:
         at = timing.at.astimezone(UTC)
@@ -342,26 +342,26 @@ def next_occurrence(timing: Timing, after: datetime) -> datetime | None:
         start = timing.since.replace(microsecond=0) - timedelta(seconds=1)
     by_clock = not _is_hourly(timing.rule)
     begin: datetime | None = start.astimezone(zone)
-    while begin is not None and begin.year <= start.year + MOST_YEARS:
-        times = _times(timing.rule, begin.replace(tzinfo=None, fold=0)) if by_clock else _passing(timing.rule, begin)
+    while begin is not None and begin.year <= start.year + MAX_YEARS:
+        times = _times(timing.rule, begin.replace(tzinfo=None, fold=0)) if by_clock else _elapsed(timing.rule, begin)
         begin = None
         for found in times:
             moment = moment_of(found, zone) if by_clock else found.astimezone(UTC)
             if timing.until is not None and moment > timing.until:
                 return None
-            if (begin := _before_next(timing, found.date(), zone)) is not None:
+            if (begin := _before_next_period(timing, found.date(), zone)) is not None:
                 break
-            if moment > after:  # else the clocks show this time once more, or it came in place of what they left out
+            if moment > after:  # else the clocks repeat this time, or it replaced a time that they skipped
                 return moment
     return None
 
 
-MAX_MISSED: Final = 500  # So many are counted of those that were missed: a week of one for every 20 minutes
+MAX_MISSED: Final = 500  # Missed occurrences that are counted: a week of one for every 20 minutes
 
 
 def last_until(timing: Timing, first: datetime, now: datetime) -> tuple[datetime, int]:
-    """Of the times from `first`, which is one, until `now` the last one, and how many come before it (MAX_MISSED at
-    most). Raises as `next_occurrence`.
+    """Return the last time from `first`, which is an occurrence, until `now`, and the number of times before it, up to
+    MAX_MISSED. Raises as `next_occurrence`.
     """
     last, before = first, 0
     while before < MAX_MISSED:
@@ -369,7 +369,7 @@ def last_until(timing: Timing, first: datetime, now: datetime) -> tuple[datetime
         if later is None or later > now:
             return last, before
         last, before = later, before + 1
-    window = APART
+    window = MIN_INTERVAL
     while (found := next_occurrence(timing, max(last, now - window))) is None or found > now:
         if now - window <= last:
             return last, before
@@ -379,22 +379,24 @@ def last_until(timing: Timing, first: datetime, now: datetime) -> tuple[datetime
     return last, before
 
 
-LATE: Final = timedelta(minutes=2)  # Later than that says so: a start, or a platform that was slow, takes no longer
-# A question is asked as late as that, if another time of it comes; nobody wants this morning's news tonight.
-GRACE: Final = timedelta(hours=12)
+LATE_AFTER: Final = timedelta(
+    minutes=2
+)  # A later occurrence says that it is late; a start or a slow platform takes less
+# The longest delay of a question that has a next time: this morning's news is useless tonight.
+MAX_DELAY: Final = timedelta(hours=12)
 
 
 def is_stale(due: Occurrence, now: datetime) -> bool:
-    """Whether it is too late for this time: a question, of which another one comes. Reminders always come."""
+    """Return whether it is too late for this occurrence, which is a question with a next time. Reminders never are."""
     if due.schedule.made.kind is ScheduleKind.REMINDER:
         return False
     later = next_occurrence(due.schedule.made.timing, due.time)
-    return later is not None and now - due.time > min(GRACE, (later - due.time) / 2)
+    return later is not None and now - due.time > min(MAX_DELAY, (later - due.time) / 2)
 
 
 def late_note(due: Occurrence, now: datetime, person_zone: str = "") -> str:
-    """ "This was due at 09:00; I was away, 3 more times before." "" for what comes in time."""
-    if now - due.time <= LATE and not due.missed:
+    """A note such as "This was due at 09:00; I was away, as for 3 before it."; "" for an occurrence in time."""
+    if now - due.time <= LATE_AFTER and not due.missed:
         return ""
     if not (name := due.schedule.made.timing.seen_from(person_zone).zone):
         return f"This was due {duration_in_words(now - due.time)} ago; I was away."
@@ -406,8 +408,8 @@ def late_note(due: Occurrence, now: datetime, person_zone: str = "") -> str:
     return f"This was due at {when}; I was away{before}."
 
 
-def _before_next(timing: Timing, day: date, zone: ZoneInfo) -> datetime | None:
-    """The last moment before the next week, or day, on which the rule holds; None if it does on that day."""
+def _before_next_period(timing: Timing, day: date, zone: ZoneInfo) -> datetime | None:
+    """The last second before the next week or day on which the rule applies; None if it applies on `day`."""
     first = (timing.since or datetime(1970, 1, 5, 12, tzinfo=UTC)).astimezone(zone).date()
     if timing.days > 1:
         begins = day + timedelta(days=-(day - first).days % timing.days)
@@ -421,8 +423,8 @@ def _before_next(timing: Timing, day: date, zone: ZoneInfo) -> datetime | None:
 
 
 def problem_of(timing: Timing, now: datetime) -> str:
-    """Why this cannot be a schedule, a sentence that says what to do; "" if it can: the past, an unknown zone, a rule
-    that is none, comes never or more often than every five minutes.
+    """Return a sentence that says why this cannot be a schedule and what to do, or "": for a time in the past, an
+    unknown zone, or a rule that is invalid, never occurs, or occurs more often than every five minutes.
     """
     try:
         zone_of(timing.zone or ("" if timing.at is None else "UTC"))
@@ -442,20 +444,19 @@ def problem_of(timing: Timing, now: datetime) -> str:
     except ValueError as error:
         return str(error)
     if too_often:
-        return (
-            f"The rule {timing.rule!r} comes too often: leave at least {APART.seconds // 60} minutes between two times."
-        )
+        return f"The rule {timing.rule!r} comes too often: leave at least {MIN_INTERVAL.seconds // 60} minutes between two times."
     if timing.until is None:
-        within = f"within {ENDS_AFTER.days} days: give another rule, or an end."
+        within = f"within {DEFAULT_DURATION.days} days: give another rule, or an end."
         return "" if comes else f"The rule {timing.rule!r} does not come {within}"
-    if timing.until > now + FARTHEST:
+    if timing.until > now + MAX_AHEAD:
         return "The end is too far ahead: take one within five years."
     return "" if comes else f"The rule {timing.rule!r} does not come before its end: give another rule, or a later end."
 
 
 def in_words(timing: Timing, now: datetime) -> str:
-    """ "Monday 24 November, 09:00 Europe/Berlin; then every Monday at 09:00, until 24 May 2027". Raises ValueError as
-    `next_occurrence`; "" for what comes no more; "in 20 minutes" where nobody knows the zone.
+    """Describe the timing: "Monday 24 November, 09:00 Europe/Berlin; then every Monday at 09:00, until 24 May 2027".
+
+    "" if there is no next time; "in 20 minutes" if the zone is unknown. Raises ValueError as `next_occurrence`.
     """
     first = next_occurrence(timing, now)
     if first is None:
@@ -470,12 +471,12 @@ def in_words(timing: Timing, now: datetime) -> str:
         return words
     until = with_end(timing, now).until
     end = "" if until is None else f", until {_day(until.astimezone(zone))} {until.astimezone(zone).year}"
-    explained = _parsed(timing.rule, datetime(2000, 1, 1)).explain()  # noqa: DTZ001 -- on no clock: only its fields
+    explained = _parsed(timing.rule, datetime(2000, 1, 1)).explain()  # noqa: DTZ001 -- no real time: only its fields are used
     return f"{words}; then {rule_in_words(timing.rule, explained, timing.weeks, timing.days)}{end}"
 
 
 def zone_of(name: str) -> ZoneInfo:
-    """Raises ValueError with a sentence for one that nobody knows."""
+    """Return the zone. Raises ValueError with a sentence if it is unknown."""
     unknown = f"The time zone {name[:60]!r} is unknown: give one such as Europe/Berlin."
     if not _ZONE.fullmatch(name):
         raise ValueError(unknown)
@@ -495,19 +496,19 @@ def _problem_of_moment(at: datetime, zone: str, now: datetime) -> str:
         return (
             f"That time is over: it is {now.astimezone(zone_of(zone or 'UTC')):%A %d %B %Y, %H:%M} {zone or 'UTC'} now."
         )
-    return "That time is too far ahead: take one within five years." if at > now + FARTHEST else ""
+    return "That time is too far ahead: take one within five years." if at > now + MAX_AHEAD else ""
 
 
 def _parsed(rule: str, start: datetime) -> CronSim:
     if len(rule) > MAX_RULE_CHARS or len(rule.split()) != 5 or not rule.isascii():
-        raise ValueError(_no_rule(rule))
+        raise ValueError(_invalid_rule(rule))
     try:
         return CronSim(rule, start)
     except (CronSimError, AssertionError, TypeError, ValueError) as error:
-        raise ValueError(_no_rule(rule)) from error
+        raise ValueError(_invalid_rule(rule)) from error
 
 
-def _no_rule(rule: str) -> str:
+def _invalid_rule(rule: str) -> str:
     return (
         f"{rule[:MAX_RULE_CHARS]!r} is no rule: give five fields as of cron (minute, hour, day, month, weekday), "
         "such as '0 9 * * 1' for Mondays at nine."
@@ -515,23 +516,25 @@ def _no_rule(rule: str) -> str:
 
 
 def _times(rule: str, start: datetime) -> Iterator[datetime]:
-    """After `start`: on the clock if it has no zone. Ends after fifty years without any."""
+    """The times of the rule after `start`: on the clock if it has no zone. Ends after fifty years without any."""
     try:
         yield from _parsed(rule, start)
     except OverflowError:  # the year 10000
         return
 
 
-def _passing(rule: str, begin: datetime) -> Iterator[datetime]:
-    """When the clocks of its zone show one, after `begin`: twice where they are set back, and as they are set ahead."""
+def _elapsed(rule: str, begin: datetime) -> Iterator[datetime]:
+    """The times of an hourly rule after `begin`, by elapsed time: a time that the clocks show twice occurs twice, one
+    that they skip does not occur.
+    """
     zone, at = begin.tzinfo, begin.astimezone(UTC)
-    while (ahead := (at + _SECOND).astimezone(zone).utcoffset()) is not None:
-        for found in _times(rule, (at + ahead).replace(tzinfo=None)):
-            moment = (found - ahead).replace(tzinfo=UTC)
-            looks = (*(at + timedelta(days=n) for n in range(1, (moment - at).days + 1)), moment)
-            changed = next((one for one in looks if one.astimezone(zone).utcoffset() != ahead), None)
+    while (offset := (at + _SECOND).astimezone(zone).utcoffset()) is not None:
+        for found in _times(rule, (at + offset).replace(tzinfo=None)):
+            moment = (found - offset).replace(tzinfo=UTC)
+            samples = (*(at + timedelta(days=n) for n in range(1, (moment - at).days + 1)), moment)
+            changed = next((sample for sample in samples if sample.astimezone(zone).utcoffset() != offset), None)
             if changed is not None:
-                at = _change(max(at + _SECOND, changed - timedelta(days=1)), changed, zone) - _SECOND
+                at = _clock_change(max(at + _SECOND, changed - timedelta(days=1)), changed, zone) - _SECOND
                 break
             yield moment.astimezone(zone)
             at = moment
@@ -547,16 +550,16 @@ _SECOND: Final = timedelta(seconds=1)
 
 
 def moment_of(clock: datetime, zone: ZoneInfo) -> datetime:
-    """When the clocks of the zone show this (first), in UTC; where they leave it out, the end of that gap."""
+    """The first time when the clocks of the zone show `clock`, in UTC; if they skip it, the end of that gap."""
     late = clock.replace(tzinfo=zone, fold=0).astimezone(UTC)
     if late.astimezone(zone).replace(tzinfo=None) == clock:
         return late
     early = clock.replace(tzinfo=zone, fold=1).astimezone(UTC)
-    return _change(early, late, zone)
+    return _clock_change(early, late, zone)
 
 
-def _change(early: datetime, late: datetime, zone: tzinfo | None) -> datetime:
-    """When the clocks change, which they do between these."""
+def _clock_change(early: datetime, late: datetime, zone: tzinfo | None) -> datetime:
+    """The time of the clock change that is between these times."""
     before = early.astimezone(zone).utcoffset()
     while late - early > _SECOND:
         middle = (early + (late - early) / 2).replace(microsecond=0)
@@ -568,13 +571,13 @@ def _change(early: datetime, late: datetime, zone: tzinfo | None) -> datetime:
 
 
 def _too_often(rule: str) -> bool:
-    parsed = _parsed(rule, datetime(2000, 1, 1))  # noqa: DTZ001 -- on no clock: its fields alone are read
+    parsed = _parsed(rule, datetime(2000, 1, 1))  # noqa: DTZ001 -- no real time: only its fields are used
     minutes, hours = sorted(parsed.minutes), parsed.hours
-    apart = int(APART.total_seconds() // 60)
-    if any(later - one < apart for one, later in pairwise(minutes)):
+    apart = int(MIN_INTERVAL.total_seconds() // 60)
+    if any(later - earlier < apart for earlier, later in pairwise(minutes)):
         return True
-    on_and_on = any((hour + 1) % 24 in hours for hour in hours)
-    return on_and_on and minutes[0] + 60 - minutes[-1] < apart
+    in_adjacent_hours = any((hour + 1) % 24 in hours for hour in hours)
+    return in_adjacent_hours and minutes[0] + 60 - minutes[-1] < apart
 
 
 def _day(local: datetime) -> str:

@@ -1,6 +1,6 @@
-"""What model calls took, summed: by person, channel, day or model; and what turns took of time. Pure.
+"""The usage and cost of model calls, summed by person, channel, day or model; and the duration of turns. Pure.
 
-Rule: days are of UTC, so that everybody's budget begins anew at the same moment.
+Rule: days are in UTC, so that all budgets reset at the same moment.
 """
 
 import re
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from genai_prices.types import PriceCalculation
     from genai_prices.types import Provider as PricedVendor
 
-# What a model call costs at its vendor's list price, by the prices that genai-prices ships.
+# The cost of a model call at its vendor's list price, by the prices that genai-prices ships.
 #
 # Rules
 #   Money is a whole number of nano-dollars. In micro-dollars a cached token of the cheapest model would cost nothing.
-#   A price belongs to a model at one vendor: the same name at a gateway costs what that gateway says, if it is known.
-#   No price is None, and never 0: an unknown model is not free, and what a local model costs is on another bill.
-#   Mistral's names without a version move to the newest one, and genai-prices may lag behind: where it prices such a
-#   name unlike the newest version that it knows by its month, it may be wrong, and there is no price.
-#   A call is priced once, when it is stored. Newer prices do not change what was paid before.
+#   A price belongs to a model at one vendor: the same name at a gateway has the gateway's price, if it is known.
+#   An unknown price is None, never 0: an unknown model is not free, and a local model is paid for elsewhere.
+#   Mistral's names without a version mean the newest version, and genai-prices may lag behind: if its price for such a
+#   name differs from that of the newest version that it knows by month, it may be wrong, and the price is None.
+#   A call is priced once, when it is stored. Newer prices do not change earlier costs.
 
 Money = NewType("Money", int)  # US dollars, in billionths
 NOTHING: Final = Money(0)
@@ -32,11 +32,11 @@ NOTHING: Final = Money(0)
 # The nano-dollars of one dollar. A price of $1 per million tokens is 1,000 of them per token.
 NANO: Final = 1_000_000_000
 
-# Prices with a beginning or an end are those of this day, of which the locked genai-prices is.
+# The date for prices that have a start or an end: the date of the locked version of genai-prices.
 PRICES_AS_OF: Final = date(2026, 11, 20)
 _NOON: Final = datetime.combine(PRICES_AS_OF, time(12), UTC)
 
-# Our names of vendors, and those of genai-prices. Gemini Live bills speech, which no count of text tells.
+# Our names of vendors, and those of genai-prices. Gemini Live bills speech, which cannot be derived from text tokens.
 _VENDORS: Final = {
     "openai": "openai",
     "openai-realtime": "openai",
@@ -51,36 +51,36 @@ _MONTH: Final = re.compile(r"\d{4}", re.ASCII)
 
 
 def cost(call: ModelCall) -> Money | None:
-    """What the call ("openai:gpt-6-luna") costs at list price; None if its model has none."""
+    """Return the cost of the call (of "openai:gpt-6-luna") at list price; None if its model has none."""
     vendor, _, model = call.model.partition(":")
     if vendor not in _VENDORS:
         return None
-    import genai_prices  # noqa: PLC0415 -- 0.1 s and 3 MB, which a start does without
+    import genai_prices  # noqa: PLC0415 -- 0.1 s and 3 MB, which a start avoids
 
-    used = call.usage
+    usage = call.usage
     tokens = genai_prices.Usage(
-        input_tokens=used.input_uncached + used.input_cached + used.input_written,
-        cache_read_tokens=used.input_cached,
-        cache_write_tokens=used.input_written,
-        output_tokens=used.output + used.reasoning,
+        input_tokens=usage.input_uncached + usage.input_cached + usage.input_written,
+        cache_read_tokens=usage.input_cached,
+        cache_write_tokens=usage.input_written,
+        output_tokens=usage.output + usage.reasoning,
     )
 
-    def priced(name: str) -> "PriceCalculation":
+    def price_of(name: str) -> "PriceCalculation":
         return genai_prices.calc_price(tokens, name, provider_id=_VENDORS[vendor], genai_request_timestamp=_NOON)
 
     try:
-        found = priced(model)
+        price = price_of(model)
     except LookupError:
         return None
-    newest = _newest_version(found.provider, model) if vendor == "mistral" else model
-    if found.model_price.input_mtok is None or (newest != model and priced(newest).total_price != found.total_price):
+    newest = _newest_version(price.provider, model) if vendor == "mistral" else model
+    if price.model_price.input_mtok is None or (newest != model and price_of(newest).total_price != price.total_price):
         return None
-    return Money(round(found.total_price * NANO))
+    return Money(round(price.total_price * NANO))
 
 
 def _newest_version(vendor: "PricedVendor", model: str) -> str:
-    """The newest of the names that say their month ("mistral-large-2512"), for one without; else the name itself."""
-    matches = [one.match for one in vendor.models]
+    """Return the newest name with a month ("mistral-large-2512") for a name without one; else the name itself."""
+    matches = [priced_model.match for priced_model in vendor.models]
     clauses = [clause for match in matches for clause in getattr(match, "or_", (match,))]
     names = (str(getattr(clause, "equals", "")) for clause in clauses)
     family = model.removesuffix("-latest")
@@ -88,23 +88,23 @@ def _newest_version(vendor: "PricedVendor", model: str) -> str:
 
 
 class By(StrEnum):
-    """What a sum is taken for."""
+    """The key by which usage is summed."""
 
     PERSON = "person"
     CHANNEL = "channel"
     WORKSPACE = "workspace"
-    """Of Slack; what has none is one itself, as "discord"."""
+    """A Slack workspace; a platform without workspaces is a single one, such as "discord"."""
     DAY = "day"
     MODEL = "model"
 
 
-# Preferences of a workspace are kept under this and its name ("workspace:slack:T0123"),…
+# The prefix of the owner of a workspace's preferences ("workspace:slack:T0123").
 WORKSPACE: Final = "workspace:"
-APP: Final = "app"  # … among them what its app is called among several
+APP: Final = "app"  # The preference of a workspace that names its app, where there are several apps
 
 
 def workspace_of(person: str) -> str:
-    """Of whose workspace a person is, by their id: "slack:T0123" of "slack:T0123:U0123"."""
+    """Return the workspace of a person's id: "slack:T0123" of "slack:T0123:U0123"."""
     return person.rpartition(":")[0]
 
 
@@ -129,7 +129,7 @@ class SpendingPeriod:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """The sum of some calls. `cost` is of those with a price, `unpriced` counts the others."""
+    """The sum of some calls. `cost` sums the calls with a price, `unpriced` counts the others."""
 
     calls: int = 0
     usage: Usage = field(default_factory=Usage)
@@ -156,10 +156,9 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """What was spent for one person, channel, day or model.
+    """The spending of one person, channel, day or model.
 
-    `key`: their id or name, or the day as 2026-11-21; "" for channels that were forgotten. `name`: what a person is
-    called, as long as that is known.
+    `key`: the id or name, or the day as 2026-11-21; "" for forgotten channels. `name`: a person's name, if known.
     """
 
     key: str
@@ -169,7 +168,7 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class SpendingAccount:
-    """What one person spent today and in this month so far, today included."""
+    """One person's spending today and in this month so far, today included."""
 
     today: Spent
     month: Spent
@@ -182,8 +181,8 @@ def account(days: Iterable[Total], now: datetime) -> SpendingAccount:
 
 @dataclass(frozen=True, slots=True)
 class SpendingSpread:
-    """What was spent in a period, by day ("2026-11-21") and model; and by the people and the channels of which it was
-    most, the most expensive first: some of them, so their sum may be less.
+    """The spending in a period, by day ("2026-11-21") and model; and that of the people, channels and workspaces with
+    the highest spending, the highest first. These are only some, so their sum may be less than the whole.
     """
 
     by_day: Mapping[tuple[str, str], Spent]
@@ -196,25 +195,25 @@ class SpendingSpread:
         return sum(self.by_day.values(), Spent())
 
     def of_days(self) -> dict[str, Spent]:
-        return _summed((day, spent) for (day, _), spent in self.by_day.items())
+        return _sum_by_key((day, spent) for (day, _), spent in self.by_day.items())
 
     def of_models(self) -> dict[str, Spent]:
-        return _summed((model, spent) for (_, model), spent in self.by_day.items())
+        return _sum_by_key((model, spent) for (_, model), spent in self.by_day.items())
 
 
-def _summed(some: Iterable[tuple[str, Spent]]) -> dict[str, Spent]:
+def _sum_by_key(items: Iterable[tuple[str, Spent]]) -> dict[str, Spent]:
     sums = dict[str, Spent]()
-    for key, spent in some:
+    for key, spent in items:
         sums[key] = sums.get(key, Spent()) + spent
     return sums
 
 
-# What turns took of people's time.
+# The duration of turns.
 
 
 @dataclass(frozen=True, slots=True)
 class EndedTurn:
-    """A turn that is over, from its being taken in until its end."""
+    """A turn that is over. `seconds`: from its acceptance until its end."""
 
     id: int
     ended: datetime
@@ -223,7 +222,7 @@ class EndedTurn:
 
 @dataclass(frozen=True, slots=True)
 class AnsweredCall:
-    """A call of a model in a turn. `cost`: None if its model has no price."""
+    """A model call in a turn. `cost`: None if its model has no price."""
 
     model: str
     usage: Usage
@@ -233,7 +232,7 @@ class AnsweredCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolTook:
-    """A call of a tool in a turn: no word of what it was given. `ms`: None until it has ended."""
+    """A tool call in a turn, without its arguments. `ms`: None until it has ended."""
 
     tool: str
     began: datetime
@@ -245,9 +244,9 @@ class ToolTook:
 
 @dataclass(frozen=True, slots=True)
 class TurnTook:
-    """Where the time of a turn went. `began`: when it was claimed first; None of one that is older than this is kept.
+    """How a turn spent its time. `began`: its first claim; None for turns from versions that did not store it.
 
-    `name`: what its asker is called, as long as that is known.
+    `name`: the asker's name, if known.
     """
 
     id: int

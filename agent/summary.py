@@ -1,11 +1,12 @@
-"""What stands for the part of a conversation that its model no longer sees: `SituationSummary` (seed 002). Pure.
+"""The summary of the part of a conversation that its model no longer sees: `SituationSummary` (seed 002). Pure.
 
-A summary is made in the background by a cheap model, from what stood there before and the messages that it does not
-cover yet, and merged field by field. It is made ahead: as soon as what is not covered takes most of the window, its
-older half is summarised, so that nothing falls out of the window before it is covered. Where no model may be asked,
-and in the one turn in which more falls out at once, the beginnings of what people said stand for it (`digest`).
+A cheap model writes it in the background, from the previous summary and the messages that this does not cover yet; the
+result is merged field by field. It is made ahead of time: as soon as the uncovered messages fill most of the window,
+their older half is summarised, so that no message leaves the window before it is covered. Where no model may be called,
+and in a turn in which more messages leave at once, the beginnings of people's messages stand in for it
+(`summary_digest`).
 
-What people wrote is data: the model is told so, and each message is one JSON string.
+What people wrote is data: the prompt says so, and each message is one JSON string.
 """
 
 import json
@@ -21,12 +22,14 @@ from agent.records import Author, StoredMessage
 from agent.state import SituationSummary
 
 SUMMARY: Final = "summary"  # The kind of the jobs that summarise, and of their model calls
-FULL: Final = 0.6  # Of the window: so much that no summary covers, and one is made
-AHEAD: Final = 0.3  # Of the window: the newest messages, which stay in sight for long, wait for the next summary
-# Of the window: names and marks take the rest. To find a message that is still in sight does no harm.
-SURE: Final = 0.9
-MESSAGE_CHARS: Final = 2_000  # Of one message: its beginning and its end say what it is about
-BATCH_CHARS: Final = 24_000  # Of one call: some 6,000 tokens, which a small local model takes
+DUE_SHARE: Final = 0.6  # Share of the window: when uncovered messages fill more, a summary is made
+NEWEST_SHARE: Final = (
+    0.3  # Share of the window: the newest messages stay visible for long and wait for the next summary
+)
+# Share of the window; names and markers take the rest. To recall a message that is still visible does no harm.
+SURELY_VISIBLE_SHARE: Final = 0.9
+MESSAGE_CHARS: Final = 2_000  # Length of one message: its beginning and its end show its topic
+BATCH_CHARS: Final = 24_000  # Length of one call: some 6,000 tokens, which a small local model can read
 DIGEST_CHARS: Final = 1_000  # About 250 tokens
 LINE_CHARS: Final = 160
 
@@ -52,7 +55,7 @@ _SENTENCE_END: Final = re.compile(r"[.!?。！？\n]")
 @dataclass(frozen=True, slots=True)
 class Uncovered:
     """A conversation's summary so far, and the messages after it, oldest first. `covered`: the id of the last message
-    that it covers. `stored`: the summary as it is kept, by which it is known again.
+    that it covers. `stored`: the summary's stored form, which shows whether it was changed meanwhile.
     """
 
     summary: SituationSummary
@@ -62,15 +65,16 @@ class Uncovered:
 
 
 def summary_due(messages: Sequence[StoredMessage], covered: int, window: int, limit: int) -> int | None:
-    """Up to which message (its id) a summary is to be made now; None: it covers enough.
+    """Return the id of the message up to which a summary is due; None if it covers enough.
 
-    `messages`: the conversation's newest, at most `limit`, oldest first. `window`: its estimated tokens.
+    `messages`: the newest of the conversation, up to `limit`, oldest first. `window`: the history's limit in estimated
+    tokens.
     """
-    fresh = [(message.id, estimate_tokens(message.text)) for message in messages if message.id > covered]
-    if sum(tokens for _, tokens in fresh) <= window * FULL and len(fresh) <= limit * FULL:
+    uncovered = [(message.id, estimate_tokens(message.text)) for message in messages if message.id > covered]
+    if sum(tokens for _, tokens in uncovered) <= window * DUE_SHARE and len(uncovered) <= limit * DUE_SHARE:
         return None
-    room, places = window * AHEAD, int(limit * AHEAD)
-    for number, (id_, tokens) in enumerate(reversed(fresh)):
+    room, places = window * NEWEST_SHARE, int(limit * NEWEST_SHARE)
+    for number, (id_, tokens) in enumerate(reversed(uncovered)):
         room -= tokens
         if room < 0 or number >= places:
             return id_
@@ -78,13 +82,13 @@ def summary_due(messages: Sequence[StoredMessage], covered: int, window: int, li
 
 
 def visible_from(messages: Sequence[StoredMessage], window: int, *, is_cut: bool) -> int:
-    """About where the window begins: the id of the first message that the model surely sees; 0 if nothing is hidden.
+    """Return the id of the first message that the model surely sees, near the start of the window; 0 if it sees all.
 
     `is_cut`: there are messages before these.
     """
-    room, first = window * SURE, 0
+    room, first = window * SURELY_VISIBLE_SHARE, 0
     for message in reversed(messages):
-        room -= estimate_tokens(message.text) + message.text.count("\n") // 2  # each further line is marked
+        room -= estimate_tokens(message.text) + message.text.count("\n") // 2  # each further line gets a marker
         if room < 0:
             return first or message.id + 1
         first = message.id
@@ -92,7 +96,7 @@ def visible_from(messages: Sequence[StoredMessage], window: int, *, is_cut: bool
 
 
 def summary_batch(messages: Sequence[StoredMessage]) -> tuple[StoredMessage, ...]:
-    """As many of the oldest as go in one call; at least one."""
+    """Return as many of the oldest messages as fit in one call, at least one."""
     chars = 0
     for number, message in enumerate(messages):
         chars += min(len(message.text), MESSAGE_CHARS)
@@ -104,33 +108,35 @@ def summary_batch(messages: Sequence[StoredMessage]) -> tuple[StoredMessage, ...
 def summary_prompt(
     before: SituationSummary, messages: Sequence[StoredMessage], names: Mapping[str, str]
 ) -> list[Message]:
-    """`names`: what people are called, by their ids: nobody as somebody else is, or as the assistant."""
+    """Build the prompt. `names`: people's names by id, each unique and different from "assistant"."""
     notes = {name: getattr(before, name) for name in before.__slots__}
-    said = [{"who": _who(one, names), "said": without_secrets(_shortened(one.text))} for one in messages]
-    data = json.dumps({"notes": notes, "messages": said}, ensure_ascii=False)
+    entries = [
+        {"who": _speaker(message, names), "said": without_secrets(_shorten(message.text))} for message in messages
+    ]
+    data = json.dumps({"notes": notes, "messages": entries}, ensure_ascii=False)
     return [Message(Role.SYSTEM, PROMPT), Message(Role.USER, data)]
 
 
 def read_summary(answer: str, before: SituationSummary) -> SituationSummary | None:
-    """The notes after a model's answer, which may change nothing; None if it holds none."""
-    words = answer.rpartition("</think>")[2]
-    decoder, at = json.JSONDecoder(), words.find("{")
-    if at < 0 or is_too_deep(words):
+    """Return the summary with the notes of a model's answer, perhaps unchanged; None if the answer holds no notes."""
+    text = answer.rpartition("</think>")[2]
+    decoder, at = json.JSONDecoder(), text.find("{")
+    if at < 0 or is_too_deep(text):
         return None
     try:
-        found: object = decoder.raw_decode(words, at)[0]
+        value: object = decoder.raw_decode(text, at)[0]
     except ValueError:
         return None
-    notes = object_in(found)
+    notes = object_in(value)
     return before.merged(notes) if not notes or notes.keys() & set(before.__slots__) else None
 
 
 def extracted(
     before: SituationSummary, messages: Sequence[StoredMessage], names: Mapping[str, str]
 ) -> SituationSummary:
-    """The notes as far as they can be kept without a model: what people stated, the first of it and the newest."""
+    """Update the summary without a model: with people's statements, the first and the newest."""
     known = before.key_findings.split("; ") if before.key_findings else []
-    # What separates the notes stands in no line, so nobody's line can begin a note of somebody else's.
+    # No line contains the separator of the notes, so no line can begin a note of another person.
     lines = [*known, *(line.replace(";", ",") for _, line in summary_digest(messages, names))]
     return before.merged({"key_findings": "; ".join(_both_ends(list(dict.fromkeys(lines)), DIGEST_CHARS))})
 
@@ -138,16 +144,17 @@ def extracted(
 def summary_digest(
     messages: Sequence[StoredMessage], names: Mapping[str, str], chars: int = DIGEST_CHARS
 ) -> list[tuple[int, str]]:
-    """The beginnings of what people stated, with the ids of those messages, oldest first: the first and the newest of
-    them, as many as fit. `names`: what people are called there, by their ids.
+    """Return the beginnings of people's statements with the ids of their messages, oldest first: the first and the
+    newest, as many as fit into `chars`. `names`: people's names by id.
     """
-    stated = [(one.id, f"{_who(one, names)}: {line}") for one in messages if (line := _statement(one))]
-    kept = set(_both_ends([line for _, line in stated], chars))
-    return [(id_, line) for id_, line in stated if line in kept]
+    statements = [(message, statement) for message in messages if (statement := _statement(message))]
+    lines = [(message.id, f"{_speaker(message, names)}: {statement}") for message, statement in statements]
+    fitting = set(_both_ends([line for _, line in lines], chars))
+    return [(id_, line) for id_, line in lines if line in fitting]
 
 
 def _statement(message: StoredMessage) -> str:
-    """The first sentence that states something, on one line; "" for the bot's own words, and where all are asked."""
+    """Return the first sentence that is no question, on one line; "" for messages of the bot and for questions only."""
     if message.author is Author.BOT:
         return ""
     text, start = message.text[:MESSAGE_CHARS], 0
@@ -162,24 +169,24 @@ def _statement(message: StoredMessage) -> str:
 
 
 def _both_ends(lines: Sequence[str], chars: int) -> list[str]:
-    """In their order: the first and the last in turns, as many as fit."""
-    kept = set[int]()
+    """Select lines from the start and the end alternately, as many as fit; return them in order."""
+    selected = set[int]()
     first, last, from_start = 0, len(lines) - 1, True
     while first <= last:
         at = first if from_start else last
         chars -= len(lines[at]) + 2
         if chars < 0:
             break
-        kept.add(at)
+        selected.add(at)
         first, last, from_start = (first + 1, last, False) if from_start else (first, last - 1, True)
-    return [line for at, line in enumerate(lines) if at in kept]
+    return [line for at, line in enumerate(lines) if at in selected]
 
 
-def _who(message: StoredMessage, names: Mapping[str, str]) -> str:
+def _speaker(message: StoredMessage, names: Mapping[str, str]) -> str:
     return "assistant" if message.author is Author.BOT else names[message.person]
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     if len(text) <= MESSAGE_CHARS:
         return text
     end = MESSAGE_CHARS // 4

@@ -1,24 +1,25 @@
-"""Which calls run, which are asked for first, and which never do: one table, and what holds without it. Pure.
+"""The tool policy: which calls run, need consent, or never run; one table, and the defaults without it. Pure.
 
 Rules
-  The first row that fits a call counts. Where none does, its effect decides: reading and writing here run, acting
-  outward is asked for, and so is what cannot be taken back.
-  What a row refuses is not even offered to the model.
-  What cannot be taken back is asked for each time, whatever a row says. So is every write in a turn that holds what
-  others wrote: it may do what that text wants. "Allow in this thread" counts as long as nobody else's words are there.
-  An address that a call would carry out is asked for, each time, where others' words are there and nobody wrote it as
-  it stands: it may hold what the turn knows.
-  `OWN_WORDS` write nothing but what the asker has said, and see to that themselves.
+  The first row that fits a call counts. Without one, the call's effect decides: reading and writing here run; acting
+  outward and irreversible actions need consent.
+  A tool that a row refuses is not offered to the model.
+  Irreversible actions need consent for each call, whatever a row says. So does every write in a turn that holds text of
+  others: it may carry out instructions in that text. "Allow in this thread" counts while the turn holds no text of
+  others.
+  A call that would send out an address needs consent each time if the turn holds text of others and nobody wrote the
+  address literally: it may encode data of the turn.
+  The tools in `OWN_WORDS` write only what the asker has said, and check that themselves.
 
-Its text is a line for each row, the first row on top, and "#" before a note:
+The table's text has one line for each row, the first row on top, and "#" before a comment:
 
     # tools           who        where     answer
     github.delete_*   *          *         no
     github.*          manager    team      ask
     jira.search       *          *         yes
 
-`tools` is a name in which * stands for any characters. `who` is *, a rank (then everybody of it or above) or a person's
-id. `where` is *, the kind of audience (person, group, team) or the platform's id of a channel.
+`tools` is a name in which * matches any characters. `who` is *, a rank (everyone of that rank or above) or a person's
+id. `where` is *, a kind of audience (person, group, team) or the platform's id of a channel.
 """
 
 import json
@@ -38,13 +39,13 @@ from agent.progress import OWN_WORDS, Progress, addresses_in, addresses_read, br
 
 ANY: Final = "*"
 MAX_ROWS: Final = 200  # Read for each call; a longer table is a mistake
-MAX_CHARS: Final = 200  # Of a row: a name, an id and an id
+MAX_CHARS: Final = 200  # Length of a row: a name, an id and an id
 COLUMNS: Final = 4
-# Characters of a call that is asked about: nobody reads more before a press, and it fits every platform.
+# Characters of a call that needs consent: people read no more before they decide, and it fits every platform.
 MAX_SHOWN: Final = 6_000
 
 
-A_LINE: Final = 12  # What an argument takes besides
+ARGUMENT_CHARS: Final = 12  # Characters that an argument takes beside its name and value
 
 
 class PolicyAnswer(StrEnum):
@@ -54,7 +55,7 @@ class PolicyAnswer(StrEnum):
 
 
 class DecidedBy(StrEnum):
-    """Who lets a call run, or does not; or what has changed the table."""
+    """Who allowed or refused a call, or what changed the table."""
 
     EFFECT = "effect"
     TABLE = "table"
@@ -75,7 +76,7 @@ class PolicyRow:
     answer: PolicyAnswer
 
     def fits(self, name: str, asker: Asker) -> bool:
-        return fnmatchcase(name, self.tools) and _is(self.who, asker) and _there(self.where, asker)
+        return fnmatchcase(name, self.tools) and _fits_person(self.who, asker) and _fits_place(self.where, asker)
 
     def __str__(self) -> str:
         return f"{self.tools} {self.who} {self.where} {self.answer}"
@@ -83,7 +84,7 @@ class PolicyRow:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """`row`: the one that counts, None if the effect decides. `every_time`: no word holds for the next call."""
+    """`row`: the row that counts, None if the effect decides. `every_time`: consent never covers the next call."""
 
     answer: PolicyAnswer
     row: PolicyRow | None = None
@@ -91,8 +92,8 @@ class Decision:
 
 
 def decide(rows: Iterable[PolicyRow], name: str, effect: ToolEffect, asker: Asker, words: Provenance) -> Decision:
-    """`words`: whose words the turn holds."""
-    row = next((one for one in rows if one.fits(name, asker)), None)
+    """Decide about a call of the tool `name`. `words`: whose text the turn holds."""
+    row = next((row for row in rows if row.fits(name, asker)), None)
     if row is not None and row.answer is PolicyAnswer.NO:
         return Decision(PolicyAnswer.NO, row)
     if effect is ToolEffect.IRREVERSIBLE:
@@ -113,19 +114,19 @@ def _by_effect(effect: ToolEffect) -> PolicyAnswer:
             assert_never(effect)
 
 
-def _is(who: str, asker: Asker) -> bool:
+def _fits_person(who: str, asker: Asker) -> bool:
     if who in (ANY, asker.person.id):
         return True
     rank = Authority.__members__.get(who.upper())
     return rank is not None and asker.authority >= rank
 
 
-def _there(where: str, asker: Asker) -> bool:
+def _fits_place(where: str, asker: Asker) -> bool:
     return where in (ANY, asker.channel) or where == label(asker.place.audience).partition(":")[0]
 
 
 def read_rows(text: str) -> tuple[tuple[PolicyRow, ...], tuple[str, ...]]:
-    """The rows of a table, and a sentence for each line that is none."""
+    """Parse a table. Returns its rows, and a sentence for each invalid line."""
     rows, faults = list[PolicyRow](), list[str]()
     for number, line in enumerate(text.splitlines(), 1):
         words = line.partition("#")[0].split()
@@ -137,15 +138,16 @@ def read_rows(text: str) -> tuple[tuple[PolicyRow, ...], tuple[str, ...]]:
         if fault is not None:
             faults.append(f"line {number}: {fault}")
         else:
-            rows.append(PolicyRow(words[0], _rank(words[1]), _kind(words[2]), PolicyAnswer(words[3].lower())))
+            who, where = _normalise_who(words[1]), _normalise_where(words[2])
+            rows.append(PolicyRow(words[0], who, where, PolicyAnswer(words[3].lower())))
     return tuple(rows), tuple(faults)
 
 
-def _rank(who: str) -> str:
+def _normalise_who(who: str) -> str:
     return who.lower() if who.upper() in Authority.__members__ else who
 
 
-def _kind(where: str) -> str:
+def _normalise_where(where: str) -> str:
     return where.lower() if where.lower() in set(AudienceKind) else where
 
 
@@ -160,11 +162,11 @@ def _fault(words: Sequence[str]) -> str | None:
         return TOO_LONG.format(most=MAX_CHARS)
     if words[3].lower() not in set(PolicyAnswer):
         return NO_ANSWER.format(answer=visible(words[3]))
-    return _unknown(*words[:3])
+    return _find_unknown(*words[:3])
 
 
-def _unknown(tools: str, who: str, where: str) -> str | None:
-    """A row that can never fit may be one that should forbid something."""
+def _find_unknown(tools: str, who: str, where: str) -> str | None:
+    """Return why the row can never fit, or None: such a row may be a typo in one that should forbid something."""
     if _TOOLS.fullmatch(tools) is None:
         return NO_TOOLS.format(tools=visible(tools))
     is_person = ":" in who and _ID.fullmatch(who) is not None
@@ -186,8 +188,8 @@ NOBODY: Final = "{who} is nobody: write *, a rank ({ranks}) or the id of a perso
 
 
 def shown_arguments(call: ToolCall) -> Sequence[tuple[str, str]]:
-    """The arguments of a call as its person reads them: texts as they are, everything else as JSON. Each of them, also
-    where two names look the same.
+    """Return all arguments of a call in the form for its person: strings as they are, other values as JSON. A list, so
+    that arguments whose names look the same are all shown.
     """
     return [
         (visible(name), visible(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)))
@@ -199,21 +201,20 @@ _HIDDEN: Final = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 
 
 def visible(text: str) -> str:
-    """`text` with a name for each character that would not be seen, or would change the order of others."""
-    return "".join(one if one in "\n\t" or not _is_hidden(one) else f"⟨U+{ord(one):04X}⟩" for one in text)
+    """Return the text with the code point of each character that is invisible or changes the order of others."""
+    return "".join(char if char in "\n\t" or not _is_hidden(char) else f"⟨U+{ord(char):04X}⟩" for char in text)
 
 
-def _is_hidden(one: str) -> bool:
-    return category(one) in _HIDDEN or UNSEEN.match(one) is not None
+def _is_hidden(char: str) -> bool:
+    return category(char) in _HIDDEN or UNSEEN.match(char) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class CallGate:
-    """What the policy says of one turn's calls. `checked` and `effect_of`: as the registry says of what is offered.
+    """Applies the policy to one turn's calls. `checked` and `effect_of`: the registry's answers about offered tools.
 
-    `standing`: tools that the asker lets run in this conversation. `words`: whose words the context holds, `texts`:
-    what it says; `before`: what the turn has done so far. `sends`: the tools of which what a call is
-    given may leave the bot.
+    `standing`: tools that the asker lets run in this conversation. `words`: whose text the context holds; `texts`: its
+    texts; `before`: the progress of the turn so far. `sends`: tools whose arguments may leave the bot.
     """
 
     rows: Sequence[PolicyRow]
@@ -227,9 +228,9 @@ class CallGate:
     sends: Collection[str] = ()
 
     def check(self, call: ToolCall) -> str | None:
-        """What is wrong with the call, for the model; also that nobody could read all of it before allowing it.
+        """Return what is wrong with the call, for the model; also that it is too long for a person to read and allow.
 
-        What was refused only after the tools were offered does not run either.
+        A call that the policy has refused since the tools were offered does not run either.
         """
         if (problem := self.checked(call)) is not None:
             return problem
@@ -237,18 +238,18 @@ class CallGate:
             return OPERATOR_REFUSES.format(tool=call.name)
         if not self.needs_consent(call):
             return None
-        chars = sum(len(name) + len(text) + A_LINE for name, text in shown_arguments(call))
+        chars = sum(len(name) + len(text) + ARGUMENT_CHARS for name, text in shown_arguments(call))
         return UNREADABLE.format(chars=chars, most=MAX_SHOWN) if chars > MAX_SHOWN else None
 
     def needs_consent(self, call: ToolCall) -> bool:
-        carried = addresses_in(call) if call.name in self.sends and self._held() is not Provenance.OWN else ()
-        if not all(map(self._may_leave, carried)):
+        may_leak = call.name in self.sends and self._provenance() is not Provenance.OWN
+        if may_leak and not all(map(self._may_leave, addresses_in(call))):
             return True
         decision = self._decision(call)
         return decision.answer is PolicyAnswer.ASK and (decision.every_time or call.name not in self.standing)
 
     def decided_by(self, call: ToolCall, consent: Consent) -> tuple[str, DecidedBy]:
-        """For the audit: what was decided of a call, in a word, and by whom. `consent`: its asker's, as it stands."""
+        """Return for the audit what was decided about a call, in one word, and by whom. `consent`: the asker's."""
         match consent:
             case Consent.GIVEN | Consent.BEGUN:
                 return "allowed", DecidedBy.ASKER
@@ -267,18 +268,18 @@ class CallGate:
         return "unasked", DecidedBy.EFFECT if decision.row is None else DecidedBy.TABLE
 
     def hides(self, tool: str) -> bool:
-        """Whether an operator does not let it be used, also where nobody knows what it does: it is not offered."""
+        """Return whether the policy forbids the tool whatever its effect, so that it is not offered."""
         return decide(self.rows, tool, ToolEffect.READS, self.asker, Provenance.OWN).answer is PolicyAnswer.NO
 
     def _may_leave(self, address: str) -> bool:
-        """Whether nothing was put into it; what was sent already tells nobody anything new."""
+        """Return whether the address carries no added data, or was sent before and so reveals nothing new."""
         progress = self.before()
         return address in sent(progress) or addresses_read(progress, self.texts()).may_be_fetched(address)
 
     def _decision(self, call: ToolCall) -> Decision:
-        return decide(self.rows, call.name, self.effect_of(call.name), self.asker, self._held())
+        return decide(self.rows, call.name, self.effect_of(call.name), self.asker, self._provenance())
 
-    def _held(self) -> Provenance:
+    def _provenance(self) -> Provenance:
         brought = brought_by(self.before())
         if brought - self.standing:
             return Provenance.FOREIGN

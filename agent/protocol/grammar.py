@@ -1,8 +1,8 @@
-"""The delimiter protocol: its words and limits, the text that teaches a model to use them, and reading its tags. Pure.
+"""The delimiter protocol: its tags and limits, the prompt that teaches a model to use them, and the tag readers. Pure.
 
-What reads a tag, a fence or the beginning of JSON looks at one position of a stream whose end may still be missing. It
-answers in three ways: what was found, None (it cannot be one, whatever comes), or MAYBE (the text ends before that is
-known). MAYBE is only answered within a limit, so that little is ever held back.
+A function that reads a tag, a fence or the beginning of JSON looks at one position of a stream that may be incomplete.
+It returns what it found, None (it cannot be one, whatever follows), or MAYBE (the text ends too early to decide). It
+returns MAYBE only within a limit, so that little is ever held back.
 """
 
 import re
@@ -24,7 +24,7 @@ class BlockKind(StrEnum):
     SUMMARY = "summary"
 
 
-# Every name that is read as a tag. Those that are not a kind's own are what models were trained on elsewhere.
+# Every name that is read as a tag. Names other than those of the kinds come from other formats that models know.
 TAG_NAMES = {kind.value: kind for kind in BlockKind} | {
     "thinking": BlockKind.THINK,
     "thought": BlockKind.THINK,
@@ -37,7 +37,7 @@ TAG_NAMES = {kind.value: kind for kind in BlockKind} | {
 WORKSPACE_FIELDS = ("objective", "understanding", "approach", "discoveries")
 SUMMARY_FIELDS = ("goal", "progress", "current_approach", "key_findings", "next_focus")
 
-# One line, as a model is to write it.
+# One line, in the form that a model should write.
 WORKSPACE_SCHEMA = (
     '<workspace>{"objective": "…", "understanding": "…", "approach": "…", "discoveries": "…"}</workspace>'
 )
@@ -46,22 +46,22 @@ SUMMARY_SCHEMA = (
     '<summary>{"goal": "…", "progress": "…", "current_approach": "…", "key_findings": "…", "next_focus": "…"}</summary>'
 )
 
-# Where a vendor may stop generating. No valid JSON string contains it, because a string holds no bare line break.
+# The stop sequence for vendors. No valid JSON string contains it, because a string holds no bare line break.
 STOP_SEQUENCE = "\n</execute>"
 
 
 @dataclass(frozen=True, slots=True)
 class ParserLimits:
-    """All in characters, unless they say otherwise."""
+    """In characters, unless the limit says otherwise."""
 
     block: int = 262_144
     """256 KB. More than any model writes into one block on purpose, little enough to hold for every running turn."""
     tag: int = 160
-    """From `<` to `>`. A longer one is no tag; as long as it may be one, its text is held back."""
+    """From `<` to `>`. A longer text is no tag; while it may still be one, it is held back."""
     gap: int = 256
-    """Blanks between an opening tag and its JSON. The same reason."""
+    """Blanks between an opening tag and its JSON, which are held back, too."""
     head: int = 256
-    """The beginning of a block's JSON, in which the name of a tool has to stand if the block is out of place."""
+    """The beginning of a misplaced block's JSON, which must contain the name of a tool."""
     indent: int = 64
     """Blanks before a tag or a fence. Deeper than any list is nested."""
     fence: int = 200
@@ -71,14 +71,14 @@ class ParserLimits:
     depth: int = 64
     """Levels of JSON. Deeper than any tool's arguments, far from Python's recursion limit."""
     number: int = 400
-    """Digits of one number. Longer than any float; Python itself refuses 4,300."""
+    """Digits of one number. Longer than any float; Python itself rejects 4,300."""
     calls: int = 32
-    """Calls in one block, a number. They run at once, so the number is bounded."""
+    """Number of calls in one block. They run at the same time, so their number is bounded."""
 
 
 THINK_FIRST = "- You may reason first in <think>…</think>.\n"
 
-# Begins what is taught, which ends the system's words (`agent.context`).
+# Begins the protocol's part, the last one of the system prompt (`agent.context`).
 LESSON = "# How you write\n"
 
 _PROTOCOL = f"""\
@@ -122,20 +122,20 @@ _NO_TOOLS = "You have no tools now: write no <execute>."
 
 
 def teach(tools_text: str, *, reasons: bool = False) -> str:
-    """The protocol, explained to a model. `tools_text` holds the tools' schemas; "" if there are none.
+    """The prompt that explains the protocol. `tools_text` holds the tools' schemas; "" if there are none.
 
-    One that reasons by itself is not told to do so in a block: it would do it twice.
+    A model that reasons by itself (`reasons`) is not asked to reason in a block: it would do it twice.
     """
     protocol = _PROTOCOL.replace(THINK_FIRST, "") if reasons else _PROTOCOL
     return f"{protocol}\n{f'# Your tools{chr(10)}{chr(10)}{tools_text}' if tools_text else _NO_TOOLS}"
 
 
 def teach_native(*, reasons: bool = False) -> str:
-    """The same for a model that is handed its tools in its vendor's form."""
+    """As `teach`, for a model that gets its tools in its vendor's form."""
     return _NATIVE.replace(THINK_FIRST, "") if reasons else _NATIVE
 
 
-# What may stand before and inside a tag on its line: spaces, zero-width characters, a byte order mark.
+# Characters that may precede a tag on its line, or occur inside it: spaces, zero-width characters, a byte order mark.
 BLANKS: Final = " \t\r\f\v\u00a0\u200b\u200c\u200d\u2060\u3000\ufeff"
 
 
@@ -157,28 +157,28 @@ class Tag:
     end: int
 
 
-# Without ASCII, `ſ`, `ı` and `İ` would be letters of our names, which no `lower()` gives back.
+# Without ASCII, `ſ`, `ı` and `İ` would match letters of the names, and `lower()` does not turn them into these.
 _ANY_CASE = re.IGNORECASE | re.ASCII
 _NAME = "|".join(sorted(TAG_NAMES, key=len, reverse=True))
-_NAME_BEGUN = "|".join(
+_NAME_PREFIX = "|".join(
     sorted({name[:length] for name in TAG_NAMES for length in range(1, len(name) + 1)}, key=len, reverse=True)
 )
 _FIRST_LETTERS = "".join(sorted({name[0] for name in TAG_NAMES}))
 _TAG_MAY_BEGIN = compile_later(rf"<[{BLANKS}]*+/?[{BLANKS}]*+(?:[{_FIRST_LETTERS}]|\Z)", _ANY_CASE)
 _TAG = compile_later(rf"<[{BLANKS}]*+(/?)[{BLANKS}]*+({_NAME})(?=[{BLANKS}/>])([^<>\n]*)>", _ANY_CASE)
-_TAG_BEGUN = compile_later(
-    rf"<[{BLANKS}]*+/?[{BLANKS}]*+(?:(?:{_NAME})[{BLANKS}/][^<>\n]*|{_NAME_BEGUN})?\Z", _ANY_CASE
+_TAG_PREFIX = compile_later(
+    rf"<[{BLANKS}]*+/?[{BLANKS}]*+(?:(?:{_NAME})[{BLANKS}/][^<>\n]*|{_NAME_PREFIX})?\Z", _ANY_CASE
 )
 _JSON = compile_later(rf"[{BLANKS}\n]*(?:(?:`{{3,}}|~{{3,}})\w*[{BLANKS}\n]*)?([\[{{])")
-_JSON_BEGUN = compile_later(rf"[{BLANKS}\n]*(?:`{{1,2}}|~{{1,2}}|(?:`{{3,}}|~{{3,}})\w*[{BLANKS}\n]*)?\Z")
+_JSON_PREFIX = compile_later(rf"[{BLANKS}\n]*(?:`{{1,2}}|~{{1,2}}|(?:`{{3,}}|~{{3,}})\w*[{BLANKS}\n]*)?\Z")
 _PROSE = compile_later(r"(?:[^<\[{\n]|\n(?!\n))*(?=[\[{])")
-_PROSE_BEGUN = compile_later(r"(?:[^<\[{\n]|\n(?!\n))*\Z")
+_PROSE_PREFIX = compile_later(r"(?:[^<\[{\n]|\n(?!\n))*\Z")
 _REST_OF_LINE = compile_later(rf"[{BLANKS}]*(\n|\Z)")
 
-_CALL_IN_WORDS = compile_later(
+_CALL_IN_CODE = compile_later(
     rf"[{BLANKS}\n]*+(?:(?:`{{3,}}|~{{3,}})\w*+[{BLANKS}\n]*+)?+(?:\w{{1,64}}\s?=\s?|(?:print|await)[\s(])?([\w-]{{1,128}})\("
 )
-_CALL_IN_WORDS_BEGUN = compile_later(
+_CALL_IN_CODE_PREFIX = compile_later(
     rf"[{BLANKS}\n]*+[`~]*+\w{{0,64}}[{BLANKS}\n]*+(?:\w{{1,64}}\s?[=(]?\s?)?[\w-]{{0,128}}\Z"
 )
 _GOES_ON = compile_later(
@@ -194,10 +194,10 @@ _FIRST_KEYS = {
     BlockKind.WORKSPACE: (*WORKSPACE_FIELDS, "secure"),
     BlockKind.SUMMARY: SUMMARY_FIELDS,
 }
-_CUT_LETTERS = 2  # Of a tag's name: one letter is as likely the end of "a <b"
+_CUT_LETTERS = 2  # Letters of a cut tag's name: a single letter is as likely the end of "a <b"
 
 _ANY_FIRST = _FIRST_LETTERS + _FIRST_LETTERS.upper()
-# A `<` that begins no tag of ours and none of `agent.protocol.native`, to be passed over at once.
+# A `<` that begins no tag of this protocol and none of `agent.protocol.native`, and can be skipped at once.
 NO_TAG_BEGINS: Final = (
     rf"<(?![|｜]|a(?:n|\Z)|i(?:n|\Z)|[{BLANKS}]{{0,9}}+/?[{BLANKS}]{{0,9}}+(?:[{BLANKS}{_ANY_FIRST}]|\Z))"
 )
@@ -206,12 +206,12 @@ _NATIVE_NAME = (
     r"|/?(?:s|bos|eos|[be]os_token|pad|unk|mask|sop|eop)>|\w{1,40}[|｜]>|</?sys>"
     r"|(?:start|end)_of_\w|unused\d|extra_id_\d|special_\d|image_soft_token>|seed:"
 )
-# Every `<` that could begin a tag of ours, or a token of a model's own, also when the text goes on later. (A server of
+# Every `<` that could begin a tag of this protocol or a model's native token, also when more text follows. (A server of
 # open models may read a person's `<|im_start|>` as the beginning of another message.)
-TAG_LIKE: Final = compile_later(rf"<(?=[{BLANKS}/]*(?:{_NAME}|(?:{_NAME_BEGUN})?\Z)|{_NATIVE_NAME})", _ANY_CASE)
-# Every `<` that could begin a token of a model's own.
+TAG_LIKE: Final = compile_later(rf"<(?=[{BLANKS}/]*(?:{_NAME}|(?:{_NAME_PREFIX})?\Z)|{_NATIVE_NAME})", _ANY_CASE)
+# Every `<` that could begin a model's native token.
 TOKEN_LIKE: Final = compile_later(rf"<(?={_NATIVE_NAME})", _ANY_CASE)
-# The bracket that begins a token of those models whose tokens are no tags: Mistral's, GLM's, MiniMax's.
+# The bracket that begins a native token in square brackets: those of Mistral, GLM and MiniMax.
 BRACKETED: Final = compile_later(
     r"\[(?=(?:/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|BEGIN_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|ARGS|CALL_ID|THINK"
     r"|MODEL_SETTINGS|IMG|IMG_BREAK|IMG_END|AUDIO|BEGIN_AUDIO|PREFIX|MIDDLE|SUFFIX|[gs]?MASK)\]|e~\[))|\](?=~!?b[\[\]])"
@@ -219,14 +219,14 @@ BRACKETED: Final = compile_later(
 
 
 def skip_blanks(text: str, start: int, blanks: str = BLANKS) -> int:
-    """The position of the first character that is not blank."""
+    """Return the position of the first character that is not blank."""
     while start < len(text) and text[start] in blanks:
         start += 1
     return start
 
 
 def read_tag(text: str, start: int, limits: ParserLimits) -> Tag | Maybe | None:
-    """The tag that begins at `text[start]`."""
+    """Read the tag that begins at `text[start]`."""
     if not _TAG_MAY_BEGIN.match(text, start, start + limits.tag):
         return None
     found = _TAG.match(text, start, start + limits.tag)
@@ -234,17 +234,17 @@ def read_tag(text: str, start: int, limits: ParserLimits) -> Tag | Maybe | None:
         slash, name, attributes = found.groups()
         kind = TAG_NAMES[name.lower()]
         return Tag(kind, closing=bool(slash), empty=attributes.rstrip(BLANKS).endswith("/"), end=found.end())
-    if len(text) - start < limits.tag and _TAG_BEGUN.match(text, start):
+    if len(text) - start < limits.tag and _TAG_PREFIX.match(text, start):
         return MAYBE
     return None
 
 
 def read_json_start(text: str, start: int, kind: BlockKind, limits: ParserLimits) -> int | Maybe | None:
-    """Where the JSON of a block begins whose opening tag ends at `start`; a fence may stand before it."""
+    """Return where the JSON of a block begins, after an opening tag that ends at `start` and perhaps a fence."""
     found = _JSON.match(text, start, start + limits.gap)
     if found:
         return found.start(1) if found[1] == "{" or kind in (BlockKind.EXECUTE, BlockKind.RESULTS) else None
-    if len(text) - start < limits.gap and _JSON_BEGUN.match(text, start):
+    if len(text) - start < limits.gap and _JSON_PREFIX.match(text, start):
         return MAYBE
     return None
 
@@ -252,7 +252,7 @@ def read_json_start(text: str, start: int, kind: BlockKind, limits: ParserLimits
 def read_typical_json(
     text: str, start: int, kind: BlockKind, limits: ParserLimits, is_tool: Callable[[str], bool]
 ) -> int | Maybe | None:
-    """As `read_json_start`, but only JSON that begins as this kind does: calls, with the name of a tool that exists."""
+    """As `read_json_start`, but only for JSON with a first key of this kind; calls must name an existing tool."""
     begin = read_json_start(text, start, kind, limits)
     if begin is None or begin is MAYBE:
         return begin
@@ -278,23 +278,23 @@ def read_typical_json(
 def read_json_after_prose(
     text: str, start: int, limits: ParserLimits, is_tool: Callable[[str], bool]
 ) -> int | Maybe | None:
-    """As `read_typical_json` for calls, behind a few words between the tag and the JSON."""
+    """As `read_typical_json` for calls, after a few words between the tag and the JSON."""
     found = _PROSE.match(text, start, start + limits.gap)
     if found:
         return read_typical_json(text, found.end(), BlockKind.EXECUTE, limits, is_tool)
-    return MAYBE if len(text) - start < limits.gap and _PROSE_BEGUN.match(text, start) else None
+    return MAYBE if len(text) - start < limits.gap and _PROSE_PREFIX.match(text, start) else None
 
 
-def read_call_in_words(text: str, start: int, limits: ParserLimits, is_tool: Callable[[str], bool]) -> bool | Maybe:
-    """Does a call stand behind `<execute>` as a program writes it, `recall("boat")`, of a tool that exists?"""
-    found = _CALL_IN_WORDS.match(text, start, start + limits.gap)
+def read_call_in_code(text: str, start: int, limits: ParserLimits, is_tool: Callable[[str], bool]) -> bool | Maybe:
+    """Return whether `<execute>` is followed by a call of an existing tool in code, such as `recall("boat")`."""
+    found = _CALL_IN_CODE.match(text, start, start + limits.gap)
     if found:
         return is_tool(found[1])
-    return MAYBE if len(text) - start < limits.gap and _CALL_IN_WORDS_BEGUN.match(text, start) else False
+    return MAYBE if len(text) - start < limits.gap and _CALL_IN_CODE_PREFIX.match(text, start) else False
 
 
 def read_notes(text: str, start: int, limits: ParserLimits) -> bool | Maybe:
-    """Are there notes without JSON behind `<workspace>`, and its closing tag behind them? A sentence that goes on in
+    """Return whether `<workspace>` is followed by notes without JSON and its closing tag. A sentence that continues in
     small letters is about the tag.
     """
     if _GOES_ON.match(text, start, start + limits.gap):
@@ -305,16 +305,16 @@ def read_notes(text: str, start: int, limits: ParserLimits) -> bool | Maybe:
 
 
 def ends_line(text: str, start: int, limits: ParserLimits) -> bool | Maybe:
-    """Do only blanks follow on this line?"""
+    """Return whether only blanks follow on this line."""
     found = _REST_OF_LINE.match(text, start, start + limits.gap)
     if not found or (not found[1] and len(text) - start >= limits.gap):
         return False
     return True if found[1] else MAYBE
 
 
-def is_cut_tag(held: str, limits: ParserLimits, *, at_line_start: bool) -> bool:
-    """Is `held`, with which the stream ends, a tag of ours that the end has cut off from its block?"""
-    cut = held.strip(BLANKS + "\n")
+def is_cut_tag(held_back: str, limits: ParserLimits, *, at_line_start: bool) -> bool:
+    """Return whether `held_back`, the end of the stream, is a tag that was cut off from its block."""
+    cut = held_back.strip(BLANKS + "\n")
     tag = read_tag(cut, 0, limits)
     if isinstance(tag, Tag):
         rest = cut[tag.end :].lstrip(BLANKS + "\n`~")
@@ -326,37 +326,37 @@ def is_cut_tag(held: str, limits: ParserLimits, *, at_line_start: bool) -> bool:
 # Code fences: in them, tags are text. Pure.
 #
 # As in CommonMark, a fence is three or more backticks or tildes at the start of a line; it ends with a line of at least
-# as many of them. Unlike there, it may be indented as deep as one likes: models write fences inside lists.
+# as many of them. Unlike there, it may be indented to any depth: models write fences inside lists.
 
 
 _OPENING = compile_later(r"(?:(`{3,}+)[^`\n]*+|(~{3,}+)[^\n]*+)\n")
-_OPENING_BEGUN = compile_later(r"(?:`{1,2}|~{1,2}|`{3,}+[^`\n]*+|~{3,}+[^\n]*+)\Z")
-_CLOSING_BEGUN = compile_later(rf"[{BLANKS}]*+(?:`++|~++|)[{BLANKS}]*+")
+_OPENING_PREFIX = compile_later(r"(?:`{1,2}|~{1,2}|`{3,}+[^`\n]*+|~{3,}+[^\n]*+)\Z")
+_CLOSING_PREFIX = compile_later(rf"[{BLANKS}]*+(?:`++|~++|)[{BLANKS}]*+")
 _ITEM = rf"(?:[-*+]|\d{{1,9}}[.)])[{BLANKS}]++"
 _ITEMS = compile_later(rf"(?:{_ITEM})+(?=[`~])")
-_ITEMS_BEGUN = compile_later(rf"(?:{_ITEM})*(?:[-*+]|\d{{1,9}}[.)]?)?[{BLANKS}]*\Z")
+_ITEMS_PREFIX = compile_later(rf"(?:{_ITEM})*(?:[-*+]|\d{{1,9}}[.)]?)?[{BLANKS}]*\Z")
 
 
 def read_item_fence(text: str, start: int, limits: ParserLimits) -> tuple[str, int] | Maybe | None:
-    """As `read_fence`, for the fence that opens a list's item ("- ```sh") which begins at `start`."""
+    """As `read_fence`, for a fence that opens a list item ("- ```sh") at `start`."""
     found = _ITEMS.match(text, start, start + limits.indent)
     if found:
         return read_fence(text, found.end(), limits)
-    return MAYBE if len(text) - start < limits.indent and _ITEMS_BEGUN.match(text, start) else None
+    return MAYBE if len(text) - start < limits.indent and _ITEMS_PREFIX.match(text, start) else None
 
 
 def read_fence(text: str, start: int, limits: ParserLimits) -> tuple[str, int] | Maybe | None:
-    """The fence whose line begins at `start`: its marker, and the position after its line break."""
+    """Read the fence whose line begins at `start`. Returns its marker and the position after its line break."""
     found = _OPENING.match(text, start, start + limits.fence)
     if found:
         return found[1] or found[2], found.end()
-    if len(text) - start < limits.fence and _OPENING_BEGUN.match(text, start):
+    if len(text) - start < limits.fence and _OPENING_PREFIX.match(text, start):
         return MAYBE
     return None
 
 
 def read_fence_end(text: str, start: int, marker: str, limits: ParserLimits) -> int | Maybe | None:
-    """The position after the line that ends the fence, if its backticks or tildes begin at `start`."""
+    """Return the position after the line that ends the fence, if its backticks or tildes begin at `start`."""
     end = start
     while text[end : end + 1] == marker[0]:
         end += 1
@@ -369,14 +369,14 @@ def read_fence_end(text: str, start: int, marker: str, limits: ParserLimits) -> 
 
 
 def unclosed_fence(text: str) -> str | None:
-    """The marker of the fence in which this text ends, if it ends in one."""
+    """Return the marker of the fence that is open at the end of this text; None if there is none."""
     limits = ParserLimits()
     fence: OpenFence | None = None
     for line in text.rstrip("\n").split("\n"):
         if fence is None:
             start = skip_blanks(line, 0)
-            read = read_item_fence(f"{line}\n", start, limits) or read_fence(f"{line}\n", start, limits)
-            fence = OpenFence(read[0], limits) if isinstance(read, tuple) else None
+            opening = read_item_fence(f"{line}\n", start, limits) or read_fence(f"{line}\n", start, limits)
+            fence = OpenFence(opening[0], limits) if isinstance(opening, tuple) else None
         else:
             fence.feed(f"{line}\n", 0)
             fence = None if fence.closed else fence
@@ -384,30 +384,30 @@ def unclosed_fence(text: str) -> str | None:
 
 
 class OpenFence:
-    """Everything in it is text, which is said at once; only its end has to be noticed.
+    """An open code fence. Its content is text, so it only looks for the end of the fence.
 
-    `line` in the constructor: what stands in its last line already.
+    `line` in the constructor: the text that is already in its last line.
     """
 
     def __init__(self, marker: str, limits: ParserLimits, line: str = "") -> None:
         self.marker = marker
         self.closed = False
         self._limits = limits
-        self.line: str | None = ""  # What stands in its last line, as long as that may still end the fence
-        self._note(line)
+        self.line: str | None = ""  # The text of the last line, while that may still end the fence
+        self._add_to_line(line)
 
     def feed(self, text: str, start: int) -> int:
-        """The position after the next line break, or after the text."""
+        """Read one line, or the rest of the text. Returns the position after it."""
         line_break = text.find("\n", start)
         end = line_break if line_break >= 0 else len(text)
-        self._note(text[start:end])
+        self._add_to_line(text[start:end])
         if line_break < 0:
             return end
         self.closed = self.line is not None and self.line.strip(BLANKS).startswith(self.marker)
         self.line = ""
         return line_break + 1
 
-    def _note(self, piece: str) -> None:
+    def _add_to_line(self, piece: str) -> None:
         if self.line is not None and piece:
             line = self.line + piece
-            self.line = line if len(line) <= self._limits.fence and _CLOSING_BEGUN.fullmatch(line) else None
+            self.line = line if len(line) <= self._limits.fence and _CLOSING_PREFIX.fullmatch(line) else None

@@ -1,11 +1,12 @@
-"""How models call tools in the languages that they were trained on: special tokens, and XML with a name for each call.
+"""Tool calls in the native formats that models were trained on: special tokens, and XML with a name for each call.
 
 Rules
-  A call counts if a tool of that name exists, as everywhere out of place; of any other name it is an example, and text.
-  Thoughts and calls of these languages are private. Their tokens alone say nothing, so they are not shown where a model
-  writes them as tokens: where they end a line or another one follows. Between words, in quotes and in code they are
-  what somebody writes about.
-  Each function answers as those of `agent.protocol.grammar`: what was found, None, or MAYBE within a limit.
+  A call counts if a tool of that name exists, as for all misplaced calls; with any other name it is an example, and
+  text.
+  Thoughts and calls in these formats are private. Single tokens carry no text, so they are not shown where a model
+  writes them as tokens: at the end of a line, or before another token. Between words, in quotes and in code they are
+  only mentioned, and are text.
+  Each function returns what it found, None, or MAYBE within a limit, as in `agent.protocol.grammar`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,17 +22,17 @@ from agent.protocol.blocks import FORM, read_calls_of
 from agent.protocol.grammar import MAYBE, Maybe, ParserLimits
 from agent.protocol.json_text import JsonReader, Unreadable
 
-# From the first token of a call to its arguments. A longer one is none; as long as it may be one, it is held back.
+# From the first token of a call to its arguments. A longer text is no call; while it may still be one, it is held back.
 OPENING_CHARS: Final = 160
-_TOKEN_CHARS: Final = 48  # The longest token, of which the end of a piece may hold a part
+_TOKEN_CHARS: Final = 48  # The longest token; a piece may end with a part of one
 _BAR: Final = "[|｜]"
 
 
 class Form(Enum):
-    """What stands behind an opening, and so what ends it."""
+    """The format of the text after an opening, which decides what ends it."""
 
     TOKENS = auto()
-    """Nothing: tokens alone."""
+    """Only tokens, without content."""
     THOUGHTS = auto()
     HARMONY = auto()
     DEEPSEEK = auto()
@@ -43,7 +44,7 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True)
 class NativeOpening:
-    """`name`: of the first tool that is called. The arguments begin at `end`."""
+    """The beginning of native content. `name`: of the first called tool. The arguments begin at `end`."""
 
     form: Form
     end: int
@@ -68,7 +69,7 @@ _OPENINGS: Final = {
     Form.INVOKE: regex.compile(_INVOKE),
     Form.FUNCTION: regex.compile(r"<function=(?P<name>[\w.-]{1,128})>"),
 }
-# By their first letters.
+# By the first characters.
 _FORMS: Final[Sequence[tuple[str, Sequence[Form]]]] = (
     ("<|s", (Form.HARMONY, Form.THOUGHTS)),
     ("<|c", (Form.HARMONY, Form.THOUGHTS)),
@@ -91,7 +92,7 @@ _TOKEN: Final = regex.compile(
 )
 _ROLES: Final = ("assistant", "user", "system", "developer", "tool")
 _BEFORE_ROLES: Final = ("<|im_start|>", "<|start|>")
-# With these tokens a message begins on the same line.
+# After these tokens a message begins on the same line.
 _BEFORE_TEXT: Final = ("<|message|>", "<|end_header_id|>", "<｜Assistant｜>")
 _HARMONY_END: Final = regex.compile(r"<\|(?:call|end|return|start|channel)\|>")
 _ENDS: Final = {
@@ -115,7 +116,7 @@ _LITERALS: Final = regex.compile(r"[\[{].*+|true|false|null|-?\d{1,18}", regex.D
 def read_native(
     text: str, start: int, before: str, quotes: str, is_tool: Callable[[str], bool]
 ) -> NativeOpening | Maybe | None:
-    """What begins at `text[start]`, behind the character `before`: "" at the start of a line."""
+    """Read the opening at `text[start]`, after the character `before` ("" at the start of a line)."""
     if text[start] not in "<[" or (before and before in quotes):
         return None
     end = start + OPENING_CHARS
@@ -135,7 +136,7 @@ def read_native(
 
 
 def _forms_at(text: str, start: int) -> Sequence[Form]:
-    """Those that may begin here by their first letters, for most places none."""
+    """The forms that may begin here by their first characters, at most positions none."""
     head = text[start : start + _HEAD_CHARS]
     if len(head) == _HEAD_CHARS:
         return _BY_HEAD.get(head, ())
@@ -143,29 +144,29 @@ def _forms_at(text: str, start: int) -> Sequence[Form]:
 
 
 def _token(text: str, start: int, end: int, before: str) -> NativeOpening | Maybe | None:
-    """A token where a model writes it: it ends its line or another one follows, and no blank stands before it."""
+    """Read a token as a model writes it: at the end of its line or before another token, and not after a blank."""
     if before.isspace():
         return None
-    found = _token_at(text, start, end)
-    if not isinstance(found, int):
-        return found
-    token, behind = text[start:found], found
+    token_end = _token_end(text, start, end)
+    if not isinstance(token_end, int):
+        return token_end
+    token, position = text[start:token_end], token_end
     if token in _BEFORE_ROLES:
-        rest = text[found : found + len("developer")]
-        if any(role != rest and role.startswith(rest) for role in _ROLES) and found + len(rest) == len(text):
+        rest = text[position : position + len("developer")]
+        if any(role != rest and role.startswith(rest) for role in _ROLES) and position + len(rest) == len(text):
             return MAYBE
-        behind += next((len(role) for role in _ROLES if rest.startswith(role)), 0)
-    if behind == len(text):
+        position += next((len(role) for role in _ROLES if rest.startswith(role)), 0)
+    if position == len(text):
         return MAYBE
-    follows = _token_at(text, behind, behind + OPENING_CHARS) if text[behind] == "<" else None
-    if follows is MAYBE:
+    following = _token_end(text, position, position + OPENING_CHARS) if text[position] == "<" else None
+    if following is MAYBE:
         return MAYBE
-    meant = follows is not None or text[behind] == "\n" or token.endswith(_BEFORE_TEXT)
-    return NativeOpening(Form.TOKENS, behind) if meant else None
+    is_meant = following is not None or text[position] == "\n" or token.endswith(_BEFORE_TEXT)
+    return NativeOpening(Form.TOKENS, position) if is_meant else None
 
 
-def _token_at(text: str, start: int, end: int) -> int | Maybe | None:
-    """The position behind the token that begins at `start`."""
+def _token_end(text: str, start: int, end: int) -> int | Maybe | None:
+    """Return the position after the token that begins at `start`."""
     if not text.startswith(("<|", "<｜", "<t"), start) and text[start:] != "<":
         return None
     found = _TOKEN.match(text, start, end, partial=True)
@@ -174,16 +175,16 @@ def _token_at(text: str, start: int, end: int) -> int | Maybe | None:
     return found.end() if not found.partial else MAYBE if len(text) < end else None
 
 
-def is_token(held: str) -> bool:
-    """Is this, with which the stream ends, a token, or a part of one that its end has cut off?"""
-    words = held.strip()
+def is_token(held_back: str) -> bool:
+    """Return whether `held_back`, the end of the stream, is a token or the first part of one."""
+    token = held_back.strip()
     for role in _ROLES:
-        words = words.removesuffix(role) if words.endswith(f">{role}") else words
-    return len(words) > len("<|") and words[0] == "<" and _TOKEN.fullmatch(words, partial=True) is not None
+        token = token.removesuffix(role) if token.endswith(f">{role}") else token
+    return len(token) > len("<|") and token[0] == "<" and _TOKEN.fullmatch(token, partial=True) is not None
 
 
 class NativeBlock:
-    """What stands behind an opening. Feed it until it `is_over`; then `events` tells what it said."""
+    """The content after an opening. Call `feed` until it `is_over`; then `events` returns its events."""
 
     def __init__(self, opening: NativeOpening, limits: ParserLimits) -> None:
         self.is_over = False
@@ -194,16 +195,17 @@ class NativeBlock:
         self._size = 0
 
     def feed(self, text: str, start: int) -> int:
-        """The position up to which the text is read; the rest is to be fed again, with more."""
+        """Read from `text[start]`. The text after the returned position must be passed again, with more."""
         found = self._end.search(text, start)
         if found is not None:
             self._keep(text[start : found.start()])
             self.is_over = True
-            tells = self._opening.form in {Form.THOUGHTS, Form.HARMONY} and found[0] in {"<|start|>", "<|channel|>"}
-            return found.start() if tells else found.end()
-        sure = max(start, len(text) - _TOKEN_CHARS)
-        signs = [at for sign in "<[\n" if (at := text.find(sign, sure)) >= 0]
-        end = min(signs, default=len(text))
+            is_harmony = self._opening.form in {Form.THOUGHTS, Form.HARMONY}
+            begins_next = is_harmony and found[0] in {"<|start|>", "<|channel|>"}
+            return found.start() if begins_next else found.end()
+        scan_start = max(start, len(text) - _TOKEN_CHARS)
+        token_starts = [at for sign in "<[\n" if (at := text.find(sign, scan_start)) >= 0]
+        end = min(token_starts, default=len(text))
         self._keep(text[start:end])
         return end
 
@@ -212,18 +214,18 @@ class NativeBlock:
         if self._size <= self._limits.block:
             self._body.append(piece)
 
-    def end_of_stream(self, held: str) -> list[ProtocolEvent]:
-        self._keep(held)
-        unclosed = ViolationFound(Violation.BLOCK_UNCLOSED, "think" if self._thinks else "execute")
-        return [unclosed, *([] if self._thinks else self.events())]
+    def end_of_stream(self, held_back: str) -> list[ProtocolEvent]:
+        self._keep(held_back)
+        unclosed = ViolationFound(Violation.BLOCK_UNCLOSED, "think" if self._is_thoughts else "execute")
+        return [unclosed, *([] if self._is_thoughts else self.events())]
 
     @property
-    def _thinks(self) -> bool:
+    def _is_thoughts(self) -> bool:
         return self._opening.form is Form.THOUGHTS
 
     def events(self) -> list[ProtocolEvent]:
         body = "".join(self._body)
-        if self._thinks:
+        if self._is_thoughts:
             return [ThoughtArrived(body.strip())] if body.strip() else []
         if self._size > self._limits.block:
             return [CallsRejected(f"The call is longer than {self._limits.block} characters. {FORM}")]
@@ -235,7 +237,7 @@ class NativeBlock:
         return [misplaced, read_calls_of(calls, self._limits)]
 
     def _calls(self, body: str) -> list[Json]:
-        """The calls, as the list in `<execute>` holds them. Raises Unreadable."""
+        """Read the calls, in the form of the list in `<execute>`. Raises Unreadable."""
         name = self._opening.name
         if self._opening.form not in {Form.INVOKES, Form.INVOKE, Form.FUNCTION}:
             fence = _FENCED.match(body)
@@ -252,7 +254,7 @@ class NativeBlock:
             name, at = following["name"], following.end()
 
     def _parameters(self, body: str) -> Json:
-        """From XML; or JSON, which some write there."""
+        """Read the parameters from XML, or from JSON, which some models write there."""
         found: dict[str, Json] = {}
         at = 0
         while (key := _PARAMETER.search(body, at)) is not None:
@@ -266,7 +268,7 @@ class NativeBlock:
         return JsonReader(self._limits).read(inside)[0] if not found and inside.startswith("{") else found
 
     def _value(self, text: str) -> Json:
-        """What is no text by its looks is read as JSON; everything else is the text that it is."""
+        """Read a value that looks like JSON as JSON; any other value is the text itself."""
         if _LITERALS.fullmatch(text) is None:
             return text
         try:

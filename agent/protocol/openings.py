@@ -36,6 +36,8 @@ class Gap(Enum):
 
 
 class Output:
+    """Collects the visible text and the events of a parser."""
+
     def __init__(self) -> None:
         self.gap = Gap.NONE
         self.has_visible_text = False  # Text that is not blank was written
@@ -261,10 +263,10 @@ class Openings:
             begin = grammar.read_json_after_prose(text, tag.end, self.limits, self.is_tool)
             if isinstance(begin, int):
                 return self._misplaced(text, tag, begin)
-            words = grammar.read_call_in_words(text, tag.end, self.limits, self.is_named_tool)
-            if words is True:
+            code = grammar.read_call_in_code(text, tag.end, self.limits, self.is_named_tool)
+            if code is True:
                 return Opening(tag.kind, tag.end, json=False, violation=Violation.TAG_MISPLACED)
-            return grammar.MAYBE if grammar.MAYBE in (begin, words) else Text(tag.end, tag.kind)
+            return grammar.MAYBE if grammar.MAYBE in (begin, code) else Text(tag.end, tag.kind)
         if tag.kind is BlockKind.WORKSPACE:
             notes = grammar.read_notes(text, tag.end, self.limits)
             if notes is not False:

@@ -10,9 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent.schedules import (
-    ENDS_AFTER,
+    DEFAULT_DURATION,
     MAX_RULE_CHARS,
-    MOST_OF_A_ROUND,
+    MAX_ROUND_TIME,
     Timing,
     asked_in,
     in_words,
@@ -115,7 +115,7 @@ def test_what_is_accepted_comes_after_each_time_before_its_end_and_seldom_enough
         found = next_occurrence(timing, at)
         if found is None:
             return
-        assert at < found <= now + ENDS_AFTER
+        assert at < found <= now + DEFAULT_DURATION
         jumped = (found - timedelta(hours=1)).astimezone(ZoneInfo(zone)).utcoffset() != found.astimezone(
             ZoneInfo(zone)
         ).utcoffset()
@@ -265,5 +265,5 @@ def test_what_waits_between_two_rounds_is_no_work() -> None:
     assert worked_for([], NOW) == timedelta()
     assert worked_for([NOW], NOW + minute) == minute
     begun = [NOW, NOW + minute, NOW + 60 * minute]
-    assert worked_for(begun, NOW + 61 * minute) == 2 * minute + MOST_OF_A_ROUND
+    assert worked_for(begun, NOW + 61 * minute) == 2 * minute + MAX_ROUND_TIME
     assert worked_for([NOW, NOW - minute], NOW) == timedelta(), "a clock that goes back takes nothing off"

@@ -14,7 +14,7 @@ from agent.ports import Asker, ToolEffect
 from agent.progress import Progress, RoundStep
 from agent.records import Person
 from agent.tool_policy import (
-    A_LINE,
+    ARGUMENT_CHARS,
     MAX_CHARS,
     MAX_ROWS,
     MAX_SHOWN,
@@ -245,7 +245,7 @@ def test_no_word_of_earlier_lets_what_was_put_together_be_fetched() -> None:
 
 
 def test_a_call_that_nobody_could_read_whole_is_not_asked_about() -> None:
-    room = MAX_SHOWN - A_LINE - len("text")
+    room = MAX_SHOWN - ARGUMENT_CHARS - len("text")
     fits, too_long = ToolCall("send", {"text": "x" * room}), ToolCall("send", {"text": "x" * (room + 1)})
     assert gate().check(fits) is None
     assert gate().check(too_long) == UNREADABLE.format(chars=MAX_SHOWN + 1, most=MAX_SHOWN)
