@@ -292,7 +292,7 @@ class Loop:
         return self._turn.receive(turns.MessagesJoined(tuple(arrived))) if arrived else []
 
     async def _end_early(self) -> list[turns.Effect]:
-        """Returns the effects that replace the due model call if the turn must end."""
+        """Return the effects that replace the due model call if the turn must end."""
         due = await self._ends(self._turn.progress) if self._ends is not None else None
         return [] if due is None else self._turn.end_early(due)
 

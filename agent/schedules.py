@@ -444,7 +444,8 @@ def problem_of(timing: Timing, now: datetime) -> str:
     except ValueError as error:
         return str(error)
     if too_often:
-        return f"The rule {timing.rule!r} comes too often: leave at least {MIN_INTERVAL.seconds // 60} minutes between two times."
+        minutes = MIN_INTERVAL.seconds // 60
+        return f"The rule {timing.rule!r} comes too often: leave at least {minutes} minutes between two times."
     if timing.until is None:
         within = f"within {DEFAULT_DURATION.days} days: give another rule, or an end."
         return "" if comes else f"The rule {timing.rule!r} does not come {within}"

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from agent.schedules import (
     DEFAULT_DURATION,
-    MAX_RULE_CHARS,
     MAX_ROUND_TIME,
+    MAX_RULE_CHARS,
     Timing,
     asked_in,
     in_words,
