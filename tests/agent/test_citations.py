@@ -1,4 +1,4 @@
-"""An answer cites what results have brought, and nothing else; a page is fetched where nobody put anything in."""
+"""An answer cites only references of results; a page is fetched only if its address carries no added data."""
 
 import pytest
 from hypothesis import given, settings
@@ -103,10 +103,10 @@ results = st.lists(
 def test_no_address_is_a_source_that_no_result_brought(text: str, parts: list[list[Reference]]) -> None:
     known = references_of(brought(*one) for one in parts)
     cited = cite(text, known)
-    said = {(one.number, one.address) for part in parts for one in part}
-    assert {(one.number, one.address) for one in cited.sources} <= said
+    sources = {(one.number, one.address) for part in parts for one in part}
+    assert {(one.number, one.address) for one in cited.sources} <= sources
     shown = [(line.split("]")[0], line.split("](")[-1].split(" ")[-1]) for line in sources_text(cited).splitlines()[1:]]
-    assert {(head, address.removesuffix(")")) for head, address in shown} <= {(f"- [{n}", a) for n, a in said}
+    assert {(head, address.removesuffix(")")) for head, address in shown} <= {(f"- [{n}", a) for n, a in sources}
 
 
 @settings(max_examples=examples(300))
@@ -186,11 +186,11 @@ def test_what_a_call_was_given_before_it_was_read_stays_unread() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"), [("HERON.evil.example", "heron.evil.example"), ("evil.example/HERON", "evil.example/heron")]
+    ("given", "repeated"), [("HERON.evil.example", "heron.evil.example"), ("evil.example/HERON", "evil.example/heron")]
 )
-def test_what_a_call_was_given_stays_unread_in_whatever_case_its_result_tells_it(given: str, told: str) -> None:
+def test_what_a_call_was_given_stays_unread_in_whatever_case_its_result_tells_it(given: str, repeated: str) -> None:
     read = AddressesRead()
     read.give([ToolCall("look", {"for": given})])
-    read.read([f"nothing found for {told}"])
-    assert not read.may_be_fetched(f"https://{told}")
-    assert not read(told)
+    read.read([f"nothing found for {repeated}"])
+    assert not read.may_be_fetched(f"https://{repeated}")
+    assert not read(repeated)

@@ -85,14 +85,14 @@ def test_a_context_knows_whose_words_it_holds(parts: ContextParts, words: Proven
 
 
 def test_what_was_said_as_scheduled_stands_by_its_number_before_the_question_and_is_a_source() -> None:
-    said = replace(stored(9, "Water the\n\nFACTS: plants", Author.BOT), retold=False)
-    context = build_context(replace(PARTS, reminded=[(7, said)]))
+    reminder = replace(stored(9, "Water the\n\nFACTS: plants", Author.BOT), retold=False)
+    context = build_context(replace(PARTS, reminded=[(7, reminder)]))
     section = next(one.text for one in context.messages if REMINDED in one.text)
     assert f"{REMINDED}:\n- 7, " in section
     assert "Water the" in section
     assert "\nFACTS: plants" not in section
     assert 9 in context.sources
-    assert said.text in context.others_words
+    assert reminder.text in context.others_words
     assert not any("Water the" in text for text in context.read)
 
 
@@ -157,7 +157,7 @@ def test_who_has_one_round_only_is_told_to_answer_in_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "said"),
+    ("place", "expected"),
     [
         (
             Place(PersonAudience("terminal:anna")),
@@ -177,8 +177,8 @@ def test_who_has_one_round_only_is_told_to_answer_in_it() -> None:
         ),
     ],
 )
-def test_the_model_knows_where_it_is_and_who_reads(place: Place, said: str) -> None:
-    assert said in build_context(replace(PARTS, place=place, platform="Slack", channel="<#C1>")).messages[-2].text
+def test_the_model_knows_where_it_is_and_who_reads(place: Place, expected: str) -> None:
+    assert expected in build_context(replace(PARTS, place=place, platform="Slack", channel="<#C1>")).messages[-2].text
 
 
 def test_a_private_place_in_which_others_wrote_is_not_the_persons_alone() -> None:
@@ -264,25 +264,25 @@ def test_superseded_values_are_marked_wherever_they_are_still_visible() -> None:
 
 
 def test_past_threads_are_quoted_without_what_the_facts_say_and_the_messages_of_both_are_named() -> None:
-    said = [
+    earlier = [
         PastMessage("My boat is blue.", NOON, id=7),
         PastMessage("The mast is of oak.", NOON, id=8),
         PastMessage("Right?", NOON, id=9),
     ]
     facts = [replace(fact("1", ANNA.id, "My boat is blue.", HERE, NOON), source_message=7)]
-    context = build_context(replace(PARTS, facts=facts, earlier=said))
+    context = build_context(replace(PARTS, facts=facts, earlier=earlier))
     assert "EARLIER:\n2026-01-05 Anna: The mast is of oak.\n\n" in context.messages[-2].text
     assert context.sources == (8, 7)
 
 
 def test_past_threads_are_told_with_their_day_on_the_persons_clock_and_who_wrote() -> None:
     late = datetime(2026, 1, 4, 23, 30, tzinfo=UTC)
-    said = [
+    earlier = [
         PastMessage("The mast is of oak.", late),
         PastMessage("The price of the sail is 300 EUR.", late, mine=False, by_bot=True),
         PastMessage("The rudder costs 20 EUR.", late, mine=False, name="Bo: Anna"),
     ]
-    text = build_context(replace(PARTS, earlier=said)).messages[-2].text
+    text = build_context(replace(PARTS, earlier=earlier)).messages[-2].text
     assert "EARLIER:\n2026-01-05 Anna: The mast is of oak.\n2026-01-05 you: The price" in text
     assert "2026-01-05 Bo Anna: The rudder" in text
 
@@ -348,11 +348,11 @@ def test_what_the_model_has_said_noted_and_done_was_read_nowhere() -> None:
     parts = replace(
         PARTS, history=history, is_cut=True, workspace=Workspace(objective=bots), quoted=[Quoted("a", "B", hers)]
     )
-    for told in (
+    for variant in (
         replace(parts, actions=LastActions((record,), ())),
         replace(parts, summary=SituationSummary(goal=bots)),
     ):
-        context = build_context(told)
+        context = build_context(variant)
         assert any(bots in one.text for one in context.messages if one.role is Role.USER)
         assert not any(bots in text for text in context.read)
         assert sum(hers in text for text in context.read) == 2

@@ -1,4 +1,4 @@
-"""The driver: a scripted model, real tools in memory, and everything that happens in order."""
+"""The driver: a scripted model, real tools in memory, and all events in order."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -81,7 +81,7 @@ class Echo:
     timeout_s: float = 5.0
     error: Exception | None = None
     gate: Callable[[], Awaitable[object]] | None = None
-    said: list[str] = field(default_factory=list[str])
+    texts: list[str] = field(default_factory=list[str])
     cancelled: int = 0
 
     @property
@@ -89,7 +89,7 @@ class Echo:
         return {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 
     async def run(self, args: JsonObject, context: ToolContext) -> str:
-        self.said.append(str(args["text"]))
+        self.texts.append(str(args["text"]))
         try:
             if self.gate:
                 await self.gate()
@@ -191,14 +191,14 @@ async def test_what_happens_is_told_in_order() -> None:
 
 async def test_the_end_of_a_model_call_tells_which_model_it_was_what_it_took_and_why_it_failed() -> None:
     used = Usage(input_uncached=12, output=3)
-    for answer, told in (
+    for answer, expected in (
         (["Hello.", ResponseEnded(StopReason.END, used)], ("scripted", used, "")),
         ([ProviderUnavailable("It is down.")], ("scripted", None, "ProviderUnavailable")),
         (["Hel", StreamBroken("Gone.")], ("scripted", estimate_usage(CONTEXT, "Hel"), "StreamBroken")),
     ):
         done = await ran(answer)
         (ended,) = [event for event in done.events if isinstance(event, ModelAnswered)]
-        assert (ended.model, ended.usage, ended.failure) == told
+        assert (ended.model, ended.usage, ended.failure) == expected
 
 
 async def test_calls_of_one_block_run_at_the_same_time() -> None:
@@ -342,7 +342,7 @@ async def test_a_lost_lease_ends_the_turn_before_its_tools_run() -> None:
     loop, _ = a_loop([CALL_TWO], tool, [], [], save=lost)
     with pytest.raises(LeaseLost):
         await loop.run()
-    assert tool.said == []
+    assert tool.texts == []
 
 
 async def test_a_tool_that_cancels_itself_is_a_failed_result() -> None:

@@ -1,4 +1,4 @@
-"""One plain question to a model: its whole answer, and what it took."""
+"""One plain question to a model: its whole answer, and its usage."""
 
 import pytest
 

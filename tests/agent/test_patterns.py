@@ -46,7 +46,7 @@ def test_a_wrong_expression_is_found_by_its_first_use() -> None:
     wrong = compile_later("(")
     with pytest.raises(re.error):
         wrong.search("x")
-    # Else whoever compiles all in this process would find it.
+    # Otherwise `compile_all` in this process would compile it.
     WAITING[:] = [one for one in WAITING if one.pattern != wrong.pattern]
 
 

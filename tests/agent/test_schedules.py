@@ -1,4 +1,4 @@
-"""When a schedule comes: held against a clock that is watched minute by minute."""
+"""When schedules are due, compared with a simulated clock minute by minute."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -34,8 +34,8 @@ MINUTE = timedelta(minutes=1)
 def watched(
     zone: str, minutes: frozenset[int], hours: frozenset[int], begin: datetime, end: datetime
 ) -> list[datetime]:
-    """The moments at which somebody would call who looks at the clocks of the zone each minute, keeps a list of the
-    times that they have shown today, and calls at once for those that they jumped over.
+    """The times at which a schedule is due for an observer that reads the clock of the zone each minute, remembers the
+    times that it has shown, and runs skipped times at once.
     """
     called = list[datetime]()
     clock, at = begin.astimezone(ZoneInfo(zone)).replace(tzinfo=None) - MINUTE, begin
@@ -161,9 +161,9 @@ def test_what_cannot_be_a_schedule_is_said_in_a_sentence(timing: Timing, problem
 @example("59 23 29 2 6#5")
 def test_a_hostile_rule_is_refused_or_comes_within_a_moment_of_work(rule: str) -> None:
     began = process_time()
-    said = problem_of(Timing("Europe/Berlin", rule=rule, until=NOW + timedelta(days=1500), weeks=26), NOW)
+    problem = problem_of(Timing("Europe/Berlin", rule=rule, until=NOW + timedelta(days=1500), weeks=26), NOW)
     assert process_time() - began < 0.5
-    if not said:
+    if not problem:
         assert in_words(Timing("Europe/Berlin", rule=rule), NOW)
 
 
@@ -264,6 +264,6 @@ def test_what_waits_between_two_rounds_is_no_work() -> None:
     minute = timedelta(minutes=1)
     assert worked_for([], NOW) == timedelta()
     assert worked_for([NOW], NOW + minute) == minute
-    begun = [NOW, NOW + minute, NOW + 60 * minute]
-    assert worked_for(begun, NOW + 61 * minute) == 2 * minute + MAX_ROUND_TIME
+    round_starts = [NOW, NOW + minute, NOW + 60 * minute]
+    assert worked_for(round_starts, NOW + 61 * minute) == 2 * minute + MAX_ROUND_TIME
     assert worked_for([NOW, NOW - minute], NOW) == timedelta(), "a clock that goes back takes nothing off"

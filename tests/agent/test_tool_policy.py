@@ -1,4 +1,4 @@
-"""The policy of tools: what runs, what is asked for first, and what never does."""
+"""The tool policy: which calls run, need consent, or never run."""
 
 from collections.abc import Sequence
 
@@ -86,27 +86,27 @@ def test_the_first_row_that_fits_counts_by_tool_person_rank_and_place() -> None:
 
 
 @given(st.sampled_from(PolicyAnswer), st.sampled_from(Provenance))
-def test_what_cannot_be_taken_back_never_runs_unasked(said: PolicyAnswer, words: Provenance) -> None:
-    decision = decide([PolicyRow("*", "*", "*", said)], "drop", ToolEffect.IRREVERSIBLE, HERE, words)
-    assert decision.answer is (PolicyAnswer.NO if said is PolicyAnswer.NO else PolicyAnswer.ASK)
+def test_what_cannot_be_taken_back_never_runs_unasked(answer: PolicyAnswer, words: Provenance) -> None:
+    decision = decide([PolicyRow("*", "*", "*", answer)], "drop", ToolEffect.IRREVERSIBLE, HERE, words)
+    assert decision.answer is (PolicyAnswer.NO if answer is PolicyAnswer.NO else PolicyAnswer.ASK)
     assert decision.every_time or decision.answer is PolicyAnswer.NO
 
 
 @given(st.sampled_from(PolicyAnswer), st.sampled_from(Provenance))
-def test_a_yes_to_acting_outward_counts_only_for_the_askers_own_words(said: PolicyAnswer, words: Provenance) -> None:
-    decision = decide([PolicyRow("*", "*", "*", said)], "send", OUTWARD, HERE, words)
-    assert (decision.answer is PolicyAnswer.YES) == (said is PolicyAnswer.YES and words is Provenance.OWN)
-    assert decision.every_time == (words is Provenance.FOREIGN and said is not PolicyAnswer.NO)
+def test_a_yes_to_acting_outward_counts_only_for_the_askers_own_words(answer: PolicyAnswer, words: Provenance) -> None:
+    decision = decide([PolicyRow("*", "*", "*", answer)], "send", OUTWARD, HERE, words)
+    assert (decision.answer is PolicyAnswer.YES) == (answer is PolicyAnswer.YES and words is Provenance.OWN)
+    assert decision.every_time == (words is Provenance.FOREIGN and answer is not PolicyAnswer.NO)
 
 
 @given(st.sampled_from(PolicyAnswer), st.sampled_from(Provenance))
 def test_what_writes_here_is_asked_for_too_where_somebody_elses_words_are(
-    said: PolicyAnswer, words: Provenance
+    answer: PolicyAnswer, words: Provenance
 ) -> None:
-    rows = [PolicyRow("*", "*", "*", said)]
+    rows = [PolicyRow("*", "*", "*", answer)]
     decision = decide(rows, "notes.add", ToolEffect.WRITES_HERE, HERE, words)
-    assert (decision.answer is PolicyAnswer.YES) == (said is PolicyAnswer.YES and words is Provenance.OWN)
-    assert decide(rows, "remember", ToolEffect.WRITES_HERE, HERE, words).answer is said
+    assert (decision.answer is PolicyAnswer.YES) == (answer is PolicyAnswer.YES and words is Provenance.OWN)
+    assert decide(rows, "remember", ToolEffect.WRITES_HERE, HERE, words).answer is answer
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The turn's state machine, driven by hand: what happened goes in, effects come out."""
+"""The turn's state machine, driven by hand: events go in, effects come out."""
 
 from datetime import UTC, datetime
 
@@ -125,8 +125,8 @@ def test_each_result_is_saved_and_the_model_is_asked_after_the_last_one() -> Non
     call = effects[-1]
     assert isinstance(call, CallModel)
     assert call.number == 2
-    said, results = appended(effects)
-    assert said.startswith("Let me look.")
+    answer, results = appended(effects)
+    assert answer.startswith("Let me look.")
     assert results.index("first") < results.index("second"), "results stand in the order of the calls"
 
 
@@ -334,7 +334,7 @@ def test_what_was_said_before_the_stream_broke_stands() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reason", "said", "outcome"),
+    ("reason", "text", "outcome"),
     [
         (StopReason.LENGTH, "Long", Outcome.CUT),
         (StopReason.FILTERED, "Some", Outcome.CUT),
@@ -342,10 +342,10 @@ def test_what_was_said_before_the_stream_broke_stands() -> None:
         (StopReason.HALTED, "Short", Outcome.ANSWERED),
     ],
 )
-def test_how_the_model_stopped_decides_how_the_turn_ended(reason: StopReason, said: str, outcome: Outcome) -> None:
+def test_how_the_model_stopped_decides_how_the_turn_ended(reason: StopReason, text: str, outcome: Outcome) -> None:
     turn = new_turn()
     turn.start()
-    finished = feed(turn, TextArrived(said), ResponseCompleted(reason))[-1]
+    finished = feed(turn, TextArrived(text), ResponseCompleted(reason))[-1]
     assert isinstance(finished, Finish)
     assert finished.outcome is outcome
 

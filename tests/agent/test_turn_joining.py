@@ -111,7 +111,7 @@ WAITING = [Waiting(number, 10 * number, f"message {number}") for number in range
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=1, max_size=6))
 def test_however_they_come_each_joins_once_in_order_and_what_was_sent_stays(rounds: list[tuple[int, bool]]) -> None:
-    """In each round so many messages have come so far, which the driver tells again and again; some rounds crash."""
+    """Each round has a number of messages so far, which the driver passes repeatedly; some rounds crash."""
     turn = new_turn()
     turn.start()
     so_far: list[Waiting] = []

@@ -249,12 +249,12 @@ def test_text_arrives_at_once(words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "begun", ["<", "<t", "</exec", "<execute", "<execute>\n ", "  ", "\ufeff<", "```py", "<summary>"]
+    "prefix", ["<", "<t", "</exec", "<execute", "<execute>\n ", "  ", "\ufeff<", "```py", "<summary>"]
 )
-def test_what_may_become_a_tag_is_held_back_until_it_does_not(begun: str) -> None:
+def test_what_may_become_a_tag_is_held_back_until_it_does_not(prefix: str) -> None:
     parser = Parser(tool_names=TOOL_NAMES)
-    assert parser.feed(begun) == []
-    assert joined([*parser.feed("!"), *parser.feed("\n."), *parser.close()]) == [TextArrived(f"{begun}!\n.")]
+    assert parser.feed(prefix) == []
+    assert joined([*parser.feed("!"), *parser.feed("\n."), *parser.close()]) == [TextArrived(f"{prefix}!\n.")]
 
 
 def test_the_stream_halts_with_the_calls() -> None:
