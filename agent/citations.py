@@ -92,22 +92,22 @@ class Citations:
 
     def _pieces(self, text: str) -> Iterator[str]:
         at = 0
-        for found in _MARKED.finditer(text):
-            if found["numbers"] is None:
+        for match in _MARKED.finditer(text):
+            if match["numbers"] is None:
                 continue
-            if found.start() not in self._decided:
-                self._decided[found.start()] = self._decide(found)
-            yield text[at : found.start()]
-            yield self._decided[found.start()][0]
-            at = found.end()
+            if match.start() not in self._decided:
+                self._decided[match.start()] = self._decide(match)
+            yield text[at : match.start()]
+            yield self._decided[match.start()][0]
+            at = match.end()
         yield text[at:]
 
-    def _decide(self, found: "regex.Match[str]") -> tuple[str, tuple[int, ...], int]:
-        numbers = [int(number) for number in _NUMBER.findall(found["numbers"])]
+    def _decide(self, match: "regex.Match[str]") -> tuple[str, tuple[int, ...], int]:
+        numbers = [int(number) for number in _NUMBER.findall(match["numbers"])]
         cited = tuple(number for number in numbers if number in self.known)
         if len(cited) == len(numbers):
-            return found[0], cited, 0
-        replacement = f"{found['gap']}[{found['mark']}{', '.join(map(str, cited))}]" if cited else ""
+            return match[0], cited, 0
+        replacement = f"{match['gap']}[{match['mark']}{', '.join(map(str, cited))}]" if cited else ""
         return replacement, cited, len(numbers) - len(cited)
 
 

@@ -1,4 +1,4 @@
-"""The agent as a library: a model, tools of your own and a memory, in a program of your own.
+"""The agent as a library: a model, your own tools and a memory, in your own program.
 
     agent = Agent(model="openai:gpt-6.1-terra", tools=[weather])
     print(await agent("Will it rain in Kiel?"))
@@ -77,15 +77,15 @@ class AgentRun:
     incoming: Incoming
     failure: ProviderError | None = None
     """Why the model gave no answer, or only part of one."""
-    _asked: bool = False
+    _is_started: bool = False
 
     def __repr__(self) -> str:
         return texts.NO_AWAIT.format(question=self.incoming.text[:MAX_SHOWN_CHARS])
 
     def __aiter__(self) -> AsyncGenerator[AgentEvent]:
-        if self._asked:
+        if self._is_started:
             raise RuntimeError(texts.ASKED_TWICE)
-        self._asked = True
+        self._is_started = True
         return self.events(self)
 
     def __await__(self) -> Generator[object, None, str]:
@@ -362,7 +362,7 @@ def _open_model(
     key = api_key or environ.get(endpoint.key_setting) or None
     if endpoint.key_required and key is None:
         raise SettingsError(texts.MODEL_KEY_MISSING.format(key=endpoint.key_setting, model=model))
-    from agent.providers.factory import ProviderWorld, open_provider  # noqa: PLC0415 -- a rehearsal does without a client
+    from agent.providers.factory import ProviderWorld, open_provider  # noqa: PLC0415 -- a rehearsal needs no client
     from agent.providers.replay import ModelTimeouts  # noqa: PLC0415 -- as above
 
     world = ProviderWorld(clock, random.random, ModelTimeouts(180.0, 60.0), RetryPolicy(2))

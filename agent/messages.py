@@ -27,8 +27,8 @@ def is_too_deep(text: str, depth: int = MAX_DEPTH) -> bool:
     if text.count("[") + text.count("{") <= depth:
         return False
     level = 0
-    for found in _NESTING.finditer(text):
-        match found[0]:
+    for token in _NESTING.finditer(text):
+        match token[0]:
             case "[" | "{":
                 level += 1
             case "]" | "}":

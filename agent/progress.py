@@ -196,7 +196,7 @@ class AddressesRead:
 
     _texts: list[tuple[str, bool]] = field(default_factory=list[tuple[str, bool]])
     """Texts in order, each with whether it is the arguments of a call (else a text that was read)."""
-    _known: dict[str, bool] = field(default_factory=dict[str, bool])
+    _answers: dict[str, bool] = field(default_factory=dict[str, bool])
 
     def read(self, texts: Iterable[str]) -> None:
         self._texts += ((text, False) for text in texts)
@@ -205,11 +205,11 @@ class AddressesRead:
         self._texts += ((_folded_json(dict(call.args)), True) for call in calls)
 
     def __call__(self, address: str) -> bool:
-        if address not in self._known:
-            if len(self._known) >= MAX_LINKS:
+        if address not in self._answers:
+            if len(self._answers) >= MAX_LINKS:
                 return False
-            self._known[address] = self._was_read_first(address, lambda text: address in text)
-        return self._known[address]
+            self._answers[address] = self._was_read_first(address, lambda text: address in text)
+        return self._answers[address]
 
     def may_be_fetched(self, address: str) -> bool:
         """Return whether the address carries no added data: it was read, or it is the beginning of a read address up to

@@ -570,8 +570,8 @@ _REPEAT: Final = re.compile(r"again:(?P<original>.+):(?P<number>\d{1,3})")
 
 def repeat_of(message_id: str) -> str | None:
     """The id of the next repeat of a question, or of a repeat; None after MAX_REPEATS."""
-    found = _REPEAT.fullmatch(message_id)
-    original, number = (found["original"], int(found["number"])) if found else (message_id, 0)
+    match = _REPEAT.fullmatch(message_id)
+    original, number = (match["original"], int(match["number"])) if match else (message_id, 0)
     return _repeat_id(original, number + 1) if number < MAX_REPEATS else None
 
 
@@ -588,8 +588,8 @@ def repeats_with(message_id: str) -> tuple[str, ...]:
 
 def message_of(message_id: str) -> str:
     """The id of the original message, for its own id or that of a repeat."""
-    found = _REPEAT.fullmatch(message_id)
-    return found["original"] if found else message_id
+    match = _REPEAT.fullmatch(message_id)
+    return match["original"] if match else message_id
 
 
 def is_repeat(message_id: str) -> bool:

@@ -37,7 +37,7 @@ class ScheduleKind(StrEnum):
 class ScheduleState(StrEnum):
     ACTIVE = "active"
     PAUSED = "paused"
-    """By its person."""
+    """Paused by its person."""
     ENDED = "ended"
     """It has no next time, or is no longer allowed (see `why`). It is listed for a while, then deleted."""
     WORKING = "working"
@@ -180,8 +180,8 @@ def work_conversation(asked_in: str, schedule: int) -> str:
 
 def asked_in(conversation: str) -> str:
     """The conversation where this conversation's long work was requested; any other conversation itself."""
-    found = _WORK_CONVERSATION.fullmatch(conversation)
-    return conversation if found is None else found["asked"]
+    match = _WORK_CONVERSATION.fullmatch(conversation)
+    return conversation if match is None else match["asked"]
 
 
 def is_work(event_id: str) -> bool:

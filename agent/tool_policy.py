@@ -280,10 +280,10 @@ class CallGate:
         return decide(self.rows, call.name, self.effect_of(call.name), self.asker, self._provenance())
 
     def _provenance(self) -> Provenance:
-        brought = brought_by(self.before())
-        if brought - self.standing:
+        tools = brought_by(self.before())
+        if tools - self.standing:
             return Provenance.FOREIGN
-        return max(self.words(), Provenance.RETOLD if brought else Provenance.OWN)
+        return max(self.words(), Provenance.RETOLD if tools else Provenance.OWN)
 
 
 OPERATOR_REFUSES: Final = "an operator does not let {tool} be used for this person here: tell them, and go on"

@@ -432,13 +432,13 @@ class Turn:
         return [AwaitConsent(self._open_calls(Consent.AWAITED))]
 
     def _store_result(self, id_: str, result: ToolResult) -> list[Effect]:
-        *done, step = self._progress.steps
+        *earlier_steps, step = self._progress.steps
         position = int(id_.partition(".")[2]) - 1
         if self._results_of(step.calls[position]):
             result = replace(result, content=f"{result.content}\n{REPEATED_CALL}")
         results = (*step.results[:position], result, *step.results[position + 1 :])
         step = replace(step, results=results)
-        self._progress = replace(self._progress, steps=(*done, step))
+        self._progress = replace(self._progress, steps=(*earlier_steps, step))
         save = SaveProgress(self._progress)
         running = self._open_calls(*RUNNING)
         return [save] if running else [save, *self._after_step(step)]
@@ -449,7 +449,7 @@ class Turn:
         at = int(position) - 1
         if int(number) != len(self._progress.steps):
             return
-        *done, step = self._progress.steps
+        *earlier_steps, step = self._progress.steps
         if not 0 <= at < len(step.calls) or step.consent(at) is not Consent.AWAITED:
             return
         consents = (*step.consents[:at], consent, *step.consents[at + 1 :])
@@ -460,18 +460,18 @@ class Turn:
         edited = consent is Consent.EDITED and texts.QUESTION_EDITED not in step.text
         text = joined([step.text, texts.QUESTION_EDITED]) if edited else step.text
         step = replace(step, consents=consents, results=results, text=text)
-        self._progress = replace(self._progress, steps=(*done, step))
+        self._progress = replace(self._progress, steps=(*earlier_steps, step))
 
     def _join(self, messages: tuple[Waiting, ...]) -> list[Effect]:
         """Add the new messages to the answer to the last step. Returns no effects if none of them is new."""
-        known = self._progress.joined
-        new = [message for message in messages if message.turn not in {earlier.turn for earlier in known}]
-        room = self._limits.max_joined - len(known)
+        earlier = self._progress.joined
+        new = [message for message in messages if message.turn not in {earlier.turn for earlier in earlier}]
+        room = self._limits.max_joined - len(earlier)
         if not new[: max(0, room)] or not self._progress.steps:
             return []
-        *done, step = self._progress.steps
+        *earlier_steps, step = self._progress.steps
         step = replace(step, joined=(*step.joined, *new[:room]))
-        self._progress = replace(self._progress, steps=(*done, step))
+        self._progress = replace(self._progress, steps=(*earlier_steps, step))
         return [SaveProgress(self._progress), *self._next_call()]
 
     def _resume_calls(self, step: RoundStep) -> list[Effect]:

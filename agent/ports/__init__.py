@@ -351,7 +351,7 @@ class ToolContext:
     ask: Ask = field(default=nobody_answers, compare=False)
     channel: str = ""
     message_id: str = ""  # the question's, on its platform
-    reply_to: str = field(default="", repr=False, compare=False)  # it may hold a right to act for the asker
+    reply_to: str = field(default="", repr=False, compare=False)  # it may hold a token to act for the asker
     consult: Consult = field(default=_consult_nothing, compare=False)
     read: TextsRead = field(default_factory=TextsRead, compare=False)
     """What tools have read of these texts in this turn."""

@@ -471,13 +471,13 @@ def read_forgotten_calls(thoughts: str, limits: ParserLimits, is_tool: Callable[
     """Return the thoughts, the workspace and the calls if there are calls of existing tools; else no events."""
     events: list[ProtocolEvent] = []
     first, position = len(thoughts), 0
-    while found := _OPENING.search(thoughts, position):
-        tag = read_tag(thoughts, found.end(), limits)
+    while match := _OPENING.search(thoughts, position):
+        tag = read_tag(thoughts, match.end(), limits)
         begin = read_json_start(thoughts, tag.end, tag.kind, limits) if isinstance(tag, Tag) else None
         if not isinstance(tag, Tag) or not isinstance(begin, int):
-            position = found.end() + 1
+            position = match.end() + 1
             continue
-        first = min(first, found.start())
+        first = min(first, match.start())
         block = Block(Opening(tag.kind, begin), limits)
         position = block.feed(thoughts, begin)
         events += block.events() if block.is_over else block.end_of_stream()

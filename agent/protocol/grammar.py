@@ -229,11 +229,11 @@ def read_tag(text: str, start: int, limits: ParserLimits) -> Tag | Maybe | None:
     """Read the tag that begins at `text[start]`."""
     if not _TAG_MAY_BEGIN.match(text, start, start + limits.tag):
         return None
-    found = _TAG.match(text, start, start + limits.tag)
-    if found:
-        slash, name, attributes = found.groups()
+    match = _TAG.match(text, start, start + limits.tag)
+    if match:
+        slash, name, attributes = match.groups()
         kind = TAG_NAMES[name.lower()]
-        return Tag(kind, closing=bool(slash), empty=attributes.rstrip(BLANKS).endswith("/"), end=found.end())
+        return Tag(kind, closing=bool(slash), empty=attributes.rstrip(BLANKS).endswith("/"), end=match.end())
     if len(text) - start < limits.tag and _TAG_PREFIX.match(text, start):
         return MAYBE
     return None
@@ -241,9 +241,9 @@ def read_tag(text: str, start: int, limits: ParserLimits) -> Tag | Maybe | None:
 
 def read_json_start(text: str, start: int, kind: BlockKind, limits: ParserLimits) -> int | Maybe | None:
     """Return where the JSON of a block begins, after an opening tag that ends at `start` and perhaps a fence."""
-    found = _JSON.match(text, start, start + limits.gap)
-    if found:
-        return found.start(1) if found[1] == "{" or kind in (BlockKind.EXECUTE, BlockKind.RESULTS) else None
+    match = _JSON.match(text, start, start + limits.gap)
+    if match:
+        return match.start(1) if match[1] == "{" or kind in (BlockKind.EXECUTE, BlockKind.RESULTS) else None
     if len(text) - start < limits.gap and _JSON_PREFIX.match(text, start):
         return MAYBE
     return None
@@ -279,17 +279,17 @@ def read_json_after_prose(
     text: str, start: int, limits: ParserLimits, is_tool: Callable[[str], bool]
 ) -> int | Maybe | None:
     """As `read_typical_json` for calls, after a few words between the tag and the JSON."""
-    found = _PROSE.match(text, start, start + limits.gap)
-    if found:
-        return read_typical_json(text, found.end(), BlockKind.EXECUTE, limits, is_tool)
+    match = _PROSE.match(text, start, start + limits.gap)
+    if match:
+        return read_typical_json(text, match.end(), BlockKind.EXECUTE, limits, is_tool)
     return MAYBE if len(text) - start < limits.gap and _PROSE_PREFIX.match(text, start) else None
 
 
 def read_call_in_code(text: str, start: int, limits: ParserLimits, is_tool: Callable[[str], bool]) -> bool | Maybe:
     """Return whether `<execute>` is followed by a call of an existing tool in code, such as `recall("boat")`."""
-    found = _CALL_IN_CODE.match(text, start, start + limits.gap)
-    if found:
-        return is_tool(found[1])
+    match = _CALL_IN_CODE.match(text, start, start + limits.gap)
+    if match:
+        return is_tool(match[1])
     return MAYBE if len(text) - start < limits.gap and _CALL_IN_CODE_PREFIX.match(text, start) else False
 
 
@@ -306,10 +306,10 @@ def read_notes(text: str, start: int, limits: ParserLimits) -> bool | Maybe:
 
 def ends_line(text: str, start: int, limits: ParserLimits) -> bool | Maybe:
     """Return whether only blanks follow on this line."""
-    found = _REST_OF_LINE.match(text, start, start + limits.gap)
-    if not found or (not found[1] and len(text) - start >= limits.gap):
+    match = _REST_OF_LINE.match(text, start, start + limits.gap)
+    if not match or (not match[1] and len(text) - start >= limits.gap):
         return False
-    return True if found[1] else MAYBE
+    return True if match[1] else MAYBE
 
 
 def is_cut_tag(held_back: str, limits: ParserLimits, *, at_line_start: bool) -> bool:
@@ -339,17 +339,17 @@ _ITEMS_PREFIX = compile_later(rf"(?:{_ITEM})*(?:[-*+]|\d{{1,9}}[.)]?)?[{BLANKS}]
 
 def read_item_fence(text: str, start: int, limits: ParserLimits) -> tuple[str, int] | Maybe | None:
     """As `read_fence`, for a fence that opens a list item ("- ```sh") at `start`."""
-    found = _ITEMS.match(text, start, start + limits.indent)
-    if found:
-        return read_fence(text, found.end(), limits)
+    match = _ITEMS.match(text, start, start + limits.indent)
+    if match:
+        return read_fence(text, match.end(), limits)
     return MAYBE if len(text) - start < limits.indent and _ITEMS_PREFIX.match(text, start) else None
 
 
 def read_fence(text: str, start: int, limits: ParserLimits) -> tuple[str, int] | Maybe | None:
     """Read the fence whose line begins at `start`. Returns its marker and the position after its line break."""
-    found = _OPENING.match(text, start, start + limits.fence)
-    if found:
-        return found[1] or found[2], found.end()
+    match = _OPENING.match(text, start, start + limits.fence)
+    if match:
+        return match[1] or match[2], match.end()
     if len(text) - start < limits.fence and _OPENING_PREFIX.match(text, start):
         return MAYBE
     return None

@@ -173,15 +173,15 @@ def _mend(text: str, max_depth: int, *, whole: bool) -> Iterable[str]:
 
 
 def _tokens(text: str) -> Iterable[tuple[str, str]]:
-    for found in _TOKEN.finditer(text):
-        kind = found.lastgroup or "other"
+    for match in _TOKEN.finditer(text):
+        kind = match.lastgroup or "other"
         if kind in ("single", "curly"):
-            yield "string", _requoted(found[0][1:-1])
+            yield "string", _requoted(match[0][1:-1])
         elif kind == "other":
-            at = found.start()
+            at = match.start()
             raise Unreadable(f"unexpected {text[at]!r}, near {text[max(0, at - _NEAR) : at + _NEAR]!r}")
         elif kind != "space":
-            yield kind, found[0]
+            yield kind, match[0]
 
 
 def _requoted(inside: str) -> str:
@@ -278,8 +278,8 @@ class JsonScanner:
     def _read_string(self, text: str, position: int) -> int:
         if self._escape:
             return self._read_escape(text, position)
-        found = _STRING_RUN.match(text, position)
-        position = found.end() if found else position
+        match = _STRING_RUN.match(text, position)
+        position = match.end() if match else position
         if position == len(text):
             return position
         character = text[position]
@@ -307,8 +307,8 @@ class JsonScanner:
         return position + 1
 
     def _read_scalar(self, text: str, position: int) -> int:
-        found = _SCALAR_RUN.match(text, position, position + self._max_number + 1)
-        end = found.end() if found else position
+        match = _SCALAR_RUN.match(text, position, position + self._max_number + 1)
+        end = match.end() if match else position
         self._scalar += text[position:end]
         if len(self._scalar) > self._max_number:
             return self._fail(position)
@@ -320,8 +320,8 @@ class JsonScanner:
         return end
 
     def _read_token(self, text: str, position: int) -> int:
-        found = _SPACE.match(text, position)
-        position = found.end() if found else position
+        match = _SPACE.match(text, position)
+        position = match.end() if match else position
         if position == len(text):
             return position
         if self._expect in _VALUES and self._open and self._open[-1] == "]" and len(self._open) < self._max_depth:

@@ -122,16 +122,16 @@ def read_native(
     end = start + OPENING_CHARS
     maybe = False
     for form in _forms_at(text, start):
-        found = _OPENINGS[form].match(text, start, end, partial=True)
-        if found is None:
+        match = _OPENINGS[form].match(text, start, end, partial=True)
+        if match is None:
             continue
-        if found.partial:
+        if match.partial:
             maybe = maybe or len(text) < end
         elif form is Form.THOUGHTS:
             if not before or not before.isspace():
-                return NativeOpening(form, found.end())
-        elif is_tool(found["name"]):
-            return NativeOpening(form, found.end(), found["name"])
+                return NativeOpening(form, match.end())
+        elif is_tool(match["name"]):
+            return NativeOpening(form, match.end(), match["name"])
     return MAYBE if maybe else _token(text, start, end, before)
 
 
@@ -169,10 +169,10 @@ def _token_end(text: str, start: int, end: int) -> int | Maybe | None:
     """Return the position after the token that begins at `start`."""
     if not text.startswith(("<|", "<｜", "<t"), start) and text[start:] != "<":
         return None
-    found = _TOKEN.match(text, start, end, partial=True)
-    if found is None:
+    match = _TOKEN.match(text, start, end, partial=True)
+    if match is None:
         return None
-    return found.end() if not found.partial else MAYBE if len(text) < end else None
+    return match.end() if not match.partial else MAYBE if len(text) < end else None
 
 
 def is_token(held_back: str) -> bool:
@@ -196,13 +196,13 @@ class NativeBlock:
 
     def feed(self, text: str, start: int) -> int:
         """Read from `text[start]`. The text after the returned position must be passed again, with more."""
-        found = self._end.search(text, start)
-        if found is not None:
-            self._keep(text[start : found.start()])
+        match = self._end.search(text, start)
+        if match is not None:
+            self._keep(text[start : match.start()])
             self.is_over = True
             is_harmony = self._opening.form in {Form.THOUGHTS, Form.HARMONY}
-            begins_next = is_harmony and found[0] in {"<|start|>", "<|channel|>"}
-            return found.start() if begins_next else found.end()
+            begins_next = is_harmony and match[0] in {"<|start|>", "<|channel|>"}
+            return match.start() if begins_next else match.end()
         scan_start = max(start, len(text) - _TOKEN_CHARS)
         token_starts = [at for sign in "<[\n" if (at := text.find(sign, scan_start)) >= 0]
         end = min(token_starts, default=len(text))

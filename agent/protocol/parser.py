@@ -163,12 +163,12 @@ class Parser:
         return self._begin(self._openings.at_line_start(text, start, self._mentioned), text, position)
 
     def _in_text(self, text: str, position: int) -> int | None:
-        found = _TEXT.match(text, position)
-        if found:
-            self._output.write(found[0])
-            if found.lastindex:
+        match = _TEXT.match(text, position)
+        if match:
+            self._output.write(match[0])
+            if match.lastindex:
                 self._mode = _Mode.LINE_START
-            return found.end()
+            return match.end()
         before = self._output.last[-1:]
         return self._begin(self._openings.in_line(text, position, before, self._mentioned), text, position)
 
