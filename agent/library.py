@@ -54,12 +54,6 @@ POLL_S: Final = 0.2  # Between two checks whether another process has finished i
 TOOL_TIMEOUT_S: Final = 20.0
 
 
-# The environment variables that are read where a program gives neither key nor address.
-MODEL_ENVIRON: Final = frozenset(
-    {setting for endpoint in ENDPOINTS.values() for setting in (endpoint.key_setting, endpoint.url_setting) if setting}
-)
-
-
 YOU: Final = "you"  # The asker, where a program names none
 NAMELESS: Final = "the user"  # The name of that asker for the model, for which "you" would be itself
 MAX_SHOWN_CHARS: Final = 80

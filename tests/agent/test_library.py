@@ -26,10 +26,10 @@ from agent import (
     tool,
 )
 from agent.in_process import InProcessStore
-from agent.library import MODEL_ENVIRON
 from agent.memory.audience import Place, TeamAudience, may_flow_from
 from agent.messages import Message
 from agent.ports import AgentStore, CallOptions, Capabilities, ProviderEvent, TokensArrived
+from agent.providers.catalog import ENDPOINTS
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Claiming, Closing, RecallQuery
 from tests.fakes.clock import FakeClock
@@ -210,8 +210,9 @@ async def test_closing_stops_what_runs_and_nothing_can_be_asked_any_more() -> No
 
 @pytest.mark.parametrize("model", ["gpt-6", "openai:", "nobody:x", "openai:gpt-6"])
 def test_a_model_that_cannot_be_used_is_an_error_at_once(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in MODEL_ENVIRON:
-        monkeypatch.delenv(name, raising=False)
+    for endpoint in ENDPOINTS.values():
+        for name in filter(None, (endpoint.key_setting, endpoint.url_setting)):
+            monkeypatch.delenv(name, raising=False)
     with pytest.raises(SettingsError):
         Agent(model)
 
