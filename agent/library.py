@@ -53,7 +53,6 @@ LEASE: Final = timedelta(seconds=60)
 POLL_S: Final = 0.2  # Between two checks whether another process has finished its answer in the same conversation
 TOOL_TIMEOUT_S: Final = 20.0
 
-
 YOU: Final = "you"  # The asker, where a program names none
 NAMELESS: Final = "the user"  # The name of that asker for the model, for which "you" would be itself
 MAX_SHOWN_CHARS: Final = 80

@@ -279,7 +279,7 @@ class Loop:
                     put_aside = events.TurnPutAside({placed.id: placed.call for placed in calls})
                     await self._emit(put_aside)
                     return put_aside
-                case turns.Say(sentence):
+                case turns.ShowNotice(sentence):
                     await self._emit(events.NoticeArrived(sentence))
                 case turns.Finish(outcome, text):
                     ended = events.TurnEnded(outcome, text, self.usage)
@@ -435,7 +435,7 @@ class Loop:
     def _ask_for(self, call: str) -> ports.Ask:
         ask = self._ask
         if ask is None:
-            return ports.nobody_answers
+            return ports.decline_question
 
         async def on_shown() -> None:
             await self._emit(events.CallAsks(call, waits=True))

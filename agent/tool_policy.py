@@ -43,8 +43,6 @@ MAX_CHARS: Final = 200  # Length of a row: a name, an id and an id
 COLUMNS: Final = 4
 # Characters of a call that needs consent: people read no more before they decide, and it fits every platform.
 MAX_SHOWN: Final = 6_000
-
-
 ARGUMENT_CHARS: Final = 12  # Characters that an argument takes beside its name and value
 
 

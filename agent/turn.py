@@ -151,7 +151,7 @@ class AwaitConsent:
 
 
 @dataclass(frozen=True, slots=True)
-class Say:
+class ShowNotice:
     """Show a sentence of the program as a separate paragraph."""
 
     sentence: str
@@ -163,7 +163,7 @@ class Finish:
     text: str
 
 
-Effect: TypeAlias = CallModel | SaveProgress | RunTools | AwaitConsent | Say | Finish
+Effect: TypeAlias = CallModel | SaveProgress | RunTools | AwaitConsent | ShowNotice | Finish
 
 
 REMINDER = f"Begin the next round with <workspace>, in this form: {WORKSPACE_SCHEMA}"
@@ -527,8 +527,8 @@ class Turn:
         steps = (*self._progress.steps, last) if last.time else self._progress.steps
         self._step, self._text_pieces = RoundStep(), []
         self._progress = replace(self._progress, steps=steps, reply=text, outcome=outcome)
-        say: list[Effect] = [Say(sentence)] if sentence else []
-        return [*say, SaveProgress(self._progress), Finish(outcome, text)]
+        notice: list[Effect] = [ShowNotice(sentence)] if sentence else []
+        return [*notice, SaveProgress(self._progress), Finish(outcome, text)]
 
     @property
     def _reminders(self) -> int:

@@ -312,7 +312,7 @@ async def _report_nothing(done: float, total: float, unit: str) -> None:
 Ask: TypeAlias = Callable[[Elicitation], Awaitable[Elicited]]
 
 
-async def nobody_answers(_: Elicitation) -> Elicited:
+async def decline_question(_: Elicitation) -> Elicited:
     """Decline; for calls for which no person waits."""
     return Elicited(ElicitAction.DECLINE)
 
@@ -348,7 +348,7 @@ class ToolContext:
     """The id of the oldest message of this conversation that the model sees; 0: it sees all."""
     report: Report = field(default=_report_nothing, compare=False)
     """For a slow call. It must not reveal what the call is about: others may read the reply."""
-    ask: Ask = field(default=nobody_answers, compare=False)
+    ask: Ask = field(default=decline_question, compare=False)
     channel: str = ""
     message_id: str = ""  # the question's, on its platform
     reply_to: str = field(default="", repr=False, compare=False)  # it may hold a token to act for the asker

@@ -348,7 +348,7 @@ class MisplacedVerdict(Enum):
 class _TrialPhase(Enum):
     IN_LINE = auto()
     IN_FENCE = auto()
-    BEHIND = auto()
+    AFTER = auto()
 
 
 class Trial:
@@ -367,7 +367,7 @@ class Trial:
         self._limits = openings.limits
         self._room = openings.limits.gap  # How many more blanks may follow between the blocks and after them
         self._phase = {BlockPlace.IN_LINE: _TrialPhase.IN_LINE, BlockPlace.IN_FENCE: _TrialPhase.IN_FENCE}.get(
-            self.where, _TrialPhase.BEHIND
+            self.where, _TrialPhase.AFTER
         )
 
     @property
@@ -392,8 +392,8 @@ class Trial:
                 return self._in_line(text, start), start
             case _TrialPhase.IN_FENCE:
                 return self._in_fence(text, start)
-            case _TrialPhase.BEHIND:
-                return self._behind(text, start, reply_begun=reply_begun)
+            case _TrialPhase.AFTER:
+                return self._after(text, start, reply_begun=reply_begun)
 
     def _in_line(self, text: str, start: int) -> MisplacedVerdict:
         tag = grammar.read_tag(text, start, self._limits)
@@ -410,12 +410,12 @@ class Trial:
         if end is grammar.MAYBE or opening is grammar.MAYBE:
             return MisplacedVerdict.WAIT, start
         if end is not None:
-            self._phase = _TrialPhase.BEHIND
+            self._phase = _TrialPhase.AFTER
             return MisplacedVerdict.GO_ON, end
         self.opening = opening
         return (MisplacedVerdict.OPEN, opening.begin) if opening else (MisplacedVerdict.TALK, start)
 
-    def _behind(self, text: str, start: int, *, reply_begun: bool) -> tuple[MisplacedVerdict, int]:
+    def _after(self, text: str, start: int, *, reply_begun: bool) -> tuple[MisplacedVerdict, int]:
         tag = grammar.read_tag(text, start, self._limits)
         if tag is grammar.MAYBE:
             return MisplacedVerdict.WAIT, start

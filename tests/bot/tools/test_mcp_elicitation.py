@@ -14,7 +14,7 @@ from agent.errors import ToolError
 from agent.loop import run_call
 from agent.memory.audience import TeamAudience
 from agent.messages import ElicitAction, Elicitation, Elicited, Keep, ResultStatus, ToolCall
-from agent.ports import ToolContext, nobody_answers
+from agent.ports import ToolContext, decline_question
 from agent.records import Person
 from agent.tools.registry import Registry
 from agent.turn import CallPlaced
@@ -248,7 +248,7 @@ async def test_a_tools_time_stands_still_while_its_person_thinks() -> None:
 def test_whose_calls_were_given_up_is_known_however_many_they_were() -> None:
     clock = FakeClock(auto=False)
     given_up = GivenUp(clock.monotonic)
-    ann, bob = (CallQuestions("raw", (name, "thread"), nobody_answers, most=5) for name in ("ann", "bob"))
+    ann, bob = (CallQuestions("raw", (name, "thread"), decline_question, most=5) for name in ("ann", "bob"))
     given_up.add(ann)
     for _ in range(2 * MOST_GIVEN_UP):
         given_up.add(bob)
