@@ -80,7 +80,9 @@ class Conversations(ThreadHistory, Protocol):
         """Return the time up to which all messages of a platform were received; None if it was never set."""
         ...
 
-    async def set_watermark(self, source: str, time: datetime) -> None: ...
+    async def set_watermark(self, source: str, time: datetime) -> None:
+        """Store the time up to which all messages of a platform were received."""
+        ...
 
 
 class Knowledge(Protocol):
