@@ -1,4 +1,4 @@
-"""`/ask`, and what becomes of a question that comes through a command or a window."""
+"""`/ask`, and questions that come through a command or a modal."""
 
 import asyncio
 import logging
@@ -32,12 +32,12 @@ from bot.texts import command_texts, memory_texts, reply_texts
 
 log = logging.getLogger(__name__)
 
-MAX_REMEMBERED = 2_000  # As many people as ask one bot while one answer grows
+MAX_REMEMBERED = 2_000  # More people than ask one bot while one answer is written
 
 
 @dataclass(frozen=True, slots=True)
 class RequestedAnswer:
-    """A question, and how it is to be answered. `private` None: as its asker has chosen for all of theirs."""
+    """A question, and how it is to be answered. `private` None: by the asker's default."""
 
     text: str
     private: bool | None = None
@@ -47,21 +47,21 @@ class RequestedAnswer:
     quoted: tuple[Quoted, ...] = ()
 
 
-def requested_answer(interaction: Interaction, given: Mapping[str, Any]) -> RequestedAnswer:
-    """What was given to `/ask`."""
-    file: discord.Attachment | None = given.get("file")
+def requested_answer(interaction: Interaction, options: Mapping[str, Any]) -> RequestedAnswer:
+    """Return what the options of `/ask` request."""
+    file: discord.Attachment | None = options.get("file")
     files = attachments([file] if file is not None else [], interaction.user.display_name)
-    depth = Depth(given.get("depth") or Depth.ADAPT)
-    return RequestedAnswer(given["question"], given.get("private"), depth, given.get("model") or "", tuple(files))
+    depth = Depth(options.get("depth") or Depth.ADAPT)
+    return RequestedAnswer(options["question"], options.get("private"), depth, options.get("model") or "", tuple(files))
 
 
 class Commands:
-    """What becomes of questions.
+    """Takes in the questions of commands.
 
-    `/ask` and the three seconds. Discord delivers an interaction once and takes no answer to it that comes later than
-    three seconds. So the question is stored first: acknowledged but not stored, it would be "thinking…" for ever after
-    a crash. If storing takes unusually long, because what the question refers to must be fetched or the disk is busy,
-    the acknowledgement no longer waits for it.
+    `/ask` and the three seconds. Discord delivers an interaction once and accepts no response to it after three
+    seconds. The question is stored first: acknowledged but not stored, it would show "thinking…" permanently after a
+    crash. If storing takes unusually long, because what the question refers to must be fetched or the disk is busy, the
+    acknowledgement no longer waits for it.
     """
 
     def __init__(
@@ -80,18 +80,18 @@ class Commands:
         self._asked_last = LRUCache[tuple[int, int], str](MAX_REMEMBERED)
 
     def asked_last(self, channel: int, person: int) -> str | None:
-        """The conversation of the person's last `/ask` in a channel, as far as this process remembers."""
+        """Return the conversation of the person's last `/ask` in a channel, as far as this process remembers."""
         return self._asked_last.get((channel, person))
 
-    async def ask(self, interaction: Interaction, wish: RequestedAnswer) -> None:
+    async def ask(self, interaction: Interaction, request: RequestedAnswer) -> None:
         """Take the question in, and acknowledge it within three seconds."""
         now = self.connection.clock.now()
         if not self.connection.acknowledging(str(interaction.id)):
             return
         try:
-            private = await self._is_private(interaction, wish)
-            question = _question(interaction, wish, now, private=private)
-            storing = asyncio.ensure_future(self._store(interaction, question, wish))
+            private = await self._is_private(interaction, request)
+            question = _question(interaction, request, now, private=private)
+            storing = asyncio.ensure_future(self._store(interaction, question, request))
             await asyncio.wait({storing}, timeout=interactions.STORE_FIRST_S)
             if interactions.failure_of(storing) is None:
                 await self._acknowledge(interaction, private=question.private and not question.where.direct)
@@ -105,33 +105,33 @@ class Commands:
             await interactions.answer_failure(interaction, error, self.connection)
 
     async def _acknowledge(self, interaction: Interaction, *, private: bool) -> None:
-        """Never raises: the question is stored, and is answered in the channel or in the asker's DM else."""
+        """Never raises: the question is stored, and is answered in the channel or in the asker's DM instead."""
         try:
             await interaction.response.defer(ephemeral=private, thinking=True)
         except UNREADABLE as error:
             self.connection.complain("a command could not be acknowledged, and is answered elsewhere", error)
 
-    async def _is_private(self, interaction: Interaction, wish: RequestedAnswer) -> bool:
-        if wish.private is not None or interaction.context.dm_channel is True:
-            return bool(wish.private)
+    async def _is_private(self, interaction: Interaction, request: RequestedAnswer) -> bool:
+        if request.private is not None or interaction.context.dm_channel is True:
+            return bool(request.private)
         return await conversations.private_by_default(self._host, interaction.user.id)
 
-    async def _store(self, interaction: Interaction, question: AskedQuestion, wish: RequestedAnswer) -> bool:
-        if wish.model and wish.model not in (menu := await self._open_models(interaction)):
+    async def _store(self, interaction: Interaction, question: AskedQuestion, request: RequestedAnswer) -> bool:
+        if request.model and request.model not in (menu := await self._open_models(interaction)):
             raise SettingsError(reply_texts.model_not_allowed(menu))
         author = await self._members.author_retrying(question.author)
         incoming = await self._conversations.of_question(replace(question, author=author))
         self._asked_last[question.where.channel, question.author.id] = incoming.conversation
-        brought = await self._surroundings.of_question(
+        context = await self._surroundings.of_question(
             question.text,
             interaction.user.id,
             interaction.channel,
             incoming.place,
             import_thread=await self._is_new_thread(question.where, incoming),
-            files=wish.files,
+            files=request.files,
         )
-        quoted = (*wish.quoted, *brought.quoted)
-        return await self._host.submit(replace(incoming, quoted=quoted, files=brought.files, model=wish.model))
+        quoted = (*request.quoted, *context.quoted)
+        return await self._host.submit(replace(incoming, quoted=quoted, files=context.files, model=request.model))
 
     async def _open_models(self, interaction: Interaction) -> Collection[str]:
         try:
@@ -143,7 +143,7 @@ class Commands:
         return where.parent is not None and await self._host.conversations.participants(incoming.conversation) is None
 
 
-def _question(interaction: Interaction, wish: RequestedAnswer, now: datetime, *, private: bool) -> AskedQuestion:
+def _question(interaction: Interaction, request: RequestedAnswer, now: datetime, *, private: bool) -> AskedQuestion:
     user = interaction.user
     author = objects.author_of(user)
     direct = interaction.context.dm_channel is True
@@ -151,20 +151,20 @@ def _question(interaction: Interaction, wish: RequestedAnswer, now: datetime, *,
         id=interaction.id,
         application=interaction.application_id,
         token=interaction.token,
-        # A channel that Discord does not describe is nobody else's: each such question is its own place.
+        # A channel that Discord does not describe has no other readers: each such question is a place of its own.
         where=objects.where(interaction.channel or interaction, author, direct=direct),
         author=author,
-        text=readable(wish.text, _names(interaction)),
+        text=readable(request.text, _names(interaction)),
         private=private,
         time=now,
         private_place=objects.private_place_of(interaction),
-        depth=wish.depth,
+        depth=request.depth,
         by_person=interactions.installed_by_person(interaction),
     )
 
 
 def _names(interaction: Interaction) -> DiscordNames:
-    """Who and what the question may mention, as far as the bot knows the server."""
+    """Return the names that the question may mention, as far as the bot knows the server."""
     me = interaction.client.user
     users = {interaction.user.id: interaction.user.display_name} | ({me.id: me.display_name} if me else {})
     guild = interaction.guild
@@ -177,14 +177,14 @@ def _names(interaction: Interaction) -> DiscordNames:
     )
 
 
-# The entries in the menu of every message: "Ask about this", "Forget this" and "Summarise from here".
+# The entries in the context menu of messages: "Ask about this", "Forget this" and "Summarise from here".
 #
-# The message comes with the choice of the entry, but not with the window that is sent after it, and where its person
-# alone has installed the bot it cannot be read again. So it is remembered for a while; later, or after a restart, it is
-# fetched if the bot can read there, and else the asker is told to choose the entry once more.
+# The choice of an entry includes the message, but the modal submitted later does not, and where only the user has
+# installed the bot it cannot read the message again. So the message is cached for a while; later, or after a restart,
+# it is fetched if the bot can read there; otherwise the asker is told to choose the entry again.
 
-MAX_WINDOW_CHARS: Final = 4_000  # Discord's own limit of a window's field
-MAX_WINDOWS: Final = 500  # As many windows as are open at once in front of the people of one bot
+MAX_WINDOW_CHARS: Final = 4_000  # Discord's limit of a modal's field
+MAX_WINDOWS: Final = 500  # More than the modals that are open at once among the users of one bot
 
 SOURCE_WORDS: Final = "the message that the question is about"
 
@@ -193,7 +193,7 @@ _ID: Final = re.compile(r"about:(\d{1,20}):(\d{1,20})", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class AskAboutWindow:
-    """The window for a question about a message: who opened it, and the message's id."""
+    """The modal for a question about a message: its user, and the message's id."""
 
     person: int
     message: int
@@ -205,28 +205,28 @@ class AskAboutWindow:
 
 @dataclass(frozen=True, slots=True)
 class AttachedContext:
-    """What the question will bring along."""
+    """What the message adds to the question."""
 
     quoted: tuple[Quoted, ...]
     files: tuple[Attachment, ...]
 
 
 def sent(custom_id: str) -> AskAboutWindow | None:
-    """The inverse of `About.id`; None for another window."""
+    """The inverse of `AskAboutWindow.id`; None for another modal."""
     found = _ID.fullmatch(custom_id)
     return AskAboutWindow(int(found[1]), int(found[2])) if found is not None else None
 
 
 class Menus:
-    """`add_to` makes the entries known to a command tree; `ask` takes the question in."""
+    """`add_to` adds the entries to a command tree; `ask` takes the question in."""
 
     def __init__(self, host: Host, commands: Commands) -> None:
         self._host = host
         self._commands = commands
-        self._meant = LRUCache[AskAboutWindow, AttachedContext](MAX_WINDOWS)
-        # What the buttons of the question mean that the entry asks.
+        self._contexts = LRUCache[AskAboutWindow, AttachedContext](MAX_WINDOWS)
+        # Handles the buttons of the confirmation that the entry "Forget this" shows.
         self.forget_this = Command(
-            name="message", summary=command_texts.FORGET_THIS, run=self._forgotten, open_to_all=True, bare=False
+            name="message", summary=command_texts.FORGET_THIS, run=self._confirmed, open_to_all=True, bare=False
         )
 
     def add_to(self, tree: Tree) -> None:
@@ -247,33 +247,34 @@ class Menus:
             await self._commands.ask(interaction, RequestedAnswer(question, private=True))
 
     async def ask(self, interaction: Interaction, about: AskAboutWindow) -> None:
-        """The window was sent."""
+        """Take in the question of a submitted modal."""
         if interaction.user.id != about.person:
             await interactions.respond_alone(interaction, reply_texts.NOT_YOURS)
             return
-        meant = self._meant.pop(about, None) or await _fetched(interaction, about.message)
-        if meant is None:
+        context = self._contexts.pop(about, None) or await _fetch_context(interaction, about.message)
+        if context is None:
             await interactions.respond_alone(interaction, command_texts.CHOOSE_AGAIN)
             return
         await self._commands.ask(
-            interaction, RequestedAnswer(interactions.typed_text(interaction), files=meant.files, quoted=meant.quoted)
+            interaction,
+            RequestedAnswer(interactions.typed_text(interaction), files=context.files, quoted=context.quoted),
         )
 
     async def _open(self, interaction: Interaction, message: discord.Message) -> None:
         about = AskAboutWindow(interaction.user.id, message.id)
-        self._meant[about] = _meant(message)
+        self._contexts[about] = _context_of(message)
         await interaction.response.send_modal(_window(about))
 
     async def _forget(self, interaction: Interaction, message: discord.Message) -> None:
         await interaction.response.defer(ephemeral=True)
         try:
-            panel = await self._forgettable(interaction, message)
+            panel = await self._confirmation(interaction, message)
         except CogencyError as error:
             panel = Panel(reply_texts.failure(error))
         await panels.show(interaction, panel, self.forget_this)
 
-    async def _forgettable(self, interaction: Interaction, message: discord.Message) -> Panel:
-        """Whether to forget it, if it is the caller's. Raises CogencyError."""
+    async def _confirmation(self, interaction: Interaction, message: discord.Message) -> Panel:
+        """Ask whether to forget the message, if it belongs to the caller. Raises CogencyError."""
         if message.author.id == interaction.user.id:
             return agreement(command_texts.WILL_FORGET, f"message {objects.channel_of(interaction)} {message.id}")
         for page in pages_at(message.channel.id, message.id):
@@ -282,8 +283,8 @@ class Menus:
                 return agreement(command_texts.WILL_FORGET_REPLY, f"reply {reply.turn}")
         return Panel(command_texts.NOT_YOUR_MESSAGE)
 
-    async def _forgotten(self, call: CommandCall) -> Panel:
-        """They agreed, or not. Raises CogencyError."""
+    async def _confirmed(self, call: CommandCall) -> Panel:
+        """Handle the answer to the confirmation. Raises CogencyError."""
         caller = interactions.discord_caller(call)
         match call.words.split(" "):
             case ["message", channel, message]:
@@ -293,29 +294,29 @@ class Menus:
                 reply = await self._host.feedback.of(int(turn))
                 if reply is None or not await self._host.feedback.delete(int(turn), caller.person.id):
                     return Panel(reply_texts.NO_SUCH_REPLY)
-                here = caller.interaction.channel_id or caller.interaction.id
-                await pressing.delete_pages(self._commands.connection, here, reply)
+                channel_id = caller.interaction.channel_id or caller.interaction.id
+                await pressing.delete_pages(self._commands.connection, channel_id, reply)
                 return Panel(command_texts.REPLY_FORGOTTEN)
             case _:
                 return Panel(memory_texts.FORGET_DECLINED)
 
 
-def _meant(message: discord.Message) -> AttachedContext:
+def _context_of(message: discord.Message) -> AttachedContext:
     author = message.author.display_name
-    said = readable(message.content, objects.names_of(message)).strip()
-    forwarded = [one.content for one in message.message_snapshots]
-    text = "\n".join(filter(None, [said, *forwarded]))
+    content = readable(message.content, objects.names_of(message)).strip()
+    forwarded = [snapshot.content for snapshot in message.message_snapshots]
+    text = "\n".join(filter(None, [content, *forwarded]))
     pages = pages_at(message.channel.id, message.id)
     quoted = (Quoted(SOURCE_WORDS, author, text, pages),) if text else ()
     return AttachedContext(quoted, tuple(attachments(message.attachments, author, "file of that message")))
 
 
-async def _fetched(interaction: Interaction, message: int) -> AttachedContext | None:
+async def _fetch_context(interaction: Interaction, message: int) -> AttachedContext | None:
     channel = interaction.channel
     if not isinstance(channel, discord.abc.Messageable):
         return None
     try:
-        return _meant(await channel.fetch_message(message))
+        return _context_of(await channel.fetch_message(message))
     except UNREADABLE:
         return None
 

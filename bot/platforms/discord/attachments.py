@@ -1,4 +1,4 @@
-"""Attached files of Discord: what is known of them, and how their bytes are fetched."""
+"""Attached files of Discord: their metadata, and how their content is fetched."""
 
 import logging
 import re
@@ -16,14 +16,14 @@ log = logging.getLogger(__name__)
 
 _DISCORD: Final = ("discord.com", "ptb.discord.com", "canary.discord.com", "discordapp.com")
 _HOSTS: Final = r"cdn\.discordapp\.com|media\.discordapp\.net"
-# Of an address that means what it shows: no step upwards before its query, no blank, no backslash, no fragment.
+# A path without traversal before its query, and without blanks, backslashes and fragments.
 _PATH: Final = r"(?!/|(?:[^?]*/)?(?:\.|%2[Ee]){1,2}(?:[/?]|$))[^\s\\\x00-\x1f\x7f#]*"
 
 
 def attachments(
     files: Iterable[discord.Attachment], author: str, source: str = ATTACHED, *, voice: bool = False
 ) -> list[Attachment]:
-    """What came along, before anybody reads it. `voice`: the message is a voice message: its author speaks in it."""
+    """Return the files' metadata. `voice`: the message is a voice message, in which its author speaks."""
     return [
         Attachment(
             file.filename,
@@ -39,44 +39,44 @@ def attachments(
 
 
 class Downloads:
-    """Fetches what people attach, from where Discord keeps files and from nowhere else.
+    """Fetches attachments, from Discord's file servers only.
 
-    An address comes with a message, so whoever can make one up could have the bot ask any server that it can reach.
-    Nothing goes along with a request, above all not the bot's token, and no redirect is followed.
+    The address comes with a message: without this check, a forged one could make the bot request any server that it can
+    reach. A request carries no headers of ours, in particular not the bot's token, and no redirect is followed.
     """
 
     def __init__(self, http: Http, api_base_url: str) -> None:
         self._http = http
-        self._kept = kept_at(api_base_url)
+        self._allowed = file_addresses(api_base_url)
 
     async def fetch(self, address: str, limit: int) -> bytes | None:
-        """The first `limit` bytes of a file, at the address that Discord gave; None if it cannot be had."""
-        if self._kept.fullmatch(address) is None:
+        """Return the first `limit` bytes of the file at Discord's address; None if it cannot be read."""
+        if self._allowed.fullmatch(address) is None:
             log.warning("a file is not fetched: its address is not one of Discord's")
             return None
-        read = bytearray()
+        content = bytearray()
         try:
             async with self._http.request("GET", address, {}) as reply:
                 if reply.status != 200:
                     return None
-                async for piece in reply.body():
-                    read += piece
-                    if len(read) >= limit:
+                async for chunk in reply.body():
+                    content += chunk
+                    if len(content) >= limit:
                         break
         except TransportError:
             return None
-        return bytes(read[:limit])
+        return bytes(content[:limit])
 
 
-def kept_at(api_base_url: str) -> re.Pattern[str]:
-    """The addresses of files: on Discord's servers for them, or beside an API of one's own, but never in it. Pure.
+def file_addresses(api_base_url: str) -> re.Pattern[str]:
+    """Return a pattern of the allowed addresses: on Discord's file servers, or on the server of a custom API, outside
+    of the API's own path. Pure.
 
-    The whole address is compared, so that no reading of it (a user name, a port, a backslash, a step upwards) leads
-    elsewhere.
+    The whole address is matched, so that no interpretation of it (user name, port, backslash, path traversal) escapes.
     """
     api = urlsplit(api_base_url)
     if (api.hostname or "") in _DISCORD:
         return re.compile(rf"(?i:https://(?:{_HOSTS}))(?::443)?/{_PATH}", re.ASCII)
     inside = re.escape(api.path.strip("/"))
-    elsewhere = rf"(?!{inside}(?:/|$))" if inside else ""
-    return re.compile(rf"{re.escape(f'{api.scheme}://{api.netloc}')}/{elsewhere}{_PATH}", re.ASCII)
+    not_inside = rf"(?!{inside}(?:/|$))" if inside else ""
+    return re.compile(rf"{re.escape(f'{api.scheme}://{api.netloc}')}/{not_inside}{_PATH}", re.ASCII)

@@ -1,8 +1,7 @@
-"""The buttons under a reply: "Stop" while it grows, and what can be done about it at the end. Pure.
+"""The buttons below a reply: "Stop" while it is written, and the actions afterwards. Pure.
 
-What a button is about stands in its own id, so that it works after a restart of the bot, with nothing remembered: the
-conversation for what everybody there may do, and the turn for what concerns this one reply. It carries no right: who
-may do what is asked of the host at the press.
+A button's id contains what it refers to, so that it works after a restart without stored state: the conversation for
+actions that everyone there may take, and the turn for actions on this one reply. It grants no right: the host checks.
 """
 
 import re
@@ -19,11 +18,11 @@ Components = list[dict[str, Any]]
 NONE: Components = []
 
 OFFERS: Final = frozenset(ReplyAction)
-IN_A_ROW: Final = 5  # Discord's limit; what does not fit stands in a row below
+IN_A_ROW: Final = 5  # Discord's limit; further buttons go to the next row
 
-_ACTION_ROW, _BUTTON, _SECONDARY = 1, 2, 2  # Discord's numbers for a row, a button in it, and a grey one
+_ACTION_ROW, _BUTTON, _SECONDARY = 1, 2, 2  # Discord's numbers of a row, a button, and the grey style
 
-# What each shows, in their order.
+# The face of each button, in display order.
 _FACES: Final[dict[ReplyAction, dict[str, Any]]] = {
     ReplyAction.DECIDE: {"label": tool_texts.DECIDE_BUTTON},
     ReplyAction.ANSWER: {"label": command_texts.ANSWER_BUTTON},
@@ -48,7 +47,7 @@ _ID: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ReplyPress:
-    """A button, and the conversation or the turn that it is about; the other one is empty."""
+    """A button, and the conversation or the turn that it refers to; the other field is empty."""
 
     offer: ReplyAction
     conversation: str = ""
@@ -60,7 +59,7 @@ class ReplyPress:
 
 
 def reply_press(button_id: str) -> ReplyPress | None:
-    """The inverse of `Pressed.id`; None for a button that is not one of these."""
+    """The inverse of `ReplyPress.id`; None for any other button."""
     found = _ID.fullmatch(button_id)
     if found is None:
         return None
@@ -70,22 +69,25 @@ def reply_press(button_id: str) -> ReplyPress | None:
 
 
 def without_undo(components: Components) -> Components:
-    """What stands below a reply, once nothing of what it remembered is left."""
-    rows = [{**each, "components": [one for one in each["components"] if not _is_undo(one)]} for each in components]
-    return [each for each in rows if each["components"]]
+    """Return a reply's components without "Undo", once everything it remembered is forgotten."""
+    rows = [
+        {**row, "components": [component for component in row["components"] if not _is_undo(component)]}
+        for row in components
+    ]
+    return [row for row in rows if row["components"]]
 
 
 def _is_undo(component: Mapping[str, Any]) -> bool:
-    made = reply_press(str(component.get("custom_id", "")))
-    return made is not None and made.offer is ReplyAction.UNDO
+    press = reply_press(str(component.get("custom_id", "")))
+    return press is not None and press.offer is ReplyAction.UNDO
 
 
 def ids(offers: AbstractSet[ReplyAction], conversation: str, turn: int) -> frozenset[str]:
-    """What the buttons for these are known by."""
-    return frozenset(made.id for made in _made(offers, conversation, turn))
+    """Return the ids of the buttons for these actions."""
+    return frozenset(press.id for press in _presses(offers, conversation, turn))
 
 
-def _made(offers: AbstractSet[ReplyAction], conversation: str, turn: int) -> list[ReplyPress]:
+def _presses(offers: AbstractSet[ReplyAction], conversation: str, turn: int) -> list[ReplyPress]:
     return [
         ReplyPress(offer, conversation) if offer in _OF_CONVERSATION else ReplyPress(offer, turn=turn)
         for offer in _FACES
@@ -94,12 +96,15 @@ def _made(offers: AbstractSet[ReplyAction], conversation: str, turn: int) -> lis
 
 
 def row(offers: AbstractSet[ReplyAction], conversation: str, turn: int) -> Components:
-    """The buttons for these, as Discord's components; what is done at a time has a row of its own. Without a turn (0),
-    those that are about one are left out.
+    """Return the buttons for these actions, as Discord's components; those of schedules have a row of their own.
+
+    Without a turn (0), buttons that refer to one are left out.
     """
     rows = list[Components]()
-    for some in (offers & SCHEDULING, offers - SCHEDULING):
-        made = _made(some, conversation, turn)
-        shown = [{"type": _BUTTON, "style": _SECONDARY, "custom_id": one.id, **_FACES[one.offer]} for one in made]
-        rows += [shown[start : start + IN_A_ROW] for start in range(0, len(shown), IN_A_ROW)]
+    for group in (offers & SCHEDULING, offers - SCHEDULING):
+        presses = _presses(group, conversation, turn)
+        components = [
+            {"type": _BUTTON, "style": _SECONDARY, "custom_id": press.id, **_FACES[press.offer]} for press in presses
+        ]
+        rows += [components[start : start + IN_A_ROW] for start in range(0, len(components), IN_A_ROW)]
     return [{"type": _ACTION_ROW, "components": buttons} for buttons in rows] if rows else NONE

@@ -1,12 +1,13 @@
-"""What was written in Discord's channels, threads and forum posts, read from Discord when somebody asks for it.
+"""Read the history of Discord's channels, threads and forum posts, when a user asks for it.
 
 Rules
-- Who may read what is asked at each call: who the asker is in the server is fetched anew, and Discord's permissions say
-  whether they may view the channel and read its history; of a private thread also whether they are in it.
-- Servers in which nobody is answered are not read. In a server its own channels are meant by their names; in direct
-  messages those of every server that the asker and the bot share.
-- Of a channel the newest threads are read along, of a forum its newest posts; private threads only when they are named.
-- Without message content access Discord leaves out the words of others: what comes back says so.
+
+- Access is checked at each call: the asker's membership in the server is fetched again, and Discord's permissions say
+  whether they may view the channel and read its history; for a private thread also whether they are a member of it.
+- Servers in which the bot does not answer are not read. In a server, a channel name means one of its own channels; in
+  direct messages, one of any server that the asker and the bot share.
+- With a channel its newest threads are read, of a forum its newest posts; private threads only if named.
+- Without message content access Discord leaves out the text of other people's messages: the result says so.
 """
 
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
@@ -22,14 +23,14 @@ from agent.ports import ToolContext
 from agent.tools.read_channel import ChannelMessage, ChannelPage, FoundChannel
 from bot.platforms.discord.inbound import decode_address
 from bot.platforms.discord.markup import readable
-from bot.platforms.discord.objects import SAID, channel_place, is_automatic, names_of
+from bot.platforms.discord.objects import USER_MESSAGE_TYPES, channel_place, is_automatic, names_of
 from bot.platforms.discord.places import UNREADABLE, DiscordMembership, Readable, known_as
 
-MESSAGES_PAGE: Final = 100  # Discord's own limit
-# Read along with a channel or a forum: a call each, and the newest are what somebody has missed.
+MESSAGES_PAGE: Final = 100  # Discord's limit
+# Read together with a channel or a forum: one call each; the newest are the likeliest to be asked about.
 MAX_THREADS: Final = 10
-MAX_PAGES: Final = 60  # Of one reading, its threads included: twice what a week of 2,000 messages takes
-MAX_NAMED: Final = 10  # Channels of one name of which it is asked whether the asker reads them
+MAX_PAGES: Final = 60  # Per reading, threads included: twice what a week of 2,000 messages takes
+MAX_NAMED: Final = 10  # Channels of the same name for which the asker's access is checked
 
 NO_THREAD: Final = "this question stands in no thread: give a link to the thread that is meant"
 NOT_ALLOWED: Final = "you may not read that channel's history: its managers would have to give you {lacking} there"
@@ -46,32 +47,32 @@ Channel: TypeAlias = discord.TextChannel | discord.VoiceChannel | discord.StageC
 
 @dataclass(frozen=True, slots=True)
 class MeantChannel:
-    """By its id, or else its name; from a message on, 0 for its beginning."""
+    """A channel by its id, or else by its name, read from a message id on; 0 for the channel's beginning."""
 
     id: int = 0
     name: str = ""
     start: int = 0
 
 
-def meant_channel(where: str, here: int, thread: int) -> MeantChannel:
-    """What somebody means by `where`, who asks in the channel `here`, perhaps in one of its threads. Pure.
+def meant_channel(where: str, channel: int, thread: int) -> MeantChannel:
+    """Return the channel that `where` names, for an asker in `channel` and, unless 0, in its thread `thread`. Pure.
 
     Raises ToolError.
     """
-    said = where.strip().strip("<>#").strip()
-    if "/channels/" in said:
-        _, _, path = said.partition("/channels/")
+    name = where.strip().strip("<>#").strip()
+    if "/channels/" in name:
+        _, _, path = name.partition("/channels/")
         ids = [int(part) for part in path.split("?")[0].split(SEPARATOR)[1:3] if _is_id(part)]
         return MeantChannel(ids[0] if ids else 0, start=ids[1] if len(ids) > 1 else 0)
-    match said.casefold():
+    match name.casefold():
         case "thread" | "this thread":
             if not thread:
                 raise ToolError(NO_THREAD, ours=True)
             return MeantChannel(thread)
         case "" | "channel" | "this channel" | "here":
-            return MeantChannel(here)
+            return MeantChannel(channel)
         case _:
-            return MeantChannel(int(said)) if _is_id(said) else MeantChannel(name=said.casefold())
+            return MeantChannel(int(name)) if _is_id(name) else MeantChannel(name=name.casefold())
 
 
 def _is_id(part: str) -> bool:
@@ -80,43 +81,43 @@ def _is_id(part: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class DiscordChannelReader:
-    """The port ChannelReader. `refuses`: whether nobody is answered in a server."""
+    """The port ChannelReader. `refuses`: whether the bot does not answer in a server."""
 
     client: discord.Client
     refuses: Callable[[int | None], bool]
 
     async def find(self, where: str, context: ToolContext) -> FoundChannel | None:
-        here, thread = _asked_at(context)
-        wanted = meant_channel(where, here, thread)
+        asked_channel, thread = _asked_at(context)
+        meant = meant_channel(where, asked_channel, thread)
         try:
-            candidates = [await self._channel(wanted.id)] if wanted.id else await self._named(wanted.name, here)
+            candidates = [await self._channel(meant.id)] if meant.id else await self._named(meant.name, asked_channel)
             for channel in candidates:
                 if not isinstance(channel, Readable) or self.refuses(channel.guild.id):
                     continue
                 forum_post = isinstance(channel, discord.ForumChannel) and not where and thread
                 read = await self._channel(thread) if forum_post else channel
                 if isinstance(read, Readable) and await self._reads(read, context.person.id):
-                    return self._found(read, wanted.start)
+                    return self._found(read, meant.start)
         except UNREADABLE as error:
             raise ToolError(UNKNOWN, ours=True) from error
         return None
 
     async def _channel(self, number: int) -> object:
-        """None if there is none that the bot sees. Raises UNREADABLE."""
+        """Return the channel; None if there is none that the bot sees. Raises UNREADABLE."""
         try:
             return self.client.get_channel(number) or await self.client.fetch_channel(number)
         except (discord.InvalidData, discord.Forbidden, discord.NotFound):
             return None
 
-    async def _named(self, name: str, here: int) -> Sequence[object]:
-        asked_in = await self._channel(here)
+    async def _named(self, name: str, channel_id: int) -> Sequence[object]:
+        asked_in = await self._channel(channel_id)
         guild = asked_in.guild if isinstance(asked_in, Readable) else None
         guilds = [guild] if guild is not None else self.client.guilds
-        known = (one for each in guilds for one in (*each.channels, *each.threads))
-        return [one for one in known if one.name.casefold() == name][:MAX_NAMED]
+        channels = (channel for server in guilds for channel in (*server.channels, *server.threads))
+        return [channel for channel in channels if channel.name.casefold() == name][:MAX_NAMED]
 
     async def _reads(self, channel: Readable, person: str) -> bool:
-        """As it is now. Raises ToolError for unknown."""
+        """Return whether the person can read the channel now. Raises ToolError if that is unknown."""
         place = known_as(channel.id)
         reads = (await DiscordMembership(self.client).readable(person, [place])).get(place)
         if reads is None:
@@ -161,63 +162,69 @@ class DiscordChannelReader:
     async def _pages(
         self, calls: Iterator[int], channel: Channel, earliest: int, until: datetime, limit: int
     ) -> AsyncGenerator[ChannelPage, None]:
-        """From the message of this id on, the newest first; one of `calls` for each page. Raises UNREADABLE."""
+        """Read from message `earliest` on, newest first, taking one of `calls` per page. Raises UNREADABLE."""
         count, before = 0, discord.Object(discord.utils.time_snowflake(until, high=True))
         for _ in calls:
-            page = [one async for one in channel.history(limit=MESSAGES_PAGE, before=before, oldest_first=False)]
-            fits = [one for one in page if one.id >= earliest]
-            yield ChannelPage(tuple(self._message(channel, one) for one in fits if one.type in SAID))
-            count += len(fits)
-            if count >= limit or len(page) < MESSAGES_PAGE or len(fits) < len(page):
+            page = [
+                message async for message in channel.history(limit=MESSAGES_PAGE, before=before, oldest_first=False)
+            ]
+            in_span = [message for message in page if message.id >= earliest]
+            yield ChannelPage(
+                tuple(self._message(channel, message) for message in in_span if message.type in USER_MESSAGE_TYPES)
+            )
+            count += len(in_span)
+            if count >= limit or len(page) < MESSAGES_PAGE or len(in_span) < len(page):
                 return
             before = discord.Object(page[-1].id)
 
-    def _message(self, channel: Channel, one: discord.Message) -> ChannelMessage:
+    def _message(self, channel: Channel, message: discord.Message) -> ChannelMessage:
         in_thread = isinstance(channel, discord.Thread)
         me = self.client.user
         return ChannelMessage(
-            id=str(one.id),
-            person=known_as(one.author.id),
-            name=one.author.display_name,
-            time=one.created_at,
-            text="\n".join(_said(one, channel)),
-            link=one.jump_url,
-            files=tuple(file.filename for file in one.attachments),
+            id=str(message.id),
+            person=known_as(message.author.id),
+            name=message.author.display_name,
+            time=message.created_at,
+            text="\n".join(_texts_of(message, channel)),
+            link=message.jump_url,
+            files=tuple(file.filename for file in message.attachments),
             root=str(channel.id) if in_thread else "",
-            begun=_begun(channel) if in_thread else None,
-            by_bot=is_automatic(one),
-            ours=me is not None and one.author.id == me.id,
+            begun=_started_at(channel) if in_thread else None,
+            by_bot=is_automatic(message),
+            ours=me is not None and message.author.id == me.id,
         )
 
 
 def _asked_at(context: ToolContext) -> tuple[int, int]:
-    """The channel in which somebody asks, and the thread of it in which they do; 0 for none."""
+    """Return the channel in which the question was asked, and its thread; 0 for none."""
     here = int(context.channel) if _is_id(context.channel) else 0
     try:
-        asked = decode_address(context.reply_to).channel
+        asked_channel = decode_address(context.reply_to).channel
     except (TypeError, ValueError):
         return here, 0
-    return here, int(asked) if _is_id(asked) and asked != context.channel else 0
+    return here, int(asked_channel) if _is_id(asked_channel) and asked_channel != context.channel else 0
 
 
 def _threads_of(channel: Readable, earliest: int, until: datetime) -> list[discord.Thread]:
-    """Those of a channel, or the posts of a forum, in which something was said in that time; the newest."""
+    """Return the newest threads of a channel, or posts of a forum, with messages in that time."""
     if not isinstance(channel, discord.TextChannel | discord.ForumChannel):
         return []
-    new = [
-        one
-        for one in channel.threads
-        if not one.is_private() and (one.last_message_id or one.id) >= earliest and _begun(one) <= until
+    active = [
+        thread
+        for thread in channel.threads
+        if not thread.is_private()
+        and (thread.last_message_id or thread.id) >= earliest
+        and _started_at(thread) <= until
     ]
-    return sorted(new, key=lambda one: one.last_message_id or one.id, reverse=True)[:MAX_THREADS]
+    return sorted(active, key=lambda thread: thread.last_message_id or thread.id, reverse=True)[:MAX_THREADS]
 
 
-def _begun(thread: discord.Thread) -> datetime:
+def _started_at(thread: discord.Thread) -> datetime:
     return discord.utils.snowflake_time(thread.id)
 
 
-def _said(message: discord.Message, channel: Channel) -> Iterator[str]:
-    """What it says: below the title of its forum post; of alerts, what stands in their boxes."""
+def _texts_of(message: discord.Message, channel: Channel) -> Iterator[str]:
+    """Yield the message's text: after the title of its forum post; for a message without content, its embeds."""
     if isinstance(channel, discord.Thread) and message.id == channel.id:
         yield f"({channel.name})"
     if content := readable(message.content, names_of(message)).strip():
@@ -225,5 +232,5 @@ def _said(message: discord.Message, channel: Channel) -> Iterator[str]:
     for original in message.message_snapshots:
         yield f"(forwarded) {readable(original.content, names_of(message))}".strip()
     if not content:
-        for box in message.embeds:
-            yield from filter(None, (box.title, box.description))
+        for embed in message.embeds:
+            yield from filter(None, (embed.title, embed.description))

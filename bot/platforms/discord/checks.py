@@ -1,6 +1,6 @@
-"""What Discord's answers say about how the application is set up. Pure.
+"""Findings about the application's configuration, from Discord's responses. Pure.
 
-Rule: what Discord did not tell is left out of the facts, and is a finding that says so.
+Rule: what Discord did not return is None in the facts, and becomes a finding that says so.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,12 +24,12 @@ warning = partial(Finding, Level.WARNING, WHERE)
 note = partial(Finding, Level.NOTE, WHERE)
 good = partial(Finding, Level.GOOD, WHERE)
 PORTAL: Final = "in the developer portal"
-MOST_GUILDS: Final = 200  # One page, as large as Discord gives: whoever is in more servers than that knows them
-# A bot that begins sessions faster than Discord allows has lost its connection again and again.
+MAX_GUILDS: Final = 200  # Discord's largest page; an operator of more servers knows them
+# A bot with so few sessions left has lost its connection repeatedly.
 FEW_SESSIONS: Final = 50
 
-# Users who can see an application in its servers, from which on Discord reviews whether it may have the message content
-# intent, since 10 June 2026, and each year anew:
+# From this number of users in an application's servers on, Discord reviews whether it may have the message content
+# intent, since 10 June 2026, and again each year:
 # https://docs.discord.com/developers/gateway/getting-started-with-privileged-intent-review
 REVIEWED_FROM: Final = 10_000
 NEAR_REVIEW: Final = REVIEWED_FROM * 4 // 5
@@ -38,22 +38,22 @@ _GRANTED: Final = 1 << 18
 _CONTENT: Final = _GRANTED | 1 << 19
 _ADMINISTRATOR: Final = 1 << 3
 
-Told = Mapping[str, Any]
+Payload = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class DiscordFacts:
-    """What Discord said; None: it did not say. `gateway` is its answer about connections."""
+    """Discord's responses; None where it gave none. `gateway`: its response about connections."""
 
     settings: DiscordSettings
-    application: Told | None = None
-    guilds: tuple[Told, ...] | None = None
-    gateway: Told | None = None
+    application: Payload | None = None
+    guilds: tuple[Payload, ...] | None = None
+    gateway: Payload | None = None
     owned: frozenset[str] = frozenset()
-    """The servers that belong to the application's owner; they count where the settings name none."""
+    """The servers that belong to the application's owner; they are used if the settings name none."""
     ours: datetime | None = None
     theirs: datetime | None = None
-    """The time here and there, at one moment."""
+    """Our time and Discord's time at the same moment."""
 
 
 def findings(facts: DiscordFacts) -> list[Finding]:
@@ -89,13 +89,13 @@ def _application(facts: DiscordFacts) -> Iterator[Finding]:
 
 
 def _content(flags: int, settings: DiscordSettings) -> Finding:
-    without = "in its threads the bot is told only of messages that mention it"
+    consequence = "in its threads the bot is told only of messages that mention it"
     if not settings.message_content:
-        return note(f"COGENCY_DISCORD_MESSAGE_CONTENT is off: {without}")
+        return note(f"COGENCY_DISCORD_MESSAGE_CONTENT is off: {consequence}")
     if flags & _CONTENT:
         return good("the message content intent is granted")
     return warning(
-        f"the message content intent is missing: {without}", setup_texts.SWITCH_CONTENT_ON.format(portal=PORTAL)
+        f"the message content intent is missing: {consequence}", setup_texts.SWITCH_CONTENT_ON.format(portal=PORTAL)
     )
 
 
@@ -126,7 +126,7 @@ def _guilds(facts: DiscordFacts) -> Iterator[Finding]:
             yield warning(f"in “{name}” the bot lacks {', '.join(missing)}", remedy)
         else:
             yield good(f"in “{name}” the bot may do what it needs to")
-        yield from _named(guild, facts)
+        yield from _unlisted(guild, facts)
     known = {str(guild.get("id")) for guild in facts.guilds}
     for home in sorted(facts.settings.servers - known):
         yield warning(
@@ -134,8 +134,8 @@ def _guilds(facts: DiscordFacts) -> Iterator[Finding]:
         )
 
 
-def _named(guild: Told, facts: DiscordFacts) -> Iterator[Finding]:
-    """What becomes of a server that is not the operator's."""
+def _unlisted(guild: Payload, facts: DiscordFacts) -> Iterator[Finding]:
+    """Report how a server that the settings do not name is handled."""
     number, settings = str(guild.get("id")), facts.settings
     if number in (settings.servers or facts.owned):
         return
@@ -150,14 +150,14 @@ def _named(guild: Told, facts: DiscordFacts) -> Iterator[Finding]:
 
 
 def _reach(facts: DiscordFacts) -> Iterator[Finding]:
-    """How many users can see the bot: at most as many as its servers have members, who may be in several of them."""
+    """Report how many users can see the bot: at most the sum of its servers' members, with duplicates."""
     counts = [guild.get("approximate_member_count") for guild in facts.guilds or ()]
-    known = [count for count in counts if isinstance(count, int)]
+    numbers = [count for count in counts if isinstance(count, int)]
     flags = int((facts.application or {}).get("flags") or 0)
-    if not known or not facts.settings.message_content:
+    if not numbers or not facts.settings.message_content:
         return
-    users = sum(known)
-    part = setup_texts.REACH_PART.format(servers=MOST_GUILDS) if len(counts) >= MOST_GUILDS else ""
+    users = sum(numbers)
+    part = setup_texts.REACH_PART.format(servers=MAX_GUILDS) if len(counts) >= MAX_GUILDS else ""
     if flags & _GRANTED:
         yield note(setup_texts.REACH_GRANTED.format(users=users, part=part), setup_texts.REACH_RENEW)
     elif users >= REVIEWED_FROM:
@@ -165,12 +165,12 @@ def _reach(facts: DiscordFacts) -> Iterator[Finding]:
             setup_texts.REACH_OVER.format(users=users, part=part, limit=REVIEWED_FROM), setup_texts.REACH_APPLY
         )
     else:
-        said = setup_texts.REACH_UNDER.format(users=users, part=part, limit=REVIEWED_FROM)
-        yield good(said) if users < NEAR_REVIEW else note(said, setup_texts.REACH_APPLY)
+        text = setup_texts.REACH_UNDER.format(users=users, part=part, limit=REVIEWED_FROM)
+        yield good(text) if users < NEAR_REVIEW else note(text, setup_texts.REACH_APPLY)
 
 
 def missing_titles(granted: int) -> list[str]:
-    """The titles of the permissions that are missing from such a set."""
+    """Return the titles of the permissions that this set lacks."""
     if granted & _ADMINISTRATOR:
         return []
     return [permission.title for permission in PERMISSIONS.values() if not granted & permission.bit]
@@ -180,19 +180,19 @@ def _gateway(facts: DiscordFacts) -> Iterator[Finding]:
     if facts.gateway is None:
         yield _unknown("how many connections the bot may begin")
         return
-    starts: Told = facts.gateway.get("session_start_limit") or {}
+    starts: Payload = facts.gateway.get("session_start_limit") or {}
     remaining, hours = int(starts.get("remaining", 0)), int(starts.get("reset_after", 0)) / 3_600_000
     until = f" in the next {hours:.1f} h" if hours else ""  # Discord counts from the first one on
-    left = f"{counted(remaining, 'more connection is', 'more connections are')} allowed{until}"
+    what = f"{counted(remaining, 'more connection is', 'more connections are')} allowed{until}"
     level = Level.GOOD if remaining > FEW_SESSIONS else Level.WARNING if remaining else Level.PROBLEM
     remedy = "" if level is Level.GOOD else setup_texts.DO_NOT_RESTART
-    yield Finding(level, WHERE, left, remedy)
+    yield Finding(level, WHERE, what, remedy)
     yield from _shards(int(facts.gateway.get("shards", 1)), facts.settings.shards)
     yield from _home(facts.settings)
 
 
 def _home(settings: DiscordSettings) -> Iterable[Finding]:
-    """Who writes directly is looked up in servers, of which a process may listen to a part alone."""
+    """Report unnamed servers: authors of DMs are looked up in servers, of which one process may serve only a part."""
     if settings.shards == 1 or settings.servers or settings.home:
         return ()
     return (note(setup_texts.SHARDS_UNNAMED, setup_texts.NAME_SERVERS),)
@@ -209,11 +209,11 @@ def _unknown(what: str) -> Finding:
     return warning(f"it could not be found out {what}", setup_texts.TRY_LATER)
 
 
-# What the bot needs in a server, what it lacks there, and what keeps it from answering in a channel.
+# The permissions that the bot needs and lacks in a server, and what prevents an answer in a channel.
 #
-# Rule: what cannot be known, as in a server that is not in the cache, is taken to be permitted: Discord will say.
+# Rule: what is not known, as in a server that is not cached, counts as permitted: Discord will refuse it if not.
 
-# A reply to a message takes the right to read it.
+# Replying to a message requires the permission to read it.
 _IN_CHANNELS: Final = ("view_channel", "send_messages", "read_message_history")
 _IN_THREADS: Final = ("view_channel", "send_messages_in_threads")
 
@@ -221,12 +221,12 @@ Channel: TypeAlias = discord.abc.GuildChannel | discord.Thread
 
 
 def missing_permissions(granted: discord.Permissions) -> list[str]:
-    """The permissions that the bot lacks among those granted in a whole server; single channels may still differ."""
+    """Return the permissions that the bot lacks in a whole server; single channels may differ."""
     return missing_titles(granted.value)
 
 
 def may_start_threads(channel: discord.TextChannel) -> bool:
-    """Whether the bot can start a thread from a message there, and write in it."""
+    """Return whether the bot can start a thread from a message there, and write in it."""
     granted = _granted(channel)
     return granted is None or (granted.create_public_threads and granted.send_messages_in_threads)
 
@@ -234,7 +234,7 @@ def may_start_threads(channel: discord.TextChannel) -> bool:
 def check(channel: object, *, in_thread: bool) -> None:
     """Raises Refused, with what is missing, if the bot cannot answer there.
 
-    `in_thread`: the answer goes into a thread, which this channel is, or has.
+    `in_thread`: the answer goes to a thread, which this channel is, or contains.
     """
     granted = _granted(channel) if isinstance(channel, Channel) else None
     if not isinstance(channel, Channel) or granted is None:
@@ -248,12 +248,12 @@ def check(channel: object, *, in_thread: bool) -> None:
 
 
 def may_answer(granted: discord.Permissions, *, in_thread: bool) -> bool:
-    """Whether the bot can write by itself where it has these permissions, and not only answer a command."""
+    """Return whether the bot can write messages with these permissions, and not only respond to commands."""
     return all(getattr(granted, name) for name in (_IN_THREADS if in_thread else _IN_CHANNELS))
 
 
 def _granted(channel: Channel) -> discord.Permissions | None:
-    """What the bot may do there now; None if that is not known."""
+    """Return the bot's current permissions there; None if not known."""
     guild = channel.guild
     unknown = guild.get_role(guild.id) is None or (isinstance(channel, discord.Thread) and channel.parent is None)
     return None if unknown else channel.permissions_for(guild.me)

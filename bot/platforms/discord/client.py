@@ -1,6 +1,6 @@
-"""The Discord client: receives events and hands them on.
+"""The Discord client: receives events and passes them on.
 
-No message is kept here: the library's cache of messages is off.
+Messages are not cached: the library's message cache is off.
 """
 
 import asyncio
@@ -33,14 +33,14 @@ from bot.telemetry import SILENT, ConnectionClosed, ConnectionOpened, RateLimite
 from bot.texts import setup_texts
 from bot.turns.watermark import Watermark
 
-# The connections to Discord's gateway, among which the bot's servers are divided: which is up, and which is behind.
+# The shards (connections to Discord's gateway, among which the bot's servers are divided), and their state.
 #
-# Rules. Everything has come in only when it has on every connection. One that was lost is caught up by itself: the
-# others have missed nothing.
+# Rules. Everything has been received only when every shard has received it. A shard that was lost catches up by itself:
+# the others have missed nothing.
 
 
 class Shards:
-    """`missed_on` makes the record of one connection, by its number; `count` says how many there are."""
+    """`missed_on` creates the record of one shard, by its number; `count` returns how many there are."""
 
     def __init__(
         self,
@@ -53,27 +53,27 @@ class Shards:
         self._missed_on = missed_on
         self._listening = listening
         self._count = count
-        self._of: dict[int, DiscordMissed] = {}
+        self._records: dict[int, DiscordMissed] = {}
 
     def of(self, shard: int) -> DiscordMissed:
-        if shard not in self._of:
-            self._of[shard] = self._missed_on(shard)
-        return self._of[shard]
+        if shard not in self._records:
+            self._records[shard] = self._missed_on(shard)
+        return self._records[shard]
 
-    def began(self, shard: int, heard: datetime | None = None) -> None:
-        """A new session. `heard`: up to when another process has heard all there."""
+    def began(self, shard: int, received_until: datetime | None = None) -> None:
+        """A new session has started. `received_until`: up to when another process has received everything there."""
         self._telemetry.tell(ConnectionOpened(SOURCE, shard))
-        self.of(shard).began(heard)
+        self.of(shard).began(received_until)
         self._sum_up()
 
-    def goes_on(self, shard: int, heard: datetime | None) -> None:
-        """With a session of another process, which did not catch up on what was said before it."""
-        self.of(shard).began(heard)
+    def goes_on(self, shard: int, received_until: datetime | None) -> None:
+        """A session of another process is resumed, which had not caught up on what was missed before it."""
+        self.of(shard).began(received_until)
         self.of(shard).connected = False
         self._sum_up()
 
     async def ready(self, shard: int) -> None:
-        """It has told of its servers: what was said before it is read from their history."""
+        """The servers of the shard are known: read what was missed from their history."""
         await self.of(shard).catch_up()
         self._sum_up()
         await self._listening.note()
@@ -90,42 +90,45 @@ class Shards:
         self._sum_up()
 
     def drop(self, shard: int) -> None:
-        """Another process listens there from now on."""
-        if (dropped := self._of.pop(shard, None)) is not None:
+        """Another process serves this shard from now on."""
+        if (dropped := self._records.pop(shard, None)) is not None:
             dropped.end()
             self._telemetry.tell(ConnectionClosed(SOURCE, shard))
         self._sum_up()
 
     def end(self) -> None:
-        """Nothing comes any more."""
-        for shard in self._of:
+        """Report every shard as closed."""
+        for shard in self._records:
             self._telemetry.tell(ConnectionClosed(SOURCE, shard))
 
     def _sum_up(self) -> None:
-        known = self._of.values()
-        self._listening.connected = len(known) >= self._count() and all(one.connected for one in known)
-        self._listening.behind = any(one.behind for one in known)
+        records = self._records.values()
+        self._listening.connected = len(records) >= self._count() and all(record.connected for record in records)
+        self._listening.behind = any(record.behind for record in records)
 
 
-# Channels of a server that fewer can read than before: what they held for the whole server stays in them.
+# Channels that fewer members can read than before: what was said there to the whole server stays in the channel.
 #
-# What was closed while the bot was away is found with the next message there.
+# A channel that was restricted while the bot was offline is noticed with its next message.
 
 
 async def closed_by_channel(host: Host, before: discord.abc.GuildChannel, after: discord.abc.GuildChannel) -> None:
-    """The channel itself has changed. Raises CogencyError."""
+    """Restrict the channel's memory after a change of its own permissions. Raises CogencyError."""
     if isinstance(channel_place(before).audience, TeamAudience):
-        await _narrow(host, after)
+        await _restrict(host, after)
 
 
 async def closed_by_role(host: Host, before: discord.Role, after: discord.Role) -> None:
-    """A role has changed; that of everybody may open or close every channel. Raises CogencyError."""
+    """Restrict channels' memory after a change of the @everyone role: it may open or close every channel.
+
+    Raises CogencyError.
+    """
     if after.is_default() and before.permissions != after.permissions:
         for channel in after.guild.channels:
-            await _narrow(host, channel)
+            await _restrict(host, channel)
 
 
-async def _narrow(host: Host, channel: discord.abc.GuildChannel) -> None:
+async def _restrict(host: Host, channel: discord.abc.GuildChannel) -> None:
     place = channel_place(channel)
     if place.whole_channel and not isinstance(place.audience, TeamAudience):
         await host.restrict_place(str(channel.id), place)
@@ -133,38 +136,38 @@ async def _narrow(host: Host, channel: discord.abc.GuildChannel) -> None:
 
 log = logging.getLogger(__name__)
 
-# The library waits that long for Discord's limits by itself; a longer wait is ours to plan.
+# Up to this long the library itself waits for Discord's rate limits; a longer wait is ours to plan.
 MAX_RATE_LIMIT_WAIT_S = 30.0
 
-IDENTIFY_GAP_S = 5.0  # Discord takes one new session in five seconds
+IDENTIFY_GAP_S = 5.0  # Discord allows one new session in five seconds
 
 
 def limits_traced(telemetry: Telemetry) -> aiohttp.TraceConfig:
-    """The library waits for most of Discord's refusals by itself."""
+    """Report rate-limited requests to telemetry: the library handles most of them by itself."""
 
-    async def ended(_: aiohttp.ClientSession, __: object, request: aiohttp.TraceRequestEndParams) -> None:
+    async def on_response(_: aiohttp.ClientSession, __: object, request: aiohttp.TraceRequestEndParams) -> None:
         if request.response.status == HTTPStatus.TOO_MANY_REQUESTS:
             telemetry.tell(RateLimited(SOURCE))
 
     trace = aiohttp.TraceConfig()
-    trace.on_request_end.append(ended)
+    trace.on_request_end.append(on_response)
     return trace
 
 
 def intents(*, message_content: bool) -> discord.Intents:
-    """Which events Discord sends. Only the text of messages that do not mention the bot is privileged."""
-    wanted = discord.Intents.none()
-    wanted.guilds = True
-    wanted.guild_messages = True
-    wanted.dm_messages = True
-    wanted.guild_reactions = True
-    wanted.dm_reactions = True
-    wanted.message_content = message_content
-    return wanted
+    """Return the events that the bot subscribes to. Only `message_content` is privileged."""
+    subscribed = discord.Intents.none()
+    subscribed.guilds = True
+    subscribed.guild_messages = True
+    subscribed.dm_messages = True
+    subscribed.guild_reactions = True
+    subscribed.dm_reactions = True
+    subscribed.message_content = message_content
+    return subscribed
 
 
 class DiscordClient(discord.Client):
-    """`first_connected` is set by the first READY; `lost_first` by the first connection that failed before it."""
+    """`first_connected` is set by the first connection; `lost_first` by a connection that failed before that."""
 
     def __init__(
         self,
@@ -185,12 +188,12 @@ class DiscordClient(discord.Client):
             heartbeat_timeout=settings.silence_s,
             guild_ready_timeout=settings.servers_s,
             shard_count=shard_count,
-            enable_debug_events=True,  # each message of the gateway is told of, heartbeats too: see `dispatch`
+            enable_debug_events=True,  # each gateway message is dispatched, heartbeats too: see `dispatch`
             http_trace=limits_traced(connection.telemetry),
         )
         self.first_connected = asyncio.Event()
         self.lost_first = asyncio.Event()
-        self._heard = connection.clock.monotonic()
+        self._last_received = connection.clock.monotonic()
         self._host = host
         self._settings = settings
         self.connection = connection
@@ -199,7 +202,7 @@ class DiscordClient(discord.Client):
         members = Members(self._servers, connection.clock, settings.ranks)
         conversations = DiscordConversations(host, settings)
         self.schedules = DiscordSchedules(self, host, members, connection, self.first_connected)
-        self._turned_away: set[int] = set()
+        self._reported_servers: set[int] = set()
         self.tree = CommandTree(self)
         self._intake = DiscordIntake(
             self,
@@ -218,26 +221,26 @@ class DiscordClient(discord.Client):
         self.tree.admits = self._desk.admits
 
     def refuses(self, server: int | None) -> bool:
-        """Whether nobody is answered in a server."""
+        """Return whether the bot does not answer in this server."""
         return self._servers.refuses(server)
 
     def record(self, shard: int) -> DiscordMissed:
-        """What a connection may have missed."""
+        """Return the record of what a shard may have missed."""
         return self._shards.of(shard)
 
     def _connections(self) -> int:
         return self.shard_count or 1
 
     async def guild_elsewhere(self, number: int) -> discord.Guild | None:
-        """A server to which another process listens, as it is now. Raises UNREADABLE."""
+        """Return the current state of a server that another process may serve. Raises UNREADABLE."""
         return self.get_guild(number)
 
     def dispatch(self, event: str, /, *args: object, **kwargs: object) -> None:
-        """Nothing after the end: the library may still say, seconds after it was closed, that it is ready. Of what the
-        gateway sent we only note that it came.
+        """Drop events after `close`: the library may still report, seconds later, that it is ready. Raw gateway
+        messages only update the time of the last one.
         """
         if event == "socket_raw_receive":
-            self._heard = self.connection.clock.monotonic()
+            self._last_received = self.connection.clock.monotonic()
         elif not self.is_closed() and event != "socket_raw_send":
             super().dispatch(event, *args, **kwargs)
 
@@ -246,22 +249,20 @@ class DiscordClient(discord.Client):
         await super().close()
 
     async def setup_hook(self) -> None:
-        """Logged in, not yet connected."""
-        self._servers.belong_to(self.application)
+        """Runs after the login, before the first connection."""
+        self._servers.set_application(self.application)
         self.connection.log_in(Rest(self))
         await self._desk.tell(self)
 
-    # The line
+    # The connection
 
     async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:  # noqa: ARG002 -- the library's
         if not initial:
             await self.connection.clock.sleep(IDENTIFY_GAP_S)
 
     def silence(self) -> float:
-        """For how many seconds the gateway has said nothing. (Of several shards one may be silent for longer: the
-        library watches each.)
-        """
-        return self.connection.clock.monotonic() - self._heard
+        """Return the seconds since the last message on any shard. The library watches each shard by itself."""
+        return self.connection.clock.monotonic() - self._last_received
 
     async def on_connect(self) -> None:
         self._shards.began(0)
@@ -271,7 +272,7 @@ class DiscordClient(discord.Client):
         await self._resumed(0)
 
     async def on_ready(self) -> None:
-        await self._told_of_servers(0)
+        await self._on_servers_known(0)
 
     async def on_disconnect(self) -> None:
         self._lost(0)
@@ -284,27 +285,27 @@ class DiscordClient(discord.Client):
 
     async def _resumed(self, shard: int) -> None:
         await self._shards.resumed(shard)
-        self._tell_connected()
+        self._report_connected()
 
-    def _tell_connected(self) -> None:
+    def _report_connected(self) -> None:
         if self._listening.connected:
             self._host.platforms.connected(SOURCE)
 
-    async def _told_of_servers(self, shard: int) -> None:
-        here = [guild for guild in self.guilds if guild.shard_id == shard]
-        await self._intake.follow(lambda: self._host.forgetting.back([known_as(guild.id) for guild in here]))
-        await self._turn_away(self._servers.others(here))
+    async def _on_servers_known(self, shard: int) -> None:
+        guilds = [guild for guild in self.guilds if guild.shard_id == shard]
+        await self._intake.follow(lambda: self._host.forgetting.back([known_as(guild.id) for guild in guilds]))
+        await self._turn_away(self._servers.others(guilds))
         servers = self._shards.of(shard).servers()
         lacking = {
-            guild.name: missing
+            guild.name: permissions
             for guild in servers
-            if (missing := checks.missing_permissions(guild.me.guild_permissions))
+            if (permissions := checks.missing_permissions(guild.me.guild_permissions))
         }
         if lacking:
-            told = "; ".join(f"{name}: {', '.join(missing)}" for name, missing in lacking.items())
-            log.warning("Discord: I lack permissions (%s): give them to my role in the server's settings.", told)
+            report = "; ".join(f"{name}: {', '.join(permissions)}" for name, permissions in lacking.items())
+            log.warning("Discord: I lack permissions (%s): give them to my role in the server's settings.", report)
         await self._shards.ready(shard)
-        self._tell_connected()
+        self._report_connected()
 
     def _missed_on(self, shard: int) -> DiscordMissed:
         intake = self._intake
@@ -312,15 +313,15 @@ class DiscordClient(discord.Client):
             self, self._listening, intake.arrived_late, intake.amend, intake.in_order, self._servers.refuses, shard
         )
 
-    # What people do
+    # Messages, reactions, commands
 
     async def on_message(self, message: discord.Message) -> None:
         shard = message.guild.shard_id if message.guild is not None else 0
         await self._intake.arrived(message, self._shards.of(shard).before)
 
     async def on_raw_message_edit(self, payload: discord.RawMessageUpdateEvent) -> None:
-        only_unfolded = payload.message.edited_at is None
-        if not only_unfolded and payload.message.author != self.user:
+        only_embeds = payload.message.edited_at is None
+        if not only_embeds and payload.message.author != self.user:
             await self._intake.edited(payload.message)
 
     async def on_raw_message_delete(self, payload: discord.RawMessageDeleteEvent) -> None:
@@ -347,7 +348,7 @@ class DiscordClient(discord.Client):
     async def on_interaction(self, interaction: discord.Interaction) -> None:
         await self._desk.take(interaction)
 
-    # What is closed, or gone
+    # Servers and channels: deleted, joined, restricted
 
     async def on_guild_channel_delete(self, channel: discord.abc.GuildChannel) -> None:
         await self._gone(channel.id, places.places_of_channels([channel.id]), at_once=True)
@@ -356,17 +357,17 @@ class DiscordClient(discord.Client):
         await self._gone(payload.thread_id, places.places_of_thread(payload.thread_id), at_once=True)
 
     async def on_guild_remove(self, guild: discord.Guild) -> None:
-        """The bot was taken out of a server, or the server is no more."""
-        self._turned_away.discard(guild.id)
+        """The bot was removed from a server, or the server was deleted."""
+        self._reported_servers.discard(guild.id)
         channels = [channel.id for channel in guild.channels]
         await self._gone(guild.id, places.places_of_channels(channels, guild.id), at_once=False)
 
     async def _turn_away(self, others: Sequence[discord.Guild]) -> None:
-        """These servers are not named; each is told of once."""
-        others = [guild for guild in others if guild.id not in self._turned_away]
+        """Log, once for each, the servers that the settings do not allow, and leave them if so configured."""
+        others = [guild for guild in others if guild.id not in self._reported_servers]
         if not others or self._settings.others is OtherServers.SERVE:
             return
-        self._turned_away.update(guild.id for guild in others)
+        self._reported_servers.update(guild.id for guild in others)
         leaving = self._settings.others is OtherServers.LEAVE
         log.warning("%s", refused_line(others, left=leaving))
         for guild in others if leaving else ():
@@ -376,7 +377,7 @@ class DiscordClient(discord.Client):
                 log.warning("Discord: server %d could not be left: %s", guild.id, type(error).__name__)
 
     async def on_guild_available(self, guild: discord.Guild) -> None:
-        """It was away at the start: those that were not are looked at together when all are known."""
+        """A server was unavailable at the start; those that were not are checked together in `_on_servers_known`."""
         if self.is_ready():
             await self._turn_away(self._servers.others([guild]))
 
@@ -395,9 +396,9 @@ class DiscordClient(discord.Client):
 
 
 class ShardedClient(DiscordClient, discord.AutoShardedClient):
-    """The same over several connections; without `shard_count`, over as many as Discord recommends.
+    """`DiscordClient` over several shards; without `shard_count`, over as many as Discord recommends.
 
-    The library tells of each connection by its number, and of all of them together, which says nothing more.
+    The library reports each shard by its number, and all of them together, which adds nothing.
     """
 
     async def on_connect(self) -> None:
@@ -420,7 +421,7 @@ class ShardedClient(DiscordClient, discord.AutoShardedClient):
         await self._resumed(shard_id)
 
     async def on_shard_ready(self, shard_id: int) -> None:
-        await self._told_of_servers(shard_id)
+        await self._on_servers_known(shard_id)
 
     async def on_shard_disconnect(self, shard_id: int) -> None:
         self._lost(shard_id)

@@ -1,4 +1,4 @@
-"""The commands of the bot, its buttons and its windows, put together: who takes what is used, pressed or sent."""
+"""The bot's commands, buttons and modals, and the dispatch of their interactions."""
 
 import asyncio
 import logging
@@ -39,7 +39,7 @@ PRESSED = (discord.InteractionType.component, discord.InteractionType.modal_subm
 
 
 class CommandTree(app_commands.CommandTree[discord.Client]):
-    """Discord's commands, each of which `admits` is asked about before it is carried out."""
+    """The application commands; `admits` decides whether one is carried out."""
 
     admits: Callable[[Interaction], Awaitable[bool]]
 
@@ -65,30 +65,31 @@ class CommandDesk:
         self._commands = Commands(host, connection, surroundings, members, conversations)
         self._menus = Menus(host, self._commands)
         register(tree, self._use, self._suggest)
-        # What was filled in with a mistake, by the button of the form, which names its person; a restart forgets it.
-        self._typed = TTLCache[str, Filled](MAX_ENTRIES, interactions.LIVES_S, connection.clock.monotonic)
+        # Invalid input of forms, by the id of the form's button, which contains the user; lost at a restart.
+        self._invalid_input = TTLCache[str, Filled](MAX_ENTRIES, interactions.LIVES_S, connection.clock.monotonic)
         self._menus.add_to(tree)
-        tree.error(self._failed)
+        tree.error(self._on_error)
 
-    async def _use(self, command: Command, interaction: Interaction, given: Given) -> None:
-        """Carry a command out."""
+    async def _use(self, command: Command, interaction: Interaction, values: Given) -> None:
+        """Carry out a command."""
         if command.run is None:
-            await self._commands.ask(interaction, requested_answer(interaction, given))
+            await self._commands.ask(interaction, requested_answer(interaction, values))
             return
         await interaction.response.defer(ephemeral=True)
         files = attachments(
-            [value for value in given.values() if isinstance(value, discord.Attachment)], interaction.user.display_name
+            [value for value in values.values() if isinstance(value, discord.Attachment)], interaction.user.display_name
         )
-        said = {
-            name: str(value) for name, value in given.items() if value and not isinstance(value, discord.Attachment)
+        options = {
+            name: str(value) for name, value in values.items() if value and not isinstance(value, discord.Attachment)
         }
-        first = next((said.get(argument.name, "") for argument in command.arguments), "")
+        first = next((options.get(argument.name, "") for argument in command.arguments), "")
         words = budget_ids(first) if first and command.mentions else first
-        await self._answer(command, replace(self._call(interaction, words, said), files=files))
+        await self._answer(command, replace(self._call(interaction, words, options), files=files))
 
     async def _answer(self, command: Command, call: CommandCall) -> None:
-        """Show what it says in answer to what was acknowledged, or why there is nothing; what was pressed stays then,
-        to be pressed again.
+        """Show the panel of an acknowledged command, or an error.
+
+        If a pressed button fails, its panel stays, so that it can be pressed again.
         """
         interaction = interactions.discord_caller(call).interaction
 
@@ -99,8 +100,8 @@ class CommandDesk:
         try:
             if not (call.pressed or command.open_to_all):
                 await self._admit(interaction)
-            told = replace(call, show=show)
-            panel = await command.run(told) if command.run is not None else Panel(command_texts.COMMAND_CHANGED)
+            showing = replace(call, show=show)
+            panel = await command.run(showing) if command.run is not None else Panel(command_texts.COMMAND_CHANGED)
         except CogencyError as error:
             if call.pressed:
                 await interactions.follow_up(interaction, reply_texts.failure(error))
@@ -115,10 +116,12 @@ class CommandDesk:
         return CommandCall(words=words, caller=caller, host=self._host, options=options, pressed=pressed)
 
     async def _panel_press(self, interaction: Interaction, press: ButtonPress) -> None:
-        """A button, a choice or a window: the command is told its words, and answers in the place of what it said."""
+        """Handle a button, a menu or a form: the command gets its words, and its answer replaces the panel."""
         found = form_named(press.name) if press.opens else None
         commands = (*COMMANDS, self._menus.forget_this)
-        command = found[0] if found else next((one for one in commands if one.name == press.name), None)
+        command = (
+            found[0] if found else next((candidate for candidate in commands if candidate.name == press.name), None)
+        )
         if command is None or interaction.user.id != press.person:
             await interactions.respond_alone(
                 interaction, command_texts.COMMAND_CHANGED if command is None else reply_texts.NOT_YOURS
@@ -136,7 +139,7 @@ class CommandDesk:
         await self._answer(tools.COMMAND, self._call(interaction, tools.show_words(turn), {}))
 
     async def _change(self, interaction: Interaction, words: str) -> None:
-        """Below a reply: the window of one schedule, or several to choose from."""
+        """Open the form to change one schedule, or show several to choose from."""
         if words.startswith(remind.CHANGES):
             press = ButtonPress(interaction.user.id, remind.CHANGE.name, words, opens=True)
             await self._open(interaction, press, remind.CHANGE)
@@ -145,8 +148,8 @@ class CommandDesk:
         await self._answer(remind.COMMAND, self._call(interaction, words, {}, pressed=True))
 
     async def _form(self, interaction: Interaction, press: ButtonPress, command: Command, form: PanelForm) -> None:
-        """A form is opened, or was sent."""
-        sent = interaction.type is discord.InteractionType.modal_submit
+        """Open a form, or handle its submission."""
+        is_submitted = interaction.type is discord.InteractionType.modal_submit
         call = self._call(interaction, press.words, {}, pressed=True)
         try:
             async with asyncio.timeout(interactions.STORE_FIRST_S):
@@ -157,22 +160,22 @@ class CommandDesk:
         except CogencyError as error:
             await interactions.respond_alone(interaction, reply_texts.failure(error))
             return
-        if not sent:
+        if not is_submitted:
             await self._open(interaction, press, form)
             return
         filled = panels.filled_in(interaction, form)
         if mistakes := form.mistakes(filled):
-            self._typed[press.id] = filled
+            self._invalid_input[press.id] = filled
             await interactions.respond_alone(interaction, *panels.mistakes_panel(form, press, filled, mistakes))
             return
-        self._typed.pop(press.id, None)
+        self._invalid_input.pop(press.id, None)
         await interactions.acknowledge_window(interaction)
         words, options = form.spelled(press.words, filled), form.ticked(filled)
         await self._answer(command, self._call(interaction, words, options))
 
     async def _open(self, interaction: Interaction, press: ButtonPress, form: PanelForm) -> None:
-        """Its window, with what stands in it at first if that is found in time: a window cannot be announced."""
-        filled: Filled = self._typed.get(press.id, {})
+        """Open the form's modal; it is prefilled if that is quick: a modal cannot follow an acknowledgement."""
+        filled: Filled = self._invalid_input.get(press.id, {})
         try:
             async with asyncio.timeout(interactions.STORE_FIRST_S):
                 if form.prefill is not None and not filled:
@@ -185,30 +188,30 @@ class CommandDesk:
         await interaction.response.send_modal(panels.form_window(form, press, filled))
 
     async def _admit(self, interaction: Interaction) -> None:
-        """Raises Refused for who may not say here what is to be done, or says so too often, and MemberUnknown."""
+        """Raises Refused if the caller may not use commands here, or uses them too often, and DiscordMemberUnknown."""
         author = await self._members.author_retrying(objects.author_of(interaction.user))
         standing, zone = author.standing, await zone_chosen(self._host.preferences, known_as(author.id))
-        who = Requester(known_as(author.id), objects.channel_of(interaction), standing.roles, standing.team)
-        await self._host.admission.admit_order(who, standing.authority, zone)
+        requester = Requester(known_as(author.id), objects.channel_of(interaction), standing.roles, standing.team)
+        await self._host.admission.admit_order(requester, standing.authority, zone)
 
     async def _suggest(self, suggests: Suggest, interaction: Interaction, typed: str) -> list[Choice]:
-        """What contains what was typed so far."""
-        given = {name: str(value) for name, value in interaction.namespace if value is not None}
+        """Return the suggestions that contain what was typed so far."""
+        options = {name: str(value) for name, value in interaction.namespace if value is not None}
         try:
-            names = await suggests(self._host, interactions.requester_of(interaction), given)
+            names = await suggests(self._host, interactions.requester_of(interaction), options)
         except CogencyError:
             return []
         return interactions.offered(names, typed)
 
     async def tell(self, client: discord.Client) -> None:
-        """Tell Discord of the commands, if they have changed. Everything else works without them."""
+        """Register the commands with Discord, if they have changed. Everything else works without them."""
         try:
             await sync(client, self._tree)
         except UNREADABLE as error:
             self._connection.complain("the slash commands were not taken; everything else works", error)
 
     async def admits(self, interaction: Interaction) -> bool:
-        """Whether something that was used is carried out; in a server that is not served its user learns why not."""
+        """Return whether an interaction is carried out; in a server that is not served, the user is told why not."""
         if not self._members.servers.refuses_use(interaction):
             return True
         with suppress(*UNREADABLE):
@@ -218,8 +221,8 @@ class CommandDesk:
                 await interactions.respond_alone(interaction, refusal(interaction.guild_id or 0))
         return False
 
-    async def _failed(self, interaction: Interaction, error: app_commands.AppCommandError) -> None:
-        """A command could not be carried out. What concerns the caller has been told to them where it went wrong."""
+    async def _on_error(self, interaction: Interaction, error: app_commands.AppCommandError) -> None:
+        """Log a command's error. What concerns the caller was shown where the error occurred."""
         cause: Exception = error.original if isinstance(error, app_commands.CommandInvokeError) else error
         if isinstance(error, app_commands.CommandNotFound | app_commands.CommandSignatureMismatch):
             with suppress(*UNREADABLE):
@@ -230,23 +233,23 @@ class CommandDesk:
             log.error("a command failed", exc_info=cause)
 
     async def take(self, interaction: Interaction) -> None:
-        """Slash commands and entries of menus are the tree's; here the buttons, choices and windows come in."""
+        """Dispatch buttons, menus and modals; slash commands and context menus are dispatched by the tree."""
         if interaction.type not in PRESSED or not isinstance(interaction.data, dict):
             return
         try:
             if not await self.admits(interaction):
                 return
-            await self._pressed(interaction, str(interaction.data.get("custom_id", "")))
+            await self._dispatch(interaction, str(interaction.data.get("custom_id", "")))
         except UNREADABLE as error:
             self._connection.complain("a button or a window could not be answered", error)
 
-    async def _pressed(self, interaction: Interaction, said: str) -> None:
-        if (press := panels.press_of(said)) is not None:
+    async def _dispatch(self, interaction: Interaction, custom_id: str) -> None:
+        if (press := panels.press_of(custom_id)) is not None:
             await self._panel_press(interaction, press)
-        elif (about := asking.sent(said)) is not None:
+        elif (about := asking.sent(custom_id)) is not None:
             await self._menus.ask(interaction, about)
-        elif (below := buttons.reply_press(said)) is not None:
-            await self._pressing.press(interaction, below)
+        elif (button := buttons.reply_press(custom_id)) is not None:
+            await self._pressing.press(interaction, button)
 
 
 def _help(interaction: Interaction) -> str:

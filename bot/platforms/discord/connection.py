@@ -1,6 +1,6 @@
-"""What all replies on Discord share: the way to its REST API, the pace of each channel, the tasks in the background.
+"""What all replies on Discord share: the REST API, the write rate of each channel, and background tasks.
 
-Turns may go on before the bot has logged in, as after a restart: whoever needs the API waits here.
+Turns may continue before the bot has logged in, as after a restart: `rest` waits for the login.
 """
 
 import asyncio
@@ -19,19 +19,19 @@ from bot.platforms.discord.rest import Rest, explained
 from bot.reply_surface import PageUnsent
 from bot.telemetry import SILENT, Telemetry
 
-# Whose turn it is to write in one place. Pure: it answers "in so many seconds".
+# The order of writes in one place. Pure: `wait` returns a number of seconds.
 #
-# The rules. One write at a time, and `gap_s` between the starts of two. A write is counted somewhere between its
-# start and its return; so the one that follows FEW others begins FEW gaps after the first of them has returned, and
-# no delay on the way can bring more than FEW of them into so long a time. Whoever is told to wait keeps their place,
-# so that of n replies that grow in a channel each writes every n-th time; what they write is what they have to say
-# then. A place whose reply does not come back when it is due is given up.
+# Rules. One write at a time, and `gap_s` between the starts of two. Discord counts a write at some moment between its
+# start and its return; so the write after FEW others starts FEW gaps after the first of them has returned, and no
+# network delay can bring more than FEW of them into that period. A reply that waits keeps its place in the queue, so
+# that of n replies written in a channel, each writes every n-th time, with its latest text. A reply that does not come
+# back when it is due loses its place.
 
-FEW: Final = 5  # As many writes as Discord was seen to allow in a row, in so many seconds
+FEW: Final = 5  # Writes that Discord was observed to allow in a row, in as many seconds
 
-PATIENCE_S: Final = 2.0  # How late a reply may come back: more than a busy process takes to wake it
+PATIENCE_S: Final = 2.0  # How late a reply may come back: longer than a busy process takes to wake it
 
-LOOK_AGAIN: Final = 0.25  # The part of a gap after which somebody asks again who waits for a write to return
+LOOK_AGAIN: Final = 0.25  # The part of a gap after which a reply asks again while another write is running
 
 
 @dataclass(slots=True, weakref_slot=True)
@@ -41,25 +41,25 @@ class WriteTurns:
     _returned: deque[float] = field(default_factory=lambda: deque[float](maxlen=FEW))
     _writing: bool = False
     _due: dict[str, float] = field(default_factory=dict[str, float])
-    """When those who wait were told to come back; first come, first served."""
+    """When each waiting reply was told to come back, in the order of arrival."""
 
     def wait(self, who: str, now: float) -> float:
-        """0.0: write now, and say `returned`. Else ask again after so many seconds."""
-        self._give_up_late(who, now)
+        """Return 0.0 if `who` may write now, and must then call `returned`; else the seconds until the next call."""
+        self._drop_overdue(who, now)
         waiting = [*self._due]
         ahead = waiting.index(who) if who in self._due else len(waiting)
-        free = max(now, self._not_before)
+        free_at = max(now, self._not_before)
         if self._writing:
-            free = max(free, now + LOOK_AGAIN * self.gap_s)
-        if free > now or ahead:
-            self._due[who] = free + ahead * self.gap_s
+            free_at = max(free_at, now + LOOK_AGAIN * self.gap_s)
+        if free_at > now or ahead:
+            self._due[who] = free_at + ahead * self.gap_s
             return self._due[who] - now
         self._due.pop(who, None)
         self._writing, self._started = True, now
         return 0.0
 
     def returned(self, now: float) -> None:
-        """The write has returned, well or not."""
+        """The write has returned, successfully or not."""
         self._writing = False
         self._returned.append(now)
 
@@ -70,7 +70,7 @@ class WriteTurns:
             times.append(self._returned[0] + FEW * self.gap_s)
         return max(times)
 
-    def _give_up_late(self, who: str, now: float) -> None:
+    def _drop_overdue(self, who: str, now: float) -> None:
         if self._writing:
             return
         for other, due in [*self._due.items()]:
@@ -80,19 +80,19 @@ class WriteTurns:
 
 log = logging.getLogger(__name__)
 
-# How long a write waits for the bot to be logged in; then it counts as unsent and is tried again later.
+# How long a write waits for the login; after that it counts as unsent and is tried again later.
 LOGIN_PATIENCE_S = 30.0
 
-ACKNOWLEDGE_PATIENCE_S = 5.0  # More than the three seconds in which an interaction is acknowledged or lost
+ACKNOWLEDGE_PATIENCE_S = 5.0  # More than the three seconds within which an interaction must be acknowledged
 
 
-# Whose pace outlives the replies there: Discord still counts what the last one wrote. More than a bot writes to within
-# the few seconds that it counts.
+# Places whose rate is remembered after their replies have ended: Discord still counts their last writes. More than a
+# bot writes to within the few seconds that Discord counts.
 PLACES_KEPT: Final = 1_024
 
 
 class Connection:
-    """`log_in` says that the API can be used; from then on `rest` returns at once."""
+    """`log_in` sets the API's client; from then on `rest` returns at once."""
 
     def __init__(self, clock: Clock, edit_interval_s: float, telemetry: Telemetry = SILENT) -> None:
         self.clock = clock
@@ -101,8 +101,8 @@ class Connection:
         self._rest: Rest | None = None
         self._logged_in = asyncio.Event()
         self._gates: WeakValueDictionary[str, WriteTurns] = WeakValueDictionary()
-        self._lately: LRUCache[str, WriteTurns] = LRUCache(PLACES_KEPT)
-        self._typed: dict[str, float] = {}  # When the bot typed in a channel, whichever of its replies it was for
+        self._recent_gates: LRUCache[str, WriteTurns] = LRUCache(PLACES_KEPT)
+        self._typing_since: dict[str, float] = {}  # When the bot last typed in a channel, for any of its replies
         self._acknowledging: dict[str, asyncio.Event] = {}
         self._logged = OncePerMinute()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -112,7 +112,7 @@ class Connection:
         self._logged_in.set()
 
     async def rest(self) -> Rest:
-        """Raises PageUnsent if the bot is not logged in in time."""
+        """Raises PageUnsent if the bot does not log in in time."""
         try:
             async with asyncio.timeout(LOGIN_PATIENCE_S):
                 await self._logged_in.wait()
@@ -122,31 +122,31 @@ class Connection:
         return self._rest
 
     def gate(self, place: str) -> WriteTurns:
-        """The pace of the edits in one place, shared by all replies there; keep it as long as you write."""
+        """Return the write rate of a place, shared by all replies there; keep it while you write."""
         if (gate := self._gates.get(place)) is None:
             gate = self._gates[place] = WriteTurns(self.edit_interval_s)
-        self._lately[place] = gate
+        self._recent_gates[place] = gate
         return gate
 
-    def is_to_type(self, channel: str, every_s: float) -> bool:
-        """Whether nobody has typed there for so long; whoever asks types now."""
+    def claim_typing(self, channel: str, every_s: float) -> bool:
+        """Return whether no reply typed in the channel within `every_s`; if so, the caller must type now."""
         now = self.clock.monotonic()
-        self._typed = {place: time for place, time in self._typed.items() if now - time < every_s}
-        return self._typed.setdefault(channel, now) == now
+        self._typing_since = {place: time for place, time in self._typing_since.items() if now - time < every_s}
+        return self._typing_since.setdefault(channel, now) == now
 
     def acknowledging(self, interaction: str) -> bool:
-        """An interaction is about to be acknowledged. False if it already is: it was delivered twice."""
+        """Mark an interaction as being acknowledged. False if it already is: it was delivered twice."""
         if interaction in self._acknowledging:
             return False
         self._acknowledging[interaction] = asyncio.Event()
         return True
 
     def acknowledged(self, interaction: str) -> None:
-        """It has been acknowledged, or never will be."""
+        """Mark it as acknowledged, or as never to be."""
         self._acknowledging.pop(interaction).set()
 
     async def until_acknowledged(self, interaction: str) -> None:
-        """Its answer cannot be filled in earlier."""
+        """Wait until the interaction's response can be filled in. Raises PageUnsent if that takes too long."""
         if (event := self._acknowledging.get(interaction)) is not None:
             try:
                 async with asyncio.timeout(ACKNOWLEDGE_PATIENCE_S):
@@ -155,13 +155,13 @@ class Connection:
                 raise PageUnsent("the interaction is not yet acknowledged") from None
 
     def complain(self, what: str, error: Exception) -> None:
-        """Log what Discord refused, or did not do: once a minute for each cause, with what helps."""
+        """Log an error of Discord with its remedy, once a minute for each cause."""
         why = explained(error)
         if (more := self._logged.due(f"{what} {why}", self.clock.monotonic())) is not None:
             log.warning("Discord: %s: %s%s", what, why, more)
 
     def in_background(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
-        """Run it until it ends, or until `close`."""
+        """Run a task until it ends, or until `close`."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -1,4 +1,4 @@
-"""Which conversation a message or a command on Discord belongs to, and what people chose about their answers there."""
+"""Which conversation a Discord message or command belongs to, and the settings of users and managers there."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -25,12 +25,12 @@ from bot.setting_parsers import ReplyMode
 from bot.texts import command_texts
 from bot.texts.formatting import zone_names
 
-# `/settings`: what somebody chose about their answers, and what managers chose about a channel or a server.
+# `/settings`: users choose about their answers, and managers about a channel or a server.
 #
-# Rules. The panel is its caller's alone; who may decide for others is asked anew at each press. What was chosen stands
-# below an owner: the person, "channel:" or "team:" and Discord's id.
+# Rules. Only the caller sees the panel; their right to decide for others is checked at each press. A choice is stored
+# under an owner: the person, "channel:" or "team:" and Discord's id.
 
-# A person's choice: YES if only they see the answers to their commands, unless they say otherwise.
+# A person's choice: YES if only they see the answers to their commands, unless a command says otherwise.
 PRIVATE: Final = "private"
 REPLIES: Final = "replies"  # A channel's or a server's choice: where a mention is answered, one of PLACES
 YES: Final = "yes"
@@ -41,16 +41,16 @@ PLACES: Final[Mapping[str, str]] = {
     "chain": command_texts.AS_REPLY,
     "place": command_texts.IN_CHANNEL,
 }
-# For the choice that an acknowledgement depends on; with the time for storing it is less than Discord's three seconds.
+# For reading PRIVATE, which the acknowledgement needs; with storing it takes less than Discord's three seconds.
 PATIENCE_S: Final = 1.0
 
 _CHANNEL, _TEAM = "channel", "team"
 
 
 async def private_by_default(host: Host, person: int) -> bool:
-    """Whether only this person sees the answers to their commands, unless they say otherwise.
+    """Return whether only this person sees the answers to their commands, unless a command says otherwise.
 
-    It is, if that cannot be found out in time: what all have seen cannot be taken back.
+    True if that cannot be read in time: a public answer cannot be taken back.
     """
     try:
         async with asyncio.timeout(PATIENCE_S):
@@ -60,27 +60,31 @@ async def private_by_default(host: Host, person: int) -> bool:
 
 
 async def settings(call: CommandCall) -> Panel:
-    """Everything that this person may choose, as it is now: after what they pressed or chose, if anything."""
-    caller, told = discord_caller(call), ""
+    """Show the caller's settings, after the change that they pressed or chose, if any."""
+    caller, error_text = discord_caller(call), ""
     if call.pressed:
         name, _, value = call.words.partition(" ")
-        told = await _change(call, caller, name, value)
+        error_text = await _change(call, caller, name, value)
     elif call.words:
-        told = await caller.keep_zone(call.words)
+        error_text = await caller.keep_zone(call.words)
     choices, decides = caller.host.preferences, caller.decides()
-    may = {_CHANNEL: decides.channel, _TEAM: decides.team}
-    replies = {name: (await choices.of(_owner(caller, name))).get(REPLIES, USUAL) for name in may if may[name]}
+    may_decide = {_CHANNEL: decides.channel, _TEAM: decides.team}
+    replies = {
+        name: (await choices.of(_owner(caller, name))).get(REPLIES, USUAL) for name in may_decide if may_decide[name]
+    }
     menu = await caller.host.models.menu(await caller.requester())
     direct, now = is_direct(caller.interaction), caller.members.clock.now()
     panel = settings_panel(menu, await choices.of(caller.person.id), replies, now, direct=direct)
-    return replace(panel, text=f"{panel.text}\n{told}".rstrip())
+    return replace(panel, text=f"{panel.text}\n{error_text}".rstrip())
 
 
 def settings_panel(
     menu: ModelMenu, own: Mapping[str, str], replies: Mapping[str, str], now: datetime, *, direct: bool = False
 ) -> Panel:
-    """`replies`: where mentions are answered in what this person decides about, one of PLACES each. `direct`: it is
-    chosen in a direct message, where nobody else sees anything.
+    """Return the panel of `/settings`.
+
+    `replies`: for "channel" and "team", where this person may decide, the current one of PLACES. `direct`: in a DM,
+    where no other person sees anything.
     """
     paused, private = own.get(PAUSE) == PAUSED, own.get(PRIVATE) == YES
     learning = command_texts.LEARNS_NOTHING if paused else command_texts.LEARNS_FROM_YOU
@@ -105,7 +109,7 @@ def settings_panel(
 
 
 async def _change(call: CommandCall, caller: DiscordCaller, name: str, value: str) -> str:
-    """Why it is not changed, or "". Raises CogencyError."""
+    """Apply a choice; return why it is not possible, or "". Raises CogencyError."""
     person, choices = caller.person.id, caller.host.preferences
     own, decides = await choices.of(person), caller.decides()
     match name:
@@ -131,7 +135,7 @@ async def _zones(*_: object) -> Sequence[str]:
     return tuple(zone_names())
 
 
-# Discord's own.
+# Only Discord has this command.
 SETTINGS: Final = Command(
     name="settings",
     summary=command_texts.SETTINGS_SUMMARY,
@@ -142,16 +146,14 @@ SETTINGS: Final = Command(
 )
 
 
-# Which conversation something belongs to.
+# The conversation of a message or a command.
 
 _MODES: Final = {mode.value: mode for mode in ReplyMode}
 
 
 @dataclass(frozen=True, slots=True)
 class DiscordMessage:
-    """A message as the bot takes it. `joined`: it stands in a thread or a chain, in which nobody needs to mention the
-    bot.
-    """
+    """A message as the bot takes it in. `joined`: it is in a thread or a chain, where it need not mention the bot."""
 
     incoming: Incoming
     joined: bool
@@ -161,11 +163,9 @@ class DiscordConversations:
     """Every method may raise CogencyError.
 
     Rules.
-    - What managers chose for a channel goes before what they chose for its server, and that before the operator's
-      setting.
-    - In a chain a reply to one of the bot's replies goes on in the conversation of that reply, in its own channel only.
-    - A direct message goes on in its conversation until nothing was said there for a while, or /new was used. The word
-      "stop" begins none.
+    - The managers' choice for a channel overrides that for its server, which overrides the operator's setting.
+    - In a chain, a reply to one of the bot's replies continues the conversation of that reply, in its own channel only.
+    - A DM continues its conversation until it was idle for a while, or /new was used. "stop" starts no conversation.
     """
 
     def __init__(self, host: Host, settings: DiscordSettings) -> None:
@@ -173,12 +173,13 @@ class DiscordConversations:
         self._settings = settings
 
     async def of_post(self, post: DiscordPost, me: DiscordBot, *, asked: bool = False) -> DiscordMessage | None:
-        """The message in its conversation; None if it is not for the bot to read, as `inbound.read` says. `asked`: as
-        if it mentioned the bot.
+        """Return the message with its conversation; None if the bot must not read it (`inbound.read_post`).
+
+        `asked`: treat it as if it mentioned the bot.
         """
         where = post.where
-        meant = asked or inbound.mentioned(post, me) or inbound.answers_me(post, me)
-        asked_in_channel = meant and not where.direct and where.parent is None
+        is_addressed = asked or inbound.mentioned(post, me) or inbound.answers_me(post, me)
+        asked_in_channel = is_addressed and not where.direct and where.parent is None
         mode = await self._mode(where, post.author.standing.team) if asked_in_channel else self._settings.reply_mode
         incoming = inbound.read_post(post, me, mode)
         if incoming is None:
@@ -191,7 +192,7 @@ class DiscordConversations:
         return DiscordMessage(incoming, joined=where.parent is not None)
 
     async def of_question(self, question: AskedQuestion) -> Incoming:
-        """The `/ask` in its conversation."""
+        """Return the `/ask` with its conversation."""
         where = question.where
         in_channel = not where.direct and where.parent is None and not question.private
         team = question.author.standing.team
@@ -200,7 +201,7 @@ class DiscordConversations:
         return await self._rolling(incoming) if where.direct else incoming
 
     async def _in_zone(self, incoming: Incoming) -> Incoming:
-        """With the time zone that its person chose."""
+        """Add the time zone that the person chose."""
         zone = await zone_chosen(self._host.preferences, incoming.person.id)
         return replace(incoming, person=replace(incoming.person, time_zone=zone))
 
@@ -221,7 +222,7 @@ class DiscordConversations:
         return replace(incoming, conversation=conversation)
 
     async def _link(self, post: DiscordPost, incoming: Incoming, me: DiscordBot) -> str:
-        """The conversation of the bot's reply to which a message replies; "" if there is none."""
+        """Return the conversation of the bot's reply that a message replies to; "" if there is none."""
         if post.replies_to is None or not inbound.answers_me(post, me):
             return ""
         for page in pages_at(incoming.channel, post.replies_to.id):

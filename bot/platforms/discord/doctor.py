@@ -1,4 +1,4 @@
-"""Asks Discord how the application is set up, without connecting to its gateway or saying a word."""
+"""Examine the application's configuration, without connecting to the gateway or sending a message."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -14,32 +14,32 @@ from discord.http import Route
 from agent.errors import SettingsError
 from agent.ports import Clock
 from bot.exits import Finding, Level
-from bot.platforms.discord.checks import MOST_GUILDS, WHERE, DiscordFacts, findings
+from bot.platforms.discord.checks import MAX_GUILDS, WHERE, DiscordFacts, findings
 from bot.platforms.discord.members import owners_of
 from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.places import UNREADABLE
 from bot.platforms.discord.run import DiscordUnreachable, point_at
 from bot.texts import setup_texts
 
-MOST_ASKED: Final = 20  # Servers that are asked whose they are, one request each, where no setting names any
+MAX_OWNER_REQUESTS: Final = 20  # Servers whose owner is requested, one request each, if no setting names any
 
 
 class _Dates:
-    """What time Discord says it is, in its last answer, and what time it was here then."""
+    """The time of Discord's last response, and our time when it arrived."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self.ours: datetime | None = None
         self.theirs: datetime | None = None
 
-    async def __call__(self, _: object, __: object, ended: aiohttp.TraceRequestEndParams) -> None:
+    async def __call__(self, _: object, __: object, params: aiohttp.TraceRequestEndParams) -> None:
         with suppress(ValueError):
-            self.theirs = parsedate_to_datetime(ended.response.headers.get("date", "")).astimezone(UTC)
+            self.theirs = parsedate_to_datetime(params.response.headers.get("date", "")).astimezone(UTC)
             self.ours = self._clock.now()
 
 
 async def examine(settings: DiscordSettings, clock: Clock) -> list[Finding]:
-    """Raises nothing that Discord can cause."""
+    """Return the findings. Never raises for an error of Discord."""
     dates, trace = _Dates(clock), aiohttp.TraceConfig()
     trace.on_request_end.append(dates)
     try:
@@ -52,7 +52,7 @@ async def examine(settings: DiscordSettings, clock: Clock) -> list[Finding]:
 
 
 async def application_id(settings: DiscordSettings) -> str:
-    """The id of the application whose token this is. Raises SettingsError and DiscordUnreachable."""
+    """Return the id of the token's application. Raises SettingsError and DiscordUnreachable."""
     application = (await _facts(settings)).application
     if application is None:
         raise DiscordUnreachable(setup_texts.APPLICATION_UNKNOWN)
@@ -69,32 +69,32 @@ async def _facts(settings: DiscordSettings, trace: aiohttp.TraceConfig | None = 
             raise SettingsError(setup_texts.COPY_DISCORD_AGAIN) from None
         except (discord.HTTPException, aiohttp.ClientError, OSError, TimeoutError):
             raise DiscordUnreachable(setup_texts.DISCORD_SILENT.format(address=settings.api_base_url)) from None
-        guilds = await _asked(client, f"/users/@me/guilds?limit={MOST_GUILDS}&with_counts=true")
-        told = None if guilds is None else tuple(cast("list[Mapping[str, Any]]", guilds))
+        guilds = await _request(client, f"/users/@me/guilds?limit={MAX_GUILDS}&with_counts=true")
+        payloads = None if guilds is None else tuple(cast("list[Mapping[str, Any]]", guilds))
         return DiscordFacts(
             settings,
-            application=_object(await _asked(client, "/applications/@me")),
-            guilds=told,
-            gateway=_object(await _asked(client, "/gateway/bot")),
-            owned=frozenset() if settings.servers else await _owned(client, told or ()),
+            application=_object(await _request(client, "/applications/@me")),
+            guilds=payloads,
+            gateway=_object(await _request(client, "/gateway/bot")),
+            owned=frozenset() if settings.servers else await _owned(client, payloads or ()),
         )
 
 
 async def _owned(client: discord.Client, guilds: Sequence[Mapping[str, Any]]) -> frozenset[str]:
-    """Those of these servers that belong to whose the application is."""
+    """Return the ids of those of these servers that belong to the application's owners."""
     owners = owners_of(client.application) if client.application is not None else frozenset[int]()
-    numbers = [str(guild["id"]) for guild in guilds[:MOST_ASKED]]
-    told = {number: _object(await _asked(client, f"/guilds/{number}")) or {} for number in numbers}
-    return frozenset(number for number, guild in told.items() if str(guild.get("owner_id")) in map(str, owners))
+    numbers = [str(guild["id"]) for guild in guilds[:MAX_OWNER_REQUESTS]]
+    details = {number: _object(await _request(client, f"/guilds/{number}")) or {} for number in numbers}
+    return frozenset(number for number, guild in details.items() if str(guild.get("owner_id")) in map(str, owners))
 
 
-async def _asked(client: discord.Client, path: str) -> object:
-    """None if Discord does not say."""
+async def _request(client: discord.Client, path: str) -> object:
+    """Return Discord's response; None if it fails."""
     try:
         return await client.http.request(Route("GET", path))
     except UNREADABLE:
         return None
 
 
-def _object(told: object) -> Mapping[str, Any] | None:
-    return cast("Mapping[str, Any]", told) if isinstance(told, dict) else None
+def _object(response: object) -> Mapping[str, Any] | None:
+    return cast("Mapping[str, Any]", response) if isinstance(response, dict) else None

@@ -1,12 +1,13 @@
-"""From a message or a command on Discord to an `Incoming`, or nothing. Pure.
+"""Convert Discord messages and commands to `Incoming`. Pure.
 
-The conversations.
-- A DM, and a thread: the channel itself; `conversations` lets a DM go on in others.
+Which conversation a message belongs to:
+
+- In a DM or a thread: the channel's own. `conversations` may start further conversations in a DM.
 - A mention in a channel: the thread that is started from it. Discord gives such a thread the id of its message, so the
-  conversation has its name before the thread exists. In a chain of replies it is named in the same way. Where a channel
-  has no threads, or answers stand in place by setting: the channel.
-- `/ask` in a channel: the same, but nothing follows it in a thread, so each is a conversation of its own.
-- `/ask` in private: that person's own in that channel, never part of the channel's.
+  id of the conversation is known before the thread exists. A chain of replies is identified in the same way. Where a
+  channel has no threads, or the settings put answers in place: the channel.
+- `/ask` in a channel: the same; but since no thread follows the command, each `/ask` is a conversation of its own.
+- A private `/ask`: the asker's own conversation in that channel, never part of the channel's.
 """
 
 import json
@@ -26,20 +27,20 @@ from bot.platforms.discord.places import SOURCE, known_as, private_place
 from bot.setting_parsers import ReplyMode
 from bot.texts.formatting import shortened
 
-NO_TEXT = "(no text)"  # Stands for the words of a message that holds none: a bare mention, a picture
+NO_TEXT = "(no text)"  # The text of a message without any: a bare mention, a picture
 
-PLAUSIBLE = timedelta(days=1)  # Longer than any event is delivered late
+PLAUSIBLE = timedelta(days=1)  # Longer than the delay of any event
 
-THREAD_NAME_CHARS = 80  # Of the 100 that Discord allows: as much as a channel list shows
-_JOINER = "\N{ZERO WIDTH JOINER}"  # Holds the parts of an emoji together
+THREAD_NAME_CHARS = 80  # What a channel list shows; Discord allows 100
+_JOINER = "\N{ZERO WIDTH JOINER}"  # Joins the parts of an emoji
 _USER: Final = re.compile(r"<@!?(\d{1,20})>", re.ASCII)
 _CHANNEL: Final = re.compile(r"<#(\d{1,20})>", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class ServerStanding:
-    """What somebody is in a server, their roles there, and the server; Discord's ids. `organization`: what a member's
-    server is called.
+    """A person's authority and roles in a server; `roles` and `team` (the server) are Discord's ids. `organization`:
+    the name of a member's server.
     """
 
     authority: Authority = Authority.EMPLOYEE
@@ -64,7 +65,7 @@ class DiscordAuthor:
 
 @dataclass(frozen=True, slots=True)
 class ChannelFactsForConversation:
-    """A channel as a conversation needs it. `parent` is set for threads."""
+    """What a conversation needs to know of its channel. `parent` is set for threads."""
 
     channel: int
     place: Place
@@ -76,7 +77,7 @@ class ChannelFactsForConversation:
 
 @dataclass(frozen=True, slots=True)
 class Replied:
-    """A message to which another one replies, and whose it is; Discord's ids."""
+    """The message that a reply refers to, and its author; Discord's ids."""
 
     id: int
     author: int
@@ -84,7 +85,7 @@ class Replied:
 
 @dataclass(frozen=True, slots=True)
 class DiscordPost:
-    """What matters of a Discord message. `mentions` holds the ids of the users and roles that it addresses."""
+    """The parts of a Discord message that the bot uses. `mentions`: ids of the users and roles it mentions."""
 
     id: int
     where: ChannelFactsForConversation
@@ -95,16 +96,16 @@ class DiscordPost:
     names: DiscordNames = field(default_factory=DiscordNames)
     mentions: frozenset[int] = frozenset()
     carries: bool = False
-    """Whether something hangs on it that can be read without text: a file, a forwarded message."""
+    """Whether it has content beside its text: a file, a forwarded message."""
     replies_to: Replied | None = None
-    """The message that it replies to, if that is known."""
-    said: bool = True
-    """False for what Discord itself posts: "joined the server", "started a thread"."""
+    """The message it replies to, if known."""
+    by_user: bool = True
+    """False for Discord's system messages: "joined the server", "started a thread"."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskedQuestion:
-    """What matters of an `/ask`."""
+    """The parts of an `/ask` that the bot uses."""
 
     id: int
     application: int
@@ -114,17 +115,17 @@ class AskedQuestion:
     text: str
     private: bool
     time: datetime
-    """When it arrived: its token's life begins then, by our own clock."""
+    """When it arrived by our clock: its token expires TOKEN_LIFE later."""
     private_place: Place
     """Where the answer will be read if it is private."""
     depth: Depth = Depth.ADAPT
     by_person: bool = False
-    """Whether only the person has installed the bot, and not the server."""
+    """Whether only the asker has installed the bot, and the server has not."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiscordBot:
-    """The bot's own ids, as a user and as a role, and the other bots that it listens to."""
+    """The bot's own ids, as a user and as roles, and the ids of other bots whose messages it accepts."""
 
     user: int
     roles: frozenset[int] = frozenset()
@@ -135,9 +136,9 @@ class DiscordBot:
         return self.roles | {self.user}
 
 
-def plausible(said: datetime, now: datetime) -> datetime:
-    """The time of a message, which is read off its id; now, if that is not a time at all on this server."""
-    return said if abs(now - said) < PLAUSIBLE else now
+def plausible(time: datetime, now: datetime) -> datetime:
+    """Return the time of a message, which is derived from its id; or `now`, if the id holds no plausible time."""
+    return time if abs(now - time) < PLAUSIBLE else now
 
 
 def mentioned(post: DiscordPost, me: DiscordBot) -> bool:
@@ -145,17 +146,18 @@ def mentioned(post: DiscordPost, me: DiscordBot) -> bool:
 
 
 def answers_me(post: DiscordPost, me: DiscordBot) -> bool:
-    """Whether it replies to something that the bot wrote."""
+    """Return whether the message replies to one of the bot's."""
     return post.replies_to is not None and post.replies_to.author == me.user
 
 
 def read_post(post: DiscordPost, me: DiscordBot, mode: ReplyMode) -> Incoming | None:
-    """The message as the bot takes it; None if it is its own, another bot's, Discord's, or empty and for nobody.
+    """Return the message as the bot takes it in.
 
-    Without the message content intent, what is for others arrives empty, and so is passed over here.
+    None if the bot itself, a bot that is not allowed, or Discord wrote it, or if it is empty and not addressed to the
+    bot. Without the message content intent, messages to others arrive empty and are therefore ignored here.
     """
     author, where = post.author, post.where
-    if not post.said or author.id == me.user or (author.automatic and str(author.id) not in me.allowed_bots):
+    if not post.by_user or author.id == me.user or (author.automatic and str(author.id) not in me.allowed_bots):
         return None
     text = readable(without_mention(post.content, me.ids), post.names).strip()
     if not (text or post.carries or where.direct or mentioned(post, me)):
@@ -180,7 +182,7 @@ def read_post(post: DiscordPost, me: DiscordBot, mode: ReplyMode) -> Incoming | 
         time=post.time,
         permalink=post.link,
         reply_to=address.encode(),
-        # A bot that is read at all is on the operator's list: nobody else vouches for it.
+        # A bot whose messages are accepted is on the operator's list, which is its only authorization.
         authority=Authority.EMPLOYEE if author.automatic else author.standing.authority,
         roles=author.standing.roles,
         team=author.standing.team,
@@ -189,7 +191,7 @@ def read_post(post: DiscordPost, me: DiscordBot, mode: ReplyMode) -> Incoming | 
 
 
 def read_question(question: AskedQuestion, mode: ReplyMode, quoted: tuple[Quoted, ...] = ()) -> Incoming:
-    """The `/ask` as the bot takes it. In a DM with the bot everything is private already."""
+    """Return the `/ask` as the bot takes it in. In a DM with the bot every answer is private already."""
     where, author = question.where, question.author
     private = question.private and not where.direct
     address = Address(
@@ -229,59 +231,59 @@ def read_question(question: AskedQuestion, mode: ReplyMode, quoted: tuple[Quoted
 
 
 def thread_name(question: str) -> str:
-    """The question on one line, without signs that nobody sees or that turn the others round; "" if none is left."""
-    seen = "".join(sign if sign.isprintable() or sign == _JOINER else " " for sign in question)
-    return shortened(seen, THREAD_NAME_CHARS).strip(_JOINER)
+    """Return the question on one line without invisible or direction-changing characters; "" if none are left."""
+    visible = "".join(char if char.isprintable() or char == _JOINER else " " for char in question)
+    return shortened(visible, THREAD_NAME_CHARS).strip(_JOINER)
 
 
 def budget_ids(words: str) -> str:
-    """The words of `/budget` with ids in place of mentions, as `bot.access.budgets` reads them."""
+    """Return the arguments of `/budget` with ids in place of mentions, as `bot.access.budgets` reads them."""
     people = _USER.sub(lambda found: f"person:{known_as(found[1])}", words)
     return _CHANNEL.sub(r"channel:\1", people)
 
 
 def _is_alone(mode: ReplyMode, where: ChannelFactsForConversation) -> bool:
-    """Whether each question in this channel is a conversation of its own."""
+    """Return whether each question in this channel is a conversation of its own."""
     return mode is ReplyMode.CHAIN or (mode is ReplyMode.THREAD and where.has_threads)
 
 
 def place_of_answer(where: ChannelFactsForConversation, author: DiscordAuthor) -> Place:
-    """Where the answer will be read."""
+    """Return the place where the answer will be read."""
     return own_place(author) if where.direct else where.place
 
 
 def own_place(author: DiscordAuthor) -> Place:
-    """The author's DM: within the server that they were looked up in, as a full member."""
-    member = author.standing.team.isdecimal() and author.standing.authority >= Authority.EMPLOYEE
-    return private_place(known_as(author.id), int(author.standing.team) if member else None)
+    """Return the author's DM; for a full member it lies within the server in which they were looked up."""
+    is_member = author.standing.team.isdecimal() and author.standing.authority >= Authority.EMPLOYEE
+    return private_place(known_as(author.id), int(author.standing.team) if is_member else None)
 
 
 def private_conversation(channel: int, person: int) -> str:
-    """What one person asks in private in one channel."""
+    """Return the id of the person's private conversation in a channel."""
     return f"{known_as(channel)}:{person}"
 
 
-# Where an answer belongs, and where a page of it stands, as texts that the ledger keeps. Pure.
+# Addresses of answers and ids of their pages, as strings that the ledger stores. Pure.
 #
-# The id of a page says how to reach it:
-#     channel/message           a message of the bot's
-#     channel/message/answer    an answer to an interaction that all there see: by the token, then as above
-#     @/message                 any other answer to an interaction: by the token alone
+# The id of a page tells how to reach it:
+#     channel/message           a message by the bot
+#     channel/message/answer    a public answer to an interaction: by the token while it lives, then as above
+#     @/message                 any other answer to an interaction: by the token only
 
 
 TOKEN_LIFE = timedelta(minutes=15)
-TOKEN_MARGIN = timedelta(seconds=20)  # A token is not used in its last seconds: an edit may wait that long in a queue
+TOKEN_MARGIN = timedelta(seconds=20)  # An edit may wait this long in a queue: the token is not used in its last seconds
 
 _ANSWER = "answer"
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """`channel` is where the answer goes. Ids are Discord's own.
+    """Where an answer goes. Ids are Discord's own.
 
-    With `thread`, it goes into the thread of that name, started from `message`; else `message`, if any, is replied to.
-    With `token`, it goes into the answer of interaction `interaction`, as long as the token lives; after that a
-    `private` one goes on in the DM with `person`.
+    `channel` receives the answer. With `thread`, the answer goes to the thread of that name, started from `message`;
+    otherwise it replies to `message`, if set. With `token`, it goes to the response of interaction `interaction` while
+    the token lives; after that, a `private` answer continues in the DM with `person`.
     """
 
     channel: str
@@ -294,31 +296,33 @@ class Address:
     token_until: str = ""
     private: bool = False
     follows: bool = False
-    """The interaction was a press of a button: its first answer is the message of the button, so pages follow it."""
+    """The interaction was the press of a button. Its original response is the button's message, so pages follow that.
+    """
     by_person: bool = False
-    """Only its person has installed the bot: few messages may follow the first, and it may not write there else."""
+    """Only this person has installed the bot: it may send few messages after the first, and write nowhere else there.
+    """
     scheduled: str = ""
-    """The kind of schedule that asked."""
+    """The kind of the schedule that asked."""
     after: str = ""
-    """Of what a schedule asked: every page of the answer is newer than a message of this id would be."""
+    """For a question of a schedule: a lower bound of the ids of all the answer's messages."""
     direct: bool = False
-    """`channel` is the person's direct messages, as far as a schedule knows."""
+    """Whether `channel` is the person's DM, as far as a schedule knows."""
 
     @property
     def mentions(self) -> str:
-        """Whom what is shown calls: of a reminder for all to see its person; else nobody."""
+        """The id of the user whom the answer notifies: the person of a reminder outside of DMs; else ""."""
         return self.person if self.scheduled == ScheduleKind.REMINDER and not self.direct else ""
 
     def encode(self) -> str:
         return json.dumps({name: value for name, value in asdict(self).items() if value}, ensure_ascii=False)
 
     def token_lives(self, now: datetime) -> bool:
-        """Whether the interaction can still be answered in place."""
+        """Return whether the interaction can still be answered in place."""
         return bool(self.token) and now < datetime.fromisoformat(self.token_until)
 
 
 def token_until(received: datetime) -> str:
-    """How long the token of an interaction is good for, as an `Address` keeps it."""
+    """Return when the token of an interaction received at this time expires, as `Address` stores it."""
     return (received + TOKEN_LIFE - TOKEN_MARGIN).isoformat()
 
 
@@ -328,17 +332,17 @@ def decode_address(text: str) -> Address:
 
 
 def page_of_answer(address: Address, message: str) -> str:
-    """The id of a page that was posted with the token."""
-    alone = address.private or address.by_person
-    return f"{EPHEMERAL_PAGE}/{message}" if alone else f"{address.channel}/{message}/{_ANSWER}"
+    """Return the id of a page that was posted with the token."""
+    is_private = address.private or address.by_person
+    return f"{EPHEMERAL_PAGE}/{message}" if is_private else f"{address.channel}/{message}/{_ANSWER}"
 
 
 def pages_at(channel: int | str, message: int | str) -> tuple[str, ...]:
-    """Every id that a page may have which is this message."""
+    """Return every id that the page in this message may have."""
     return f"{channel}/{message}", f"{channel}/{message}/{_ANSWER}", f"{EPHEMERAL_PAGE}/{message}"
 
 
 def place_of_page(page: str) -> tuple[str, str, bool]:
-    """The channel of a page (or EPHEMERAL_PAGE), its message, and whether it was posted with a token."""
+    """Return the channel of a page (or EPHEMERAL_PAGE), its message, and whether it was posted with a token."""
     channel, message, *answer = page.split("/")
     return channel, message, channel == EPHEMERAL_PAGE or bool(answer)

@@ -1,6 +1,6 @@
-"""What people write, edit and delete on Discord, on its way to the host.
+"""Take in messages, edits and deletions on Discord and pass them to the host.
 
-Messages of one channel are handled in the order in which they came, however long it takes to read what one of them
+Messages of one channel are handled in the order of their arrival, however long it takes to fetch what one of them
 refers to, or to store it.
 """
 
@@ -44,7 +44,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# What waits and is tried again: nothing of it is an answer to a question.
+# Temporary failures: the message is kept and tried again.
 PASSING: Final = (StoreUnavailable, DiscordMemberUnknown, ChannelUnknown)
 
 
@@ -70,38 +70,40 @@ class DiscordIntake:
         self._members = members
         self._servers = servers
         self._conversations = conversations
-        self._told = NoticeThrottle(connection.clock)
+        self._notices = NoticeThrottle(connection.clock)
         self._orders: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
 
     def in_order(self, channel: int) -> asyncio.Lock:
-        """Held while something of this channel is handled."""
+        """Return the lock that is held while an event of this channel is handled."""
         return self._orders.setdefault(channel, asyncio.Lock())
 
     async def arrived(self, message: discord.Message, before: Callable[[discord.Message], Awaitable[None]]) -> None:
-        """Somebody wrote something. `before` takes in what had been missed in its channel."""
+        """Handle a new message. `before` takes in the messages missed in its channel."""
 
         async def take() -> bool:
             await before(message)
             return await self._take(message)
 
-        async def tell_to_wait(why: CogencyError) -> None:
-            waits = reply_texts.KEPT_WAITING if isinstance(why, StoreUnavailable) else reply_texts.DISCORD_KEPT_WAITING
+        async def tell_to_wait(error: CogencyError) -> None:
+            notice = (
+                reply_texts.KEPT_WAITING if isinstance(error, StoreUnavailable) else reply_texts.DISCORD_KEPT_WAITING
+            )
             me, post = self._me(message.guild), objects.post_of(message, self._connection.clock.now())
             for_us = post.where.direct or inbound.mentioned(post, me)
-            if for_us and not self._told.just_now(str(message.author.id), waits):
-                await self._reply(message, waits)
+            if for_us and not self._notices.just_now(str(message.author.id), notice):
+                await self._reply(message, notice)
 
         async with self.in_order(message.channel.id):
             try:
                 await self._listening.insist(take, tell_to_wait, passing=PASSING)
             except Refused as refused:
                 await interactions.tell_in_dm(message.author, refused, self._connection)
-            except CogencyError as error:
-                log.log(severity(error), "message %d could not be taken in: %s", message.id, error)
-                await self._reply(message, reply_texts.failure(error))
+            except CogencyError as failure:
+                log.log(severity(failure), "message %d could not be taken in: %s", message.id, failure)
+                await self._reply(message, reply_texts.failure(failure))
 
     async def arrived_late(self, message: discord.Message) -> bool:
-        """The same for what was missed; whether it was new, and is answered. Raises CogencyError."""
+        """Handle a missed message; return whether it was new and is answered. Raises CogencyError."""
         try:
             return await self._take(message, late=True)
         except Refused as refused:
@@ -113,39 +115,41 @@ class DiscordIntake:
             await self.follow(lambda: self.amend(message))
 
     async def amend(self, message: discord.Message) -> None:
-        """An edit begins nothing; it changes a question that waits, and what is known. Raises CogencyError."""
+        """Apply an edit to a waiting question and to what is stored; an edit starts no answer. Raises CogencyError."""
         self._host.ambient.changed(str(message.channel.id), str(message.id))
         await self._surroundings.find_channel(message)
         post = objects.post_of(message, self._connection.clock.now())
         if (changed := inbound.read_post(post, self._me(message.guild), ReplyMode.IN_PLACE)) is not None:
-            said = naming(changed.text, attachments(message.attachments, "", voice=message.flags.voice))
-            for asked in (changed.message_id, *repeats_of(changed.message_id)):
-                known = await self._host.forgetting.amend(changed.channel, asked, said)
-                if not known and asked != changed.message_id:
+            new_text = naming(changed.text, attachments(message.attachments, "", voice=message.flags.voice))
+            for message_id in (changed.message_id, *repeats_of(changed.message_id)):
+                known = await self._host.forgetting.amend(changed.channel, message_id, new_text)
+                if not known and message_id != changed.message_id:
                     return
 
     async def deleted(self, channel: int, guild: int | None, messages: Collection[int]) -> None:
-        for each in messages:
-            self._host.ambient.changed(str(channel), str(each))
+        for message in messages:
+            self._host.ambient.changed(str(channel), str(message))
         async with self.in_order(channel):
-            gone = {again for each in messages for again in (str(each), *repeats_of(str(each)))}
+            message_ids = {
+                message_id for message in messages for message_id in (str(message), *repeats_of(str(message)))
+            }
 
             async def withdraw() -> None:
                 parent = channel if guild is None else await self._surroundings.parent_of(channel)
-                await self._host.forgetting.deleted(str(parent), gone)
+                await self._host.forgetting.deleted(str(parent), message_ids)
 
             await self.follow(withdraw)
             await self.follow(lambda: pressing.messages_deleted(self._host, self._connection, channel, messages))
 
     async def follow(self, change: Callable[[], Awaitable[object]]) -> None:
-        """Let something follow what happened on Discord, however often the database or Discord fails."""
+        """Apply a change, retrying while the database or Discord fails; a lasting failure is logged."""
         try:
             await self._listening.insist(change, passing=PASSING)
         except CogencyError as error:
             log.warning("what was edited, deleted or closed on Discord is kept as it was: %s", error)
 
     async def _take(self, message: discord.Message, *, late: bool = False) -> bool:
-        """Whether it was new, and is answered."""
+        """Return whether the message was new and is answered."""
         me = self._me(message.guild)
         server = message.guild.id if message.guild is not None else getattr(message.channel, "guild_id", None)
         if server is not None and self._servers.refuses(server):
@@ -154,11 +158,11 @@ class DiscordIntake:
         post = objects.post_of(message, self._connection.clock.now())
         if not post.author.automatic:
             post = replace(post, author=await self._members.author(post.author))
-        said = await self._conversations.of_post(post, me)
-        if said is None:
+        found = await self._conversations.of_post(post, me)
+        if found is None:
             return False
-        incoming = said.incoming
-        participants = await self._host.conversations.participants(incoming.conversation) if said.joined else None
+        incoming = found.incoming
+        participants = await self._host.conversations.participants(incoming.conversation) if found.joined else None
         direct, mentioned = post.where.direct, inbound.mentioned(post, me)
         command = command_in(incoming, direct=direct)
         facts = MessageFacts(
@@ -179,7 +183,7 @@ class DiscordIntake:
             decision = await self._stop(decision, message, incoming)
         match decision:
             case message_intake.Answer():
-                return await self._ask(message, said, known=participants is not None)
+                return await self._ask(message, found, known=participants is not None)
             case message_intake.Consider():
                 self._consider(message, post, me)
             case message_intake.Overhear():
@@ -190,10 +194,10 @@ class DiscordIntake:
                 if pages or (command == LEARN.name and message.attachments):
                     await self._once(message, lambda: self._learn(message, incoming, pages))
                     return False
-                words = (
+                reply_text = (
                     help_text(direct=direct) if command == "help" else reply_texts.use_command(command, direct=direct)
                 )
-                await self._once(message, lambda: self._answer(message, words))
+                await self._once(message, lambda: self._answer(message, reply_text))
             case message_intake.Ignore():
                 pass
             case _:
@@ -201,20 +205,20 @@ class DiscordIntake:
         return False
 
     def _consider(self, message: discord.Message, post: DiscordPost, me: DiscordBot) -> None:
-        """A question that nobody asked the bot: it may answer as it answers mentions there."""
+        """Offer a question that was not addressed to the bot to `Overhearing.consider`."""
 
         async def read() -> Incoming:
-            said = await self._conversations.of_post(post, me, asked=True)
-            if said is None:
+            found = await self._conversations.of_post(post, me, asked=True)
+            if found is None:
                 raise Refused(reply_texts.NO_ANSWER_THERE)
-            checks.check(message.channel, in_thread=bool(decode_address(said.incoming.reply_to).thread))
-            return said.incoming
+            checks.check(message.channel, in_thread=bool(decode_address(found.incoming.reply_to).thread))
+            return found.incoming
 
         channel, person = str(post.where.channel), known_as(post.author.id)
         self._host.ambient.consider(QuestionToAll(SOURCE, channel, str(post.id), person, read, self._host.submit))
 
     async def _learn(self, message: discord.Message, incoming: Incoming, pages: Sequence[str]) -> None:
-        """Said to everybody who reads there: they are who can ask about it. Raises Refused and StoreError."""
+        """Store files and links as the place's knowledge; the reply is public. Raises Refused and StoreError."""
         author, channel = message.author, message.channel
         managing = incoming.authority >= Authority.MANAGER
         if isinstance(author, discord.Member) and isinstance(channel, discord.abc.GuildChannel | discord.Thread):
@@ -229,37 +233,37 @@ class DiscordIntake:
         await self._reply(message, answer.text)
 
     def _turn_away(self, message: discord.Message, server: int, me: DiscordBot) -> bool:
-        """Nothing is read in a server that is not served; whoever speaks to the bot there is told. Raises Refused."""
+        """Ignore a message in a server that is not served. Raises Refused if it mentions the bot."""
         post = objects.post_of(message, self._connection.clock.now())
-        if inbound.mentioned(post, me) and not post.author.automatic and post.said:
-            why = refusal(server)
-            raise Refused(why, told=self._told.just_now(str(post.author.id), why))
+        if inbound.mentioned(post, me) and not post.author.automatic and post.by_user:
+            reason = refusal(server)
+            raise Refused(reason, told=self._notices.just_now(str(post.author.id), reason))
         return False
 
-    async def _ask(self, message: discord.Message, said: DiscordMessage, *, known: bool) -> bool:
-        """Hand over a question with what it refers to, if it can be answered where it stands. Raises Refused if not."""
-        incoming, in_thread = said.incoming, isinstance(message.channel, discord.Thread)
+    async def _ask(self, message: discord.Message, read: DiscordMessage, *, known: bool) -> bool:
+        """Submit a question with what it refers to. Raises Refused if it cannot be answered in this channel."""
+        incoming, in_thread = read.incoming, isinstance(message.channel, discord.Thread)
         goes_to_thread = in_thread or bool(decode_address(incoming.reply_to).thread)
         try:
             checks.check(message.channel, in_thread=goes_to_thread)
         except Refused as refused:
-            raise Refused(str(refused), told=self._told.just_now(incoming.person.id, str(refused))) from None
-        new = in_thread and not known
-        brought = await self._surroundings.of_message(message, incoming.place, import_thread=new)
-        return await self._host.submit(replace(incoming, quoted=brought.quoted, files=brought.files))
+            raise Refused(str(refused), told=self._notices.just_now(incoming.person.id, str(refused))) from None
+        starts_here = in_thread and not known
+        context = await self._surroundings.of_message(message, incoming.place, import_thread=starts_here)
+        return await self._host.submit(replace(incoming, quoted=context.quoted, files=context.files))
 
     async def _admit_order(self, incoming: Incoming) -> None:
-        """Raises Refused if somebody may not say here what is to be done."""
+        """Raises Refused if the author may not use commands here."""
         who = Requester.wrote(incoming)
         try:
             await self._host.admission.admit_order(who, incoming.authority, incoming.person.time_zone)
         except Refused as refused:
-            told = refused.told or self._told.just_now(incoming.person.id, str(refused))
+            told = refused.told or self._notices.just_now(incoming.person.id, str(refused))
             raise Refused(str(refused), told=told) from None
 
     async def _answer(self, message: discord.Message, words: str) -> None:
-        """Reply to an order, once in a while: whoever goes on ordering the same there has read it."""
-        if not self._told.just_now(str(message.author.id), f"{message.channel.id}:{words}"):
+        """Reply to a command, unless the author got the same reply in this channel a short time ago."""
+        if not self._notices.just_now(str(message.author.id), f"{message.channel.id}:{words}"):
             await self._reply(message, words)
 
     async def _reply(self, message: discord.Message, words: str) -> None:
@@ -269,13 +273,13 @@ class DiscordIntake:
             self._connection.complain("a message could not be answered", error)
 
     async def _once(self, message: discord.Message, obey: Callable[[], Awaitable[T]]) -> T | None:
-        """In the first of the processes to which it comes. Raises CogencyError."""
+        """Run `obey` in the first of the processes that receive the message. Raises CogencyError."""
         return await self._host.claims.run_once(SOURCE, f"{message.channel.id}:{message.id}", obey)
 
     async def _stop(
         self, stop: message_intake.Stop, message: discord.Message, incoming: Incoming
     ) -> message_intake.AfterStop:
-        """The word "stop"; what else is to be done about it. Raises Refused for who said it to the bot."""
+        """Handle the word "stop"; return what else is to be done. Raises Refused if it was addressed to the bot."""
 
         async def stopped() -> bool:
             await self._admit_order(incoming)
@@ -298,6 +302,6 @@ class DiscordIntake:
 
 
 def _to_everybody(post: DiscordPost, incoming: Incoming) -> bool:
-    """Whether it begins something in a channel, and seems to be a question that is put to nobody."""
-    begins = post.where.parent is None and post.replies_to is None and not (post.mentions or post.carries)
-    return begins and asks_everybody(incoming.text)
+    """Return whether the message starts a conversation in a channel and seems to be a question to everybody."""
+    starts_conversation = post.where.parent is None and post.replies_to is None and not (post.mentions or post.carries)
+    return starts_conversation and asks_everybody(incoming.text)

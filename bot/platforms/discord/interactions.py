@@ -1,4 +1,4 @@
-"""What every command, button and window of Discord has in common."""
+"""What the commands, buttons and modals of Discord share."""
 
 import asyncio
 import logging
@@ -25,11 +25,11 @@ from bot.platforms.discord.places import UNREADABLE, known_as
 from bot.reply.split import pages
 from bot.texts import command_texts, formatting, memory_texts, reply_texts
 
-# What one person alone is shown: panels of text, with buttons beside and below it.
+# Ephemeral panels of text, with buttons beside and below it.
 #
-# Rules. A panel is made of components alone ("Components V2"), and Discord never lets such a message be plain text
-# again: so each of these answers is a panel from the start, also one that only says what went wrong. Links in it
-# unfold nothing.
+# Rules. A panel consists of components only ("Components V2"), and Discord never lets such a message become plain text
+# again: so each of these answers is a panel from the start, even one that only reports an error. Links in it have no
+# preview.
 
 Layout: TypeAlias = discord.ui.LayoutView
 Part: TypeAlias = discord.ui.Item[discord.ui.LayoutView]
@@ -37,21 +37,21 @@ Button: TypeAlias = discord.ui.Button[discord.ui.LayoutView]
 Interaction: TypeAlias = discord.Interaction[discord.Client]
 
 MAX_CHARS: Final = 4_000  # Discord's limit of all texts of a panel together
-# Panels behind the first: one less than may follow a command that its person alone has installed.
+# Panels after the first: one less than the follow-ups allowed to a command that only its user has installed.
 MAX_FOLLOWING: Final = 4
-LIVES_S: Final = 900.0  # The library forgets buttons and windows after this; pressed later, they still work
+LIVES_S: Final = 900.0  # The library forgets buttons and modals after this; pressed later, they still work
 
 
 def layout(*parts: Part) -> Layout:
-    """These parts below each other; at most 40, counting those inside of others."""
-    shown = discord.ui.LayoutView(timeout=LIVES_S)
+    """Return a layout of these parts, one below the other; Discord allows 40, including nested ones."""
+    view = discord.ui.LayoutView(timeout=LIVES_S)
     for part in parts:
-        shown.add_item(part)
-    return shown
+        view.add_item(part)
+    return view
 
 
 def panel_text(markdown: str, limit: int = MAX_CHARS) -> Part:
-    """`markdown`, as much of it as `limit` characters hold."""
+    """Return a part with the beginning of `markdown`, up to `limit` characters."""
     first = pages(markdown, limit)
     return discord.ui.TextDisplay(first[0].text if first else "…")
 
@@ -61,32 +61,32 @@ def button(label: str, custom_id: str, style: discord.ButtonStyle = discord.Butt
 
 
 def first_layout(markdown: str, *below: Part, taken: int = 0) -> tuple[Layout, list[str]]:
-    """As much of the text as fits above what stands below it, which has `taken` so many characters; and the rest."""
+    """Return a layout with the text that fits above the parts `below`, of `taken` characters, and the other pages."""
     first, *more = [page.text for page in pages(markdown, MAX_CHARS - len(reply_texts.MORE_THAN_FITS) - taken)] or ["…"]
     return layout(panel_text(first), *below), more
 
 
 async def show_text(interaction: Interaction, markdown: str) -> None:
-    """Show it in the place of what an acknowledged command or button shows. Raises discord.HTTPException."""
+    """Show the text in place of the response to an acknowledged command or button. Raises discord.HTTPException."""
     await show_layout(interaction, *first_layout(markdown))
 
 
 async def show_layout(interaction: Interaction, first: Layout, more: Sequence[str]) -> None:
-    """The same with what one panel cannot hold, which follows in others."""
+    """Show a layout in the same way, and texts that do not fit one panel in further panels."""
     await interaction.edit_original_response(content=None, view=first)
     for number, following in enumerate(more[:MAX_FOLLOWING], start=1):
-        cut = number == MAX_FOLLOWING < len(more)
-        parts = [panel_text(following), panel_text(reply_texts.MORE_THAN_FITS)] if cut else [panel_text(following)]
+        is_cut = number == MAX_FOLLOWING < len(more)
+        parts = [panel_text(following), panel_text(reply_texts.MORE_THAN_FITS)] if is_cut else [panel_text(following)]
         await interaction.followup.send(view=layout(*parts), ephemeral=True)
 
 
 async def respond_alone(interaction: Interaction, sentence: str, *below: Part) -> None:
-    """Answer a button or a command that is not yet acknowledged, for whoever used it alone. Raises as above."""
+    """Respond to a button or command that is not yet acknowledged, to its user only. Raises discord.HTTPException."""
     await interaction.response.send_message(view=layout(panel_text(sentence), *below), ephemeral=True)
 
 
 async def acknowledge_window(interaction: Interaction) -> None:
-    """A window was sent: its answer takes the place of the panel from which it was opened, and of nothing else."""
+    """Acknowledge a submitted modal: the answer replaces the panel from which it was opened, and no other message."""
     page = interaction.message
     if page is None or page.flags.components_v2:
         await interaction.response.defer()
@@ -95,7 +95,7 @@ async def acknowledge_window(interaction: Interaction) -> None:
 
 
 async def follow_up(interaction: Interaction, sentence: str) -> None:
-    """The same behind its acknowledgement. Raises as above."""
+    """Show a sentence to the user only, after the acknowledgement. Raises discord.HTTPException."""
     await interaction.followup.send(view=layout(panel_text(sentence)), ephemeral=True)
 
 
@@ -103,74 +103,74 @@ Tree = app_commands.CommandTree[discord.Client]
 Choice = app_commands.Choice[str]
 T = TypeVar("T")
 
-# How long an acknowledgement waits for a question to be stored: half of Discord's three seconds.
+# How long an acknowledgement waits for a question to be stored: half of the three seconds that Discord allows.
 STORE_FIRST_S: Final = 1.5
-MAX_CHOICES: Final = 25  # Discord's limit of what is offered while somebody types
-WINDOW_FIELDS: Final = 5  # Discord's limit of fields in a window
-MAX_CHOICE_CHARS: Final = 100  # Discord's limit of one such choice
-# Of an entry in a list, which is for finding it: a page of them, with their links, fits one panel.
+MAX_CHOICES: Final = 25  # Discord's limit of autocomplete choices
+WINDOW_FIELDS: Final = 5  # Discord's limit of fields in a modal
+MAX_CHOICE_CHARS: Final = 100  # Discord's limit of one choice
+# An entry in a list is shortened to this: a page of entries, with their links, then fits one panel.
 ENTRY_CHARS: Final = 140
 
 
 def everywhere(command: T) -> T:
-    """A command that its server or its person has installed, in channels and in every kind of direct message."""
+    """Make a command available in channels and all kinds of direct messages, installed by a server or by a person."""
     in_channels_and_messages = app_commands.allowed_contexts(guilds=True, dms=True, private_channels=True)
     return app_commands.allowed_installs(guilds=True, users=True)(in_channels_and_messages(command))
 
 
 def offered(names: Collection[str], typed: str) -> list[Choice]:
-    """Those that contain what was typed so far, as choices for somebody who types; "_" counts as a blank."""
-    wanted = typed.casefold().replace("_", " ")
-    fitting = [name for name in names if wanted in name.casefold().replace("_", " ") and len(name) <= MAX_CHOICE_CHARS]
-    return [app_commands.Choice(name=name, value=name) for name in fitting[:MAX_CHOICES]]
+    """Return autocomplete choices: the names that contain what was typed so far; "_" counts as a space."""
+    query = typed.casefold().replace("_", " ")
+    matches = [name for name in names if query in name.casefold().replace("_", " ") and len(name) <= MAX_CHOICE_CHARS]
+    return [app_commands.Choice(name=name, value=name) for name in matches[:MAX_CHOICES]]
 
 
 def installed_by_person(interaction: Interaction) -> bool:
-    """Whether only the caller has installed the bot: then it may follow up on few messages, and write nowhere else."""
+    """Return whether only the user has installed the bot: then it may send few follow-ups, and write nowhere else."""
     return interaction.is_user_integration() and not interaction.is_guild_integration()
 
 
 def typed_text(interaction: Interaction) -> str:
-    """What was typed into the only field of a window that was sent."""
+    """Return the text of the only field of a submitted modal."""
     data = cast("Mapping[str, Any]", interaction.data or {})
     rows = cast("list[Mapping[str, Any]]", data.get("components", []))
     fields = (field for row in rows for field in row.get("components", [row.get("component", {})]))
     return next((str(field["value"]) for field in fields if "value" in field), "")
 
 
-# Where somebody's clock stands: Discord tells no time zone, so they choose one.
+# The user's time zone: Discord does not report it, so users choose one.
 
-OTHER_ZONE: Final = "other"  # What is chosen in the menu to hear how another zone is
+OTHER_ZONE: Final = "other"  # The menu's entry that explains how to set another zone
 
 
 def zone_part(chosen: str, words: str, now: datetime) -> PanelPart:
-    """Which zone it is, and the choice of another; `chosen`: "" for none so far. What is chosen follows `words`."""
-    said = command_texts.ZONE_NOW.format(moment=formatting.local_moment(now, chosen))
+    """Return the panel part with the current zone ("" for none) and a menu of others, whose choice follows `words`."""
+    current = command_texts.ZONE_NOW.format(moment=formatting.local_moment(now, chosen))
     common = dict(formatting.zone_options(now))
-    if chosen and chosen not in common:  # the menu shows what holds, in the place of the least common one
+    if chosen and chosen not in common:  # the menu shows the current zone in place of the least common one
         common = {chosen: chosen} | dict(list(common.items())[: MAX_CHOICES - 2])
     options = common | {OTHER_ZONE: command_texts.ZONE_ANOTHER}
     return PanelPart(
-        said if chosen else command_texts.ZONE_ASKED,
+        current if chosen else command_texts.ZONE_ASKED,
         select=PanelSelect(command_texts.ZONE_CHOOSE, options, chosen, words),
     )
 
 
-# Who uses a command, a button or a window, and what they may decide where they do.
+# The user of a command, a button or a modal, and what they may decide there.
 #
-# Rule: what somebody may do for others is read off the interaction itself, which says what they are there, and now.
+# Rule: what a user may do for others is taken from the interaction itself, which holds their current permissions.
 
 
 @dataclass(frozen=True, slots=True)
 class Decides:
-    """Whether somebody may decide for everybody in a channel, and in its whole server."""
+    """Whether a user may decide for everyone in a channel, and in its whole server."""
 
     channel: bool
     team: bool
 
 
 def is_direct(interaction: Interaction) -> bool:
-    """Whether it comes from the caller's DM with the bot."""
+    """Return whether the interaction comes from the user's DM with the bot."""
     return interaction.context.dm_channel is True
 
 
@@ -181,8 +181,10 @@ def requester_of(interaction: Interaction) -> Requester:
 
 @dataclass(frozen=True, slots=True)
 class DiscordCaller:
-    """Implements `Caller`. `asked_last`: the conversation of the last `/ask` in a channel by a person: nothing else
-    leads to it. `commands_help`: the help about the commands.
+    """Implements `Caller`.
+
+    `asked_last`: returns the conversation of a person's last `/ask` in a channel, which has no other reference.
+    `commands_help`: returns the help about the commands.
     """
 
     interaction: Interaction
@@ -212,7 +214,7 @@ class DiscordCaller:
         return PolicyAsker(await self.known(), author.standing.authority, place)
 
     async def viewer(self) -> Viewer:
-        """In a DM they read at the place of its turns."""
+        """In a DM, the caller reads at the place of the DM's turns."""
         author, direct = self._author, is_direct(self.interaction)
         place = own_place(await self.members.author(author)) if direct else objects.private_place_of(self.interaction)
         return Viewer(await self.known(), place, self.channel, self._manages_channel)
@@ -224,20 +226,22 @@ class DiscordCaller:
         return Asker(await self.known(), place, self.channel, author.standing.authority)
 
     async def known(self) -> Person:
-        """With the time zone that they chose."""
+        """Return the person with the time zone that they chose."""
         return replace(self.person, time_zone=await zone_chosen(self.host.preferences, self.person.id))
 
     async def ask_zone(self, words: str) -> PanelPart | None:
         return None if (await self.known()).time_zone else zone_part("", words, self.members.clock.now())
 
     async def keep_zone(self, zone: str) -> str:
-        if not (named := formatting.zone_named(zone)):
+        if not (zone_name := formatting.zone_named(zone)):
             return command_texts.ZONE_UNKNOWN if zone != OTHER_ZONE else command_texts.ZONE_OTHER
-        await self.host.preferences.set(self.person.id, ZONE, named)
+        await self.host.preferences.set(self.person.id, ZONE, zone_name)
         return ""
 
     async def forgetter(self) -> Forgetter:
-        """ "This thread" is the channel, and what they asked there in private; in a DM what goes on there now."""
+        """ "This thread" is the channel and the caller's private conversation there; in a DM, its current
+        conversation.
+        """
         person, channel = self.interaction.user.id, self.interaction.channel_id
         if channel is None:
             thread = frozenset[str]()
@@ -256,12 +260,12 @@ class DiscordCaller:
         return WINDOW_FIELDS
 
     async def stoppable(self) -> Stoppable:
-        """What runs in this channel, and what the caller asked here by command."""
+        """Return what runs in this channel, and what the caller asked here by command."""
         channel, person = self.interaction.channel_id or self.interaction.id, self.interaction.user.id
-        here = {known_as(channel), private_conversation(channel, person), self.asked_last(channel, person)}
+        candidates = {known_as(channel), private_conversation(channel, person), self.asked_last(channel, person)}
         if is_direct(self.interaction):
-            here.add(await self.host.direct_messages.current(known_as(channel)))
-        return Stoppable([one for one in here if one])
+            candidates.add(await self.host.direct_messages.current(known_as(channel)))
+        return Stoppable([conversation for conversation in candidates if conversation])
 
     async def begin_conversation(self) -> str:
         channel = known_as(self.interaction.channel_id or self.interaction.id)
@@ -269,10 +273,10 @@ class DiscordCaller:
         return command_texts.NEW_CONVERSATION
 
     async def announce(self, markdown: str) -> None:
-        """In a thread, where its channel is read; in a forum, which nobody can write in, in the post."""
-        here = self.interaction.channel
-        above = here.parent if isinstance(here, discord.Thread) else None
-        channel = above if isinstance(above, discord.TextChannel) else here
+        """Post to the channel: of a thread, in its parent channel; of a forum post, in the post itself."""
+        current = self.interaction.channel
+        parent = current.parent if isinstance(current, discord.Thread) else None
+        channel = parent if isinstance(parent, discord.TextChannel) else current
         try:
             if not isinstance(channel, discord.abc.Messageable):
                 raise Refused(memory_texts.NOT_SAID_THERE)
@@ -287,7 +291,7 @@ class DiscordCaller:
         return self.commands_help(self.interaction)
 
     def decides(self) -> Decides:
-        """What they may decide for others: nothing where the bot is not a member of the server."""
+        """What the caller may decide for others: nothing where the bot is not a member of the server."""
         guild = self.interaction.guild_id
         if guild is None or self.interaction.client.get_guild(guild) is None:
             return Decides(channel=False, team=False)
@@ -299,7 +303,7 @@ class DiscordCaller:
 
     @property
     def _author(self) -> DiscordAuthor:
-        """With what they are there."""
+        """The caller with their standing in this server."""
         return self.members.here(objects.author_of(self.interaction.user))
 
     @property
@@ -309,19 +313,19 @@ class DiscordCaller:
 
 
 def discord_caller(call: CommandCall) -> DiscordCaller:
-    """The caller of a command that only Discord has."""
+    """Return the caller of a command that only Discord has."""
     if not isinstance(call.caller, DiscordCaller):
         raise TypeError("a command of Discord was used elsewhere")
     return call.caller
 
 
-# What is said to one whose question was refused or could not be taken in: to them alone, no more often than helps.
+# Notices of a question that was refused or failed: to its asker only, and throttled.
 
 log = logging.getLogger(__name__)
 
 
 async def tell_in_dm(author: discord.User | discord.Member, refused: Refused, connection: Connection) -> None:
-    """A message was not taken in: say so in a DM, as Discord shows no answer to a message to one person only."""
+    """Report a refused message in a DM: Discord has no ephemeral reply to a message."""
     log.info("a message was refused: %s", refused)
     if refused.told:
         return
@@ -332,19 +336,19 @@ async def tell_in_dm(author: discord.User | discord.Member, refused: Refused, co
 
 
 def failure_of(storing: "asyncio.Future[bool]") -> CogencyError | None:
-    """Why what was to be stored was refused, or failed, if that is known already."""
-    failed = storing.exception() if storing.done() and not storing.cancelled() else None
-    return failed if isinstance(failed, CogencyError) else None
+    """Return why storing was refused or failed, if it has; else None."""
+    error = storing.exception() if storing.done() and not storing.cancelled() else None
+    return error if isinstance(error, CogencyError) else None
 
 
 async def answer_failure(interaction: Interaction, failed: CogencyError, connection: Connection) -> None:
-    """A command or a button was refused, or failed: whoever used it must be answered, and sees it alone."""
+    """Report a refused or failed command or button to its user only."""
     text = reply_texts.failure(failed)
     try:
         if not interaction.response.is_done():
             await respond_alone(interaction, text)
             return
-        await interaction.delete_original_response()  # "is thinking…" may stand there for everybody
+        await interaction.delete_original_response()  # "is thinking…" may be visible to all
         await follow_up(interaction, text)
-    except UNREADABLE as error:
-        connection.complain("a refusal or a failure could not be told", error)
+    except UNREADABLE as send_error:
+        connection.complain("a refusal or a failure could not be told", send_error)

@@ -1,4 +1,4 @@
-"""Discord's markup as a model should read it: names instead of ids. Pure."""
+"""Convert Discord's markup to text for the model: names instead of ids. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ _LINK = re.compile(r"https?://(?:\w+\.)?discord(?:app)?\.com/channels/(\d{1,20}|
 
 @dataclass(frozen=True, slots=True)
 class DiscordNames:
-    """The names behind the ids of one message."""
+    """The names for the ids in one message."""
 
     users: Mapping[int, str] = field(default_factory=dict[int, str])
     roles: Mapping[int, str] = field(default_factory=dict[int, str])
@@ -35,8 +35,9 @@ class DiscordMessageLink:
 
 
 def readable(content: str, names: DiscordNames) -> str:
-    """The text with `@name`, `#channel`, `:emoji:` and dates; of people without a name "@someone". A channel that has
-    none here, as in direct messages, keeps its id: by that it can be read.
+    """Return the text with `@name`, `#channel`, `:emoji:` and dates; "@someone" for users without a name.
+
+    A channel without a name here, as in direct messages, keeps its id, by which it can be read.
     """
 
     def name(found: re.Match[str]) -> str:
@@ -46,8 +47,8 @@ def readable(content: str, names: DiscordNames) -> str:
             case "role":
                 return mention(names.roles.get(int(found["role"]), "someone"))
             case "channel":
-                known = names.channels.get(int(found["channel"]))
-                return found[0] if known is None else f"#{known}"
+                channel_name = names.channels.get(int(found["channel"]))
+                return found[0] if channel_name is None else f"#{channel_name}"
             case "emoji":
                 return f":{found['emoji']}:"
             case "command":
@@ -59,7 +60,7 @@ def readable(content: str, names: DiscordNames) -> str:
 
 
 def without_mention(content: str, ids: frozenset[int]) -> str:
-    """The text without the mentions of these users or roles that it begins with: they only say whom it is for."""
+    """Return the text without leading mentions of these users or roles, which only address it."""
     end = 0
     while (found := _MENTION.match(content, end)) and int(found[1]) in ids:
         end = found.end()
@@ -67,7 +68,7 @@ def without_mention(content: str, ids: frozenset[int]) -> str:
 
 
 def message_links(text: str) -> list[DiscordMessageLink]:
-    """The links to Discord messages, in order, each once."""
+    """Return the links to Discord messages, in order, without duplicates."""
     found = dict.fromkeys(_LINK.findall(text))
     return [
         DiscordMessageLink(None if guild == "@me" else int(guild), int(channel), int(message))
@@ -75,8 +76,8 @@ def message_links(text: str) -> list[DiscordMessageLink]:
     ]
 
 
-def _date(seconds: int, otherwise: str) -> str:
+def _date(seconds: int, default: str) -> str:
     try:
         return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
     except (OverflowError, OSError, ValueError):
-        return otherwise
+        return default

@@ -1,4 +1,4 @@
-"""Who somebody is: in a server of the bot's as Discord says with what they wrote, elsewhere as those servers say."""
+"""A person's standing: in a server of the bot's from the message's payload, elsewhere from the operator's servers."""
 
 import asyncio
 import logging
@@ -21,58 +21,58 @@ from bot.platforms.discord.places import UNREADABLE
 from bot.setting_parsers import OtherServers
 from bot.texts import reply_texts, setup_texts
 
-# What an operator's choice of roles makes of somebody's standing in a server. Pure.
+# The operator's mapping of roles to authorities. Pure.
 #
 #     admin       the server's owner, administrators, and the roles named for it
-#     manager     the roles named for it; where none is, whoever may manage the server
-#     employee    the roles named for it; where none is, every full member of the server
+#     manager     the roles named for it; if none is named, members with the Manage Server permission
+#     employee    the roles named for it; if none is named, every full member of the server
 #     guest       every other member
-#     stranger    everybody else, as whoever has installed the bot for themselves alone
+#     stranger    all others, for example a person who has installed the bot for themselves only
 #
-# Rule: what Discord says of somebody is never raised but by a role that they have, and strangers and the server's own
-# guests have none that counts.
+# Rule: only a role can raise the authority that Discord's payload gives, and the roles of strangers and of the server's
+# guests do not count.
 
 
 def ranked(standing: ServerStanding, ranks: Ranks) -> ServerStanding:
-    """The standing that Discord's payload gives, with the authority that these roles give instead."""
+    """Return the standing of Discord's payload with the authority that these roles give instead."""
     return replace(standing, authority=_authority(standing, ranks))
 
 
 def _authority(standing: ServerStanding, ranks: Ranks) -> Authority:
-    told, roles = standing.authority, standing.roles
-    if told < Authority.EMPLOYEE or told is Authority.ADMIN:
-        return told
+    authority, roles = standing.authority, standing.roles
+    if authority < Authority.EMPLOYEE or authority is Authority.ADMIN:
+        return authority
     if roles & ranks.admins:
         return Authority.ADMIN
-    if roles & ranks.managers or (told is Authority.MANAGER and not ranks.managers):
+    if roles & ranks.managers or (authority is Authority.MANAGER and not ranks.managers):
         return Authority.MANAGER
     return Authority.EMPLOYEE if roles & ranks.employees or not ranks.employees else Authority.GUEST
 
 
-# Which of the bot's servers are served, and which of them say who somebody is elsewhere.
+# Which servers the bot serves, and which of them decide who a person is elsewhere.
 #
-# Whoever has a server of their own can add a public bot to it, and is an admin there. So a server counts only if the
-# operator has named it. What becomes of the others is the operator's choice: they are refused, left, or served for
-# themselves alone: nobody is anything outside of them because of what they are there.
+# Any owner of a server can add a public bot to it, and is an admin there. So a server counts only if the operator has
+# named it. The operator chooses what happens in others: they are refused, left, or served in isolation: standing there
+# gives none elsewhere.
 #
-# Where the operator has named none, those count whose owner owns the application, or is of the team that does: Discord
-# says who that is, and nobody else can make it so. A bot that is being tried out needs no setting.
+# If the operator has named none, the servers count that belong to the application's owner or a member of its team:
+# Discord reports that, and no other person can fake it. A bot under trial needs no setting.
 
-MAX_TOLD: Final = 10  # Servers named in one line of the log; whoever adds the bot to hundreds should not fill it
+MAX_LISTED: Final = 10  # Servers named in one log line: a bot that is added to hundreds must not fill the log
 
 
 @dataclass(slots=True)
 class Servers:
-    """`owners`: whose the application is; nobody's before the login."""
+    """`owners`: the user ids of the application's owners; empty before the login."""
 
     settings: DiscordSettings
     client: discord.Client
     owners: frozenset[int] = field(default_factory=frozenset[int])
     elsewhere: Callable[[int], Awaitable[discord.Guild | None]] | None = None
-    """A server to which another process listens. Raises UNREADABLE."""
+    """Returns a server that another process serves. Raises UNREADABLE."""
 
-    def belong_to(self, application: discord.AppInfo | None) -> None:
-        """The bot has logged in as this application."""
+    def set_application(self, application: discord.AppInfo | None) -> None:
+        """Set the application that the bot has logged in as."""
         self.owners = owners_of(application) if application is not None else frozenset()
 
     def is_named(self, guild: discord.Guild) -> bool:
@@ -81,24 +81,24 @@ class Servers:
         return guild.owner_id in self.owners
 
     def is_home(self, guild: discord.Guild) -> bool:
-        """Whether it says who its members are where Discord does not: in direct messages above all."""
+        """Return whether the server decides who its members are where Discord does not say, as in DMs."""
         return self.is_named(guild) and (not self.settings.home or str(guild.id) in self.settings.home)
 
     def home(self) -> list[discord.Guild]:
         return [guild for guild in self.client.guilds if self.is_home(guild)]
 
-    def away(self) -> list[int]:
-        """The ids of the named ones that say who somebody is, and that this process does not listen to."""
+    def remote_ids(self) -> list[int]:
+        """Return the ids of named home servers that this process does not serve."""
         named = self.settings.home or self.settings.servers
-        here = {str(guild.id) for guild in self.client.guilds}
-        return [int(one) for one in sorted(named - here) if one.isdecimal()]
+        local = {str(guild.id) for guild in self.client.guilds}
+        return [int(server) for server in sorted(named - local) if server.isdecimal()]
 
-    async def asked_of(self, number: int) -> discord.Guild | None:
-        """One of `away`. Raises UNREADABLE."""
+    async def fetch_remote(self, number: int) -> discord.Guild | None:
+        """Return one of `remote_ids`. Raises UNREADABLE."""
         return await self.elsewhere(number) if self.elsewhere is not None else None
 
     def refuses(self, number: int | None) -> bool:
-        """Whether nobody is answered in a server. One of which only its id is known counts by its name alone."""
+        """Return whether the bot does not answer in a server. A server that is not loaded is judged by its id only."""
         if number is None or self.settings.others is OtherServers.SERVE:
             return False
         if self.settings.servers:
@@ -107,23 +107,23 @@ class Servers:
         return guild is not None and not self.is_named(guild)
 
     def refuses_use(self, interaction: "discord.Interaction[discord.Client]") -> bool:
-        """The same of a command or a button; what its person alone has installed is theirs wherever they are."""
+        """Return whether it refuses an interaction there; a person's own installation works everywhere."""
         by_person = interaction.is_user_integration() and not interaction.is_guild_integration()
         return not by_person and (self.refuses(interaction.guild_id) or self._has_commands_only(interaction.guild_id))
 
     def _has_commands_only(self, number: int | None) -> bool:
-        """Whether a server that nobody has named has added the commands without the bot: nothing says who owns it."""
+        """Return whether an unnamed server has installed the commands without the bot: its owner is then unknown."""
         if number is None or self.settings.servers or self.settings.others is OtherServers.SERVE:
             return False
         return self.client.get_guild(number) is None
 
     def others(self, guilds: Sequence[discord.Guild]) -> list[discord.Guild]:
-        """Those of these that are not named."""
+        """Return those of these servers that are not named."""
         return [guild for guild in guilds if not self.is_named(guild)]
 
 
 def owners_of(application: discord.AppInfo) -> frozenset[int]:
-    """The application's owner, or the members of its team; whoever was only invited to it is none."""
+    """Return the ids of the application's owner or of its team's members; pending invitations do not count."""
     team = application.team
     if team is None:
         return frozenset({application.owner.id})
@@ -132,35 +132,35 @@ def owners_of(application: discord.AppInfo) -> frozenset[int]:
 
 
 def refusal(guild: int) -> str:
-    """What somebody reads who asks in a server that is not served."""
+    """Return the notice for a question in a server that is not served."""
     return reply_texts.SERVER_NOT_SERVED.format(guild=guild)
 
 
 def refused_line(others: Sequence[discord.Guild], *, left: bool) -> str:
-    """What the log says of servers that are not named."""
-    named = ", ".join(f"{guild.name!r} ({guild.id})" for guild in others[:MAX_TOLD])
-    more = f" and {len(others) - MAX_TOLD} more" if len(others) > MAX_TOLD else ""
-    done = setup_texts.LEAVES_THEM if left else setup_texts.ANSWERS_NOBODY
-    return setup_texts.SERVERS_NOT_SERVED.format(done=done, named=named + more)
+    """Return the log line about servers that are not named."""
+    names = ", ".join(f"{guild.name!r} ({guild.id})" for guild in others[:MAX_LISTED])
+    more = f" and {len(others) - MAX_LISTED} more" if len(others) > MAX_LISTED else ""
+    action = setup_texts.LEAVES_THEM if left else setup_texts.ANSWERS_NOBODY
+    return setup_texts.SERVERS_NOT_SERVED.format(done=action, named=names + more)
 
 
-ZONE: Final = "zone"  # A person's choice: their time zone, by its IANA name. Discord tells none.
+ZONE: Final = "zone"  # A person's choice: the IANA name of their time zone, which Discord does not report
 
 
 async def zone_chosen(choices: Choices, person: str) -> str:
-    """The time zone that somebody (by their full id) chose; "" for none. Raises StoreError."""
+    """Return the time zone that a person (by their full id) chose; "" for none. Raises StoreError."""
     return (await choices.of(person)).get(ZONE, "")
 
 
 log = logging.getLogger(__name__)
 
-MAX_SERVERS: Final = 5  # One request each, while somebody waits
-PATIENCE_S: Final = 2.0  # For all of them: Discord takes the answer to a command for three seconds
-COMMAND_PATIENCE_S: Final = 120.0  # A command says "is thinking" meanwhile; nobody looks at that for longer
+MAX_SERVERS: Final = 5  # One request each, while a person waits
+PATIENCE_S: Final = 2.0  # For all of them: Discord accepts the response to a command for three seconds
+COMMAND_PATIENCE_S: Final = 120.0  # A command shows "is thinking" meanwhile; a longer wait is pointless
 
 
 class DiscordMemberUnknown(CogencyError):
-    """Discord does not say who somebody is, which may pass: unknown is not no, so what they ask waits."""
+    """Discord cannot currently say who a person is. Unknown is not a no: their question waits."""
 
     def __init__(self) -> None:
         super().__init__(reply_texts.DISCORD_WHO)
@@ -168,10 +168,12 @@ class DiscordMemberUnknown(CogencyError):
 
 @dataclass(slots=True)
 class Members:
-    """Rules. Of who writes in a DM, a group message or a server that the bot is not in Discord says nothing: the
-    operator's servers are asked, a few at most, and what they say is remembered for a minute. Whoever is not found
-    there is a stranger; while a server does not answer, and no other knows them, nothing is known of them. The
-    operator's roles count everywhere. Where it is read is another question: this says nothing of it.
+    """Resolves the standing of authors.
+
+    Rules. For authors in a DM, a group message or a server without the bot, Discord reports no standing: a few of the
+    operator's servers are asked, and the answer is cached for a minute. A person who is not found there is a stranger;
+    but while a server does not respond, and no other knows them, their standing is unknown. The operator's roles count
+    everywhere. Where an answer is read is decided elsewhere.
     """
 
     servers: Servers
@@ -184,22 +186,22 @@ class Members:
         self._known = TLRUCache(MAX_ENTRIES, until_too_old, self.clock.monotonic)
 
     async def author(self, author: DiscordAuthor) -> DiscordAuthor:
-        """The author with the standing that counts; whom Discord calls a stranger there may be a member elsewhere.
+        """Return the author with the standing that counts: a stranger in one place may be a member elsewhere.
 
-        Raises MemberUnknown.
+        Raises DiscordMemberUnknown.
         """
-        here = author.standing
-        if here.authority is Authority.STRANGER and (found := await self._standing(author.id)) != STRANGER:
+        standing = author.standing
+        if standing.authority is Authority.STRANGER and (found := await self._standing(author.id)) != STRANGER:
             return replace(author, standing=ranked(found, self.ranks))
         return self.here(author)
 
     async def author_now(self, author: DiscordAuthor) -> DiscordAuthor:
-        """The same for somebody of whom nothing is told, as the servers say at this moment."""
+        """Return the author with a standing fetched from the servers now. Raises DiscordMemberUnknown."""
         self._known.pop(author.id, None)
         return await self.author(replace(author, standing=STRANGER))
 
     async def author_retrying(self, author: DiscordAuthor) -> DiscordAuthor:
-        """The same for a command or a button, which is delivered once: asked again while somebody waits."""
+        """`author` for a command or button, which is delivered once: retries while the user waits."""
         backoff, until = Backoff(), self.clock.monotonic() + COMMAND_PATIENCE_S
         while True:
             try:
@@ -211,29 +213,29 @@ class Members:
                 await self.clock.sleep(pause)
 
     def here(self, author: DiscordAuthor) -> DiscordAuthor:
-        """The author with what they are where they write, whatever they are elsewhere."""
+        """Return the author with their standing where they write, ignoring other servers."""
         return replace(author, standing=ranked(author.standing, self.ranks))
 
     async def _standing(self, person: int) -> ServerStanding:
-        """Their highest in these servers, by Discord's word alone. Raises MemberUnknown."""
-        if (known := self._known.get(person)) is not None:
-            return known[1]
+        """Return the person's highest standing in these servers, by Discord's payload. Raises DiscordMemberUnknown."""
+        if (cached := self._known.get(person)) is not None:
+            return cached[1]
         asked_at = self.clock.monotonic()
-        found, asked_all = await self._look_for(person)
-        if asked_all:
+        found, all_responded = await self._look_for(person)
+        if all_responded:
             self._known[person] = asked_at, found
         elif found == STRANGER:
             raise DiscordMemberUnknown
         return found
 
     async def _look_for(self, person: int) -> tuple[ServerStanding, bool]:
-        """Their highest, and whether every server has said what they are there."""
-        best, asked_all = STRANGER, True
+        """Return the person's highest standing, and whether every server responded."""
+        best, all_responded = STRANGER, True
         try:
             async with asyncio.timeout(PATIENCE_S):
-                for server in [*self.servers.home(), *self.servers.away()][:MAX_SERVERS]:
+                for server in [*self.servers.home(), *self.servers.remote_ids()][:MAX_SERVERS]:
                     try:
-                        guild = await self.servers.asked_of(server) if isinstance(server, int) else server
+                        guild = await self.servers.fetch_remote(server) if isinstance(server, int) else server
                         if guild is None:
                             continue
                         found = standing_of(await guild.fetch_member(person))
@@ -241,12 +243,12 @@ class Members:
                         continue
                     except UNREADABLE as error:
                         self._log(server, error)
-                        asked_all = False
+                        all_responded = False
                         continue
                     best = max(best, found, key=lambda standing: ranked(standing, self.ranks).authority)
         except TimeoutError:
-            asked_all = False
-        return best, asked_all
+            all_responded = False
+        return best, all_responded
 
     def _log(self, server: discord.Guild | int, error: Exception) -> None:
         number, name = (server, str(server)) if isinstance(server, int) else (server.id, server.name)

@@ -1,4 +1,4 @@
-"""What discord.py's objects say, as plain values."""
+"""Convert discord.py's objects to plain values."""
 
 import re
 from dataclasses import replace
@@ -19,12 +19,12 @@ USER_MENTION = re.compile(r"<@!?(\d{1,20})>", re.ASCII)
 
 Speaker: TypeAlias = discord.User | discord.Member
 
-# The messages that a person writes; all others are Discord's own.
-SAID = frozenset({discord.MessageType.default, discord.MessageType.reply})
+# The types of messages that users write; all others are system messages.
+USER_MESSAGE_TYPES = frozenset({discord.MessageType.default, discord.MessageType.reply})
 
 
 def post_of(message: discord.Message, now: datetime) -> DiscordPost:
-    """The message, in the place where it stands now."""
+    """Return the message with the place of its channel."""
     roles = {role.id: role.name for role in message.role_mentions}
     users = {user.id: user.display_name for user in message.mentions}
     return DiscordPost(
@@ -38,14 +38,14 @@ def post_of(message: discord.Message, now: datetime) -> DiscordPost:
         mentions=frozenset({*users, *roles, *map(int, USER_MENTION.findall(message.content))}),
         carries=bool(message.attachments or message.message_snapshots),
         replies_to=_replied(message),
-        said=message.type in SAID,
+        by_user=message.type in USER_MESSAGE_TYPES,
     )
 
 
 def where(
     channel: discord.abc.Snowflake, author: DiscordAuthor, *, direct: bool
 ) -> inbound.ChannelFactsForConversation:
-    """The channel as a conversation; `direct` if it is the author's DM with the bot."""
+    """Return the channel as a conversation needs it; `direct` if it is the author's DM with the bot."""
     if direct:
         return inbound.ChannelFactsForConversation(channel.id, private_place(known_as(author.id)), direct=True)
     return inbound.ChannelFactsForConversation(
@@ -60,8 +60,8 @@ def _replied(message: discord.Message) -> inbound.Replied | None:
     reference = message.reference
     if message.type is not discord.MessageType.reply or reference is None:
         return None
-    said = reference.resolved
-    return inbound.Replied(said.id, said.author.id) if isinstance(said, discord.Message) else None
+    original = reference.resolved
+    return inbound.Replied(original.id, original.author.id) if isinstance(original, discord.Message) else None
 
 
 def author_of(user: Speaker) -> DiscordAuthor:
@@ -69,11 +69,11 @@ def author_of(user: Speaker) -> DiscordAuthor:
 
 
 def standing_of(user: Speaker) -> inbound.ServerStanding:
-    """What Discord said of them with what they wrote: nothing in a DM, or where the bot is not a member."""
+    """Return the user's standing by Discord's payload; a stranger in a DM, or where the bot is not a member."""
     if not isinstance(user, discord.Member):
         return STRANGER
     guild = user.guild
-    if guild.get_role(guild.id) is None:  # a server of which we know no more than its id
+    if guild.get_role(guild.id) is None:  # a server of which only the id is known
         return replace(STRANGER, team=str(guild.id))
     roles = frozenset(str(role.id) for role in user.roles if role.id != guild.id)
     authority = _authority(user)
@@ -92,7 +92,7 @@ def _authority(member: discord.Member) -> Authority:
 
 
 def private_place_of(interaction: discord.Interaction[discord.Client]) -> Place:
-    """Where only the caller reads; within the server of the command if they are a full member of one that we know."""
+    """Return the place that only the caller reads: within the command's server if they are a full member of it."""
     user = interaction.user
     known = interaction.client.get_guild(interaction.guild_id) if interaction.guild_id is not None else None
     member_of = known.id if known is not None and isinstance(user, discord.Member) and not user.flags.guest else None
@@ -100,10 +100,10 @@ def private_place_of(interaction: discord.Interaction[discord.Client]) -> Place:
 
 
 def channel_of(interaction: discord.Interaction[discord.Client]) -> str:
-    """The channel as `inbound` names it: of a thread, the one that it belongs to."""
+    """Return the channel's id as in `Incoming.channel`: of a thread, its parent channel."""
     author = author_of(interaction.user)
-    here = where(interaction.channel or interaction, author, direct=interaction.context.dm_channel is True)
-    return str(here.parent or here.channel)
+    facts = where(interaction.channel or interaction, author, direct=interaction.context.dm_channel is True)
+    return str(facts.parent or facts.channel)
 
 
 def is_automatic(message: discord.Message) -> bool:
@@ -111,7 +111,7 @@ def is_automatic(message: discord.Message) -> bool:
 
 
 def names_of(message: discord.Message) -> DiscordNames:
-    """The names of whoever and whatever the message mentions, as far as Discord told them."""
+    """Return the names of the users, roles and channels that the message mentions, as far as known."""
     guild = message.guild
     mentioned = [int(number) for number in CHANNEL_MENTION.findall(message.content)]
     channels = {number: guild.get_channel_or_thread(number) for number in mentioned} if guild else {}
@@ -123,7 +123,7 @@ def names_of(message: discord.Message) -> DiscordNames:
 
 
 def channel_place(channel: discord.abc.Snowflake) -> Place:
-    """Who can read this channel of a server; anything but a channel whose server we know is a group of its own."""
+    """Return the place for the readers of this channel; a channel whose server is not known is a group of its own."""
     return place_of(_facts(channel))
 
 
@@ -140,15 +140,15 @@ def _facts(channel: discord.abc.Snowflake) -> ChannelFacts:
     ):
         return ChannelFacts(channel.id)
     everyone = channel.guild.get_role(channel.guild.id)
-    if everyone is None:  # a server of which we know no more than its id
+    if everyone is None:  # a server of which only the id is known
         return ChannelFacts(channel.id)
-    open_to = channel.permissions_for(everyone)
+    permissions = channel.permissions_for(everyone)
     return ChannelFacts(
         channel.id,
         channel.guild.id,
         voice=isinstance(channel, discord.VoiceChannel | discord.StageChannel),
         age_restricted=channel.nsfw,
-        everyone_reads=open_to.view_channel and open_to.read_message_history,
+        everyone_reads=permissions.view_channel and permissions.read_message_history,
         someone_denied=any(
             overwrite.view_channel is False or overwrite.read_message_history is False
             for target, overwrite in channel.overwrites.items()

@@ -1,12 +1,12 @@
-"""What Discord says of a schedule that is due: whether it may still be done, for whom, and who reads it there.
+"""Check a due schedule with Discord: whether it may run, for whom, and who reads the result.
 
 Rules
-  The channel and its person are fetched now; the roles of a server are those that the gateway tells of all the time.
-  What is no more is a no, which is told to the person; what Discord does not tell now is tried again.
-  What is for a private thread is said in it, as only there the same people read; else it stands in the channel, or, in
-  a forum, in the thread where it was asked for; where nobody knows which that was, its person alone hears of it.
-  What a person was shown is a channel, and whether all of its server read it: what they said where fewer did is not
-  said to all. Where fewer read it now, they do.
+     The channel and the person are fetched now; a server's roles are the gateway's current ones. What no longer exists
+     is a refusal, which the person is told; what Discord does not answer now is tried again.
+     A schedule for a private thread is posted in it, as only there the same people read it; otherwise in the channel,
+     or, in a forum, in the thread where it was created; if that is unknown, in the person's DM only.
+     The person was shown the channel, and whether its whole server reads it: words for fewer readers are not posted to
+     more. If fewer read the channel now, only they see it.
 """
 
 import asyncio
@@ -41,55 +41,55 @@ from bot.platforms.discord.places import SOURCE, UNREADABLE, Readable, can_read,
 from bot.reply_surface import PageGone
 from bot.texts import reply_texts
 
-# What was posted for an occurrence is newer than when it was admitted, by any clock that is so far off at most.
+# Messages for an occurrence are newer than its admission, by a clock that is off by at most this.
 LOOK_BEHIND: Final = timedelta(minutes=5)
 
-READY_S: Final = 10.0  # A third of the time for which a schedule is held by whoever found it due
+READY_S: Final = 10.0  # A third of the time for which the process that found a schedule due holds it
 
 
 class DiscordSilent(CogencyError):
-    """Discord does not say what has to be known, which may pass."""
+    """Discord cannot currently provide what is needed."""
 
     def __init__(self) -> None:
         super().__init__(reply_texts.DISCORD_WHERE)
 
 
 @dataclass(frozen=True, slots=True)
-class _Standing:
-    """Whose schedule it is, as they are now, and where it is said: Discord's ids."""
+class _Target:
+    """The person whose schedule it is, with their current standing, and where it is posted; Discord's ids."""
 
     author: DiscordAuthor
     place: Place
     channel: str
     posted: str = ""
-    """The thread, if it is said in one."""
+    """The thread, if it is posted in one."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiscordSchedules:
-    """Implements `SchedulePlatform`. `begun`: the client has logged in, and hears of its servers."""
+    """Implements `SchedulePlatform`. `first_connected`: the client has connected, and is loading its servers."""
 
     client: discord.Client
     host: Host
     members: Members
     connection: Connection
-    begun: asyncio.Event
+    first_connected: asyncio.Event
 
     async def admit(self, occurrence: Occurrence) -> Admitted:
         made, name = occurrence.schedule.made, occurrence_id(occurrence.schedule.id, occurrence.time)
         await self._until_ready()
         try:
             alone = made.direct or isinstance(made.place.audience, PersonAudience)
-            standing = await (self._alone(made) if alone else self._there(made))
+            target = await (self._alone(made) if alone else self._in_channel(made))
         except (discord.InvalidData, *UNREADABLE) as error:
             raise DiscordSilent from error
-        if isinstance(standing, NotAllowed):
-            return standing
-        who = standing.author.standing
-        requester = Requester(made.person, made.channel, who.roles, who.team)
-        if (why := self.host.admission.closed_to(requester, who.authority)) is not None:
-            return NotAllowed(why)
-        return await self._incoming(occurrence.schedule, occurrence.time, standing, name, made.kind)
+        if isinstance(target, NotAllowed):
+            return target
+        standing = target.author.standing
+        requester = Requester(made.person, made.channel, standing.roles, standing.team)
+        if (refusal_text := self.host.admission.closed_to(requester, standing.authority)) is not None:
+            return NotAllowed(refusal_text)
+        return await self._incoming(occurrence.schedule, occurrence.time, target, name, made.kind)
 
     async def direct(self, schedule: Schedule, time: datetime) -> Incoming:
         number = _user(schedule.made)
@@ -101,29 +101,29 @@ class DiscordSchedules:
         except UNREADABLE as error:
             raise DiscordSilent from error
         author = DiscordAuthor(number, name, standing=STRANGER)
-        standing = _Standing(author, own_place(author), await self._open(author.id))
+        target = _Target(author, own_place(author), await self._open_dm(author.id))
         name = f"{occurrence_id(schedule.id, time)}:told"
-        return await self._incoming(schedule, time, standing, name, ScheduleKind.REMINDER)
+        return await self._incoming(schedule, time, target, name, ScheduleKind.REMINDER)
 
     async def _until_ready(self) -> None:
-        """At a start, much may be due before the servers were told of. Raises DiscordSilent."""
+        """Wait until the servers are known: at a start, many schedules may already be due. Raises DiscordSilent."""
         try:
             async with asyncio.timeout(READY_S):
-                await self.begun.wait()
+                await self.first_connected.wait()
                 await self.client.wait_until_ready()
         except TimeoutError as error:
             raise DiscordSilent from error
 
-    async def _alone(self, made: NewSchedule) -> _Standing | NotAllowed:
-        """Raises MemberUnknown, UNREADABLE and SurfaceError."""
+    async def _alone(self, made: NewSchedule) -> _Target | NotAllowed:
+        """Raises DiscordMemberUnknown, UNREADABLE and SurfaceError."""
         try:
             user = await self.client.fetch_user(_user(made))
         except discord.NotFound:
             return NotAllowed(reply_texts.SCHEDULE_PERSON_GONE)
         author = await self.members.author_now(DiscordAuthor(user.id, user.display_name))
-        return _Standing(author, own_place(author), await self._open(author.id))
+        return _Target(author, own_place(author), await self._open_dm(author.id))
 
-    async def _there(self, made: NewSchedule) -> _Standing | NotAllowed:
+    async def _in_channel(self, made: NewSchedule) -> _Target | NotAllowed:
         """Raises UNREADABLE and InvalidData."""
         try:
             channel = await self._channel(made)
@@ -134,7 +134,7 @@ class DiscordSchedules:
         if isinstance(channel, discord.ForumChannel):
             return await self._alone(made)
         guild = channel.guild
-        if guild.get_role(guild.id) is None or guild.unavailable:  # the gateway has not told of it yet
+        if guild.get_role(guild.id) is None or guild.unavailable:  # not loaded yet
             raise DiscordSilent
         if self.members.servers.refuses(guild.id):
             return NotAllowed(refusal(guild.id))
@@ -153,28 +153,29 @@ class DiscordSchedules:
         if place is None:
             return NotAllowed(reply_texts.SCHEDULE_WIDER)
         author = self.members.here(objects.author_of(member))
-        return _Standing(author, place, made.channel, str(channel.id) if in_thread else "")
+        return _Target(author, place, made.channel, str(channel.id) if in_thread else "")
 
     async def _channel(self, made: NewSchedule) -> object:
         """Raises discord.NotFound, discord.Forbidden, InvalidData and UNREADABLE."""
-        group = made.place.audience.place if isinstance(made.place.audience, GroupAudience) else ""
-        own = group.removeprefix(known_as(""))
-        if own.isdecimal() and own != made.channel:
-            return await self.client.fetch_channel(int(own))
-        begun = made.conversation.removeprefix(known_as(""))
-        if made.kind is ScheduleKind.WORK and begun.isdecimal() and begun != made.channel:
-            with suppress(discord.NotFound):  # else it was asked where no thread is begun
-                thread = await self.client.fetch_channel(int(begun))
+        group_place = made.place.audience.place if isinstance(made.place.audience, GroupAudience) else ""
+        group_id = group_place.removeprefix(known_as(""))
+        if group_id.isdecimal() and group_id != made.channel:
+            return await self.client.fetch_channel(int(group_id))
+        thread_id = made.conversation.removeprefix(known_as(""))
+        if made.kind is ScheduleKind.WORK and thread_id.isdecimal() and thread_id != made.channel:
+            with suppress(discord.NotFound):  # not found: it was asked where no thread is started
+                thread = await self.client.fetch_channel(int(thread_id))
                 if isinstance(thread, discord.Thread) and thread.parent_id == int(made.channel):
                     return thread
         channel = await self.client.fetch_channel(int(made.channel))
-        if isinstance(channel, discord.ForumChannel) and begun.isdecimal():
-            return await self.client.fetch_channel(int(begun))
+        if isinstance(channel, discord.ForumChannel) and thread_id.isdecimal():
+            return await self.client.fetch_channel(int(thread_id))
         return channel
 
-    async def _open(self, person: int) -> str:
-        """Their direct messages; the person's own id, at which nothing can be said, where there cannot be any. Raises
-        SurfaceError.
+    async def _open_dm(self, person: int) -> str:
+        """Return the id of the person's DM channel; the person's own id, which receives nothing, if there is none.
+
+        Raises SurfaceError.
         """
         try:
             return await (await self.connection.rest()).open_dm(str(person))
@@ -182,36 +183,36 @@ class DiscordSchedules:
             return str(person)
 
     async def _incoming(
-        self, schedule: Schedule, time: datetime, standing: _Standing, name: str, kind: ScheduleKind
+        self, schedule: Schedule, time: datetime, target: _Target, name: str, kind: ScheduleKind
     ) -> Incoming:
-        made, author, who = schedule.made, standing.author, standing.author.standing
+        made, author, standing = schedule.made, target.author, target.author.standing
         after = discord.utils.time_snowflake(self.connection.clock.now() - LOOK_BEHIND)
-        to = Address(
-            standing.posted or standing.channel,
+        address = Address(
+            target.posted or target.channel,
             str(author.id),
             scheduled=kind,
             after=str(after),
-            direct=isinstance(standing.place.audience, PersonAudience),
+            direct=isinstance(target.place.audience, PersonAudience),
         )
         zone = await zone_chosen(self.host.preferences, made.person)
-        beside = known_as(f"{to.channel}:{SCHEDULED}{schedule.id}")
-        if kind is ScheduleKind.WORK and made.channel == standing.channel:
-            beside = work_conversation(made.conversation, schedule.id)
+        conversation = known_as(f"{address.channel}:{SCHEDULED}{schedule.id}")
+        if kind is ScheduleKind.WORK and made.channel == target.channel:
+            conversation = work_conversation(made.conversation, schedule.id)
         return Incoming(
             source=SOURCE,
             event_id=name,
-            channel=standing.channel,
+            channel=target.channel,
             message_id=name,
-            conversation=beside,
+            conversation=conversation,
             person=Person(made.person, author.name, zone),
-            place=standing.place,
+            place=target.place,
             text=made.words,
             time=time,
-            reply_to=to.encode(),
-            authority=who.authority,
-            roles=who.roles,
-            team=who.team,
-            organization=who.organization,
+            reply_to=address.encode(),
+            authority=standing.authority,
+            roles=standing.roles,
+            team=standing.team,
+            organization=standing.organization,
         )
 
 
@@ -220,8 +221,8 @@ def _user(made: NewSchedule) -> int:
 
 
 def _not_wider(made: NewSchedule, now: Place, channel: Readable) -> Place | None:
-    """Who reads it now; None if those are more than its person was shown."""
+    """Return the current place; None if more people read it than the person was shown."""
     if not isinstance(now.audience, TeamAudience) or isinstance(made.place.audience, TeamAudience):
         return now
-    # That fewer read it was known, or nothing was: then nobody else's words come to it.
+    # The person was shown fewer readers, or nothing was known: then no other person's words are used there.
     return None if made.place.within_team else Place(GroupAudience(known_as(channel.id)))

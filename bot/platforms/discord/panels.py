@@ -1,7 +1,7 @@
-"""Panels of commands as Discord shows them, what is pressed in them, and the windows of forms.
+"""Render commands' panels on Discord, and read what is pressed in them and the forms' modals.
 
-Who uses a command, and what a button tells it, stand in the button's own id. So only they can use it, and it works
-after a restart of the bot, with nothing remembered until it is pressed.
+A button's id contains the user of the command and the button's words. So only that user can use it, and it works after
+a restart, without state until it is pressed.
 """
 
 import re
@@ -25,17 +25,17 @@ from bot.platforms.discord.places import known_as
 from bot.texts import command_texts, formatting
 
 Component: TypeAlias = discord.ui.Item[discord.ui.Modal]
-MAX_LINE_CHARS: Final = 4_000  # Discord's limit of what a field takes
-PART_CHARS: Final = 600  # Of the text of a part: names of models are the operator's, and links may be long
+MAX_LINE_CHARS: Final = 4_000  # Discord's limit of a field's input
+PART_CHARS: Final = 600  # Limit of a part's text: operators name the models, and links may be long
 IN_A_ROW: Final = 5  # Discord's limit of buttons side by side
 _ID: Final = re.compile(r"([cf]):([0-9a-f]{1,16}):([a-z]{1,20}):(\d{0,9}):(.{0,80})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class ButtonPress:
-    """A button, a menu or a window: whose it is, and what it tells the command, or the form, of this name.
+    """A button, a menu or a modal: its user, and the words for the command, or the form, of this name.
 
-    `ticked`: which of the command's arguments are flags that are set, by their places, a digit each.
+    `ticked`: the positions of the command's arguments whose flags are set, one digit each.
     """
 
     person: int
@@ -43,45 +43,45 @@ class ButtonPress:
     words: str = ""
     ticked: str = ""
     opens: bool = False
-    """Whether the name is a form's."""
+    """Whether `name` is a form's."""
 
     @property
     def id(self) -> str:
         return f"{'f' if self.opens else 'c'}:{self.person:x}:{self.name}:{self.ticked}:{self.words}"
 
     def options(self, command: Command) -> Mapping[str, str]:
-        """The flags that are set."""
-        return {one.name: "yes" for place, one in enumerate(command.arguments) if str(place) in self.ticked}
+        """Return the flags that are set."""
+        return {argument.name: "yes" for place, argument in enumerate(command.arguments) if str(place) in self.ticked}
 
 
 def press_of(custom_id: str) -> ButtonPress | None:
-    """The inverse of `ButtonPress.id`; None for what is not one of these."""
+    """The inverse of `ButtonPress.id`; None for any other id."""
     found = _ID.fullmatch(custom_id)
     return None if found is None else ButtonPress(int(found[2], 16), found[3], found[5], found[4], found[1] == "f")
 
 
 async def show(interaction: Interaction, panel: Panel, command: Command) -> None:
-    """Show it in the place of what an acknowledged command or button shows. Raises discord.HTTPException."""
+    """Show the panel in place of the response to an acknowledged command or button. Raises discord.HTTPException."""
     if panel.file is None:
         await interactions.show_layout(interaction, *laid_out(panel, command, interaction.user.id))
         return
     file = discord.File(BytesIO(panel.file.content.encode()), panel.file.name)
-    shown = interactions.layout(interactions.panel_text(panel.text), discord.ui.File(file))
-    await interaction.edit_original_response(content=None, attachments=[file], view=shown)
+    view = interactions.layout(interactions.panel_text(panel.text), discord.ui.File(file))
+    await interaction.edit_original_response(content=None, attachments=[file], view=view)
 
 
 def laid_out(panel: Panel, command: Command, person: int) -> tuple[Layout, list[str]]:
-    """A panel, and what of its text does not fit in it."""
+    """Return the panel's layout, and the text that does not fit in it."""
     taken = sum(min(len(part.text), PART_CHARS) for part in panel.parts)
     return interactions.first_layout(panel.text, *_below(panel, command, person), taken=taken)
 
 
 def _below(panel: Panel, command: Command, person: int) -> list[Part]:
-    """What stands below the text of a panel."""
-    ticked = "".join(str(place) for place, one in enumerate(command.arguments) if panel.boxes.get(one.name))
-    parts = _rows([_button(one, command, person, ticked) for one in panel.actions])
+    """Return the parts below the panel's text."""
+    ticked = "".join(str(place) for place, item in enumerate(command.arguments) if panel.boxes.get(item.name))
+    parts = _rows([_button(item, command, person, ticked) for item in panel.actions])
     for part in panel.parts:
-        buttons = [_button(one, command, person, ticked) for one in part.actions]
+        buttons = [_button(item, command, person, ticked) for item in part.actions]
         if part.text and len(buttons) == 1:
             parts.append(discord.ui.Section(interactions.panel_text(part.text, PART_CHARS), accessory=buttons[0]))
             continue
@@ -92,62 +92,62 @@ def _below(panel: Panel, command: Command, person: int) -> list[Part]:
 
 
 def _rows(buttons: Sequence[Button]) -> list[Part]:
-    return [discord.ui.ActionRow(*buttons[at : at + IN_A_ROW]) for at in range(0, len(buttons), IN_A_ROW)]
+    return [discord.ui.ActionRow(*buttons[start : start + IN_A_ROW]) for start in range(0, len(buttons), IN_A_ROW)]
 
 
-def _button(one: PanelAction, command: Command, person: int, ticked: str) -> Button:
-    press = ButtonPress(person, command.name, one.words, ticked)
-    if one.form is not None:
-        press = ButtonPress(person, one.form.name, one.words, opens=True)
+def _button(action: PanelAction, command: Command, person: int, ticked: str) -> Button:
+    press = ButtonPress(person, command.name, action.words, ticked)
+    if action.form is not None:
+        press = ButtonPress(person, action.form.name, action.words, opens=True)
     return interactions.button(
-        one.label, press.id, discord.ButtonStyle.danger if one.danger else discord.ButtonStyle.secondary
+        action.label, press.id, discord.ButtonStyle.danger if action.danger else discord.ButtonStyle.secondary
     )
 
 
-def _menu(one: PanelSelect, command: Command, person: int) -> Part:
-    fitting = [(value, label) for value, label in one.options.items() if len(value) <= interactions.MAX_CHOICE_CHARS]
+def _menu(select: PanelSelect, command: Command, person: int) -> Part:
+    choices = [(value, label) for value, label in select.options.items() if len(value) <= interactions.MAX_CHOICE_CHARS]
     options = [
-        discord.SelectOption(label=label[: interactions.MAX_CHOICE_CHARS], value=value, default=value == one.chosen)
-        for value, label in fitting[: interactions.MAX_CHOICES]
+        discord.SelectOption(label=label[: interactions.MAX_CHOICE_CHARS], value=value, default=value == select.chosen)
+        for value, label in choices[: interactions.MAX_CHOICES]
     ]
-    custom_id = ButtonPress(person, command.name, one.words).id
+    custom_id = ButtonPress(person, command.name, select.words).id
     return discord.ui.ActionRow(
-        discord.ui.Select[Layout](custom_id=custom_id, placeholder=one.placeholder, options=options)
+        discord.ui.Select[Layout](custom_id=custom_id, placeholder=select.placeholder, options=options)
     )
 
 
 async def waiting_panels(host: Host, incoming: Incoming, turn: int) -> Sequence[Components]:
-    """What shows the asker what this turn waits for; nothing if it waits for nothing. Raises CogencyError."""
+    """Return the panels that show the asker what this turn waits for; () for nothing. Raises CogencyError."""
     panel = await tools.waiting(host, asker_of(incoming), interactions.WINDOW_FIELDS, turn)
     if panel is None:
         return ()
     first, more = laid_out(panel, tools.COMMAND, int(decode_address(incoming.reply_to).person))
     following = [interactions.layout(interactions.panel_text(text)) for text in more[: interactions.MAX_FOLLOWING]]
-    return [shown.to_components() for shown in (first, *following)]
+    return [panel_layout.to_components() for panel_layout in (first, *following)]
 
 
-# The windows of forms.
+# The modals of forms.
 #
-# Discord opens no window in answer to a window, and closes each that was sent: so whoever has made a mistake reads it
-# with what they typed, above a button that opens the window anew with that in it.
+# Discord cannot open a modal in response to a modal, and closes each one that is submitted. So mistakes are shown
+# together with the input, above a button that opens the modal again with that input.
 
 
 def mistakes_panel(form: PanelForm, press: ButtonPress, filled: Filled, mistakes: Filled) -> tuple[str, Part]:
-    """What is wrong, with what was typed, and the button for another try."""
+    """Return the text that lists the mistakes and the input, and the button to try again."""
     typed = [
         f"- {field.label}: {formatting.literal(filled[field.name])}"
         for field in form.fields
         if field.kind in (FieldKind.LINE, FieldKind.LINES) and filled[field.name]
     ]
-    again = discord.ui.ActionRow(interactions.button(form.label, press.id))
-    return "\n".join([" ".join(mistakes.values()), *([command_texts.YOU_TYPED, *typed] if typed else [])]), again
+    retry = discord.ui.ActionRow(interactions.button(form.label, press.id))
+    return "\n".join([" ".join(mistakes.values()), *([command_texts.YOU_TYPED, *typed] if typed else [])]), retry
 
 
 def form_window(form: PanelForm, press: ButtonPress, filled: Filled) -> discord.ui.Modal:
-    """`filled`: what stands in it at first."""
+    """Return the form's modal, prefilled with `filled`."""
     window = discord.ui.Modal(title=form.title, custom_id=press.id, timeout=interactions.LIVES_S)
     for field in form.fields:
-        if field.kind is not FieldKind.ELSEWHERE:  # a command is used in a channel, so no other has to be named
+        if field.kind is not FieldKind.ELSEWHERE:  # a command is used in a channel, so none needs to be chosen
             component = _component(field, filled.get(field.name, ""))
             hint = None if field.kind is FieldKind.BOX else field.hint or None
             window.add_item(discord.ui.Label(text=field.label, description=hint, component=component))
@@ -155,13 +155,15 @@ def form_window(form: PanelForm, press: ButtonPress, filled: Filled) -> discord.
 
 
 def filled_in(interaction: Interaction, form: PanelForm) -> Filled:
-    """What was filled into its window."""
+    """Return the values of a submitted modal."""
     data = cast("Mapping[str, Any]", interaction.data or {})
     labels = cast("list[Mapping[str, Any]]", data.get("components", []))
-    values = {str(one["custom_id"]): _value(one) for label in labels if (one := label.get("component"))}
-    found = {field.name: values.get(field.name, "") for field in form.fields}
+    values = {
+        str(component["custom_id"]): _value(component) for label in labels if (component := label.get("component"))
+    }
+    filled = {field.name: values.get(field.name, "") for field in form.fields}
     people = {field.name for field in form.fields if field.kind is FieldKind.PERSON}
-    return {name: known_as(value) if value and name in people else value for name, value in found.items()}
+    return {name: known_as(value) if value and name in people else value for name, value in filled.items()}
 
 
 def _value(component: Mapping[str, Any]) -> str:
@@ -169,48 +171,48 @@ def _value(component: Mapping[str, Any]) -> str:
     return " ".join(map(str, chosen)).strip()
 
 
-def _component(field: FormField, before: str) -> Component:
-    required, least = not field.optional, 0 if field.optional else 1
+def _component(field: FormField, current: str) -> Component:
+    required, min_values = not field.optional, 0 if field.optional else 1
     match field.kind:
         case FieldKind.LINE | FieldKind.LINES:
             return discord.ui.TextInput[discord.ui.Modal](
                 custom_id=field.name,
                 style=discord.TextStyle.short if field.kind is FieldKind.LINE else discord.TextStyle.paragraph,
-                default=before or None,
+                default=current or None,
                 required=required,
                 max_length=field.max_chars or MAX_LINE_CHARS,
             )
         case FieldKind.CHOICE:
-            chosen = before or next(iter(field.choices), "")
+            chosen = current or next(iter(field.choices), "")
             options = [
                 discord.SelectOption(label=label, value=value, default=value == chosen)
                 for value, label in field.choices.items()
             ]
             return discord.ui.Select[discord.ui.Modal](custom_id=field.name, options=options, required=required)
         case FieldKind.PICK | FieldKind.PICKS:
-            chosen = before.split()
+            chosen = current.split()
             picks = [
                 discord.SelectOption(label=label, value=value, default=value in chosen)
                 for value, label in field.choices.items()
             ]
-            most = len(picks) if field.kind is FieldKind.PICKS else 1
+            max_values = len(picks) if field.kind is FieldKind.PICKS else 1
             return discord.ui.Select[discord.ui.Modal](
-                custom_id=field.name, options=picks, required=required, min_values=least, max_values=most
+                custom_id=field.name, options=picks, required=required, min_values=min_values, max_values=max_values
             )
         case FieldKind.BOX:
-            box = discord.CheckboxGroupOption(label=field.hint, value="yes", default=bool(before))
+            box = discord.CheckboxGroupOption(label=field.hint, value="yes", default=bool(current))
             return discord.ui.CheckboxGroup[discord.ui.Modal](
                 custom_id=field.name, options=[box], required=False, min_values=0
             )
         case FieldKind.PERSON:
-            people = [discord.Object(int(before.rpartition(":")[2]), type=discord.User)] if before else []
+            people = [discord.Object(int(current.rpartition(":")[2]), type=discord.User)] if current else []
             return discord.ui.UserSelect[discord.ui.Modal](
-                custom_id=field.name, min_values=least, required=required, default_values=people
+                custom_id=field.name, min_values=min_values, required=required, default_values=people
             )
         case FieldKind.CHANNEL | FieldKind.ELSEWHERE:
-            channels = [discord.SelectDefaultValue.from_channel(discord.Object(int(before)))] if before else []
+            channels = [discord.SelectDefaultValue.from_channel(discord.Object(int(current)))] if current else []
             return discord.ui.ChannelSelect[discord.ui.Modal](
-                custom_id=field.name, min_values=least, required=required, default_values=channels
+                custom_id=field.name, min_values=min_values, required=required, default_values=channels
             )
         case _:
             assert_never(field.kind)

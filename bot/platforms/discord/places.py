@@ -1,4 +1,4 @@
-"""Who can read a Discord channel, from plain facts about it. Pure."""
+"""Who can read a Discord channel."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,16 +15,16 @@ SOURCE = "discord"
 
 
 def known_as(snowflake: int | str) -> str:
-    """The id of a person, a conversation or a place outside this adapter: unique across platforms."""
+    """Return the id of a person, a conversation or a place outside of this adapter: "discord:" and Discord's id."""
     return f"{SOURCE}:{snowflake}"
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelFacts:
-    """What is known about a channel, or, for a public thread, about the channel that it belongs to.
+    """What is known about a channel; for a public thread, about its parent channel.
 
-    `id` is the thread's own where the thread is private. `guild` is None outside servers, and on servers that the
-    bot is not a member of: there it knows nothing.
+    `id` is the thread's own if the thread is private. `guild` is None outside of servers, and in servers that the bot
+    is not a member of, where it knows nothing.
     """
 
     id: int
@@ -37,16 +37,16 @@ class ChannelFacts:
 
 
 def place_of(channel: ChannelFacts) -> Place:
-    """Where a reply in this channel will be read.
+    """Return the place in which a reply in this channel will be read. Pure.
 
-    The rules; whatever they do not name is a group of its own that nothing else may flow into.
+    Rules; any other channel is a group of its own, into which nothing else may flow.
+
     - A DM with the bot, and a reply that only the asker sees, are that person's.
-    - A channel is its server's only if no member is kept out: @everyone may view it and read its history, no role or
-      member is denied that, and it is not age-restricted. A public thread is what its channel is.
+    - A channel belongs to its whole server only if no member is kept out: @everyone may view it and read its history,
+      no role or member is denied that, and it is not age-restricted. A public thread is like its channel.
     - Every reader of another text channel or thread of a server is a member of the server, so what the whole server may
       read may be used there. Voice channels also admit guests, who are not members: nothing flows into them.
-    - A channel that is known to be closed keeps what it held to itself; a private thread says nothing about its
-      channel.
+    - Memory of a channel that became restricted stays in it; a private thread says nothing about its channel.
     """
     group = GroupAudience(known_as(channel.id))
     if channel.guild is None:
@@ -62,16 +62,19 @@ def place_of(channel: ChannelFacts) -> Place:
 
 
 def private_place(person: str, member_of: int | None = None) -> Place:
-    """Where only this person (by their known id) reads. `member_of`: the server that they are a full member of now."""
+    """Return the place that only this person (by their known id) reads.
+
+    `member_of`: the server of which they are currently a full member.
+    """
     return Place(PersonAudience(person), within_team=None if member_of is None else known_as(member_of))
 
 
-# Who can read which channel or thread of a server now, by Discord's own permissions.
+# Who can read a channel or thread of a server now, by Discord's permissions.
 #
-# Rules. Channels and roles are those of the gateway's cache; who the person is in their server is asked anew.
-# Whatever is neither a channel nor a thread of a server that the bot is in has no readers that anybody could name.
+# Rules. Channels and roles come from the gateway's cache; the person's membership is fetched at each check. Anything
+# but a channel or thread of a server that the bot is in has no known readers.
 
-# Whatever keeps us from something of Discord: no permission, deleted, no network.
+# Errors of reading from Discord: no permission, deleted, no network.
 UNREADABLE: Final = (discord.HTTPException, discord.RateLimited, aiohttp.ClientError, OSError, TimeoutError)
 
 GuildChannel = discord.TextChannel | discord.ForumChannel | discord.VoiceChannel | discord.StageChannel
@@ -88,16 +91,16 @@ class DiscordMembership:
         user = _snowflake(person)
         members: dict[int, asyncio.Task[discord.Member | None]] = {}
         try:
-            said = await asyncio.gather(*(self._reads(user, _snowflake(place), members) for place in places))
+            results = await asyncio.gather(*(self._reads(user, _snowflake(place), members) for place in places))
         finally:
-            for asking in members.values():
-                asking.cancel()
-        return {place: reads for place, reads in zip(places, said, strict=True) if reads is not None}
+            for task in members.values():
+                task.cancel()
+        return {place: reads for place, reads in zip(places, results, strict=True) if reads is not None}
 
     async def _reads(
         self, user: int, number: int, members: dict[int, asyncio.Task[discord.Member | None]]
     ) -> bool | None:
-        """None: nothing is known. `members`: what is being asked about the user already, by server."""
+        """Return whether the user can read the channel; None if unknown. `members`: running requests, by server."""
         try:
             channel = self._client.get_channel(number) or await self._client.fetch_channel(number)
             if not isinstance(channel, Readable):
@@ -114,21 +117,21 @@ class DiscordMembership:
 
 
 async def can_read(channel: Readable, member: discord.Member) -> bool:
-    """Whether this member, as they are now, can read what was said in the channel. Raises UNREADABLE."""
+    """Return whether this member can currently read the channel's history. Raises UNREADABLE."""
     if member.flags.guest or (isinstance(channel, discord.Thread) and channel.parent is None):
         return False
-    can = channel.permissions_for(member)
-    if not (can.view_channel and can.read_message_history):
+    permissions = channel.permissions_for(member)
+    if not (permissions.view_channel and permissions.read_message_history):
         return False
     if isinstance(channel, discord.VoiceChannel | discord.StageChannel):
-        return can.connect
-    if isinstance(channel, discord.Thread) and channel.is_private() and not can.manage_threads:
+        return permissions.connect
+    if isinstance(channel, discord.Thread) and channel.is_private() and not permissions.manage_threads:
         return await _is_in(channel, member)
     return True
 
 
 async def _member(guild: discord.Guild, user: int) -> discord.Member | None:
-    """None for somebody who is not in the server."""
+    """None if the user is not in the server."""
     try:
         return await guild.fetch_member(user)
     except discord.NotFound:
@@ -144,18 +147,18 @@ async def _is_in(thread: discord.Thread, member: discord.Member) -> bool:
 
 
 def _snowflake(known: str) -> int:
-    """The inverse of `known_as`; 0, which is nobody and nothing, for any other name."""
+    """The inverse of `known_as`; 0, which is no one's id, for any other string."""
     number = known.removeprefix(f"{SOURCE}:")
     return int(number) if number.isascii() and number.isdecimal() else 0
 
 
-# Places of Discord that are no more, as forgetting knows them. Pure.
+# Deleted places of Discord, as forgetting identifies them. Pure.
 #
-# A thread that began from a message of a channel is found by its channel. What somebody asked in private stays theirs.
+# A thread that was started from a channel's message is found by its channel. Private questions stay their asker's.
 
 
 def places_of_channels(channels: Iterable[int], server: int | None = None) -> Gone:
-    """These channels with their threads; with `server`, all of that server that Discord still tells of."""
+    """Return these channels with their threads; with `server`, also the server's own audience."""
     ids = frozenset(map(str, channels))
     audiences = {label(GroupAudience(known_as(id_))) for id_ in ids}
     if server is not None:

@@ -1,4 +1,4 @@
-"""What readers do about a reply on Discord: its buttons, reactions to it, its deletion."""
+"""Handle what readers do with a reply on Discord: its buttons, reactions to it, its deletion."""
 
 import asyncio
 import logging
@@ -32,13 +32,13 @@ log = logging.getLogger(__name__)
 
 VERDICTS: Final[Mapping[str, ReplyVerdict]] = {"👍": ReplyVerdict.GOOD, "👎": ReplyVerdict.BAD}
 WASTE_BASKET: Final = "🗑"
-# The colours of skin, and the wish for a picture in colour: they change nothing of what is meant.
+# Skin tones and the emoji variation selector: they do not change the meaning.
 _VARIATIONS: Final = "\ufe0f\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
 
 
 async def reaction_added(host: Host, connection: Connection, event: discord.RawReactionActionEvent) -> None:
-    """Somebody reacted. Raises CogencyError."""
-    emoji, person = _meant(event), known_as(event.user_id)
+    """Handle a reaction. Raises CogencyError."""
+    emoji, person = _emoji_of(event), known_as(event.user_id)
     if emoji not in {*VERDICTS, WASTE_BASKET}:
         return
     if (reply := await _reply(host, event.channel_id, event.message_id)) is None:
@@ -52,23 +52,26 @@ async def reaction_added(host: Host, connection: Connection, event: discord.RawR
 
 
 async def reaction_removed(host: Host, event: discord.RawReactionActionEvent) -> None:
-    """Somebody took a reaction back, which counts only if they said nothing after it. Raises CogencyError."""
-    verdict, person = VERDICTS.get(_meant(event)), known_as(event.user_id)
+    """Handle a reaction taken back; it counts only if the person gave no other verdict since.
+
+    Raises CogencyError.
+    """
+    verdict, person = VERDICTS.get(_emoji_of(event)), known_as(event.user_id)
     if verdict is None or (reply := await _reply(host, event.channel_id, event.message_id)) is None:
         return
     await host.feedback.take_verdict_back(reply.turn, person, verdict)
 
 
 async def messages_deleted(host: Host, connection: Connection, channel: int, messages: Collection[int]) -> None:
-    """These messages were deleted. Raises CogencyError."""
+    """Handle the deletion of these messages. Raises CogencyError."""
     for message in messages:
         reply = await _reply(host, channel, message)
         if reply is not None and await host.feedback.delete(reply.turn, reply.person):
             await delete_pages(connection, channel, reply)
 
 
-def _meant(event: discord.RawReactionActionEvent) -> str:
-    """The emoji, if it is one of everybody's."""
+def _emoji_of(event: discord.RawReactionActionEvent) -> str:
+    """Return the emoji without variations; "" for a server's own emoji."""
     return event.emoji.name.rstrip(_VARIATIONS) if event.emoji.id is None else ""
 
 
@@ -78,23 +81,26 @@ async def _reply(host: Host, channel: int, message: int) -> Answered | None:
 
 
 async def delete_pages(connection: Connection, channel: int, reply: Answered) -> None:
-    """The pages of an interaction's answer, which the host cannot reach; all see them, or nobody could react."""
+    """Delete the reply's pages that the host cannot reach: those of an interaction's answer.
+
+    A page that could be reacted to is visible to all, whatever its id says.
+    """
     rest = await connection.rest()
     for page in reply.pages:
-        reached, message, _ = inbound.place_of_page(page)
-        if reached == EPHEMERAL_PAGE:
+        page_channel, message, _ = inbound.place_of_page(page)
+        if page_channel == EPHEMERAL_PAGE:
             with suppress(SurfaceError):
                 await rest.delete(str(channel), message)
 
 
-# Presses of buttons that ask: "Continue" and "Regenerate" below a reply, as the bot takes them. Pure.
+# Presses of "Continue" and "Regenerate" below a reply, converted to questions. Pure.
 
 
 @dataclass(frozen=True, slots=True)
 class Press:
-    """What matters of a press of "Continue" or "Regenerate" under `page`, a reply of `conversation`.
+    """The parts of a press of "Continue" or "Regenerate" under `page`, a reply of `conversation`, that the bot uses.
 
-    `private`: only the presser sees the page. `member`: the bot can write there by itself.
+    `private`: only the presser sees the page. `member`: the bot can write there without the interaction's token.
     """
 
     id: int
@@ -109,30 +115,30 @@ class Press:
     time: datetime
     private_place: Place
     by_person: bool = False
-    """Whether only the presser has installed the bot, and not the server."""
+    """Whether only the presser has installed the bot, and the server has not."""
 
 
 def continue_pressed(press: Press) -> Incoming:
-    """The press of "Continue" as the bot takes it: a question in the presser's name, once for each page."""
+    """Return the press of "Continue" as a question of the presser, accepted once for each page."""
     return _pressed(press, reply_texts.GO_ON, f"continue:{press.page}")
 
 
 def regenerate_pressed(press: Press, reply: Answered) -> Incoming:
-    """The press of "Regenerate": the reply's question once more, once for each reply. Raises Refused."""
-    once = message_intake.repeat_question(reply, known_as(press.author.id))
-    asked = _pressed(replace(press, conversation=reply.conversation), reply.question, once)
-    return message_intake.check_readers(asked, reply)
+    """Return the press of "Regenerate": the reply's question again, accepted once for each reply. Raises Refused."""
+    dedupe_key = message_intake.repeat_question(reply, known_as(press.author.id))
+    question = _pressed(replace(press, conversation=reply.conversation), reply.question, dedupe_key)
+    return message_intake.check_readers(question, reply)
 
 
-def _pressed(press: Press, text: str, once: str) -> Incoming:
-    """`once` names it for ever."""
+def _pressed(press: Press, text: str, dedupe_key: str) -> Incoming:
+    """Build the question; `dedupe_key` identifies it permanently."""
     where, author = press.where, press.author
     private = press.private and not where.direct
     in_channel = not (where.direct or where.parent)
-    here = Address(str(where.channel), str(author.id), message=str(press.page) if in_channel and not private else "")
+    address = Address(str(where.channel), str(author.id), message=str(press.page) if in_channel and not private else "")
     if private or not press.member:
-        here = replace(
-            here,
+        address = replace(
+            address,
             interaction=str(press.id),
             application=str(press.application),
             token=press.token,
@@ -145,13 +151,13 @@ def _pressed(press: Press, text: str, once: str) -> Incoming:
         source=SOURCE,
         event_id=str(press.id),
         channel=str(where.parent or where.channel),
-        message_id=once,
+        message_id=dedupe_key,
         conversation=press.conversation,
         person=Person(known_as(author.id), author.name),
         place=press.private_place if private else inbound.place_of_answer(where, author),
         text=text,
         time=press.time,
-        reply_to=here.encode(),
+        reply_to=address.encode(),
         authority=author.standing.authority,
         roles=author.standing.roles,
         team=author.standing.team,
@@ -161,14 +167,13 @@ def _pressed(press: Press, text: str, once: str) -> Incoming:
 
 @dataclass(frozen=True, slots=True)
 class Pressing:
-    """Does what the buttons say; what goes wrong is told to the presser alone.
+    """Performs the actions of the buttons; errors are shown to the presser only.
 
-    "Stop" and "Continue" are everybody's who can read the reply: a thread belongs to all who are in it. Each may say
-    what they think of it, and change that. Only whoever asked may have it answered again or deleted, or what was
-    remembered taken back. "Continue" and "Regenerate" are questions in the presser's name, stored before Discord is
-    told that they arrived, and once for each reply. A reaction is a light word: nobody is answered, and what means
-    nothing has no consequence. Whoever manages the messages may delete a page: its words are forgotten, and its other
-    pages go, too.
+    Rules. Everyone who can read the reply may use "Stop" and "Continue": a thread belongs to all its members. Everyone
+    may rate the reply, and change the rating. Only the asker may have it answered again or deleted, or take back what
+    was remembered. "Continue" and "Regenerate" are questions of the presser, stored before Discord receives the
+    acknowledgement, and once for each reply. A reaction gets no response, and one without a meaning has no effect.
+    Moderators may delete a page: its text is then forgotten, and the reply's other pages are deleted, too.
     """
 
     host: Host
@@ -176,70 +181,70 @@ class Pressing:
     members: Members
     surroundings: Surroundings
     show_waiting: Callable[[Interaction, int], Awaitable[None]]
-    """What this turn waits for, to whoever it waits for."""
+    """Shows the presser what the turn waits for, if it waits for them."""
     change: Callable[[Interaction, str], Awaitable[None]]
-    """Have `/schedules` change what these words of it name (`ScheduleAnswers.change_words`)."""
+    """Has `/schedules` change the schedule in its argument (`ScheduleAnswers.change_words`)."""
 
-    async def press(self, interaction: Interaction, made: ReplyPress) -> None:
+    async def press(self, interaction: Interaction, button: ReplyPress) -> None:
         try:
-            match made.offer:
+            match button.offer:
                 case ReplyAction.STOP:
-                    await self._stop(interaction, made)
+                    await self._stop(interaction, button)
                 case ReplyAction.CONTINUE:
-                    await self._continue(interaction, made.conversation)
+                    await self._continue(interaction, button.conversation)
                 case ReplyAction.REGENERATE:
-                    await self._regenerate(interaction, made)
+                    await self._regenerate(interaction, button)
                 case ReplyAction.GOOD:
-                    await self._judge(interaction, made.turn, ReplyVerdict.GOOD)
+                    await self._judge(interaction, button.turn, ReplyVerdict.GOOD)
                 case ReplyAction.BAD:
-                    await self._judge(interaction, made.turn, ReplyVerdict.BAD)
+                    await self._judge(interaction, button.turn, ReplyVerdict.BAD)
                 case ReplyAction.DELETE:
-                    await self._delete(interaction, made.turn)
+                    await self._delete(interaction, button.turn)
                 case ReplyAction.DECIDE | ReplyAction.ANSWER:
-                    await self.show_waiting(interaction, made.turn)
+                    await self.show_waiting(interaction, button.turn)
                 case ReplyAction.UNDO:
-                    await self._take_back(interaction, made)
+                    await self._take_back(interaction, button)
                 case ReplyAction.CHANGE:
-                    await self._change(interaction, made.turn)
+                    await self._change(interaction, button.turn)
                 case ReplyAction.CANCEL:
-                    await self._take_back(interaction, made)
+                    await self._take_back(interaction, button)
                 case _:
-                    assert_never(made.offer)
+                    assert_never(button.offer)
         except UNREADABLE as error:
             self.connection.complain("a button could not be answered", error)
 
-    async def _stop(self, interaction: Interaction, made: ReplyPress) -> None:
+    async def _stop(self, interaction: Interaction, button: ReplyPress) -> None:
         await interaction.response.defer()
         try:
             author = await self.members.author(objects.author_of(interaction.user))
             person, standing = known_as(author.id), author.standing
-            who = Requester(person, objects.channel_of(interaction), standing.roles, standing.team)
-            await self.host.admission.admit_order(who, standing.authority)
-            if await self.host.turns.stop_conversation(made.conversation, alone=True):
+            requester = Requester(person, objects.channel_of(interaction), standing.roles, standing.team)
+            await self.host.admission.admit_order(requester, standing.authority)
+            if await self.host.turns.stop_conversation(button.conversation, alone=True):
                 return  # the reply's own last edit takes the button away
         except CogencyError as error:
             await interactions.follow_up(interaction, reply_texts.failure(error))
             return
-        # It may have ended meanwhile: what stands below it since then stays there.
-        below = _without(await interaction.original_response(), made)
-        await interaction.edit_original_response(view=below)
+        # The turn may have ended meanwhile: the buttons that were added since then stay.
+        view = _without(await interaction.original_response(), button)
+        await interaction.edit_original_response(view=view)
         await interactions.follow_up(interaction, reply_texts.NOTHING_RUNNING)
 
     async def _judge(self, interaction: Interaction, turn: int, verdict: ReplyVerdict) -> None:
         await interaction.response.defer(ephemeral=True, thinking=True)
         try:
-            known = await self._known(interaction, turn) is not None
-            kept = known and await self.host.feedback.judge(turn, known_as(interaction.user.id), verdict)
-            said = reply_texts.NOTED if kept else reply_texts.NO_SUCH_REPLY
+            is_known = await self._reply_above(interaction, turn) is not None
+            is_recorded = is_known and await self.host.feedback.judge(turn, known_as(interaction.user.id), verdict)
+            reply_text = reply_texts.NOTED if is_recorded else reply_texts.NO_SUCH_REPLY
         except CogencyError as error:
-            said = reply_texts.failure(error)
-        await interactions.show_text(interaction, said)
+            reply_text = reply_texts.failure(error)
+        await interactions.show_text(interaction, reply_text)
 
     async def _change(self, interaction: Interaction, turn: int) -> None:
-        """A window cannot be announced: so nothing is acknowledged before it is known what is to be changed."""
+        """Open the window for a change. A window cannot follow an acknowledgement, so the schedule is read first."""
         try:
             async with asyncio.timeout(STORE_FIRST_S):
-                if (reply := await self._known(interaction, turn)) is None:
+                if (reply := await self._reply_above(interaction, turn)) is None:
                     raise Refused(reply_texts.NO_SUCH_REPLY)
                 words = await self.host.schedules.change_words(reply, known_as(interaction.user.id))
         except TimeoutError:
@@ -249,49 +254,51 @@ class Pressing:
         else:
             await self.change(interaction, words)
 
-    async def _take_back(self, interaction: Interaction, made: ReplyPress) -> None:
-        """What was remembered, or what is done at a time; the page then says so."""
+    async def _take_back(self, interaction: Interaction, button: ReplyPress) -> None:
+        """Undo a memory or cancel a schedule, and mark it on the page."""
         await interaction.response.defer()
-        cancels, person = made.offer is ReplyAction.CANCEL, known_as(interaction.user.id)
+        cancels, person = button.offer is ReplyAction.CANCEL, known_as(interaction.user.id)
         try:
-            if (reply := await self._known(interaction, made.turn)) is None:
-                said = reply_texts.NO_SUCH_REPLY
+            if (reply := await self._reply_above(interaction, button.turn)) is None:
+                reply_text = reply_texts.NO_SUCH_REPLY
             elif cancels:
-                said = await self.host.schedules.take_back(reply, person)
+                reply_text = await self.host.schedules.take_back(reply, person)
             else:
-                said = await self.host.take_back(made.turn, person)
+                reply_text = await self.host.take_back(button.turn, person)
         except CogencyError as error:
             await interactions.follow_up(interaction, reply_texts.failure(error))
             return
-        await interactions.follow_up(interaction, said)
+        await interactions.follow_up(interaction, reply_text)
         if reply is not None and (page := interaction.message) is not None:
-            says = memory_texts.unscheduled(page.content) if cancels else memory_texts.undone(page.content)
-            gone = [replace(made, offer=offer) for offer in SCHEDULING] if cancels else [made]
+            content = memory_texts.unscheduled(page.content) if cancels else memory_texts.undone(page.content)
+            removed = [replace(button, offer=offer) for offer in SCHEDULING] if cancels else [button]
             with suppress(discord.NotFound):
-                await interaction.edit_original_response(content=says, view=_without(page, *gone))
+                await interaction.edit_original_response(content=content, view=_without(page, *removed))
 
     async def _delete(self, interaction: Interaction, turn: int) -> None:
         await interaction.response.defer()
         try:
-            reply = await self._known(interaction, turn)
+            reply = await self._reply_above(interaction, turn)
             if reply is None or not await self.host.feedback.delete(turn, known_as(interaction.user.id)):
                 await interactions.follow_up(interaction, reply_texts.NO_SUCH_REPLY)
                 return
         except CogencyError as error:
             await interactions.follow_up(interaction, reply_texts.failure(error))
             return
-        await self._take_away(interaction, reply)
+        await self._delete_shown_pages(interaction, reply)
 
-    async def _known(self, interaction: Interaction, turn: int) -> Answered | None:
-        """The reply that the button stands below; None if it is forgotten, or if its number is now another reply's, as
-        after a return to an older copy of the database: what that one says may not be for those who read here.
+    async def _reply_above(self, interaction: Interaction, turn: int) -> Answered | None:
+        """Return the reply above the button.
+
+        None if it was forgotten, or if the turn's number now belongs to another reply, as after restoring an older copy
+        of the database: that reply may not be meant for the readers here.
         """
         reply, page = await self.host.feedback.of(turn), interaction.message
         pages = frozenset(inbound.pages_at(page.channel.id, page.id)) if page is not None else frozenset[str]()
         return reply if reply is not None and not pages.isdisjoint(reply.pages) else None
 
-    async def _take_away(self, interaction: Interaction, reply: Answered) -> None:
-        """The pages of an interaction's answer: the host cannot reach those by itself."""
+    async def _delete_shown_pages(self, interaction: Interaction, reply: Answered) -> None:
+        """Delete the pages of an interaction's answer, which the host cannot reach."""
         with suppress(discord.NotFound):
             await interaction.delete_original_response()
         page = interaction.message
@@ -301,28 +308,28 @@ class Pressing:
             await interactions.follow_up(interaction, reply_texts.ONLY_THIS_PAGE)
 
     async def _continue(self, interaction: Interaction, conversation: str) -> None:
-        async def question(made: Press) -> Incoming:
-            return continue_pressed(replace(made, conversation=asked_in(conversation)))
+        async def question(press: Press) -> Incoming:
+            return continue_pressed(replace(press, conversation=asked_in(conversation)))
 
         await self._ask(
             interaction, question, _without(interaction.message, ReplyPress(ReplyAction.CONTINUE, conversation))
         )
 
     async def _regenerate(self, interaction: Interaction, button: ReplyPress) -> None:
-        async def question(made: Press) -> Incoming:
-            reply = await self._known(interaction, button.turn)
+        async def question(press: Press) -> Incoming:
+            reply = await self._reply_above(interaction, button.turn)
             if reply is None:
                 raise Refused(reply_texts.NO_SUCH_REPLY)
-            asked = regenerate_pressed(made, reply)
+            incoming = regenerate_pressed(press, reply)
             files = await self.surroundings.files_of(message_of(reply.message_id), interaction.channel)
-            return replace(asked, files=files)
+            return replace(incoming, files=files)
 
         await self._ask(interaction, question, _without(interaction.message, button))
 
-    async def _acknowledge(self, interaction: Interaction, below: discord.ui.View | None) -> None:
-        """Never raises: the question is stored, and its answer finds its way."""
+    async def _acknowledge(self, interaction: Interaction, view: discord.ui.View | None) -> None:
+        """Never raises: the question is stored, and is answered in any case."""
         try:
-            await interaction.response.edit_message(view=below)
+            await interaction.response.edit_message(view=view)
         except UNREADABLE as error:
             self.connection.complain("a button could not be acknowledged", error)
 
@@ -330,26 +337,26 @@ class Pressing:
         self,
         interaction: Interaction,
         question: Callable[[Press], Awaitable[Incoming]],
-        below: discord.ui.View | None,
+        view: discord.ui.View | None,
     ) -> None:
-        """Take the question in, and leave these buttons below the reply."""
-        made = _press(interaction, self.connection)
-        if made is None or not self.connection.acknowledging(str(interaction.id)):
+        """Store the question, and leave these buttons below the reply."""
+        press = _press(interaction, self.connection)
+        if press is None or not self.connection.acknowledging(str(interaction.id)):
             return
 
         async def store() -> bool:
-            author = await self.members.author_retrying(made.author)
-            asked = await question(replace(made, author=author))
-            zone = await zone_chosen(self.host.preferences, asked.person.id)
-            return await self.host.submit(replace(asked, person=replace(asked.person, time_zone=zone)))
+            author = await self.members.author_retrying(press.author)
+            incoming = await question(replace(press, author=author))
+            zone = await zone_chosen(self.host.preferences, incoming.person.id)
+            return await self.host.submit(replace(incoming, person=replace(incoming.person, time_zone=zone)))
 
         storing = asyncio.ensure_future(store())
         try:
             await asyncio.wait({storing}, timeout=STORE_FIRST_S)
-            if (failed := interactions.failure_of(storing)) is not None:  # the button stays, for others and for later
-                await interactions.answer_failure(interaction, failed, self.connection)
+            if (failure := interactions.failure_of(storing)) is not None:  # the button stays, for others and for later
+                await interactions.answer_failure(interaction, failure, self.connection)
                 return
-            await self._acknowledge(interaction, below)
+            await self._acknowledge(interaction, view)
         finally:
             self.connection.acknowledged(str(interaction.id))
         try:
@@ -367,7 +374,7 @@ def _press(interaction: Interaction, connection: Connection) -> Press | None:
     direct = interaction.context.dm_channel is True
     where = objects.where(interaction.channel or interaction, author, direct=direct)
     guild = interaction.client.get_guild(interaction.guild_id) if interaction.guild_id is not None else None
-    writes = checks.may_answer(interaction.app_permissions, in_thread=where.parent is not None)
+    can_write = checks.may_answer(interaction.app_permissions, in_thread=where.parent is not None)
     return Press(
         id=interaction.id,
         application=interaction.application_id,
@@ -377,7 +384,7 @@ def _press(interaction: Interaction, connection: Connection) -> Press | None:
         page=page.id,
         conversation="",
         private=page.flags.ephemeral,
-        member=direct or (guild is not None and writes),
+        member=direct or (guild is not None and can_write),
         time=connection.clock.now(),
         private_place=objects.private_place_of(interaction),
         by_person=installed_by_person(interaction),
@@ -385,7 +392,7 @@ def _press(interaction: Interaction, connection: Connection) -> Press | None:
 
 
 def _without(page: discord.Message | None, *buttons: ReplyPress) -> discord.ui.View | None:
-    """The buttons of a page but these."""
+    """Return a page's buttons without these."""
     if page is None:
         return None
     view = discord.ui.View.from_message(page, timeout=interactions.LIVES_S)

@@ -1,7 +1,7 @@
 """Serves Discord until it is cancelled.
 
-A start-up failure is one sentence that names the setting and the remedy. After that, discord.py reconnects by itself,
-resuming where it was, for as long as Discord lets it.
+A failed start raises an error whose one sentence names the setting and the remedy. After that, discord.py reconnects by
+itself, resuming its session, for as long as Discord allows it.
 """
 
 import asyncio
@@ -40,39 +40,39 @@ from bot.turns.watermark import Watermark
 
 log = logging.getLogger(__name__)
 
-# How long the first connection may take: a start that hangs should say so before somebody looks for the reason.
+# How long the first connection may take: a start that hangs is reported before an operator looks for the reason.
 CONNECT_PATIENCE_S = 30.0
 
-GRACE_S = 2.0  # After a lost first connection: how long the library takes to say why, if it knows
+GRACE_S = 2.0  # After a lost first connection: how long the library takes to report the reason, if it knows it
 
-FORGOTTEN: Final = "Forgotten"  # The name of a thread whose question was forgotten
+FORGOTTEN: Final = "Forgotten"  # The new name of a thread whose question was forgotten
 
-RECONNECT_S = 5.0  # Slow enough not to use up Discord's thousand logins a day at once
+RECONNECT_S = 5.0  # Slow enough not to exhaust Discord's thousand logins a day
 
-LONGEST_WAIT_S = 3_600.0  # Whatever an answer says: after an hour Discord is asked once more
+LONGEST_WAIT_S = 3_600.0  # Whatever a response says, Discord is tried again after an hour
 
-# How the library fails on an event of an unexpected form. One such event should not end the bot.
+# Errors of the library for an event of an unexpected form. One such event must not end the bot.
 UNREADABLE = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
 _AUTHENTICATION_FAILED = 4004
 _SHARDING_REQUIRED = 4011
-_FOR_EVER = {4010, 4012, 4013}  # A shard, a version or intents that there are not: nothing that passes
+_PERMANENT = {4010, 4012, 4013}  # An invalid shard, API version or intents: permanent errors
 _UNREACHABLE = (aiohttp.ClientError, discord.GatewayNotFound, OSError, TimeoutError)
 
 
 class DiscordUnreachable(PlatformUnavailable):
-    """Discord could not be reached when the bot started, or ended the connection for good."""
+    """Discord could not be reached at the start, or ended the connection permanently."""
 
 
 class DiscordRefused(CogencyError):
-    """Discord does not take the connection, and never will."""
+    """Discord refuses the connection, permanently."""
 
 
 async def serve(host: Host, settings: DiscordSettings, clock: Clock, telemetry: Telemetry = SILENT) -> NoReturn:
-    """Log in, and hand everything that comes in to the host. Returns only by being cancelled.
+    """Log in, and pass all events to the host. Returns only by cancellation.
 
-    Raises SettingsError or DiscordUnreachable when it cannot start.
+    Raises SettingsError or DiscordUnreachable if it cannot start.
     """
     point_at(settings)
     connection = Connection(clock, settings.edit_interval_s, telemetry)
@@ -114,23 +114,23 @@ async def serve(host: Host, settings: DiscordSettings, clock: Clock, telemetry: 
 
 
 async def clear(connection: Connection, shown: ShownPage) -> None:
-    """Take away what Discord shows of forgotten words. Raises SurfaceError."""
+    """Remove forgotten text from Discord. Raises SurfaceError."""
     rest = await connection.rest()
     match shown.what:
         case ShownReply.PAGE:
             channel, message, _ = place_of_page(shown.page)
             await rest.delete(channel, message)
         case ShownReply.TITLE:
-            place = shown.page.partition(":")[2]  # a private conversation has its person behind that
+            place = shown.page.partition(":")[2]  # a private conversation also has ":" and its person: no thread
             if place.isdecimal():
                 await rest.rename_thread(place, FORGOTTEN)
         case ShownReply.HOME:
-            pass  # there is none
+            pass  # Discord has no home page
         case ShownReply.KEPT:
             channel, message, _ = place_of_page(shown.page)
-            said, below = await rest.read(channel, message)
-            if (says := memory_texts.undone(said)) != said:
-                await rest.edit(channel, message, says, buttons.without_undo(below))
+            text, components = await rest.read(channel, message)
+            if (undone := memory_texts.undone(text)) != text:
+                await rest.edit(channel, message, undone, buttons.without_undo(components))
         case _:
             assert_never(shown.what)
 
@@ -139,7 +139,7 @@ def _client(
     host: Host, settings: DiscordSettings, connection: Connection, listening: Watermark, *, message_content: bool
 ) -> DiscordClient:
     if host.replicas is not None:
-        from bot.platforms.discord.shards import LeasedClient  # noqa: PLC0415 -- one process alone does not load it
+        from bot.platforms.discord.shards import LeasedClient  # noqa: PLC0415 -- a single process does not need it
 
         return LeasedClient(host, settings, connection, listening, host.replicas, message_content=message_content)
     if settings.shards == 1:
@@ -150,19 +150,19 @@ def _client(
 
 
 def point_at(settings: DiscordSettings) -> None:
-    """Move discord.py's addresses. They are class attributes, so one process talks to one Discord."""
+    """Set discord.py's addresses. They are class attributes, so a process talks to one Discord server only."""
     Route.BASE = settings.api_base_url
     DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(settings.gateway_url)
-    # It would warn at every start that it cannot speak; nobody asked it to.
+    # It would warn at every start that voice is not available; the bot does not use it.
     discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
 
 
 async def _serve(client: DiscordClient, settings: DiscordSettings) -> NoReturn:
-    """Raises PrivilegedIntentsRequired when the client asks for more than the application was granted."""
+    """Raises PrivilegedIntentsRequired if the client requests intents that the application lacks."""
     async with client:
         try:
             await client.login(settings.token.reveal())
-            await _connected(client, settings)
+            await _hold_connection(client, settings)
         except discord.LoginFailure:
             raise _wrong_token() from None
         except discord.ConnectionClosed as closed:
@@ -174,14 +174,14 @@ async def _serve(client: DiscordClient, settings: DiscordSettings) -> NoReturn:
         except discord.HTTPException as error:
             raise DiscordUnreachable(
                 setup_texts.LOGIN_FAILED.format(status=error.status),
-                retry_after_s=_asked_to_wait(error),
+                retry_after_s=_retry_after(error),
             ) from None
         except _UNREACHABLE:
             raise DiscordUnreachable(setup_texts.DISCORD_UNREACHABLE.format(address=settings.api_base_url)) from None
 
 
-async def _connected(client: DiscordClient, settings: DiscordSettings) -> NoReturn:
-    """Hold the connection. A first one that fails is told at once; later ones are the library's."""
+async def _hold_connection(client: DiscordClient, settings: DiscordSettings) -> NoReturn:
+    """Run the connection. A first one that fails is reported at once; the library restores later ones."""
     connecting = asyncio.create_task(client.connect())
     first = [asyncio.create_task(client.first_connected.wait()), asyncio.create_task(client.lost_first.wait())]
     try:
@@ -199,14 +199,14 @@ async def _connected(client: DiscordClient, settings: DiscordSettings) -> NoRetu
         await asyncio.gather(connecting, *first, return_exceptions=True)
 
 
-def _asked_to_wait(error: discord.HTTPException) -> float:
-    """The seconds that an answer names."""
-    said = error.response.headers.get("Retry-After", "")
-    return min(float(said), LONGEST_WAIT_S) if said.isascii() and said.isdecimal() else 0.0
+def _retry_after(error: discord.HTTPException) -> float:
+    """Return the seconds that the response names."""
+    value = error.response.headers.get("Retry-After", "")
+    return min(float(value), LONGEST_WAIT_S) if value.isascii() and value.isdecimal() else 0.0
 
 
 def _raise_reason(connecting: asyncio.Task[None]) -> None:
-    """What the gateway said when it refused; anything else is a lost connection."""
+    """Raise the error with which the gateway refused; any other failure is a lost connection."""
     reason = connecting.exception() if connecting.done() and not connecting.cancelled() else None
     if isinstance(reason, discord.PrivilegedIntentsRequired | discord.ConnectionClosed):
         raise reason
@@ -217,7 +217,7 @@ def _closed(closed: discord.ConnectionClosed, settings: DiscordSettings) -> Coge
         return _wrong_token()
     if closed.code == _SHARDING_REQUIRED:
         return SettingsError(setup_texts.TOO_MANY_SERVERS)
-    if closed.code in _FOR_EVER:
+    if closed.code in _PERMANENT:
         return DiscordRefused(setup_texts.GATEWAY_REFUSED.format(address=settings.gateway_url, code=closed.code))
     return DiscordUnreachable(setup_texts.GATEWAY_ENDED.format(address=settings.gateway_url, code=closed.code))
 

@@ -1,8 +1,9 @@
-"""The connections to Discord's gateway that this process shares with others, by leases (`agent.ports.ShardLeases`).
+"""The shards of Discord's gateway that this process shares with others, by leases (`agent.ports.ShardLeases`).
 
-Every LOOK_S the leases are renewed, and say what to take and what to give back. A shard goes on where another process
-was (RESUME): nothing is lost, and what had been taken in comes twice and counts once. Such a session does not tell of
-its servers again: each is asked for, at the latest before its first event is read.
+Every LOOK_S the leases are renewed; the answer says which shards to take and which to give back. A shard resumes the
+session of the process that held it before: no event is lost, and events that were already taken in arrive twice and are
+deduplicated. A resumed session does not list its servers again: each server is requested, at the latest before its
+first event is handled.
 """
 
 import asyncio
@@ -35,43 +36,43 @@ from bot.turns.watermark import Watermark
 
 log = logging.getLogger(__name__)
 
-LOOK_S: Final = 2.0  # With the lease: what a killed process held is another's within eleven seconds
-MARGIN_S: Final = 1.0  # So long before its lease is over a process that could not renew it listens no more
-# Discord asks for five seconds between two sessions of one bucket, as it sees them.
+LOOK_S: Final = 2.0  # With the lease: the shards of a killed process are taken over within eleven seconds
+MARGIN_S: Final = 1.0  # A process that could not renew its lease stops this long before the lease expires
+# Discord requires five seconds between two new sessions of one bucket, by its own clock.
 IDENTIFY_GAP: Final = timedelta(seconds=5.5)
-# How long what has arrived may take to be stored before a shard is given back; what takes longer comes again.
+# How long received events may take to be stored before a shard is given back; the rest is delivered again.
 DRAIN_S: Final = 2.0
-FILL_S: Final = 1.0  # How long a session waits for its servers to be known. The rest is asked for while it is served.
+FILL_S: Final = 1.0  # How long a session waits for its servers to be loaded. The rest is loaded while it runs.
 FILL_AT_ONCE: Final = 4
-KNOWN_S: Final = 5.0  # How long a server that another process listens to is taken for what it was
-RECOMMENDED_S: Final = 3_600.0  # How often Discord is asked for how many connections it recommends
+KNOWN_S: Final = 5.0  # How long the state of a server of another process is reused
+RECOMMENDED_S: Final = 3_600.0  # How often Discord is asked for the recommended number of shards
 PAGE: Final = 200
 SERVERS_KEPT: Final = 256
-RESUMABLE: Final = 4_000  # Any code but 1000 and 1001, which end the session for good
+RESUMABLE: Final = 4_000  # Any close code but 1000 and 1001, which end the session
 _INTENTS_REFUSED: Final = 4014
 
 _UNREACHABLE = (discord.HTTPException, discord.GatewayNotFound, aiohttp.ClientError, OSError, TimeoutError)
 
-_reading: ContextVar["ShardRunner"] = ContextVar("the shard whose events are read")
+_current_runner: ContextVar["ShardRunner"] = ContextVar("the shard whose events are handled")
 
 
 class ShardSocket(DiscordWebSocket):
-    """Lets a server become known before an event of it is read. The library has no public way to that."""
+    """Loads a server before an event of it is handled. The library has no public hook for that."""
 
     def __init__(self, socket: aiohttp.ClientWebSocketResponse, *, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(socket, loop=loop)
-        _reading.get().socket = self
+        _current_runner.get().socket = self
 
     async def received_message(self, msg: Any, /) -> None:  # noqa: ANN401 -- the library's
         if isinstance(msg, bytes):
             msg = self._decompressor.decompress(msg)
         if msg is not None:
-            await _reading.get().prepare(msg)
+            await _current_runner.get().prepare(msg)
             await super().received_message(msg)
 
 
 class ShardRunner:
-    """One connection, as long as this process holds it."""
+    """The connection of one shard, while this process holds it."""
 
     def __init__(self, client: "LeasedClient", shard: HeldShard, session: ShardSession) -> None:
         self.client = client
@@ -80,8 +81,8 @@ class ShardRunner:
         self.socket: ShardSocket | None = None
         self._session = session if session.session else None
         self._pending: dict[asyncio.Task[None], int] = {}
-        self._is_new_here = self._session is not None
-        self._told = False
+        self._is_taken_over = self._session is not None
+        self._has_started = False
         self._is_up = False
         self._filling: asyncio.Task[bool] | None = None
         self._is_behind = session.behind
@@ -93,45 +94,45 @@ class ShardRunner:
         return self._running
 
     def follow(self, task: asyncio.Task[None]) -> None:
-        """What came with the event that is just read is taken in when this has ended."""
+        """Keep the sequence of the current event out of the stored session until this task has ended."""
         self._pending[task] = (self.socket.sequence if self.socket is not None else None) or 0
         task.add_done_callback(lambda done: self._pending.pop(done, None))
 
     def session(self) -> ShardSession:
-        """With what another process would go on now."""
+        """Return the session with which another process could continue now."""
         missed, listening = self.client.record(self.shard.number), self.client.listening
-        whole = self._is_up and missed.connected and not missed.behind and not listening.owes
-        heard = self.client.clock.now() if whole else None
+        is_complete = self._is_up and missed.connected and not missed.behind and not listening.owes
+        heard = self.client.clock.now() if is_complete else None
         self.since = heard or self.since
-        where = self._where()
-        if where is None or (sequence := min([where.sequence + 1, *self._pending.values()]) - 1) < 1:
+        position = self._position()
+        if position is None or (sequence := min([position.sequence + 1, *self._pending.values()]) - 1) < 1:
             return ShardSession(heard)
-        return ShardSession(heard, where.session, where.resume_url, sequence, behind=missed.behind)
+        return ShardSession(heard, position.session, position.resume_url, sequence, behind=missed.behind)
 
-    def begins_anew(self) -> None:
-        """A session of this process, which tells of its servers; what was missed is read when it has."""
+    def discard_backlog(self) -> None:
+        """This process started a new session: `on_shard_ready` catches up on it, and `_catch_up` is not needed."""
         self._is_behind = False
         if self._catching_up is not None:
             self._catching_up.cancel()
 
     async def _catch_up(self) -> None:
-        """Read what was said before the session that another process began, and did not catch up on."""
+        """Read what was missed before a session that another process started without catching up."""
         backoff = Backoff(1.0, 30.0)
         while self._filling is None or not await self._filling:
             await self.client.clock.sleep(backoff.failed())
             self._filling = asyncio.create_task(self.client.fill(self.shard.number))
         await self.client.on_shard_ready(self.shard.number)
 
-    def _where(self) -> ShardSession | None:
+    def _position(self) -> ShardSession | None:
         socket = self.socket
         if socket is None or not socket.session_id or socket.sequence is None:
             return self._session
         return ShardSession(None, socket.session_id, str(socket.gateway), socket.sequence)
 
     async def end(self) -> ShardSession:
-        """Listen no more, so that the session can be resumed; where it is when all that arrived is stored."""
-        started = (self._running, self._filling, self._catching_up)
-        tasks = [cast("asyncio.Task[object]", task) for task in started if task is not None]
+        """Close the connection so that the session can be resumed; return it once received events are stored."""
+        candidates = (self._running, self._filling, self._catching_up)
+        tasks = [cast("asyncio.Task[object]", task) for task in candidates if task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -140,20 +141,20 @@ class ShardRunner:
                 await self.socket.close(RESUMABLE)
         if self._pending:
             await asyncio.wait({*self._pending}, timeout=DRAIN_S)
-        left = self.session()
+        session = self.session()
         self._is_up = False
-        return left
+        return session
 
     async def prepare(self, text: str) -> None:
-        """Whatever has to be known before this event is read."""
+        """Load the server of this event before the event is handled."""
         if not self._lacks_servers():
             return
-        told = json.loads(text)
-        data, event = told.get("d"), told.get("t")
-        if told.get("op") != DiscordWebSocket.DISPATCH or not isinstance(data, dict) or event == "GUILD_CREATE":
+        message = json.loads(text)
+        data, event = message.get("d"), message.get("t")
+        if message.get("op") != DiscordWebSocket.DISPATCH or not isinstance(data, dict) or event == "GUILD_CREATE":
             return
         if event in ("READY", "RESUMED"):
-            self._told = True
+            self._has_started = True
             return
         payload = cast("dict[str, Any]", data)
         number = payload.get("id" if event in ("GUILD_UPDATE", "GUILD_DELETE") else "guild_id")
@@ -161,20 +162,20 @@ class ShardRunner:
             await self.client.fill_before(str(event), int(number), payload)
 
     def _lacks_servers(self) -> bool:
-        """Whether events may come of servers that are not known, or of what was gone when they became known."""
+        """Return whether events may concern servers that are not loaded, or channels deleted before the load."""
         if self._filling is None:
             return False
-        known = self._filling.done() and not self._filling.cancelled() and self._filling.result()
-        return not (known and self._told)
+        all_loaded = self._filling.done() and not self._filling.cancelled() and self._filling.result()
+        return not (all_loaded and self._has_started)
 
     async def _run(self) -> None:
-        _reading.set(self)
+        _current_runner.set(self)
         backoff = Backoff(1.0, 30.0)
         while True:
             try:
                 await self._listen(backoff)
-            except ReconnectWebSocket as again:
-                self._session = self._where() if again.resume else None
+            except ReconnectWebSocket as reconnect:
+                self._session = self._position() if reconnect.resume else None
                 self.down()
             except discord.ConnectionClosed as closed:
                 self.down()
@@ -182,7 +183,7 @@ class ShardRunner:
                     raise discord.PrivilegedIntentsRequired(self.shard.number) from None
                 raise
             except _UNREACHABLE as error:
-                self._session = self._where()
+                self._session = self._position()
                 self.down()
                 pause = backoff.failed()
                 log.warning("Discord: shard %d: %s; again in %.0f s", self.shard.number, type(error).__name__, pause)
@@ -194,7 +195,7 @@ class ShardRunner:
             async with self.client.beginning(number):
                 await ShardSocket.from_client(self.client, shard_id=number)
         else:
-            if self._is_new_here and self._filling is None:
+            if self._is_taken_over and self._filling is None:
                 self._filling = asyncio.create_task(self.client.fill(number))
                 await asyncio.wait({self._filling}, timeout=FILL_S)
             await ShardSocket.from_client(
@@ -209,7 +210,7 @@ class ShardRunner:
                 self._catching_up = asyncio.create_task(self._catch_up())
         self._is_up = True
         socket = self.socket
-        assert socket is not None  # noqa: S101 -- it has said so itself
+        assert socket is not None  # noqa: S101 -- set by ShardSocket itself
         while True:
             await socket.poll_event()
             backoff.worked()
@@ -222,7 +223,7 @@ class ShardRunner:
 
 
 class LeasedClient(ShardedClient):
-    """Holds those shards that the leases give to this process, which may be none."""
+    """Runs the shards that the leases assign to this process; there may be none."""
 
     def __init__(
         self,
@@ -241,29 +242,29 @@ class LeasedClient(ShardedClient):
         self._cache = cast("Any", self._connection)
         self._runners: dict[HeldShard, ShardRunner] = {}
         self._renewed = self.clock.monotonic()
-        self._asked = float("-inf")
-        self._wanted = settings.shards
+        self._recommended_at = float("-inf")
+        self._shard_count_wanted = settings.shards
         self._woken = asyncio.Event()
         self._concurrency = 1
-        self._begins: dict[int, asyncio.Lock] = {}
-        self._learning: dict[int, asyncio.Task[discord.Guild | None]] = {}
-        self._lately: LRUCache[int, tuple[float, discord.Guild | None]] = LRUCache(SERVERS_KEPT)
+        self._identify_locks: dict[int, asyncio.Lock] = {}
+        self._loading: dict[int, asyncio.Task[discord.Guild | None]] = {}
+        self._other_guilds: LRUCache[int, tuple[float, discord.Guild | None]] = LRUCache(SERVERS_KEPT)
 
     # The leases
 
     async def connect(self, *, reconnect: bool = True) -> None:  # noqa: ARG002 -- the library's
-        """Hold this process's part until it is closed. Raises what ends a connection for good."""
+        """Run this process's shards until the client is closed. Raises what ends a connection permanently."""
         running: set[asyncio.Task[None]] = set()
         while not self.is_closed():
             self._woken.clear()
-            looking = asyncio.create_task(self._look())
+            renewing = asyncio.create_task(self._renew_leases())
             try:
-                left = SHARD_LEASE.total_seconds() - MARGIN_S - (self.clock.monotonic() - self._renewed)
-                if self._runners and not (await asyncio.wait({looking}, timeout=max(0.0, left)))[0]:
+                remaining_s = SHARD_LEASE.total_seconds() - MARGIN_S - (self.clock.monotonic() - self._renewed)
+                if self._runners and not (await asyncio.wait({renewing}, timeout=max(0.0, remaining_s)))[0]:
                     await self._drop(*self._runners)
-                running |= await looking
+                running |= await renewing
             finally:
-                looking.cancel()
+                renewing.cancel()
             sleeping, waking = asyncio.create_task(self.clock.sleep(LOOK_S)), asyncio.create_task(self._woken.wait())
             try:
                 await asyncio.wait({sleeping, waking, *running}, return_when=asyncio.FIRST_COMPLETED)
@@ -275,32 +276,34 @@ class LeasedClient(ShardedClient):
                 if not ended.cancelled():
                     ended.result()
 
-    async def _look(self) -> set[asyncio.Task[None]]:
-        """Renew, give back and take; what was started."""
-        began, leases, owner = self.clock.monotonic(), self._shared.leases, self._shared.owner
+    async def _renew_leases(self) -> set[asyncio.Task[None]]:
+        """Renew the leases, give shards back and take others; return the tasks of the shards taken."""
+        started_at, leases, owner = self.clock.monotonic(), self._shared.leases, self._shared.owner
         try:
-            wanted = await self._how_many(began)
+            count_wanted = await self._count_wanted(started_at)
             sessions = {shard: runner.session() for shard, runner in self._runners.items()}
             heard = self.listening.until
-            part = await leases.share(owner, self.clock.now(), SHARD_LEASE, sessions, count=wanted, heard=heard)
+            share = await leases.share(owner, self.clock.now(), SHARD_LEASE, sessions, count=count_wanted, heard=heard)
         except StoreError as error:
             log.warning("Discord: the leases of its shards could not be renewed: %s", error)
             if self.clock.monotonic() - self._renewed > SHARD_LEASE.total_seconds() - MARGIN_S:
                 await self._drop(*self._runners)
             return set()
-        self._renewed = began
-        await self._drop(*(shard for shard in self._runners if shard not in part.kept | part.excess))
-        # One that was just begun is given back when it can be gone on with: Discord allows few new sessions.
-        others = {shard for shard in part.excess if shard.count != part.count}
-        await self._give_back(*others, *(one for one in part.excess - others if not self.record(one.number).behind))
-        if others:
-            self._woken.set()  # the last one to give back makes the new ones
-        if part.count != self.shard_count:
-            log.info("Discord: %s for all processes", counted(part.count, "shard", "shards"))
-        self.shard_count = self._connection.shard_count = part.count
-        self._connection.shard_ids = range(part.count)
+        self._renewed = started_at
+        await self._drop(*(shard for shard in self._runners if shard not in share.kept | share.excess))
+        # A shard with a new session is given back once its session can be resumed: Discord allows few new sessions.
+        outdated = {shard for shard in share.excess if shard.count != share.count}
+        await self._give_back(
+            *outdated, *(held for held in share.excess - outdated if not self.record(held.number).behind)
+        )
+        if outdated:
+            self._woken.set()  # the last process to give its shards back creates the new ones
+        if share.count != self.shard_count:
+            log.info("Discord: %s for all processes", counted(share.count, "shard", "shards"))
+        self.shard_count = self._connection.shard_count = share.count
+        self._connection.shard_ids = range(share.count)
         started = set[asyncio.Task[None]]()
-        for shard, session in part.taken.items():
+        for shard, session in share.taken.items():
             how = "whose process gave no sign of life" if session.orphaned else "which was free"
             log.info("Discord: holds shard %d of %d now, %s", shard.number, shard.count, how)
             self.connection.telemetry.tell(ShardTaken(SOURCE, shard.number, orphaned=session.orphaned))
@@ -313,39 +316,41 @@ class LeasedClient(ShardedClient):
             self._host.platforms.connected(SOURCE)
         return started
 
-    async def _how_many(self, now: float) -> int:
-        """How many shards this process wants: the number that is set, or what Discord recommends, asked each hour."""
-        if self._settings.shards is None and (self._wanted is None or now - self._asked >= RECOMMENDED_S):
-            self._asked = now
+    async def _count_wanted(self, now: float) -> int:
+        """Return the number of shards: the one in the settings, or Discord's recommendation, requested each hour."""
+        if self._settings.shards is None and (
+            self._shard_count_wanted is None or now - self._recommended_at >= RECOMMENDED_S
+        ):
+            self._recommended_at = now
             try:
-                recommended = int((await self._told_of_gateway()).get("shards", 1))
+                recommended = int((await self._gateway_info()).get("shards", 1))
             except _UNREACHABLE:
-                if self._wanted is None:
+                if self._shard_count_wanted is None:
                     raise
-            else:  # fewer would interrupt what works
-                self._wanted = max(1, recommended, self.shard_count or 1)
-        assert self._wanted is not None  # noqa: S101 -- set, or just asked for
-        return self._wanted
+            else:  # fewer shards would interrupt working ones
+                self._shard_count_wanted = max(1, recommended, self.shard_count or 1)
+        assert self._shard_count_wanted is not None  # noqa: S101 -- set, or just asked for
+        return self._shard_count_wanted
 
-    async def _told_of_gateway(self) -> Mapping[str, Any]:
-        told: Mapping[str, Any] = await self.http.request(Route("GET", "/gateway/bot"))
-        self._concurrency = max(1, int(told.get("session_start_limit", {}).get("max_concurrency", 1)))
-        return told
+    async def _gateway_info(self) -> Mapping[str, Any]:
+        info: Mapping[str, Any] = await self.http.request(Route("GET", "/gateway/bot"))
+        self._concurrency = max(1, int(info.get("session_start_limit", {}).get("max_concurrency", 1)))
+        return info
 
     async def _give_back(self, *shards: HeldShard) -> None:
-        """Stop listening, and leave these to others, who go on where this was."""
-        sessions = dict(zip(shards, await asyncio.gather(*(self._runners[one].end() for one in shards)), strict=True))
+        """Stop these shards and release their leases, so that other processes resume the sessions."""
+        sessions = dict(zip(shards, await asyncio.gather(*(self._runners[held].end() for held in shards)), strict=True))
         for shard in shards:
             log.info("Discord: gives shard %d of %d back", shard.number, shard.count)
             self._forget(shard)
         if sessions:
             try:
                 await self._shared.leases.give_back(self._shared.owner, sessions)
-            except StoreError as error:  # then they are taken when the lease is over
+            except StoreError as error:  # they are taken over when the lease expires
                 log.warning("Discord: shards could not be given back: %s", error)
 
     async def _drop(self, *shards: HeldShard) -> None:
-        """Another process may hold these already."""
+        """Stop these shards, whose leases another process may already hold."""
         for shard in shards:
             log.warning("Discord: shard %d of %d is lost to another process", shard.number, shard.count)
         await asyncio.gather(*(self._runners[shard].end() for shard in shards))
@@ -353,12 +358,12 @@ class LeasedClient(ShardedClient):
             self._forget(shard)
 
     def _forget(self, shard: HeldShard) -> None:
-        """What is known of its servers grows old from now on."""
+        """Remove a shard and its servers, whose cached state is no longer updated."""
         del self._runners[shard]
         self.connection.telemetry.tell(ShardLeft(SOURCE, shard.number))
         self._shards.drop(shard.number)
         for guild in [guild for guild in self.guilds if (guild.id >> 22) % shard.count == shard.number]:
-            self._cache._remove_guild(guild)  # noqa: SLF001 -- the library gives no shard away
+            self._cache._remove_guild(guild)  # noqa: SLF001 -- the library has no API for giving a shard away
 
     async def close(self) -> None:
         if not self.is_closed() and self._closing_task is None:
@@ -370,13 +375,13 @@ class LeasedClient(ShardedClient):
     # Sessions
 
     def beginning(self, number: int) -> asyncio.Lock:
-        """Of one bucket one socket at a time waits for its turn to identify."""
-        return self._begins.setdefault(number % self._concurrency, asyncio.Lock())
+        """Return the lock that lets one socket of a bucket at a time wait for its turn to identify."""
+        return self._identify_locks.setdefault(number % self._concurrency, asyncio.Lock())
 
     async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:  # noqa: ARG002 -- the library's
-        """Until a session may begin: by Discord's limits, and by what other processes begin."""
+        """Wait until a session may start, by Discord's limits and those shared with other processes."""
         while True:
-            limit = (await self._told_of_gateway()).get("session_start_limit", {})
+            limit = (await self._gateway_info()).get("session_start_limit", {})
             if int(limit.get("remaining", 1)) < 1:
                 pause = max(1.0, int(limit.get("reset_after", 0)) / 1_000)
                 log.warning("Discord allows no more sessions today; shard %s waits for %.0f s", shard_id, pause)
@@ -384,7 +389,7 @@ class LeasedClient(ShardedClient):
                 pause = await self._turn_to_identify((shard_id or 0) % self._concurrency)
             if not pause:
                 return
-            self.first_connected.set()  # it stands in line: nothing is wrong
+            self.first_connected.set()  # it waits in line: nothing is wrong
             await self.clock.sleep(pause)
 
     async def _turn_to_identify(self, bucket: int) -> float:
@@ -394,11 +399,13 @@ class LeasedClient(ShardedClient):
             return LOOK_S
 
     def _schedule_event(self, *args: Any, **kwargs: Any) -> asyncio.Task[None]:  # noqa: ANN401 -- the library's
-        """The library does not say when what an event caused has ended; until then its sequence is not passed on. (For
-        what is read from history `behind` says that.)
+        """Register the task of an event with its shard.
+
+        The library does not report when the handling of an event has ended; until then its sequence is not passed on.
+        (For messages read from history, `behind` has this effect.)
         """
         task = cast("asyncio.Task[None]", super()._schedule_event(*args, **kwargs))  # pyright: ignore[reportUnknownMemberType] -- the library's
-        if (runner := _reading.get(None)) is not None and args[1] not in ("on_ready", "on_shard_ready"):
+        if (runner := _current_runner.get(None)) is not None and args[1] not in ("on_ready", "on_shard_ready"):
             runner.follow(task)
         return task
 
@@ -406,15 +413,15 @@ class LeasedClient(ShardedClient):
         return super().silence() if any(runner.socket is not None for runner in self._runners.values()) else 0.0
 
     async def wait_until_ready(self) -> None:
-        """All servers are never known here; what is missing is asked for."""
+        """Wait for the first connection only: not all servers are ever loaded here; missing ones are requested."""
         await self.first_connected.wait()
 
     async def on_shard_connect(self, shard_id: int) -> None:
-        runner = next((one for shard, one in self._runners.items() if shard.number == shard_id), None)
+        runner = next((candidate for shard, candidate in self._runners.items() if shard.number == shard_id), None)
         if runner is not None:
-            runner.begins_anew()
+            runner.discard_backlog()
         self._shards.began(shard_id, runner.since if runner is not None else None)
-        self._woken.set()  # who goes on here after a kill needs no new session
+        self._woken.set()  # store the session soon: a process that takes over after a kill can then resume it
 
     async def on_shard_resumed(self, shard_id: int) -> None:
         self.first_connected.set()
@@ -430,87 +437,87 @@ class LeasedClient(ShardedClient):
         return len(self._runners)
 
     def holds(self, number: int) -> bool:
-        """Whether this process listens to a server."""
+        """Return whether this process serves a server."""
         return any((number >> 22) % shard.count == shard.number for shard in self._runners)
 
     async def fill(self, number: int) -> bool:
-        """Get to know the servers of a shard whose session tells of none; whether all are known."""
-        after, places, known = 0, asyncio.Semaphore(FILL_AT_ONCE), list[bool]()
+        """Load the servers of a shard whose session does not list them; return whether all were loaded."""
+        after, slots, failures = 0, asyncio.Semaphore(FILL_AT_ONCE), list[int]()
 
-        async def learn(guild: int) -> None:
-            async with places:
+        async def load(guild: int) -> None:
+            async with slots:
                 try:
-                    await self._learn(guild)
+                    await self._load(guild)
                 except UNREADABLE:
-                    known.append(False)
+                    failures.append(guild)
 
         while True:
             try:
-                asked = {"limit": PAGE, "after": after}
-                page = await self.http.request(Route("GET", "/users/@me/guilds"), params=asked)
+                params = {"limit": PAGE, "after": after}
+                page = await self.http.request(Route("GET", "/users/@me/guilds"), params=params)
             except UNREADABLE as error:
                 log.warning("Discord does not say in which servers the bot is: %s", type(error).__name__)
                 return False
             ids = sorted(int(guild["id"]) for guild in page)
-            here = [one for one in ids if (one >> 22) % (self.shard_count or 1) == number]
-            await asyncio.gather(*map(learn, here))
+            guild_ids = [guild_id for guild_id in ids if (guild_id >> 22) % (self.shard_count or 1) == number]
+            await asyncio.gather(*map(load, guild_ids))
             if len(ids) < PAGE or ids[-1] <= after:
-                return all(known)
+                return not failures
             after = ids[-1]
 
     async def fill_before(self, event: str, number: int, data: Mapping[str, Any]) -> None:
-        """Before an event of a server is read. Raises UNREADABLE: then the session is resumed once more."""
-        guild = await self._learn(number)
+        """Load a server before an event of it is handled. Raises UNREADABLE; the session is then resumed again."""
+        guild = await self._load(number)
         if guild is None and event == "GUILD_DELETE":
-            told = self._cache._get_or_create_unavailable_guild(number)  # noqa: SLF001 -- else nobody is told of it
-            self._cache._add_guild(told)  # noqa: SLF001 -- as above
+            unavailable = self._cache._get_or_create_unavailable_guild(number)  # noqa: SLF001 -- without it the event is dropped
+            self._cache._add_guild(unavailable)  # noqa: SLF001 -- as above
         elif guild is not None and event == "CHANNEL_DELETE" and guild.get_channel(int(data["id"])) is None:
-            self._connection.parsers["CHANNEL_CREATE"](data)  # it was gone when its server became known
+            self._connection.parsers["CHANNEL_CREATE"](data)  # it was deleted before its server was loaded
 
-    async def _learn(self, number: int) -> discord.Guild | None:
-        """Keep a server of this process as the gateway would have told of it; events change it from then on."""
+    async def _load(self, number: int) -> discord.Guild | None:
+        """Return a server; cache it, if this process serves it, as the gateway would. Events then update it."""
         if (known := super().get_guild(number)) is not None:
             return known
-        if number not in self._learning:
-            self._learning[number] = asyncio.create_task(self._ask_for(number))
-            self._learning[number].add_done_callback(lambda _: self._learning.pop(number, None))
-        guild = await asyncio.shield(self._learning[number])
+        if number not in self._loading:
+            self._loading[number] = asyncio.create_task(self._fetch_guild(number))
+            self._loading[number].add_done_callback(lambda _: self._loading.pop(number, None))
+        guild = await asyncio.shield(self._loading[number])
         if guild is not None and super().get_guild(number) is None and self.holds(number):
-            self._cache._add_guild(guild)  # noqa: SLF001 -- the library fills its cache by the gateway alone
+            self._cache._add_guild(guild)  # noqa: SLF001 -- the library fills its cache from the gateway only
         return super().get_guild(number) or guild
 
-    async def _ask_for(self, number: int) -> discord.Guild | None:
-        """None for one that the bot is not in. Raises UNREADABLE."""
+    async def _fetch_guild(self, number: int) -> discord.Guild | None:
+        """Return a server by HTTP requests; None if the bot is not in it. Raises UNREADABLE."""
         me = self.user.id if self.user is not None else 0
         paths = ("", "/channels", "/threads/active", f"/members/{me}")
         try:
-            told: list[Any] = await asyncio.gather(
+            responses: list[Any] = await asyncio.gather(
                 *(self.http.request(Route("GET", "/guilds/{guild_id}" + path, guild_id=number)) for path in paths)
             )
         except (discord.Forbidden, discord.NotFound):
             return None
-        guild, channels, threads, member = told
-        held = {"channels": channels, "threads": threads["threads"], "members": [member], "unavailable": False}
-        data = cast("Any", {**guild, "emojis": [], "stickers": [], **held})
+        guild, channels, threads, member = responses
+        contents = {"channels": channels, "threads": threads["threads"], "members": [member], "unavailable": False}
+        data = cast("Any", {**guild, "emojis": [], "stickers": [], **contents})
         return discord.Guild(data=data, state=self._connection)
 
     def get_guild(self, id: int, /) -> discord.Guild | None:  # noqa: A002 -- the library's
-        """Of another process's servers those that were asked for moments ago."""
-        asked_at, lately = self._lately.get(id, (float("-inf"), None))
-        return super().get_guild(id) or (lately if self.clock.monotonic() - asked_at <= KNOWN_S else None)
+        """Also returns servers of other processes that were requested within KNOWN_S."""
+        asked_at, other = self._other_guilds.get(id, (float("-inf"), None))
+        return super().get_guild(id) or (other if self.clock.monotonic() - asked_at <= KNOWN_S else None)
 
     async def guild_elsewhere(self, number: int) -> discord.Guild | None:
         if (known := super().get_guild(number)) is not None and known.get_role(known.id) is not None:
             return known
-        asked_at, guild = self._lately.get(number, (float("-inf"), None))
+        asked_at, guild = self._other_guilds.get(number, (float("-inf"), None))
         if self.clock.monotonic() - asked_at > KNOWN_S:
             now = self.clock.monotonic()
-            guild = await self._ask_for(number)
-            self._lately[number] = now, guild
+            guild = await self._fetch_guild(number)
+            self._other_guilds[number] = now, guild
         return guild
 
     async def fetch_channel(self, channel_id: int, /) -> Any:  # noqa: ANN401 -- the library's union
-        """Of a server that is not known here: with the server as it is now, since who can read it is asked of that."""
+        """Fetch a channel. If its server is not cached, set its current state, which decides who can read it."""
         channel = await super().fetch_channel(channel_id)
         if isinstance(channel, Readable | discord.CategoryChannel) and channel.guild.get_role(channel.guild.id) is None:
             guild = await self.guild_elsewhere(channel.guild.id)

@@ -1,4 +1,4 @@
-"""The application commands: what Discord is told of those that are declared, and the help about them."""
+"""The application commands: their registration with Discord, and the help about them."""
 
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -28,35 +28,35 @@ from bot.texts import command_texts
 
 COMMANDS: Final = (*discovery.COMMANDS, SETTINGS)
 
-Given: TypeAlias = Mapping[str, Any]  # What was given to a command, by the names of its arguments
+Given: TypeAlias = Mapping[str, Any]  # The values of a command's options, by name
 Use: TypeAlias = Callable[[Command, Interaction, Given], Awaitable[None]]
 Suggesting: TypeAlias = Callable[[Suggest, Interaction, str], Awaitable[list[Choice]]]
 
 
 def offered_in(*, direct: bool) -> tuple[Command, ...]:
-    """Those that can be used there."""
+    """Return the commands that can be used in DMs, or in servers."""
     elsewhere = CommandScope.SERVERS if direct else CommandScope.DIRECT
     return tuple(command for command in COMMANDS if command.scope is not elsewhere)
 
 
 def help_text(*, direct: bool) -> str:
-    """The commands that can be used there, each with what it does."""
-    said = {f"/{one.name}": one.summary for one in offered_in(direct=direct)}
-    return f"{command_texts.help_text(said)}\n\n{command_texts.HOW_ON_DISCORD}"
+    """Return the commands that can be used there, with their summaries."""
+    summaries = {f"/{command.name}": command.summary for command in offered_in(direct=direct)}
+    return f"{command_texts.help_text(summaries)}\n\n{command_texts.HOW_ON_DISCORD}"
 
 
 def command_in(incoming: Incoming, *, direct: bool) -> str:
-    """The command that a whole message means, without its slash; "" for every other message.
+    """Return the name of the command that a whole message is, without its slash; "" for any other message.
 
-    Nobody but the asker may see its answer, which Discord shows only in answer to the command itself.
+    The message is then answered with a reference to the command: Discord shows ephemeral answers only to commands.
     """
-    said = incoming.text.rstrip(" .!?")
-    if not said.startswith("/"):
+    text = incoming.text.rstrip(" .!?")
+    if not text.startswith("/"):
         offered = offered_in(direct=direct)
-        if (meant := command_meant(said, offered, incoming.time, budget_ids)) is not None:
+        if (meant := command_meant(text, offered, incoming.time, budget_ids)) is not None:
             return meant.command.name
-        return nearly_meant(said, offered, incoming.time).partition(" ")[0]
-    name, _, words = said[1:].partition(" ")
+        return nearly_meant(text, offered, incoming.time).partition(" ")[0]
+    name, _, words = text[1:].partition(" ")
     command = command_named(name, COMMANDS)
     if command is None:
         return nearest(name, words, COMMANDS)
@@ -65,10 +65,10 @@ def command_in(incoming: Incoming, *, direct: bool) -> str:
 
 
 def register(tree: Tree, use: Use, suggesting: Suggesting) -> None:
-    """Make all commands known to a command tree."""
+    """Add all commands to a command tree."""
     for command in COMMANDS:
         direct, servers = command.scope is CommandScope.DIRECT, command.scope is CommandScope.SERVERS
-        made = app_commands.Command[Any, ..., None](
+        app_command = app_commands.Command[Any, ..., None](
             name=command.name,
             description=command.summary,
             callback=_callback(command, use, suggesting),
@@ -77,14 +77,14 @@ def register(tree: Tree, use: Use, suggesting: Suggesting) -> None:
             ),
             allowed_installs=app_commands.AppInstallationType(guild=True, user=not servers),
         )
-        tree.add_command(made)
+        tree.add_command(app_command)
 
 
 def _callback(command: Command, use: Use, suggesting: Suggesting) -> Callable[..., Any]:
-    """What the library calls; it reads the options from the function's signature and marks."""
+    """Return the callback for the library, which reads the options from the function's signature and annotations."""
 
-    async def run(interaction: Interaction, **given: Any) -> None:  # noqa: ANN401 -- an option's value, as Discord has it
-        await use(command, interaction, given)
+    async def run(interaction: Interaction, **values: Any) -> None:  # noqa: ANN401 -- an option's value, as Discord has it
+        await use(command, interaction, values)
 
     options = [_parameter(argument) for argument in command.arguments]
     caller = inspect.Parameter("interaction", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Interaction)
@@ -95,11 +95,11 @@ def _callback(command: Command, use: Use, suggesting: Suggesting) -> Callable[..
             choices = [app_commands.Choice(name=label, value=value) for value, label in argument.choices.items()]
             app_commands.choices(**{argument.name: choices})(run)
         if argument.suggests is not None:
-            app_commands.autocomplete(**{argument.name: _completing(argument.suggests, suggesting)})(run)
+            app_commands.autocomplete(**{argument.name: _autocomplete(argument.suggests, suggesting)})(run)
     return run
 
 
-def _completing(
+def _autocomplete(
     suggests: Suggest, suggesting: Suggesting
 ) -> Callable[[Interaction, str], Coroutine[Any, Any, list[Choice]]]:
     async def complete(interaction: Interaction, typed: str) -> list[Choice]:
@@ -121,14 +121,14 @@ def _parameter(argument: Argument) -> inspect.Parameter:
     return inspect.Parameter(argument.name, inspect.Parameter.KEYWORD_ONLY, default=missing, annotation=annotation)
 
 
-# Tells Discord which commands there are, only when they have changed.
+# Registration of the commands with Discord, only if they have changed.
 #
-# Discord lets an application make 200 commands a day in a server, and every client loads them anew when they are put.
-# So what it has is read first, with translations that an earlier version made, and compared: of each what we say of it,
-# and not what Discord adds, in any order of the commands. A value that means the same as none counts as none.
+# Discord allows an application to create 200 commands a day in a server, and every client reloads them when they are
+# put. So the registered commands are read first, with translations from earlier versions, and compared: by the keys
+# that we set, not those that Discord adds, and in any order. An empty value counts as missing.
 
-# What we say of a command, its options and their choices.
-_SAID: Final = frozenset(
+# The keys that we set for a command, its options and their choices.
+_OUR_KEYS: Final = frozenset(
     {
         "name",
         "name_localizations",
@@ -156,33 +156,35 @@ _TABLES: Final = frozenset({"name_localizations", "description_localizations"})
 
 
 async def sync(client: discord.Client, tree: Tree) -> bool:
-    """Whether the commands had changed, and were put. Raises discord.HTTPException."""
-    wanted = [command.to_dict(tree) for command in tree.get_commands()]
+    """Put the commands if they have changed; return whether they had. Raises discord.HTTPException."""
+    commands = [command.to_dict(tree) for command in tree.get_commands()]
     path = "/applications/{application_id}/commands"
-    here = {"application_id": str(client.application_id)}
-    known = await client.http.request(Route("GET", path, **here), params={"with_localizations": "true"})
-    if isinstance(known, list) and same(wanted, cast("list[Mapping[str, Any]]", known)):
+    ids = {"application_id": str(client.application_id)}
+    registered = await client.http.request(Route("GET", path, **ids), params={"with_localizations": "true"})
+    if isinstance(registered, list) and same(commands, cast("list[Mapping[str, Any]]", registered)):
         return False
-    await client.http.request(Route("PUT", path, **here), json=wanted)
+    await client.http.request(Route("PUT", path, **ids), json=commands)
     return True
 
 
-def same(wanted: Sequence[Mapping[str, Any]], known: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether both are the same commands for people. Pure."""
-    return _by_name(wanted) == _by_name(known)
+def same(commands: Sequence[Mapping[str, Any]], registered: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether both lists define the same commands for users. Pure."""
+    return _by_name(commands) == _by_name(registered)
 
 
 def _by_name(commands: Sequence[Mapping[str, Any]]) -> dict[tuple[str, int], object]:
-    return {(str(one["name"]), int(one.get("type") or 1)): _plain({"type": 1, **one}) for one in commands}
+    return {
+        (str(command["name"]), int(command.get("type") or 1)): _plain({"type": 1, **command}) for command in commands
+    }
 
 
 def _plain(value: object) -> object:
-    """Without what Discord adds, and without what means nothing."""
+    """Return the value without keys that Discord adds and without empty values."""
     if isinstance(value, Mapping):
-        kept = {key: _value(key, one) for key, one in cast("Mapping[str, object]", value).items() if key in _SAID}
-        return {key: one for key, one in kept.items() if one not in (None, False, "", [], {})}
+        ours = {key: _value(key, item) for key, item in cast("Mapping[str, object]", value).items() if key in _OUR_KEYS}
+        return {key: item for key, item in ours.items() if item not in (None, False, "", [], {})}
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_plain(one) for one in cast("Sequence[object]", value)]
+        return [_plain(item) for item in cast("Sequence[object]", value)]
     return value
 
 

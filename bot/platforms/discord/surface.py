@@ -1,4 +1,4 @@
-"""One reply on Discord: `bot.reply_surface.Surface` for whatever address its question came with."""
+"""One reply on Discord: `bot.reply_surface.Surface` for every kind of address that a question comes with."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -19,31 +19,31 @@ from bot.texts import reply_texts
 PAGE_CHARS = 2_000  # Discord's limit of a message's content
 
 TYPING_EVERY_S = 8.0  # Typing is shown for ten seconds
-TYPING_AT_MOST_S = 300.0  # A turn that ends without a word does not say so: nobody waits longer
+TYPING_AT_MOST_S = 300.0  # A turn that ends without a message does not stop the typing: no user waits longer
 
 NONCE_BYTES = 12  # In hexadecimal 24 of the 25 characters that Discord takes
 
-_INTERACTION = "interaction"  # Stands for the channel of a page that the token of its interaction reaches
+_INTERACTION = "interaction"  # In place of the channel of a page that is reached by its interaction's token
 
-FOLLOW_UPS = 5  # Discord's limit behind an interaction that only its person's installation allows
+FOLLOW_UPS = 5  # Discord's limit of follow-ups to an interaction where only its user has installed the bot
 
 
-# What shows the asker what the turn of this number waits for; none if it waits for nothing.
+# Return the panels that show the asker what turn number `turn` waits for; none if it waits for nothing.
 WaitingPanels: TypeAlias = Callable[[int], Awaitable[Sequence[Components]]]
 
 
 class DiscordSurface:
-    """Where a page goes.
-    - An interaction is answered in its own message; further pages follow it. When its token has run out, a private
-      reply goes on in the DM and a public one in the channel; a page of a private reply that can be edited no more is
-      locked.
-    - Where only its person has installed the bot, an interaction takes five messages behind its answer, and nothing
-      else can be written there: further pages go to the DM. If that is closed, the last of the five says so.
-    - A mention in a channel is answered in the thread of its message, started when the bot begins to type; where no
-      thread can be started, in the channel, as a reply to the message.
+    """Where the pages of a reply go.
+
+    - An interaction is answered in its own response; further pages follow it. When its token has expired, a private
+      reply continues in the DM and a public one in the channel. A page of a private reply is then locked.
+    - Where only the user has installed the bot, an interaction takes five follow-ups to its response, and the bot
+      cannot write there otherwise: further pages go to the DM. If the DM is closed, the last of the five says so.
+    - A mention in a channel is answered in the thread of its message, which is started when the bot begins to type;
+      where no thread can be started, in the channel, as a reply to the message.
     - Everything else is answered where it was asked.
 
-    What a page's id says of how to reach it: `address`.
+    `inbound` describes the forms of page ids.
     """
 
     def __init__(self, connection: Connection, incoming: Incoming, waiting: WaitingPanels | None = None) -> None:
@@ -54,17 +54,17 @@ class DiscordSurface:
         if incoming.event_id.endswith(TELLS):
             self._address = replace(self._address, scheduled=ScheduleKind.REMINDER)
         self._token = Token(self._address.application, self._address.token)
-        self._token_ended = False  # Discord has said so, whatever our clock says
+        self._token_ended = False  # Discord has rejected the token, whatever our clock says
         self._refused = False  # Nothing may be shown where the question was asked
         self._place: tuple[str, str] | None = None
         self._typing: object | None = None
-        # What stands before the words of each page.
-        self._call = f"<@{self._address.mentions}> " if self._address.mentions else ""
+        # A mention that precedes the text of each page.
+        self._mention = f"<@{self._address.mentions}> " if self._address.mentions else ""
         reminds = self._address.scheduled == ScheduleKind.REMINDER
         works = self._address.scheduled == ScheduleKind.WORK
         self._limits = reply_surface.Limits(
-            PAGE_CHARS - len(self._call),
-            # Some words more than were posted; then the pace of the place is what slows it down. At work nobody waits.
+            PAGE_CHARS - len(self._mention),
+            # The first edit comes soon; then the rate of the channel limits edits. No user watches long work.
             edit_interval_s=reply_surface.WORK_EDIT_S if works else 0.25,
             announce_final=False,
             offers=reply_surface.REMINDER_OFFERS if reminds else buttons.OFFERS,
@@ -72,38 +72,40 @@ class DiscordSurface:
             step_lines=reply_surface.WORK_STEPS if works else 0,
         )
         self._gates: dict[str, WriteTurns] = {}
-        # What is offered below each page, as far as is known.
-        self._below: dict[str, frozenset[reply_surface.ReplyAction]] = {}
+        # The actions shown below each page, as far as known.
+        self._offers_shown: dict[str, frozenset[reply_surface.ReplyAction]] = {}
 
     @property
     def limits(self) -> reply_surface.Limits:
         return self._limits
 
     async def find(self, key: reply_surface.PageKey) -> reply_surface.PageRef | None:
-        """Only among what followed an interaction's answer, which takes no nonce: any other page is found as it is
-        posted again, and the answer itself is there already. What one person alone sees is listed to nobody.
+        """Return a page posted before a crash, among the follow-ups to an interaction's response.
+
+        Follow-ups take no nonce. Any other page is found by posting it again with its nonce, and the response itself
+        always exists. Ephemeral messages cannot be listed.
         """
         if self._address.scheduled:
             return await self._find_scheduled(key)
-        address, behind = self._address, key.number - (0 if self._address.follows else 1)
-        if not address.interaction or address.private or address.by_person or behind < 0:
+        address, index = self._address, key.number - (0 if self._address.follows else 1)
+        if not address.interaction or address.private or address.by_person or index < 0:
             return None
         rest = await self._connection.rest()
         try:
-            following = await rest.following(address.channel, address.interaction)
+            message_ids = await rest.following(address.channel, address.interaction)
         except (reply_surface.PageGone, reply_surface.PageLocked, reply_surface.PageRefused):  # we may not look
             return None
-        return reply_surface.PageRef(page_of_answer(address, following[behind])) if behind < len(following) else None
+        return reply_surface.PageRef(page_of_answer(address, message_ids[index])) if index < len(message_ids) else None
 
     async def _find_scheduled(self, key: reply_surface.PageKey) -> reply_surface.PageRef | None:
-        """The first page is known by its buttons, however long ago it was posted; the others by their nonces."""
+        """Find the first page by its buttons, however long ago it was posted; later pages are found by their nonces."""
         if key.number:
             return None
-        about = buttons.ids(self._limits.offers, self._asked.conversation, key.turn)
+        button_ids = buttons.ids(self._limits.offers, self._asked.conversation, key.turn)
         rest = await self._connection.rest()
         try:
             channel, _ = await self._channel(rest)
-            found = await rest.with_buttons(channel, self._address.after, about)
+            found = await rest.with_buttons(channel, self._address.after, button_ids)
         except (reply_surface.PageGone, reply_surface.PageLocked):  # we may not look
             return None
         return reply_surface.PageRef(f"{channel}/{found}") if found else None
@@ -116,12 +118,12 @@ class DiscordSurface:
             self._refused = True
             raise
         self._typing = None
-        self._below[page] = look.offers
+        self._offers_shown[page] = look.offers
         return reply_surface.PageRef(page)
 
     async def edit(self, page: reply_surface.PageRef, look: reply_surface.PageContent) -> None:
         rest = await self._connection.rest()
-        components = None if self._below.get(page.id) == look.offers else self._row(look)
+        components = None if self._offers_shown.get(page.id) == look.offers else self._row(look)
         try:
             await self._edit(rest, page, self._text(look), components)
         except TokenGone:
@@ -129,7 +131,7 @@ class DiscordSurface:
                 raise
             self._token_ended = True
             await self._edit(rest, page, self._text(look), components)
-        self._below[page.id] = look.offers
+        self._offers_shown[page.id] = look.offers
 
     async def _edit(self, rest: Rest, page: reply_surface.PageRef, text: str, components: Components | None) -> None:
         channel, message = self._reach(page)
@@ -154,16 +156,16 @@ class DiscordSurface:
         if self._token_lives():
             with suppress(TokenGone):
                 private = self._address.private
-                before = "" if private or not again else await self._handed_over(rest, self._address.channel, files)
-                message = before or await rest.follow_up_with(self._token, files, private=private)
+                existing = "" if private or not again else await self._handed_over(rest, self._address.channel, files)
+                message = existing or await rest.follow_up_with(self._token, files, private=private)
                 return (reply_surface.PageRef(page_of_answer(self._address, message)),)
         channel, _ = await self._channel(rest)
-        before = await self._handed_over(rest, channel, files) if again else ""
-        message = before or await rest.hand_over(channel, files, self._nonce(key))
+        existing = await self._handed_over(rest, channel, files) if again else ""
+        message = existing or await rest.hand_over(channel, files, self._nonce(key))
         return (reply_surface.PageRef(f"{channel}/{message}"),)
 
     async def _handed_over(self, rest: Rest, channel: str, files: Sequence[reply_surface.OutFile]) -> str:
-        """The message behind the question that holds these files already; "" if there is none, or we may not look."""
+        """Return the message after the question that holds these files; "" if none, or if it cannot be read."""
         asked = self._asked.message_id
         with suppress(reply_surface.SurfaceError):
             found = await rest.with_files(channel, files)
@@ -171,8 +173,8 @@ class DiscordSurface:
         return ""
 
     async def send_ephemeral(self, text: str) -> None:
-        """Only a command's answer can be followed by what its caller alone sees; why there can be no answer is said in
-        a direct message else.
+        """Show a text to the asker only: as a follow-up to an interaction while its token lives; else, if no answer may
+        be shown where the question was asked, in a DM.
         """
         rest = await self._connection.rest()
         if self._token_lives():
@@ -182,8 +184,10 @@ class DiscordSurface:
             await rest.send(await rest.open_dm(self._address.person), text, nonce)
 
     async def show_waiting(self, turn: int) -> None:
-        """Only behind a command, or a press, as long as its token lives: whatever answers a message is shown to all.
-        Where few messages may follow, they are the answer's.
+        """Show the asker what the turn waits for.
+
+        Only possible after a command or a press, while its token lives: a reply to a message is visible to all. Where
+        few follow-ups are allowed, they are left to the answer.
         """
         if self._waiting is None or not self._token_lives() or self._address.by_person:
             return
@@ -192,7 +196,7 @@ class DiscordSurface:
             await rest.follow_up_panel(self._token, panel)
 
     async def status(self, text: str) -> None:
-        """Discord says itself that a deferred interaction is being answered; elsewhere the bot is typing."""
+        """Show that the bot is typing. Discord itself shows that a deferred interaction is being answered."""
         if not text:
             self._typing = None
         elif self._typing is None and not (self._address.token or self._address.scheduled):
@@ -201,18 +205,18 @@ class DiscordSurface:
             self._typing = typing = object()
             self._connection.in_background(self._type(rest, channel, typing))
 
-    def finish(self, *, ended: bool) -> None:  # noqa: ARG002 -- whoever goes on types
+    def finish(self, *, ended: bool) -> None:  # noqa: ARG002 -- a process that continues the turn types by itself
         self._typing = None
 
     def _text(self, look: reply_surface.PageContent) -> str:
-        """With its note in small letters, where there is room for it."""
-        text = f"{self._call}{look.text}"
+        """Return the page's text, followed by its note in small letters if there is room."""
+        text = f"{self._mention}{look.text}"
         note = "\n".join(f"-# {line}" for line in look.note.splitlines())
-        noted = f"{text}\n{note}".lstrip() if note else text
-        return noted if len(noted) <= PAGE_CHARS else text
+        with_note = f"{text}\n{note}".lstrip() if note else text
+        return with_note if len(with_note) <= PAGE_CHARS else text
 
     def _row(self, look: reply_surface.PageContent, turn: int = 0) -> Components:
-        """What a schedule has said carries a button from the start, by which it is found again."""
+        """Return the page's buttons. A page of a schedule always has one, by which `_find_scheduled` finds it."""
         always = reply_surface.REMINDER_OFFERS if self._address.scheduled else frozenset[reply_surface.ReplyAction]()
         return buttons.row(look.offers | always, self._asked.conversation, look.turn or turn)
 
@@ -227,19 +231,19 @@ class DiscordSurface:
             reply_to = "" if key.number else reply_to
             async with self._turn(f"post {channel}"):
                 nonce, mentions = self._nonce(key), self._address.mentions
-                message, as_it_should = await rest.send(channel, text, nonce, reply_to, components, mentions)
+                message, is_current = await rest.send(channel, text, nonce, reply_to, components, mentions)
         except reply_surface.PageGone:
             if self._is_spent(key):
                 with suppress(reply_surface.SurfaceError):
                     await rest.follow_up(self._token, reply_texts.TOO_LONG_HERE, private=self._address.private)
             raise
         page = f"{channel}/{message}"
-        if not as_it_should:
+        if not is_current:
             raise reply_surface.PageFound(reply_surface.PageRef(page))
         return page
 
     def _is_spent(self, key: reply_surface.PageKey) -> bool:
-        """Whether as many messages as may follow have followed; one is kept for a last word."""
+        """Return whether only the last of the allowed follow-ups is left, which is kept for TOO_LONG_HERE."""
         following = key.number + (1 if self._address.follows else 0)
         return self._address.by_person and following >= FOLLOW_UPS
 
@@ -252,7 +256,7 @@ class DiscordSurface:
             return await rest.follow_up(self._token, text, components, private=self._address.private)
 
     async def _channel(self, rest: Rest) -> tuple[str, str]:
-        """Where messages go, and which message the first of them replies to, if any."""
+        """Return the channel for messages, and the id of the message that the first one replies to, or ""."""
         if self._place is None:
             self._place = await self._find_channel(rest)
         return self._place
@@ -268,9 +272,9 @@ class DiscordSurface:
         return address.channel, address.message
 
     def _reach(self, page: reply_surface.PageRef) -> tuple[str, str]:
-        """The channel and the message of a page; the channel is `_INTERACTION` while the token reaches it."""
-        channel, message, answers = place_of_page(page.id)
-        if not answers:
+        """Return the channel and the message of a page; `_INTERACTION` as the channel while the token reaches it."""
+        channel, message, by_token = place_of_page(page.id)
+        if not by_token:
             return channel, message
         if self._token_lives():
             return _INTERACTION, message
@@ -286,9 +290,10 @@ class DiscordSurface:
 
     @asynccontextmanager
     async def _turn(self, place: str, *, waiting: bool = False) -> AsyncGenerator[None, None]:
-        """Write at the pace of a place: Discord counts the edits of a channel, those of an interaction, and what is
-        posted, each by itself. Raises PageQueued to be asked again with newer words; `waiting`: a short wait is waited
-        for.
+        """Write at the rate of a place. Discord counts edits in a channel, edits of an interaction, and posts
+        separately.
+
+        Raises PageQueued, so that the caller comes back with newer text; with `waiting`, a short wait is slept through.
         """
         gate = self._gates.setdefault(place, self._connection.gate(place))
         clock, who = self._connection.clock, self._asked.event_id
@@ -302,13 +307,13 @@ class DiscordSurface:
             gate.returned(clock.monotonic())
 
     async def _type(self, rest: Rest, channel: str, typing: object) -> None:
-        """Type until somebody else does, or nobody. Never cancelled: the request would be counted wrongly."""
+        """Type until `self._typing` changes. Never cancelled: discord.py would miscount the request."""
         for _ in range(int(TYPING_AT_MOST_S / TYPING_EVERY_S)):
             if self._typing is not typing:
                 return
             try:
-                if self._connection.is_to_type(channel, TYPING_EVERY_S):
+                if self._connection.claim_typing(channel, TYPING_EVERY_S):
                     await rest.type(channel)
             except reply_surface.SurfaceError:
-                return  # an ornament: the first page meets what is really wrong
+                return  # typing is optional: posting the first page reports a real problem
             await self._connection.clock.sleep(TYPING_EVERY_S)

@@ -14,31 +14,31 @@ from agent.records import AttachedMessage, Attachment, Quoted
 from bot.platforms.discord.attachments import attachments
 from bot.platforms.discord.inbound import pages_at
 from bot.platforms.discord.markup import DiscordMessageLink, message_links, readable
-from bot.platforms.discord.objects import SAID, channel_place, names_of
+from bot.platforms.discord.objects import USER_MESSAGE_TYPES, channel_place, names_of
 from bot.platforms.discord.places import UNREADABLE, Readable, can_read, known_as
 from bot.texts import reply_texts
 
 log = logging.getLogger(__name__)
 
-MAX_THREAD_MESSAGES = 100  # One request of Discord's; a longer thread is summarised better from its end
-# About five thousand tokens: what a model with a small window still takes beside everything else.
+MAX_THREAD_MESSAGES = 100  # One request; a longer thread is best represented by its end
+# About five thousand tokens: a model with a small context window can take these beside everything else.
 MAX_THREAD_CHARS = 20_000
-MAX_THREAD_FILES = 5  # The newest ones: whoever asks about a file in a thread has just seen it
-MAX_LINKS = 3  # Each costs a request or two; more links are rarely all meant
-SOMEBODY = "somebody"  # Who wrote a forwarded message: Discord does not say
-PATIENCE_S = 8.0  # The person sees nothing meanwhile, so it must be short
+MAX_THREAD_FILES = 5  # The newest ones: a question about a file in a thread is usually about a recent one
+MAX_LINKS = 3  # Each costs a request or two; a question rarely refers to more
+SOMEBODY = "somebody"  # The author of a forwarded message, whom Discord does not name
+PATIENCE_S = 8.0  # Short, because the asker sees no response meanwhile
 
 
 class ChannelUnknown(CogencyError):
-    """Discord does not say what a channel is, which may pass: what was said there waits."""
+    """Discord cannot currently describe a channel; messages from there wait."""
 
     def __init__(self) -> None:
         super().__init__(reply_texts.DISCORD_WHERE)
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
-    """What a message brings along: words, and files to be read when its turn runs."""
+class ReferencedContent:
+    """The texts that a message refers to, and files to be read when its turn runs."""
 
     quoted: tuple[Quoted, ...] = ()
     files: tuple[Attachment, ...] = ()
@@ -46,33 +46,35 @@ class Brought:
 
 class Surroundings:
     """Rules.
-    - It is context under the place's audience, and it is not stored as anybody's message.
-    - A linked message is quoted only if the bot can read it, the asker can read it now, and what was said there may be
-      used where the answer is read.
-    - Everything is bounded, and whatever cannot be read in time is left out: the question matters more.
+
+    - The content is context under the place's audience; it is not stored as a message of any person.
+    - A linked message is quoted only if the bot and the asker can read it now, and its audience may be used where the
+      answer is read.
+    - Everything is bounded, and what cannot be read in time is left out: the question matters more.
     """
 
     def __init__(self, client: discord.Client) -> None:
         self._client = client
 
     async def find_channel(self, message: discord.Message) -> None:
-        """Where it stands, if that is a thread that the library has not heard of yet, as one that was archived.
+        """Set the message's channel if it is a thread that the library does not know, as one that was archived.
 
         Raises ChannelUnknown.
         """
         if message.guild is None or not isinstance(message.channel, discord.PartialMessageable):
             return
-        found = await self._fetched(message.channel.id)  # without one it stays a place of which nothing is known
+        # If it is not found, it stays a place of which nothing is known.
+        found = await self._fetch_channel(message.channel.id)
         if isinstance(found, discord.Thread | discord.TextChannel | discord.VoiceChannel | discord.StageChannel):
             message.channel = found
 
     async def parent_of(self, channel: int) -> int:
-        """The channel that a thread of a server belongs to; any other channel itself. Raises ChannelUnknown."""
-        found = self._client.get_channel(channel) or await self._fetched(channel)
+        """Return the parent channel of a thread in a server; for any other channel, itself. Raises ChannelUnknown."""
+        found = self._client.get_channel(channel) or await self._fetch_channel(channel)
         return found.parent_id if isinstance(found, discord.Thread) else channel
 
-    async def _fetched(self, channel: int) -> object:
-        """None if there is none that we may see. Raises ChannelUnknown."""
+    async def _fetch_channel(self, channel: int) -> object:
+        """Return the channel; None if there is none that the bot may see. Raises ChannelUnknown."""
         try:
             return await self._client.fetch_channel(channel)
         except (discord.InvalidData, discord.Forbidden, discord.NotFound):
@@ -80,8 +82,8 @@ class Surroundings:
         except UNREADABLE as error:
             raise ChannelUnknown from error
 
-    async def of_message(self, message: discord.Message, place: Place, *, import_thread: bool) -> Brought:
-        """Everything that this message refers to, in the order in which a reader would come upon it."""
+    async def of_message(self, message: discord.Message, place: Place, *, import_thread: bool) -> ReferencedContent:
+        """Return everything that this message refers to, in reading order."""
         return await _in_time(self._of_message(message, place, import_thread=import_thread))
 
     async def of_question(
@@ -93,26 +95,26 @@ class Surroundings:
         *,
         import_thread: bool,
         files: Sequence[Attachment] = (),
-    ) -> Brought:
-        """The same for an `/ask` in `channel` with these files."""
-        brought = await _in_time(self._of_question(text, asker, channel, place, import_thread=import_thread))
-        return replace(brought, files=(*brought.files, *files))
+    ) -> ReferencedContent:
+        """Return everything that an `/ask` in `channel` refers to, with these files."""
+        content = await _in_time(self._of_question(text, asker, channel, place, import_thread=import_thread))
+        return replace(content, files=(*content.files, *files))
 
     async def files_of(self, message: str, channel: object) -> tuple[Attachment, ...]:
-        """What is attached to a message of this channel, or of the one in which this thread began; () if it is none."""
-        begun = channel.parent if isinstance(channel, discord.Thread) and str(channel.id) == message else channel
-        if not message.isdecimal() or not isinstance(begun, discord.abc.Messageable):
+        """Return the files of a message in this channel, or in the parent of a thread that it started; else ()."""
+        source = channel.parent if isinstance(channel, discord.Thread) and str(channel.id) == message else channel
+        if not message.isdecimal() or not isinstance(source, discord.abc.Messageable):
             return ()
         try:
             async with asyncio.timeout(PATIENCE_S):
-                found = await begun.fetch_message(int(message))
+                found = await source.fetch_message(int(message))
         except UNREADABLE:
             return ()
         return tuple(attachments(found.attachments, found.author.display_name))
 
     async def files_now(self, message: AttachedMessage, person: str) -> tuple[Attachment, ...] | None:
-        """The port `FilesNow`: fetched again, as addresses of files expire, for whoever can read the channel or thread
-        at this moment.
+        """The port `FilesNow`. File addresses expire, so the message is fetched again, if the person can still read
+        it.
         """
         try:
             channel = await self._channel_of(message)
@@ -128,13 +130,13 @@ class Surroundings:
         return await self.files_of(message.message_id, channel) if reads else None
 
     async def _channel_of(self, message: AttachedMessage) -> object:
-        """The thread or direct messages that its conversation is; else the channel that it was written in, as where no
-        thread began. Raises UNREADABLE.
+        """Return the thread or DM that its conversation is; otherwise, as where no thread was started, the channel in
+        which it was written. Raises UNREADABLE.
         """
-        begun = message.conversation.removeprefix(known_as(""))
-        if begun.isdecimal() and begun not in {message.message_id, message.channel}:
+        thread = message.conversation.removeprefix(known_as(""))
+        if thread.isdecimal() and thread not in {message.message_id, message.channel}:
             with suppress(discord.NotFound):
-                return self._client.get_channel(int(begun)) or await self._client.fetch_channel(int(begun))
+                return self._client.get_channel(int(thread)) or await self._client.fetch_channel(int(thread))
         number = int(message.channel)
         return self._client.get_channel(number) or await self._client.fetch_channel(number)
 
@@ -156,8 +158,8 @@ class Surroundings:
             for file in attachments(replied_to.attachments, author, "file of the message that this one replies to"):
                 yield file
         for original in forwarded:
-            said = readable(original.content, names_of(message))
-            yield Quoted("a forwarded message", SOMEBODY, said, _original(message))
+            text = readable(original.content, names_of(message))
+            yield Quoted("a forwarded message", SOMEBODY, text, _original(message))
         async for quoted in self._linked(message.content, message.author.id, place):
             yield quoted
 
@@ -171,10 +173,8 @@ class Surroundings:
             yield quoted
 
     async def _thread(self, thread: discord.Thread, before: discord.Message | None) -> list[Quoted | Attachment]:
-        """The newest messages of a thread that fit, oldest first, and before them the message that it grew from; then
-        their newest files.
-        """
-        kept: list[Quoted] = []
+        """Return the newest messages of a thread that fit, oldest first, after its starting message; then files."""
+        quotes: list[Quoted] = []
         files: list[Attachment] = []
         chars = 0
         with suppress(*UNREADABLE):
@@ -183,31 +183,31 @@ class Surroundings:
                 chars += len(quoted.text)
                 if chars > MAX_THREAD_CHARS:
                     break
-                if quoted.text and message.type in SAID:
-                    kept.append(quoted)
+                if quoted.text and message.type in USER_MESSAGE_TYPES:
+                    quotes.append(quoted)
                     files += attachments(message.attachments, quoted.author, "file earlier in this thread")
         if chars <= MAX_THREAD_CHARS and isinstance(thread.parent, discord.TextChannel):
             with suppress(*UNREADABLE):
-                first = await thread.parent.fetch_message(thread.id)
-                kept.append(_quote("what this thread began with", first))
-                files += attachments(first.attachments, kept[-1].author, "file with which this thread began")
+                starter = await thread.parent.fetch_message(thread.id)
+                quotes.append(_quote("what this thread began with", starter))
+                files += attachments(starter.attachments, quotes[-1].author, "file with which this thread began")
         if isinstance(thread.parent, discord.ForumChannel):
-            kept.append(Quoted("the title of this forum post", SOMEBODY, thread.name))
-        return [*(quoted for quoted in reversed(kept) if quoted.text), *files[:MAX_THREAD_FILES]]
+            quotes.append(Quoted("the title of this forum post", SOMEBODY, thread.name))
+        return [*(quoted for quoted in reversed(quotes) if quoted.text), *files[:MAX_THREAD_FILES]]
 
     async def _linked(self, text: str, asker: int, place: Place) -> AsyncGenerator[Quoted, None]:
         for link in message_links(text)[:MAX_LINKS]:
             with suppress(*UNREADABLE):
-                if (message := await self._behind(link, asker, place)) is not None:
+                if (message := await self._linked_message(link, asker, place)) is not None:
                     yield _quote("a linked message", message)
 
-    async def _behind(self, link: DiscordMessageLink, asker: int, place: Place) -> discord.Message | None:
-        """The message, if both the bot and the asker can read it and it may be used in this place."""
+    async def _linked_message(self, link: DiscordMessageLink, asker: int, place: Place) -> discord.Message | None:
+        """Return the message, if both the bot and the asker can read it and it may be used in this place."""
         guild = self._client.get_guild(link.guild) if link.guild is not None else None
         channel = guild.get_channel_or_thread(link.channel) if guild is not None else None
         if guild is None or not isinstance(channel, discord.TextChannel | discord.VoiceChannel | discord.Thread):
             return None
-        member = await guild.fetch_member(asker)  # as they are now: roles in the cache may be old
+        member = await guild.fetch_member(asker)  # the cache may hold outdated roles
         if not await can_read(channel, member):
             return None
         if not _may_be_used(channel_place(channel), place, known_as(guild.id)):
@@ -216,7 +216,7 @@ class Surroundings:
 
 
 def _may_be_used(source: Place, target: Place, server: str) -> bool:
-    """The rule of audiences, for an asker who can read `source`, a place of this server, at this moment."""
+    """Apply the audience rule for an asker who can currently read `source`, a place of this server."""
     if isinstance(target.audience, PersonAudience):
         target = replace(target, within_team=server)
     readable_now = {source.audience.place} if isinstance(source.audience, GroupAudience) else set[str]()
@@ -224,7 +224,7 @@ def _may_be_used(source: Place, target: Place, server: str) -> bool:
 
 
 async def _replied_to(message: discord.Message) -> discord.Message | None:
-    """The message that this one answers, if it stands in the same place and still exists."""
+    """Return the message that this one replies to, if it is in the same channel and still exists."""
     reference = message.reference
     if message.type is not discord.MessageType.reply or reference is None or reference.message_id is None:
         return None
@@ -238,7 +238,7 @@ async def _replied_to(message: discord.Message) -> discord.Message | None:
 
 
 def _original(message: discord.Message) -> tuple[str, ...]:
-    """What the message that this one forwards would be called if it were a page of a reply."""
+    """Return the page ids that the message forwarded by this one would have."""
     at = message.reference
     return () if at is None or at.message_id is None else pages_at(at.channel_id, at.message_id)
 
@@ -250,18 +250,18 @@ def _quote(source: str, message: discord.Message) -> Quoted:
     return Quoted(source, message.author.display_name, "\n".join(filter(None, [text, *files])), pages)
 
 
-async def _in_time(found: AsyncGenerator[Quoted | Attachment, None]) -> Brought:
-    """What could be had before our patience ran out."""
-    had: list[Quoted | Attachment] = []
+async def _in_time(content: AsyncGenerator[Quoted | Attachment, None]) -> ReferencedContent:
+    """Return what could be read within PATIENCE_S."""
+    items: list[Quoted | Attachment] = []
     try:
         async with asyncio.timeout(PATIENCE_S):
-            async for one in found:
-                had.append(one)  # noqa: PERF401 -- what came before the timeout is kept
+            async for item in content:
+                items.append(item)  # noqa: PERF401 -- items read before the timeout are kept
     except TimeoutError:
         log.info("left out some of what a message refers to: it could not be read in time")
     finally:
-        await found.aclose()
-    return Brought(
-        tuple(one for one in had if isinstance(one, Quoted) and one.text),
-        tuple(one for one in had if isinstance(one, Attachment)),
+        await content.aclose()
+    return ReferencedContent(
+        tuple(item for item in items if isinstance(item, Quoted) and item.text),
+        tuple(item for item in items if isinstance(item, Attachment)),
     )

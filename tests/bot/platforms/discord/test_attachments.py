@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.providers.http_client import Http
-from bot.platforms.discord.attachments import Downloads, kept_at
+from bot.platforms.discord.attachments import Downloads, file_addresses
 
 DISCORD = "https://discord.com/api/v10"
 
@@ -24,7 +24,7 @@ DISCORD = "https://discord.com/api/v10"
     ],
 )
 def test_where_discord_keeps_files_they_are_fetched(address: str) -> None:
-    assert kept_at(DISCORD).fullmatch(address)
+    assert file_addresses(DISCORD).fullmatch(address)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_where_discord_keeps_files_they_are_fetched(address: str) -> None:
     ],
 )
 def test_no_other_address_is_fetched_however_it_is_written(address: str) -> None:
-    assert not kept_at(DISCORD).fullmatch(address)
+    assert not file_addresses(DISCORD).fullmatch(address)
 
 
 @pytest.mark.parametrize(
@@ -69,14 +69,14 @@ def test_no_other_address_is_fetched_however_it_is_written(address: str) -> None
     ],
 )
 def test_beside_an_api_of_ones_own_files_are_fetched_and_the_api_is_not(address: str) -> None:
-    kept = kept_at("http://127.0.0.1:8080/api/v10")
+    kept = file_addresses("http://127.0.0.1:8080/api/v10")
     assert kept.fullmatch("http://127.0.0.1:8080/cdn/plan.txt?ex=1")
     assert not kept.fullmatch(address)
 
 
 @given(st.text(), st.sampled_from(["https://", "https://cdn.discordapp.com", "https://media.discordapp.net:443"]))
 def test_whatever_is_fetched_begins_with_the_address_of_one_of_discords_hosts(rest: str, start: str) -> None:
-    if kept_at(DISCORD).fullmatch(start + rest):
+    if file_addresses(DISCORD).fullmatch(start + rest):
         assert (start + rest).lower().startswith(("https://cdn.discordapp.com", "https://media.discordapp.net"))
         assert rest.removeprefix(":443").startswith("/")
 

@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bot.exits import Level, healthy
-from bot.platforms.discord.checks import MOST_GUILDS, NEAR_REVIEW, REVIEWED_FROM, DiscordFacts, findings
+from bot.platforms.discord.checks import MAX_GUILDS, NEAR_REVIEW, REVIEWED_FROM, DiscordFacts, findings
 from bot.platforms.discord.options import (
     EVERYTHING,
     DiscordFeature,
     DiscordSettings,
     invite_text,
-    needed,
+    permission_bits,
     person_link,
     server_link,
 )
@@ -28,7 +28,7 @@ APPLICATION: dict[str, object] = {
     "interactions_endpoint_url": None,
     "integration_types_config": {"0": {}, "1": {}},
 }
-HARBOUR = {"id": "10", "name": "harbour", "permissions": str(needed(EVERYTHING))}
+HARBOUR = {"id": "10", "name": "harbour", "permissions": str(permission_bits(EVERYTHING))}
 DAY_MS = int(timedelta(days=1).total_seconds() * 1000)
 STARTS = {"total": 1000, "remaining": 990, "reset_after": DAY_MS}
 GATEWAY: dict[str, object] = {"shards": 1, "session_start_limit": STARTS}
@@ -67,7 +67,7 @@ def test_a_bot_that_was_told_to_do_without_the_texts_of_messages_is_only_reminde
 
 
 def test_permissions_that_are_missing_are_named_with_their_server() -> None:
-    granted = needed(EVERYTHING) & ~needed([DiscordFeature.FILES])
+    granted = permission_bits(EVERYTHING) & ~permission_bits([DiscordFeature.FILES])
     ((_, what),) = wrong(replace(WELL, guilds=({**HARBOUR, "permissions": str(granted)},)))
     assert what == "in “harbour” the bot lacks Attach Files"
     assert wrong(replace(WELL, guilds=({**HARBOUR, "permissions": str(1 << 3)},))) == [], "administrators may all"
@@ -157,7 +157,7 @@ def test_users_who_can_see_the_bot_are_counted_against_the_review_of_its_intent(
     ((level, granted),) = reached(REVIEWED_FROM, flags=1 << 18)
     assert level is Level.NOTE
     assert "has granted the message content intent after a review" in granted
-    assert "in its first 200 servers" in reached(1_234, MOST_GUILDS)[0][1]
+    assert "in its first 200 servers" in reached(1_234, MAX_GUILDS)[0][1]
 
 
 def test_without_the_intent_and_without_counts_nobody_is_counted() -> None:

@@ -91,7 +91,7 @@ def test_a_thread_has_a_name_that_fits_even_without_words() -> None:
     [
         replace(POST, author=DiscordAuthor(900, "Cogency", automatic=True)),
         replace(POST, author=DiscordAuthor(902, "A bot", automatic=True)),
-        replace(POST, said=False),
+        replace(POST, by_user=False),
         replace(POST, content="", mentions=frozenset(), where=THREAD),
     ],
 )

@@ -3,12 +3,12 @@
 import discord
 
 from bot.platforms.discord.client import intents
-from bot.platforms.discord.options import EVERYTHING, PERMISSIONS, needed
+from bot.platforms.discord.options import EVERYTHING, PERMISSIONS, permission_bits
 
 
 def test_the_permissions_are_those_of_discord() -> None:
     wanted = discord.Permissions(**dict.fromkeys(PERMISSIONS, True))
-    assert needed(EVERYTHING) == wanted.value == sum(permission.bit for permission in PERMISSIONS.values())
+    assert permission_bits(EVERYTHING) == wanted.value == sum(permission.bit for permission in PERMISSIONS.values())
 
 
 def test_without_the_privileged_intent_nothing_else_is_lost() -> None:
