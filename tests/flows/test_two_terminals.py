@@ -10,7 +10,7 @@ from agent.machine import CLOCK
 from agent.records import Person
 from bot.app.platforms import open_terminal
 from bot.platforms.terminal.bot import TerminalBot
-from bot.platforms.terminal.surface import Left
+from bot.platforms.terminal.surface import PendingTurn
 from bot.reply_surface import PageContent, PageKey, PageRef, Surface
 from bot.settings import Settings, load_settings
 from tests.fakes.postgresql import PostgresServer
@@ -41,7 +41,7 @@ class Noticed(FakeSurface):
 @dataclass
 class Terminal:
     bot: TerminalBot
-    left: list[Left]
+    left: list[PendingTurn]
     began: asyncio.Event = field(default_factory=asyncio.Event)
     """Set by the first text that is shown."""
 
@@ -54,14 +54,14 @@ class Terminal:
 
 @asynccontextmanager
 async def terminal(settings: Settings) -> AsyncGenerator[Terminal]:
-    left: list[Left] = []
+    left: list[PendingTurn] = []
 
-    def surface_for(one: Left) -> Surface:
+    def surface_for(one: PendingTurn) -> Surface:
         left.append(one)
         return FakeSurface(CLOCK)
 
     async with asyncio.timeout(PATIENCE_S), open_terminal(settings, ANNA) as bot:
-        await bot.unfinished(surface_for)
+        await bot.finish_pending(surface_for)
         yield Terminal(bot, left)
 
 

@@ -1,8 +1,9 @@
-"""Files that are named at a terminal: `/file PATH QUESTION`, for a path that its person may read, and what is saved.
+"""Files of a terminal: read with `/file PATH QUESTION`, or written.
 
-Rules. The terminal belongs to one person, so a file is read as them, by the path that they typed. Its path stands in
-the question as its name, which is where it is found again: only the program writes that line of a question, so that
-nothing that is pasted can name a file. Only plain files are opened: a pipe or a device could hold the bot for ever.
+Rules. The terminal belongs to one user, so a file is read with their permissions, by the path that they typed. The path
+is the attachment's name in the question, by which the file is found again: only the program writes that line of a
+question, so that pasted text cannot name a file. Only regular files are opened: a pipe or a device could block it
+permanently.
 """
 
 import asyncio
@@ -23,41 +24,44 @@ _NOT_OURS: Final = FILES_NOTE.replace("\n", "\n ")
 
 
 def split_path(words: str) -> tuple[str, str]:
-    """A path, and what follows it: quoted, or with its blanks behind backslashes, as terminals paste what is dropped on
-    them. Pure.
+    """Return a path and the text after it. Pure.
+
+    The path may be quoted, or have its blanks escaped with backslashes, as terminals paste a dropped file.
     """
     if words[:1] in {'"', "'"} and (end := words.find(words[0], 1)) > 0:
         return words[1:end], words[end + 1 :].strip()
-    end = next((at for at, sign in enumerate(words) if sign.isspace() and words[at - 1 : at] != "\\"), len(words))
+    end = next(
+        (index for index, char in enumerate(words) if char.isspace() and words[index - 1 : index] != "\\"), len(words)
+    )
     return words[:end].replace("\\ ", " "), words[end:].strip()
 
 
 def typed(text: str) -> str:
-    """What somebody typed, without anything that could stand for the line in which a file is named. Pure."""
+    """Return typed text without anything that could be read as the line that names a file. Pure."""
     return text.replace(FILES_NOTE, _NOT_OURS)
 
 
 def attachment_at(path: str, author: str) -> Attachment:
-    """Raises Refused for what is no file that can be read."""
+    """Raises Refused if there is no readable regular file at the path."""
     try:
-        whole = Path(path).expanduser().resolve(strict=True)
-        about = whole.stat()
+        resolved = Path(path).expanduser().resolve(strict=True)
+        status = resolved.stat()
     except (OSError, RuntimeError, ValueError):
         raise Refused(command_texts.NO_SUCH_FILE.format(path=path)) from None
-    if not stat.S_ISREG(about.st_mode) or not os.access(whole, os.R_OK):
+    if not stat.S_ISREG(status.st_mode) or not os.access(resolved, os.R_OK):
         raise Refused(command_texts.NO_SUCH_FILE.format(path=path))
-    if len(name := _shown(whole)) > MAX_NAME_CHARS:
-        name = whole.name  # it is read now, and not found again
-    return Attachment(name, "", about.st_size, str(whole), author)
+    if len(name := _display_name(resolved)) > MAX_NAME_CHARS:
+        name = resolved.name  # the file is read now, but cannot be found again
+    return Attachment(name, "", status.st_size, str(resolved), author)
 
 
 async def fetch(address: str, limit: int) -> bytes | None:
-    """The first `limit` bytes of the file at a path; None if it cannot be read."""
+    """Return the first `limit` bytes of the file at a path; None if it cannot be read."""
     return await asyncio.to_thread(_bytes_at, address, limit)
 
 
 async def files_now(message: AttachedMessage, person: str) -> tuple[Attachment, ...] | None:
-    """The port `FilesNow`: the file that a question names, as it is now."""
+    """The port `FilesNow`: the current state of the file that a question names."""
     if message.person != person:
         return None
     try:
@@ -66,7 +70,7 @@ async def files_now(message: AttachedMessage, person: str) -> tuple[Attachment, 
         return ()
 
 
-def _shown(path: Path) -> str:
+def _display_name(path: Path) -> str:
     try:
         return str(Path("~") / path.relative_to(Path.home().resolve()))
     except (RuntimeError, ValueError):
@@ -75,21 +79,21 @@ def _shown(path: Path) -> str:
 
 def _bytes_at(path: str, limit: int) -> bytes | None:
     try:
-        with open(path, "rb", opener=_without_waiting) as file:
+        with open(path, "rb", opener=_non_blocking) as file:
             return file.read(limit) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None
     except OSError:
         return None
 
 
-def _without_waiting(path: str, flags: int) -> int:
+def _non_blocking(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
-def saved(name: str, content: str) -> str:
-    """Write a new file for its person alone; the sentence that says so. Raises Refused if that cannot be."""
+def write_file(name: str, content: str) -> str:
+    """Write a new file that only the user can read; return the sentence that says so. Raises Refused on failure."""
     try:
-        # What was made is what is written: in a folder of others the name may lead elsewhere a moment later.
-        with open(Path(name).expanduser(), "x", encoding="utf-8", opener=_for_its_owner) as file:
+        # The new file is written through its handle: in a shared folder, the name may point elsewhere a moment later.
+        with open(Path(name).expanduser(), "x", encoding="utf-8", opener=_owner_only) as file:
             file.write(content)
     except FileExistsError:
         raise Refused(reply_texts.FILE_EXISTS.format(name=name)) from None
@@ -98,12 +102,12 @@ def saved(name: str, content: str) -> str:
     return reply_texts.FILE_WRITTEN.format(name=formatting.literal(name))
 
 
-def _for_its_owner(path: str, flags: int) -> int:
+def _owner_only(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
 def learned_files(words: str, author: str) -> tuple[Attachment, ...]:
-    """The file whose path stands behind `/learn`; "learn this" names none. Raises Refused."""
+    """Return the file that `/learn` names; "learn this" names none. Raises Refused."""
     path = split_path(words)[0]
     if not path or links_in(words) or (is_order(words) and not Path(path).is_file()):
         return ()

@@ -1,7 +1,7 @@
-"""The bot as the terminal talks to it: one person, their threads, and the turns that answer them.
+"""The bot of a terminal: one user, their threads, and the turns that answer them.
 
-Rules. The terminal belongs to one person, so every place in it is their own. Whoever leaves it can bring nothing back
-any more: what they deleted a moment ago is erased then.
+Rules. The terminal belongs to one user, so every place in it is theirs. After it is closed, a deletion can no longer be
+undone: what was deleted moments ago is then erased.
 """
 
 import logging
@@ -36,7 +36,7 @@ from bot.memory.desk import MemoryDesk
 from bot.memory.forget_desk import ForgetDesk
 from bot.memory.policies import PolicyDesk
 from bot.platforms.terminal.attachments import typed
-from bot.platforms.terminal.surface import SOURCE, Left, greeting
+from bot.platforms.terminal.surface import SOURCE, PendingTurn, greeting
 from bot.reply_surface import PageContent, PageKey, PageRef, Surface
 from bot.texts import reply_texts
 from bot.tools.mcp_source import ToolSignIns
@@ -47,11 +47,11 @@ log = logging.getLogger(__name__)
 
 LATEST_TURN = 2**31 - 1
 MAX_THREADS = 20  # A list that fits a screen; older threads are found by asking
-MAX_PAST_QUESTIONS = 200  # As many as anybody presses the arrow key for
+MAX_PAST_QUESTIONS = 200  # More than a user goes through with the arrow key
 
 
 class TerminalModelChoice(Protocol):
-    """Which model answers from the next question on. Both raise SettingsError."""
+    """The model that answers from the next question on. All members may raise SettingsError."""
 
     @property
     def name(self) -> str: ...
@@ -63,23 +63,23 @@ class TerminalModelChoice(Protocol):
 
 
 class TerminalSurfaces:
-    """Where the replies of the terminal's turns are shown: each in the place that was opened for its conversation."""
+    """Returns the surface of a turn's reply: the one opened for its conversation, or else one by `default`."""
 
     def __init__(self) -> None:
         self.opened: dict[str, Surface] = {}
-        self.otherwise: Callable[[Incoming], Surface] | None = None
+        self.default: Callable[[Incoming], Surface] | None = None
 
     def __call__(self, incoming: Incoming) -> Surface:
         if incoming.conversation in self.opened:
             return self.opened[incoming.conversation]
-        if self.otherwise is None:
+        if self.default is None:
             raise LookupError(f"no place is open for {incoming.conversation}")
-        return self.otherwise(incoming)
+        return self.default(incoming)
 
 
 @dataclass(slots=True)
 class TerminalBot:
-    """Implements `ChatBot`. Use it as an async context manager; answering begins with `unfinished`."""
+    """Implements `ChatBot`. Use it as an async context manager; answering starts with `finish_pending`."""
 
     person: Person
     turns: Turns
@@ -99,20 +99,20 @@ class TerminalBot:
     clock: Clock
     new_id: Callable[[], str]
     where: str
-    """Where the memory lives, for the greeting."""
+    """Where memory is stored, for the greeting."""
     source: str
-    """Of the questions that are asked at this terminal."""
+    """The source of the questions that are asked at this terminal."""
     do_due: Callable[[], Awaitable[object]]
-    """Begins what it is time for."""
+    """Starts what is due."""
     doing_due: Callable[[], AbstractAsyncContextManager[None]]
-    """Begins it as soon as it is time, until the block ends."""
+    """Starts what becomes due, until the block ends."""
     is_due: Callable[[], Awaitable[bool]]
-    """Whether it is time for anything."""
+    """Returns whether anything is due."""
     tools_settle: Callable[[], Awaitable[None]]
-    """Waits, for a while after the start, until the servers of tools were tried: whoever asks first has them, too."""
+    """Waits, for a limited time after the start, for the tool servers, so that the first question has their tools."""
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     _deleted: set[str] = field(default_factory=set[str])
-    """What was deleted from memory here, and perhaps brought back."""
+    """The undo keys of what was deleted from memory here, and perhaps restored."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -123,8 +123,8 @@ class TerminalBot:
         try:
             for key in self._deleted:
                 await self.view.settle(key)
-        except StoreError as trouble:
-            log.warning("what was deleted is erased at the next start: %s", trouble)
+        except StoreError as store_error:
+            log.warning("what was deleted is erased at the next start: %s", store_error)
         finally:
             await self._stack.aclose()
 
@@ -147,20 +147,20 @@ class TerminalBot:
         return f"{SOURCE}:{self.new_id()}"
 
     @asynccontextmanager
-    async def watching(self, surface_for: Callable[[Left], Surface]) -> AsyncGenerator[None]:
-        before = self.surfaces.otherwise
-        self.surfaces.otherwise = lambda incoming: surface_for(_left(incoming, []))
+    async def watching(self, surface_for: Callable[[PendingTurn], Surface]) -> AsyncGenerator[None]:
+        before = self.surfaces.default
+        self.surfaces.default = lambda incoming: surface_for(_pending_turn(incoming, []))
         try:
             async with self.doing_due():
                 yield
         finally:
-            self.surfaces.otherwise = before
+            self.surfaces.default = before
 
-    async def unfinished(self, surface_for: Callable[[Left], Surface], *, due: bool = False) -> None:
+    async def finish_pending(self, surface_for: Callable[[PendingTurn], Surface], *, due: bool = False) -> None:
         threads = await self.threads()
-        began = self.surfaces.otherwise is not None
-        self.surfaces.otherwise = lambda incoming: surface_for(_left(incoming, threads))
-        if not began:
+        is_answering = self.surfaces.default is not None
+        self.surfaces.default = lambda incoming: surface_for(_pending_turn(incoming, threads))
+        if not is_answering:
             await self._stack.enter_async_context(self.turns.serving())
         await self.turns.take_over_turns(self.person.id, SOURCE, self.source)
         if due:
@@ -210,10 +210,10 @@ class TerminalBot:
             del self.surfaces.opened[conversation]
 
     async def _show(self, elsewhere: AnsweredElsewhere, conversation: str, surface: Surface) -> None:
-        """The reply of another process, in place of what this one had shown of it."""
-        said = await self.conversations.history(conversation, before_turn=LATEST_TURN, limit=1)
-        if said and said[-1].author is Author.BOT:
-            await surface.edit(PageRef(str(PageKey(elsewhere.turn, 0))), PageContent(said[-1].text, final=True))
+        """Show the reply of another process in place of what this one had shown of it."""
+        messages = await self.conversations.history(conversation, before_turn=LATEST_TURN, limit=1)
+        if messages and messages[-1].author is Author.BOT:
+            await surface.edit(PageRef(str(PageKey(elsewhere.turn, 0))), PageContent(messages[-1].text, final=True))
 
     async def exchanges(self, conversation: str, limit: int) -> list[StoredMessage]:
         return await self.conversations.history(conversation, before_turn=LATEST_TURN, limit=limit)
@@ -233,7 +233,7 @@ class TerminalBot:
     async def tools(self, asker: Asker, words: str) -> ToolsAnswer:
         return await self.tool_desk.answer(asker, words, operates=self.operates(asker.person.id))
 
-    async def menu(self, who: Requester) -> ModelMenu:  # noqa: ARG002 -- it is one person's
+    async def menu(self, who: Requester) -> ModelMenu:  # noqa: ARG002 -- there is one user
         return ModelMenu(self.choice.name, "", sentence=self.choice.sentence)
 
     async def choose(self, who: Requester, name: str) -> None:  # noqa: ARG002 -- as above
@@ -247,15 +247,15 @@ class TerminalBot:
         return self.choice.name
 
 
-def _left(incoming: Incoming, threads: list[Thread]) -> Left:
+def _pending_turn(incoming: Incoming, threads: list[Thread]) -> PendingTurn:
     name = incoming.event_id
     scheduled, works = name.startswith(SCHEDULED), is_work(name)
-    return Left(incoming.text, incoming.conversation, threads, scheduled=scheduled, works=works)
+    return PendingTurn(incoming.text, incoming.conversation, threads, scheduled=scheduled, works=works)
 
 
 @dataclass(frozen=True, slots=True)
 class TerminalSchedules:
-    """Implements `SchedulePlatform`: its person is there, as whoever opened this terminal, and reads alone."""
+    """Implements `SchedulePlatform`: the user who opened this terminal is present, and the only reader."""
 
     person: Person
     source: str
@@ -266,9 +266,9 @@ class TerminalSchedules:
     async def direct(self, schedule: Schedule, time: datetime) -> Incoming:
         return self._incoming(schedule, time, ":told")
 
-    def _incoming(self, schedule: Schedule, time: datetime, more: str) -> Incoming:
-        name, conversation = f"{occurrence_id(schedule.id, time)}{more}", f"{SOURCE}:{SCHEDULED}{schedule.id}"
-        if schedule.made.kind is ScheduleKind.WORK and not more:
+    def _incoming(self, schedule: Schedule, time: datetime, suffix: str) -> Incoming:
+        name, conversation = f"{occurrence_id(schedule.id, time)}{suffix}", f"{SOURCE}:{SCHEDULED}{schedule.id}"
+        if schedule.made.kind is ScheduleKind.WORK and not suffix:
             conversation = work_conversation(schedule.made.conversation, schedule.id)
         place = Place(PersonAudience(self.person.id))
         words = schedule.made.words

@@ -1,10 +1,10 @@
-"""What a typed line means: a message to the bot, or a command to the terminal. Pure.
+"""Parse a typed line: a message to the bot, or a command to the terminal. Pure.
 
-The rules. A line that begins with "/" is a command; "//" sends text that begins with one slash. Of the others a line
-that is a command as a whole means it, as it does in Slack's direct messages ("help", "forget everything"), and so do
-the word that stops an answer and those that leave every other program. Everything else is a message; behind `/ask`
-everything is. Commands count in any case.
-Nothing that looks like a command is ever sent to the model: a word that is not one gets a sentence with the nearest.
+Rules. A line that begins with "/" is a command; "//" sends text that begins with one slash. Any other line is a command
+if it is one as a whole, as in Slack's direct messages ("help", "forget everything"), or if it is the word that stops an
+answer or one of those that usually leave a program. All else is a message; so is everything after `/ask`. Commands are
+case-insensitive. No line that looks like a command is sent to the model: for an unknown command the user is shown the
+nearest one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """A command that is declared for all platforms, and the words behind it."""
+    """A command that is declared for all platforms, and its arguments."""
 
     command: Command
     words: str = ""
@@ -46,7 +46,7 @@ class ListThreads:
 
 @dataclass(frozen=True, slots=True)
 class OpenThread:
-    """Go back to the thread with this number in the list, counted from 1."""
+    """Return to the thread with this number in the list, counted from 1."""
 
     number: int
 
@@ -70,35 +70,35 @@ class UnclearLine:
 
 Line: TypeAlias = Ask | CommandLine | ListThreads | OpenThread | Quit | Nothing | UnclearLine
 
-LEAVES = frozenset({"exit", "quit"})  # Alone on their line. No model has anything to say to them.
+LEAVES = frozenset({"exit", "quit"})  # As a whole line. They are no question to a model.
 
 
 def is_command(line: str) -> bool:
-    """Whether it begins as a command does, known or not."""
+    """Return whether the line begins as a command does, known or not."""
     text = line.strip()
     return text.startswith("/") and not text.startswith("//")
 
 
 def names_command(text: str) -> bool:
-    """Whether it begins with a command that there is: a path, for instance, may begin a question."""
+    """Return whether the text begins with a known command: a question may also begin with a path, for example."""
     word = text.split(maxsplit=1)[0] if text.strip() else ""
     return word.startswith("/") and word[1:].casefold() in _NAMES
 
 
 def help_text() -> Mapping[str, str]:
-    """What may be written, and what it does."""
-    declared = {f"/{one.name}{' TEXT' if one.run is None else ''}": one.summary for one in COMMANDS}
+    """Return what can be written, with its effect."""
+    declared = {f"/{command.name}{' TEXT' if command.run is None else ''}": command.summary for command in COMMANDS}
     return declared | command_texts.TERMINAL_COMMANDS
 
 
 def completed(typed: str) -> Sequence[str]:
-    """The commands that what was typed so far may become; none for what is no beginning of one."""
-    begun = is_command(typed) and typed == typed.strip()
-    return [f"/{name}" for name in _NAMES if begun and f"/{name}".startswith(typed.casefold())]
+    """Return the commands that complete what was typed so far."""
+    is_beginning = is_command(typed) and typed == typed.strip()
+    return [f"/{name}" for name in _NAMES if is_beginning and f"/{name}".startswith(typed.casefold())]
 
 
 def parse(line: str, now: datetime) -> Line:
-    """Read one typed line (or a pasted text of several lines); "since Monday" needs to know when. Never raises."""
+    """Parse one typed line (or a pasted text of several lines); `now` is for "since Monday". Never raises."""
     text = line.strip()
     if not text:
         return Nothing()
@@ -106,8 +106,8 @@ def parse(line: str, now: datetime) -> Line:
         return Ask(text[1:])
     if not is_command(text):
         return _without_slash(text, now)
-    first, *others = text.split(maxsplit=1)
-    word, rest = first.lower(), "".join(others)
+    first, *arguments = text.split(maxsplit=1)
+    word, rest = first.lower(), "".join(arguments)
     command = command_named(word[1:], COMMANDS)
     match word:
         case "/ask" | "/deep" | "/fast":
@@ -155,15 +155,15 @@ _NAMES: Final = tuple(
 
 
 def _unknown(word: str) -> UnclearLine:
-    """One sentence: the nearest command, or else where the list is, and how to send the word as text."""
+    """Return the sentence that names the nearest command, or else `/help`, and how to send the word as text."""
     near = get_close_matches(word[1:], _NAMES, n=1, cutoff=ALIKE)
     shown = word if len(word) <= 30 else f"{word[:29]}…"
-    instead = (
+    remedy = (
         f"did you mean `/{near[0]}`?" if near else "`/help` lists them, and `//` sends text that begins with a slash."
     )
-    return UnclearLine(command_texts.NO_SUCH_COMMAND.format(command=_quoted(shown), instead=instead))
+    return UnclearLine(command_texts.NO_SUCH_COMMAND.format(command=_quoted(shown), instead=remedy))
 
 
 def _quoted(word: str) -> str:
-    """The word as code; a backtick inside would end it."""
+    """Return the word as code, without backticks, which would end it."""
     return f"`{word.replace('`', '')}`"

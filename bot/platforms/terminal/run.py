@@ -1,6 +1,6 @@
-"""The chat: reads what a person writes, does what it means, until they leave; or one question, and its answer.
+"""The chat: reads lines and acts on them until the user leaves; or one question and its answer.
 
-`ChatBot` answers, `Window` shows. Where a program reads, the exit code tells of what failed first.
+`ChatBot` answers, `Window` displays. For programs, the exit code tells what failed first.
 """
 
 import asyncio
@@ -33,13 +33,13 @@ from bot.exits import Exit, exit_code, printable_json
 from bot.host import Forgetter, PolicyAsker, QuestionAnswer, Viewer
 from bot.memory.view import ExportMemory, read_memory_request
 from bot.platforms.terminal import inbound
-from bot.platforms.terminal.attachments import attachment_at, learned_files, saved
+from bot.platforms.terminal.attachments import attachment_at, learned_files, write_file
 from bot.platforms.terminal.surface import (
     SOURCE,
     ChatBot,
     Display,
     InterjectedSurface,
-    Left,
+    PendingTurn,
     PlainDisplay,
     TerminalSurface,
     Window,
@@ -48,21 +48,21 @@ from bot.reply_surface import Surface
 from bot.texts import command_texts, formatting, memory_texts, reply_texts, tool_texts
 from bot.tools.mcp_questions import MAX_FIELDS, QuestionField, ValueKind, limits_of, values_of
 
-EXPORT_CHARS = 50_000  # Of an export that is shown: some thirty screens
-# What begins an answer to a question of the program's; anything else is the person's next question.
+EXPORT_CHARS = 50_000  # Limit of an export that is displayed: some thirty screens
+# First words of an answer to a question of the program; any other line is the user's next input.
 ANSWERS = frozenset({"y", "yes", "n", "no", "nope", "keep", "cancel", "all", "always"})
-SHOWN_MESSAGES = 6  # Three questions with their answers: enough to remember what it was about, and it fits a screen
+SHOWN_MESSAGES = 6  # Three questions with their answers: enough to recall the topic, and they fit a screen
 DECISIONS = {"y": ALLOW, "yes": ALLOW, "always": ALWAYS, "n": REFUSE, "no": REFUSE}
-SAID_TO_TOOLS = {"y": SEND, "yes": SEND, "n": DECLINE, "no": DECLINE}
-TRIES = 5  # At a field in which something is wrong; then the question is put off
-PROMPT = "> "  # Where a person writes at a terminal that shows plain text alone
-MAX_QUESTION_CHARS = 1_000_000  # Of standard input: more than any model reads at once
+TOOL_ANSWERS = {"y": SEND, "yes": SEND, "n": DECLINE, "no": DECLINE}
+TRIES = 5  # Invalid inputs for a field after which the question is postponed
+PROMPT = "> "  # The prompt of a terminal without cursor control
+MAX_QUESTION_CHARS = 1_000_000  # Limit of standard input: more than any model reads at once
 
 
 def open_window() -> Window:
-    """A window on this process's terminal, or on its pipes when input or output is not a terminal.
+    """Return a window on this process's terminal, or on its pipes if input or output is not a terminal.
 
-    The libraries of a terminal are imported only for one: a pipe should answer at once.
+    The terminal libraries are imported only if needed: a pipe should answer at once.
     """
     prompt = ""
     if sys.stdin.isatty() and sys.stdout.isatty():
@@ -85,39 +85,39 @@ def open_window() -> Window:
 async def chat(
     bot: ChatBot, window: Window, now: Callable[[], datetime], typing: "asyncio.Task[str | None] | None" = None
 ) -> Exit:
-    """Chat until the person leaves. `now` gives the time in the person's time zone, for dates in lists.
+    """Chat until the user leaves. `now` returns the time in the user's time zone, for dates in lists.
 
-    `typing`: they are greeted, and this reads their first line, or has read it; cancelled, it is still to be read.
+    `typing`: reads the first line, after the greeting; if it was cancelled, that line is still to be read.
     """
     chatting = _Chat(bot, window, now)
-    with suppress(BrokenPipeError):  # whoever read the answers has seen enough
+    with suppress(BrokenPipeError):  # the reader of the answers has gone
         await chatting.run(typing)
     return chatting.failed if window.is_scripted else Exit.OK
 
 
 async def ask_once(bot: ChatBot, window: Window, now: Callable[[], datetime], question: str) -> Exit:
-    """Ask one question, in a thread of its own, and show its answer. Raises CogencyError."""
+    """Ask one question, in a new thread, and display its answer. Raises CogencyError."""
     chatting = _Chat(bot, window, now)
-    await bot.unfinished(_unseen(bot))
+    await bot.finish_pending(_hidden_surface(bot))
     await chatting.ask(question, Depth.ADAPT)
     return chatting.failed
 
 
 async def answer_as_json(bot: ChatBot, question: str) -> tuple[str, Exit]:
-    """The same as one JSON object for programs, and the exit code. Raises CogencyError."""
-    said: list[str] = []
-    display = PlainDisplay(said.append)
-    await bot.unfinished(_unseen(bot))
+    """Ask one question; return its answer as a JSON object, and the exit code. Raises CogencyError."""
+    texts: list[str] = []
+    display = PlainDisplay(texts.append)
+    await bot.finish_pending(_hidden_surface(bot))
     outcome = await bot.ask(question, bot.new_conversation(), TerminalSurface(display, _Declining(bot)))
     display.close()
-    waits = outcome is None and (await bot.tools(Asker(bot.person, bot.place), "")).call
-    ended = ("waiting" if waits else "lost") if outcome is None else outcome.value
-    answer: dict[str, Json] = {"version": 1, "outcome": ended, "answer": "".join(said), "model": bot.model_name}
+    is_waiting = outcome is None and (await bot.tools(Asker(bot.person, bot.place), "")).call
+    outcome_name = ("waiting" if is_waiting else "lost") if outcome is None else outcome.value
+    answer: dict[str, Json] = {"version": 1, "outcome": outcome_name, "answer": "".join(texts), "model": bot.model_name}
     return printable_json(answer, indent=2), exit_of(outcome)
 
 
 def exit_of(outcome: Outcome | None) -> Exit:
-    """How a program is told that there is no answer, or not all of it."""
+    """Return the exit code for an outcome; anything but a full answer is a failure."""
     match outcome:
         case Outcome.ANSWERED:
             return Exit.OK
@@ -130,15 +130,16 @@ def exit_of(outcome: Outcome | None) -> Exit:
 
 
 def question_of(words: Sequence[str], read: Callable[[int], str]) -> str:
-    """The question that the words of `cogency ask` make; "-", and no word at all, stand for standard input.
+    """Return the question in the arguments of `cogency ask`; "-", or no argument, stands for standard input.
 
-    `read` gives at most so many characters of that. Raises ValueError if there is no question, or too long a one.
+    `read` returns up to the given number of characters of that. Raises ValueError if there is no question, or if it is
+    too long.
     """
-    given = read(MAX_QUESTION_CHARS + 1).strip() if not words or "-" in words else ""
+    input_text = read(MAX_QUESTION_CHARS + 1).strip() if not words or "-" in words else ""
     text = " ".join(word for word in words if word != "-")
     if inbound.names_command(text):
         raise ValueError(reply_texts.COMMAND_IN_CHAT.format(line=shlex.quote(text)))
-    question = f"{text}\n\n{given}".strip()
+    question = f"{text}\n\n{input_text}".strip()
     if not question:
         raise ValueError(reply_texts.NO_QUESTION)
     if len(question) > MAX_QUESTION_CHARS:
@@ -146,14 +147,14 @@ def question_of(words: Sequence[str], read: Callable[[int], str]) -> str:
     return question
 
 
-def _unseen(bot: ChatBot) -> Callable[[Left], Surface]:
-    """The answer to what an earlier process left stands in its thread."""
+def _hidden_surface(bot: ChatBot) -> Callable[[PendingTurn], Surface]:
+    """Return a surface without display, for turns that an earlier process left: their answers are in their threads."""
     return lambda _: TerminalSurface(PlainDisplay(lambda _: None), _Declining(bot))
 
 
 @dataclass(slots=True)
 class _Declining:
-    """What a tool asks in the middle of a call is declined where no person sits before it."""
+    """Declines questions of tools during a call, if no person reads."""
 
     bot: ChatBot
     declining: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
@@ -165,58 +166,60 @@ class _Declining:
 
     async def _decline(self, turn: int) -> None:
         questions, person = self.bot.questions, self.bot.person.id
-        with suppress(StoreError):  # then its time runs out
-            while (asked := await questions.answer(person, show_words(turn))) is not None and asked.name:
-                await questions.answer(person, f"{DECLINE} {asked.name}")
+        with suppress(StoreError):  # the question then times out
+            while (question := await questions.answer(person, show_words(turn))) is not None and question.name:
+                await questions.answer(person, f"{DECLINE} {question.name}")
 
 
 def panel_text(panel: Panel) -> str:
-    """A panel as text: there are no buttons, so what may be decided about a part is written."""
+    """Return a panel as text. There are no buttons: parts with actions become list items."""
     items = [f"- {part.text}" for part in panel.parts if part.text and part.actions]
     below = [part.text for part in panel.parts if part.text and not part.actions]
     return "\n\n".join(filter(None, [panel.text, "\n".join(items), *below]))
 
 
 def exported(file: PanelFile, words: str) -> Panel:
-    """What is shown of a file, or where it was written: behind "export" its name may stand. Raises Refused."""
+    """Return the panel for a file: its content, or where it was written if "export" named a path. Raises Refused."""
     request = read_memory_request(words)
     if isinstance(request, ExportMemory) and request.path:
-        return Panel(saved(request.path, file.content))
+        return Panel(write_file(request.path, file.content))
     if len(file.content) > EXPORT_CHARS:
         return Panel(reply_texts.EXPORT_TO_FILE, refused=True)
     return Panel(f"```json\n{file.content}\n```")
 
 
 def _decisions(panel: Panel) -> dict[str, str]:
-    """What may be said about a call that waits, and the words of the command for it."""
-    words = {one.words.partition(" ")[0]: one.words for one in panel.actions}
+    """Return the decisions on a waiting call, and the command's words for each."""
+    words = {action.words.partition(" ")[0]: action.words for action in panel.actions}
     return words if ALLOW in words else {}
 
 
 _WORD = re.compile(r"\w+")
-_PLACE = re.compile(r"\d{1,3}")
+_NUMBER = re.compile(r"\d{1,3}")
 
 
-def _first_word(said: str) -> str:
-    return (_WORD.findall(said[:100].casefold()) or [""])[0]
+def _first_word(text: str) -> str:
+    return (_WORD.findall(text[:100].casefold()) or [""])[0]
 
 
-def _chosen(said: str, menu: QuestionField) -> str:
-    """The places of the choices that are named, as they are called or by number; else what was said.
+def _chosen(answer: str, menu: QuestionField) -> str:
+    """Return the positions of the choices in the answer, by title or number; else the answer itself.
 
-    A bare number is that of the list, also where a choice is called by another one.
+    A bare number is the one in the list, even if a choice has such a title.
     """
-    called = {title.casefold(): str(at) for at, (_, title) in enumerate(menu.choices) if not title.isdecimal()}
+    position_of = {
+        title.casefold(): str(position) for position, (_, title) in enumerate(menu.choices) if not title.isdecimal()
+    }
     if menu.kind is ValueKind.YES_NO:
-        called |= {"y": "0", "n": "1"}
-    names = [" ".join(name.split()).casefold() for name in said.split(",")]
-    if all(name in called for name in names):
-        return " ".join(called[name] for name in names)
-    return " ".join(str(int(number) - 1) for number in _PLACE.findall(said)) or said
+        position_of |= {"y": "0", "n": "1"}
+    names = [" ".join(name.split()).casefold() for name in answer.split(",")]
+    if all(name in position_of for name in names):
+        return " ".join(position_of[name] for name in names)
+    return " ".join(str(int(number) - 1) for number in _NUMBER.findall(answer)) or answer
 
 
 class _Chat:
-    """One sitting: the current conversation, and the list of threads that numbers refer to. Implements `Caller`."""
+    """One session: the current conversation, and the listed threads that numbers refer to. Implements `Caller`."""
 
     def __init__(self, bot: ChatBot, window: Window, now: Callable[[], datetime]) -> None:
         self._bot = bot
@@ -224,48 +227,48 @@ class _Chat:
         self._now = now
         self._conversation = bot.new_conversation()
         self._listed: list[Thread] | None = None
-        # A command that the person wrote where they were asked something: what is done next.
-        self._instead: str | None = None
+        # A line that the user wrote instead of an answer to a question: it is handled next.
+        self._next_line: str | None = None
         self._displays: list[Display] = []
-        self._asked = asyncio.Event()  # A tool asks something, in the middle of a call
-        self.failed = Exit.OK  # How the first thing ended that did not end well
+        self._asked = asyncio.Event()  # Set when a tool asks the user something during a call
+        self.failed = Exit.OK  # The exit code of the first failure
 
     async def run(self, typing: "asyncio.Task[str | None] | None" = None) -> None:
         if typing is None:
             self._window.greet(self._bot.greeting())
         if typing is None or typing.cancelled():
-            await self._finish_what_is_left()
+            await self._finish_pending()
             await self._recall()
             line = await self._read()
         else:
             await self._recall(typing)
-            line = await self._typed(typing)
+            line = await self._first_line(typing)
             if line is not None:
-                await self._finish_what_is_left()
+                await self._finish_pending()
         while line is not None:
             meant = inbound.parse(line, self._now())
             if isinstance(meant, inbound.Quit):
                 return
             try:
                 await self._do(meant)
-                await self._finish_what_is_left()
+                await self._finish_pending()
             except CogencyError as error:
                 self._report(error)
             line = await self._read()
 
-    async def _typed(self, typing: "asyncio.Task[str | None]") -> str | None:
-        """Nothing is left: answering begins."""
+    async def _first_line(self, typing: "asyncio.Task[str | None]") -> str | None:
+        """Wait for the first line. No turn was left unfinished: answering starts here."""
         if typing.done():
             return typing.result()
-        await self._bot.unfinished(self._interject, due=True)
-        async with self._bot.watching(self._interject):
+        await self._bot.finish_pending(self._interjected_surface, due=True)
+        async with self._bot.watching(self._interjected_surface):
             return await typing
 
-    async def _finish_what_is_left(self) -> None:
-        await self._answered(self._bot.unfinished(self._go_on, due=True))
+    async def _finish_pending(self) -> None:
+        await self._wait_for_reply(self._bot.finish_pending(self._resumed_surface, due=True))
 
     async def _recall(self, typing: "asyncio.Task[str | None] | None" = None) -> None:
-        """A line that was written before this is no question of the past yet."""
+        """Load past questions for the arrow keys; a line that was typed before is added to them."""
         past = await self._bot.past_questions()
         line = typing.result() if typing is not None and typing.done() else None
         self._window.recall(past if line is None else [*past, line])
@@ -274,35 +277,35 @@ class _Chat:
         files = (attachment_at(path, self.person.name),) if path else ()
         surface = self._open()
         display = self._displays[-1]
-        waits: Panel | None = None
+        waiting_panel: Panel | None = None
 
         async def asking() -> None:
-            nonlocal waits
+            nonlocal waiting_panel
             outcome = await self._bot.ask(text, self._conversation, surface, depth, files)
             if outcome is None and _decisions(panel := await self._panel(show_tools, "")):
-                waits = panel
+                waiting_panel = panel
                 return
             if outcome is Outcome.REFUSED:
                 display.fail()
             self._fail(exit_of(outcome))
 
-        await self._answered(asking())
-        if waits is not None:
-            await self._decide(waits)
+        await self._wait_for_reply(asking())
+        if waiting_panel is not None:
+            await self._decide(waiting_panel)
 
     async def _decide(self, panel: Panel) -> None:
-        """Ask about one call after the other that waits for the person's word, and go on with what waited."""
+        """Ask for a decision on each waiting call, then continue the turns."""
         while words := _decisions(panel):
-            ways = tool_texts.DECIDE if ALWAYS in words else tool_texts.DECIDE_ONCE
-            said = await self._window.answer(f"{panel.text}\n\n{ways}")
-            meant = words.get(DECISIONS.get((said or "").strip().lower(), ""))
-            if meant is None:
-                self._show(Panel(tool_texts.STILL_WAITS, refused=said is None))
-                self._instead = said if said and said.strip() and _first_word(said) not in ANSWERS else None
+            choices = tool_texts.DECIDE if ALWAYS in words else tool_texts.DECIDE_ONCE
+            answer = await self._window.ask(f"{panel.text}\n\n{choices}")
+            decision = words.get(DECISIONS.get((answer or "").strip().lower(), ""))
+            if decision is None:
+                self._show(Panel(tool_texts.STILL_WAITS, refused=answer is None))
+                self._next_line = answer if answer and answer.strip() and _first_word(answer) not in ANSWERS else None
                 return
-            panel = await self._panel(show_tools, meant, pressed=True)
+            panel = await self._panel(show_tools, decision, pressed=True)
         self._show(panel)
-        await self._answered(self._bot.unfinished(self._go_on))
+        await self._wait_for_reply(self._bot.finish_pending(self._resumed_surface))
 
     def _report(self, error: CogencyError) -> None:
         self._fail(exit_code(error))
@@ -316,10 +319,10 @@ class _Chat:
         self.failed = self.failed or code
 
     async def _read(self) -> str | None:
-        line, self._instead = self._instead, None
+        line, self._next_line = self._next_line, None
         if line is not None or self._window.is_scripted:
             return await self._window.read() if line is None else line
-        async with self._bot.watching(self._interject):
+        async with self._bot.watching(self._interjected_surface):
             return await self._window.read()
 
     async def _do(self, line: inbound.Line) -> None:
@@ -351,20 +354,22 @@ class _Chat:
             self._show(panel if panel.file is None else exported(panel.file, words))
 
     def _show(self, panel: Panel) -> None:
-        """Where it says no, a script reads that where it reads every other refusal."""
+        """Display a panel; a refusal goes where a script reads all refusals."""
         if panel.refused:
             self._complain(panel_text(panel), Exit.FAILED)
         else:
             self._window.say(panel_text(panel))
 
     async def _panel(self, run: Run, words: str, *, pressed: bool = False, files: Sequence[Attachment] = ()) -> Panel:
-        call = CommandCall(words=words, caller=self, host=self._bot, files=files, pressed=pressed, show=self._meanwhile)
+        call = CommandCall(
+            words=words, caller=self, host=self._bot, files=files, pressed=pressed, show=self._show_progress
+        )
         return await run(call)
 
-    async def _meanwhile(self, panel: Panel) -> None:
+    async def _show_progress(self, panel: Panel) -> None:
         self._window.say(f"{panel.text} {memory_texts.STOP_BY_KEYS}" if panel.actions else panel.text)
 
-    # As the `Caller` of a command: the terminal belongs to one person, and every place in it is theirs.
+    # The methods of `Caller`: the terminal belongs to one user, and every place in it is theirs.
 
     @property
     def person(self) -> Person:
@@ -390,14 +395,14 @@ class _Chat:
         return Forgetter(self.person.id, frozenset({self._conversation}), self.person.time_zone)
 
     async def ask_zone(self, words: str) -> None:
-        """It is the machine's."""
+        """The time zone is the machine's."""
 
     async def keep_zone(self, zone: str) -> str:  # noqa: ARG002 -- as above
         return command_texts.ZONE_OF_MACHINE
 
     @property
     def entry_chars(self) -> None:
-        """There are no buttons."""
+        """Entries are not shortened: there are no buttons."""
 
     @property
     def deaf(self) -> str:
@@ -405,18 +410,18 @@ class _Chat:
 
     @property
     def window_fields(self) -> int:
-        """There are no windows."""
+        """All fields: there are no modals."""
         return MAX_FIELDS
 
     async def stoppable(self) -> Stoppable:
-        """Nothing runs while a line is read."""
+        """No turn runs while a line is read."""
         return Stoppable(())
 
     async def begin_conversation(self) -> str:
         self._conversation = self._bot.new_conversation()
         return reply_texts.NEW_THREAD
 
-    async def announce(self, markdown: str) -> None:  # noqa: ARG002 -- nobody else reads it
+    async def announce(self, markdown: str) -> None:  # noqa: ARG002 -- there are no other readers
         raise Refused(memory_texts.NOT_SAID_THERE)
 
     async def with_names(self, markdown: str) -> str:
@@ -425,26 +430,26 @@ class _Chat:
     def help(self) -> str:
         return command_texts.help_text(inbound.help_text())
 
-    async def _answered(self, answering: Coroutine[object, object, None]) -> None:
+    async def _wait_for_reply(self, answering: Coroutine[object, object, None]) -> None:
         """Wait for a reply, which Ctrl-C stops; then close its display."""
         task = asyncio.ensure_future(answering)
         stopped = False
 
         def stop() -> None:
             nonlocal stopped
-            # Once: a second cancellation would interrupt the bot while it records the first.
+            # Cancel once: a second cancellation would interrupt the bot while it records the first.
             stopped = stopped or task.cancel()
 
         try:
             while not task.done():
-                asked = asyncio.ensure_future(self._asked.wait())
+                question_asked = asyncio.ensure_future(self._asked.wait())
                 with self._window.answering(stop):
-                    await asyncio.wait({task, asked}, return_when=asyncio.FIRST_COMPLETED)
-                if not (asked.cancel() or task.done()):
+                    await asyncio.wait({task, question_asked}, return_when=asyncio.FIRST_COMPLETED)
+                if not (question_asked.cancel() or task.done()):
                     self._asked.clear()
                     try:
                         await self._ask_for_tools()
-                    except CogencyError as error:  # the reply goes on, and tells how its call ended
+                    except CogencyError as error:  # the reply continues, and reports how its call ended
                         self._report(error)
             await task
         except asyncio.CancelledError:
@@ -456,58 +461,60 @@ class _Chat:
             self._close()
 
     async def _ask_for_tools(self) -> None:
-        """Ask for what a tool needs of the person, here and now. A script declines."""
+        """Ask the user what a tool needs now. A script declines."""
         questions, person = self._bot.questions, self.person.id
-        while (asked := await questions.answer(person, "")) is not None and asked.name:
+        while (question := await questions.answer(person, "")) is not None and question.name:
             with ExitStack() as paused:
                 for display in self._displays:
                     paused.enter_context(display.paused())
-                words = DECLINE if self._window.is_scripted else await self._said_to(asked)
-                told = await questions.answer(person, words if " " in words else f"{words} {asked.name}")
+                words = DECLINE if self._window.is_scripted else await self._collect_answer(question)
+                result = await questions.answer(person, words if " " in words else f"{words} {question.name}")
                 if self._window.is_scripted:
                     self._window.complain(command_texts.DECLINED_UNSEEN)
-                elif told is not None:
-                    self._show(Panel(told.text, refused=told.refused))
+                elif result is not None:
+                    self._show(Panel(result.text, refused=result.refused))
 
-    async def _said_to(self, asked: QuestionAnswer) -> str:
-        """What the person says to a question, in the words of the command; they are asked field by field."""
+    async def _collect_answer(self, question: QuestionAnswer) -> str:
+        """Ask the user a tool's question, field by field; return the answer in the command's words."""
         filled = dict[str, str]()
-        self._window.say(asked.text)
-        if asked.fields:
+        self._window.say(question.text)
+        if question.fields:
             self._window.say(command_texts.FIELD_BY_FIELD)
-            window = await self._bot.questions.window(self.person.id, f"{ANSWER} {asked.name} 0 {asked.fields}")
-            for place, one in window.fields.items():
-                given = await self._filled_in(one, window.filled.get(str(place), ""))
-                if given is None:
+            window = await self._bot.questions.window(self.person.id, f"{ANSWER} {question.name} 0 {question.fields}")
+            for position, question_field in window.fields.items():
+                value = await self._fill_in(question_field, window.filled.get(str(position), ""))
+                if value is None:
                     return LATER
-                filled[str(place)] = given
-        said = (await self._window.answer(command_texts.SEND_OR_NOT) or "").strip().casefold()
-        if said not in SAID_TO_TOOLS:
+                filled[str(position)] = value
+        answer = (await self._window.ask(command_texts.SEND_OR_NOT) or "").strip().casefold()
+        if answer not in TOOL_ANSWERS:
             return LATER
-        send = SAID_TO_TOOLS[said] == SEND and asked.fields
-        return f"{ANSWER} {asked.name} 0 {asked.fields} {json.dumps(filled)}" if send else SAID_TO_TOOLS[said]
+        send = TOOL_ANSWERS[answer] == SEND and question.fields
+        return f"{ANSWER} {question.name} 0 {question.fields} {json.dumps(filled)}" if send else TOOL_ANSWERS[answer]
 
-    async def _filled_in(self, one: QuestionField, before: str) -> str | None:
-        """What is filled into a field, once nothing is wrong with it; None if they break off."""
-        titles = [formatting.literal(title) for _, title in one.choices] if one.is_menu else []
-        before = " ".join(str(int(place) + 1) for place in before.split()) if titles else before
+    async def _fill_in(self, question_field: QuestionField, current: str) -> str | None:
+        """Return the value of a field once it is valid; None if the user cancels, or after TRIES invalid inputs."""
+        titles = [formatting.literal(title) for _, title in question_field.choices] if question_field.is_menu else []
+        current = " ".join(str(int(place) + 1) for place in current.split()) if titles else current
         numbered = [f"{number}. {title}" for number, title in enumerate(titles, 1)]
-        hint, several = limits_of(one), one.kind is ValueKind.SOME_OF
-        label, enter = formatting.literal(one.label), formatting.literal(before)
-        ask = command_texts.fill_in(label, hint, enter, numbered, several=several, required=one.required)
+        hint, several = limits_of(question_field), question_field.kind is ValueKind.SOME_OF
+        label, default = formatting.literal(question_field.label), formatting.literal(current)
+        prompt = command_texts.fill_in(
+            label, hint, default, numbered, several=several, required=question_field.required
+        )
         for _ in range(TRIES):
-            if (said := await self._window.answer(ask)) is None:
+            if (answer := await self._window.ask(prompt)) is None:
                 return None
-            given = said.strip() or before
-            filled = _chosen(given, one) if titles else given
-            _, wrong = values_of([one], {"0": filled})
-            if not wrong:
-                return filled
-            self._window.say(wrong[0])
+            text = answer.strip() or current
+            value = _chosen(text, question_field) if titles else text
+            _, mistakes = values_of([question_field], {"0": value})
+            if not mistakes:
+                return value
+            self._window.say(mistakes[0])
         return None
 
     def _open(self) -> Surface:
-        """A place for one reply. While one grows, others are held back: a screen has one end."""
+        """Return the surface of one reply. While one is being written, further ones are shown when complete."""
         display = PlainDisplay(self._window.say) if self._displays else self._window.open_display()
         self._displays.append(display)
         return TerminalSurface(display, lambda _: self._asked.set())
@@ -517,18 +524,18 @@ class _Chat:
         for display in displays:
             display.close()
 
-    def _go_on(self, left: Left) -> Surface:
-        """A place for a reply that was interrupted, below what it answers. The one before it has ended."""
+    def _resumed_surface(self, turn: PendingTurn) -> Surface:
+        """Return the surface of an interrupted or due turn, after its question. The reply before it has ended."""
         self._close()
-        if left.scheduled:
-            self._window.say(reply_texts.AT_IT if left.works else reply_texts.IT_IS_TIME)
+        if turn.scheduled:
+            self._window.say(reply_texts.AT_IT if turn.works else reply_texts.IT_IS_TIME)
             return self._open()
-        self._listed = [*left.threads]
-        self._window.say(reply_texts.going_on(left.question, left.conversation, left.threads))
+        self._listed = [*turn.threads]
+        self._window.say(reply_texts.going_on(turn.question, turn.conversation, turn.threads))
         return self._open()
 
-    def _interject(self, _: Left) -> Surface:
-        """A place for what it is time for, while they write."""
+    def _interjected_surface(self, _: PendingTurn) -> Surface:
+        """Return the surface of a due turn, while the user writes."""
         display = PlainDisplay(lambda text: self._window.interject(f"{reply_texts.IT_IS_TIME}\n\n{text}"))
         return InterjectedSurface(display, _Declining(self._bot))
 
@@ -539,11 +546,11 @@ class _Chat:
             return
         thread = threads[number - 1]
         self._conversation = thread.conversation
-        said = await self._bot.exchanges(thread.conversation, SHOWN_MESSAGES)
-        self._window.say(reply_texts.thread_opened(thread, said))
+        messages = await self._bot.exchanges(thread.conversation, SHOWN_MESSAGES)
+        self._window.say(reply_texts.thread_opened(thread, messages))
 
     async def _forget_panel(self, words: str, *, pressed: bool = False) -> Panel:
-        """Ctrl-C stops what is looked for."""
+        """Run `/forget`; Ctrl-C stops its search."""
 
         def stop() -> None:
             self._bot.forgetting.stop(self.person.id)
@@ -551,38 +558,38 @@ class _Chat:
         with self._window.answering(stop):
             return await self._panel(forget, words, pressed=pressed)
 
-    def _decline(self, said: str | None) -> None:
-        """Nothing was forgotten: by what they said, or because a script ended where it was asked."""
-        self._show(Panel(memory_texts.FORGET_DECLINED, refused=said is None))
+    def _decline(self, answer: str | None) -> None:
+        """Report that nothing was forgotten: by the user's answer, or because a script ended at the question."""
+        self._show(Panel(memory_texts.FORGET_DECLINED, refused=answer is None))
 
     async def _forget(self, words: str) -> None:
         if not words:
-            said = await self._window.answer(memory_texts.FORGET_WHICH)
-            if said is None or not said.strip():
-                self._decline(said)
+            answer = await self._window.ask(memory_texts.FORGET_WHICH)
+            if answer is None or not answer.strip():
+                self._decline(answer)
                 return
-            if inbound.is_command(said):
-                self._instead = said
+            if inbound.is_command(answer):
+                self._next_line = answer
                 return
-            words = said
+            words = answer
         panel = await self._forget_panel(words)
-        while agreeing := [one.words for one in panel.actions if one.danger]:
-            below = "\n\n" if "\n" in panel.text else " "
-            ways = reply_texts.AGREE_WIDER if len(agreeing) > 1 else reply_texts.AGREE
-            said = await self._window.answer(f"{panel.text}{below}{ways}")
-            if said is None:
-                self._decline(said)
+        while agreements := [action.words for action in panel.actions if action.danger]:
+            separator = "\n\n" if "\n" in panel.text else " "
+            choices = reply_texts.AGREE_WIDER if len(agreements) > 1 else reply_texts.AGREE
+            answer = await self._window.ask(f"{panel.text}{separator}{choices}")
+            if answer is None:
+                self._decline(answer)
                 return
-            if inbound.is_command(said):
+            if inbound.is_command(answer):
                 self._window.say(reply_texts.KEPT_EVERYTHING)
-                self._instead = said
+                self._next_line = answer
                 return
-            agreed = {"yes": agreeing[0], "all": "".join(agreeing[1:])}.get(said.strip().lower(), "")
-            if not agreed:
-                self._decline(said)
-                self._instead = said if said.strip() and _first_word(said) not in ANSWERS else None
+            agreement = {"yes": agreements[0], "all": "".join(agreements[1:])}.get(answer.strip().lower(), "")
+            if not agreement:
+                self._decline(answer)
+                self._next_line = answer if answer.strip() and _first_word(answer) not in ANSWERS else None
                 return
-            panel = await self._forget_panel(agreed, pressed=True)
+            panel = await self._forget_panel(agreement, pressed=True)
             self._conversation = self._bot.new_conversation()
             self._listed = None
             await self._recall()

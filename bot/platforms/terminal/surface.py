@@ -1,6 +1,6 @@
 """The surface of the terminal and of pipes: `bot.reply_surface.Surface` on top of a `Display`.
 
-One person reads it, so that each step leaves its trace there.
+It has one reader, so each step leaves its trace there.
 """
 
 import asyncio
@@ -26,39 +26,39 @@ from bot.memory.view import undo_turn_words
 from bot.reply_surface import Limits, OutFile, PageContent, PageKey, PageRef, ReplyAction, Surface
 from bot.texts import reply_texts
 
-# What a person types into and reads from: a terminal, or a pair of pipes. Protocols, and the plainest display.
+# What a user types into and reads from: a terminal, or a pair of pipes. Protocols, and the simplest display.
 
 
 class Display(Protocol):
-    """The place of one reply while it grows."""
+    """Displays one reply while it is written."""
 
     def show(self, text: str) -> None:
-        """`text` is the whole reply so far."""
+        """Display `text`, the whole reply so far."""
         ...
 
     def status(self, text: str) -> None:
-        """What the bot is doing meanwhile; "" takes it away."""
+        """Display what the bot is doing; "" removes it."""
         ...
 
     def trace(self, text: str) -> None:
-        """Something was done on the way to the answer; it stays to be read, and is no part of the answer."""
+        """Display a step that was done. It stays visible, and is not part of the answer."""
         ...
 
     def fail(self) -> None:
-        """What is shown is no answer: it says why there is none."""
+        """Mark the text as an error message instead of an answer."""
         ...
 
     def paused(self) -> AbstractContextManager[None]:
-        """While the person is asked something, which stands where the reply would grow."""
+        """Suspend the display while the user is asked something in its place."""
         ...
 
     def close(self) -> None:
-        """The reply ends here, complete or not. Closing again does nothing."""
+        """End the reply, complete or not. Closing again does nothing."""
         ...
 
 
 class PlainDisplay:
-    """Holds a reply back until it is complete, then writes it; `complain` writes what is none, and what delays one."""
+    """Writes a reply once it is complete; `complain` writes errors, and the notice of a delay."""
 
     def __init__(self, write: Callable[[str], None], complain: Callable[[str], None] | None = None) -> None:
         self._write = write
@@ -90,11 +90,11 @@ class PlainDisplay:
 
 
 class Window(Protocol):
-    """BrokenPipeError from any method: the reader has gone."""
+    """Every method may raise BrokenPipeError: the reader has gone."""
 
     @property
     def is_scripted(self) -> bool:
-        """Whether a program reads, which looks at the exit code, too."""
+        """Whether a program reads, which also uses the exit code."""
         ...
 
     def greet(self, markdown: str) -> None:
@@ -102,70 +102,70 @@ class Window(Protocol):
         ...
 
     def recall(self, questions: Sequence[str]) -> None:
-        """Offer these, oldest first, and only these, on the arrow keys."""
+        """Offer these questions, oldest first, and no others, on the arrow keys."""
         ...
 
     async def read(self) -> str | None:
-        """What the person writes next; None when they leave."""
+        """Return the user's next line; None when they leave."""
         ...
 
     def set_aside(self) -> bool:
-        """Before `read` is cancelled: what is half written leaves the screen, and the next one begins with it.
+        """Prepare to cancel `read`: the unfinished line leaves the screen, and the next `read` starts with it.
 
-        False if nothing is half written, as a line has just been sent off, which `read` will give: do not cancel it.
+        False if there is no unfinished line, as one was just sent, which `read` will return: do not cancel it.
         """
         ...
 
-    async def answer(self, question: str) -> str | None:
-        """Ask the person something; None where they break off by Ctrl-C or Ctrl-D, or a script has ended."""
+    async def ask(self, question: str) -> str | None:
+        """Ask the user something; None if they cancel with Ctrl-C or Ctrl-D, or if a script has ended."""
         ...
 
     def say(self, markdown: str) -> None:
-        """Show a text of the program itself."""
+        """Show a text of the program."""
         ...
 
     def interject(self, markdown: str) -> None:
-        """Show it while the person writes: what they have typed stays."""
+        """Show a text while the user types: their input stays."""
         ...
 
     def log(self) -> TextIO:
-        """Where log lines go, so that they run over nothing that is shown."""
+        """Return the stream for log lines, which does not overwrite what is displayed."""
         ...
 
     def complain(self, markdown: str) -> None:
-        """Say why something that was asked for is not done."""
+        """Show why a request is not carried out."""
         ...
 
     def report(self, sentence: str) -> None:
-        """Say what went wrong: plain text, with names and paths as they are."""
+        """Show an error: plain text, with names and paths unchanged."""
         ...
 
     def open_display(self) -> Display: ...
 
     def answering(self, stop: Callable[[], None]) -> AbstractContextManager[None]:
-        """While the bot answers: Ctrl-C calls `stop`."""
+        """While the bot answers, Ctrl-C calls `stop`."""
         ...
 
 
-# What the terminal needs of the bot, as a Protocol: one person, many conversations.
+# What the terminal needs of the bot, as a Protocol: one user, many conversations.
 #
-# Rule: a method may raise `CogencyError`, whose one sentence the terminal shows before it goes on.
+# Rule: a method may raise `CogencyError`, whose one sentence the terminal shows before it continues.
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
-    """A question that an earlier process left unanswered, and its conversation.
+class PendingTurn:
+    """A turn that an earlier process left unfinished, or that is due, and its conversation.
 
-    `threads`: the person's, the latest first.
+    `threads`: the user's threads, latest first.
     """
 
     question: str
     conversation: str
     threads: Sequence[Thread]
     scheduled: bool = False
-    """It was not left: it is time for it."""
+    """It is a due schedule, not an unfinished turn."""
     works: bool = False
-    """It is long work, which begins or goes on now."""
+    """It is long work, which starts or continues now."""
 
 
 class ChatBot(CommandHost, Protocol):
@@ -176,31 +176,31 @@ class ChatBot(CommandHost, Protocol):
     def place(self) -> Place: ...
 
     def greeting(self) -> str:
-        """The start-up lines, as Markdown: which model and why, and where the memory lives."""
+        """Return the start-up lines, as Markdown: the model and why it was chosen, and where memory is stored."""
         ...
 
     def new_conversation(self) -> str:
-        """The id of a conversation that does not exist yet; nothing is stored before its first question."""
+        """Return the id of a new conversation; nothing is stored before its first question."""
         ...
 
-    def watching(self, surface_for: Callable[[Left], Surface]) -> AbstractAsyncContextManager[None]:
-        """While the person writes: what it is time for is begun, and shown on the surface that is made for it."""
+    def watching(self, surface_for: Callable[[PendingTurn], Surface]) -> AbstractAsyncContextManager[None]:
+        """While the user writes, start what becomes due, and show it on the surface that `surface_for` returns."""
         ...
 
-    async def unfinished(self, surface_for: Callable[[Left], Surface], *, due: bool = False) -> None:
-        """Finish what the person asked at terminals that are gone; `surface_for` opens the place for one reply. With
-        `due` also what it is time for: somebody reads it.
+    async def finish_pending(self, surface_for: Callable[[PendingTurn], Surface], *, due: bool = False) -> None:
+        """Finish the user's turns at terminals that are gone; `surface_for` returns the surface of one reply.
 
-        At once, if there is nothing. The first call is the beginning of all answering.
+        With `due`, also start what is due, as a user reads it. Returns at once if there is nothing. The first call
+        starts answering.
         """
         ...
 
     async def left(self) -> bool:
-        """Whether `unfinished` would show something now, with what it is time for; nothing of it is begun."""
+        """Return whether `finish_pending` would show a reply now, including due ones; starts none."""
         ...
 
     async def past_questions(self) -> list[str]:
-        """What the person asked earlier, oldest first: for the arrow keys. Nothing that was forgotten."""
+        """Return the user's earlier questions, oldest first, without forgotten ones: for the arrow keys."""
         ...
 
     async def ask(
@@ -211,37 +211,36 @@ class ChatBot(CommandHost, Protocol):
         depth: Depth = Depth.ADAPT,
         files: tuple[Attachment, ...] = (),
     ) -> Outcome | None:
-        """Take the question in, answer it and show the reply on `surface`. How it ended; None if another terminal goes
-        on with it, or if it waits for the person's word (`tools`).
+        """Take the question in, answer it and show the reply on `surface`.
 
-        When the task is cancelled, the turn ends as stopped, the reply says so, and CancelledError goes on to the
-        caller.
+        Returns the outcome; None if another terminal continues the turn, or if it waits for the user's decision
+        (`tools`). If the task is cancelled, the turn ends as stopped, the reply says so, and CancelledError is raised.
         """
         ...
 
     async def exchanges(self, conversation: str, limit: int) -> list[StoredMessage]:
-        """The last messages of a conversation, oldest first."""
+        """Return the last messages of a conversation, oldest first."""
         ...
 
     async def threads(self) -> list[Thread]:
-        """The person's conversations, the latest first."""
+        """Return the user's conversations, latest first."""
         ...
 
     @property
     def model_name(self) -> str:
-        """The usual model, as `COGENCY_MODEL` would say it."""
+        """The default model, in the form of `COGENCY_MODEL`."""
         ...
 
 
 def greeting(model: str, where: str) -> str:
-    """`model`: which one answers, and why; `where` the memory lives."""
+    """Return the start-up lines. `model`: which model answers, and why; `where`: where memory is stored."""
     return f"{model}\n\nMemory: {where}"
 
 
-# Of every terminal; each has one of its own that begins with it, so that none claims another's questions.
+# The common prefix of all terminals' sources; each terminal has its own, so that none claims another's questions.
 SOURCE = "terminal"
 LIMITS = Limits(
-    page_chars=10_000_000,  # a terminal scrolls: one page, whatever a model says
+    page_chars=10_000_000,  # a terminal scrolls: one page for any answer
     edit_interval_s=0.05,  # twenty frames a second look continuous
     offers=frozenset({ReplyAction.CONTINUE, ReplyAction.UNDO}),
     steps=True,
@@ -251,10 +250,10 @@ LIMITS = Limits(
 
 
 class TerminalSurface:
-    """Pages follow one another on the display as one text. A page is known by its key, also after a restart."""
+    """Joins the pages on the display to one text. A page is identified by its key, also after a restart."""
 
     def __init__(self, display: Display, asks: Callable[[int], None] = lambda _: None) -> None:
-        """`asks`: told of a turn that waits for an answer."""
+        """`asks` is called with the turn that waits for an answer of the user."""
         self._display = display
         self._asks = asks
         self._pages: dict[str, str] = {}
@@ -288,11 +287,11 @@ class TerminalSurface:
         self._pages.pop(page.id, None)
         self._show()
 
-    async def attach(self, key: PageKey, files: Sequence[OutFile], *, again: bool) -> tuple[PageRef, ...]:  # noqa: ARG002 -- what stands in a terminal can be copied
+    async def attach(self, key: PageKey, files: Sequence[OutFile], *, again: bool) -> tuple[PageRef, ...]:  # noqa: ARG002 -- text in a terminal can be copied
         return ()
 
     async def send_ephemeral(self, text: str) -> None:
-        """There is nothing here that only one person may see."""
+        """The terminal has one reader: there is nothing to hide from others."""
 
     async def show_waiting(self, turn: int) -> None:
         self._asks(turn)
@@ -301,38 +300,38 @@ class TerminalSurface:
         self._display.status(text)
 
     def finish(self, *, ended: bool) -> None:
-        """The last frame has taken the status away."""
+        """The last frame has removed the status."""
 
     def _show(self) -> None:
         self._display.show("\n".join(self._pages.values()))
 
 
 class InterjectedSurface(TerminalSurface):
-    """A reply that is shown once it is whole, to somebody who writes meanwhile."""
+    """A reply that is shown once it is complete, while the user writes."""
 
     def finish(self, *, ended: bool) -> None:
         super().finish(ended=ended)
         self._display.close()
 
 
-# Which part of a growing Markdown text can be printed for good. Pure.
+# Which part of a growing Markdown text is final and can be printed. Pure.
 #
-# Theory. Markdown is read line by line, and a block that another one follows never changes again. So everything
-# before the last block is settled, once that last block's first line is complete: "#" may still become a heading, or
-# "#tag" and then a part of the paragraph before it.
+# Theory of operation. Markdown is parsed line by line, and a block that is followed by another one never changes again.
+# So everything before the last block is settled, once that last block's first line is complete: "#" may still become a
+# heading, or "#tag" and then a part of the paragraph before it.
 
 
 def parsed_blocks(text: str) -> list[Token]:
-    """The Markdown tokens of `text`, as chats write it.
+    """Return the Markdown tokens of `text`.
 
-    HTML is text. Images are links and reference definitions are text, so that every address stays readable; and the
-    meaning of a block depends on no later one.
+    HTML is text. Images are links and reference definitions are text, so that every address stays readable, and each
+    block is independent of later ones.
     """
     return _parser().parse(text)
 
 
 def settled_chars(text: str) -> int:
-    """How many characters at the beginning of `text` are whole blocks that no later character can change."""
+    """Return the length of the beginning of `text` that consists of whole blocks which later text cannot change."""
     complete = text[: text.rfind("\n") + 1]
     starts = [token.map[0] for token in _blocks(complete) if token.level == 0 and token.map and token.nesting >= 0]
     if len(starts) < 2:
@@ -341,30 +340,30 @@ def settled_chars(text: str) -> int:
 
 
 def block_ending(text: str, lines: int) -> str:
-    """A shorter text whose end looks like that of `text`, one block, on a screen of that many lines.
+    """Return a shorter text that renders like the end of `text`, a single block, on a screen of `lines` lines.
 
-    Drawing a block of a thousand lines twenty times a second would take all the time there is.
+    Rendering a block of a thousand lines twenty times a second would take all available time.
     """
-    written = text.split("\n")
-    first = len(written) - 2 * lines  # twice, as blank lines may take no room
+    text_lines = text.split("\n")
+    first = len(text_lines) - 2 * lines  # twice, as blank lines may take no room
     if first <= 2 or not (tokens := _blocks(text)):
         return text
     match tokens[0].type:
         case "fence":
-            return "\n".join([written[0], *written[first:]])
+            return "\n".join([text_lines[0], *text_lines[first:]])
         case "table_open":
-            return "\n".join([*written[:2], *written[first:]])
+            return "\n".join([*text_lines[:2], *text_lines[first:]])
         case "bullet_list_open" | "ordered_list_open":
             items = [
                 token.map[0] for token in tokens if token.type == "list_item_open" and token.level == 1 and token.map
             ]
-            return "\n".join(written[max(item for item in items if item <= max(first, items[0])) :])
+            return "\n".join(text_lines[max(item for item in items if item <= max(first, items[0])) :])
         case _:
-            return "\n".join(written[first:])
+            return "\n".join(text_lines[first:])
 
 
 def _blocks(text: str) -> list[Token]:
-    """The tokens of blocks alone: what stands inside their lines is not looked at."""
+    """Return the tokens of blocks only, without inline tokens."""
     return _block_parser().parse(text)
 
 
@@ -378,17 +377,16 @@ def _block_parser() -> MarkdownIt:
     return MarkdownIt("commonmark", {"html": False}).enable("table").disable(["inline", "reference"])
 
 
-# The chat through pipes: lines in, finished answers out, no colours, nothing drawn twice.
+# The chat through pipes: lines in, complete answers out, without colours and redrawing.
 #
-# Rules. Only answers and texts that were asked for go to the output; the start-up lines, and what says why something
-# was not done, go to the error stream. Each is followed by a blank line and flushed. What comes in is UTF-8; bytes
-# that are not are replaced.
+# Rules. Only answers and requested texts go to the output; the start-up lines and errors go to the error stream. Each
+# is followed by a blank line and flushed. Input is UTF-8; invalid bytes are replaced.
 
-CHUNK_BYTES = 65_536  # What a pipe holds on Linux: more would come in two reads anyway
+CHUNK_BYTES = 65_536  # The capacity of a pipe on Linux: more would take two reads anyway
 
 
 class PipeWindow:
-    """`lines` come without their line ends. `prompt`: what stands before each, where a person writes them."""
+    """`lines` have no line ends. `prompt` is shown before each, if a user writes them."""
 
     def __init__(self, lines: AsyncIterator[str], out: TextIO, err: TextIO, prompt: str = "") -> None:
         self._lines = lines
@@ -414,7 +412,7 @@ class PipeWindow:
     def set_aside(self) -> bool:
         return False
 
-    async def answer(self, question: str) -> str | None:
+    async def ask(self, question: str) -> str | None:
         self.say(question)
         return await self.read()
 
@@ -422,7 +420,7 @@ class PipeWindow:
         _write(self._out, markdown)
 
     def interject(self, markdown: str) -> None:
-        """The terminal shows what is typed by itself."""
+        """The terminal itself echoes the input."""
         _write(self._out, f"\n{markdown}" if self._prompt else markdown)
         if self._prompt:
             write_out(self._err, self._prompt)
@@ -444,22 +442,23 @@ class PipeWindow:
 
 
 async def lines_from(fd: int) -> AsyncGenerator[str, None]:
-    """The lines that a file descriptor gives, each as soon as it is complete; the last may lack its line end."""
+    """Yield the lines of a file descriptor, each as soon as it is complete; the last may lack its line end."""
     decoder = codecs.getincrementaldecoder("utf-8-sig")(errors="replace")
-    begun = ""
+    partial = ""
     while chunk := await _read(fd):
-        *lines, begun = (begun + decoder.decode(chunk)).split("\n")
+        *lines, partial = (partial + decoder.decode(chunk)).split("\n")
         for line in lines:
             yield line.removesuffix("\r")
-    begun += decoder.decode(b"", final=True)
-    if begun:
-        yield begun.removesuffix("\r")
+    partial += decoder.decode(b"", final=True)
+    if partial:
+        yield partial.removesuffix("\r")
 
 
 async def _read(fd: int) -> bytes:
-    """The next bytes; none at the end.
+    """Return the next bytes; b"" at the end.
 
-    In a thread, as an event loop cannot watch a file; in a daemon one, as a read that waits cannot be ended.
+    In a thread, as an event loop cannot watch a regular file; in a daemon thread, as a blocked read cannot be
+    cancelled.
     """
     loop = asyncio.get_running_loop()
     arrived: asyncio.Future[bytes] = loop.create_future()
@@ -471,7 +470,7 @@ async def _read(fd: int) -> bytes:
     def wait() -> None:
         try:
             chunk = os.read(fd, CHUNK_BYTES)
-        except OSError:  # closed under our hands: nothing more will come
+        except OSError:  # closed meanwhile: no more input
             chunk = b""
         with suppress(RuntimeError):  # the chat is over, and its loop closed
             loop.call_soon_threadsafe(arrive, chunk)

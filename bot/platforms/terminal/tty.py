@@ -1,9 +1,8 @@
 """The chat on a real terminal: prompt_toolkit reads the keys, rich draws.
 
-Enter sends; Alt-Enter begins a new line, and a pasted text keeps its lines. The arrows walk through earlier
-questions, which are held in memory only: a history file would survive `/forget`. Tab completes a command. Ctrl-C
-clears the line, or stops the answer; Ctrl-Z suspends; Ctrl-D leaves. What is typed while the bot answers stands at
-the next prompt.
+Enter sends; Alt-Enter starts a new line, and pasted text keeps its lines. The arrow keys go through earlier questions,
+which are held in memory only: a history file would survive `/forget`. Tab completes a command. Ctrl-C clears the line,
+or stops the answer; Ctrl-Z suspends; Ctrl-D leaves. Input typed while the bot answers appears at the next prompt.
 """
 
 import asyncio
@@ -79,7 +78,7 @@ class _FoldedTable(TableElement):
 
 
 class _FlushCode(CodeBlock):
-    """Code that is copied from the screen begins where it was written: in Python a blank before it is an error."""
+    """Code without indentation by rich, so that it can be copied: in Python a leading blank is an error."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         code = str(self.text).rstrip()
@@ -87,9 +86,9 @@ class _FlushCode(CodeBlock):
 
 
 class _NumberedItem(ListItem):
-    def __init__(self, written: str) -> None:
+    def __init__(self, number: str) -> None:
         super().__init__()
-        self.number = int(written) if written.isdecimal() else None
+        self.number = int(number) if number.isdecimal() else None
 
     @classmethod
     def create(cls, markdown: Markdown, token: Token) -> "_NumberedItem":  # noqa: ARG003 -- rich's
@@ -97,13 +96,13 @@ class _NumberedItem(ListItem):
 
 
 class _NumberedList(ListElement):
-    """Who writes "1. 3. 4." means it: a number may be the name of a thing. "1. 1. 1." leaves the counting to us."""
+    """Keeps the numbers in "1. 3. 4.", which may be names; "1. 1. 1." is numbered consecutively."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         first = 1 if self.list_start is None else self.list_start
-        written = [item.number if isinstance(item, _NumberedItem) else None for item in self.items]
-        counted = len(set(written)) == 1 and len(written) > 1
-        numbers = [first + at if counted or number is None else number for at, number in enumerate(written)]
+        given = [item.number if isinstance(item, _NumberedItem) else None for item in self.items]
+        is_counted = len(set(given)) == 1 and len(given) > 1
+        numbers = [first + index if is_counted or number is None else number for index, number in enumerate(given)]
         for item, number in zip(self.items, numbers, strict=True):
             yield from item.render_number(console, options, number, max(numbers))
 
@@ -130,7 +129,7 @@ class RenderedAnswer(Markdown):
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         output = iter(super().__rich_console__(console, options))
-        # rich puts a blank line above a list, a quote or a table even when nothing stands before it.
+        # rich adds a blank line above a list, a quote or a table even at the top.
         first = next(output, None)
         if first is not None and first != Segment.line():
             yield first
@@ -138,7 +137,7 @@ class RenderedAnswer(Markdown):
 
 
 def _as_written(children: Iterable[Token]) -> Iterable[Token]:
-    """Inline tokens with their line breaks kept, and without the link around an address that is its own text."""
+    """Yield inline tokens with line breaks kept, and without links around addresses that are their own text."""
     for token in children:
         if token.type == "softbreak":
             token.type = "hardbreak"
@@ -146,10 +145,10 @@ def _as_written(children: Iterable[Token]) -> Iterable[Token]:
             yield token
 
 
-# A growing answer on a terminal: whole blocks are printed once, only the unfinished tail is drawn again.
+# A growing answer on a terminal: final blocks are printed once, only the unfinished tail is redrawn.
 #
-# The rule that keeps long answers from flickering: what is drawn again never exceeds the screen, and what leaves the
-# screen was printed for good. The scrollback holds each answer once.
+# Rule against flicker: what is redrawn never exceeds the screen, and what scrolls off the screen was final. The
+# scrollback contains each answer once.
 
 
 class _VisibleTail:
@@ -160,14 +159,14 @@ class _VisibleTail:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         lines = console.render_lines(self._content, options.update(height=None), pad=False)
-        # One line less than the screen: its first line must stay where the cursor can go back to.
+        # One line less than the screen: the cursor must be able to return to the first line.
         for line in lines[-(console.height - 1) :]:
             yield from line
             yield Segment.line()
 
 
 class LiveDisplay:
-    """Shows one reply. `show` takes the whole text so far; texts may also shrink or differ at their end."""
+    """Displays one reply. `show` takes the whole text so far; the text may also shrink or change at its end."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -177,9 +176,9 @@ class LiveDisplay:
         self._settled = ""
         self._tail = ""
         self._status = ""
-        self._begun = False
+        self._has_output = False
         self._closed = False
-        # What is to be printed once the display goes on; None while it does.
+        # Blocks to print when the display resumes; None while it is not paused.
         self._held: list[RenderableType] | None = None
 
     def show(self, text: str) -> None:
@@ -187,7 +186,7 @@ class LiveDisplay:
             return
         text = printable(text)
         if not text.startswith(self._settled):
-            self._start_again()
+            self._restart()
         tail = text[len(self._settled) :]
         self._settle(tail, settled_chars(tail))
 
@@ -200,10 +199,10 @@ class LiveDisplay:
     def trace(self, text: str) -> None:
         if not self._closed:
             line = Text(printable(text), style="dim")
-            self._draw(Group("", line) if self._begun else line)
+            self._draw(Group("", line) if self._has_output else line)
 
     def fail(self) -> None:
-        """A person reads it anyway."""
+        """A user reads errors and answers in the same place."""
 
     @contextmanager
     def paused(self) -> Generator[None]:
@@ -223,30 +222,30 @@ class LiveDisplay:
         self._status = ""
         self._settle(self._tail, len(self._tail))
         self._live.stop()
-        if self._begun:
+        if self._has_output:
             self._console.print()
 
     def _settle(self, tail: str, chars: int) -> None:
-        """Print the first `chars` of `tail` for good, and draw the rest."""
+        """Print the first `chars` of `tail` as final, and redraw the rest."""
         whole, self._tail = tail[:chars], tail[chars:]
         self._settled += whole
         self._draw(self._block(whole))
 
-    def _start_again(self) -> None:
-        """What was printed has been replaced: a terminal cannot take it back, so the new text follows below."""
+    def _restart(self) -> None:
+        """Printed text was replaced. A terminal cannot remove it, so the new text follows below."""
         self._tail = ""
         self._draw(self._block("---"))
         self._settled = ""
 
     def _block(self, text: str) -> RenderableType | None:
-        """Markdown below what is printed already, with the blank line between blocks."""
+        """Return rendered Markdown, with a blank line between it and earlier output."""
         if not text.strip():
             return None
-        return Group("", RenderedAnswer(text)) if self._begun else RenderedAnswer(text)
+        return Group("", RenderedAnswer(text)) if self._has_output else RenderedAnswer(text)
 
     def _draw(self, block: RenderableType | None = None) -> None:
-        """One write: the old tail goes, `block` is printed in its place, the new tail follows."""
-        self._begun = self._begun or block is not None
+        """Redraw: erase the old tail, print `block` in its place, draw the new tail."""
+        self._has_output = self._has_output or block is not None
         if self._held is not None:
             self._held += [] if block is None else [block]
             return
@@ -255,7 +254,7 @@ class LiveDisplay:
             part for part in (self._block(block_ending(self._tail, self._console.height)), status) if part is not None
         ]
         if block is not None:
-            # rich draws what it drew last below whatever is printed: the old tail has to go first.
+            # rich redraws its last content below whatever is printed: the old tail has to go first.
             self._live.update(_VisibleTail(Group()), refresh=self._live.is_started)
             self._console.print(block)
         self._live.update(_VisibleTail(Group(*parts)), refresh=self._live.is_started)
@@ -271,7 +270,7 @@ HINT = "/help lists the commands, Tab completes them; Ctrl-D leaves."
 
 
 class _CommandCompletion(Completer):
-    """Completes the name of a command; nothing else is known of what somebody wants to write."""
+    """Completes the names of commands."""
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:  # noqa: ARG002 -- the library's
         typed = document.text_before_cursor
@@ -279,21 +278,21 @@ class _CommandCompletion(Completer):
 
 
 class _PastQuestions(History):
-    """What is on the arrow keys, oldest first; None: it comes later, while the prompt may stand already."""
+    """The history on the arrow keys, oldest first; None: loaded later, perhaps while the prompt is shown."""
 
     def __init__(self, questions: Sequence[str] | None) -> None:
         super().__init__()
-        self._known = asyncio.Event()
+        self._loaded_event = asyncio.Event()
         if questions is not None:
-            self.arrive(questions)
+            self.set_questions(questions)
 
-    def arrive(self, questions: Sequence[str]) -> None:
+    def set_questions(self, questions: Sequence[str]) -> None:
         self._loaded_strings += reversed(questions)
         self._loaded = True
-        self._known.set()
+        self._loaded_event.set()
 
     async def load(self) -> AsyncGenerator[str, None]:
-        await self._known.wait()
+        await self._loaded_event.wait()
         for question in self._loaded_strings:
             yield question
 
@@ -301,19 +300,19 @@ class _PastQuestions(History):
         return ()
 
     def store_string(self, string: str) -> None:
-        """The store keeps it."""
+        """Not stored here: the bot's store keeps it."""
 
 
 class TerminalWindow:
-    """`keys` and `echo` are where prompt_toolkit reads and draws (None: this process's terminal)."""
+    """`keys` and `echo` are prompt_toolkit's input and output (None: this process's terminal)."""
 
     def __init__(self, console: Console, keys: Input | None = None, echo: Output | None = None) -> None:
         self._console = console
         self._keys = keys
         self._echo = echo
-        self._past = _PastQuestions(None)
-        self._questions = self._session(self._past)
-        self._half_written = Document()
+        self._first_history = _PastQuestions(None)
+        self._questions = self._session(self._first_history)
+        self._unfinished_line = Document()
 
     @property
     def is_scripted(self) -> bool:
@@ -321,23 +320,23 @@ class TerminalWindow:
 
     def greet(self, markdown: str) -> None:
         self._console.print(RenderedAnswer(printable(markdown)))
-        self._remark(HINT)
+        self._print_dim(HINT)
         self._console.print()
 
     def recall(self, questions: Sequence[str]) -> None:
         if self._questions.app.is_running:
-            self._past.arrive(questions)
+            self._first_history.set_questions(questions)
         else:
             self._questions = self._session(_PastQuestions(questions))
 
     async def read(self) -> str | None:
         while True:
-            begun, self._half_written = self._half_written, Document()
+            unfinished_line, self._unfinished_line = self._unfinished_line, Document()
             self._questions.app.erase_when_done = False
             try:
-                return await self._questions.prompt_async(PROMPT, default=begun)
+                return await self._questions.prompt_async(PROMPT, default=unfinished_line)
             except KeyboardInterrupt:
-                self._remark(reply_texts.HOW_TO_LEAVE)
+                self._print_dim(reply_texts.HOW_TO_LEAVE)
             except EOFError:
                 return None
 
@@ -345,11 +344,11 @@ class TerminalWindow:
         app = self._questions.app
         if not app.is_running or app.is_done:
             return False
-        self._half_written = self._questions.default_buffer.document
+        self._unfinished_line = self._questions.default_buffer.document
         app.erase_when_done = True
         return True
 
-    async def answer(self, question: str) -> str | None:
+    async def ask(self, question: str) -> str | None:
         self.say(question)
         try:
             return await self._session(_PastQuestions([])).prompt_async(PROMPT)
@@ -380,12 +379,12 @@ class TerminalWindow:
         with _on_interrupt(stop), _without_echo():
             yield
 
-    def _remark(self, text: str) -> None:
+    def _print_dim(self, text: str) -> None:
         self._console.print(Text(text, style="dim"))
 
-    def _session(self, past: History) -> PromptSession[str]:
+    def _session(self, history: History) -> PromptSession[str]:
         return PromptSession(
-            history=past,
+            history=history,
             completer=_CommandCompletion(),
             complete_while_typing=False,
             complete_style=CompleteStyle.READLINE_LIKE,
@@ -398,7 +397,7 @@ class TerminalWindow:
 
 
 class _Log(StringIO):
-    """Shows whole lines above the prompt or the answer that grows, from whichever thread they come."""
+    """Prints whole lines above the prompt or the growing answer, from any thread."""
 
     def __init__(self, console: Console, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__()
@@ -421,7 +420,7 @@ class _Log(StringIO):
 
 
 def _above_prompt(show: Callable[[], None]) -> None:
-    """Show something, above what is being typed if somebody types."""
+    """Run `show`, above the prompt if one is active."""
     app = get_app_or_none()
     if app is None or not app.is_running:
         show()
@@ -441,32 +440,32 @@ def _keys() -> KeyBindings:
 
 @contextmanager
 def _on_interrupt(stop: Callable[[], None]) -> Generator[None]:
-    """Ctrl-C calls `stop` in the event loop, in place of whatever it did before."""
+    """Ctrl-C calls `stop` in the event loop, instead of its previous handler."""
     loop = asyncio.get_running_loop()
 
-    def interrupted(_number: int, _frame: FrameType | None) -> None:
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
         loop.call_soon_threadsafe(stop)
 
-    before = signal.signal(signal.SIGINT, interrupted)
+    previous = signal.signal(signal.SIGINT, on_signal)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, previous)
 
 
 @contextmanager
 def _without_echo() -> Generator[None]:
-    """The terminal keeps what is typed for the next prompt, each key as it is, but does not show it."""
+    """Keep typed keys for the next prompt, unprocessed, without displaying them."""
     if sys.platform == "win32" or not sys.stdin.isatty():
         yield
         return
     fd = sys.stdin.fileno()
-    before = termios.tcgetattr(fd)
-    quiet = [*before]
+    previous = termios.tcgetattr(fd)
+    quiet = [*previous]
     quiet[3] &= ~(termios.ECHO | termios.ICANON)  # with ICANON, an early Ctrl-D would be swallowed
     quiet[3] |= termios.NOFLSH  # without it, Ctrl-C would throw away what was typed before
     termios.tcsetattr(fd, termios.TCSANOW, quiet)
     try:
         yield
     finally:
-        termios.tcsetattr(fd, termios.TCSANOW, before)
+        termios.tcsetattr(fd, termios.TCSANOW, previous)
