@@ -1,6 +1,6 @@
-"""Commands, their panels and windows, and the buttons below replies, as the page of `cogency play` uses them.
+"""Commands, their panels and forms, and the buttons below replies, on the page of `cogency play`.
 
-What a button does stands with its message, and never comes from the page: that names the button alone.
+The action of a button is stored with its message, and never taken from the page, which only sends the button's number.
 """
 
 from collections.abc import Mapping, Sequence
@@ -62,13 +62,13 @@ from bot.reply_surface import SCHEDULING, ReplyAction
 from bot.texts import command_texts, memory_texts, reply_texts
 from bot.tools.mcp_questions import MAX_FIELDS
 
-LOOKS: Final = 20
-LOOK_S: Final = 0.1
+REPLY_ATTEMPTS: Final = 20
+REPLY_PAUSE_S: Final = 0.1
 VERDICTS: Final = {ReplyAction.GOOD: ReplyVerdict.GOOD, ReplyAction.BAD: ReplyVerdict.BAD}
 
 
 async def show_settings(call: CommandCall) -> Panel:
-    """Which model answers, and whether the bot learns from its person."""
+    """Show which model answers, and whether the bot learns from the person."""
     caller, (word, _, name) = _play_caller(call), call.words.partition(" ")
     if call.pressed and word == "model":
         await talking.show_model(replace(call, words=name))
@@ -84,16 +84,16 @@ async def show_settings(call: CommandCall) -> Panel:
     return Panel("**Settings**", parts=(talking.model_part(menu, "model"), learns))
 
 
-# The page's own.
+# Only the page has this command.
 SETTINGS: Final = Command(
     name="settings", summary=command_texts.PLAY_SETTINGS_SUMMARY, run=show_settings, open_to_all=True, bare=False
 )
-COMMANDS: Final = tuple(sorted((*DECLARED, SETTINGS), key=lambda one: one.name))
+COMMANDS: Final = tuple(sorted((*DECLARED, SETTINGS), key=lambda command: command.name))
 
 
 @dataclass(frozen=True, slots=True)
 class PlayHost:
-    """What everything here needs. `zone`: the machine's, which everybody here is in; `address`: of the page."""
+    """What everything here needs. `zone`: the machine's, for all people here; `address`: the page's."""
 
     host: Host
     log: MessageLog
@@ -104,10 +104,10 @@ class PlayHost:
 
 @dataclass(frozen=True, slots=True)
 class PlayCaller:
-    """Implements `Caller`. `thread`: the message that the thread began with in which they are, "" outside of one."""
+    """Implements `Caller`. `thread`: the id of the first message of their thread, "" outside of threads."""
 
     play: PlayHost
-    one: PlayPerson
+    player: PlayPerson
     where: PlayChannel
     thread: str = ""
 
@@ -117,7 +117,7 @@ class PlayCaller:
 
     @property
     def person(self) -> Person:
-        return Person(known_as(self.one.id), self.one.name, self.play.zone)
+        return Person(known_as(self.player.id), self.player.name, self.play.zone)
 
     @property
     def channel(self) -> str:
@@ -139,15 +139,15 @@ class PlayCaller:
         return Requester(self.person.id, self.channel, team=TEAM)
 
     async def policy_asker(self) -> PolicyAsker:
-        return PolicyAsker(self.person, self.one.authority, self.where.place)
+        return PolicyAsker(self.person, self.player.authority, self.where.place)
 
     async def viewer(self) -> Viewer:
-        """Only they read what commands answer."""
-        manages = self.one.authority >= Authority.MANAGER
-        return Viewer(self.person, CHANNELS[f"dm-{self.one.id}"].place, self.channel, manages)
+        """Only the caller reads the answers to commands."""
+        manages = self.player.authority >= Authority.MANAGER
+        return Viewer(self.person, CHANNELS[f"dm-{self.player.id}"].place, self.channel, manages)
 
     async def tool_asker(self) -> Asker:
-        return Asker(self.person, self.where.place, await self._conversation(), self.one.authority)
+        return Asker(self.person, self.where.place, await self._conversation(), self.player.authority)
 
     async def forgetter(self) -> Forgetter:
         is_thread = self.where.direct or self.thread
@@ -155,7 +155,7 @@ class PlayCaller:
         return Forgetter(self.person.id, thread, self.play.zone)
 
     async def ask_zone(self, words: str) -> None:
-        """It is the machine's."""
+        """The time zone is the machine's."""
 
     async def keep_zone(self, zone: str) -> str:  # noqa: ARG002 -- as above
         return command_texts.ZONE_OF_MACHINE
@@ -176,13 +176,15 @@ class PlayCaller:
         self.play.log.add(self.where.id, BOT, text=markdown)
 
     async def with_names(self, markdown: str) -> str:
-        for one in PEOPLE.values():
-            markdown = markdown.replace(known_as(one.id), one.name)
+        for person in PEOPLE.values():
+            markdown = markdown.replace(known_as(person.id), person.name)
         return markdown
 
     def help(self) -> str:
-        said = {f"/{one.name}": one.summary for one in offered_in(self.where) if one.run is not None}
-        return f"{command_texts.help_text(said)}\n\n{command_texts.HOW_ON_PLAY}"
+        summaries = {
+            f"/{command.name}": command.summary for command in offered_in(self.where) if command.run is not None
+        }
+        return f"{command_texts.help_text(summaries)}\n\n{command_texts.HOW_ON_PLAY}"
 
     async def _conversation(self) -> str:
         if self.where.direct:
@@ -197,15 +199,15 @@ def _play_caller(call: CommandCall) -> PlayCaller:
 
 
 def offered_in(channel: PlayChannel) -> Sequence[Command]:
-    """The commands that can be used there."""
+    """Return the commands that can be used there."""
     elsewhere = CommandScope.SERVERS if channel.direct else CommandScope.DIRECT
-    return tuple(one for one in COMMANDS if one.scope is not elsewhere)
+    return tuple(command for command in COMMANDS if command.scope is not elsewhere)
 
 
-def read_order(said: str, now: datetime) -> CommandMeant | str | None:
-    """What a whole message orders, without the mention; a sentence for what it nearly does; None for a question."""
-    if said.startswith("/"):
-        name, _, rest = said[1:].partition(" ")
+def read_order(text: str, now: datetime) -> CommandMeant | str | None:
+    """Return the command that a whole message is, without the mention; a sentence if it nearly is one; else None."""
+    if text.startswith("/"):
+        name, _, rest = text[1:].partition(" ")
         command = command_named(name.strip(" .!?"), COMMANDS)
         if command is None:
             near = nearest(name, rest, COMMANDS)
@@ -213,31 +215,31 @@ def read_order(said: str, now: datetime) -> CommandMeant | str | None:
         if command.run is None:
             return None
         return CommandMeant(command, budget_ids(rest.strip()) if command.mentions else rest.strip())
-    if (meant := command_meant(said, COMMANDS, now, budget_ids)) is not None:
+    if (meant := command_meant(text, COMMANDS, now, budget_ids)) is not None:
         return meant if meant.command.run is not None else None
-    near = nearly_meant(said, COMMANDS, now)
+    near = nearly_meant(text, COMMANDS, now)
     return command_texts.NEARLY.format(near=near) if near else None
 
 
-# Panels, as they stand with their messages.
+# Panels, as they are stored with their messages.
 
 
 def panel_of(panel: Panel, command: str) -> dict[str, Any]:
-    """What is kept of a panel: its buttons in one list, of which its parts name those below them by number."""
-    named = command_named(command, COMMANDS)
-    labels = {one.name: one.summary for one in named.arguments} if named is not None else {}
+    """Return a panel as JSON: its buttons in one list, to which its parts refer by number."""
+    declared = command_named(command, COMMANDS)
+    labels = {item.name: item.summary for item in declared.arguments} if declared is not None else {}
     buttons = list[Body]()
 
-    def add(one: PanelAction) -> int:
-        does = one.form.name if one.form is not None else command
+    def add(item: PanelAction) -> int:
+        does = item.form.name if item.form is not None else command
         buttons.append(
             {
-                "label": one.label,
-                "danger": one.danger,
-                "confirm": one.confirm,
-                "opens": one.form is not None,
+                "label": item.label,
+                "danger": item.danger,
+                "confirm": item.confirm,
+                "opens": item.form is not None,
                 "does": does,
-                "words": one.words,
+                "words": item.words,
             }
         )
         return len(buttons) - 1
@@ -246,12 +248,12 @@ def panel_of(panel: Panel, command: str) -> dict[str, Any]:
         if part.select is None:
             return None
         button = add(PanelAction(part.select.placeholder, part.select.words))
-        options: list[Any] = [list(one) for one in part.select.options.items()]
+        options: list[Any] = [list(item) for item in part.select.options.items()]
         return {"button": button, "options": options, "chosen": part.select.chosen}
 
     above = PanelPart("", panel.actions)
     parts: list[Any] = [
-        {"text": part.text, "buttons": [add(one) for one in part.actions], "menu": menu(part)}
+        {"text": part.text, "buttons": [add(item) for item in part.actions], "menu": menu(part)}
         for part in (above, *panel.parts)
     ]
     boxes: list[Any] = [[name, labels.get(name, name), on] for name, on in panel.boxes.items()]
@@ -260,7 +262,7 @@ def panel_of(panel: Panel, command: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """What one does: the command, or the form, that is told these words."""
+    """The action of a button: the command, or the form, that gets these words."""
 
     does: str
     words: str
@@ -268,7 +270,7 @@ class Button:
 
 
 def button_of(message: PlayMessage, number: int) -> Button:
-    """Raises Refused for one that is there no more."""
+    """Raises Refused if the panel has no such button any more."""
     buttons: Any = message.panel.get("buttons", [])
     if not 0 <= number < len(buttons):
         raise Refused(command_texts.COMMAND_CHANGED)
@@ -276,27 +278,27 @@ def button_of(message: PlayMessage, number: int) -> Button:
 
 
 class PlayAnswer:
-    """The one message in which a command answers its caller alone."""
+    """The ephemeral message in which a command answers."""
 
     def __init__(self, caller: PlayCaller, command: Command, asked: str = "", message: str = "") -> None:
-        """`message`: that of the panel in which something was pressed."""
+        """`message`: the panel's message, if something in it was pressed."""
         self._caller = caller
         self._command = command
         self._asked = asked
         self._message = message
 
     async def show(self, panel: Panel) -> None:
-        below = panel_of(panel, self._command.name) if panel.actions or panel.parts else {}
+        panel_body = panel_of(panel, self._command.name) if panel.actions or panel.parts else {}
         files = ((panel.file.name, panel.file.content),) if panel.file is not None else ()
-        what = {"text": panel.text, "panel": below, "files": files}
-        if self._message and self._caller.play.log.change(self._message, **what) is not None:
+        fields = {"text": panel.text, "panel": panel_body, "files": files}
+        if self._message and self._caller.play.log.change(self._message, **fields) is not None:
             return
-        self._message = tell(self._caller, asked=self._asked, **what).id
+        self._message = tell(self._caller, asked=self._asked, **fields).id
 
 
-def tell(caller: PlayCaller, **what: Any) -> PlayMessage:  # noqa: ANN401 -- fields of the message
-    """Say something to them alone."""
-    return caller.play.log.add(caller.where.id, BOT, thread=caller.thread, only=caller.one.id, **what)
+def tell(caller: PlayCaller, **fields: Any) -> PlayMessage:  # noqa: ANN401 -- fields of the message
+    """Show something to the caller only."""
+    return caller.play.log.add(caller.where.id, BOT, thread=caller.thread, only=caller.player.id, **fields)
 
 
 def refuse(caller: PlayCaller, error: CogencyError) -> None:
@@ -304,11 +306,11 @@ def refuse(caller: PlayCaller, error: CogencyError) -> None:
         tell(caller, text=reply_texts.failure(error))
 
 
-async def carry_out(caller: PlayCaller, meant: CommandMeant, asked: str) -> None:
-    """A command that was written. Raises CogencyError."""
+async def carry_out(caller: PlayCaller, meant: CommandMeant, written: str) -> None:
+    """Carry out a written command. Raises CogencyError."""
     if not meant.command.open_to_all:
-        await caller.host.admission.admit_order(await caller.requester(), caller.one.authority, caller.play.zone)
-    await _answer(PlayAnswer(caller, meant.command, asked), meant.command, _call(caller, meant.words))
+        await caller.host.admission.admit_order(await caller.requester(), caller.player.authority, caller.play.zone)
+    await _answer(PlayAnswer(caller, meant.command, written), meant.command, _call(caller, meant.words))
 
 
 async def _answer(answer: PlayAnswer, command: Command, call: CommandCall) -> None:
@@ -323,73 +325,74 @@ def _call(
     return CommandCall(words=words, caller=caller, host=caller.host, options=options or {}, pressed=pressed)
 
 
-async def press(caller: PlayCaller, message: PlayMessage, made: PressButton) -> Body | None:
-    """A button or a menu of a panel, or its window that was sent. What the page shows then: a window to be filled in,
-    or what is wrong with what was; None for nothing. Raises CogencyError.
+async def press(caller: PlayCaller, message: PlayMessage, request: PressButton) -> Body | None:
+    """Handle a button or a menu of a panel, or a submitted form.
+
+    Returns what the page shows: a form, or the mistakes in it; None for nothing. Raises CogencyError.
     """
-    button = button_of(message, made.button)
+    button = button_of(message, request.button)
     if button.opens:
-        return await _window(caller, message, button, made.filled)
+        return await _form(caller, message, button, request.filled)
     command = command_named(button.does, COMMANDS)
     if command is None:
         raise Refused(command_texts.COMMAND_CHANGED)
-    words = " ".join(filter(None, [button.words, *made.values]))
-    flags = {one.name for one in command.arguments} & made.ticked
+    words = " ".join(filter(None, [button.words, *request.values]))
+    flags = {argument.name for argument in command.arguments} & request.ticked
     call = _call(caller, words, dict.fromkeys(sorted(flags), "yes"), pressed=True)
     await _answer(PlayAnswer(caller, command, message=message.id), command, call)
     return None
 
 
-async def _window(
+async def _form(
     caller: PlayCaller, message: PlayMessage, button: Button, filled: Mapping[str, str] | None
 ) -> Body | None:
-    found = form_named(button.does)
-    if found is None:
+    declared = form_named(button.does)
+    if declared is None:
         raise Refused(command_texts.COMMAND_CHANGED)
-    command, form = found
+    command, form = declared
     call = _call(caller, button.words, pressed=True)
     form = form if form.made is None else await form.made(call)
     if filled is None:
-        before: Filled = await form.prefill(call) if form.prefill is not None else {}
-        return {"window": _window_of(form, before)}
-    given = {one.name: filled.get(one.name, "").strip() for one in form.fields}
-    if mistakes := form.mistakes(given):
+        prefilled: Filled = await form.prefill(call) if form.prefill is not None else {}
+        return {"window": _form_fields(form, prefilled)}
+    values = {field.name: filled.get(field.name, "").strip() for field in form.fields}
+    if mistakes := form.mistakes(values):
         return {"mistakes": dict(mistakes)}
-    said = _call(caller, form.spelled(button.words, given), form.ticked(given))
-    await _answer(PlayAnswer(caller, command, message=message.id), command, said)
+    submitted = _call(caller, form.spelled(button.words, values), form.ticked(values))
+    await _answer(PlayAnswer(caller, command, message=message.id), command, submitted)
     return None
 
 
-def _window_of(form: PanelForm, before: Filled) -> Body:
+def _form_fields(form: PanelForm, prefilled: Filled) -> Body:
     fields: list[Any] = []
-    for one in form.fields:
-        kind, choices = one.kind, dict(one.choices)
+    for field in form.fields:
+        kind, choices = field.kind, dict(field.choices)
         match kind:
             case FieldKind.ELSEWHERE:  # a command is used in a channel, so no other has to be named
                 continue
             case FieldKind.PERSON:
-                kind, choices = FieldKind.PICK, {known_as(each.id): each.name for each in PEOPLE.values()}
+                kind, choices = FieldKind.PICK, {known_as(item.id): item.name for item in PEOPLE.values()}
             case FieldKind.CHANNEL:
-                named = {each.id: f"#{each.name}" for each in CHANNELS.values() if not each.direct}
+                named = {item.id: f"#{item.name}" for item in CHANNELS.values() if not item.direct}
                 kind, choices = FieldKind.PICK, named
             case _:
                 pass
-        told: Body = {
-            "name": one.name,
-            "label": one.label,
+        body: Body = {
+            "name": field.name,
+            "label": field.label,
             "kind": kind.name,
-            "hint": one.hint,
-            "optional": one.optional,
-            "max": one.max_chars,
+            "hint": field.hint,
+            "optional": field.optional,
+            "max": field.max_chars,
             "choices": [list(choice) for choice in choices.items()],
-            "value": before.get(one.name, ""),
+            "value": prefilled.get(field.name, ""),
         }
-        fields.append(told)
+        fields.append(body)
     return {"title": form.title, "submit": form.submit, "fields": fields}
 
 
 async def show_waiting(play: PlayHost, asked: Incoming, turn: int) -> None:
-    """What a turn waits for, to its asker alone. Raises CogencyError."""
+    """Show the asker only what a turn waits for. Raises CogencyError."""
     address = PlayAddress.decode(asked.reply_to)
     caller = PlayCaller(play, PEOPLE[address.person], CHANNELS[address.channel], address.thread)
     panel = await tools.waiting(play.host, asker_of(asked), caller.window_fields, turn)
@@ -400,78 +403,82 @@ async def show_waiting(play: PlayHost, asked: Incoming, turn: int) -> None:
 # The buttons below a reply.
 
 
-async def press_offer(caller: PlayCaller, page: PlayMessage, made: PressOffer) -> None:
-    """Everybody who reads a reply may stop it, have it go on, and judge it; the rest is its asker's. To go on and to
-    answer again are questions in the presser's name, once for each reply. Raises CogencyError.
+async def press_offer(caller: PlayCaller, page: PlayMessage, request: PressOffer) -> None:
+    """Handle a button below a reply. Raises CogencyError.
+
+    All readers may stop, continue and rate a reply; the other actions are its asker's. "Continue" and "Regenerate" are
+    questions of the presser, accepted once for each reply.
     """
     host, person = caller.host, caller.person.id
-    match made.offer:
+    match request.offer:
         case ReplyAction.STOP:
-            await host.admission.admit_order(await caller.requester(), caller.one.authority)
+            await host.admission.admit_order(await caller.requester(), caller.player.authority)
             if not await host.turns.stop_conversation(page.conversation, alone=True):
-                _take_away(caller, page, {made.offer})
+                _remove_offers(caller, page, {request.offer})
                 raise Refused(reply_texts.NOTHING_RUNNING)
         case ReplyAction.CONTINUE:
             await _ask(caller, page, f"continue:{page.id}", reply_texts.GO_ON)
-            _take_away(caller, page, {made.offer})
+            _remove_offers(caller, page, {request.offer})
         case ReplyAction.REGENERATE:
-            reply = await _known(caller, page)
-            once = message_intake.repeat_question(reply, person)
-            await _ask(caller, page, once, reply.question, reply)
-            _take_away(caller, page, {made.offer})
+            reply = await _reply_of(caller, page)
+            dedupe_key = message_intake.repeat_question(reply, person)
+            await _ask(caller, page, dedupe_key, reply.question, reply)
+            _remove_offers(caller, page, {request.offer})
         case ReplyAction.GOOD | ReplyAction.BAD:
-            await _known(caller, page)
-            kept = await host.feedback.judge(page.turn, person, VERDICTS[made.offer])
-            tell(caller, text=reply_texts.NOTED if kept else reply_texts.NO_SUCH_REPLY)
+            await _reply_of(caller, page)
+            is_recorded = await host.feedback.judge(page.turn, person, VERDICTS[request.offer])
+            tell(caller, text=reply_texts.NOTED if is_recorded else reply_texts.NO_SUCH_REPLY)
         case ReplyAction.DELETE:
-            await _known(caller, page)
+            await _reply_of(caller, page)
             if not await host.feedback.delete(page.turn, person):
                 raise Refused(reply_texts.NO_SUCH_REPLY)
         case ReplyAction.DECIDE | ReplyAction.ANSWER:
             call = _call(caller, tools.show_words(page.turn))
             await _answer(PlayAnswer(caller, tools.COMMAND), tools.COMMAND, call)
         case ReplyAction.UNDO:
-            await _known(caller, page)
+            await _reply_of(caller, page)
             tell(caller, text=await host.take_back(page.turn, person))
-            _take_away(caller, page, {made.offer}, memory_texts.undone(page.text))
+            _remove_offers(caller, page, {request.offer}, memory_texts.undone(page.text))
         case ReplyAction.CANCEL:
-            tell(caller, text=await host.schedules.take_back(await _known(caller, page), person))
-            _take_away(caller, page, SCHEDULING, memory_texts.unscheduled(page.text))
+            tell(caller, text=await host.schedules.take_back(await _reply_of(caller, page), person))
+            _remove_offers(caller, page, SCHEDULING, memory_texts.unscheduled(page.text))
         case ReplyAction.CHANGE:
-            words = await host.schedules.change_words(await _known(caller, page), person)
-            shown = _call(caller, f"show {words.removeprefix(CHANGES)}" if words.startswith(CHANGES) else words)
-            await _answer(PlayAnswer(caller, SCHEDULES), SCHEDULES, shown)
+            words = await host.schedules.change_words(await _reply_of(caller, page), person)
+            call_shown = _call(caller, f"show {words.removeprefix(CHANGES)}" if words.startswith(CHANGES) else words)
+            await _answer(PlayAnswer(caller, SCHEDULES), SCHEDULES, call_shown)
         case _:
-            assert_never(made.offer)
+            assert_never(request.offer)
 
 
-def _take_away(
+def _remove_offers(
     caller: PlayCaller, page: PlayMessage, offers: "frozenset[ReplyAction] | set[ReplyAction]", text: str | None = None
 ) -> None:
-    """These buttons, which are of no use any more."""
-    left = tuple(one for one in page.offers if one not in offers)
-    caller.play.log.change(page.id, offers=left, text=page.text if text is None else text)
+    """Remove buttons that have no use any more."""
+    remaining = tuple(offer for offer in page.offers if offer not in offers)
+    caller.play.log.change(page.id, offers=remaining, text=page.text if text is None else text)
 
 
-async def _known(caller: PlayCaller, page: PlayMessage) -> Answered:
-    """The reply that a page is of. Raises Refused for one that is forgotten.
+async def _reply_of(caller: PlayCaller, page: PlayMessage) -> Answered:
+    """Return the reply that the page belongs to. Raises Refused if it was forgotten.
 
-    Its buttons are there a moment before it is stored: whoever is as quick waits for that.
+    The buttons appear a moment before the reply is stored: wait for it.
     """
-    for _ in range(LOOKS):
+    for _ in range(REPLY_ATTEMPTS):
         reply = await caller.host.feedback.of(page.turn)
         if reply is not None and page.id in reply.pages:
             return reply
-        await caller.play.clock.sleep(LOOK_S)
+        await caller.play.clock.sleep(REPLY_PAUSE_S)
     raise Refused(reply_texts.NO_SUCH_REPLY)
 
 
-async def _ask(caller: PlayCaller, page: PlayMessage, once: str, text: str, reply: Answered | None = None) -> None:
-    """A question of the presser, answered where the page stands. `once` names it for ever."""
-    asked = read_message(
-        caller.one,
+async def _ask(
+    caller: PlayCaller, page: PlayMessage, dedupe_key: str, text: str, reply: Answered | None = None
+) -> None:
+    """Submit a question of the presser, answered where the page is. `dedupe_key` identifies it permanently."""
+    question = read_message(
+        caller.player,
         caller.where,
-        once,
+        dedupe_key,
         text,
         caller.play.clock.now(),
         caller.play.zone,
@@ -479,6 +486,6 @@ async def _ask(caller: PlayCaller, page: PlayMessage, once: str, text: str, repl
         conversation=asked_in(page.conversation),
     )
     if reply is not None:
-        asked = message_intake.check_readers(asked, reply)
-    if not await caller.host.submit(asked):
+        question = message_intake.check_readers(question, reply)
+    if not await caller.host.submit(question):
         raise Refused(reply_texts.ASKED_ALREADY)

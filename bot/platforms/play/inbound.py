@@ -1,6 +1,6 @@
-"""The small workspace of `cogency play`: its people and places, what its page asks, and the question in it. Pure.
+"""The workspace of `cogency play`: its people and places, the requests of its page, and their questions. Pure.
 
-A mention in a channel is answered in the thread below it; direct messages go on in one line.
+A mention in a channel is answered in the thread below it; direct messages have no threads.
 """
 
 import json
@@ -27,10 +27,10 @@ from bot.reply_surface import ReplyAction
 from bot.texts import reply_texts
 
 SOURCE: Final = "play"
-BOT: Final = "cogency"  # The author of what the bot says
+BOT: Final = "cogency"  # The author of the bot's messages
 BOT_NAME: Final = "Cogency"
-MAX_TEXT_CHARS: Final = 4_000  # Of a message: what the smaller platforms take, too
-MAX_NAME_CHARS: Final = 80  # Of ids, names of fields and the like, which the page has from us
+MAX_TEXT_CHARS: Final = 4_000  # Of a message: the limit of the smaller platforms
+MAX_NAME_CHARS: Final = 80  # Of ids, field names and the like, which the page has from the bot
 MAX_VALUES: Final = 50
 OFFERS: Final = frozenset(one.value for one in ReplyAction)
 _MENTION: Final = re.compile(rf" ?(?<![\w.@])@{BOT}\b[,:]?", re.IGNORECASE)
@@ -39,11 +39,11 @@ _CHANNEL: Final = re.compile(r"#([a-z]{1,20})\b", re.IGNORECASE)
 _NUMBER: Final = re.compile(r'\{"number": ?(\d{1,9})\b')
 
 
-Body: TypeAlias = dict[str, Any]  # An object of JSON, as the page sends and is sent it
+Body: TypeAlias = dict[str, Any]  # A JSON object, to or from the page
 
 
 def known_as(id_: str) -> str:
-    """The id of a person, a conversation or a place outside this adapter: unique across platforms."""
+    """Return the id of a person, a conversation or a place outside of this adapter: "play:" and the id here."""
     return f"{SOURCE}:{id_}"
 
 
@@ -64,7 +64,7 @@ PEOPLE: Final[Mapping[str, PlayPerson]] = {
 
 @dataclass(frozen=True, slots=True)
 class PlayChannel:
-    """`members`: the ids of those who read it; `direct`: it is one person's, with the bot."""
+    """`members`: the ids of its readers; `direct`: it is one person's DM with the bot."""
 
     id: str
     name: str
@@ -73,7 +73,7 @@ class PlayChannel:
 
     @property
     def place(self) -> Place:
-        """Where a reply here is read."""
+        """The place in which a reply here is read."""
         if self.direct:
             (person,) = self.members
             return Place(PersonAudience(known_as(person)), within_team=TEAM)
@@ -97,27 +97,27 @@ def direct_channel(person: str) -> PlayChannel:
 
 
 def channel_named(name: str, person: str) -> PlayChannel | None:
-    """A channel by its name or id, if this person reads it."""
-    wanted = name.strip().removeprefix("#").casefold()
-    found = (one for one in CHANNELS.values() if not one.direct and wanted in (one.id, one.name))
-    return next((one for one in found if person in one.members), None)
+    """Return a channel by its name or id, if this person reads it."""
+    query = name.strip().removeprefix("#").casefold()
+    matches = (channel for channel in CHANNELS.values() if not channel.direct and query in (channel.id, channel.name))
+    return next((channel for channel in matches if person in channel.members), None)
 
 
 class PlayMembership:
     """The port Membership."""
 
     async def readable(self, person: str, places: Sequence[str]) -> Mapping[str, bool]:
-        ids = {known_as(one.id): one.members for one in CHANNELS.values() if not one.direct}
+        ids = {known_as(channel.id): channel.members for channel in CHANNELS.values() if not channel.direct}
         return {place: person.removeprefix(known_as("")) in ids.get(place, ()) for place in places}
 
 
-# What the page asks, as JSON. Whatever is not of this form is refused.
+# The requests of the page, as JSON. Any other form is refused.
 
 
 @dataclass(frozen=True, slots=True)
 class SayMessage:
-    """`key`: the page's own name of the message, by which one that is sent twice is taken once; `thread`: the id of
-    the message that it began with, "" for none.
+    """`key`: the page's id of the message, by which one that is sent twice is taken in once; `thread`: the id of the
+    first message of its thread, "" for none.
     """
 
     key: str
@@ -147,8 +147,9 @@ class PressOffer:
 
 @dataclass(frozen=True, slots=True)
 class PressButton:
-    """A button or a menu of a panel, by its number; what was chosen there, and the flags that are ticked. `filled`:
-    what was filled into its window, None before that.
+    """A button or a menu of a panel, by its number, with the chosen values and the set flags.
+
+    `filled`: the values of a submitted form; None if none was submitted.
     """
 
     message: str
@@ -161,21 +162,21 @@ class PressButton:
 Request: TypeAlias = SayMessage | EditMessage | RemoveMessage | PressOffer | PressButton
 
 
-def read_request(written: str) -> tuple[int, Request]:
-    """What a frame asks, with its number. Raises Refused."""
+def read_request(frame: str) -> tuple[int, Request]:
+    """Return the number of a frame, and its request. Raises Refused."""
     try:
-        body = json.loads(written)
+        body = json.loads(frame)
     except (ValueError, RecursionError):
         raise Refused(reply_texts.PLAY_UNREADABLE) from None
     if not isinstance(body, dict):
         raise Refused(reply_texts.PLAY_UNREADABLE)
-    read = cast("Body", body)
-    return _number(read, "number"), _request(read)
+    fields = cast("Body", body)
+    return _number(fields, "number"), _request(fields)
 
 
-def number_of(written: str) -> int:
-    """The number of a frame that could not be read; 0 if that, too, is not known."""
-    found = _NUMBER.match(written)
+def number_of(frame: str) -> int:
+    """Return the number of an invalid frame; 0 if that is not known."""
+    found = _NUMBER.match(frame)
     return int(found[1]) if found else 0
 
 
@@ -233,12 +234,12 @@ def _filled(body: object) -> Mapping[str, str]:
     return {name: _text(filled, name, MAX_TEXT_CHARS) for name in filled}
 
 
-# From a message to an `Incoming`.
+# Messages as `Incoming`.
 
 
 @dataclass(frozen=True, slots=True)
 class PlayAddress:
-    """Where an answer belongs, as a text that the ledger keeps. `person`: who asked."""
+    """Where an answer belongs, as a string that the ledger stores. `person`: the asker."""
 
     channel: str
     person: str
@@ -257,12 +258,12 @@ def mentions_bot(text: str) -> bool:
 
 
 def without_mention(text: str) -> str:
-    """What is asked, without the bot's name; the name, where nothing else was written."""
+    """Return the text without the bot's name; only the name, if the text is nothing else."""
     return _MENTION.sub("", text, count=1).strip() or f"@{BOT_NAME}"
 
 
 def asked_by_command(text: str, channel: PlayChannel) -> str:
-    """A question that was asked by `/ask`, as a message that asks it; every other message as it is."""
+    """Return a question asked with `/ask` as a message that asks it; any other text unchanged."""
     word, _, rest = text.strip().partition(" ")
     if word.casefold() != "/ask" or not rest.strip():
         return text
@@ -270,7 +271,7 @@ def asked_by_command(text: str, channel: PlayChannel) -> str:
 
 
 def budget_ids(words: str) -> str:
-    """With ids in place of mentions, as `bot.access.budgets` reads them."""
+    """Return the text with ids in place of mentions, as `bot.access.budgets` reads them."""
 
     def person(found: re.Match[str]) -> str:
         id_ = found[1].casefold()
@@ -284,18 +285,18 @@ def budget_ids(words: str) -> str:
 
 
 def conversation_of(channel: PlayChannel, root: str) -> str:
-    """That of a thread, by the message that it began with; of direct messages the first of them."""
+    """Return the conversation of a thread, by its first message; for direct messages, their first one."""
     return known_as(channel.id if channel.direct else f"{channel.id}:{root}")
 
 
 def thread_of(channel: PlayChannel, conversation: str) -> str:
-    """The message that the thread of a conversation began with; "" for direct messages, and what is no thread."""
+    """Return the first message of a conversation's thread; "" for direct messages and for no thread."""
     root = conversation.removeprefix(f"{known_as(channel.id)}:").partition(":")[0]
     return root if not channel.direct and root.isdecimal() else ""
 
 
 def link_to(address: str, message: str) -> str:
-    """A message's own address. Without the token, so that it may be told."""
+    """Return a message's address. It contains no token, so it may be shared."""
     return f"{address}/#message-{message}"
 
 
@@ -311,7 +312,10 @@ def read_message(
     conversation: str = "",
     address: str = "",
 ) -> Incoming:
-    """`thread`: in which it stands. `conversation`: where that is not the thread's. `address`: of the page."""
+    """Return a message as the bot takes it in.
+
+    `thread`: the first message of its thread. `conversation`: if it is not the thread's. `address`: the page's.
+    """
     root = thread or message
     return Incoming(
         source=SOURCE,
@@ -333,7 +337,7 @@ def read_message(
 
 @dataclass(frozen=True, slots=True)
 class PlaySchedules:
-    """Implements `SchedulePlatform`: everybody is always there, and reads what they read. `zone`: the machine's."""
+    """Implements `SchedulePlatform`: all people are always present, and read their channels. `zone`: the machine's."""
 
     zone: str
 
@@ -353,13 +357,13 @@ class PlaySchedules:
         return self._incoming(schedule, time, person, direct_channel(person.id), ":told")
 
     def _incoming(
-        self, schedule: Schedule, time: datetime, person: PlayPerson, channel: PlayChannel, more: str = ""
+        self, schedule: Schedule, time: datetime, person: PlayPerson, channel: PlayChannel, suffix: str = ""
     ) -> Incoming:
-        """A reminder stands in its channel, work below what asked for it."""
-        made, name = schedule.made, f"{occurrence_id(schedule.id, time)}{more}"
-        works = made.kind is ScheduleKind.WORK and not more
-        beside = known_as(f"{channel.id}:{SCHEDULED}{schedule.id}")
-        conversation = work_conversation(made.conversation, schedule.id) if works else beside
-        asked = read_message(person, channel, name, made.words, time, self.zone, conversation=conversation)
+        """A reminder is posted in its channel, long work below the question that asked for it."""
+        made, name = schedule.made, f"{occurrence_id(schedule.id, time)}{suffix}"
+        works = made.kind is ScheduleKind.WORK and not suffix
+        schedule_conversation = known_as(f"{channel.id}:{SCHEDULED}{schedule.id}")
+        conversation = work_conversation(made.conversation, schedule.id) if works else schedule_conversation
+        incoming = read_message(person, channel, name, made.words, time, self.zone, conversation=conversation)
         thread = thread_of(channel, made.conversation) if works else ""
-        return replace(asked, reply_to=PlayAddress(channel.id, person.id, thread).encode())
+        return replace(incoming, reply_to=PlayAddress(channel.id, person.id, thread).encode())

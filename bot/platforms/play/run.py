@@ -1,9 +1,9 @@
-"""Serves the page of `cogency play`, on this machine alone, and takes in what its people write.
+"""Serves the page of `cogency play`, on this machine only, and takes in what its people write.
 
 Rules
-  Who has no token is told nothing: the page brings it along as a WebSocket's subprotocol, from the part of its address
-  that no request holds. No other page is listened to (Origin), under whatever name it reached us (Host).
-  Each person has a socket of their own, which is told what they may see and nothing else.
+     A client without the token receives nothing: the page sends it as a WebSocket subprotocol, from the fragment of
+     its address, which no HTTP request contains. Requests of other pages (Origin), or under other names (Host), are
+     refused. Each person has a socket of their own, which only receives what they may see.
 """
 
 import asyncio
@@ -62,7 +62,7 @@ from bot.platforms.play.inbound import (
     read_request,
     without_mention,
 )
-from bot.platforms.play.surface import MessageLog, PlayMessage, PlaySurface, PostMessage, clear, html_of, shown
+from bot.platforms.play.surface import MessageLog, PlayMessage, PlaySurface, PostMessage, clear, html_of, render_message
 from bot.reply_surface import Surface
 from bot.texts import memory_texts, reply_texts, setup_texts
 
@@ -80,18 +80,18 @@ TYPES: Final[Mapping[str, str]] = {
 }
 WRONG_HOST: Final = HTTPStatus.MISDIRECTED_REQUEST
 PROTOCOL: Final = "cogency-play"
-WRONG_TOKEN: Final = 4403  # How a socket is closed whose token is not that of this start
-TOLD_WRONG: Final = 4400
-AT_ONCE: Final = 20  # Of what one page asks; more waits in its socket
-DM_IDLE: Final = timedelta(hours=6)  # After so long a silence direct messages begin a conversation
-MAX_DONE: Final = 1_000  # Commands whose page may not have heard that they are done
-FOUND: Final = 250  # Messages in one frame: what a page is told at its start comes in a few
+WRONG_TOKEN: Final = 4403  # The close code of a socket whose token is not that of this start
+BAD_FRAME: Final = 4400
+MAX_RUNNING: Final = 20  # Requests of one page that run at once; further ones wait in its socket
+DM_IDLE: Final = timedelta(hours=6)  # A direct message after this long a silence starts a new conversation
+MAX_DONE: Final = 1_000  # Commands that a page may send again because it missed their answer
+FRAME_MESSAGES: Final = 250  # Messages in one frame: those of a page's start take a few
 
 
 @dataclass(frozen=True, slots=True)
 class PlaySettings:
-    """`port`: None for the usual one, or any other where that is taken. `zone`: the machine's. `opened`: is told the
-    address of the page.
+    """`port`: None for the default one, or any other if that is taken. `zone`: the machine's. `opened` gets the page's
+    address.
     """
 
     messages: MessageLog
@@ -105,7 +105,7 @@ USUAL_PORT: Final = 8766
 
 
 async def serve(host: Host, settings: PlaySettings, clock: Clock) -> NoReturn:
-    """Serve the page. Returns only by being cancelled. Raises SettingsError where nothing can listen."""
+    """Serve the page. Returns only by cancellation. Raises SettingsError if no port can be used."""
     intake = PlayIntake(PlayHost(host, settings.messages, clock, settings.zone))
     page = PlayPage(intake, settings.token)
     ports = [USUAL_PORT, 0] if settings.port is None else [settings.port]
@@ -116,7 +116,7 @@ async def serve(host: Host, settings: PlaySettings, clock: Clock) -> NoReturn:
 
 
 async def _listening(stack: AsyncExitStack, app: ASGIApp, ports: Sequence[int]) -> str:
-    """The address at the first of these ports that is free. Raises SettingsError."""
+    """Serve at the first of these ports that is free; return the address. Raises SettingsError."""
     for port in ports:
         with suppress(OSError):
             return await stack.enter_async_context(serving(app, HOST, port))
@@ -146,23 +146,23 @@ async def _serve(intake: "PlayIntake", page: "PlayPage", address: str, settings:
 
 
 class PlayIntake:
-    """What people write, edit, delete and press, on its way to the host.
+    """Take in what people write, edit, delete and press, and pass it to the host.
 
-    What is written in one place is handled in its order. What concerns its author alone is told to them.
+    The messages of one channel are handled in order. An error is shown to the person who caused it only.
     """
 
     def __init__(self, play: PlayHost) -> None:
         self.play = play
         self._orders = {channel: asyncio.Lock() for channel in CHANNELS}
-        self._used = LRUCache[str, bool](MAX_DONE)  # Commands that were used, by the page's names of them
+        self._used_commands = LRUCache[str, bool](MAX_DONE)  # The keys of commands that were carried out
 
     async def catch_up(self) -> None:
-        """What was written and not taken in when the process before ended."""
-        for message in self.play.log.unheard():
+        """Take in messages that the previous process stored and did not take in."""
+        for message in self.play.log.pending():
             await self._take(message, late=True)
 
     async def handle(self, person: PlayPerson, request: Request) -> Body | None:
-        """What the page is answered, besides that it is done. Raises CogencyError."""
+        """Carry out a request; return what its answer contains beside "done". Raises CogencyError."""
         match request:
             case SayMessage():
                 await self._say(person, request)
@@ -174,62 +174,66 @@ class PlayIntake:
                 page = self._seen(person, message)
                 if offer not in page.offers:
                     raise Refused(reply_texts.NO_SUCH_REPLY)
-                await self._told(self._caller(person, page), partial(commands.press_offer, page=page, made=request))
+                await self._show_refusal(
+                    self._caller(person, page), partial(commands.press_offer, page=page, request=request)
+                )
             case PressButton(message):
                 page = self._seen(person, message)
-                return await self._told(self._caller(person, page), partial(commands.press, message=page, made=request))
+                return await self._show_refusal(
+                    self._caller(person, page), partial(commands.press, message=page, request=request)
+                )
             case _:
                 assert_never(request)
         return None
 
-    async def _told(self, caller: PlayCaller, do: Callable[[PlayCaller], Awaitable[T]]) -> T | None:
-        """Do it; what keeps it from being done, its presser reads where they are."""
+    async def _show_refusal(self, caller: PlayCaller, do: Callable[[PlayCaller], Awaitable[T]]) -> T | None:
+        """Run `do`; show an error to its presser where they are."""
         try:
             return await do(caller)
         except CogencyError as error:
             commands.refuse(caller, error)
             return None
 
-    async def _say(self, person: PlayPerson, said: SayMessage) -> None:
-        channel, key = CHANNELS.get(said.channel), f"{person.id} {said.key}"
+    async def _say(self, person: PlayPerson, request: SayMessage) -> None:
+        channel, key = CHANNELS.get(request.channel), f"{person.id} {request.key}"
         if channel is None or person.id not in channel.members:
             raise Refused(reply_texts.PLAY_NOT_THERE)
-        if said.thread:
-            root = self._seen(person, said.thread)
+        if request.thread:
+            root = self._seen(person, request.thread)
             if channel.direct or root.channel != channel.id or root.thread:
                 raise Refused(reply_texts.PLAY_NOT_THERE)
-        if not said.text.strip():
+        if not request.text.strip():
             raise Refused(reply_texts.PLAY_EMPTY)
         async with self._orders[channel.id]:
-            if said.key and (self.play.log.was_said(key) or key in self._used):
+            if request.key and (self.play.log.has_key(key) or key in self._used_commands):
                 return
-            text = asked_by_command(said.text, channel)
+            text = asked_by_command(request.text, channel)
             order = commands.read_order(text.strip(), self.play.clock.now()) if text.startswith("/") else None
             if order is None:
-                what = {"text": text, "thread": said.thread, "key": key}
-                await self._take(self.play.log.add(channel.id, person.id, taken=False, **what))
+                fields = {"text": text, "thread": request.thread, "key": key}
+                await self._take(self.play.log.add(channel.id, person.id, taken=False, **fields))
                 return
-            self._used[key] = True
-        await self._obey(PlayCaller(self.play, person, channel, said.thread), order, said.text)
+            self._used_commands[key] = True
+        await self._obey(PlayCaller(self.play, person, channel, request.thread), order, request.text)
 
-    async def _obey(self, caller: PlayCaller, order: CommandMeant | str, asked: str) -> None:
+    async def _obey(self, caller: PlayCaller, order: CommandMeant | str, written: str) -> None:
         if isinstance(order, str):
             commands.tell(caller, text=order)
         else:
-            await self._told(caller, partial(commands.carry_out, meant=order, asked=asked))
+            await self._show_refusal(caller, partial(commands.carry_out, meant=order, written=written))
 
     async def _take(self, message: PlayMessage, *, late: bool = False) -> None:
-        """Do about a message what is to be done."""
+        """Handle a message, and mark it as taken in."""
         person, channel = PEOPLE[message.author], CHANNELS[message.channel]
         caller = PlayCaller(self.play, person, channel, message.thread)
         try:
-            await self._decided(caller, message, late=late)
+            await self._dispatch(caller, message, late=late)
         except CogencyError as error:
             if not late:
                 commands.refuse(caller, error)
         self.play.log.change(message.id, taken=True)
 
-    async def _decided(self, caller: PlayCaller, message: PlayMessage, *, late: bool) -> None:
+    async def _dispatch(self, caller: PlayCaller, message: PlayMessage, *, late: bool) -> None:
         host, channel = self.play.host, caller.where
         incoming = await self._incoming(caller, message)
         mentioned = mentions_bot(message.text)
@@ -264,8 +268,8 @@ class PlayIntake:
                 await host.record_context_message(incoming)
             case message_intake.Obey():
                 assert order is not None  # noqa: S101 -- that is what is obeyed
-                below = PlayCaller(self.play, caller.one, channel, message.thread)
-                await self._obey(below, order, "")
+                thread_caller = PlayCaller(self.play, caller.player, channel, message.thread)
+                await self._obey(thread_caller, order, "")
             case message_intake.Ignore():
                 pass
             case _:
@@ -282,7 +286,7 @@ class PlayIntake:
                 else await direct.conversation_of(base, message.id, now, idle=DM_IDLE)
             )
         return read_message(
-            caller.one,
+            caller.player,
             channel,
             message.id,
             text,
@@ -317,9 +321,10 @@ class PlayIntake:
             raise Refused(reply_texts.PLAY_EMPTY)
         async with self._orders[message.channel]:
             self.play.log.change(message.id, text=text, edited=True)
-            said = without_mention(text)
-            for asked in (message.id, *repeats_of(message.id)):
-                if not await self.play.host.forgetting.amend(message.channel, asked, said) and asked != message.id:
+            new_text = without_mention(text)
+            for message_id in (message.id, *repeats_of(message.id)):
+                known = await self.play.host.forgetting.amend(message.channel, message_id, new_text)
+                if not known and message_id != message.id:
                     return
 
     async def _remove(self, message: PlayMessage) -> None:
@@ -371,36 +376,38 @@ class PlayPage:
         return Response(content, media_type=TYPES[Path(name).suffix])
 
     async def _socket(self, socket: WebSocket) -> None:
-        given: list[str] = [*socket.scope["subprotocols"], "", ""]
+        subprotocols: list[str] = [*socket.scope["subprotocols"], "", ""]
         person = PEOPLE.get(str(socket.path_params["person"]))
-        await socket.accept(PROTOCOL if given[0] == PROTOCOL else None)
-        if person is None or not secrets.compare_digest(given[1].encode(), self.token.encode()):
+        await socket.accept(PROTOCOL if subprotocols[0] == PROTOCOL else None)
+        if person is None or not secrets.compare_digest(subprotocols[1].encode(), self.token.encode()):
             await socket.close(WRONG_TOKEN)
             return
-        telling = asyncio.ensure_future(self._tell(socket, person))
+        sending = asyncio.ensure_future(self._send_changes(socket, person))
         try:
             with suppress(WebSocketDisconnect, RuntimeError):  # the library raises either for one that is gone
-                await self._hear(socket, person)
+                await self._receive(socket, person)
         finally:
-            telling.cancel()
-            await asyncio.wait({telling})
+            sending.cancel()
+            await asyncio.wait({sending})
 
-    async def _tell(self, socket: WebSocket, person: PlayPerson) -> None:
-        """Everything that this person may see, and then whatever changes."""
-        messages, known = self.intake.play.log, socket.query_params.get("since", "")
-        since = int(known) if known.isascii() and known.isdecimal() and len(known) < 10 else 0
-        anew = socket.query_params.get("log") != messages.name
-        since = 0 if anew else since
+    async def _send_changes(self, socket: WebSocket, person: PlayPerson) -> None:
+        """Send everything that this person may see, and then every change."""
+        messages, last_seen = self.intake.play.log, socket.query_params.get("since", "")
+        since = int(last_seen) if last_seen.isascii() and last_seen.isdecimal() and len(last_seen) < 10 else 0
+        is_new_log = socket.query_params.get("log") != messages.name
+        since = 0 if is_new_log else since
         with suppress(WebSocketDisconnect, RuntimeError), messages.watching() as changed:
-            await socket.send_json(await self._hello(person, anew=anew))
+            await socket.send_json(await self._hello(person, anew=is_new_log))
             while True:
                 changed.clear()
-                at, found = messages.since(since, person.id)
-                for first in range(0, len(found), FOUND):
-                    part = found[first : first + FOUND]
-                    await socket.send_json({"type": "changed", "messages": [shown(one) for one in part]})
-                await socket.send_json({"type": "at", "change": at})
-                since = at
+                last_change, messages_changed = messages.since(since, person.id)
+                for first in range(0, len(messages_changed), FRAME_MESSAGES):
+                    part = messages_changed[first : first + FRAME_MESSAGES]
+                    await socket.send_json(
+                        {"type": "changed", "messages": [render_message(message) for message in part]}
+                    )
+                await socket.send_json({"type": "at", "change": last_change})
+                since = last_change
                 await changed.wait()
 
     async def _hello(self, person: PlayPerson, *, anew: bool) -> Body:
@@ -411,32 +418,32 @@ class PlayPage:
             "anew": anew,
             "person": person.id,
             "bot": BOT,
-            "names": {BOT: BOT_NAME, **{one.id: one.name for one in PEOPLE.values()}},
+            "names": {BOT: BOT_NAME, **{item.id: item.name for item in PEOPLE.values()}},
             "model": menu.current,
-            "channels": [_channel(one) for one in CHANNELS.values() if person.id in one.members],
+            "channels": [_channel(item) for item in CHANNELS.values() if person.id in item.members],
         }
 
-    async def _hear(self, socket: WebSocket, person: PlayPerson) -> None:
-        doing = set[asyncio.Task[None]]()
+    async def _receive(self, socket: WebSocket, person: PlayPerson) -> None:
+        running = set[asyncio.Task[None]]()
         try:
             while True:
-                written = await socket.receive_text()
-                if len(doing) >= AT_ONCE:
-                    await asyncio.wait(doing, return_when=asyncio.FIRST_COMPLETED)
-                task = asyncio.create_task(self._answer(socket, person, written))
-                doing.add(task)
-                task.add_done_callback(doing.discard)
-        except KeyError:  # bytes, which the page never sends
-            await socket.close(TOLD_WRONG)
+                frame = await socket.receive_text()
+                if len(running) >= MAX_RUNNING:
+                    await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                task = asyncio.create_task(self._answer(socket, person, frame))
+                running.add(task)
+                task.add_done_callback(running.discard)
+        except KeyError:  # a binary frame, which the page never sends
+            await socket.close(BAD_FRAME)
         finally:
-            # What was asked is done, also where nobody waits for it any more.
-            if doing:
-                await asyncio.wait(doing)
+            # Requests are completed even if the page is gone.
+            if running:
+                await asyncio.wait(running)
 
-    async def _answer(self, socket: WebSocket, person: PlayPerson, written: str) -> None:
-        answer: Body = {"type": "done", "number": number_of(written)}
+    async def _answer(self, socket: WebSocket, person: PlayPerson, frame: str) -> None:
+        answer: Body = {"type": "done", "number": number_of(frame)}
         try:
-            answer["number"], request = read_request(written)
+            answer["number"], request = read_request(frame)
             answer |= await self.intake.handle(person, request) or {}
         except CogencyError as error:
             answer |= {"type": "refused", "why": reply_texts.failure(error)}
@@ -448,31 +455,31 @@ class PlayPage:
 
 
 def _channel(channel: PlayChannel) -> Body:
-    readers = [PEOPLE[one].name for one in PEOPLE if one in channel.members]
-    others = [PEOPLE[one].name for one in PEOPLE if one not in channel.members]
-    says = reply_texts.PLAY_PUBLIC
+    readers = [PEOPLE[person].name for person in PEOPLE if person in channel.members]
+    others = [PEOPLE[person].name for person in PEOPLE if person not in channel.members]
+    description = reply_texts.PLAY_PUBLIC
     if channel.direct:
-        says = reply_texts.PLAY_DIRECT.format(person=readers[0], others=" or ".join(others))
+        description = reply_texts.PLAY_DIRECT.format(person=readers[0], others=" or ".join(others))
     elif others:
-        says = reply_texts.PLAY_PRIVATE.format(readers=" and ".join(readers))
-    offered = [[one.name, one.hint, one.summary] for one in commands.offered_in(channel) if one.run is not None]
+        description = reply_texts.PLAY_PRIVATE.format(readers=" and ".join(readers))
+    offered = [[item.name, item.hint, item.summary] for item in commands.offered_in(channel) if item.run is not None]
     return {
         "id": channel.id,
         "name": channel.name,
         "kind": "direct" if channel.direct else "private" if others else "public",
-        "html": html_of(says),
+        "html": html_of(description),
         "commands": offered,
     }
 
 
 def _files() -> Mapping[str, bytes]:
-    """What the page is made of, by name. Nothing else is served, whatever is asked for."""
-    return {one.name: one.read_bytes() for one in STATIC.iterdir() if one.suffix in TYPES}
+    """Return the page's files, by name. No other file is served."""
+    return {file.name: file.read_bytes() for file in STATIC.iterdir() if file.suffix in TYPES}
 
 
 @dataclass(frozen=True, slots=True)
 class PageGuard:
-    """Lets in what is asked of this very address, and says what the page may load."""
+    """Only accepts requests to this address, and restricts what the page may load."""
 
     app: ASGIApp
     hosts: Callable[[], frozenset[str]]
@@ -480,15 +487,15 @@ class PageGuard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = dict[bytes, bytes](scope["headers"])
         host = headers.get(b"host", b"").decode("latin-1")
-        is_ours = host in self.hosts()
+        is_host_known = host in self.hosts()
         if scope["type"] == "websocket":
             origin = headers.get(b"origin", b"").decode("latin-1")
-            if not is_ours or origin != f"http://{host}":
+            if not is_host_known or origin != f"http://{host}":
                 await send({"type": "websocket.close", "code": WRONG_TOKEN})  # before it is accepted: 403
                 return
             await self.app(scope, receive, send)
             return
-        if not is_ours:
+        if not is_host_known:
             await PlainTextResponse(WRONG_HOST.phrase, WRONG_HOST)(scope, receive, send)
             return
 
@@ -505,7 +512,7 @@ def _guards(host: str) -> list[tuple[bytes, bytes]]:
         f"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src ws://{host}; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
-    told = {
+    headers = {
         "Content-Security-Policy": policy,
         "X-Content-Type-Options": "nosniff",
         "Referrer-Policy": "no-referrer",
@@ -513,4 +520,4 @@ def _guards(host: str) -> list[tuple[bytes, bytes]]:
         "Cross-Origin-Resource-Policy": "same-origin",
         "Cache-Control": "no-store",
     }
-    return [(name.lower().encode(), value.encode()) for name, value in told.items()]
+    return [(name.lower().encode(), value.encode()) for name, value in headers.items()]

@@ -1,6 +1,7 @@
-"""Everything that the page of `cogency play` shows: its messages, each with the number of its last change.
+"""All messages that the page of `cogency play` shows, each with the number of its last change.
 
-A page that was away asks for what changed since the last number that it knows, and is told each message as it is now.
+A page that reconnects asks for what changed since the last number that it knows, and receives the current state of each
+changed message.
 """
 
 import asyncio
@@ -34,11 +35,11 @@ from bot.platforms.play.inbound import (
 from bot.reply_surface import Limits, OutFile, PageContent, PageFound, PageGone, PageKey, PageRef, ReplyAction
 from bot.texts import memory_texts, reply_texts, setup_texts
 
-MAX_MESSAGES: Final = 2_000  # Of which the oldest go: more than anybody tries in a day
-# What is longer stands as it is: nested marks take a time that grows faster than the text.
+MAX_MESSAGES: Final = 2_000  # More than anyone tries in a day; the oldest are dropped
+# A longer text is not rendered: the time for nested marks grows faster than the text.
 MAX_MARKDOWN_CHARS: Final = 12_000
 LIMITS: Final = Limits(
-    page_chars=4_000,  # what a browser draws ten times a second without effort
+    page_chars=4_000,  # a browser renders this ten times a second easily
     edit_interval_s=0.1,
     offers=frozenset(ReplyAction),
     steps=True,
@@ -47,10 +48,10 @@ LIMITS: Final = Limits(
 
 @dataclass(frozen=True, slots=True)
 class PlayMessage:
-    """`only`: the person who alone sees it, "" for everybody there. `key`: by which it is found again. `status`: it is
-    no message, and says what the bot does. `panel`: of a command, with what its buttons do.
+    """`only`: the only person who sees it, "" for every member. `key`: identifies it for a repeated request.
 
-    Of a page of a reply: `grows`, whose `turn` and `conversation` it is, what is offered below it.
+    `status`: not a message, but what the bot currently does. `panel`: of a command, with the actions of its buttons.
+    For a page of a reply: `grows` while it is written, its `turn` and `conversation`, and the actions below it.
     """
 
     id: str
@@ -65,7 +66,7 @@ class PlayMessage:
     gone: bool = False
     status: bool = False
     taken: bool = True
-    """Whether the bot has heard it."""
+    """Whether the bot has taken it in."""
     grows: bool = False
     conversation: str = ""
     turn: int = 0
@@ -82,122 +83,122 @@ class PlayMessage:
 
     @classmethod
     def decode(cls, text: str) -> "PlayMessage":
-        kept: dict[str, Any] = json.loads(text)
+        fields: dict[str, Any] = json.loads(text)
         rows: Any = ("steps", "files")
-        kept |= {name: tuple(tuple(row) for row in kept.get(name, ())) for name in rows}
-        kept["offers"] = tuple(kept.get("offers", ()))
-        return cls(**kept)
+        fields |= {name: tuple(tuple(row) for row in fields.get(name, ())) for name in rows}
+        fields["offers"] = tuple(fields.get("offers", ()))
+        return cls(**fields)
 
     def is_seen_by(self, person: str) -> bool:
         return person in CHANNELS[self.channel].members and self.only in ("", person)
 
 
 class MessageFile:
-    """Keeps the messages of a workspace for the next start. Words that are deleted leave its bytes, too."""
+    """Stores the messages of a workspace for the next start. Deleted text is also overwritten in the file."""
 
     def __init__(self, path: Path | None) -> None:
-        """None: it keeps them in memory. Raises SettingsError for a file that is none of these."""
-        self._kept = sqlite3.connect(":memory:" if path is None else path, isolation_level=None)
-        with self._ours(path):
-            self._kept.execute("PRAGMA secure_delete=ON")
-            self._kept.execute("PRAGMA journal_mode=MEMORY")
-            self._kept.execute("PRAGMA synchronous=OFF")  # a message is lost with the machine, and not with the process
-            self._kept.execute("CREATE TABLE IF NOT EXISTS message (id TEXT PRIMARY KEY, change INTEGER, body TEXT)")
-            self._kept.execute("CREATE TABLE IF NOT EXISTS name (name TEXT PRIMARY KEY, value TEXT)")
+        """`path` None stores them in memory. Raises SettingsError if the file is not such a database."""
+        self._file = sqlite3.connect(":memory:" if path is None else path, isolation_level=None)
+        with self._translate_errors(path):
+            self._file.execute("PRAGMA secure_delete=ON")
+            self._file.execute("PRAGMA journal_mode=MEMORY")
+            self._file.execute("PRAGMA synchronous=OFF")  # messages survive the end of the process, not of the machine
+            self._file.execute("CREATE TABLE IF NOT EXISTS message (id TEXT PRIMARY KEY, change INTEGER, body TEXT)")
+            self._file.execute("CREATE TABLE IF NOT EXISTS name (name TEXT PRIMARY KEY, value TEXT)")
         if path is not None:
             path.chmod(0o600)
 
     @contextmanager
-    def _ours(self, path: Path | None) -> Generator[None]:
+    def _translate_errors(self, path: Path | None) -> Generator[None]:
         try:
             yield
         except sqlite3.Error as error:
-            self._kept.close()
+            self._file.close()
             raise SettingsError(setup_texts.PLAY_NO_FILE.format(file=path)) from error
 
     def name(self, name: str, new: Callable[[], str]) -> str:
-        """What was kept under this name; `new` makes it, where there was none."""
-        self._kept.execute("INSERT OR IGNORE INTO name VALUES (?, ?)", (name, new()))
-        return self._kept.execute("SELECT value FROM name WHERE name = ?", (name,)).fetchone()[0]
+        """Return the value stored under this name; if there is none, store the one that `new` returns."""
+        self._file.execute("INSERT OR IGNORE INTO name VALUES (?, ?)", (name, new()))
+        return self._file.execute("SELECT value FROM name WHERE name = ?", (name,)).fetchone()[0]
 
     def messages(self) -> list[tuple[int, PlayMessage]]:
-        """With the numbers of their last changes, in that order."""
-        rows = self._kept.execute("SELECT change, body FROM message ORDER BY change")
+        """Return the messages with the numbers of their last changes, in that order."""
+        rows = self._file.execute("SELECT change, body FROM message ORDER BY change")
         return [(change, PlayMessage.decode(body)) for change, body in rows]
 
     def keep(self, change: int, message: PlayMessage) -> None:
         row = (message.id, change, message.encode())
-        self._kept.execute("INSERT OR REPLACE INTO message VALUES (?, ?, ?)", row)
+        self._file.execute("INSERT OR REPLACE INTO message VALUES (?, ?, ?)", row)
 
     def drop(self, message: str) -> None:
-        self._kept.execute("DELETE FROM message WHERE id = ?", (message,))
+        self._file.execute("DELETE FROM message WHERE id = ?", (message,))
 
     def close(self) -> None:
-        self._kept.close()
+        self._file.close()
 
 
 class MessageLog:
     """All messages of the workspace."""
 
-    def __init__(self, kept: MessageFile, clock: Clock, new_id: Callable[[], str], limit: int = MAX_MESSAGES) -> None:
-        self._kept = kept
+    def __init__(self, file: MessageFile, clock: Clock, new_id: Callable[[], str], limit: int = MAX_MESSAGES) -> None:
+        self._file = file
         self._clock = clock
         self._limit = limit
         self._messages: dict[str, tuple[int, PlayMessage]] = {}  # In the order of their last changes
         self._keys: dict[str, str] = {}
         self._watching: set[asyncio.Event] = set()
-        self.name = kept.name("log", new_id)  # By which a page knows that the numbers which it knows are of this log
-        for change, message in kept.messages():
+        self.name = file.name("log", new_id)  # Tells a page whether the change numbers it knows belong to this log
+        for change, message in file.messages():
             self._messages[message.id] = change, message
             self._keys |= {message.key: message.id} if message.key else {}
         self._last = max((change for change, _ in self._messages.values()), default=0)
-        self._newest = max((int(one) for one in self._messages if one.isdecimal()), default=0)
+        self._newest = max((int(message_id) for message_id in self._messages if message_id.isdecimal()), default=0)
 
     def of(self, message: str) -> PlayMessage | None:
-        """None for one that there is not, or no more."""
+        """Return the message; None if there is none, or if it was deleted."""
         found = self._messages.get(message)
         return None if found is None or found[1].gone else found[1]
 
     def with_key(self, key: str) -> PlayMessage | None:
         return self.of(self._keys.get(key, ""))
 
-    def was_said(self, key: str) -> bool:
-        """Whether there ever was one of this key."""
+    def has_key(self, key: str) -> bool:
+        """Return whether a message of this key was ever added."""
         return key in self._keys
 
-    def unheard(self) -> list[PlayMessage]:
-        """What the bot has not heard yet, the oldest first."""
-        unheard = [one for _, one in self._messages.values() if not (one.taken or one.gone)]
-        return sorted(unheard, key=lambda one: int(one.id))
+    def pending(self) -> list[PlayMessage]:
+        """Return the messages that the bot has not yet taken in, oldest first."""
+        messages = [message for _, message in self._messages.values() if not (message.taken or message.gone)]
+        return sorted(messages, key=lambda message: int(message.id))
 
-    def add(self, channel: str, author: str, **what: Any) -> PlayMessage:  # noqa: ANN401 -- fields of the message
+    def add(self, channel: str, author: str, **fields: Any) -> PlayMessage:  # noqa: ANN401 -- fields of the message
         self._newest += 1
-        message = PlayMessage(str(self._newest), channel, author, self._clock.now().isoformat(), **what)
+        message = PlayMessage(str(self._newest), channel, author, self._clock.now().isoformat(), **fields)
         if message.key:
             self._keys[message.key] = message.id
         self._put(message)
         if len(self._messages) > self._limit:
-            self._forget_oldest()
+            self._drop_oldest()
         return message
 
-    def change(self, message: str, **what: Any) -> PlayMessage | None:  # noqa: ANN401 -- as above
-        """None if there is none any more."""
+    def change(self, message: str, **fields: Any) -> PlayMessage | None:  # noqa: ANN401 -- as above
+        """Return the changed message; None if it was deleted."""
         if (before := self.of(message)) is None:
             return None
-        after = replace(before, **what)
+        after = replace(before, **fields)
         if after != before:
             self._put(after)
         return after
 
     def remove(self, message: str) -> None:
-        """Nothing stays but that it is gone."""
+        """Delete a message; only the fact of its deletion is kept."""
         if (before := self.of(message)) is not None:
             self._put(
                 PlayMessage(before.id, before.channel, before.author, "", only=before.only, key=before.key, gone=True)
             )
 
     def status(self, name: str, channel: str, thread: str, text: str) -> None:
-        """Show there what the bot does now; "" takes it away. `name`: of the reply."""
+        """Show what the bot is doing there; "" removes it. `name`: the reply's."""
         id_ = f"status-{channel}-{name}"
         if text:
             self._put(PlayMessage(id_, channel, BOT, "", text=text, thread=thread, status=True))
@@ -205,21 +206,18 @@ class MessageLog:
             self._put(PlayMessage(id_, channel, BOT, "", status=True, gone=True))
 
     def since(self, change: int, person: str) -> tuple[int, list[PlayMessage]]:
-        """What has changed since for this person, and the number of the last change of all."""
+        """Return the number of the last change, and the messages that changed since `change` for this person."""
         found = list[PlayMessage]()
-        for at, message in reversed(self._messages.values()):
-            if at <= change:
+        for number, message in reversed(self._messages.values()):
+            if number <= change:
                 break
             if message.is_seen_by(person):
                 found.append(message)
         return self._last, found[::-1]
 
-    def is_current(self, change: int) -> bool:
-        return change >= self._last
-
     @contextmanager
     def watching(self) -> Generator[asyncio.Event]:
-        """Set with each change until the block ends."""
+        """Yield an event that is set by each change until the block ends."""
         changed = asyncio.Event()
         self._watching.add(changed)
         try:
@@ -232,27 +230,34 @@ class MessageLog:
         self._messages.pop(message.id, None)
         self._messages[message.id] = self._last, message
         if not message.status:
-            self._kept.keep(self._last, message)
+            self._file.keep(self._last, message)
         for changed in self._watching:
             changed.set()
 
-    def _forget_oldest(self) -> None:
-        """Nothing that still grows."""
-        oldest = next((one for _, one in self._messages.values() if one.gone or not (one.grows or one.status)), None)
+    def _drop_oldest(self) -> None:
+        """Drop the oldest message that is not being written."""
+        oldest = next(
+            (
+                message
+                for _, message in self._messages.values()
+                if message.gone or not (message.grows or message.status)
+            ),
+            None,
+        )
         if oldest is not None:
             del self._messages[oldest.id]
             self._keys.pop(oldest.key, None)
-            self._kept.drop(oldest.id)
+            self._file.drop(oldest.id)
 
 
-# As the page is told it.
+# Messages as JSON for the page.
 
 
-def shown(message: PlayMessage) -> Body:
-    """Without what is ours alone."""
+def render_message(message: PlayMessage) -> Body:
+    """Return the message without internal fields."""
     if message.gone:
         return {"id": message.id, "channel": message.channel, "gone": True}
-    told: Body = {
+    body: Body = {
         "id": message.id,
         "channel": message.channel,
         "thread": message.thread,
@@ -266,27 +271,27 @@ def shown(message: PlayMessage) -> Body:
         "note": message.note,
         "asked": message.asked,
         "steps": [list(step) for step in message.steps],
-        "offers": [one.value for one in ReplyAction if one.value in message.offers],
+        "offers": [offer.value for offer in ReplyAction if offer.value in message.offers],
         "files": [list(file) for file in message.files],
         "panel": _panel(message.panel),
     }
     if message.author in PEOPLE:
-        told["text"] = message.text  # to be edited
-    return told
+        body["text"] = message.text  # for editing
+    return body
 
 
 def _panel(panel: Body) -> Body | None:
-    """With its texts as HTML, and its buttons without what they tell the command."""
+    """Return the panel with its texts as HTML, and its buttons without their words."""
     if not panel:
         return None
     parts = [{**part, "html": html_of(part["text"])} for part in panel["parts"]]
-    buttons = [{name: one[name] for name in ("label", "danger", "confirm", "opens")} for one in panel["buttons"]]
+    buttons = [{name: button[name] for name in ("label", "danger", "confirm", "opens")} for button in panel["buttons"]]
     return {**panel, "parts": parts, "buttons": buttons}
 
 
 @lru_cache(maxsize=1_000)
 def html_of(markdown: str) -> str:
-    """What people and models wrote, as HTML of which none is theirs."""
+    """Render text of people and models as HTML; HTML in the text is escaped."""
     if len(markdown) > MAX_MARKDOWN_CHARS:
         return f"<pre>{escape(markdown)}</pre>\n"
     return _markdown().render(markdown)
@@ -301,14 +306,14 @@ def _markdown() -> MarkdownIt:
 
 
 def _link(
-    renderer: RendererHTML, tokens: Sequence[Token], at: int, options: Mapping[str, Any], env: Mapping[str, Any]
+    renderer: RendererHTML, tokens: Sequence[Token], index: int, options: Mapping[str, Any], env: Mapping[str, Any]
 ) -> str:
-    tokens[at].attrSet("rel", "noopener noreferrer")
-    tokens[at].attrSet("target", "_blank")
-    return renderer.renderToken(tokens, at, options, env)  # pyright: ignore[reportArgumentType] -- wider than it says
+    tokens[index].attrSet("rel", "noopener noreferrer")
+    tokens[index].attrSet("target", "_blank")
+    return renderer.renderToken(tokens, index, options, env)  # pyright: ignore[reportArgumentType] -- wider than it says
 
 
-# Where a reply grows.
+# The surface of a reply.
 
 
 class PlaySurface:
@@ -330,12 +335,12 @@ class PlaySurface:
     async def post(self, key: PageKey, look: PageContent) -> PageRef:
         if (found := await self.find(key)) is not None:
             raise PageFound(found)
-        page = {"key": self._key(key), "conversation": self._asked.conversation}
-        return PageRef(self._add(**page, **_look(look, look.turn or key.turn)).id)
+        fields = {"key": self._key(key), "conversation": self._asked.conversation}
+        return PageRef(self._add(**fields, **_page_fields(look, look.turn or key.turn)).id)
 
     async def edit(self, page: PageRef, look: PageContent) -> None:
         before = self._log.of(page.id)
-        if before is None or self._log.change(page.id, **_look(look, look.turn or before.turn)) is None:
+        if before is None or self._log.change(page.id, **_page_fields(look, look.turn or before.turn)) is None:
             raise PageGone("the message is gone")
 
     async def delete(self, page: PageRef) -> None:
@@ -344,7 +349,7 @@ class PlaySurface:
     async def attach(self, key: PageKey, files: Sequence[OutFile], *, again: bool) -> tuple[PageRef, ...]:  # noqa: ARG002 -- it is found by its key
         if (found := await self.find(key)) is not None:
             return (found,)
-        texts = tuple((one.name, one.content.decode(errors="replace")) for one in files)
+        texts = tuple((file.name, file.content.decode(errors="replace")) for file in files)
         return (PageRef(self._add(key=self._key(key), files=texts).id),)
 
     async def send_ephemeral(self, text: str) -> None:
@@ -356,17 +361,17 @@ class PlaySurface:
     async def status(self, text: str) -> None:
         self._log.status(self._asked.event_id, self._address.channel, self._address.thread, text)
 
-    def finish(self, *, ended: bool) -> None:  # noqa: ARG002 -- whoever goes on says so
+    def finish(self, *, ended: bool) -> None:  # noqa: ARG002 -- a process that continues the turn shows its own status
         self._log.status(self._asked.event_id, self._address.channel, self._address.thread, "")
 
-    def _add(self, **what: Any) -> PlayMessage:  # noqa: ANN401 -- as above
-        return self._log.add(self._address.channel, BOT, thread=self._address.thread, **what)
+    def _add(self, **fields: Any) -> PlayMessage:  # noqa: ANN401 -- as above
+        return self._log.add(self._address.channel, BOT, thread=self._address.thread, **fields)
 
     def _key(self, key: PageKey) -> str:
         return f"{self._asked.event_id} {key}"
 
 
-def _look(look: PageContent, turn: int) -> dict[str, Any]:
+def _page_fields(look: PageContent, turn: int) -> dict[str, Any]:
     return {
         "text": look.text,
         "grows": not look.final,
@@ -377,18 +382,18 @@ def _look(look: PageContent, turn: int) -> dict[str, Any]:
     }
 
 
-def clear(log: MessageLog, shown_there: ShownPage) -> None:
-    """Take away what stands there of forgotten words."""
-    if shown_there.what is ShownReply.PAGE:
-        log.remove(shown_there.page)
-    elif shown_there.what is ShownReply.KEPT and (page := log.of(shown_there.page)) is not None:
-        offers = tuple(one for one in page.offers if one != ReplyAction.UNDO)
+def clear(log: MessageLog, forgotten: ShownPage) -> None:
+    """Remove forgotten text from the page."""
+    if forgotten.what is ShownReply.PAGE:
+        log.remove(forgotten.page)
+    elif forgotten.what is ShownReply.KEPT and (page := log.of(forgotten.page)) is not None:
+        offers = tuple(offer for offer in page.offers if offer != ReplyAction.UNDO)
         log.change(page.id, text=memory_texts.undone(page.text), offers=offers)
 
 
 @dataclass(frozen=True, slots=True)
 class PostMessage:
-    """The tool `post_message`: posts in a channel that its asker reads. Others see it, so the asker is asked first."""
+    """The tool `post_message`: posts in a channel that its asker reads, after their consent, as others see it."""
 
     log: MessageLog
     timeout_s: float = 10.0

@@ -13,7 +13,7 @@ from agent.errors import SettingsError
 from agent.machine import CLOCK
 from agent.records import ShownPage, ShownReply
 from bot.platforms.play.inbound import CHANNELS, PEOPLE, read_message
-from bot.platforms.play.surface import MessageFile, MessageLog, PlayMessage, PlaySurface, clear, html_of, shown
+from bot.platforms.play.surface import MessageFile, MessageLog, PlayMessage, PlaySurface, clear, html_of, render_message
 from bot.reply_surface import OutFile, PageContent, PageFound, PageGone, PageKey, ReplyAction
 from tests.examples import examples
 
@@ -59,12 +59,12 @@ def test_whoever_is_told_what_changed_since_the_last_time_sees_what_stands_there
                 log.status("reply", channel, "", "Thinking" if number % 2 else "")
             case _:
                 change, found = log.since(change, "ben")
-                known |= {one.id: shown(one) for one in found}
+                known |= {one.id: render_message(one) for one in found}
     change, found = log.since(change, "ben")
-    known |= {one.id: shown(one) for one in found}
+    known |= {one.id: render_message(one) for one in found}
     _, all_of_it = log.since(0, "ben")
     assert {name: one for name, one in known.items() if not one.get("gone")} == {
-        one.id: shown(one) for one in all_of_it if not one.gone
+        one.id: render_message(one) for one in all_of_it if not one.gone
     }
     assert all(one["channel"] in ("general", "dm-ben") and one.get("only", "") in ("", "ben") for one in known.values())
     assert log.since(change, "ben") == (change, [])
@@ -88,7 +88,7 @@ def test_what_is_kept_is_as_it_was_and_what_is_deleted_leaves_no_bytes(tmp_path:
     again = MessageLog(MessageFile(tmp_path / "messages"), CLOCK, lambda: "log-2")
     assert again.name == "log-1"
     assert again.since(0, "ann")[1] == [before, PlayMessage("1", "plans", "ann", key="ann k1", gone=True)]
-    assert again.was_said("ann k1")
+    assert again.has_key("ann k1")
     assert again.add("plans", "ann", text="more").id == "3"
     assert b"vermilion" not in (tmp_path / "messages").read_bytes()
     assert (tmp_path / "messages").stat().st_mode & 0o077 == 0
