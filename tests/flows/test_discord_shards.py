@@ -18,7 +18,7 @@ from bot.app.diagnosis import shards_held
 from bot.caches import Replicas
 from bot.platforms.discord.places import SOURCE, known_as
 from bot.platforms.discord.run import serve
-from bot.platforms.discord.shards import LOOK_S
+from bot.platforms.discord.shards import RENEW_S
 from bot.settings import load_settings
 from store.engine import Store, open_store
 from tests.fakes.discord_bot import settings
@@ -108,7 +108,7 @@ async def test_the_session_is_written_when_it_begins_and_not_with_the_next_renew
         host = FakeHost(replicas=Replicas(store.shard_leases, store.shared_rates, "this", fake.world.clock))
         async with idle(fake, host):
             await until_written(store, "session-1")
-            assert fake.world.clock.monotonic() < LOOK_S
+            assert fake.world.clock.monotonic() < RENEW_S
     await store.close()
 
 

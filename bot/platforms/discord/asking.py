@@ -109,7 +109,7 @@ class Commands:
         try:
             await interaction.response.defer(ephemeral=private, thinking=True)
         except UNREADABLE as error:
-            self.connection.complain("a command could not be acknowledged, and is answered elsewhere", error)
+            self.connection.log_failure("a command could not be acknowledged, and is answered elsewhere", error)
 
     async def _is_private(self, interaction: Interaction, request: RequestedAnswer) -> bool:
         if request.private is not None or interaction.context.dm_channel is True:
@@ -211,7 +211,7 @@ class AttachedContext:
     files: tuple[Attachment, ...]
 
 
-def sent(custom_id: str) -> AskAboutWindow | None:
+def window_of(custom_id: str) -> AskAboutWindow | None:
     """The inverse of `AskAboutWindow.id`; None for another modal."""
     found = _ID.fullmatch(custom_id)
     return AskAboutWindow(int(found[1]), int(found[2])) if found is not None else None
@@ -322,7 +322,9 @@ async def _fetch_context(interaction: Interaction, message: int) -> AttachedCont
 
 
 def _window(about: AskAboutWindow) -> discord.ui.Modal:
-    window = discord.ui.Modal(title=command_texts.ASK_ABOUT_THIS, custom_id=about.id, timeout=interactions.LIVES_S)
+    window = discord.ui.Modal(
+        title=command_texts.ASK_ABOUT_THIS, custom_id=about.id, timeout=interactions.VIEW_TIMEOUT_S
+    )
     window.add_item(
         discord.ui.TextInput[discord.ui.Modal](
             label=command_texts.YOUR_QUESTION, style=discord.TextStyle.paragraph, max_length=MAX_WINDOW_CHARS

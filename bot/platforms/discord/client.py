@@ -35,8 +35,8 @@ from bot.turns.watermark import Watermark
 
 # The shards (connections to Discord's gateway, among which the bot's servers are divided), and their state.
 #
-# Rules. Everything has been received only when every shard has received it. A shard that was lost catches up by itself:
-# the others have missed nothing.
+# Rules. Everything has been received only when every shard has received it. Only a shard that was lost catches up: the
+# others have missed nothing.
 
 
 class Shards:
@@ -66,7 +66,7 @@ class Shards:
         self.of(shard).began(received_until)
         self._sum_up()
 
-    def goes_on(self, shard: int, received_until: datetime | None) -> None:
+    def session_taken_over(self, shard: int, received_until: datetime | None) -> None:
         """A session of another process is resumed, which had not caught up on what was missed before it."""
         self.of(shard).began(received_until)
         self.of(shard).connected = False
@@ -136,7 +136,7 @@ async def _restrict(host: Host, channel: discord.abc.GuildChannel) -> None:
 
 log = logging.getLogger(__name__)
 
-# Up to this long the library itself waits for Discord's rate limits; a longer wait is ours to plan.
+# Up to this long the library itself waits for Discord's rate limits; a longer wait is an error for the caller.
 MAX_RATE_LIMIT_WAIT_S = 30.0
 
 IDENTIFY_GAP_S = 5.0  # Discord allows one new session in five seconds
@@ -252,7 +252,7 @@ class DiscordClient(discord.Client):
         """Runs after the login, before the first connection."""
         self._servers.set_application(self.application)
         self.connection.log_in(Rest(self))
-        await self._desk.tell(self)
+        await self._desk.sync_commands(self)
 
     # The connection
 
@@ -293,7 +293,7 @@ class DiscordClient(discord.Client):
 
     async def _on_servers_known(self, shard: int) -> None:
         guilds = [guild for guild in self.guilds if guild.shard_id == shard]
-        await self._intake.follow(lambda: self._host.forgetting.back([known_as(guild.id) for guild in guilds]))
+        await self._intake.apply_change(lambda: self._host.forgetting.back([known_as(guild.id) for guild in guilds]))
         await self._turn_away(self._servers.others(guilds))
         servers = self._shards.of(shard).servers()
         lacking = {
@@ -332,11 +332,11 @@ class DiscordClient(discord.Client):
 
     async def on_raw_reaction_add(self, payload: discord.RawReactionActionEvent) -> None:
         if not self._is_automatic(payload) and not self._is_refused(payload):
-            await self._intake.follow(lambda: pressing.reaction_added(self._host, self.connection, payload))
+            await self._intake.apply_change(lambda: pressing.reaction_added(self._host, self.connection, payload))
 
     async def on_raw_reaction_remove(self, payload: discord.RawReactionActionEvent) -> None:
         if not self._is_automatic(payload) and not self._is_refused(payload):
-            await self._intake.follow(lambda: pressing.reaction_removed(self._host, payload))
+            await self._intake.apply_change(lambda: pressing.reaction_removed(self._host, payload))
 
     def _is_automatic(self, payload: discord.RawReactionActionEvent) -> bool:
         me = self.user
@@ -346,7 +346,7 @@ class DiscordClient(discord.Client):
         return self._servers.refuses(payload.guild_id)
 
     async def on_interaction(self, interaction: discord.Interaction) -> None:
-        await self._desk.take(interaction)
+        await self._desk.handle(interaction)
 
     # Servers and channels: deleted, joined, restricted
 
@@ -383,16 +383,16 @@ class DiscordClient(discord.Client):
 
     async def on_guild_join(self, guild: discord.Guild) -> None:
         await self._turn_away(self._servers.others([guild]))
-        await self._intake.follow(lambda: self._host.forgetting.back([known_as(guild.id)]))
+        await self._intake.apply_change(lambda: self._host.forgetting.back([known_as(guild.id)]))
 
     async def on_guild_channel_update(self, before: discord.abc.GuildChannel, after: discord.abc.GuildChannel) -> None:
-        await self._intake.follow(lambda: closed_by_channel(self._host, before, after))
+        await self._intake.apply_change(lambda: closed_by_channel(self._host, before, after))
 
     async def on_guild_role_update(self, before: discord.Role, after: discord.Role) -> None:
-        await self._intake.follow(lambda: closed_by_role(self._host, before, after))
+        await self._intake.apply_change(lambda: closed_by_role(self._host, before, after))
 
     async def _gone(self, number: int, place: Gone, *, at_once: bool) -> None:
-        await self._intake.follow(lambda: self._host.forgetting.gone(known_as(number), place, at_once=at_once))
+        await self._intake.apply_change(lambda: self._host.forgetting.gone(known_as(number), place, at_once=at_once))
 
 
 class ShardedClient(DiscordClient, discord.AutoShardedClient):

@@ -66,7 +66,9 @@ class CommandDesk:
         self._menus = Menus(host, self._commands)
         register(tree, self._use, self._suggest)
         # Invalid input of forms, by the id of the form's button, which contains the user; lost at a restart.
-        self._invalid_input = TTLCache[str, Filled](MAX_ENTRIES, interactions.LIVES_S, connection.clock.monotonic)
+        self._invalid_input = TTLCache[str, Filled](
+            MAX_ENTRIES, interactions.VIEW_TIMEOUT_S, connection.clock.monotonic
+        )
         self._menus.add_to(tree)
         tree.error(self._on_error)
 
@@ -201,14 +203,14 @@ class CommandDesk:
             names = await suggests(self._host, interactions.requester_of(interaction), options)
         except CogencyError:
             return []
-        return interactions.offered(names, typed)
+        return interactions.matching_choices(names, typed)
 
-    async def tell(self, client: discord.Client) -> None:
+    async def sync_commands(self, client: discord.Client) -> None:
         """Register the commands with Discord, if they have changed. Everything else works without them."""
         try:
             await sync(client, self._tree)
         except UNREADABLE as error:
-            self._connection.complain("the slash commands were not taken; everything else works", error)
+            self._connection.log_failure("the slash commands were not taken; everything else works", error)
 
     async def admits(self, interaction: Interaction) -> bool:
         """Return whether an interaction is carried out; in a server that is not served, the user is told why not."""
@@ -228,11 +230,11 @@ class CommandDesk:
             with suppress(*UNREADABLE):
                 await interactions.respond_alone(interaction, command_texts.COMMAND_CHANGED)
         elif isinstance(cause, UNREADABLE):
-            self._connection.complain("a command could not be answered", cause)
+            self._connection.log_failure("a command could not be answered", cause)
         else:
             log.error("a command failed", exc_info=cause)
 
-    async def take(self, interaction: Interaction) -> None:
+    async def handle(self, interaction: Interaction) -> None:
         """Dispatch buttons, menus and modals; slash commands and context menus are dispatched by the tree."""
         if interaction.type not in PRESSED or not isinstance(interaction.data, dict):
             return
@@ -241,12 +243,12 @@ class CommandDesk:
                 return
             await self._dispatch(interaction, str(interaction.data.get("custom_id", "")))
         except UNREADABLE as error:
-            self._connection.complain("a button or a window could not be answered", error)
+            self._connection.log_failure("a button or a window could not be answered", error)
 
     async def _dispatch(self, interaction: Interaction, custom_id: str) -> None:
         if (press := panels.press_of(custom_id)) is not None:
             await self._panel_press(interaction, press)
-        elif (about := asking.sent(custom_id)) is not None:
+        elif (about := asking.window_of(custom_id)) is not None:
             await self._menus.ask(interaction, about)
         elif (button := buttons.reply_press(custom_id)) is not None:
             await self._pressing.press(interaction, button)

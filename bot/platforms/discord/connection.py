@@ -154,7 +154,7 @@ class Connection:
             except TimeoutError:
                 raise PageUnsent("the interaction is not yet acknowledged") from None
 
-    def complain(self, what: str, error: Exception) -> None:
+    def log_failure(self, what: str, error: Exception) -> None:
         """Log an error of Discord with its remedy, once a minute for each cause."""
         why = explained(error)
         if (more := self._logged.due(f"{what} {why}", self.clock.monotonic())) is not None:

@@ -186,8 +186,12 @@ class DiscordConversations:
             return None
         incoming = await self._in_zone(incoming)
         if where.direct:
-            return DiscordMessage(await self._rolling(incoming), joined=False)
-        if asked_in_channel and mode is ReplyMode.CHAIN and (link := await self._link(post, incoming, me)):
+            return DiscordMessage(await self._in_dm_conversation(incoming), joined=False)
+        if (
+            asked_in_channel
+            and mode is ReplyMode.CHAIN
+            and (link := await self._replied_conversation(post, incoming, me))
+        ):
             return DiscordMessage(replace(incoming, conversation=link), joined=True)
         return DiscordMessage(incoming, joined=where.parent is not None)
 
@@ -198,7 +202,7 @@ class DiscordConversations:
         team = question.author.standing.team
         mode = await self._mode(where, team) if in_channel else self._settings.reply_mode
         incoming = await self._in_zone(inbound.read_question(question, mode))
-        return await self._rolling(incoming) if where.direct else incoming
+        return await self._in_dm_conversation(incoming) if where.direct else incoming
 
     async def _in_zone(self, incoming: Incoming) -> Incoming:
         """Add the time zone that the person chose."""
@@ -212,7 +216,7 @@ class DiscordConversations:
                 return _MODES[chosen]
         return self._settings.reply_mode
 
-    async def _rolling(self, incoming: Incoming) -> Incoming:
+    async def _in_dm_conversation(self, incoming: Incoming) -> Incoming:
         channel = known_as(incoming.channel)
         if is_stop(incoming.text):
             return replace(incoming, conversation=await self._host.direct_messages.current(channel))
@@ -221,7 +225,7 @@ class DiscordConversations:
         )
         return replace(incoming, conversation=conversation)
 
-    async def _link(self, post: DiscordPost, incoming: Incoming, me: DiscordBot) -> str:
+    async def _replied_conversation(self, post: DiscordPost, incoming: Incoming, me: DiscordBot) -> str:
         """Return the conversation of the bot's reply that a message replies to; "" if there is none."""
         if post.replies_to is None or not inbound.answers_me(post, me):
             return ""

@@ -112,7 +112,7 @@ class DiscordIntake:
 
     async def edited(self, message: discord.Message) -> None:
         async with self.in_order(message.channel.id):
-            await self.follow(lambda: self.amend(message))
+            await self.apply_change(lambda: self.amend(message))
 
     async def amend(self, message: discord.Message) -> None:
         """Apply an edit to a waiting question and to what is stored; an edit starts no answer. Raises CogencyError."""
@@ -138,10 +138,10 @@ class DiscordIntake:
                 parent = channel if guild is None else await self._surroundings.parent_of(channel)
                 await self._host.forgetting.deleted(str(parent), message_ids)
 
-            await self.follow(withdraw)
-            await self.follow(lambda: pressing.messages_deleted(self._host, self._connection, channel, messages))
+            await self.apply_change(withdraw)
+            await self.apply_change(lambda: pressing.messages_deleted(self._host, self._connection, channel, messages))
 
-    async def follow(self, change: Callable[[], Awaitable[object]]) -> None:
+    async def apply_change(self, change: Callable[[], Awaitable[object]]) -> None:
         """Apply a change, retrying while the database or Discord fails; a lasting failure is logged."""
         try:
             await self._listening.insist(change, passing=PASSING)
@@ -270,7 +270,7 @@ class DiscordIntake:
         try:
             await message.reply(words, mention_author=False, suppress_embeds=True)
         except UNREADABLE as error:
-            self._connection.complain("a message could not be answered", error)
+            self._connection.log_failure("a message could not be answered", error)
 
     async def _once(self, message: discord.Message, obey: Callable[[], Awaitable[T]]) -> T | None:
         """Run `obey` in the first of the processes that receive the message. Raises CogencyError."""

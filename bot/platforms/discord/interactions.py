@@ -39,12 +39,12 @@ Interaction: TypeAlias = discord.Interaction[discord.Client]
 MAX_CHARS: Final = 4_000  # Discord's limit of all texts of a panel together
 # Panels after the first: one less than the follow-ups allowed to a command that only its user has installed.
 MAX_FOLLOWING: Final = 4
-LIVES_S: Final = 900.0  # The library forgets buttons and modals after this; pressed later, they still work
+VIEW_TIMEOUT_S: Final = 900.0  # The library forgets buttons and modals after this; pressed later, they still work
 
 
 def layout(*parts: Part) -> Layout:
     """Return a layout of these parts, one below the other; Discord allows 40, including nested ones."""
-    view = discord.ui.LayoutView(timeout=LIVES_S)
+    view = discord.ui.LayoutView(timeout=VIEW_TIMEOUT_S)
     for part in parts:
         view.add_item(part)
     return view
@@ -118,7 +118,7 @@ def everywhere(command: T) -> T:
     return app_commands.allowed_installs(guilds=True, users=True)(in_channels_and_messages(command))
 
 
-def offered(names: Collection[str], typed: str) -> list[Choice]:
+def matching_choices(names: Collection[str], typed: str) -> list[Choice]:
     """Return autocomplete choices: the names that contain what was typed so far; "_" counts as a space."""
     query = typed.casefold().replace("_", " ")
     matches = [name for name in names if query in name.casefold().replace("_", " ") and len(name) <= MAX_CHOICE_CHARS]
@@ -239,8 +239,8 @@ class DiscordCaller:
         return ""
 
     async def forgetter(self) -> Forgetter:
-        """ "This thread" is the channel and the caller's private conversation there; in a DM, its current
-        conversation.
+        """Return the caller; "this thread" is the channel and their private conversation there, in a DM the current
+        one.
         """
         person, channel = self.interaction.user.id, self.interaction.channel_id
         if channel is None:
@@ -332,7 +332,7 @@ async def tell_in_dm(author: discord.User | discord.Member, refused: Refused, co
     try:
         await author.send(formatting.literal(str(refused)), suppress_embeds=True)
     except UNREADABLE as error:
-        connection.complain("a refusal could not be told", error)
+        connection.log_failure("a refusal could not be told", error)
 
 
 def failure_of(storing: "asyncio.Future[bool]") -> CogencyError | None:
@@ -351,4 +351,4 @@ async def answer_failure(interaction: Interaction, failed: CogencyError, connect
         await interaction.delete_original_response()  # "is thinking…" may be visible to all
         await follow_up(interaction, text)
     except UNREADABLE as send_error:
-        connection.complain("a refusal or a failure could not be told", send_error)
+        connection.log_failure("a refusal or a failure could not be told", send_error)

@@ -84,7 +84,7 @@ class Servers:
         """Return whether the server decides who its members are where Discord does not say, as in DMs."""
         return self.is_named(guild) and (not self.settings.home or str(guild.id) in self.settings.home)
 
-    def home(self) -> list[discord.Guild]:
+    def home_guilds(self) -> list[discord.Guild]:
         return [guild for guild in self.client.guilds if self.is_home(guild)]
 
     def remote_ids(self) -> list[int]:
@@ -233,7 +233,7 @@ class Members:
         best, all_responded = STRANGER, True
         try:
             async with asyncio.timeout(PATIENCE_S):
-                for server in [*self.servers.home(), *self.servers.remote_ids()][:MAX_SERVERS]:
+                for server in [*self.servers.home_guilds(), *self.servers.remote_ids()][:MAX_SERVERS]:
                     try:
                         guild = await self.servers.fetch_remote(server) if isinstance(server, int) else server
                         if guild is None:

@@ -164,14 +164,10 @@ class DiscordMissed:
         except CogencyError as error:
             log.log(severity(error), "where the bot had conversations is not known: %s", error)
             seen = []
-        conversations = {conversation.conversation for conversation in seen}
+        conversations = {last.conversation for last in seen}
         channels = [channel for guild in self.servers() for channel in _unread_channels(guild, since)]
         channels.sort(key=lambda channel: (known_as(channel.id) not in conversations, -(channel.last_message_id or 0)))
-        direct_ids = (
-            dict.fromkeys(conversation.channel for conversation in seen if _may_be_direct(conversation))
-            if self.shard == 0
-            else ()
-        )
+        direct_ids = dict.fromkeys(last.channel for last in seen if _may_be_direct(last)) if self.shard == 0 else ()
         direct = [await self._direct(channel) for channel in direct_ids]
         found: list[Place] = [*filter(None, direct), *channels]
         if len(found) > bounds.places:

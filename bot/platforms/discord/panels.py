@@ -145,7 +145,7 @@ def mistakes_panel(form: PanelForm, press: ButtonPress, filled: Filled, mistakes
 
 def form_window(form: PanelForm, press: ButtonPress, filled: Filled) -> discord.ui.Modal:
     """Return the form's modal, prefilled with `filled`."""
-    window = discord.ui.Modal(title=form.title, custom_id=press.id, timeout=interactions.LIVES_S)
+    window = discord.ui.Modal(title=form.title, custom_id=press.id, timeout=interactions.VIEW_TIMEOUT_S)
     for field in form.fields:
         if field.kind is not FieldKind.ELSEWHERE:  # a command is used in a channel, so none needs to be chosen
             component = _component(field, filled.get(field.name, ""))

@@ -211,7 +211,7 @@ class Pressing:
                 case _:
                     assert_never(button.offer)
         except UNREADABLE as error:
-            self.connection.complain("a button could not be answered", error)
+            self.connection.log_failure("a button could not be answered", error)
 
     async def _stop(self, interaction: Interaction, button: ReplyPress) -> None:
         await interaction.response.defer()
@@ -331,7 +331,7 @@ class Pressing:
         try:
             await interaction.response.edit_message(view=view)
         except UNREADABLE as error:
-            self.connection.complain("a button could not be acknowledged", error)
+            self.connection.log_failure("a button could not be acknowledged", error)
 
     async def _ask(
         self,
@@ -395,7 +395,7 @@ def _without(page: discord.Message | None, *buttons: ReplyPress) -> discord.ui.V
     """Return a page's buttons without these."""
     if page is None:
         return None
-    view = discord.ui.View.from_message(page, timeout=interactions.LIVES_S)
+    view = discord.ui.View.from_message(page, timeout=interactions.VIEW_TIMEOUT_S)
     for item in view.children:
         if isinstance(item, discord.ui.Button) and item.custom_id in {button.id for button in buttons}:
             view.remove_item(item)

@@ -1,6 +1,6 @@
 """The shards of Discord's gateway that this process shares with others, by leases (`agent.ports.ShardLeases`).
 
-Every LOOK_S the leases are renewed; the answer says which shards to take and which to give back. A shard resumes the
+Every RENEW_S the leases are renewed; the answer says which shards to take and which to give back. A shard resumes the
 session of the process that held it before: no event is lost, and events that were already taken in arrive twice and are
 deduplicated. A resumed session does not list its servers again: each server is requested, at the latest before its
 first event is handled.
@@ -36,7 +36,7 @@ from bot.turns.watermark import Watermark
 
 log = logging.getLogger(__name__)
 
-LOOK_S: Final = 2.0  # With the lease: the shards of a killed process are taken over within eleven seconds
+RENEW_S: Final = 2.0  # How often leases are renewed: a killed process's shards are taken over within eleven seconds
 MARGIN_S: Final = 1.0  # A process that could not renew its lease stops this long before the lease expires
 # Discord requires five seconds between two new sessions of one bucket, by its own clock.
 IDENTIFY_GAP: Final = timedelta(seconds=5.5)
@@ -44,7 +44,7 @@ IDENTIFY_GAP: Final = timedelta(seconds=5.5)
 DRAIN_S: Final = 2.0
 FILL_S: Final = 1.0  # How long a session waits for its servers to be loaded. The rest is loaded while it runs.
 FILL_AT_ONCE: Final = 4
-KNOWN_S: Final = 5.0  # How long the state of a server of another process is reused
+REMOTE_GUILD_S: Final = 5.0  # How long the state of a server of another process is reused
 RECOMMENDED_S: Final = 3_600.0  # How often Discord is asked for the recommended number of shards
 PAGE: Final = 200
 SERVERS_KEPT: Final = 256
@@ -93,7 +93,7 @@ class ShardRunner:
         self._running = asyncio.create_task(self._run())
         return self._running
 
-    def follow(self, task: asyncio.Task[None]) -> None:
+    def track(self, task: asyncio.Task[None]) -> None:
         """Keep the sequence of the current event out of the stored session until this task has ended."""
         self._pending[task] = (self.socket.sequence if self.socket is not None else None) or 0
         task.add_done_callback(lambda done: self._pending.pop(done, None))
@@ -192,7 +192,7 @@ class ShardRunner:
     async def _listen(self, backoff: Backoff) -> None:
         session, number = self._session, self.shard.number
         if session is None:
-            async with self.client.beginning(number):
+            async with self.client.identify_lock(number):
                 await ShardSocket.from_client(self.client, shard_id=number)
         else:
             if self._is_taken_over and self._filling is None:
@@ -265,7 +265,7 @@ class LeasedClient(ShardedClient):
                 running |= await renewing
             finally:
                 renewing.cancel()
-            sleeping, waking = asyncio.create_task(self.clock.sleep(LOOK_S)), asyncio.create_task(self._woken.wait())
+            sleeping, waking = asyncio.create_task(self.clock.sleep(RENEW_S)), asyncio.create_task(self._woken.wait())
             try:
                 await asyncio.wait({sleeping, waking, *running}, return_when=asyncio.FIRST_COMPLETED)
             finally:
@@ -309,7 +309,7 @@ class LeasedClient(ShardedClient):
             self.connection.telemetry.tell(ShardTaken(SOURCE, shard.number, orphaned=session.orphaned))
             self._runners[shard] = runner = ShardRunner(self, shard, session)
             if session.behind:
-                self._shards.goes_on(shard.number, runner.since)
+                self._shards.session_taken_over(shard.number, runner.since)
             started.add(runner.start())
         if not self._runners:
             self.first_connected.set()
@@ -374,7 +374,7 @@ class LeasedClient(ShardedClient):
 
     # Sessions
 
-    def beginning(self, number: int) -> asyncio.Lock:
+    def identify_lock(self, number: int) -> asyncio.Lock:
         """Return the lock that lets one socket of a bucket at a time wait for its turn to identify."""
         return self._identify_locks.setdefault(number % self._concurrency, asyncio.Lock())
 
@@ -396,7 +396,7 @@ class LeasedClient(ShardedClient):
         try:
             return await self._shared.leases.identify(bucket, self.clock.now(), IDENTIFY_GAP)
         except StoreError:
-            return LOOK_S
+            return RENEW_S
 
     def _schedule_event(self, *args: Any, **kwargs: Any) -> asyncio.Task[None]:  # noqa: ANN401 -- the library's
         """Register the task of an event with its shard.
@@ -406,7 +406,7 @@ class LeasedClient(ShardedClient):
         """
         task = cast("asyncio.Task[None]", super()._schedule_event(*args, **kwargs))  # pyright: ignore[reportUnknownMemberType] -- the library's
         if (runner := _current_runner.get(None)) is not None and args[1] not in ("on_ready", "on_shard_ready"):
-            runner.follow(task)
+            runner.track(task)
         return task
 
     def silence(self) -> float:
@@ -502,15 +502,15 @@ class LeasedClient(ShardedClient):
         return discord.Guild(data=data, state=self._connection)
 
     def get_guild(self, id: int, /) -> discord.Guild | None:  # noqa: A002 -- the library's
-        """Also returns servers of other processes that were requested within KNOWN_S."""
+        """Also returns servers of other processes that were requested within REMOTE_GUILD_S."""
         asked_at, other = self._other_guilds.get(id, (float("-inf"), None))
-        return super().get_guild(id) or (other if self.clock.monotonic() - asked_at <= KNOWN_S else None)
+        return super().get_guild(id) or (other if self.clock.monotonic() - asked_at <= REMOTE_GUILD_S else None)
 
     async def guild_elsewhere(self, number: int) -> discord.Guild | None:
         if (known := super().get_guild(number)) is not None and known.get_role(known.id) is not None:
             return known
         asked_at, guild = self._other_guilds.get(number, (float("-inf"), None))
-        if self.clock.monotonic() - asked_at > KNOWN_S:
+        if self.clock.monotonic() - asked_at > REMOTE_GUILD_S:
             now = self.clock.monotonic()
             guild = await self._fetch_guild(number)
             self._other_guilds[number] = now, guild

@@ -290,10 +290,10 @@ class DiscordSurface:
 
     @asynccontextmanager
     async def _turn(self, place: str, *, waiting: bool = False) -> AsyncGenerator[None, None]:
-        """Write at the rate of a place. Discord counts edits in a channel, edits of an interaction, and posts
-        separately.
+        """Write at the rate of a place. Discord counts edits in a channel, edits of an interaction, and posts apart.
 
-        Raises PageQueued, so that the caller comes back with newer text; with `waiting`, a short wait is slept through.
+        Raises PageQueued, so that the caller comes back with newer text; with `waiting`, it sleeps through a short
+        wait.
         """
         gate = self._gates.setdefault(place, self._connection.gate(place))
         clock, who = self._connection.clock, self._asked.event_id

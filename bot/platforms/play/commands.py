@@ -293,17 +293,17 @@ class PlayAnswer:
         fields = {"text": panel.text, "panel": panel_body, "files": files}
         if self._message and self._caller.play.log.change(self._message, **fields) is not None:
             return
-        self._message = tell(self._caller, asked=self._asked, **fields).id
+        self._message = send_ephemeral(self._caller, asked=self._asked, **fields).id
 
 
-def tell(caller: PlayCaller, **fields: Any) -> PlayMessage:  # noqa: ANN401 -- fields of the message
+def send_ephemeral(caller: PlayCaller, **fields: Any) -> PlayMessage:  # noqa: ANN401 -- fields of the message
     """Show something to the caller only."""
     return caller.play.log.add(caller.where.id, BOT, thread=caller.thread, only=caller.player.id, **fields)
 
 
 def refuse(caller: PlayCaller, error: CogencyError) -> None:
     if not (isinstance(error, Refused) and error.told):
-        tell(caller, text=reply_texts.failure(error))
+        send_ephemeral(caller, text=reply_texts.failure(error))
 
 
 async def carry_out(caller: PlayCaller, meant: CommandMeant, written: str) -> None:
@@ -427,7 +427,7 @@ async def press_offer(caller: PlayCaller, page: PlayMessage, request: PressOffer
         case ReplyAction.GOOD | ReplyAction.BAD:
             await _reply_of(caller, page)
             is_recorded = await host.feedback.judge(page.turn, person, VERDICTS[request.offer])
-            tell(caller, text=reply_texts.NOTED if is_recorded else reply_texts.NO_SUCH_REPLY)
+            send_ephemeral(caller, text=reply_texts.NOTED if is_recorded else reply_texts.NO_SUCH_REPLY)
         case ReplyAction.DELETE:
             await _reply_of(caller, page)
             if not await host.feedback.delete(page.turn, person):
@@ -437,10 +437,10 @@ async def press_offer(caller: PlayCaller, page: PlayMessage, request: PressOffer
             await _answer(PlayAnswer(caller, tools.COMMAND), tools.COMMAND, call)
         case ReplyAction.UNDO:
             await _reply_of(caller, page)
-            tell(caller, text=await host.take_back(page.turn, person))
+            send_ephemeral(caller, text=await host.take_back(page.turn, person))
             _remove_offers(caller, page, {request.offer}, memory_texts.undone(page.text))
         case ReplyAction.CANCEL:
-            tell(caller, text=await host.schedules.take_back(await _reply_of(caller, page), person))
+            send_ephemeral(caller, text=await host.schedules.take_back(await _reply_of(caller, page), person))
             _remove_offers(caller, page, SCHEDULING, memory_texts.unscheduled(page.text))
         case ReplyAction.CHANGE:
             words = await host.schedules.change_words(await _reply_of(caller, page), person)

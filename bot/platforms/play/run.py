@@ -218,7 +218,7 @@ class PlayIntake:
 
     async def _obey(self, caller: PlayCaller, order: CommandMeant | str, written: str) -> None:
         if isinstance(order, str):
-            commands.tell(caller, text=order)
+            commands.send_ephemeral(caller, text=order)
         else:
             await self._show_refusal(caller, partial(commands.carry_out, meant=order, written=written))
 
@@ -305,11 +305,11 @@ class PlayIntake:
         async def stopped() -> bool:
             await host.admission.admit_order(Requester.wrote(incoming), incoming.authority, incoming.person.time_zone)
             if hushed := await host.ambient.hush(incoming.channel, incoming.conversation):
-                commands.tell(caller, text=memory_texts.HUSHED)
+                commands.send_ephemeral(caller, text=memory_texts.HUSHED)
             return await host.turns.stop_conversation(incoming.conversation) or hushed
 
         async def nothing_runs() -> None:
-            commands.tell(caller, text=reply_texts.NOTHING_RUNNING)
+            commands.send_ephemeral(caller, text=reply_texts.NOTHING_RUNNING)
 
         async def refused(refusal: Refused) -> None:
             raise refusal

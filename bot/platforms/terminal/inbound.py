@@ -70,7 +70,7 @@ class UnclearLine:
 
 Line: TypeAlias = Ask | CommandLine | ListThreads | OpenThread | Quit | Nothing | UnclearLine
 
-LEAVES = frozenset({"exit", "quit"})  # As a whole line. They are no question to a model.
+QUIT_WORDS = frozenset({"exit", "quit"})  # As a whole line. They are no question to a model.
 
 
 def is_command(line: str) -> bool:
@@ -132,7 +132,7 @@ def parse(line: str, now: datetime) -> Line:
 def _without_slash(text: str, now: datetime) -> Line:
     if is_stop(text):
         return CommandLine(STOP)
-    if text.lower() in LEAVES:
+    if text.lower() in QUIT_WORDS:
         return Quit()
     if (meant := command_meant(text, COMMANDS, now, str)) is not None:
         return CommandLine(meant.command, meant.words)
