@@ -1,4 +1,4 @@
-"""Files are fetched from Discord's servers for them alone: an address that somebody made up leads nowhere else."""
+"""Files are only fetched from Discord's file servers: a forged address leads nowhere else."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -69,9 +69,9 @@ def test_no_other_address_is_fetched_however_it_is_written(address: str) -> None
     ],
 )
 def test_beside_an_api_of_ones_own_files_are_fetched_and_the_api_is_not(address: str) -> None:
-    kept = file_addresses("http://127.0.0.1:8080/api/v10")
-    assert kept.fullmatch("http://127.0.0.1:8080/cdn/plan.txt?ex=1")
-    assert not kept.fullmatch(address)
+    allowed = file_addresses("http://127.0.0.1:8080/api/v10")
+    assert allowed.fullmatch("http://127.0.0.1:8080/cdn/plan.txt?ex=1")
+    assert not allowed.fullmatch(address)
 
 
 @given(st.text(), st.sampled_from(["https://", "https://cdn.discordapp.com", "https://media.discordapp.net:443"]))
@@ -83,11 +83,11 @@ def test_whatever_is_fetched_begins_with_the_address_of_one_of_discords_hosts(re
 
 @asynccontextmanager
 async def two_servers() -> AsyncGenerator[tuple[str, list[web.Request]]]:
-    """One that keeps files and redirects, and what another one beside it was asked."""
-    asked: list[web.Request] = []
+    """A server with files and redirects, and the requests that a second one beside it received."""
+    received: list[web.Request] = []
 
-    async def hears(request: web.Request) -> web.Response:
-        asked.append(request)
+    async def record(request: web.Request) -> web.Response:
+        received.append(request)
         return web.Response(text="secret")
 
     async def redirects(request: web.Request) -> web.Response:
@@ -95,12 +95,12 @@ async def two_servers() -> AsyncGenerator[tuple[str, list[web.Request]]]:
 
     app = web.Application()
     app.router.add_get("/cdn/moved.txt", redirects)
-    app.router.add_get("/{path:.*}", hears)
+    app.router.add_get("/{path:.*}", record)
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}", asked
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}", received
     finally:
         await runner.cleanup()
 

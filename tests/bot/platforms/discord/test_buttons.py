@@ -1,4 +1,4 @@
-"""The buttons under a reply carry what they do."""
+"""The ids of the buttons below a reply contain their action."""
 
 import pytest
 from hypothesis import given

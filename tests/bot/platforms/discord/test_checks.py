@@ -1,4 +1,4 @@
-"""What the doctor finds in Discord's answers, one sentence for each thing that is wrong."""
+"""The doctor's findings from Discord's responses, one sentence for finding problem."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -75,9 +75,9 @@ def test_permissions_that_are_missing_are_named_with_their_server() -> None:
 
 def test_a_bot_without_a_server_is_shown_the_link_to_one() -> None:
     (found,) = (
-        each
-        for each in findings(replace(WELL, settings=replace(SETTINGS, servers=frozenset[str]()), guilds=()))
-        if each.level is Level.WARNING
+        finding
+        for finding in findings(replace(WELL, settings=replace(SETTINGS, servers=frozenset[str]()), guilds=()))
+        if finding.level is Level.WARNING
     )
     assert found.remedy == f"Open {server_link('900')}"
 
@@ -103,8 +103,8 @@ LAIR = {**HARBOUR, "id": "77", "name": "lair"}
 def test_a_server_that_nobody_named_is_told_of_with_what_becomes_of_it(
     others: OtherServers, level: Level, becomes: str
 ) -> None:
-    told = replace(WELL, settings=replace(SETTINGS, others=others), guilds=(HARBOUR, LAIR))
-    assert wrong(told) == [(level, f"no setting names the server “lair” (77): {becomes}")]
+    facts = replace(WELL, settings=replace(SETTINGS, others=others), guilds=(HARBOUR, LAIR))
+    assert wrong(facts) == [(level, f"no setting names the server “lair” (77): {becomes}")]
 
 
 def test_without_names_the_servers_of_the_applications_owner_are_the_operators() -> None:
@@ -115,14 +115,14 @@ def test_without_names_the_servers_of_the_applications_owner_are_the_operators()
 
 def test_a_public_bot_is_told_to_be_switched_to_a_private_one() -> None:
     found = findings(replace(WELL, application=APPLICATION | {"bot_public": True}))
-    assert any("Switch “Public Bot” off" in each.remedy for each in found)
+    assert any("Switch “Public Bot” off" in finding.remedy for finding in found)
 
 
 @pytest.mark.parametrize(("remaining", "level"), [(990, Level.GOOD), (50, Level.WARNING), (0, Level.PROBLEM)])
 def test_sessions_that_run_out_are_told_before_they_have(remaining: int, level: Level) -> None:
     starts = {**STARTS, "remaining": remaining}
     found = findings(replace(WELL, gateway={**GATEWAY, "session_start_limit": starts}))
-    (sessions,) = (each for each in found if "allowed in the next 24.0 h" in each.what)
+    (sessions,) = (finding for finding in found if "allowed in the next 24.0 h" in finding.what)
     assert sessions.level is level
     assert healthy(found) is (remaining > 0)
 
@@ -130,7 +130,7 @@ def test_sessions_that_run_out_are_told_before_they_have(remaining: int, level: 
 def test_before_the_first_connection_no_hours_are_told() -> None:
     starts = {**STARTS, "remaining": 1000, "reset_after": 0}
     found = findings(replace(WELL, gateway={**GATEWAY, "session_start_limit": starts}))
-    assert "1,000 more connections are allowed" in [each.what for each in found]
+    assert "1,000 more connections are allowed" in [finding.what for finding in found]
 
 
 def test_fewer_connections_than_discord_recommends_are_a_warning_unless_it_decides() -> None:
@@ -141,10 +141,10 @@ def test_fewer_connections_than_discord_recommends_are_a_warning_unless_it_decid
 
 
 def reached(members: int, servers: int = 2, **change: object) -> list[tuple[Level, str]]:
-    """What is said of servers that have so many members together, and some of which Discord does not say that."""
+    """Return the findings about reach for servers with so many members together, most of which report no count."""
     guilds = ({**HARBOUR, "approximate_member_count": members}, *[HARBOUR] * (servers - 1))
     found = findings(replace(WELL, application=APPLICATION | change, guilds=guilds))
-    return [(one.level, one.what) for one in found if "can see the bot" in one.what]
+    return [(finding.level, finding.what) for finding in found if "can see the bot" in finding.what]
 
 
 def test_users_who_can_see_the_bot_are_counted_against_the_review_of_its_intent() -> None:
@@ -163,7 +163,7 @@ def test_users_who_can_see_the_bot_are_counted_against_the_review_of_its_intent(
 def test_without_the_intent_and_without_counts_nobody_is_counted() -> None:
     guilds = ({**HARBOUR, "approximate_member_count": REVIEWED_FROM},)
     without = findings(replace(WELL, settings=replace(SETTINGS, message_content=False), guilds=guilds))
-    assert not [one for one in [*without, *findings(WELL)] if "can see the bot" in one.what]
+    assert not any("can see the bot" in finding.what for finding in [*without, *findings(WELL)])
 
 
 def test_discords_clock_is_compared_with_ours() -> None:

@@ -1,4 +1,6 @@
-"""The registration of commands, held against Discord's own description of its API; and that this can fail."""
+"""The registration of commands, compared with Discord's OpenAPI description; and a proof that the comparison can
+fail.
+"""
 
 import discord
 import pytest

@@ -1,4 +1,4 @@
-"""What Discord is told of the commands: within its limits, and only when something changed."""
+"""The registration of commands: within Discord's limits, and only after a change."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ MAX_TEXT, MAX_MENU, MAX_COMMANDS, MAX_MENUS, MAX_OPTIONS, MAX_CHOICES = 100, 32,
 
 @pytest.fixture
 async def payload() -> list[dict[str, Any]]:
-    """All commands, as they are put."""
+    """All commands, as they are registered."""
     client = discord.Client(intents=discord.Intents(guilds=True))
     tree: Tree = app_commands.CommandTree(client)
     host, clock = FakeHost(), FakeClock()
@@ -43,7 +43,7 @@ async def payload() -> list[dict[str, Any]]:
 
 
 def shown(part: Mapping[str, Any]) -> Iterator[str]:
-    """Every text of a command that people read in a menu of Discord."""
+    """Yield every text of a command that Discord's menus show."""
     if part.get("description"):
         yield part["description"]
     if part.get("type") == MENU and "options" not in part:
@@ -55,8 +55,8 @@ def shown(part: Mapping[str, Any]) -> Iterator[str]:
 
 async def test_every_text_is_within_discords_limits(payload: list[dict[str, Any]]) -> None:
     for command in payload:
-        most = MAX_MENU if command["type"] == MENU else MAX_TEXT
-        assert all(1 <= len(text) <= most for text in shown(command))
+        limit = MAX_MENU if command["type"] == MENU else MAX_TEXT
+        assert all(1 <= len(text) <= limit for text in shown(command))
 
 
 async def test_names_and_numbers_are_within_discords_limits(payload: list[dict[str, Any]]) -> None:
@@ -96,10 +96,10 @@ async def test_any_change_is_one(payload: list[dict[str, Any]]) -> None:
 
 
 def as_discord_keeps_it(part: object) -> Any:
-    """Without what is usual."""
+    """Return the payload without default values."""
     if isinstance(part, list):
-        return [as_discord_keeps_it(each) for each in cast("list[object]", part)]
+        return [as_discord_keeps_it(item) for item in cast("list[object]", part)]
     if not isinstance(part, dict):
         return part
-    kept = cast("dict[str, object]", part)
-    return {key: as_discord_keeps_it(value) for key, value in kept.items() if value not in (False, None, [])}
+    fields = cast("dict[str, object]", part)
+    return {key: as_discord_keeps_it(value) for key, value in fields.items() if value not in (False, None, [])}

@@ -1,4 +1,4 @@
-"""The pace of edits in one place, for all replies that grow there."""
+"""The rate of edits in one place, for all replies that are written there."""
 
 from collections import Counter
 
@@ -61,7 +61,7 @@ def test_one_who_does_not_come_back_holds_nobody_up() -> None:
 def test_however_long_edits_take_discord_never_sees_more_than_it_allows_and_each_reply_has_its_share(
     replies: int, takes: list[float], lags: list[float]
 ) -> None:
-    """Every reply has always something to say; an edit arrives at any moment between its start and its return."""
+    """Every reply always has a new text; an edit arrives at any moment between its start and its return."""
     gate = WriteTurns(GAP_S)
     asks = {f"reply {number}": 0.0 for number in range(replies)}
     arrived: list[float] = []
@@ -80,6 +80,6 @@ def test_however_long_edits_take_discord_never_sees_more_than_it_allows_and_each
         gate.returned(now + took)
         free = now + took
         del asks[who]
-        asks[who] = free  # of those who ask at the same moment, whoever wrote last is last
+        asks[who] = free  # among replies that ask at the same moment, the one that wrote last comes last
     assert most_in(arrived, WINDOW_S) <= MOST
     assert max(written.values()) - min(written[who] for who in asks) <= 2

@@ -1,4 +1,4 @@
-"""From messages and commands to what the bot takes in."""
+"""The conversion of messages and commands to `Incoming`."""
 
 from dataclasses import replace
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""The address that travels with a question."""
+"""The address that is stored with a question."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Which messages mean a slash command."""
+"""Messages that are meant as a slash command."""
 
 from dataclasses import replace
 
@@ -12,15 +12,15 @@ from tests.bot.platforms.discord.test_inbound import CHANNEL, DM, ME, POST
 
 
 def meant(
-    said: str, where: ChannelFactsForConversation = CHANNEL, post: DiscordPost = POST, me: DiscordBot = ME
+    text: str, where: ChannelFactsForConversation = CHANNEL, post: DiscordPost = POST, me: DiscordBot = ME
 ) -> str:
-    incoming = read_post(replace(post, content=f"<@900> {said}", where=where), me, ReplyMode.THREAD)
+    incoming = read_post(replace(post, content=f"<@900> {text}", where=where), me, ReplyMode.THREAD)
     assert incoming is not None
     return command_in(incoming, direct=where.direct)
 
 
 @pytest.mark.parametrize(
-    ("said", "command"),
+    ("text", "command"),
     [
         ("forget everything", "forget"),
         ("Forget about Apollo.", "forget"),
@@ -46,13 +46,13 @@ def meant(
         ("/sotp", "stop"),
     ],
 )
-def test_a_message_that_is_nothing_but_a_commands_words_means_it(said: str, command: str) -> None:
-    assert meant(said) == command
+def test_a_message_that_is_nothing_but_a_commands_words_means_it(text: str, command: str) -> None:
+    assert meant(text) == command
     assert f"`/{command}`" in reply_texts.use_command(command, direct=False)
 
 
 @pytest.mark.parametrize(
-    "said",
+    "text",
     [
         "",
         "hello",
@@ -69,8 +69,8 @@ def test_a_message_that_is_nothing_but_a_commands_words_means_it(said: str, comm
         "usage of the subjunctive",
     ],
 )
-def test_other_messages_are_questions(said: str) -> None:
-    assert meant(said) == ""
+def test_other_messages_are_questions(text: str) -> None:
+    assert meant(text) == ""
 
 
 def test_there_are_no_policies_in_direct_messages() -> None:

@@ -1,4 +1,4 @@
-"""What the links for Discord ask for is what the code needs. That the pages say so: `tests/test_reference.py`."""
+"""The links for Discord request exactly what the code needs. `tests/test_reference.py` checks the documentation."""
 
 import discord
 

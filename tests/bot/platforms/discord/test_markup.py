@@ -1,4 +1,4 @@
-"""Discord's markup as a model reads it."""
+"""Discord's markup as text for the model."""
 
 import pytest
 from hypothesis import given

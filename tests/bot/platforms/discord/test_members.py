@@ -1,4 +1,4 @@
-"""Who can read a group place of Discord now: its permissions decide; all else is unknown or a no."""
+"""Who can read a group place of Discord now: its permissions decide; anything else is unknown or a no."""
 
 from collections.abc import AsyncGenerator, Mapping
 

@@ -1,4 +1,4 @@
-"""Roles that an operator names make somebody more, or less, than Discord says; strangers stay strangers."""
+"""Roles named by the operator raise or lower an authority; strangers stay strangers."""
 
 import pytest
 from hypothesis import given
@@ -15,7 +15,7 @@ RANKS = st.builds(Ranks, ROLES, ROLES, ROLES)
 
 
 @pytest.mark.parametrize(
-    ("told", "roles", "named", "becomes"),
+    ("authority", "roles", "named", "becomes"),
     [
         (Authority.EMPLOYEE, "", Ranks(), Authority.EMPLOYEE),
         (Authority.MANAGER, "", Ranks(), Authority.MANAGER),
@@ -29,8 +29,8 @@ RANKS = st.builds(Ranks, ROLES, ROLES, ROLES)
         (Authority.STRANGER, "1", Ranks(admins=frozenset("1")), Authority.STRANGER),
     ],
 )
-def test_roles_make_ranks(told: Authority, roles: str, named: Ranks, becomes: Authority) -> None:
-    assert ranked(ServerStanding(told, frozenset(roles)), named).authority is becomes
+def test_roles_make_ranks(authority: Authority, roles: str, named: Ranks, becomes: Authority) -> None:
+    assert ranked(ServerStanding(authority, frozenset(roles)), named).authority is becomes
 
 
 @given(STANDINGS, RANKS)

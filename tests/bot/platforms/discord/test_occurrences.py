@@ -1,4 +1,4 @@
-"""A schedule that is due on Discord: what its person may have said now, where, and how it is posted."""
+"""A due schedule on Discord: what its person may do now, where, and how it is posted."""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -51,7 +51,7 @@ async def asking(allow: str = "") -> AsyncGenerator[tuple[FakeDiscord, FakeHost,
 
 
 def _let_in(fake: FakeDiscord, person: str = BO) -> None:
-    """Into the channel of the staff."""
+    """Give the person access to the staff's channel."""
     hidden: list[Payload] = fake.world.channels[STAFF]["permission_overwrites"]
     hidden.append({"id": person, "type": 1, "allow": str(VIEW), "deny": "0"})
 
@@ -80,7 +80,7 @@ def _shut_out(fake: FakeDiscord) -> None:
 
 
 def _muted(fake: FakeDiscord) -> None:
-    """The bot may not write there any more."""
+    """Deny the bot to write in the channel."""
     overwrites: list[Payload] = [{"id": "900", "type": 1, "allow": "0", "deny": str(1 << 11)}]
     fake.world.channels[GENERAL]["permission_overwrites"] = overwrites
 
@@ -154,7 +154,7 @@ async def test_what_discord_does_not_tell_now_is_no_reason_to_end_it(path: str) 
 
 
 KEY = PageKey(3, 0)
-SAID = PageContent("Water the plants. <@41>")  # Before anything is offered below it
+REMINDER = PageContent("Water the plants. <@41>")  # Without buttons yet
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ async def test_a_reminder_is_posted_once_where_its_people_read_and_calls_its_per
     async with asking() as (fake, host, platform):
         asked = await platform.admit(occurrence)
         assert isinstance(asked, Incoming)
-        posted = await host.surfaces["discord"](asked).post(KEY, SAID)
+        posted = await host.surfaces["discord"](asked).post(KEY, REMINDER)
         fake.rest.forget_nonces()
         for number in range(60):
             fake.world.message(where, ANN, f"talk {number}")
@@ -193,9 +193,9 @@ async def test_words_for_its_person_alone_go_to_their_direct_messages_and_call_n
         assert isinstance(alone, Incoming)
         assert (told.place.audience, alone.place) == (ALONE.audience, ALONE)
         assert told.event_id != alone.event_id
-        await host.surfaces["discord"](told).post(KEY, SAID)
+        await host.surfaces["discord"](told).post(KEY, REMINDER)
         (post,) = by_the_bot(fake)
-        assert (post["channel_id"], post["content"]) == (DM_OF[BO], SAID.text)
+        assert (post["channel_id"], post["content"]) == (DM_OF[BO], REMINDER.text)
 
 
 async def test_where_direct_messages_are_closed_that_is_found_out_by_posting_and_never_tried_again() -> None:
@@ -203,7 +203,7 @@ async def test_where_direct_messages_are_closed_that_is_found_out_by_posting_and
         fake.world.closed_dms.add(DM_OF[BO])
         told = await platform.direct(of().schedule, NINE)
         with pytest.raises(PageRefused):
-            await host.surfaces["discord"](told).post(KEY, SAID)
+            await host.surfaces["discord"](told).post(KEY, REMINDER)
 
 
 async def test_a_scheduled_question_types_nowhere_while_it_is_worked_on() -> None:
@@ -212,6 +212,6 @@ async def test_a_scheduled_question_types_nowhere_while_it_is_worked_on() -> Non
         assert isinstance(asked, Incoming)
         surface = host.surfaces["discord"](asked)
         await surface.status("Searching…")
-        await surface.post(KEY, SAID)
+        await surface.post(KEY, REMINDER)
         assert not [call for call in fake.calls if call.path.endswith("/typing")]
-        assert by_the_bot(fake)[0]["content"] == SAID.text
+        assert by_the_bot(fake)[0]["content"] == REMINDER.text

@@ -1,4 +1,4 @@
-"""What one person alone is shown stays within Discord's limits, whatever it holds."""
+"""Ephemeral panels stay within Discord's limits, whatever they contain."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -101,7 +101,7 @@ def test_any_text_fits_a_panel(text: str) -> None:
     assert _is_taken(interactions.layout(interactions.panel_text(text)).to_components())
 
 
-# What a button says of itself
+# The ids of buttons
 
 
 @given(st.integers(0, PERSON * 2 - 1), st.sampled_from([*COMMANDS]), st.text(WORDS, max_size=MAX_TOKEN_CHARS))

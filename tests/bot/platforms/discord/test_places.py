@@ -1,4 +1,4 @@
-"""Who can read a Discord channel: everything unknown is a group of its own."""
+"""Who can read a Discord channel: anything unknown is a group of its own."""
 
 from dataclasses import replace
 

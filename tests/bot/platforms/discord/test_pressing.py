@@ -1,4 +1,4 @@
-"""A press of "Continue" or "Regenerate" is a question of whoever pressed it."""
+"""A press of "Continue" or "Regenerate" is a question of its presser."""
 
 from dataclasses import replace
 

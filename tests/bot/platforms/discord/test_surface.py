@@ -1,4 +1,4 @@
-"""Where pages appear and what their failures mean: a real client over real HTTP; Discord is scripted."""
+"""Where pages are posted, and what their failures mean: a real client over HTTP, with a scripted Discord."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -49,7 +49,7 @@ STOP = frozenset({ReplyAction.STOP})
 
 
 class Clock(FastClock):
-    """Real time, which can be moved ahead."""
+    """Real time that can be moved ahead."""
 
     ahead = timedelta()
 
@@ -86,7 +86,7 @@ class Room:
         return [[{"type": 10, "content": f"Turn {turn} waits."}]]
 
     def asked(self, *, private: bool = False, follows: bool = False, number: str = "8") -> DiscordSurface:
-        """The surface of an acknowledged `/ask`, or of a press (`follows`)."""
+        """Return the surface of an acknowledged `/ask`, or of a press (`follows`)."""
         world, token = self.fake.world, f"token-{number}"
         if token not in self.fake.rest.interactions:
             interaction = Interaction(number, token, ANN, GENERAL, world.clock.monotonic(), acknowledged=True)
@@ -98,7 +98,7 @@ class Room:
 
 
 async def in_turn(there: Room, write: Callable[[], Awaitable[T]]) -> T:
-    """As a live reply does: whoever has to wait comes back."""
+    """Retry a queued write, as a live reply does."""
     while True:
         try:
             return await write()

@@ -1,4 +1,4 @@
-"""What the page may ask, and the question in a message."""
+"""The requests of the page, and the questions in its messages."""
 
 import contextlib
 import json

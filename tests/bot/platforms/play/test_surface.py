@@ -1,4 +1,4 @@
-"""The messages of the page: what each person is told of them, what is kept, and a reply that grows among them."""
+"""The page's messages: what each person receives, what is stored, and a reply that is being written."""
 
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -35,7 +35,7 @@ def new_log(path: Path | None = None) -> MessageLog:
 
 def reply_in(log: MessageLog, channel: str = "general") -> PlaySurface:
     async def waiting(_: int) -> None:
-        """Nothing waits."""
+        """Show nothing."""
 
     question = read_message(PEOPLE["ann"], CHANNELS[channel], "1", "hi", CLOCK.now(), "UTC")
     return PlaySurface(log, question, waiting)
@@ -71,8 +71,8 @@ def test_whoever_is_told_what_changed_since_the_last_time_sees_what_stands_there
 
 
 def test_what_is_kept_is_as_it_was_and_what_is_deleted_leaves_no_bytes(tmp_path: Path) -> None:
-    kept = MessageFile(tmp_path / "messages")
-    log = MessageLog(kept, CLOCK, lambda: "log-1")
+    file = MessageFile(tmp_path / "messages")
+    log = MessageLog(file, CLOCK, lambda: "log-1")
     log.add("plans", "ann", text="a vermilion boat", key="ann k1")
     page: dict[str, Any] = {
         "steps": (("Looking", "done", "Done."),),
@@ -84,7 +84,7 @@ def test_what_is_kept_is_as_it_was_and_what_is_deleted_leaves_no_bytes(tmp_path:
     log.status("reply", "plans", "", "Thinking")
     log.remove("1")
     before = log.of("2")
-    kept.close()
+    file.close()
     again = MessageLog(MessageFile(tmp_path / "messages"), CLOCK, lambda: "log-2")
     assert again.name == "log-1"
     assert again.since(0, "ann")[1] == [before, PlayMessage("1", "plans", "ann", key="ann k1", gone=True)]

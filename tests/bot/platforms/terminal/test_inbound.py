@@ -1,4 +1,4 @@
-"""What a typed line means."""
+"""The meaning of typed lines."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""The chat through pipes, with a fake bot: what comes out for what goes in."""
+"""The chat through pipes, with a fake bot: the output for an input."""
 
 import asyncio
 import io
@@ -39,13 +39,13 @@ async def typed(lines: Sequence[str]) -> AsyncIterator[str]:
 async def conversation(
     bot: FakeChatBot, *lines: str, ends: Exit = Exit.OK, complaints: list[str] | None = None
 ) -> list[str]:
-    """What the chat wrote to its output: the texts between its blank lines. `complaints`: those on its error stream."""
+    """Return the texts that the chat wrote to its output. `complaints`: the texts on its error stream."""
     out, err = io.StringIO(), io.StringIO()
     window = PipeWindow(typed(lines), out, err)
     async with asyncio.timeout(PATIENCE_S):
         assert await chat(bot, window, now) is ends
-    told = err.getvalue().removeprefix(f"{bot.greeting()}\n\n")
-    assert told.removesuffix("\n\n").split("\n\n") == (complaints or [""])
+    error_text = err.getvalue().removeprefix(f"{bot.greeting()}\n\n")
+    assert error_text.removesuffix("\n\n").split("\n\n") == (complaints or [""])
     assert "\x1b" not in out.getvalue()
     assert out.getvalue() == "" or out.getvalue().endswith("\n\n")
     return out.getvalue().removesuffix("\n\n").split("\n\n") if out.getvalue() else []
@@ -78,7 +78,7 @@ async def test_everything_is_forgotten_when_the_next_line_says_yes() -> None:
 
 
 class InterruptedWindow(PipeWindow):
-    """Somebody presses Ctrl-C as soon as they see something while they wait."""
+    """A user presses Ctrl-C as soon as progress is shown."""
 
     _stop: Callable[[], None] | None = None
 
@@ -239,7 +239,7 @@ async def test_an_export_is_shown_or_written_to_a_new_file_for_its_person_alone(
 
 
 async def test_an_export_is_written_through_no_link(tmp_path: Path) -> None:
-    """Whoever may write in the folder could lead it to a file of theirs, or over one of ours."""
+    """Another user of the folder could redirect it to a file of theirs, or over one of ours."""
     link, target = tmp_path / "mine.json", tmp_path / "theirs"
     link.symlink_to(target)
     refused = reply_texts.FILE_EXISTS.format(name=link)
@@ -421,7 +421,7 @@ async def test_a_closed_pipe_ends_the_chat_quietly() -> None:
 
 
 class TwoQuestions(NoQuestions):
-    """Two are asked at once. `fails`: how looking for them does."""
+    """Two questions are open at once. `fails`: the error of reading them."""
 
     def __init__(self, fails: StoreError | None = None) -> None:
         self.open, self.declined, self.fails = ["1.a", "1.b"], list[str](), fails
@@ -442,7 +442,7 @@ class TwoQuestions(NoQuestions):
 
 
 class Asking(FakeChatBot):
-    """It answers when nothing is asked any more."""
+    """Answers when no question is open any more."""
 
     def __init__(self, asked: TwoQuestions) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Which part of a growing answer can be printed for good."""
+"""Which part of a growing answer is final and can be printed."""
 
 import pytest
 from hypothesis import given

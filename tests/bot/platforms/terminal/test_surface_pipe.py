@@ -1,4 +1,4 @@
-"""Lines from a file descriptor, whatever it is and however its bytes arrive."""
+"""Lines from a file descriptor of any kind, for any arrival of its bytes."""
 
 import asyncio
 import io
@@ -103,7 +103,7 @@ def test_a_reply_without_a_word_writes_nothing() -> None:
 
 @pytest.mark.slow
 def test_pipes_need_no_library_of_the_terminal_and_an_unread_input_does_not_keep_the_process() -> None:
-    """In a process of its own: what is imported there is what the chat itself needs."""
+    """In a separate process: what is imported there is what the chat itself needs."""
     program = """
 import asyncio, sys
 from bot.platforms.terminal.run import chat, open_window

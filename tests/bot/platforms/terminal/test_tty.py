@@ -1,4 +1,4 @@
-"""The chat on a real terminal: its keys, its signals, what it shows."""
+"""The chat on a real terminal: its keys, signals and output."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
@@ -32,7 +32,7 @@ def keys() -> Iterator[PipeInput]:
 
 @asynccontextmanager
 async def chatting(bot: FakeChatBot, keys: PipeInput) -> AsyncGenerator[FakeScreen, None]:
-    """A chat whose keys come from `keys`; it has to end within the block or right after it."""
+    """A chat whose keys come from `keys`; it must end within the block or right after it."""
     screen = FakeScreen()
     console = Console(file=screen, force_terminal=True, width=80, height=24, highlight=False)
     window = TerminalWindow(console, keys=keys, echo=DummyOutput())
@@ -56,7 +56,7 @@ async def test_what_it_is_time_for_appears_while_somebody_types_and_what_they_ty
         keys.send_text("hel")
         await bot.watched.wait()
         await bot.remind("Water the plants.")
-        while "Water the plants." not in screen.lines:  # noqa: ASYNC110 -- a screen tells nobody
+        while "Water the plants." not in screen.lines:  # noqa: ASYNC110 -- a screen sends no events
             await asyncio.sleep(0.01)
         assert bot.asked == {}
         keys.send_text(f"lo\r{CTRL_D}")
@@ -142,7 +142,7 @@ def test_on_a_real_terminal_control_c_stops_the_answer_and_the_chat_goes_on() ->
         assert "oh" not in stopped
         assert "^C" not in stopped
         terminal.type("hello\r")
-        terminal.until("You wrote: oh, hello")  # what was typed meanwhile stood at the prompt
+        terminal.until("You wrote: oh, hello")  # the text typed meanwhile appeared at the prompt
         terminal.until(">")
         terminal.type(UP)
         terminal.until("hello")

@@ -1,4 +1,4 @@
-"""A growing answer on a terminal: what stands there at the end, and what never happens on the way."""
+"""A growing answer on a terminal: the final screen, and what must never happen before it."""
 
 from collections.abc import Iterator
 
