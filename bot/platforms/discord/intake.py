@@ -240,9 +240,9 @@ class DiscordIntake:
             raise Refused(reason, told=self._notices.just_now(str(post.author.id), reason))
         return False
 
-    async def _ask(self, message: discord.Message, read: DiscordMessage, *, known: bool) -> bool:
+    async def _ask(self, message: discord.Message, found: DiscordMessage, *, known: bool) -> bool:
         """Submit a question with what it refers to. Raises Refused if it cannot be answered in this channel."""
-        incoming, in_thread = read.incoming, isinstance(message.channel, discord.Thread)
+        incoming, in_thread = found.incoming, isinstance(message.channel, discord.Thread)
         goes_to_thread = in_thread or bool(decode_address(incoming.reply_to).thread)
         try:
             checks.check(message.channel, in_thread=goes_to_thread)
@@ -254,21 +254,21 @@ class DiscordIntake:
 
     async def _admit_order(self, incoming: Incoming) -> None:
         """Raises Refused if the author may not use commands here."""
-        who = Requester.wrote(incoming)
+        requester = Requester.wrote(incoming)
         try:
-            await self._host.admission.admit_order(who, incoming.authority, incoming.person.time_zone)
+            await self._host.admission.admit_order(requester, incoming.authority, incoming.person.time_zone)
         except Refused as refused:
             told = refused.told or self._notices.just_now(incoming.person.id, str(refused))
             raise Refused(str(refused), told=told) from None
 
-    async def _answer(self, message: discord.Message, words: str) -> None:
+    async def _answer(self, message: discord.Message, text: str) -> None:
         """Reply to a command, unless the author got the same reply in this channel a short time ago."""
-        if not self._notices.just_now(str(message.author.id), f"{message.channel.id}:{words}"):
-            await self._reply(message, words)
+        if not self._notices.just_now(str(message.author.id), f"{message.channel.id}:{text}"):
+            await self._reply(message, text)
 
-    async def _reply(self, message: discord.Message, words: str) -> None:
+    async def _reply(self, message: discord.Message, text: str) -> None:
         try:
-            await message.reply(words, mention_author=False, suppress_embeds=True)
+            await message.reply(text, mention_author=False, suppress_embeds=True)
         except UNREADABLE as error:
             self._connection.log_failure("a message could not be answered", error)
 

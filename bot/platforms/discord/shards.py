@@ -130,7 +130,7 @@ class ShardRunner:
         return ShardSession(None, socket.session_id, str(socket.gateway), socket.sequence)
 
     async def end(self) -> ShardSession:
-        """Close the connection so that the session can be resumed; return it once received events are stored."""
+        """Close the connection so that the session can be resumed; return it once events are stored (up to DRAIN_S)."""
         candidates = (self._running, self._filling, self._catching_up)
         tasks = [cast("asyncio.Task[object]", task) for task in candidates if task is not None]
         for task in tasks:
