@@ -62,7 +62,7 @@ from bot.platforms.slack.inbound import SlackBot, SlackMessage
 from bot.platforms.slack.inbound import budget_ids as slack_budget_ids
 from bot.platforms.slack.intake import read_order, says_stop, without_ask
 from bot.reply.pages import Draft, Frames
-from bot.reply.split import handed_over, pages
+from bot.reply.split import attached_files, pages
 from bot.reply_surface import Limits
 from store.forgetting.sql_forgetting import pieces as erased_pieces
 from store.search.matching import Fts5
@@ -492,7 +492,7 @@ def stages() -> list[Reading]:
         Reading("reply: parts", lambda text: joined([text, text])),
         Reading("reply: page", lambda text: pages(text, 4_000), (), PAGE_CHARS),
         Reading("reply: growing page", _growing, (), PAGE_CHARS),
-        Reading("reply: files", lambda text: handed_over(text, pages=11, page_chars=4_000)),
+        Reading("reply: files", lambda text: attached_files(text, pages=11, page_chars=4_000)),
         Reading("forgetting: quotes", lambda text: quotes(text, text[:1_000])),
         Reading("forgetting: pieces", lambda text: erased_pieces([text])),
         Reading("log: redacted", redactor(["s3cret-value", "another-value"])),

@@ -1,4 +1,4 @@
-"""The one visible reply, growing live: takes the agent's events and keeps the surface's pages in step with them."""
+"""A live reply: takes the events of a turn and keeps the surface's pages up to date while the model writes."""
 
 import asyncio
 import logging
@@ -20,41 +20,41 @@ from bot.reply.pages import DeletePage, Draft, EditPage, FindPage, PageReconcile
 from bot.telemetry import SILENT, PageWritten, Telemetry, WriteEnd
 from bot.texts import reply_texts
 
-# When the next write may start. Pure: it answers "not before t" and never sleeps.
+# When the next write may start. Pure: it returns a time and never sleeps.
 #
 # Rules.
 # - The first write may start at once.
-# - The next one is armed after the last has returned: on a platform that queues, counting from the start of a write
+# - The interval counts from the return of the last write: on a platform that queues calls, counting from the start
 #   would let them pile up.
-# - What follows the last edit of a page is a new message, which has waited long enough.
-# - A platform that asks us to wait is obeyed, and the interval is stretched: whoever was too fast once is too fast at
-#   that pace. Each write that goes well takes half of the stretch back.
+# - After the last edit of a page comes a new message, which does not wait for the interval.
+# - When a platform asks us to wait, we wait and stretch the interval, as the old one was too short. Each successful
+#   write halves the stretch.
 
 AT_ONCE = float("-inf")
 
-MAX_STRETCH = 8.0  # The most by which the interval grows: an answer that moves every ten seconds is still live
+MAX_STRETCH = 8.0  # Limits the interval to about ten seconds, at which an answer still looks live
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The pace of one reply's writes. Each of them makes the next `Pace`."""
+    """The pace of one reply's writes. Each write returns the next `Pace`."""
 
     limits: reply_surface.Limits
     not_before: float = AT_ONCE
     stretch: float = 1.0
 
     def after_write(self, returned: float, *, page_ended: bool = False) -> "Pace":
-        """A write went well and returned at this time. `page_ended`: it was the last edit of a page."""
+        """A write succeeded and returned at this time. `page_ended`: it was the last edit of a page."""
         stretch = max(1.0, self.stretch / 2)
         pause = 0.0 if page_ended and stretch == 1.0 else self.limits.edit_interval_s * stretch
         return replace(self, not_before=returned + pause, stretch=stretch)
 
     def after_queue(self, returned: float, wait_s: float) -> "Pace":
-        """A write has its place in a queue: no sign of haste."""
+        """A write waits in a queue. The interval is not stretched: the write was not too fast."""
         return replace(self, not_before=returned + wait_s)
 
     def after_limit(self, returned: float, retry_after_s: float) -> "Pace":
-        """A write was refused: too fast."""
+        """A write was refused because of a rate limit."""
         stretch = min(MAX_STRETCH, self.stretch * 2)
         wait = max(retry_after_s, self.limits.edit_interval_s * stretch)
         return replace(self, not_before=returned + wait, stretch=stretch)
@@ -66,36 +66,38 @@ class Pace:
 
 log = logging.getLogger(__name__)
 
-# How long the final text is tried again: longer than a platform's hiccup; then the turn is put off, not lost.
+# How long the final text is retried: longer than a short outage. After that the turn is put off, not lost.
 FINAL_PATIENCE_S = 300.0
 
-ORNAMENT_TRIES = 3
-ORNAMENT_WAIT_S = 15.0  # Buttons wait behind the platform's limits like any edit, but not for ever
+MAX_BUTTON_TRIES = 3
+BUTTON_WAIT_S = 15.0  # How long setting buttons may wait for the platform's limits
 
 KINDS: Final[Mapping[type[Write], str]] = {FindPage: "find", PostPage: "post", EditPage: "edit", DeletePage: "delete"}
 
-# How long to wait at a stretch: the end of the turn may come meanwhile, and with it the limit of our patience.
-NAP_S = 5.0
+# The longest single sleep: the turn may end meanwhile, and FINAL_PATIENCE_S starts then.
+SLEEP_S = 5.0
 
 
 class LiveReply:
-    """One turn's reply. `pages` are those that an earlier process had posted, if this one has `resumed` its turn;
-    `on_pages` stores all ids durably. `sure` raises if the turn is no longer ours, or PageUnsent if nobody knows.
+    """One turn's reply. `pages` are those that an earlier process posted, if this one has `resumed` its turn.
 
-    Theory of operation. `see` only notes what happened. One writer task asks the wall for the next write, waits until
+    `on_pages` stores the ids of all pages durably. `check_lease` raises LeaseLost if another process has the turn, and
+    PageUnsent if that cannot be determined.
+
+    Theory of operation. `see` only records events. One writer task asks the reconciler for the next write, waits until
     the pace allows it, asks again, and performs it. So one write is in flight at a time, and it always shows the newest
     text.
 
     Rules.
-    - A write that has begun is never cancelled: leaving the block waits for its return, and stores its page. Surfaces
-      bound their own calls.
-    - Right before each write `sure` is asked whether the turn is still ours: a process that was stopped for a while,
-      and woke after another one had taken over, must not write what that one has written.
-    - An intermediate frame that fails is dropped: the next one holds more. Final ones are tried again, for
-      FINAL_PATIENCE_S, after pauses that double with each failure of that kind of write: that a lost page was looked
-      for in vain says nothing about posting it. Each cause is logged once a minute.
-    - What went wrong for good (somebody deleted the reply; the pages could not be stored; patience ran out) is raised
-      by the next `see` or by `finish`.
+    - A write in flight is never cancelled: leaving the block waits for its return and stores its page. Surfaces limit
+      the duration of their own calls.
+    - `check_lease` is called right before each write: a process that was suspended while another one took over the turn
+      must not overwrite what that one wrote.
+    - An intermediate frame that fails is dropped, as the next one holds more. Final ones are retried for
+      FINAL_PATIENCE_S. The pauses double with each failure of that kind of write; they are counted per kind, because a
+      failed search for a page says nothing about posting one. Each cause is logged once a minute.
+    - Permanent failures (the reply was deleted; the pages could not be stored; FINAL_PATIENCE_S is over) are raised by
+      the next `see` or by `finish`.
     """
 
     def __init__(
@@ -107,25 +109,25 @@ class LiveReply:
         on_pages: Callable[[tuple[str, ...]], Awaitable[None]] | None = None,
         *,
         resumed: bool = False,
-        sure: Callable[[], Awaitable[None]] | None = None,
+        check_lease: Callable[[], Awaitable[None]] | None = None,
         logged: OncePerMinute | None = None,
         telemetry: Telemetry = SILENT,
     ) -> None:
-        """`logged`: which causes were logged of late, shared by replies."""
+        """`logged`: the causes that were logged recently, shared by all replies."""
         self._surface = surface
         self._clock = clock
         self._on_pages = on_pages
-        self._sure = sure
+        self._check_lease = check_lease
         self._draft = Draft()
-        self._wall = PageReconciler(surface.limits, turn, pages, resumed=resumed)
+        self._reconciler = PageReconciler(surface.limits, turn, pages, resumed=resumed)
         self._pace = Pace(surface.limits)
-        self._status = ""
-        self._asked = 0
+        self._shown_status = ""
+        self._shown_questions = 0
         self._turn = turn
         self._backoff = Backoff()
         self._logged = OncePerMinute() if logged is None else logged
         self._telemetry = telemetry
-        self._seen = False
+        self._has_events = False
         self._failure: reply_surface.SurfaceError | None = None
         self._give_up_at = float("inf")
         self._changed = asyncio.Event()
@@ -133,17 +135,17 @@ class LiveReply:
         self._stopping = False
         self._writing = False
         self._just_posted: reply_surface.PageRef | None = None
-        self._ornament_tries = 0
-        self._ornament_until = float("inf")
+        self._button_tries = 0
+        self._buttons_until = float("inf")
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing of the turn was seen yet."""
-        return not self._seen
+        """Whether no event of the turn has come yet."""
+        return not self._has_events
 
     @property
-    def stray(self) -> reply_surface.PageRef | None:
-        """After the end: a page that was posted and could not be stored."""
+    def stray_page(self) -> reply_surface.PageRef | None:
+        """After the end: a page that was posted but could not be stored."""
         return self._just_posted
 
     async def __aenter__(self) -> Self:
@@ -158,28 +160,29 @@ class LiveReply:
             raise failure
 
     async def see(self, event: AgentEvent) -> None:
-        """Show what happened, soon. Raises PageGone and whatever `on_pages` and `sure` raised, once the writer has met
-        it.
+        """Record an event; the writer shows it soon.
+
+        Raises what stopped the writer: PageGone, or an error of `on_pages` or `check_lease`.
         """
         self._raise_failure()
-        self._seen = True
+        self._has_events = True
         self._draft.see(event)
         self._wake()
 
     def read(self, texts: Iterable[str], progress: Progress) -> None:
-        """What the turn has read, and what it had called and was brought before this process went on with it."""
-        self._draft.read(texts)
+        """Record the texts that the turn has read, and the calls and results that came before it was resumed."""
+        self._draft.record_read(texts)
         for step in progress.steps:
-            self._draft.read((), step.calls)
-            self._draft.brought(step.results)
+            self._draft.record_read((), step.calls)
+            self._draft.record_results(step.results)
 
     async def finish(
         self, text: str | None = None, offers: frozenset[reply_surface.ReplyAction] = frozenset()
     ) -> tuple[str, ...]:
-        """Show the whole reply, `text` if given, with `offers` below it, and return when it is shown: the ids of its
-        pages, in order.
+        """Show the whole reply, `text` if given, with `offers` below it. Return the ids of its pages, in order, when it
+        is shown.
 
-        Raises what `see` raises, and PageLimited or PageUnsent when the platform did not take it in time.
+        Raises what `see` raises, and PageLimited or PageUnsent if the platform did not accept it in time.
         """
         self._raise_failure()
         self._draft.end(text, offers)
@@ -187,7 +190,7 @@ class LiveReply:
         self._wake()
         await asyncio.wait({self._writer})
         self._raise_failure()
-        return tuple(page.id for page in self._wall.pages)
+        return tuple(page.id for page in self._reconciler.pages)
 
     def _wake(self) -> None:
         if self._draft.final:
@@ -199,7 +202,7 @@ class LiveReply:
             self._writer.result()
 
     async def _stop(self) -> None:
-        """End the writer; a write in flight returns first, however often we are cancelled meanwhile."""
+        """End the writer. A write in flight returns first, however often this call is cancelled."""
         self._stopping = True
         if not self._writing:
             self._writer.cancel()
@@ -211,56 +214,58 @@ class LiveReply:
                 cancelled = error
         if cancelled is not None:
             if not self._writer.cancelled():
-                self._writer.exception()  # nobody asks any more: seen
+                self._writer.exception()  # retrieved, so that asyncio does not log it as never retrieved
             raise cancelled
 
     async def _write_until_finished(self) -> None:
         while not self._stopping:
             self._changed.clear()
-            write = self._wall.next_write(self._draft)
+            write = self._reconciler.next_write(self._draft)
             wait = self._pace.not_before - self._clock.monotonic()
             if write is not None and wait <= 0:
                 await self._perform(write)
-            elif self._status != self._draft.status:
+            elif self._shown_status != self._draft.status:
                 await self._show_status()
-            elif self._asked != self._draft.asked:
+            elif self._shown_questions != self._draft.question_count:
                 await self._show_waiting()
             elif write is not None:
                 if self._failure is not None and self._pace.not_before > self._give_up_at:
                     raise self._failure
-                await self._clock.sleep(min(wait, NAP_S))
+                await self._clock.sleep(min(wait, SLEEP_S))
             elif self._finishing:
                 return
             else:
                 await self._changed.wait()
 
     async def _show_status(self) -> None:
-        self._status = self._draft.status
+        self._shown_status = self._draft.status
         self._writing = True
-        with suppress(reply_surface.SurfaceError):  # an ornament: the next write meets what is really wrong
-            await self._surface.status(self._status)
+        with suppress(reply_surface.SurfaceError):  # best effort: a real problem fails the next write, too
+            await self._surface.status(self._shown_status)
         self._writing = False
 
     async def _show_waiting(self) -> None:
-        """An ornament, for which a platform's limits are waited for: where an answer streams there is no button."""
-        asked, self._writing = self._draft.asked, True
+        """Show the asker that a tool waits for them. Best effort, but retried when rate limited: a streaming answer has
+        no button for it.
+        """
+        shown_questions, self._writing = self._draft.question_count, True
         try:
             await self._surface.show_waiting(self._turn)
         except reply_surface.PageLimited as limited:
-            if self._draft.asks and limited.retry_after_s <= FINAL_PATIENCE_S:
-                asked = self._asked
-                await self._clock.sleep(min(limited.retry_after_s, NAP_S))
+            if self._draft.waits_for_asker and limited.retry_after_s <= FINAL_PATIENCE_S:
+                shown_questions = self._shown_questions
+                await self._clock.sleep(min(limited.retry_after_s, SLEEP_S))
         except CogencyError as error:
             log.info("turn %d: its asker is shown what it waits for by the command alone: %s", self._turn, error)
-        self._asked = asked
+        self._shown_questions = shown_questions
         self._writing = False
 
     async def _perform(self, write: Write) -> None:
         self._writing = True
-        begun, end = self._clock.monotonic(), WriteEnd.FAILED
+        started, end = self._clock.monotonic(), WriteEnd.FAILED
         try:
-            if self._sure is not None:
-                await self._sure()
+            if self._check_lease is not None:
+                await self._check_lease()
             await self._write(write)
         except reply_surface.PageQueued as queued:
             end, self._failure = WriteEnd.QUEUED, queued
@@ -281,43 +286,42 @@ class LiveReply:
                 self._pace = self._pace.after_write(self._clock.monotonic(), page_ended=ended)
         finally:
             self._writing = False
-            took_s = self._clock.monotonic() - begun
+            duration_s = self._clock.monotonic() - started
             has_text = isinstance(write, PostPage | EditPage) and bool(write.frame.look.text.strip())
-            self._telemetry.tell(PageWritten(self._turn, KINDS[type(write)], end, took_s, has_text))
+            self._telemetry.tell(PageWritten(self._turn, KINDS[type(write)], end, duration_s, has_text))
 
     def _log(self, write: Write, error: reply_surface.SurfaceError, cause: str) -> None:
         kind = type(write).__name__
         if (more := self._logged.due(f"{kind} {type(error).__name__} {cause}", self._clock.monotonic())) is not None:
-            log.warning("turn %d: %s, it is tried again: %s%s", self._turn, _failed(write), error, more)
+            log.warning("turn %d: %s, it is tried again: %s%s", self._turn, _describe_failure(write), error, more)
 
     async def _write(self, write: Write) -> None:
         match write:
             case FindPage(key):
                 page = await self._surface.find(key)
-                self._wall.found(page)
+                self._reconciler.found(page)
                 if page is not None:
                     await self._store_pages()
             case PostPage(key, frame):
                 try:
                     page = await self._surface.post(key, frame.look)
                 except reply_surface.PageFound as found:
-                    self._wall.found(found.page)
+                    self._reconciler.found(found.page)
                 except reply_surface.PageUnsent:
-                    self._wall.unsent()
+                    self._reconciler.unsent()
                     raise
                 else:
-                    self._wall.posted(write, page)
+                    self._reconciler.posted(write, page)
                     self._just_posted = page
                 await self._store_pages()
                 self._just_posted = None
             case EditPage():
                 await self._edit(write)
             case DeletePage(page):
-                with suppress(
-                    reply_surface.PageGone, reply_surface.PageLocked
-                ):  # somebody else deleted it, or nobody can
+                # Either it was deleted already, or it cannot be deleted.
+                with suppress(reply_surface.PageGone, reply_surface.PageLocked):
                     await self._surface.delete(page)
-                self._wall.deleted(write)
+                self._reconciler.deleted(write)
                 await self._store_pages()
             case _:
                 assert_never(write)
@@ -326,67 +330,67 @@ class LiveReply:
         try:
             await self._surface.edit(write.page, write.frame.look)
         except reply_surface.SurfaceError as error:
-            if write.ornament and not self._worth_another_try(error):
-                self._ornament_until = float("inf")
-                self._wall.edited(write)
+            if write.only_buttons and not self._should_retry(error):
+                self._buttons_until = float("inf")
+                self._reconciler.edited(write)
             elif isinstance(error, reply_surface.PageFull):
-                self._wall.full(write)
+                self._reconciler.full(write)
             elif isinstance(error, reply_surface.PageLocked):
-                self._wall.locked(write)
+                self._reconciler.locked(write)
             else:
                 raise
         else:
-            self._ornament_until = float("inf")
-            self._wall.edited(write)
+            self._buttons_until = float("inf")
+            self._reconciler.edited(write)
 
-    def _worth_another_try(self, error: reply_surface.SurfaceError) -> bool:
-        """Whether buttons that could not be set are waited for: the answer is complete without them."""
-        if isinstance(error, reply_surface.PageQueued):  # it was not even tried
+    def _should_retry(self, error: reply_surface.SurfaceError) -> bool:
+        """Whether to retry setting buttons. Tries and waits are limited: the answer is complete without buttons."""
+        if isinstance(error, reply_surface.PageQueued):  # the call was not made
             now = self._clock.monotonic()
-            self._ornament_until = min(self._ornament_until, now + ORNAMENT_WAIT_S)
-            return now + error.wait_s <= self._ornament_until
-        self._ornament_tries += 1
-        if self._ornament_tries == ORNAMENT_TRIES:
+            self._buttons_until = min(self._buttons_until, now + BUTTON_WAIT_S)
+            return now + error.wait_s <= self._buttons_until
+        self._button_tries += 1
+        if self._button_tries == MAX_BUTTON_TRIES:
             return False
         match error:
             case reply_surface.PageLimited(retry_after_s=wait_s):
-                return wait_s <= ORNAMENT_WAIT_S
+                return wait_s <= BUTTON_WAIT_S
             case _:
                 return isinstance(error, reply_surface.PageUnsent)
 
     async def _store_pages(self) -> None:
         if self._on_pages is not None:
-            await self._on_pages(tuple(page.id for page in self._wall.pages))
+            await self._on_pages(tuple(page.id for page in self._reconciler.pages))
 
 
-# How a reply ends: what stands below the answer, and which buttons stay. Pure.
+# How a reply ends: the lines and the buttons below the answer. Pure.
 
 UNFINISHED: Final = frozenset({Outcome.CUT, Outcome.EXHAUSTED})  # Ends after which the model can go on
 
-# What stands below a reply that waits for its asker's consent.
-ASIDE: Final = frozenset({reply_surface.ReplyAction.DECIDE, reply_surface.ReplyAction.STOP})
-AGAIN: Final = frozenset({reply_surface.ReplyAction.REGENERATE, reply_surface.ReplyAction.DELETE})
-# What stands below an answer; an end without one is nobody's opinion.
-JUDGED: Final = frozenset({reply_surface.ReplyAction.GOOD, reply_surface.ReplyAction.BAD})
+# The buttons below a reply that waits for its asker's consent.
+WAITING_OFFERS: Final = frozenset({reply_surface.ReplyAction.DECIDE, reply_surface.ReplyAction.STOP})
+ENDED_OFFERS: Final = frozenset({reply_surface.ReplyAction.REGENERATE, reply_surface.ReplyAction.DELETE})
+# Only an answer can be rated.
+RATING_OFFERS: Final = frozenset({reply_surface.ReplyAction.GOOD, reply_surface.ReplyAction.BAD})
 
 
-def shown_ending(closing: Closing) -> str:
-    """The whole text that a reader sees at the end: the answer, and the lines that are not stored with it."""
+def final_text(closing: Closing) -> str:
+    """Return the whole text of the ended reply: the answer, and the lines that are not stored with it."""
     stopped = reply_texts.STOPPED if closing.outcome is Outcome.STOPPED else ""
     return joined([closing.reply, stopped, closing.kept, closing.scheduled, closing.footer])
 
 
 def offered_actions(closing: Closing) -> frozenset[reply_surface.ReplyAction]:
-    """What a reader may do about the reply that has ended so."""
+    """Return the buttons below a reply that ended with `closing`."""
     offers = frozenset({reply_surface.ReplyAction.UNDO}) if closing.kept else frozenset[reply_surface.ReplyAction]()
     offers |= reply_surface.SCHEDULING if closing.scheduled else frozenset()
     if closing.outcome in UNFINISHED:
         return offers | {reply_surface.ReplyAction.CONTINUE, reply_surface.ReplyAction.DELETE}
-    return offers | (AGAIN | JUDGED if closing.outcome is Outcome.ANSWERED else AGAIN)
+    return offers | (ENDED_OFFERS | RATING_OFFERS if closing.outcome is Outcome.ANSWERED else ENDED_OFFERS)
 
 
-def _failed(write: Write) -> str:
-    """What an operator reads of a write that failed."""
+def _describe_failure(write: Write) -> str:
+    """Describe a failed write for the log."""
     match write:
         case FindPage():
             return "a page of the reply could not be looked for"

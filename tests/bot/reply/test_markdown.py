@@ -45,21 +45,21 @@ def test_a_fence_in_a_quote_ends_with_the_quote() -> None:
     assert fence.closed_by("> ```")
     assert not fence.left_by("> code")
     assert fence.left_by("text")
-    assert block_after(LineBlock(fence), "text\n", longest=100) == LineBlock()
+    assert block_after(LineBlock(fence), "text\n", max_line=100) == LineBlock()
 
 
 def test_a_table_is_a_header_a_separator_and_rows() -> None:
     block = LineBlock()
     for line in ["| a | b |\n", "|:--|--:|\n", "| 1 | 2 |\n", "3 | 4\n"]:
-        block = block_after(block, line, longest=100)
+        block = block_after(block, line, max_line=100)
     assert block.table == "| a | b |\n|:--|--:|\n"
-    assert block_after(block, "\n", longest=100) == LineBlock()
+    assert block_after(block, "\n", max_line=100) == LineBlock()
 
 
 def test_what_is_too_long_to_be_repeated_is_text() -> None:
-    assert block_after(LineBlock(), "```" + "x" * 20 + "\n", longest=20) == LineBlock()
-    header = block_after(LineBlock(), "| " + "x" * 15 + " |\n", longest=20)
-    assert block_after(header, "|---|\n", longest=20).table == ""
+    assert block_after(LineBlock(), "```" + "x" * 20 + "\n", max_line=20) == LineBlock()
+    header = block_after(LineBlock(), "| " + "x" * 15 + " |\n", max_line=20)
+    assert block_after(header, "|---|\n", max_line=20).table == ""
 
 
 def test_a_line_of_dashes_without_a_bar_is_no_separator() -> None:

@@ -188,7 +188,7 @@ def test_every_page_shows_them_but_where_addresses_are_shown_anyway() -> None:
 
 def test_what_a_tool_brought_or_the_turn_began_with_was_read() -> None:
     begun = Draft()
-    begun.read(["Ann wrote: https://example.test/?q=heron"])
+    begun.record_read(["Ann wrote: https://example.test/?q=heron"])
     assert page(begun) == LINK
     assert page(called("agenda", "found: https://example.test/?q=heron")) == LINK
 
@@ -202,15 +202,15 @@ def test_what_only_came_back_of_what_a_call_was_given_was_not_read() -> None:
 
 def test_what_a_call_was_given_in_an_earlier_process_was_not_read_in_this_one() -> None:
     resumed = Draft()
-    resumed.read((), [ToolCall("look", {"for": "https://example.test/?q=heron"})])
-    resumed.brought([ToolResult("look", ResultStatus.SUCCESS, "no such page: https://example.test/?q=heron")])
+    resumed.record_read((), [ToolCall("look", {"for": "https://example.test/?q=heron"})])
+    resumed.record_results([ToolResult("look", ResultStatus.SUCCESS, "no such page: https://example.test/?q=heron")])
     assert page(resumed) == WRITTEN_OUT
 
 
 def test_what_was_read_before_a_call_was_given_it_stays_read() -> None:
     asked = Draft()
-    asked.read(["Ann wrote: https://example.test/?q=heron"])
-    asked.read((), [ToolCall("web_fetch", {"url": "https://example.test/?q=heron"})])
+    asked.record_read(["Ann wrote: https://example.test/?q=heron"])
+    asked.record_read((), [ToolCall("web_fetch", {"url": "https://example.test/?q=heron"})])
     assert page(asked) == LINK
 
 

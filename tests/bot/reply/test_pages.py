@@ -147,7 +147,7 @@ def test_words_on_a_new_page_come_before_buttons_that_leave_the_old_one() -> Non
     perform(wall, post, B)
     last = wall.next_write(longer)
     assert isinstance(last, EditPage)
-    assert (last.page, last.ornament, last.frame.look.offers) == (A, True, frozenset())
+    assert (last.page, last.only_buttons, last.frame.look.offers) == (A, True, frozenset())
     perform(wall, last)
     assert wall.next_write(longer) is None
 
@@ -157,7 +157,7 @@ def test_a_page_whose_words_move_to_the_next_one_is_shortened_first() -> None:
     longer = draft_of("word " * 12 + "\n\n" + "more " * 20)
     edit = wall.next_write(longer)
     assert isinstance(edit, EditPage)
-    assert (edit.page, edit.ornament, edit.frame.look.text) == (A, False, "word " * 12 + "\n\n")
+    assert (edit.page, edit.only_buttons, edit.frame.look.text) == (A, False, "word " * 12 + "\n\n")
     perform(wall, edit)
     assert isinstance(wall.next_write(longer), PostPage)
 

@@ -17,7 +17,7 @@ from agent.events import (
     TurnEnded,
 )
 from agent.messages import ResultStatus, ToolCall, ToolResult
-from bot.reply.pages import NOTED_PERCENT, Draft, status_line, step_lines
+from bot.reply.pages import NOTE_PERCENT, Draft, status_line, step_lines
 from bot.texts import reply_texts
 
 RECALL = CallStarted("1.1", ToolCall("recall", {"query": "boat"}))
@@ -121,7 +121,7 @@ def test_a_note_tells_how_far_a_tool_is_in_few_steps_and_is_gone_with_it(shares:
         draft.see(CallProgressed("1.1", share * 7, 7))
         assert draft.note.startswith(status_line("recall"))
         notes += [draft.note] if notes[-1:] != [draft.note] else []
-    assert len(set(notes)) <= 100 / NOTED_PERCENT + 1
+    assert len(set(notes)) <= 100 / NOTE_PERCENT + 1
     draft.see(RECALLED)
     draft.see(CallProgressed("1.1", 1, 2))
     assert draft.note == ""

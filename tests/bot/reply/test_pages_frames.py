@@ -11,8 +11,8 @@ from agent.events import CallFinished, CallProgressed, CallStarted, ReplyEnded, 
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.protocol.render import joined
 from bot.reply.pages import (
-    NOTED_PERCENT,
-    TAKEN_BACK,
+    MAX_TAKEN_BACK,
+    NOTE_PERCENT,
     DeletePage,
     Draft,
     EditPage,
@@ -22,7 +22,7 @@ from bot.reply.pages import (
     PageReconciler,
     PostPage,
 )
-from bot.reply.split import LEAST_CHARS
+from bot.reply.split import MIN_LAST_CHARS
 from bot.reply_surface import Limits, PageRef
 from tests.examples import examples
 from tests.fakes.answers import answers, scribbles
@@ -99,9 +99,9 @@ def test_no_more_than_a_line_of_what_was_read_moves_to_the_next_page(text: str, 
         if at >= len(text):
             break
         for frame in frames.frames(draft):
-            assert not frame.look.final or frame.end >= seen.get(frame.number, 0) - TAKEN_BACK
+            assert not frame.look.final or frame.end >= seen.get(frame.number, 0) - MAX_TAKEN_BACK
             seen[frame.number] = max(frame.end, seen.get(frame.number, 0))
-            frames.seen(frame)
+            frames.record_shown(frame)
 
 
 def said(text: str) -> Draft:
@@ -139,7 +139,7 @@ def test_a_step_stays_on_the_page_that_has_shown_it_first() -> None:
     frames, draft = Frames(STREAM, turn=1), said("word " * 900)
     draft.see(CallStarted("1.1", ToolCall("recall", {})))
     (first,) = frames.frames(draft)
-    frames.seen(first)
+    frames.record_shown(first)
     draft.see(TextArrived("word " * 900))
     draft.see(CallFinished("1.1", ToolResult("recall", ResultStatus.SUCCESS, "")))
     draft.see(CallStarted("2.1", ToolCall("recall", {})))
@@ -170,8 +170,8 @@ def test_the_end_takes_back_a_line_at_most_and_leaves_no_scrap_on_the_last_page(
     def show() -> list[Frame]:
         shown = frames.frames(draft)
         for frame in shown:
-            assert ends.get(frame.number, 0) - frame.end <= TAKEN_BACK
-            frames.seen(frame)
+            assert ends.get(frame.number, 0) - frame.end <= MAX_TAKEN_BACK
+            frames.record_shown(frame)
             ends[frame.number] = frame.end
         return shown
 
@@ -182,7 +182,7 @@ def test_the_end_takes_back_a_line_at_most_and_leaves_no_scrap_on_the_last_page(
     show()
     draft.end(joined([text, below]))
     pages = show()
-    assert all(len(frame.body) >= LEAST_CHARS for frame in pages[1:])
+    assert all(len(frame.body) >= MIN_LAST_CHARS for frame in pages[1:])
 
 
 NOTED = replace(EDITED, notes=True)
@@ -218,7 +218,7 @@ def test_each_change_of_a_note_is_a_write_and_its_end_too() -> None:
                 shown.append(frame.look.note)
             case write:
                 assert write is None
-    assert [int(note.rpartition("…")[2].rstrip(" %")) for note in shown] == [*range(0, 101, NOTED_PERCENT)]
+    assert [int(note.rpartition("…")[2].rstrip(" %")) for note in shown] == [*range(0, 101, NOTE_PERCENT)]
     draft.see(TextArrived("It is blue."))
     draft.end("It is blue.")
     assert isinstance(write := wall.next_write(draft), EditPage)

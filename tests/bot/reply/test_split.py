@@ -8,7 +8,7 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.reply.split import LEAST_CHARS, Page, Pager, pages
+from bot.reply.split import MIN_LAST_CHARS, Page, Pager, pages
 from tests.examples import examples
 from tests.fakes.answers import ATOMS, CJK, GRAPHEMES, answer_of, answers, edges, scribbles
 from tests.fakes.reader import fences_are_balanced, read_back
@@ -103,7 +103,7 @@ def test_the_cut_of_plain_words_is_certain_at_once(limit: int) -> None:
         while pager.full == 0:
             at += 1
             pager.read(text[:at], complete=False)
-        most = limit + min(limit // 10, LEAST_CHARS) + len(sentence)
+        most = limit + min(limit // 10, MIN_LAST_CHARS) + len(sentence)
         assert at <= most, "where a span ends, or the next line begins, and a page is worth beginning"
 
 
@@ -163,9 +163,9 @@ def test_the_last_page_is_not_a_few_words_if_a_cut_leaves_it_more(left: int) -> 
     text = ("word " * 500)[: 2_000 + left].rstrip() + "."
     first, last = shown(text, 2_000)
     assert first + last == text
-    assert len(last) >= LEAST_CHARS
+    assert len(last) >= MIN_LAST_CHARS
     paragraphs = ("a word " * 40 + "\n\n") * 7 + "a word " * 5
-    assert len(shown(paragraphs, 2_000)[-1]) >= LEAST_CHARS
+    assert len(shown(paragraphs, 2_000)[-1]) >= MIN_LAST_CHARS
 
 
 def test_a_last_line_that_no_good_cut_makes_longer_is_shown_all_the_same() -> None:
