@@ -1,10 +1,10 @@
-"""One claimed turn, from its first step to its stored reply.
+"""Runs one claimed turn, from its first step to its stored reply.
 
 Rules (ARCHITECTURE.md, "One visible reply").
-- Every write to the ledger carries the claim's epoch, and one to a platform is begun only while the lease surely
-  holds; whoever lost it stops without a word.
+- Every write to the ledger carries the claim's epoch. A write to a platform starts only while the lease certainly
+  holds. A process that lost the lease stops without a message.
 - The reply is saved before its final frame, and shown before it is stored: a crash in between shows nothing twice.
-- A turn that keeps killing its process is given up with a sentence, not tried for ever.
+- A turn that keeps killing its process is given up with a message, not retried without end.
 """
 
 import asyncio
@@ -41,24 +41,24 @@ from bot.telemetry import Charged, Phase, PhaseBegan, TurnBegan, TurnOver, TurnU
 from bot.texts import reply_texts
 from bot.turns.runner import ANSWERED, TurnRunner, is_reminder
 
-# Whether a claimed turn is surely still ours, told by this process's own clocks, and by the ledger where they cannot.
+# Whether this process certainly holds a claimed turn: by its own clocks, else by asking the ledger.
 #
-# The ledger refuses what a process writes there after its lease ran out. A platform refuses nothing: a process that
-# was stopped for a while, and woke after another one had taken its turn over, would post a second message, or put an
-# old text over the finished one. So each write to a platform is begun only while the lease surely holds.
+# The ledger refuses writes of a process whose lease ran out. A platform does not: a process that was suspended, and
+# woke after another one had taken its turn over, would post a second message, or overwrite the finished text with an
+# old one. So each write to a platform starts only while the lease certainly holds.
 
-RENEWALS: Final = 3  # In each length of a lease, so that one may fail
-SURE: Final = 2 / 3  # Of a lease: what is begun then has the rest of it to reach the platform
+RENEWALS: Final = 3  # Per length of a lease, so that one may fail
+SAFE_SHARE: Final = 2 / 3  # Of a lease: a write that starts within it has the rest of the lease to reach the platform
 
 
 class Lease:
-    """Make it before the turn is claimed: it counts from then."""
+    """The lease of a turn. It counts from the creation of this object, which comes before the claim."""
 
     def __init__(self, ledger: Ledger, clock: Clock, length: timedelta) -> None:
         self._ledger = ledger
         self._clock = clock
         self._length = length
-        self._asked = (clock.monotonic(), clock.now())
+        self._renewed = (clock.monotonic(), clock.now())
 
     @property
     def pause_s(self) -> float:
@@ -66,12 +66,15 @@ class Lease:
 
     async def renew(self, claim: Claim) -> None:
         """Raises LeaseLost, and StoreError if the ledger cannot be asked."""
-        asked = (self._clock.monotonic(), self._clock.now())
-        await self._ledger.renew(claim, asked[1], self._length)
-        self._asked = asked
+        renewed = (self._clock.monotonic(), self._clock.now())
+        await self._ledger.renew(claim, renewed[1], self._length)
+        self._renewed = renewed
 
     async def ensure(self, claim: Claim) -> None:
-        """Return when it is. Raises LeaseLost if somebody else has the turn, PageUnsent if nobody knows."""
+        """Return if the lease holds, renewing it if necessary.
+
+        Raises LeaseLost if another process has the turn, and PageUnsent if the ledger cannot be asked.
+        """
         while not self._holds():
             try:
                 await self.renew(claim)
@@ -81,21 +84,21 @@ class Lease:
                 raise PageUnsent(f"whether the turn is still ours is not known: {error}") from error
 
     def _holds(self) -> bool:
-        """By both clocks: the monotonic one may stand still while a machine sleeps, the other one may be set back."""
-        sure, (asked, asked_at) = self._length * SURE, self._asked
-        return self._clock.monotonic() - asked < sure.total_seconds() and self._clock.now() - asked_at < sure
+        """By both clocks: the monotonic one may stop while a machine sleeps, the other one may be set back."""
+        safe, (renewed, renewed_at) = self._length * SAFE_SHARE, self._renewed
+        return self._clock.monotonic() - renewed < safe.total_seconds() and self._clock.now() - renewed_at < safe
 
 
 log = logging.getLogger(__name__)
 
-ANSWERING: Final = "turn"  # What a turn's calls of models are for, as the ledger has it
-NOTHING_OFFERED: Final = frozenset[ReplyAction]()
-FIRST_EPOCH: Final = 1  # Of the first claim of a turn; a later one may find what an earlier one has shown
+ANSWERING: Final = "turn"  # The purpose of a turn's model calls, as the ledger stores it
+NO_OFFERS: Final = frozenset[ReplyAction]()
+FIRST_EPOCH: Final = 1  # Of the first claim of a turn; a later claim may find pages that an earlier one has shown
 
-# How long files may take: some megabytes on a slow line. The conversation's next question waits meanwhile.
+# The timeout of uploading files: some megabytes on a slow line. The conversation's next question waits meanwhile.
 ATTACH_S: Final = 60.0
 
-# How long a platform may ask to wait before its asker is shown what a turn waits for: later they have pressed.
+# The longest rate limit to wait out before showing the asker what a turn waits for: later they have pressed the button.
 SHOW_WAIT_S: Final = 30.0
 
 # How long a process waits for another one to end a turn that it has lost: longer than answers take.
@@ -104,7 +107,7 @@ STRAY_S: Final = 600.0
 
 @dataclass(slots=True, eq=False)
 class RunningTurn:
-    """One claimed turn in this process. `earlier`: the same turn, claimed before the clock jumped."""
+    """One claimed turn in this process. `earlier`: an earlier claim of the same turn, from before the clock jumped."""
 
     claim: Claim
     lease: Lease
@@ -112,15 +115,15 @@ class RunningTurn:
     task: asyncio.Task[Outcome | None] = field(init=False)
     thinking: asyncio.Task[Closing | PutAside] | None = None
     taken_back: bool = False
-    """What it has shown is deleted, and nothing more said."""
+    """Its pages are deleted, and nothing more is shown."""
     others_wait: bool = True
-    """Whether there may be something to claim when it has ended."""
+    """Whether there may be a turn to claim when this one has ended."""
     lost: bool = False
-    """Somebody else has the turn."""
-    claimed_anew: bool = False
-    """In this process: its own lease had run out."""
+    """Another process has the turn."""
+    reclaimed: bool = False
+    """This process claimed the turn again after the lease of this claim ran out."""
     put_off: bool = False
-    """It ended because the ledger could not be asked, and goes on once it can."""
+    """It ended because the ledger could not be asked, and continues once it can."""
     put_aside: bool = False
     """It waits for its asker."""
 
@@ -134,6 +137,8 @@ class RunningTurn:
 
 @dataclass(frozen=True, slots=True)
 class Answering:
+    """Answers claimed turns. `max_attempts`: claims of a turn before it is given up."""
+
     ledger: Ledger
     thinking: TurnRunner
     surface_for: Callable[[Incoming], Surface]
@@ -142,28 +147,29 @@ class Answering:
     logged: OncePerMinute = field(default_factory=OncePerMinute)
 
     async def run(self, running: RunningTurn, stopped: Callable[[], bool]) -> Outcome | None:
-        """Answer the turn. `stopped`: somebody has asked to end it.
+        """Answer the turn. `stopped`: whether the turn was asked to end.
 
-        None if the turn was put off: it is claimed again when its lease has run out, or was given back.
+        Returns None if the turn was put off or put aside, or its lease was lost. A turn that was put off is claimed
+        again when its lease has run out or was given back.
         """
         claim = running.claim
         earlier = running.earlier
         if earlier is not None:  # the clock jumped past its lease; its writes are refused from now on
-            earlier.claimed_anew = True
+            earlier.reclaimed = True
             earlier.task.cancel()
-        while earlier is not None:  # one that waits for the one before it ends at once; that one may not
+        while earlier is not None:  # an earlier claim may itself still wait for the one before it
             await asyncio.wait({earlier.task})
             earlier = earlier.earlier
         running.earlier = None
-        asked = claim.incoming
-        with bound(turn=claim.turn, conversation=asked.conversation, person=asked.person.id):
+        question = claim.incoming
+        with bound(turn=claim.turn, conversation=question.conversation, person=question.person.id):
             return await self._run(running, stopped)
 
     async def _run(self, running: RunningTurn, stopped: Callable[[], bool]) -> Outcome | None:
         claim, telemetry = running.claim, self.thinking.telemetry
-        asked, resumed = claim.incoming, claim.epoch > FIRST_EPOCH
-        waited_s = max(0.0, (self.clock.now() - asked.time).total_seconds())
-        telemetry.tell(TurnBegan(claim.turn, platform_of(asked.source), asked.conversation, waited_s, resumed))
+        question, resumed = claim.incoming, claim.epoch > FIRST_EPOCH
+        waited_s = max(0.0, (self.clock.now() - question.time).total_seconds())
+        telemetry.tell(TurnBegan(claim.turn, platform_of(question.source), question.conversation, waited_s, resumed))
         renewing = asyncio.create_task(self._renew(running))
         outcome, end = None, TurnUnended.FAILED
         try:
@@ -177,7 +183,7 @@ class Answering:
             running.put_off = isinstance(error, StoreUnavailable)
             log.log(severity(error), "turn %d: put off: %s", claim.turn, error)
         except asyncio.CancelledError:
-            end = TurnUnended.LOST if running.lost or running.claimed_anew else TurnUnended.GIVEN_BACK
+            end = TurnUnended.LOST if running.lost or running.reclaimed else TurnUnended.GIVEN_BACK
             raise
         finally:
             renewing.cancel()
@@ -198,18 +204,18 @@ class Answering:
                 log.log(severity(error), "turn %d: lease not renewed: %s", claim.turn, error)
 
     async def _answer(self, running: RunningTurn, stopped: Callable[[], bool]) -> Outcome | None:
-        """Think, show the reply, store it; None if it waits for its asker. Where nothing can be stored the person is
-        told, as long as it lasts.
+        """Think, show the reply and store it. Return None if the turn waits for its asker. While the store is
+        unavailable, a status says so.
         """
         surface = self.surface_for(running.claim.incoming)
         ended = False
         try:
             if running.claim.epoch > FIRST_EPOCH:
-                await _hint(surface, "")
+                await _show_status(surface, "")
             outcome = await self._answer_on(surface, running, stopped)
             ended = True
         except StoreUnavailable:
-            await _hint(surface, reply_texts.UNSTORED)
+            await _show_status(surface, reply_texts.UNSTORED)
             raise
         finally:
             surface.finish(ended=ended)
@@ -218,7 +224,7 @@ class Answering:
     async def _answer_on(self, surface: Surface, running: RunningTurn, stopped: Callable[[], bool]) -> Outcome | None:
         claim = running.claim
 
-        async def keep_pages(pages: tuple[str, ...]) -> None:
+        async def store_pages(pages: tuple[str, ...]) -> None:
             await self.ledger.save(claim, reply_ref=json.dumps(pages))
 
         pages = [PageRef(page) for page in json.loads(claim.reply_ref or "[]")]
@@ -228,7 +234,7 @@ class Answering:
             self.clock,
             claim.turn,
             pages,
-            keep_pages,
+            store_pages,
             resumed=claim.epoch > FIRST_EPOCH,
             check_lease=partial(running.lease.ensure, claim),
             logged=self.logged,
@@ -236,26 +242,26 @@ class Answering:
         )
         try:
             async with live:
-                thought = await self._reply(running, live, stopped)
+                result = await self._think(running, live, stopped)
                 telemetry.tell(PhaseBegan(claim.turn, Phase.SHOW))
-                if isinstance(thought, PutAside):
+                if isinstance(result, PutAside):
                     await live.finish(None, WAITING_OFFERS)
                     telemetry.tell(PhaseBegan(claim.turn, Phase.STORE))
-                    await self.ledger.put_aside(claim, thought.until)
+                    await self.ledger.put_aside(claim, result.until)
                     running.put_aside = True
-                    log.info("turn %d: waits until its asker decides (calls: %d)", claim.turn, len(thought.calls))
+                    log.info("turn %d: waits until its asker decides (calls: %d)", claim.turn, len(result.calls))
                     await self._show_waiting(surface, claim.turn)
                     return None
-                closing = await self.thinking.with_kept(claim, thought)
-                whole = "" if running.taken_back else final_text(closing)
-                # There is no other answer to a reminder than its words.
-                offers = NOTHING_OFFERED if is_reminder(claim.incoming, closing) else offered_actions(closing)
-                closing = replace(closing, pages=await live.finish(whole, offers))
+                closing = await self.thinking.with_kept(claim, result)
+                text = "" if running.taken_back else final_text(closing)
+                # A reminder cannot be regenerated or rated.
+                offers = NO_OFFERS if is_reminder(claim.incoming, closing) else offered_actions(closing)
+                closing = replace(closing, pages=await live.finish(text, offers))
             closing = await self._with_files(closing, surface, running)
         except PageRefused as refused:
             if (more := self.logged.due(str(refused), self.clock.monotonic())) is not None:
                 log.warning("turn %d: the answer cannot be shown: %s%s", claim.turn, refused, more)
-            with suppress(SurfaceError):  # there may be no other way
+            with suppress(SurfaceError):  # best effort: the user may not be reachable at all
                 await surface.send_ephemeral(reply_texts.NOT_SHOWN.format(why=refused.remedy).rstrip())
             closing = replace(closing, outcome=Outcome.STOPPED, reply="", pages=())
         except PageGone:
@@ -263,21 +269,21 @@ class Answering:
             closing = replace(closing, outcome=Outcome.STOPPED, reply="", pages=())
         except (LeaseLost, asyncio.CancelledError) as error:
             if live.stray_page is not None and (running.lost or isinstance(error, LeaseLost)):
-                await self._take_away(live.stray_page, surface, running)
+                await self._delete_stray(live.stray_page, surface, running)
             raise
-        if not running.taken_back and (told := await self.thinking.told(claim.incoming, closing)) is not None:
-            await self.ledger.accept(told)
+        if not running.taken_back and (report := await self.thinking.told(claim.incoming, closing)) is not None:
+            await self.ledger.accept(report)
         telemetry.tell(PhaseBegan(claim.turn, Phase.STORE))
         running.others_wait = await self.ledger.finish(claim, closing, self.clock.now())
         telemetry.tell(Charged(ANSWERING, closing.calls))
         if not running.taken_back and (aside := await self.thinking.aside(claim.incoming, closing)):
-            with suppress(SurfaceError):  # an ornament
+            with suppress(SurfaceError):  # best effort
                 await surface.send_ephemeral(aside)
         log.info("turn %d: %s, %d tokens out", claim.turn, closing.outcome, closing.usage.output)
         return closing.outcome
 
     async def _show_waiting(self, surface: Surface, turn: int) -> None:
-        """Behind the writing down: whatever happens here, the button below the reply stays."""
+        """Show the asker what the turn waits for. Best effort: the button below the reply shows it, too."""
         try:
             await surface.show_waiting(turn)
         except PageLimited as limited:
@@ -289,7 +295,7 @@ class Answering:
             log.info("turn %d: its asker is shown what waits by the button alone: %s", turn, error)
 
     async def _with_files(self, closing: Closing, surface: Surface, running: RunningTurn) -> Closing:
-        """Hand over what is better had as files. They are no part of the answer, and never harm it."""
+        """Attach the reply's files. The answer does not depend on them: a failure is only logged."""
         claim = running.claim
         pages, page_chars = len(closing.pages), surface.limits.page_chars
         files = attached_files(closing.reply, pages=pages, page_chars=page_chars, shared=closing.files)
@@ -298,14 +304,14 @@ class Answering:
         try:
             await running.lease.ensure(claim)
             async with asyncio.timeout(ATTACH_S):
-                shown_ = await surface.attach(PageKey(claim.turn, FILES), files, again=claim.epoch > FIRST_EPOCH)
+                messages = await surface.attach(PageKey(claim.turn, FILES), files, again=claim.epoch > FIRST_EPOCH)
         except (SurfaceError, TimeoutError) as error:
             log.warning("turn %d: %d files not handed over: %s", claim.turn, len(files), error)
             return closing
-        return replace(closing, pages=(*closing.pages, *(page.id for page in shown_)))
+        return replace(closing, pages=(*closing.pages, *(page.id for page in messages)))
 
-    async def _take_away(self, page: PageRef, surface: Surface, running: RunningTurn) -> None:
-        """A page that was posted as the turn was just lost, unless it has become one of the reply."""
+    async def _delete_stray(self, page: PageRef, surface: Surface, running: RunningTurn) -> None:
+        """Delete a page that was posted just as the turn was lost, unless it became part of the reply."""
         turn, until = running.claim.turn, self.clock.monotonic() + STRAY_S
         with suppress(StoreError, SurfaceError):
             while (pages := await self.ledger.pages(turn)) is None and self.clock.monotonic() < until:
@@ -314,25 +320,25 @@ class Answering:
                 log.info("turn %d: a page too many is taken away", turn)
                 await surface.delete(page)
 
-    async def _reply(self, running: RunningTurn, live: LiveReply, stopped: Callable[[], bool]) -> Closing | PutAside:
+    async def _think(self, running: RunningTurn, live: LiveReply, stopped: Callable[[], bool]) -> Closing | PutAside:
         claim = running.claim
         if claim.attempts > self.max_attempts:
             return Closing(Outcome.REFUSED, reply_texts.GIVEN_UP.format(attempts=claim.attempts - 1, turn=claim.turn))
-        # A task of its own: stopping ends the thinking, and never the showing and storing of what was said.
+        # A task of its own: stopping ends the thinking, but not showing and storing the reply so far.
         running.thinking = asyncio.create_task(self.thinking.think(claim, live, stopped))
         try:
-            closing = await running.thinking
+            result = await running.thinking
         except asyncio.CancelledError:
             if not (running.thinking.cancelled() and stopped()):
                 running.thinking.cancel()
                 await asyncio.wait({running.thinking})
                 raise
-            closing = Closing(Outcome.STOPPED, "")  # before its first step
-        if isinstance(closing, PutAside):
-            return closing
-        return replace(closing, reply="") if running.taken_back else closing
+            result = Closing(Outcome.STOPPED, "")  # before its first step
+        if isinstance(result, PutAside):
+            return result
+        return replace(result, reply="") if running.taken_back else result
 
 
-async def _hint(surface: Surface, status: str) -> None:
-    with suppress(SurfaceError):  # an ornament
+async def _show_status(surface: Surface, status: str) -> None:
+    with suppress(SurfaceError):  # best effort
         await surface.status(status)

@@ -1,13 +1,14 @@
-"""What may run for whom: the operators' table of tools, the policy of turns, and `/tools`, by which people decide about
-calls that wait for them.
+"""Which tools may run for whom: the operators' table of tools, the policy of turns, and the command `/tools`, with
+which people decide about calls that wait for their consent.
 
 Rules
-  What the table's file says no command changes. Of the other rows the newest stands first: what an operator says holds
-  at once. A row for the same tools, people and place goes when a new one comes. No two rows ever have one number.
-  Each change is in the audit: of the file's rows once, by the first process that starts with them.
-  A process reads the table before it answers anybody, when somebody changes it here, and every few seconds; in no turn.
-  A turn that needs its asker's word waits in the ledger, a day at most, and goes on in whichever process takes it up.
-  Only the asker decides, about one call after the other, each shown whole; a word counts for that very call.
+  No command changes the rows of the table's file. They come first; then the rows set by command, the newest first, so
+  that a change takes effect at once. A new row replaces one for the same tools, people and place. Numbers of rows are
+  never reused.
+  Each change is in the audit. A change of the file's rows is recorded once, by the first process that starts with them.
+  A process reads the table before it answers questions, when it changes it, and every few seconds; never during a turn.
+  A turn that needs its asker's consent waits in the ledger, up to a day, and any process may resume it.
+  Only the asker decides, about one call at a time, shown with all its arguments. A decision holds for that call alone.
 """
 
 import asyncio
@@ -41,21 +42,21 @@ log = logging.getLogger(__name__)
 
 OWNER: Final = "bot"
 NAME: Final = "tool_policy"
-# Under which is kept what tells the file's rows, as some process last read them, from others.
+# The key of the hash of the file's rows, as a process last read them.
 FILE: Final = "tool_policy_file"
-# How long another process may go by what held before: a query of a row, that much apart, costs nothing.
+# How long another process may use the old rows. A query of one row at this interval is cheap.
 READ_S: Final = 10.0
-TRIES: Final = 20  # Each is lost only because another operator's change came between
+TRIES: Final = 20  # A try fails only if another operator's change came between reading and writing
 DIGITS: Final = 9
-MAX_WORD: Final = 40  # Shown of a name that was meant as a mention
-# As Slack and Discord write people and channels.
+MAX_WORD: Final = 40  # Characters shown of a name that was meant as a mention
+# The form in which Slack and Discord write people and channels.
 MENTION: Final = re.compile(r"<[@#]!?(\w+)(?:\|[^<>\s]*)?>", re.ASCII)
 Change = Callable[["NumberedRows"], "NumberedRows"]
 
 
 @dataclass(frozen=True, slots=True)
 class NumberedRows:
-    """The rows that were set by command, the first on top. `last`: the newest number that any row had."""
+    """The rows that were set by command, in their order. `last`: the highest number that any row ever had."""
 
     last: int = 0
     rows: Mapping[int, PolicyRow] = field(default_factory=dict[int, PolicyRow])
@@ -65,7 +66,7 @@ class NumberedRows:
 
     @classmethod
     def read(cls, text: str | None) -> Self:
-        """Raises ValueError for what `str` of one has not made."""
+        """Parse the result of `str`. Raises ValueError for any other text."""
         if text is None:
             return cls()
         last, *lines = text.splitlines()
@@ -76,7 +77,7 @@ class NumberedRows:
         return cls(int(last), rows)
 
     def with_row(self, row: PolicyRow) -> Self:
-        others = {number: one for number, one in self.rows.items() if _about(one) != _about(row)}
+        others = {number: other for number, other in self.rows.items() if _row_key(other) != _row_key(row)}
         if len(others) >= MAX_ROWS:
             raise Refused(tool_texts.POLICY_FULL.format(why=TOO_MANY.format(most=MAX_ROWS).partition(";")[0]))
         return type(self)(self.last + 1, {self.last + 1: row, **others})
@@ -87,13 +88,13 @@ class NumberedRows:
         return type(self)(self.last, {other: row for other, row in self.rows.items() if other != number})
 
 
-def _about(row: PolicyRow) -> tuple[str, str, str]:
+def _row_key(row: PolicyRow) -> tuple[str, str, str]:
     return row.tools, row.who, row.where
 
 
 @dataclass(slots=True, eq=False)
 class PolicyTable:
-    """`fixed`: of the file. `rows`: all of them, as they are now, in one list that whoever holds it sees change."""
+    """The table of tools. `fixed`: the file's rows. `rows`: all current rows, in one list that is updated in place."""
 
     preferences: Preferences
     audit: ToolAudit
@@ -102,21 +103,21 @@ class PolicyTable:
     rows: list[PolicyRow] = field(init=False)
     _set: NumberedRows = field(init=False, default_factory=NumberedRows)
     _reading: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
-    """What was read before a change never takes the place of what holds after it."""
+    """Keeps a read that started before a change from overwriting the rows after it."""
 
     def __post_init__(self) -> None:
         self.rows = list(self.fixed)
 
     @property
     def numbered(self) -> Mapping[int, PolicyRow]:
-        """The rows that were set by command, by their numbers."""
+        """The rows that were set by command, by number."""
         return self._set.rows
 
     @asynccontextmanager
     async def followed(self) -> AsyncGenerator[Self]:
-        """As every process has changed it, from now on until the block ends. Raises StoreError if it cannot be read."""
+        """Follow the changes of all processes until the block ends. Raises StoreError if the table cannot be read."""
         await self.read()
-        await self._keep_file()
+        await self._audit_file()
         following = asyncio.create_task(self._follow())
         try:
             yield self
@@ -136,37 +137,37 @@ class PolicyTable:
     async def read(self) -> None:
         """Raises StoreError."""
         async with self._reading:
-            self._take(_kept(await self.preferences.of(OWNER)))
+            self._apply(_read_stored(await self.preferences.of(OWNER)))
 
-    async def _keep_file(self) -> None:
-        """Raises StoreError."""
+    async def _audit_file(self) -> None:
+        """Record the file's rows in the audit, unless they are the last ones recorded. Raises StoreError."""
         rows = "\n".join(map(str, self.fixed))
         digest = hashlib.sha256(rows.encode()).hexdigest() if rows else ""
-        told = tool_texts.POLICY_FILE_HAS.format(rows=" ; ".join(map(str, self.fixed)))
-        change = policy_change(self.clock.now(), told if rows else tool_texts.POLICY_FILE_NONE)
+        description = tool_texts.POLICY_FILE_HAS.format(rows=" ; ".join(map(str, self.fixed)))
+        change = policy_change(self.clock.now(), description if rows else tool_texts.POLICY_FILE_NONE)
         for _ in range(TRIES):
-            kept = (await self.preferences.of(OWNER)).get(FILE)
-            if digest == (kept or "") or await self.audit.keep_change(change, OWNER, FILE, kept, digest):
+            stored = (await self.preferences.of(OWNER)).get(FILE)
+            if digest == (stored or "") or await self.audit.keep_change(change, OWNER, FILE, stored, digest):
                 return
 
-    def _take(self, changed: NumberedRows) -> None:
+    def _apply(self, changed: NumberedRows) -> None:
         self._set = changed
         self.rows[:] = (*self.fixed, *changed.rows.values())
 
     async def answer(self, asker: Asker, words: str, names: Collection[str], *, operates: bool) -> ToolsAnswer:
-        """What `/tools policy` with these words says. `names`: of the tools that they have. `operates`: whether
-        they are an operator. Raises StoreError.
+        """Return the answer to `/tools policy` with these words. `names`: the asker's tools. `operates`: whether the
+        asker is an operator. Raises StoreError.
         """
         if not operates:
             return ToolsAnswer(tool_texts.POLICY_NOT_YOURS, refused=True)
-        verb, *given = words.split() or [""]
+        verb, *arguments = words.split() or [""]
         try:
-            match verb.lower(), given:
+            match verb.lower(), arguments:
                 case "", _:
                     await self.read()
-                    return ToolsAnswer(self._listed())
+                    return ToolsAnswer(self._list_rows())
                 case "set", _:
-                    return ToolsAnswer(await self._set_row(asker, given, names))
+                    return ToolsAnswer(await self._set_row(asker, arguments, names))
                 case "remove", [number] if number.isascii() and number.isdecimal() and len(number) <= DIGITS:
                     return ToolsAnswer(await self._remove(asker, int(number)))
                 case _:
@@ -174,47 +175,49 @@ class PolicyTable:
         except Refused as refusal:
             return ToolsAnswer(str(refusal), refused=True)
 
-    async def _set_row(self, asker: Asker, given: Sequence[str], names: Collection[str]) -> str:
-        named = [MENTION.sub(r"\1", word) for word in given]
-        if len(named) > 1:
-            named[1] = _person(named[1], asker.person.id)
-        if any(word.startswith("@") for word in named[1:2]):
-            raise Refused(tool_texts.POLICY_NO_NAME.format(word=named[1][:MAX_WORD]))
-        rows, faults = read_rows(" ".join(named))
+    async def _set_row(self, asker: Asker, arguments: Sequence[str], names: Collection[str]) -> str:
+        words = [MENTION.sub(r"\1", word) for word in arguments]
+        if len(words) > 1:
+            words[1] = _person_id(words[1], asker.person.id)
+        if any(word.startswith("@") for word in words[1:2]):
+            raise Refused(tool_texts.POLICY_NO_NAME.format(word=words[1][:MAX_WORD]))
+        rows, faults = read_rows(" ".join(words))
         if faults or not rows:
             why = faults[0].partition(": ")[2] if faults else ""
             raise Refused(tool_texts.POLICY_NO_SENSE.format(why=why) if why else tool_texts.POLICY_USAGE)
         (row,) = rows
-        await self._change(asker, lambda kept: kept.with_row(row), lambda _: f"set {row}")
-        said = [tool_texts.POLICY_SET.format(number=self._set.last, row=row)]
+        await self._change(asker, lambda table: table.with_row(row), lambda _: f"set {row}")
+        sentences = [tool_texts.POLICY_SET.format(number=self._set.last, row=row)]
         if self.fixed:
-            said.append(tool_texts.POLICY_FILE_FIRST)
+            sentences.append(tool_texts.POLICY_FILE_FIRST)
         if not any(fnmatchcase(name, row.tools) for name in names):
-            said.append(tool_texts.POLICY_NO_SUCH_TOOL)
-        return " ".join(said)
+            sentences.append(tool_texts.POLICY_NO_SUCH_TOOL)
+        return " ".join(sentences)
 
     async def _remove(self, asker: Asker, number: int) -> str:
-        def told(kept: NumberedRows) -> str:
-            return f"remove {number}: {kept.rows[number]}"
+        def describe(table: NumberedRows) -> str:
+            return f"remove {number}: {table.rows[number]}"
 
-        gone = (await self._change(asker, lambda kept: kept.without(number), told)).rows[number]
-        return tool_texts.POLICY_REMOVED.format(number=number, row=gone)
+        removed = (await self._change(asker, lambda table: table.without(number), describe)).rows[number]
+        return tool_texts.POLICY_REMOVED.format(number=number, row=removed)
 
     async def _change(self, asker: Asker, change: Change, describe: Callable[[NumberedRows], str]) -> NumberedRows:
-        """What was before, which `describe` may need. Raises Refused, and StoreError."""
+        """Change the table, and return it as it was before. `describe` is given that one, too. Raises Refused and
+        StoreError.
+        """
         async with self._reading:
             for _ in range(TRIES):
-                kept = await self.preferences.of(OWNER)
-                before = _kept(kept)
+                stored = await self.preferences.of(OWNER)
+                before = _read_stored(stored)
                 after = change(before)
-                told = policy_change(self.clock.now(), describe(before), asker.person.id, asker.channel)
-                if await self.audit.keep_change(told, OWNER, NAME, kept.get(NAME), str(after)):
-                    self._take(after)
-                    log.info("the table of tools was changed by %s: %s", asker.person.id, told.arguments)
+                entry = policy_change(self.clock.now(), describe(before), asker.person.id, asker.channel)
+                if await self.audit.keep_change(entry, OWNER, NAME, stored.get(NAME), str(after)):
+                    self._apply(after)
+                    log.info("the table of tools was changed by %s: %s", asker.person.id, entry.arguments)
                     return before
         raise Refused(tool_texts.POLICY_BUSY)
 
-    def _listed(self) -> str:
+    def _list_rows(self) -> str:
         if not self.rows:
             return tool_texts.POLICY_EMPTY
         fixed = [tool_texts.POLICY_FILE_ROW.format(row=row) for row in self.fixed]
@@ -222,29 +225,29 @@ class PolicyTable:
         return "\n".join([tool_texts.POLICY_HEAD, "", *fixed, *others, "", tool_texts.POLICY_HOW])
 
 
-def _kept(preferences: Mapping[str, str]) -> NumberedRows:
-    """A table that cannot be read is no empty one: its rows may forbid something. Raises StoreError."""
+def _read_stored(preferences: Mapping[str, str]) -> NumberedRows:
+    """Raises StoreError for a table that cannot be parsed. It is not taken as empty: its rows may forbid something."""
     try:
         return NumberedRows.read(preferences.get(NAME))
     except ValueError:
         raise StoreError(tool_texts.POLICY_UNREADABLE.format(owner=OWNER, name=NAME)) from None
 
 
-def _person(word: str, asker: str) -> str:
-    """A person whom the operator names as their platform does, with what the ids of its people begin with: "U2" is
-    "slack:T1:U2" for "slack:T1:U1".
+def _person_id(word: str, asker: str) -> str:
+    """Return the full id of a person whom an operator names by the platform's own id: "U2" is "slack:T1:U2" if the
+    asker is "slack:T1:U1".
     """
     is_id = ":" not in word and any(map(str.isdecimal, word))
     return f"{asker.rpartition(':')[0]}:{word}" if is_id else word
 
 
-# What may run for whom, as the table says: the policy of turns, and what `/tools` says of calls that wait.
+# The policy of turns, by the table.
 
-CONSENT_TIME: Final = timedelta(days=1)  # Who has not looked for a day has forgotten what they asked for
+CONSENT_TIME: Final = timedelta(days=1)  # After a day without a decision, the asker has forgotten the question
 
 
 def wait_until(progress: Progress, now: datetime) -> datetime:
-    """When it is too late for a word about the newest calls."""
+    """Return until when the asker may decide about the newest calls."""
     return (progress.steps[-1].time or now) + CONSENT_TIME
 
 
@@ -256,7 +259,7 @@ class ApprovalPolicy:
     clock: Clock
     table: PolicyTable
     rows: Sequence[PolicyRow] = field(init=False)
-    """The table's own list, which changes with it."""
+    """The table's own list, which is updated in place."""
 
     def __post_init__(self) -> None:
         self.rows = self.table.rows
@@ -274,56 +277,58 @@ class ApprovalPolicy:
         words: Callable[[], Provenance],
         texts: Callable[[], Sequence[str]] = tuple,
     ) -> tuple[Turn, CallGate]:
-        """The claimed turn, with what its asker has said meanwhile of the calls that it waits for, and what decides
-        about its calls. Raises StoreError.
+        """Return the claimed turn, with the consents that its asker has decided meanwhile, and the gate of its calls.
+        Raises StoreError.
 
-        `words`: whose words its context holds, and `texts` which; known before its first call.
+        `words` returns whose words the turn's context holds, and `texts` returns these texts. Both are known before the
+        first tool call.
         """
         standing = await self.consents.standing(claim.incoming.conversation, asker.person.id)
 
         def effect_of(name: str) -> ToolEffect:
             return tools.get(name).effect
 
-        rows = tuple(self.rows)
-        held = (words, lambda: turn.progress, texts, tools.sends)
-        gate = CallGate(rows, tools.check, effect_of, asker, standing, *held)
+        context = (words, lambda: turn.progress, texts, tools.sends)
+        gate = CallGate(tuple(self.rows), tools.check, effect_of, asker, standing, *context)
         turn = Turn(gate.check, tools.repeatable, limits, progress, gate.needs_consent)
-        for decided in await self._decided(claim, progress):
-            turn.receive(decided)
+        for decision in await self._decisions(claim, progress):
+            turn.receive(decision)
         return turn, gate
 
-    async def _decided(self, claim: Claim, progress: Progress) -> list[ConsentDecided]:
-        """No word in time is a no."""
+    async def _decisions(self, claim: Claim, progress: Progress) -> list[ConsentDecided]:
+        """Return the decisions about awaited calls. A call without a decision in time has expired."""
         awaited = progress.awaited
         if not awaited:
             return []
-        said, now = await self.consents.decided(claim.turn), self.clock.now()
+        decided, now = await self.consents.decided(claim.turn), self.clock.now()
         late = now >= wait_until(progress, now)
-        words = {key: said.get(key, Consent.EXPIRED if late else Consent.AWAITED) for key in awaited}
+        consents = {key: decided.get(key, Consent.EXPIRED if late else Consent.AWAITED) for key in awaited}
         return [
-            ConsentDecided(key.partition("-")[0], word) for key, word in words.items() if word is not Consent.AWAITED
+            ConsentDecided(key.partition("-")[0], consent)
+            for key, consent in consents.items()
+            if consent is not Consent.AWAITED
         ]
 
 
-# What `/tools` says, and does. A call that waits comes first, in full; what may be used stands below.
+# The command `/tools`. Its answer shows a waiting call first, in full, else which tools the asker may use.
 
-# The words that decide about a call, whose name follows: "allow 12.2.1-3f09…"; and whether they stand.
+# The words that decide about a call, followed by its name: "allow 12.2.1-3f09…"; and whether the consent is standing.
 DECISIONS: Final[Mapping[str, tuple[Consent, bool]]] = {
     "allow": (Consent.GIVEN, False),
     "always": (Consent.GIVEN, True),
     "refuse": (Consent.REFUSED, False),
 }
-FORMS: Final = {"policy": "policy", "sign": "sign in SERVER"}  # What may be written behind `/tools`, by its first word
-TURN_DIGITS: Final = 9  # Of a number that every database takes
+FORMS: Final = {"policy": "policy", "sign": "sign in SERVER"}  # The arguments of `/tools`, by their first word
+TURN_DIGITS: Final = 9  # Of a number that every database accepts
 DESCRIPTION_CHARS: Final = 120
-MAX_LISTED: Final = 40  # Tools: more fill a message that nobody reads
+MAX_LISTED: Final = 40  # Tools: more make a message too long to read
 ASKED_CHARS: Final = 200
 INLINE_CHARS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
 class ToolsDesk:
-    """`wake`: a turn that waited may go on now."""
+    """Answers `/tools`. `wake`: called when a waiting turn may continue."""
 
     toolbox: Toolbox
     policy: ApprovalPolicy
@@ -331,33 +336,33 @@ class ToolsDesk:
     wake: Callable[[], None]
 
     async def answer(self, asker: Asker, words: str, *, operates: bool = False) -> ToolsAnswer:
-        """What `/tools` with these words says to this person there, for them alone. `operates`: whether they are an
+        """Return the answer to `/tools` with these words, shown to the asker alone. `operates`: whether the asker is an
         operator. Raises StoreError.
         """
         await self.toolbox.servers.prepare(asker)
         match " ".join(words.split()).split(" ", 1):
             case [word, name] if (word := word.lower()) in DECISIONS:
                 outcome = await self._decide(asker.person.id, word, name)
-                kept = outcome in (ConsentOutcome.GOES_ON, ConsentOutcome.KEPT)
-                said = tool_texts.DECIDED[word] if kept else tool_texts.NOT_DECIDED[outcome.name]
+                is_stored = outcome in (ConsentOutcome.GOES_ON, ConsentOutcome.KEPT)
+                text = tool_texts.DECIDED[word] if is_stored else tool_texts.NOT_DECIDED[outcome.name]
                 waiting = await self.policy.consents.undecided(asker.person.id)
-                return self._question(asker, waiting, said) if waiting else ToolsAnswer(said, refused=not kept)
+                return self._question(asker, waiting, text) if waiting else ToolsAnswer(text, refused=not is_stored)
             case ["waiting", turn]:
                 waiting = await self.policy.consents.undecided(asker.person.id)
-                waiting = [one for one in waiting if str(one.turn) == turn]
+                waiting = [call for call in waiting if str(call.turn) == turn]
                 return self._question(asker, waiting) if waiting else ToolsAnswer(tool_texts.NOTHING_WAITS)
             case [word, *rest] if word.lower() == "policy":
                 names = [tool.name for tool in self.toolbox.all(asker)]
                 return await self.policy.table.answer(asker, " ".join(rest), names, operates=operates)
             case [""]:
                 waiting = await self.policy.consents.undecided(asker.person.id)
-                return (
-                    self._question(asker, waiting) if waiting else ToolsAnswer(self._listed(asker, operates=operates))
-                )
-            case asked:
-                near = get_close_matches(asked[0].lower(), FORMS, n=1)
-                meant = tool_texts.TOOLS_MEANT.format(words=FORMS[near[0]]) if near else ""
-                return ToolsAnswer(joined([meant, tool_texts.TOOLS_USAGE]), refused=True)
+                if waiting:
+                    return self._question(asker, waiting)
+                return ToolsAnswer(self._list_tools(asker, operates=operates))
+            case unknown:
+                matches = get_close_matches(unknown[0].lower(), FORMS, n=1)
+                suggestion = tool_texts.TOOLS_MEANT.format(words=FORMS[matches[0]]) if matches else ""
+                return ToolsAnswer(joined([suggestion, tool_texts.TOOLS_USAGE]), refused=True)
 
     async def _decide(self, person: str, word: str, name: str) -> ConsentOutcome:
         turn, _, key = name.partition(".")
@@ -370,19 +375,19 @@ class ToolsDesk:
             self.wake()
         return outcome
 
-    def _question(self, asker: Asker, waiting: Sequence[Undecided], said: str = "") -> ToolsAnswer:
-        """About the oldest that waits, whole."""
+    def _question(self, asker: Asker, waiting: Sequence[Undecided], intro: str = "") -> ToolsAnswer:
+        """Return the question about the oldest waiting call, in full."""
         first, *others = waiting
         effect = next((tool.effect for tool in self.toolbox.all(asker) if tool.name == first.call.name), None)
         more = tool_texts.MORE_WAIT.format(calls=counted(len(others), "more call waits", "more calls wait"))
-        text = joined([said, question_text(first, effect), more if others else ""])
+        text = joined([intro, question_text(first, effect), more if others else ""])
         may_stand = effect is not None and effect is not ToolEffect.IRREVERSIBLE
         return ToolsAnswer(text, f"{first.turn}.{first.key}", may_stand=may_stand)
 
-    def _listed(self, asker: Asker, *, operates: bool) -> str:
-        """What is there for them here, and why something is not."""
-        tools, here, refused = self.toolbox.all(asker), list[str](), list[str]()
-        for tool in tools:
+    def _list_tools(self, asker: Asker, *, operates: bool) -> str:
+        """List the tools that the asker has here, those that are refused, and servers that are not connected."""
+        usable, refused = list[str](), list[str]()
+        for tool in self.toolbox.all(asker):
             decision = decide(self.policy.rows, tool.name, tool.effect, asker, Provenance.OWN)
             if decision.answer is PolicyAnswer.NO:
                 why = tool_texts.REFUSED_BY.format(row=decision.row) if operates else ""
@@ -390,16 +395,16 @@ class ToolsDesk:
                 continue
             how = tool_texts.TOOL_ANSWERS[decision.answer]
             how = tool_texts.ASKED_EACH_TIME if decision.every_time else how
-            here.append(f"- `{tool.name}` (*{how}*): {literal(shortened(tool.description, DESCRIPTION_CHARS))}")
-        lines = [tool_texts.TOOLS_HERE if here else tool_texts.NO_TOOLS_HERE, "", *_most(here)]
-        lines += ["", tool_texts.TOOLS_REFUSED, "", *_most(refused)] if refused else []
+            usable.append(f"- `{tool.name}` (*{how}*): {literal(shortened(tool.description, DESCRIPTION_CHARS))}")
+        lines = [tool_texts.TOOLS_HERE if usable else tool_texts.NO_TOOLS_HERE, "", *_truncated(usable)]
+        lines += ["", tool_texts.TOOLS_REFUSED, "", *_truncated(refused)] if refused else []
         if absent := self._absent(asker):
-            lines += ["", tool_texts.SERVERS_AWAY, "", *_most(absent)]
+            lines += ["", tool_texts.SERVERS_AWAY, "", *_truncated(absent)]
             lines += ["", tool_texts.AWAY_HOW] if operates else []
         return "\n".join([*lines, "", tool_texts.POLICY_OFFER] if operates else lines)
 
     def _absent(self, asker: Asker) -> list[str]:
-        """Without those of which they may use nothing anyway."""
+        """List the servers that are not connected, without those whose tools the asker may not use."""
         return [
             f"- `{server}`: {why}"
             for server, why in self.toolbox.servers.away().items()
@@ -408,21 +413,21 @@ class ToolsDesk:
         ]
 
 
-def _most(lines: Sequence[str]) -> Sequence[str]:
+def _truncated(lines: Sequence[str]) -> Sequence[str]:
     more = len(lines) - MAX_LISTED
     rest = [tool_texts.MORE_TOOLS.format(tools=counted(more, "more tool", "more tools"))] if more > 0 else []
     return [*lines[:MAX_LISTED], *rest]
 
 
 def question_text(waiting: Undecided, effect: ToolEffect | None) -> str:
-    """What would happen, in words, with every character of its arguments."""
+    """Describe what a waiting call would do, with every character of its arguments."""
     about = tool_texts.EFFECTS["" if effect is None else effect.name]
     if effect is ToolEffect.READS and addresses_in(waiting.call):
         about = f"{about} {tool_texts.ADDRESS_LEAVES}"
-    asked = tool_texts.WAITS_BELOW.format(question=literal(shortened(waiting.asked, ASKED_CHARS)))
-    given = [_argument(name, shown) for name, shown in shown_arguments(waiting.call)]
+    question = tool_texts.WAITS_BELOW.format(question=literal(shortened(waiting.asked, ASKED_CHARS)))
+    arguments = [_argument(name, shown) for name, shown in shown_arguments(waiting.call)]
     head = tool_texts.MAY_RUN.format(tool=waiting.call.name, about=about)
-    return "\n".join([head, "", *(given or [tool_texts.NO_ARGUMENTS]), "", asked])
+    return "\n".join([head, "", *(arguments or [tool_texts.NO_ARGUMENTS]), "", question])
 
 
 def _argument(name: str, shown: str) -> str:

@@ -1,9 +1,9 @@
-"""What was said while nobody listened: until when a platform has been heard, and how far back to look for the rest.
+"""The watermark of a platform: the time up to which its messages have come in, and from which to read its history.
 
-Theory of operation. As long as everything comes in, the time is kept every so often. At a start, and after a gap that
-the platform does not fill by itself, its own history is read from that time on; the ledger knows what had come in
-already, and what was forgotten. Until that is done the time stands still, so that a crash in between misses nothing.
-The same holds while a message cannot be stored.
+Theory of operation. While all events come in, the current time is stored as the watermark every KEEP_S seconds. After a
+start, and after a gap that the platform does not fill by itself, the platform's history is read from that time on; the
+ledger knows which messages came in already and which were forgotten. Until this is done the watermark does not move, so
+that a crash in between misses nothing. The same holds while a message cannot be stored.
 """
 
 import logging
@@ -22,37 +22,39 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-KEEP_S = 30.0  # How often the time is kept: one small write, and so much more to look through after a crash
+KEEP_S = 30.0  # The interval of storing the watermark: one small write, and as much more history to read after a crash
 
 
-TELL = 2  # Failures after which somebody is told: one alone, as when a database is started anew, is over at once
+REPORT_AFTER = 2  # Failures before `report` is called: a single one, as when a database restarts, is over at once
 
 
-async def _nobody(_: CogencyError) -> None:
-    """Nobody waits for it."""
+async def _no_report(_: CogencyError) -> None:
+    pass
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
+    """How much of a platform's history is read."""
+
     age: timedelta = timedelta(days=1)
-    """An older question is better asked again than answered out of the blue."""
+    """Older questions are not answered: a late answer would surprise more than help."""
     overlap: timedelta = timedelta(minutes=3)
-    """A socket may have been dead for that long before anybody noticed, and clocks differ."""
+    """How far before the watermark to start: a socket may have been dead for that long unnoticed, and clocks differ."""
     known: timedelta = timedelta(days=14)
-    """A conversation that rested longer is rarely taken up, and costs a request like any other."""
+    """Conversations without a message for longer are not read: they are rarely continued, and each costs a request."""
     places: int = 50
-    """Channels, threads and direct conversations: a request each, a minute's worth of what Slack allows."""
+    """Channels, threads and direct conversations: a request each, as many as Slack allows in a minute."""
     messages: int = 100
-    """In one place: one request. Of more the newest."""
+    """The newest in one place: one request."""
     attempts: int = 3
-    """For a place that cannot be read, or a database that is away."""
+    """For a place that cannot be read, or while the database is unavailable."""
     retry_s: float = 20.0
-    """Doubling from a second to this, for what cannot be stored."""
+    """The longest pause before storing is retried. The pauses double, from one second on."""
 
 
 @dataclass(slots=True)
 class Watermark:
-    """Up to when one platform has been heard. Call `begin` first, and leave `keep` running."""
+    """The watermark of one platform. Call `begin` first, and keep `keep` running."""
 
     host: Host
     source: str
@@ -61,40 +63,44 @@ class Watermark:
     connected: bool = False
     """Whether events come in at all."""
     behind: bool = False
-    """Whether something may have been missed that was not yet looked for."""
+    """Whether events may have been missed that were not yet looked for."""
     first: datetime | None = None
-    """When it began, if nobody had listened before. Another process may have begun with it, and heard what this one has
-    to look for when it goes on in its place."""
+    """When this process started, if there was no watermark before. Another process may have started at the same time,
+    and received events that this one has to look for when it replaces it."""
     _until: datetime | None = None
     _owed: int = 0
 
     async def begin(self) -> None:
+        """Read the stored watermark. Without one, store the current time."""
         self._until = await self.host.conversations.watermark(self.source)
-        if self._until is None:  # the first process may die before it has heard anything; the next one looks back
+        if self._until is None:  # this process may die before an event comes in; the next one reads back to here
             self.first = self.clock.now()
             await self._keep(self.first)
 
     def since(self, until: datetime | None = None) -> datetime | None:
-        """From when on to look for what was missed; None if there was no listening before. `until`: of a part."""
+        """Return the time from which to read history; None if there was no watermark. `until`: the watermark of a part
+        of the platform.
+        """
         if (until := until or self._until) is None:
             return None
         return max(until - self.bounds.overlap, self.clock.now() - self.bounds.age)
 
     @property
     def until(self) -> datetime | None:
-        """Up to when everything had come in; None if there was no listening before."""
+        """The watermark; None if there was none at the start."""
         return self._until
 
     def silent_for(self) -> timedelta:
-        """How long ago everything had come in; nothing if there was no listening before."""
+        """Return the age of the watermark; zero if there was none at the start."""
         return timedelta() if self._until is None else self.clock.now() - self._until
 
     @property
     def owes(self) -> bool:
-        """Whether something that arrived cannot be stored yet."""
+        """Whether an event that arrived cannot be stored yet."""
         return self._owed > 0
 
     async def note(self) -> None:
+        """Move the watermark to now, unless events may be missing."""
         if not self.connected or self.behind or self._owed:
             return
         self._until = self.clock.now()
@@ -103,15 +109,15 @@ class Watermark:
     async def insist(
         self,
         take: Callable[[], Awaitable[T]],
-        tell: Callable[[CogencyError], Awaitable[None]] = _nobody,
+        report: Callable[[CogencyError], Awaitable[None]] = _no_report,
         *,
         passing: tuple[type[CogencyError], ...] = (StoreUnavailable,),
     ) -> T:
-        """Take something in, however often it fails for what may pass: whoever else waits for it keeps their order.
+        """Call `take` until it does not fail with a `passing` error. Later events wait, which keeps their order.
 
-        `tell`: it did not work the second time either. Raises the last failure when it has become too old.
+        `report` is called once, after the second failure. Raises the last failure when `bounds.age` has passed.
         """
-        began, failures, backoff = self.clock.monotonic(), 0, Backoff(1.0, self.bounds.retry_s)
+        started, failures, backoff = self.clock.monotonic(), 0, Backoff(1.0, self.bounds.retry_s)
         try:
             while True:
                 try:
@@ -120,10 +126,10 @@ class Watermark:
                     failures += 1
                     if failures == 1:
                         self._owed += 1
-                    if self.clock.monotonic() - began > self.bounds.age.total_seconds():
+                    if self.clock.monotonic() - started > self.bounds.age.total_seconds():
                         raise
-                    if failures == TELL:
-                        await tell(error)
+                    if failures == REPORT_AFTER:
+                        await report(error)
                 await self.clock.sleep(backoff.failed())
         finally:
             if failures:

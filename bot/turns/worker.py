@@ -1,8 +1,8 @@
-"""From an incoming message to its finished reply: durable intake, and one turn at a time per conversation.
+"""The worker: stores incoming messages durably, claims turns and runs them, one at a time per conversation.
 
 Rules (ARCHITECTURE.md, "One visible reply").
-- A message is stored, with its turn, before the platform is told that it arrived.
-- Progress is saved before each effect, the reply before its final frame: after a crash the turn goes on from there.
+- A message is stored, with its turn, before its arrival is acknowledged to the platform.
+- Progress is saved before each effect, and the reply before its final frame: after a crash the turn resumes there.
 """
 
 import asyncio
@@ -25,11 +25,11 @@ from bot.texts import reply_texts
 from bot.turns.answering import Answering, Lease, RunningTurn
 from bot.turns.runner import TurnRunner
 
-# Somebody who waits for the end of a turn.
+# Waiting for the end of a turn.
 
 
 class AnsweredElsewhere(CogencyError):
-    """Another process on the same ledger has answered what was asked here, as this turn."""
+    """Another process on the same ledger has answered a question that was asked in this one, as turn `turn`."""
 
     def __init__(self, turn: int) -> None:
         super().__init__(reply_texts.ANSWERED_ELSEWHERE)
@@ -38,7 +38,9 @@ class AnsweredElsewhere(CogencyError):
 
 @dataclass(slots=True, eq=False)
 class PendingTurn:
-    """`turn`: 0 while its number is unknown. The first of `resolve` and `answered_elsewhere` counts."""
+    """A caller that waits for the end of a turn. `turn`: 0 while its number is unknown. Of `resolve` and
+    `answered_elsewhere`, the first call counts.
+    """
 
     turn: int = 0
     outcome: "asyncio.Future[Outcome | None]" = field(
@@ -62,24 +64,27 @@ class TurnsLimits:
     max_running: int = 16
     """Turns that run at once in one process; more wait in the ledger."""
     per_person: int | None = 4
-    """Of them of one person, in all processes: enough for several threads, and others always find a free slot."""
+    """Turns of one person that run at once in all processes: enough for several threads, and others find a free slot.
+    """
     max_working: int | None = 4
-    """Long work that runs in one process, beside those: it takes minutes, and no question waits for it. None: it takes
-    a place among them."""
+    """Long work that runs at once in one process, in addition to `max_running`: it takes minutes, and no question waits
+    for it. None: it counts toward `max_running`."""
     max_attempts: int = 10
-    """Claims of a turn that gets no further: a question that crashes the process must not crash it for ever. Not fewer,
-    because whoever kills a process takes innocent turns along."""
+    """Claims of a turn without progress, before it is given up: a question must not crash the process without end.
+    There are several, because a crash also interrupts turns that did not cause it."""
     lease: timedelta = timedelta(seconds=30)
-    """How long a silent worker keeps its turn; also how long a take-over takes."""
+    """How long a worker that does not renew keeps its turn; also how long a takeover takes."""
     sweep_s: float = 1.0
-    """How often the ledger is looked at without notifications: finds leases that ran out, and what a lost one told."""
+    """How often the ledger is read without a notification: this finds leases that ran out, and lost notifications."""
     end_s: float = 10.0
-    """How long whoever stops answers waits for their end; what they write after a forgetting the ledger refuses."""
+    """How long a caller that stops turns waits for their end. The ledger refuses what they write after a forgetting."""
 
 
 @dataclass(slots=True)
 class TurnSlots:
-    """`sources`, `waiting`: see `Turns`. `are_open`: whether anything is answered here now."""
+    """The slots for running turns in this process. `sources`, `waiting`: see `Turns`. `are_open`: whether turns are
+    answered now.
+    """
 
     limits: TurnsLimits
     owner: str
@@ -87,11 +92,11 @@ class TurnSlots:
     sources: Callable[[], frozenset[str] | None]
     are_open: bool = False
     promised: int = 0
-    """Kept free for what is just taken in."""
+    """Slots reserved for messages that are being stored."""
     waiting: Collection[int] = ()
 
     def free(self, running: int, working: int = 0) -> Claiming | None:
-        """What may be claimed while so many turns run, and beside them so much work; None while there is no slot for a
+        """Return what may be claimed while `running` turns and `working` long works run; None if there is no slot for a
         turn.
         """
         limits = self.limits
@@ -101,7 +106,7 @@ class TurnSlots:
         return Claiming(self.owner, now, limits.lease, limits.per_person, self.sources(), works=works)
 
     def promise(self, running: int, working: int = 0) -> Claiming | None:
-        """The same, and keep that slot until its `release`."""
+        """As `free`, and reserve that slot until its `release`."""
         claiming = self.free(running, working)
         self.promised += claiming is not None
         return claiming
@@ -112,14 +117,14 @@ class TurnSlots:
 
 log = logging.getLogger(__name__)
 
-TAKEN_BACK_S: Final = 0.05  # Between two looks whether what waited has ended
-# At the end, for writes to a platform that are in flight: one that hangs is given up with its connection. Its turn is
-# not given back, since nobody knows whether that write took effect.
+TAKEN_BACK_S: Final = 0.05  # The interval of polling whether waiting turns have ended
+# How long the end waits for writes to a platform that are in flight. A write that hangs is abandoned. Its turn is not
+# given back, as the write may have taken effect.
 LEAVE_S: Final = 1.5
 
 
 class Turns:
-    """Takes messages in and answers them. Use `serving` around everything that waits for an answer."""
+    """Stores messages and answers them. Use `serving` around everything that waits for an answer."""
 
     def __init__(
         self,
@@ -133,9 +138,9 @@ class Turns:
         sources: Callable[[], frozenset[str] | None] = lambda: None,
         waiting: Collection[int] = (),
     ) -> None:
-        """`sources`: from where the messages came to which this process can show replies now; None: from anywhere.
-        Other processes on the same ledger answer the rest. `waiting`: turns that wait for a person, and take no slot
-        meanwhile; when these go on, more may run for a moment.
+        """`sources`: the sources of messages to which this process can show replies now; None: all. Other processes on
+        the same ledger answer the rest. `waiting`: turns that wait for a person, and take no slot meanwhile; when they
+        continue, more than `max_running` may run for a moment.
         """
         self._ledger = ledger
         self._answering = Answering(ledger, thinking, surface_for, clock, limits.max_attempts)
@@ -150,15 +155,15 @@ class Turns:
         self._accepting: set[asyncio.Task[Accepted]] = set()
         self._put_off: list[Claim] = []
         self._worker: asyncio.Task[None] | None = None
-        self._returning: asyncio.Future[None] | None = None  # What gives back a claim that came at the end
-        self._asking: dict[tuple[str, str], PendingTurn] = {}
+        self._returning: asyncio.Future[None] | None = None  # Gives back a claim that came during the shutdown
+        self._pending: dict[tuple[str, str], PendingTurn] = {}  # By source and event id
 
     @asynccontextmanager
     async def serving(self, grace_s: float = 0.0) -> AsyncGenerator[None, None]:
         """Answer what is submitted until the block ends.
 
-        Turns that still run then get `grace_s` seconds. Others go on with them where they stopped: the processes on the
-        same ledger at once, or this one after its next start.
+        Turns that still run then get `grace_s` seconds. After that, another process on the same ledger resumes them at
+        once, or this one after its next start.
         """
         self._slots.are_open = True
         self._worker = worker = asyncio.create_task(self._serve())
@@ -178,26 +183,26 @@ class Turns:
             if (hanging := sum(not task.done() for task in tasks)) > 0:
                 log.warning("%d answers wait for their platform as the process ends; their leases run out", hanging)
             await self._give_back([running.claim for running in parked])
-            for asking in self._asking.values():
-                asking.resolve(None)
+            for pending in self._pending.values():
+                pending.resolve(None)
 
     def has_stopped(self) -> bool:
-        """Whether nobody looks for turns any more who did."""
+        """Whether the worker was started and has ended."""
         return self._worker is not None and self._worker.done()
 
     async def submit(self, incoming: Incoming) -> Accepted:
-        """Take a message in, durably; its turn begins as soon as its conversation is free."""
+        """Store a message durably. Its turn starts as soon as its conversation is free."""
         claiming = self.promise_slot()
         return await self.follow(asyncio.ensure_future(self._ledger.accept(incoming, None, claiming)), claiming)
 
     def promise_slot(self) -> Claiming | None:
-        """To claim in the transaction that takes a message in: that is one less for the person to wait for. The slot is
-        kept free until `follow` sees its end; None if there is none.
+        """Reserve a slot, to claim the turn in the transaction that stores its message: this saves the user the wait
+        for a second one. The slot is reserved until the task given to `follow` has ended. None if there is no slot.
         """
         return self._slots.promise(*self._loads())
 
     def follow(self, accepting: "asyncio.Task[Accepted]", claiming: Claiming | None) -> "asyncio.Future[Accepted]":
-        """Begin what the ledger claims while it takes a message in, also if nobody waits for it any more."""
+        """Run the turn that the ledger claims while it stores a message, even if the caller is cancelled."""
         self._accepting.add(accepting)
         self._idle.clear()
         accepting.add_done_callback(partial(self._accepted, claiming, self._lease()))
@@ -207,12 +212,12 @@ class Turns:
         self._accepting.discard(accepting)
         self._slots.release(claiming)
         if accepting.cancelled() or accepting.exception() is not None:
-            self._rest()
+            self._update_idle()
             return
         accepted = accepting.result()
         if accepted.claim is not None and self._slots.are_open:
             self._begin(accepted.claim, lease)
-        elif accepted.claim is not None:  # the end came meanwhile
+        elif accepted.claim is not None:  # the shutdown started meanwhile
             self._returning = asyncio.ensure_future(self._give_back([accepted.claim]))
         if accepted.claim is None or accepted.claim.turn != accepted.turn:
             self._notifier.notify()
@@ -220,43 +225,45 @@ class Turns:
     async def ask(self, incoming: Incoming) -> Outcome | None:
         """`submit`, and wait for the end. None if it was a duplicate, or if the turn was lost, parked or put aside.
 
-        Raises AnsweredElsewhere. Cancelling it stops the turn, within `end_s`: what was said is kept.
+        Raises AnsweredElsewhere. Cancelling this call stops the turn, within `end_s`, and keeps the reply so far.
         """
         key = (incoming.source, incoming.event_id)
-        if key in self._asking:
+        if key in self._pending:
             return None
-        asking = self._asking[key] = PendingTurn()
+        pending = self._pending[key] = PendingTurn()
         submitting = asyncio.ensure_future(self.submit(incoming))
         try:
             accepted = await asyncio.shield(submitting)
             if accepted.duplicate:
                 return None
-            asking.turn = accepted.turn
-            return await asyncio.shield(asking.outcome)
+            pending.turn = accepted.turn
+            return await asyncio.shield(pending.outcome)
         except asyncio.CancelledError:
-            submitting.add_done_callback(self._stop_what_came_of)
+            submitting.add_done_callback(self._stop_submitted)
             with suppress(TimeoutError, CogencyError):
                 async with asyncio.timeout(self._limits.end_s):
-                    await self._end_asking(await asyncio.shield(submitting), incoming, asking)
+                    await self._end_pending(await asyncio.shield(submitting), incoming, pending)
             raise
         finally:
-            del self._asking[key]
+            del self._pending[key]
 
-    async def _end_asking(self, accepted: Accepted, incoming: Incoming, asking: PendingTurn) -> None:
-        if accepted.duplicate or asking.outcome.done():
+    async def _end_pending(self, accepted: Accepted, incoming: Incoming, pending: PendingTurn) -> None:
+        if accepted.duplicate or pending.outcome.done():
             return
         if accepted.turn not in self._running:  # it waits, or another process runs it
             await self._ledger.stop(incoming.conversation)
             self._notifier.notify()
-        await asyncio.shield(asking.outcome)
+        await asyncio.shield(pending.outcome)
 
-    def _stop_what_came_of(self, submitting: "asyncio.Future[Accepted]") -> None:
-        """However late: whoever asked no longer waits."""
+    def _stop_submitted(self, submitting: "asyncio.Future[Accepted]") -> None:
+        """Stop the turn, however late it was stored: its caller no longer waits."""
         if not submitting.cancelled() and submitting.exception() is None and not submitting.result().duplicate:
             self.stop(submitting.result().turn)
 
     async def take_over_turns(self, person: str, family: str, source: str) -> bool:
-        """Go on, as `source`, with what processes of its `family` that are gone left of this person; False: nothing."""
+        """Take over, as `source`, the turns of this person that ended processes of its `family` left. Return whether
+        there were any.
+        """
         taken_over = await self._ledger.take_over_turns(person, family, source, self._clock.now(), self._limits.lease)
         if taken_over:
             self._idle.clear()
@@ -264,12 +271,12 @@ class Turns:
         return taken_over > 0
 
     def wake(self) -> None:
-        """A turn that waited for its asker may go on."""
+        """Look for turns to claim: one that waited for its asker may continue."""
         self._idle.clear()
         self._notifier.notify()
 
     async def idle(self) -> None:
-        """Until nothing waits and nothing runs. Cancelling it stops what runs, and waits until that has ended."""
+        """Return when no turn waits or runs. Cancelling this call stops the running turns and waits for their end."""
         try:
             await self._idle.wait()
         except asyncio.CancelledError:
@@ -277,16 +284,16 @@ class Turns:
             raise
 
     def stop(self, turn: int) -> None:
-        """End the turn at once, keeping what was said; if it still waits, as soon as it is claimed."""
+        """End the turn at once and keep its reply so far. A turn that still waits ends as soon as it is claimed."""
         self._stopping.add(turn)
         if turn in self._running:
             self._running[turn].stop()
 
     async def stop_conversation(self, conversation: str, *, alone: bool = False) -> bool:
-        """`stop` the turns of a conversation that run and wait; whether there was one. Unless it is meant `alone`, so
-        is the long work that was asked for there.
+        """`stop` the running and waiting turns of a conversation; return whether there was one. Unless `alone`, also
+        stop the long work that was asked for in it.
 
-        One that another process runs is stopped when that one looks at the ledger, within `sweep_s`.
+        A turn that another process runs is stopped when that process reads the ledger, within `sweep_s`.
         """
         turns = await self._ledger.stop(conversation, alone=alone)
         for turn in turns:
@@ -295,28 +302,30 @@ class Turns:
         return bool(turns)
 
     async def withdraw(self, channel: str, message_id: str) -> bool:
-        """A question was deleted: do not answer it, and take back what was already said. False if it does not wait or
-        run. One that another process runs is ended by that one, within `sweep_s`.
+        """A question was deleted: do not answer it, and delete its reply so far. False if its turn neither waits nor
+        runs. A turn that another process runs is ended by that process, within `sweep_s`.
         """
-        open_ = await self._ledger.withdraw(channel, message_id, self._clock.now())
-        if open_:
-            await self._hear_of_stops()
+        was_open = await self._ledger.withdraw(channel, message_id, self._clock.now())
+        if was_open:
+            await self._apply_stops()
             self._notifier.notify()
-        return open_
+        return was_open
 
     async def take_back(self, person: str, conversation: str | None) -> None:
-        """Before something is forgotten: end the open turns that answer it, and delete what they have shown."""
+        """Before messages are forgotten: end the open turns of `person` in `conversation` (None: in all), and delete
+        their replies.
+        """
         running = [
             running
             for running in self._running.values()
             if running.claim.incoming.person.id == person
             and conversation in {None, *_conversations(running.claim.incoming)}
         ]
-        for one in running:
-            one.taken_back = True
+        for turn in running:
+            turn.taken_back = True
         waiting = await self._take_back_waiting(person, conversation)
         await self._end(running)
-        if any(one.put_aside for one in running):  # before it heard of this: it waits now
+        if any(turn.put_aside for turn in running):  # it was put aside meanwhile, and waits now
             waiting |= await self._take_back_waiting(person, conversation)
         with suppress(TimeoutError):
             async with asyncio.timeout(self._limits.end_s):
@@ -332,13 +341,13 @@ class Turns:
         return waiting
 
     async def _end(self, running: list[RunningTurn]) -> None:
-        for one in running:
-            self.stop(one.claim.turn)
+        for turn in running:
+            self.stop(turn.claim.turn)
         if running:
-            await asyncio.wait([one.task for one in running], timeout=self._limits.end_s)
+            await asyncio.wait([turn.task for turn in running], timeout=self._limits.end_s)
 
     async def _give_back(self, claims: list[Claim]) -> None:
-        """What cannot be given back is found when its lease runs out."""
+        """Release claims. One that cannot be released is claimed again when its lease runs out."""
         for claim in claims:
             with suppress(LeaseLost, StoreError):
                 await self._ledger.release(claim)
@@ -349,16 +358,18 @@ class Turns:
         while True:
             try:
                 await self._claim()
-                await self._hear_of_stops()
-                await self._hear_of_ends()
-                await self._give_back(self._take_put_off())
+                await self._apply_stops()
+                await self._resolve_ended_elsewhere()
+                # The ledger answers again, so turns that were put off need not wait for their leases to run out.
+                put_off, self._put_off = self._put_off, []
+                await self._give_back(put_off)
             except StoreError as error:
                 log.log(severity(error), "the ledger could not be asked, trying again: %s", error)
             else:
-                self._rest()
+                self._update_idle()
             await self._notifier.wait(self._limits.sweep_s)
 
-    def _rest(self) -> None:
+    def _update_idle(self) -> None:
         if not (self._running or self._accepting or self._notifier.is_notified):
             self._idle.set()
 
@@ -371,7 +382,7 @@ class Turns:
             self._begin(claim, lease)
 
     def _loads(self) -> tuple[int, int]:
-        """How many turns run here, and how much work beside them."""
+        """Return how many turns run in this process, and how many long works that are counted apart."""
         if self._limits.max_working is None:
             return len(self._running), 0
         working = sum(is_work(running.claim.incoming.event_id) for running in self._running.values())
@@ -388,15 +399,15 @@ class Turns:
         running.task = asyncio.create_task(self._answering.run(running, stopped))
         running.task.add_done_callback(lambda task, running=running: self._ended(running, task))
         self._running[claim.turn] = running
-        asked = (claim.incoming.source, claim.incoming.event_id)
-        for key, asking in self._asking.items():
-            if key == asked:
-                asking.turn = claim.turn
-            elif asking.turn == claim.turn:
-                asking.turn = 0  # a late message took its number, and it waits under another
+        claimed = (claim.incoming.source, claim.incoming.event_id)
+        for key, pending in self._pending.items():
+            if key == claimed:
+                pending.turn = claim.turn
+            elif pending.turn == claim.turn:
+                pending.turn = 0  # a late message took its number; its question waits under another one
 
-    async def _hear_of_stops(self) -> None:
-        """What another process was asked to stop may run here, or what was just deleted."""
+    async def _apply_stops(self) -> None:
+        """Stop turns that another process was asked to stop, and those whose question was deleted."""
         stopping = await self._ledger.stopping(self._owner) if self._running else frozenset[int]()
         for turn in await self._ledger.withdrawn(self._owner) if stopping else ():
             if turn in self._running:
@@ -404,44 +415,42 @@ class Turns:
         for turn in stopping - self._stopping:
             self.stop(turn)
 
-    async def _hear_of_ends(self) -> None:
-        """What was asked here another process may have answered: one that took over, while this one was stopped."""
-        elsewhere = {one.turn: one for one in self._asking.values() if one.turn and one.turn not in self._running}
+    async def _resolve_ended_elsewhere(self) -> None:
+        """Resolve questions that another process has answered, as it took over while this one was suspended."""
+        elsewhere = {
+            pending.turn: pending
+            for pending in self._pending.values()
+            if pending.turn and pending.turn not in self._running
+        }
         if elsewhere:
             for turn in await self._ledger.ended(frozenset(elsewhere)):
-                if turn not in self._running:  # or it was claimed here meanwhile, with a question that came in
+                if turn not in self._running:  # else it was claimed here meanwhile, with a question that came in
                     elsewhere[turn].answered_elsewhere()
 
-    def _take_put_off(self) -> list[Claim]:
-        """The ledger answers again: what was put off because it did not need not wait until its lease has run out."""
-        put_off, self._put_off = self._put_off, []
-        return put_off
-
     def _ended(self, running: RunningTurn, task: asyncio.Task[Outcome | None]) -> None:
-        """However it ended, even before its first step."""
+        """Handle the end of a turn's task, which may come before its first step."""
         turn, incoming = running.claim.turn, running.claim.incoming
         if running.others_wait:
             self._notifier.notify()
         if self._running.get(turn) is not running:
-            return  # claimed anew meanwhile: that one answers, or has answered
+            return  # claimed again meanwhile: the newer task answers, or has answered
         del self._running[turn]
-        self._rest()
+        self._update_idle()
         self._stopping.discard(turn)
         if running.put_off:
             self._put_off.append(running.claim)
         if task.cancelled():
             return  # its lease was lost, or the service ends
-        lost = task.exception()
-        if lost is not None:
-            log.error("turn %d: lost", turn, exc_info=lost)
-        outcome = None if lost is not None else task.result()
-        asking = self._asking.get((incoming.source, incoming.event_id))
-        if asking is not None and (
-            lost is not None or outcome is not None or running.put_aside
-        ):  # else it goes on later
-            asking.resolve(outcome)
+        error = task.exception()
+        if error is not None:
+            log.error("turn %d: lost", turn, exc_info=error)
+        outcome = None if error is not None else task.result()
+        pending = self._pending.get((incoming.source, incoming.event_id))
+        has_ended = error is not None or outcome is not None or running.put_aside  # else it continues later
+        if pending is not None and has_ended:
+            pending.resolve(outcome)
 
 
 def _conversations(question: Incoming) -> tuple[str, str]:
-    """In which it is answered, and in which it was asked for."""
+    """Return the conversation in which a question is answered, and the one in which it was asked."""
     return question.conversation, asked_in(question.conversation)
