@@ -1,12 +1,14 @@
-"""`mcp.json`: which MCP servers there are, how they are reached, and what the operator says of their tools.
+"""Reads `mcp.json`: the MCP servers, how to connect to them, and the operator's settings for their tools.
 
-The rules.
-- The form is that of other clients: an object `mcpServers`, by name; `command`, `args`, `env`, `cwd` for a process on
-  this machine, or `url` and `headers`. What other clients keep there besides is passed over.
-- `${NAME}` and `${NAME:-otherwise}` stand for a value of the environment or of `.env`: so no secret stands in the file.
-- A server says of itself whatever it likes. Only `effects` in a file count: the operator's, or else the plug-in's.
-- `plugins` says the same of plug-ins' servers, by their names here, in place of what the plug-in says.
-- Every problem is one SettingsError: a sentence that names the file, the server and the remedy, never a value.
+Rules.
+- The format is that of other clients: an object `mcpServers`, by name; `command`, `args`, `env`, `cwd` for a process on
+  this machine, or `url` and `headers`. Unknown keys of other clients are ignored.
+- `${NAME}` and `${NAME:-default}` are replaced by values of the environment or of `.env`, so that the file needs no
+  secrets.
+- What a server declares about its own tools does not count. Effects come from `effects` in a file: the operator's, else
+  the plug-in's.
+- `plugins` has the same settings for plug-ins' servers, by their names here; they replace those of the plug-in.
+- Every problem is one SettingsError: a sentence that names the file, the server and the remedy, but no value.
 """
 
 import json
@@ -27,16 +29,16 @@ from bot.texts import setup_texts
 
 MAX_SERVERS: Final = 50  # Each is a process or a connection of its own
 MAX_TIMEOUT_S: Final = 600.0
-MAX_NAME: Final = 24  # With a dot and a tool's name it fits what every vendor takes as the name of a function
+MAX_NAME: Final = 24  # With a dot and a tool's name, it fits the limit of every vendor for the name of a function
 MAX_SHOWN: Final = 200
-# What a server's process is given of ours without being named: what programs need to run, and none of our keys.
+# The variables of our environment that every server's process gets: what programs need to run, and no keys.
 ENVIRONMENT: Final = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "XDG_CACHE_HOME",
     "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS",
     "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
 )  # fmt: skip
 _NAME: Final = re.compile(r"[A-Za-z](?:[A-Za-z0-9]|[-_](?=[A-Za-z0-9]))*")
-# What it is otherwise holds no braces, or many that never close would be read anew from each of them.
+# The default holds no braces: else many unclosed ones would each be scanned to the end.
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}")
 OURS: Final = ("account", "oauth", "effects", "audience", "timeout_s", "disabled")
 _KEYS: Final = ("type", "command", "args", "env", "cwd", "url", "headers", *OURS)
@@ -47,7 +49,7 @@ _SEVERITY: Final = tuple(ToolEffect)
 
 @dataclass(frozen=True, slots=True)
 class StdioReach:
-    """A process on this machine, spoken to through its standard input and output."""
+    """A process on this machine, connected through its standard input and output."""
 
     command: str
     args: tuple[str, ...] = field(default=(), repr=False)
@@ -57,7 +59,7 @@ class StdioReach:
 
 @dataclass(frozen=True, slots=True)
 class HttpReach:
-    """A service, spoken to by streamable HTTP."""
+    """A service, connected by streamable HTTP."""
 
     url: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
@@ -67,7 +69,7 @@ Reach: TypeAlias = StdioReach | HttpReach
 
 
 class AccountKind(StrEnum):
-    """Whose account a server is used with: nobody's, the operator's, or that of each person who asks."""
+    """The account with which a server is used: none, the operator's, or that of each person who asks."""
 
     NONE = "none"
     SHARED = "shared"
@@ -76,8 +78,8 @@ class AccountKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OAuthClientConfig:
-    """What the operator has registered the bot as where people sign in; "" where the bot registers itself. `scope`:
-    what to ask for, "" for what the server says.
+    """The OAuth client that the operator registered for the bot; "" where the bot registers itself. `scope`: the scope
+    to request, "" for the server's default.
     """
 
     client_id: str = ""
@@ -87,10 +89,11 @@ class OAuthClientConfig:
 
 @dataclass(frozen=True, slots=True)
 class McpServerConfig:
-    """`for_team`: what it brings may be read by whoever may read a public channel of the asker's; else by them alone.
+    """One server. `for_team`: everyone who can read a public channel of the asker's team may read its results; else the
+    asker alone.
 
-    `timeout_s`: None for as long as any tool. `secrets`: the values that came from the environment. `runs`: its command
-    or host, and `origin`: the file that names it, both for its operator.
+    `timeout_s`: None for the general timeout of tools. `secrets`: the values that came from the environment. `runs`:
+    its command or host, and `origin`: the file that names it, both shown to the operator.
     """
 
     name: str
@@ -106,57 +109,61 @@ class McpServerConfig:
 
     @property
     def sentence(self) -> str:
-        """What is started or connected, and who says so."""
+        """What is started or connected, and which file names it."""
         verb = "runs" if isinstance(self.reach, StdioReach) else "is at"
         return f"{self.name} {verb} {self.runs}, as {self.origin} says"
 
     def effect_of(self, tool: str) -> ToolEffect:
-        """What the operator says of a tool, by the pattern with most letters, then the worst; else it acts outward."""
-        said = [(pattern, effect) for pattern, effect in self.effects.items() if fnmatchcase(tool, pattern)]
-        if not said:
-            return ToolEffect.ACTS_OUTWARD
-        return max(said, key=lambda one: (sum(char not in "*?[]" for char in one[0]), _SEVERITY.index(one[1])))[1]
+        """Return the configured effect of a tool: of the matching pattern with the most literal characters, then of the
+        most severe one. Without a match it is ACTS_OUTWARD.
+        """
+        matches = [
+            (sum(char not in "*?[]" for char in pattern), _SEVERITY.index(effect))
+            for pattern, effect in self.effects.items()
+            if fnmatchcase(tool, pattern)
+        ]
+        return _SEVERITY[max(matches)[1]] if matches else ToolEffect.ACTS_OUTWARD
 
 
 @dataclass(frozen=True, slots=True)
 class McpFile:
-    """What the operator's file holds. `of_plugins`: what it says of plug-ins' servers, by their names here."""
+    """The operator's file. `of_plugins`: its settings for plug-ins' servers, by their names here."""
 
     servers: tuple[McpServerConfig, ...] = ()
     of_plugins: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
 
 
-# A text of an entry with what it stands for. Raises ValueError with a sentence without a stop.
+# Replaces the variables in a text of an entry. Raises ValueError with the end of a sentence, without a full stop.
 Expansion: TypeAlias = Callable[[str], str]
 
 
 def parse_file(text: str, file: Path, variables: Mapping[str, str]) -> McpFile:
-    """What `file` says, whose content is `text`. `variables`: the environment, and what `.env` sets besides."""
+    """Parse `text`, the content of `file`. `variables`: the environment and `.env`. Raises SettingsError."""
     where = str(file)
     try:
-        read: object = None if is_too_deep(text) else json.loads(text)
+        parsed: object = None if is_too_deep(text) else json.loads(text)
     except json.JSONDecodeError as error:
         raise SettingsError(setup_texts.MCP_NO_JSON.format(file=where, error=json_fault(error))) from None
-    content = _object(read)
+    content = _object(parsed)
     servers, of_plugins = _object(content.get("mcpServers")), _object(content.get("plugins"))
     if not isinstance(content.get("mcpServers"), dict) and not of_plugins:
         raise SettingsError(setup_texts.MCP_NO_SERVERS.format(file=where))
     if len(servers) > MAX_SERVERS:
         raise SettingsError(setup_texts.MCP_TOO_MANY.format(file=where, named=len(servers), most=MAX_SERVERS))
-    given = base_environment(variables)
+    environment = base_environment(variables)
     configs: list[McpServerConfig] = []
-    for name, written in servers.items():
+    for name, content in servers.items():
         secrets: list[str] = []
-        entry = ServerEntry(where, name, written, _from_environment(variables, secrets))
+        entry = ServerEntry(where, name, content, _from_environment(variables, secrets))
         if not entry.is_disabled:
-            configs.append(replace(entry.read(file.parent, given), secrets=tuple(secrets)))
-    for name, words in of_plugins.items():
-        ServerEntry(where, name, words, str).check_words()
-    return McpFile(tuple(configs), {name: _object(words) for name, words in of_plugins.items()})
+            configs.append(replace(entry.read(file.parent, environment), secrets=tuple(secrets)))
+    for name, settings in of_plugins.items():
+        ServerEntry(where, name, settings, str).check_settings()
+    return McpFile(tuple(configs), {name: _object(settings) for name, settings in of_plugins.items()})
 
 
 def json_fault(error: json.JSONDecodeError) -> str:
-    """Where a file is no JSON, and what to do, for whoever wrote it by hand."""
+    """Describe where a file is not JSON and how to correct it, for a person who wrote it by hand."""
     text, at = error.doc, error.pos
     before, rest = text[:at].rstrip().removesuffix(","), text[at:].lstrip(", \t\r\n")
     follows_comma = text[:at].rstrip().endswith(",") or text[at : at + 1] == ","
@@ -177,9 +184,9 @@ def json_fault(error: json.JSONDecodeError) -> str:
             what = 'holds a name without a colon and a value behind it: write them as in "name": …'
         case "extra data":
             what = "begins something behind the end of the whole: take one of the closing brackets before it away"
-        case said if said.startswith(("unterminated", "invalid control")):
+        case message if message.startswith(("unterminated", "invalid control")):
             what = "holds a text that does not end there: close it with a double quotation mark"
-        case said if said.startswith("invalid \\"):
+        case message if message.startswith("invalid \\"):
             what = "holds a single \\ in a text: write \\\\"
         case _:
             what = "holds a value that is none: a text stands in double quotes"
@@ -187,40 +194,41 @@ def json_fault(error: json.JSONDecodeError) -> str:
 
 
 def base_environment(variables: Mapping[str, str]) -> dict[str, str]:
-    """What of ours a server's process is given without being named."""
+    """Return the variables of our environment that every server's process gets."""
     return {name: variables[name] for name in ENVIRONMENT if name in variables}
 
 
 def _from_environment(variables: Mapping[str, str], secrets: list[str]) -> Expansion:
-    """Expands from the environment, and notes what came from there."""
+    """Expand from the environment, and append each value used to `secrets`."""
 
-    def value_of(found: re.Match[str]) -> str:
-        name, otherwise = found[1], found[2]
+    def value_of(match: re.Match[str]) -> str:
+        name, default = match[1], match[2]
         if name in variables:
             secrets.append(variables[name])
             return variables[name]
-        if otherwise is None:
+        if default is None:
             raise ValueError(f"names ${{{name}}}, which is set neither in the environment nor in .env")
-        return otherwise
+        return default
 
     return lambda text: _VARIABLE.sub(value_of, text)
 
 
 def from_folders(folders: Mapping[str, Path]) -> Expansion:
-    """Expands what a plug-in in the form of other clients may name: its folders, and nothing of the environment."""
+    """Expand the variables of a plug-in in the format of other clients: its folders, but not the environment."""
 
-    def value_of(found: re.Match[str]) -> str:
-        if found[1] in folders:
-            return str(folders[found[1]])
-        if found[2] is None:
-            raise ValueError(f"names ${{{found[1]}}}, and a plug-in is given no values of the environment")
-        return found[2]
+    def value_of(match: re.Match[str]) -> str:
+        name, default = match[1], match[2]
+        if name in folders:
+            return str(folders[name])
+        if default is None:
+            raise ValueError(f"names ${{{name}}}, and a plug-in is given no values of the environment")
+        return default
 
     return lambda text: _VARIABLE.sub(value_of, text)
 
 
 class ServerEntry:
-    """One server of a file, on its way to a McpServerConfig. Everything of it raises SettingsError."""
+    """Parses one server of a file into a McpServerConfig. The constructor and all methods raise SettingsError."""
 
     def __init__(self, where: str, name: str, entry: object, expand: Expansion) -> None:
         self._where = where
@@ -239,21 +247,22 @@ class ServerEntry:
     def is_disabled(self) -> bool:
         return self._entry.get("disabled") is True
 
-    def check_words(self) -> None:
-        """Only what is said of a server that stands elsewhere."""
+    def check_settings(self) -> None:
+        """Check an entry with settings alone, for a server that is defined elsewhere."""
         for key in self._entry.keys() - set(OURS):
             self._fail(f'"{key}" is not known here: of a plug-in\'s server the file says {", ".join(OURS)}')
-        self._words()
+        self._settings()
 
-    def read(self, folder: Path, given: Mapping[str, str]) -> McpServerConfig:
+    def read(self, folder: Path, environment: Mapping[str, str]) -> McpServerConfig:
+        """Parse the entry. `folder`: the base of its `cwd`. `environment`: what its process gets besides `env`."""
         command, url = self._entry.get("command"), self._entry.get("url")
         if (command is None) == (url is None):
             self._fail('it needs either "command", for a process on this machine, or "url"')
         if self._entry.get("type") == "sse":
             self._fail('"type": "sse" is no longer spoken: give the address of its streamable HTTP')
-        reach = self._http() if command is None else self._stdio(folder, given)
-        effects, for_team, timeout_s = self._words()
-        runs = _shown(self._entry) if command is not None else _host(cast("HttpReach", reach).url)
+        reach = self._http() if command is None else self._stdio(folder, environment)
+        effects, for_team, timeout_s = self._settings()
+        runs = _format_command(self._entry) if command is not None else _host(cast("HttpReach", reach).url)
         account = self._account(reach)
         if account is AccountKind.PERSON and for_team:
             self._fail('what it brings belongs to the person who is signed in, so "audience" cannot be "team"')
@@ -269,7 +278,7 @@ class ServerEntry:
             origin=self._where,
         )
 
-    def _words(self) -> tuple[dict[str, ToolEffect], bool, float | None]:
+    def _settings(self) -> tuple[dict[str, ToolEffect], bool, float | None]:
         audience, timeout = self._entry.get("audience", "asker"), self._entry.get("timeout_s")
         if audience not in ("asker", "team"):
             self._fail('"audience" is "asker" or "team"')
@@ -278,16 +287,15 @@ class ServerEntry:
             self._fail(f'"timeout_s" is a number of seconds, {MAX_TIMEOUT_S:g} at most')
         return self._effects(), audience == "team", seconds or None
 
-    def _stdio(self, folder: Path, given: Mapping[str, str]) -> StdioReach:
+    def _stdio(self, folder: Path, environment: Mapping[str, str]) -> StdioReach:
         args = self._entry.get("args", [])
         if not isinstance(args, list):
             self._fail('"args" must be a list of texts')
-        listed = cast("list[object]", args)
         cwd = self._entry.get("cwd")
         return StdioReach(
             self._text("command", self._entry.get("command")),
-            tuple(self._text("args", one) for one in listed),
-            {**given, **self._texts("env")},
+            tuple(self._text("args", arg) for arg in cast("list[object]", args)),
+            {**environment, **self._texts("env")},
             folder if cwd is None else folder / self._text("cwd", cwd),
         )
 
@@ -301,18 +309,18 @@ class ServerEntry:
         if not is_address:
             self._fail('"url" must be an address that begins with https:// or http://')
         headers = self._texts("headers")
-        if any(not one.isascii() or not one.isprintable() for pair in headers.items() for one in pair):
+        if any(not text.isascii() or not text.isprintable() for header in headers.items() for text in header):
             self._fail('"headers" may hold printable ASCII only')
         return HttpReach(url, headers)
 
     def _account(self, reach: Reach) -> AccountKind:
-        said = self._entry.get("account")
-        lent = {*reach.headers} if isinstance(reach, HttpReach) else {*self._object("env")}
-        if said is None:
-            return AccountKind.SHARED if lent else AccountKind.NONE
-        if said not in {*AccountKind}:
+        configured = self._entry.get("account")
+        credentials = reach.headers if isinstance(reach, HttpReach) else self._object("env")
+        if configured is None:
+            return AccountKind.SHARED if credentials else AccountKind.NONE
+        if configured not in {*AccountKind}:
             self._fail(f'"account" is one of {", ".join(AccountKind)}')
-        account = AccountKind(str(said))
+        account = AccountKind(str(configured))
         if account is AccountKind.PERSON:
             if isinstance(reach, StdioReach) or not (reach.url.startswith("https://") or is_plain_loopback(reach.url)):
                 self._fail('people sign in by HTTP alone, so "account": "person" needs a "url" with https://')
@@ -324,7 +332,7 @@ class ServerEntry:
         given = self._object("oauth")
         if given and account is not AccountKind.PERSON:
             self._fail('"oauth" is for "account": "person"')
-        known = {one.name for one in fields(OAuthClientConfig)}
+        known = {known_field.name for known_field in fields(OAuthClientConfig)}
         if unknown := given.keys() - known:
             self._fail(f'"oauth" holds {", ".join(sorted(known))}, and no "{min(unknown)}"')
         return OAuthClientConfig(**{name: self._text(f"oauth.{name}", value) for name, value in given.items()})
@@ -344,7 +352,7 @@ class ServerEntry:
         return _object(self._entry.get(key))
 
     def _text(self, key: str, value: object) -> str:
-        """With what it names."""
+        """Check that `value` is a text, and expand its variables."""
         if not isinstance(value, str) or "\0" in value:
             self._fail(f'"{key}" may hold texts only')
         try:
@@ -356,18 +364,18 @@ class ServerEntry:
         raise SettingsError(setup_texts.MCP_SERVER.format(file=self._where, name=repr(self._name), problem=problem))
 
 
-def _shown(entry: Mapping[str, object]) -> str:
-    """A command with its arguments as they are written, but for what may be a secret."""
-    words, hides = [str(entry["command"])], False
+def _format_command(entry: Mapping[str, object]) -> str:
+    """Format a command with its arguments as written, without what may be a secret."""
+    words, hides_next = [str(entry["command"])], False
     for arg in map(str, cast("list[object]", entry.get("args", []))):
         name, equals, _ = arg.partition("=")
         is_secret = _SECRET.search(arg) is not None
-        if hides or (is_secret and not arg.startswith("-")):
+        if hides_next or (is_secret and not arg.startswith("-")):
             words.append("…")
         else:
             words.append(f"{name}=…" if is_secret and equals else arg)
-        hides = is_secret and arg.startswith("-") and not equals and not hides
-    line = "".join(sign if sign.isprintable() else "?" for sign in " ".join(words))
+        hides_next = is_secret and arg.startswith("-") and not equals and not hides_next
+    line = "".join(char if char.isprintable() else "?" for char in " ".join(words))
     return f"`{line if len(line) <= MAX_SHOWN else f'{line[:MAX_SHOWN]}…'}`"
 
 
@@ -381,7 +389,7 @@ def _object(value: object) -> dict[str, Json]:
 
 
 def is_plain_loopback(url: str) -> bool:
-    """Whether it leads to this machine, without TLS: for trying out, and for tests."""
+    """Whether an address is on this machine, without TLS: for trying the bot out, and for tests."""
     try:
         parts = urlsplit(url)
         host = parts.hostname

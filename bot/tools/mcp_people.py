@@ -23,7 +23,7 @@ from bot.texts import tool_texts
 from bot.tools.accounts import Accounts, PersonAuth
 from bot.tools.mcp_config import McpServerConfig
 from bot.tools.mcp_server import McpLimits, McpServer
-from bot.tools.mcp_transport import Keeper
+from bot.tools.mcp_transport import Watchdog
 from bot.tools.oauth import Account, OAuthFailed
 
 log = logging.getLogger(__name__)
@@ -83,7 +83,7 @@ class PersonServers:
         self._connections = connections
         self._sessions: OrderedDict[tuple[str, str], _Session] = OrderedDict()
         self._sign_in_tools = {config.name: SignInTool(config, self, timeout_s) for config in configs}
-        self._keeper = Keeper()
+        self._watchdog = Watchdog()
         self._ending: set[asyncio.Task[None]] = set()
 
     # What a turn asks.
@@ -135,7 +135,7 @@ class PersonServers:
         if session is None:
             auth = PersonAuth(self.accounts, person, name)
             server = McpServer(
-                self.configs[name], self._clock, self._jitter, self._keeper, self._timeout_s, self._connections, auth
+                self.configs[name], self._clock, self._jitter, self._watchdog, self._timeout_s, self._connections, auth
             )
             session = self._sessions[key] = _Session(person, account.name, server, auth)
         self._sessions.move_to_end(key)
@@ -202,7 +202,7 @@ class PersonServers:
         self._sessions.clear()
         await asyncio.gather(*self._ending, return_exceptions=True)
         await self.accounts.aclose()
-        await self._keeper.aclose()
+        await self._watchdog.aclose()
 
     @asynccontextmanager
     async def using(self, person: str, name: str) -> AsyncGenerator[_Session, None]:

@@ -1,12 +1,12 @@
-"""One MCP server: the task that owns its connection, and the tools that it has now.
+"""One MCP server: the task that owns its connection, and its current tools.
 
-The rules.
-- The SDK's scopes are entered and left by one task, new for each connection. Everybody else leaves a message for it,
-  and waits no longer than they may; what happens to the connection never reaches them but as a ToolError.
-- A connection that fails is tried again after a pause that doubles up to a cap, with jitter, and only one that has held
-  for a while begins anew. There is no keep-alive: a connection that nobody needs is left in peace.
-- The tools that were listed last stay offered while a server is away, so that the prefix stays the same.
-- What comes back is the asker's alone, unless the operator says that it is the team's.
+Rules.
+- The SDK's scopes are entered and left by one task, a new one for each connection. Callers send it requests and wait up
+  to their own timeout. A failure of the connection reaches them only as a ToolError.
+- A failed connection is retried after a pause that doubles up to a limit, with jitter. The pause is reset only after a
+  connection that lasted for `McpLimits.steady_s`. There is no keep-alive: an unused connection causes no traffic.
+- The tools that were listed last stay offered while a server is away, so that the context's prefix does not change.
+- Results are for the asker alone, unless the operator configures that they are for the team.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ from bot.tools import mcp_calls
 from bot.tools.mcp_calls import NEEDS_INPUT, CallQuestions, GivenUp, Required, pages_first, questions_of
 from bot.tools.mcp_config import AccountKind, HttpReach, McpServerConfig, StdioReach
 from bot.tools.mcp_listing import MAX_TOOLS, OfferedTool, ToolListing, listing, one_line
-from bot.tools.mcp_transport import Allowance, Fate, Keeper, ServerBroken, http_streams, stdio_streams
+from bot.tools.mcp_transport import Allowance, ConnectionStatus, ServerBroken, Watchdog, http_streams, stdio_streams
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -49,9 +49,9 @@ CLIENT: Final = types.Implementation(name="cogency", version=version("cogency-bo
 RESULT: Final[TypeAdapter[types.CallToolResult | types.InputRequiredResult]] = TypeAdapter(
     types.InputRequiredResult | types.CallToolResult
 )
-# What the SDK raises for one request, as it says. Whatever else comes ends the connection, and is told with that.
+# The SDK's documented errors of a single request. Any other error ends the connection.
 CALL_ERRORS: Final = (MCPError, ValidationError, InputRequiredRoundsExceededError, TimeoutError)
-MAX_PAGES: Final = 20  # Of one list: ten tools a page are enough for as many as are offered
+MAX_PAGES: Final = 20  # Of one list: with ten tools a page, enough for MAX_TOOLS
 LOST: Final = (
     "the connection to the server {name!r} ended while it worked on this ({why}); whether it did it is not known"
 )
@@ -60,8 +60,8 @@ AWAY: Final = (
     "without it"
 )
 BUSY: Final = "the server {name!r} has {running} calls to do already; try again in a moment"
-SETTLE_S: Final = 1.0  # From a change of a list to reading it: changes come in swarms, most of which are not passed on
-SHOWN: Final = 20
+SETTLE_S: Final = 1.0  # From the first notification of a change to reading the list: changes come in bursts
+MAX_SHOWN: Final = 20
 MAX_CAUSES: Final = 20
 UNREACHABLE: Final[Mapping[str, str]] = {
     "ConnectionRefusedError": "nothing listens there (connection refused): is it running, and is its port right?",
@@ -72,40 +72,40 @@ UNREACHABLE: Final[Mapping[str, str]] = {
 }
 
 
-def _some(names: Sequence[str]) -> str:
-    more = len(names) - SHOWN
-    return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+def _join_names(names: Sequence[str]) -> str:
+    more = len(names) - MAX_SHOWN
+    return ", ".join(names[:MAX_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 @dataclass(frozen=True, slots=True)
 class McpLimits:
     connect_s: float = 60.0
-    """A server that comes from a package registry is fetched on its first start."""
+    """Enough for a first start, which downloads a server from a package registry."""
     wait_s: float = 5.0
-    """For a call, until a server is back: longer than a first pause, and short beside what a person waits."""
+    """How long a call waits for a server that is away: longer than the first pause, and acceptable for a user."""
     first_pause_s: float = 1.0
-    most_pause_s: float = 600.0
-    """Nobody notices sooner, and a server that is gone for a weekend costs three hundred tries."""
+    max_pause_s: float = 600.0
+    """With this pause, a server that is away for a weekend causes about three hundred tries."""
     steady_s: float = 300.0
-    """A connection that held for so long was a good one."""
+    """A connection that lasted for this long resets the pause before retries."""
     calls: int = 32
-    """At once, without those that wait for a person. More are a loop, or more people than one connection serves."""
+    """Calls at once, without those that wait for a person. More are a loop, or too many people for one connection."""
     questions: int = 5
-    """Of one call, to the person for whom it runs: whoever asks for more should show a page of its own."""
+    """Questions of one call to the asker: a server that needs more should use a web page of its own."""
     list_pause_s: float = 5.0
-    """Between two readings of a list that changes."""
+    """The least time between two reads of a changing list."""
     progress_s: float = 1.0
-    """Between two words of progress: a reply is not written more often."""
+    """The least time between two reports of progress: a reply is not edited more often."""
 
 
 @dataclass(eq=False)
 class _Request(Generic[T]):
-    """A message for the task that owns the connection. Its scope is cancelled by who asked, and by nobody else."""
+    """A request to the task that owns the connection. Only the caller cancels its scope."""
 
     do: Callable[[Client], Awaitable[T]]
     answer: asyncio.Future[T]
     questions: CallQuestions | None = None
-    """What its person may be asked; None: nobody is."""
+    """Asks the person for whom the call runs; None: no questions are possible."""
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
 
     def fail(self, why: str) -> None:
@@ -113,77 +113,77 @@ class _Request(Generic[T]):
             self.answer.set_exception(ToolError(why))
 
 
-# The request for which something is sent, and, where a transport tells, what its server sends meanwhile.
+# The request that is being sent. Where a transport keeps the context, also that of messages its server sends meanwhile.
 _ANSWERING: Final = ContextVar["_Request[Any] | None"]("answering", default=None)
 
 
 class McpServer:
-    """`jitter`: a number between 0 and 1, new at each call. `run` it in a task of its own, until that is cancelled."""
+    """An MCP server. `run` it in its own task, until that is cancelled. `jitter` returns numbers between 0 and 1."""
 
     def __init__(
         self,
         config: McpServerConfig,
         clock: Clock,
         jitter: Callable[[], float],
-        keeper: Keeper,
+        watchdog: Watchdog,
         timeout_s: float,
         limits: McpLimits = McpLimits(),
         auth: httpx2.Auth | None = None,
     ) -> None:
         self.config = config
-        self.trouble = ""  # Why it is not connected now, for its operator; "" while it is, or was not tried yet
+        self.trouble = ""  # Why it is not connected, for the operator; "" while it is, or before the first try
         self.connected = asyncio.Event()
-        self.tried = asyncio.Event()  # Set once it is known whether the first connection came to be
+        self.tried = asyncio.Event()  # Set after the first try to connect
         self.attempts = 0
-        self.took_s = 0.0  # From the beginning of the latest connection until its tools were listed
+        self.took_s = 0.0  # From the start of the latest connection until its tools were listed
         self._clock = clock
         self._jitter = jitter
-        self._keeper = keeper
+        self._watchdog = watchdog
         self._timeout_s = config.timeout_s or timeout_s
         self._limits = limits
         self._auth = auth
         self._inbox: asyncio.Queue[_Request[Any]] = asyncio.Queue()
-        self._asked: set[_Request[Any]] = set()
+        self._open: set[_Request[Any]] = set()
         self._given_up = GivenUp(clock.monotonic)
         self._changed = asyncio.Event()
         self._next_try = -math.inf
-        self._since = clock.monotonic()  # When it was connected last, or named first
+        self._since = clock.monotonic()  # When it was connected last, or created
         self._listing = ToolListing()
         self._tools: tuple[McpTool, ...] = ()
 
     @property
     def listing(self) -> ToolListing:
-        """What it had when it was connected last."""
+        """The tools that it had when it was connected last."""
         return self._listing
 
     @property
     def away_s(self) -> float:
-        """For how long it has not been connected; 0 while it is."""
+        """How long it has not been connected; 0 while it is."""
         return 0.0 if self.connected.is_set() else self._clock.monotonic() - self._since
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """Those of `listing` that are offered; the same objects as long as nothing changes."""
+        """The offered tools of `listing`; the same objects as long as nothing changes."""
         return self._tools
 
     async def examine(self) -> list[Finding]:
-        """What its operator may like to know, once its first connection was tried."""
+        """Return findings for the operator, after the first try to connect."""
         await self.tried.wait()
         name, finding = self.config.name, partial(Finding, where="Tools")
         if not self.connected.is_set():
             what = f"{self.config.sentence}, and is not connected: {self.trouble}"
             return [finding(Level.WARNING, what=what, remedy=setup_texts.CHECK_MCP_ENTRY)]
-        offered = ", ".join(f"{one.name} ({one.effect})" for one in self._tools) or "none"
+        offered = ", ".join(f"{tool.name} ({tool.effect})" for tool in self._tools) or "none"
         account = setup_texts.SHARED_ACCOUNT if self.config.account is AccountKind.SHARED else ""
         what = setup_texts.MCP_CONNECTED.format(
             sentence=self.config.sentence, account=account, seconds=self.took_s, offered=offered
         )
-        found = [finding(Level.GOOD, what=what)]
+        findings = [finding(Level.GOOD, what=what)]
         reasons: dict[str, list[str]] = {}
         for omitted in self._listing.omitted:
             reasons.setdefault(omitted.why, []).append(omitted.name)
-        return found + [
-            finding(Level.NOTE, what=f"{name} has tools that are not offered, because {why}: {_some(names)}")
+        return findings + [
+            finding(Level.NOTE, what=f"{name} has tools that are not offered, because {why}: {_join_names(names)}")
             for why, names in reasons.items()
         ]
 
@@ -193,17 +193,17 @@ class McpServer:
         """Connect, and connect again, until cancelled."""
         failures = 0
         while True:
-            began, fate, why = self._clock.monotonic(), Fate(), ""
+            started, status, why = self._clock.monotonic(), ConnectionStatus(), ""
             self.attempts += 1
             try:
-                why = await self._outcome(fate)
+                why = await self._run_connection(status)
             finally:
                 self.connected.clear()
-                self._since = self._clock.monotonic() if fate.connected else self._since
-                self._forsake(why or fate.why or "it is stopped")
-            if fate.connected and self._clock.monotonic() - began >= self._limits.steady_s:
+                self._since = self._clock.monotonic() if status.connected else self._since
+                self._fail_open(why or status.why or "it is stopped")
+            if status.connected and self._clock.monotonic() - started >= self._limits.steady_s:
                 failures = 0
-            pause = min(self._limits.most_pause_s, self._limits.first_pause_s * 2.0 ** min(failures, 30))
+            pause = min(self._limits.max_pause_s, self._limits.first_pause_s * 2.0 ** min(failures, 30))
             pause *= 0.75 + 0.5 * self._jitter()
             failures += 1
             self.trouble = why
@@ -212,76 +212,76 @@ class McpServer:
             log.warning("MCP server %s: %s; it is tried again in %.0f s", self.config.name, why, pause)
             await self._clock.sleep(pause)
 
-    async def _outcome(self, fate: Fate) -> str:
-        """Of one connection, in a task that ends with it: what the SDK may leave behind in a task ends there, too."""
-        connection = asyncio.create_task(self._connection(fate))
+    async def _run_connection(self, status: ConnectionStatus) -> str:
+        """Run one connection in its own task, so that no task state of the SDK outlives it. Return why it ended."""
+        connection = asyncio.create_task(self._connect(status))
         try:
             await asyncio.wait({connection})
         finally:
-            while not connection.done():  # whoever stops this waits for its process to be gone
+            while not connection.done():  # a caller that cancels this waits for the server's process to end
                 connection.cancel()
                 with suppress(asyncio.CancelledError):
                     await asyncio.wait({connection})
         error = None if connection.cancelled() else connection.exception()
         log.debug("MCP server %s: the connection ended", self.config.name, exc_info=error)
-        why = fate.why or (reason_of(error) if error is not None else "the connection ended")
-        said = " ".join(fate.said.decode(errors="replace").split())
-        return why if fate.connected or not said else f"{why}; it said: {one_line(said[-500:], 500)}"
+        why = status.why or (reason_of(error) if error is not None else "the connection ended")
+        stderr = " ".join(status.stderr.decode(errors="replace").split())
+        return why if status.connected or not stderr else f"{why}; it said: {one_line(stderr[-500:], 500)}"
 
-    def _forsake(self, why: str) -> None:
-        for request in self._asked:
+    def _fail_open(self, why: str) -> None:
+        for request in self._open:
             request.fail(LOST.format(name=self.config.name, why=why))
         while not self._inbox.empty():
             self._inbox.get_nowait()
 
-    async def _connection(self, fate: Fate) -> None:
-        began = self._clock.monotonic()
+    async def _connect(self, status: ConnectionStatus) -> None:
+        started = self._clock.monotonic()
         with anyio.CancelScope(deadline=anyio.current_time() + self._limits.connect_s) as scope:
             async with Client(
-                self._streams(fate),
+                self._streams(status),
                 cache=None,
                 client_info=CLIENT,
-                message_handler=self._notified,
-                elicitation_callback=self._elicited,
+                message_handler=self._receive,
+                elicitation_callback=self._elicit,
             ) as client:
-                self._take(await self._listed(client))
+                self._update(await self._read_list(client))
                 scope.deadline = math.inf
-                fate.connected, self.trouble = True, ""
-                self.took_s = self._clock.monotonic() - began
+                status.connected, self.trouble = True, ""
+                self.took_s = self._clock.monotonic() - started
                 self.connected.set()
                 self.tried.set()
                 log.info("MCP server %s: connected, %d tools are offered", self.config.name, len(self._tools))
-                await self._serve(client, fate)
-        if not fate.connected:
-            fate.end(f"it was not ready after {self._limits.connect_s:g} s")
+                await self._serve(client, status)
+        if not status.connected:
+            status.end(f"it was not ready after {self._limits.connect_s:g} s")
 
-    def _streams(self, fate: Fate) -> Transport:
+    def _streams(self, status: ConnectionStatus) -> Transport:
         allowance = Allowance(self._clock.monotonic)
         match self.config.reach:
             case StdioReach() as reach:
-                return stdio_streams(reach, allowance, self._keeper, fate)
+                return stdio_streams(reach, allowance, self._watchdog, status)
             case HttpReach() as reach:
-                return http_streams(reach, allowance, fate, self._auth)
+                return http_streams(reach, allowance, status, self._auth)
             case _:
                 assert_never(self.config.reach)
 
-    async def _serve(self, client: Client, fate: Fate) -> None:
+    async def _serve(self, client: Client, status: ConnectionStatus) -> None:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._watch, fate)
+            tasks.start_soon(self._watch, status)
             tasks.start_soon(self._follow, client)
             capabilities = client.server_capabilities
             if client.protocol_version in MODERN_PROTOCOL_VERSIONS and capabilities.tools is not None:
                 tasks.start_soon(self._listen, client)
             while True:
                 request = await self._inbox.get()
-                tasks.start_soon(self._answer, client, request, fate)
+                tasks.start_soon(self._answer, client, request, status)
 
-    async def _watch(self, fate: Fate) -> None:
-        await fate.ended.wait()
+    async def _watch(self, status: ConnectionStatus) -> None:
+        await status.ended.wait()
         self.connected.clear()  # at once: ending its process may take seconds
-        raise ServerBroken(fate.why)
+        raise ServerBroken(status.why)
 
-    async def _answer(self, client: Client, request: _Request[T], fate: Fate) -> None:
+    async def _answer(self, client: Client, request: _Request[T], status: ConnectionStatus) -> None:
         _ANSWERING.set(request)
         with request.scope:
             try:
@@ -291,26 +291,26 @@ class McpServer:
             except CALL_ERRORS as error:
                 if isinstance(error, MCPError) and _is_end(error):
                     self.connected.clear()
-                    fate.end("the connection ended")
+                    status.end("the connection ended")
                     request.fail(LOST.format(name=self.config.name, why="the connection ended"))
                 request.fail(reason_of(error))
             else:
                 if not request.answer.done():
                     request.answer.set_result(answer)
 
-    async def _elicited(self, context: ClientRequestContext, params: types.ElicitRequestParams) -> types.ElicitResult:  # noqa: ARG002 -- the SDK's
-        """It asks a person something, in the middle of a call or of another request."""
+    async def _elicit(self, context: ClientRequestContext, params: types.ElicitRequestParams) -> types.ElicitResult:  # noqa: ARG002 -- the SDK's
+        """Pass a question of the server on to the person for whom the call runs."""
         request = _ANSWERING.get()
-        under_way = (one.questions for one in self._asked)
-        questions = request.questions if request is not None else self._given_up.sole(under_way)
+        open_questions = (other.questions for other in self._open)
+        questions = request.questions if request is not None else self._given_up.sole(open_questions)
         if questions is None:
             log.info("MCP server %s: it asks a person, and it is not known whom: nobody is asked", self.config.name)
             return types.ElicitResult(action="cancel")
         return await questions.elicited(params)
 
-    # What it has.
+    # The lists of the server.
 
-    async def _notified(self, message: object) -> None:
+    async def _receive(self, message: object) -> None:
         changes = (
             types.ToolListChangedNotification
             | types.ResourceListChangedNotification
@@ -320,7 +320,7 @@ class McpServer:
             self._changed.set()
 
     async def _listen(self, client: Client) -> None:
-        """Servers of 2026-07-28 tell of changes only whom they are asked to. That ends with a stream, not with us."""
+        """Subscribe to changes, as servers of 2026-07-28 require. A subscription that ended is made again."""
         pause = self._limits.list_pause_s
         while True:
             with suppress(MCPError, SubscriptionLost, ValidationError, TimeoutError):
@@ -328,7 +328,7 @@ class McpServer:
                     async for _ in changes:
                         self._changed.set()
             await self._clock.sleep(pause)
-            pause = min(2 * pause, self._limits.most_pause_s)
+            pause = min(2 * pause, self._limits.max_pause_s)
 
     async def _follow(self, client: Client) -> None:
         while True:
@@ -336,12 +336,12 @@ class McpServer:
             await self._clock.sleep(SETTLE_S)
             self._changed.clear()
             try:
-                self._take(await self._listed(client))
+                self._update(await self._read_list(client))
             except (MCPError, ValidationError) as error:
                 log.warning("MCP server %s: its new list cannot be read: %s", self.config.name, reason_of(error))
             await self._clock.sleep(self._limits.list_pause_s)
 
-    async def _listed(self, client: Client) -> ToolListing:
+    async def _read_list(self, client: Client) -> ToolListing:
         """Raises MCPError and ValidationError."""
         tools, capabilities = list[types.Tool](), client.server_capabilities
         cursor: str | None = None
@@ -360,28 +360,30 @@ class McpServer:
             prompts=capabilities.prompts is not None,
         )
 
-    def _take(self, now: ToolListing) -> None:
-        if now != self._listing:
+    def _update(self, listing: ToolListing) -> None:
+        if listing != self._listing:
             known = {tool.name: tool for tool in self._tools}
             self._tools = tuple(
-                same if (same := known.get(one.name)) is not None and same.offered == one else self._tool(one)
-                for one in now.offered
+                tool
+                if (tool := known.get(offered.name)) is not None and tool.offered == offered
+                else McpTool(offered, self, self._timeout_s, for_team=self.config.for_team)
+                for offered in listing.offered
             )
-            self._listing = now
+            self._listing = listing
 
-    def _tool(self, offered: OfferedTool) -> "McpTool":
-        return McpTool(offered, self, self._timeout_s, for_team=self.config.for_team)
-
-    # What others ask of it.
+    # Requests of callers.
 
     async def ask(self, do: Callable[[Client], Awaitable[T]], questions: CallQuestions | None = None) -> T:
-        """What the connection answers. Raises ToolError; if the caller is cancelled, the server is told."""
+        """Run `do` with the connection, and return its result. Cancelling this call cancels the request at the server.
+        Raises ToolError.
+        """
         await self._ready()
-        working = len(self._asked) - sum(one.questions is not None and one.questions.waiting > 0 for one in self._asked)
+        waiting = sum(other.questions is not None and other.questions.waiting > 0 for other in self._open)
+        working = len(self._open) - waiting
         if working >= self._limits.calls:
             raise ToolError(BUSY.format(name=self.config.name, running=working))
         request = _Request(do, asyncio.get_running_loop().create_future(), questions)
-        self._asked.add(request)
+        self._open.add(request)
         self._inbox.put_nowait(request)
         try:
             return await request.answer
@@ -389,10 +391,10 @@ class McpServer:
             self._given_up.add(questions)
             raise
         finally:
-            self._asked.discard(request)
+            self._open.discard(request)
             request.scope.cancel()
             if request.answer.done() and not request.answer.cancelled():
-                request.answer.exception()  # it is read here, should nobody wait for it any more
+                request.answer.exception()  # retrieved, so that asyncio does not log it as never retrieved
 
     async def _ready(self) -> None:
         waits = self.attempts == 0 or self._next_try - self._clock.monotonic() <= self._limits.wait_s
@@ -405,7 +407,7 @@ class McpServer:
             raise ToolError(AWAY.format(name=self.config.name, time=time, why=why))
 
     async def call(self, offered: OfferedTool, args: JsonObject, context: ToolContext) -> ToolOutput:
-        """A call of a tool of its own. Raises ToolError."""
+        """Call one of the server's tools. Raises ToolError."""
         progress = _Progress(self._clock, self._limits.progress_s)
         questions = questions_of(context, self.config.name, self._limits.questions)
         params = types.CallToolRequestParams(name=offered.called, arguments=dict(args))
@@ -420,7 +422,7 @@ class McpServer:
                     raise
                 return pages
 
-        async with progress.told(context):
+        async with progress.reported(context):
             try:
                 while not isinstance(result := await self.ask(do, questions), types.CallToolResult):
                     params = await questions.again(params, result)
@@ -432,9 +434,9 @@ class McpServer:
         return ToolOutput(parts=parts, keep=Keep.TURN if questions.told else Keep.STORED)
 
     async def resources(self, uri: str) -> ToolOutput:
-        """The list of its resources, or one of them."""
+        """Return the list of resources, or the one at `uri`. Raises ToolError."""
 
-        async def listed(client: Client) -> str:
+        async def read_list(client: Client) -> str:
             resources = await client.list_resources()
             with suppress(MCPError):  # not every server has templates
                 templates = await client.list_resource_templates()
@@ -442,26 +444,26 @@ class McpServer:
             return mcp_calls.resource_list(resources.resources, ())
 
         if not uri:
-            return ToolOutput(await self.ask(listed))
+            return ToolOutput(await self.ask(read_list))
         return ToolOutput(parts=mcp_calls.resource_parts(await self.ask(lambda client: client.read_resource(uri))))
 
     async def prompts(self, name: str, args: JsonObject) -> ToolOutput:
-        """The list of its prompts, or what one of them says."""
+        """Return the list of prompts, or the one of this name. Raises ToolError."""
         if not name:
-            listed = await self.ask(lambda client: client.list_prompts())
-            return ToolOutput(mcp_calls.prompt_list(listed.prompts))
-        given = mcp_calls.arguments_of(args)
-        prompt = await self.ask(lambda client: client.get_prompt(name, given))
+            result = await self.ask(lambda client: client.list_prompts())
+            return ToolOutput(mcp_calls.prompt_list(result.prompts))
+        arguments = mcp_calls.arguments_of(args)
+        prompt = await self.ask(lambda client: client.get_prompt(name, arguments))
         return ToolOutput(parts=mcp_calls.prompt_parts(prompt))
 
 
 def _is_end(error: MCPError) -> bool:
-    """Whether no later call can do better: the connection, or the server's memory of it, is gone."""
+    """Whether no later call can succeed: the connection is closed, or the server no longer knows its session."""
     return error.code == types.CONNECTION_CLOSED or error.message.lower() == "session terminated"
 
 
 def reason_of(error: BaseException) -> str:
-    """Why it failed, in one bounded sentence: the one place where the SDK's errors are put into words."""
+    """Describe an error in one sentence of limited length. All of the SDK's errors are translated here."""
     match error:
         case ServerBroken():
             return str(error)
@@ -487,20 +489,21 @@ def reason_of(error: BaseException) -> str:
 
 
 def _unreachable(error: BaseException) -> str:
-    """Why no connection came to be, in words for who wrote its address; "" where that is not known."""
-    causes, at = [error], 0
-    while at < len(causes) < MAX_CAUSES:
-        one = causes[at]
-        if isinstance(one, BaseExceptionGroup):
-            causes += cast("BaseExceptionGroup[BaseException]", one).exceptions
-        causes += [more for more in (one.__cause__ or one.__context__,) if more is not None]
-        at += 1
-    kinds = {kind.__name__ for one in causes for kind in type(one).__mro__}
+    """Return why no connection was made, for the author of the configuration; "" if that is not known."""
+    causes, index = [error], 0
+    while index < len(causes) < MAX_CAUSES:
+        cause = causes[index]
+        if isinstance(cause, BaseExceptionGroup):
+            causes += cast("BaseExceptionGroup[BaseException]", cause).exceptions
+        if (inner := cause.__cause__ or cause.__context__) is not None:
+            causes.append(inner)
+        index += 1
+    kinds = {kind.__name__ for cause in causes for kind in type(cause).__mro__}
     return next((why for kind, why in UNREACHABLE.items() if kind in kinds), "")
 
 
 class _Progress:
-    """The newest progress of one call, told at most so often; the owner of the connection never waits for it."""
+    """Reports the newest progress of one call, at most every `pause_s`. The connection's task never waits for it."""
 
     def __init__(self, clock: Clock, pause_s: float) -> None:
         self._clock = clock
@@ -509,20 +512,20 @@ class _Progress:
         self._came = asyncio.Event()
 
     async def note(self, progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG002 -- the SDK's
-        """What it says in words is not shown: the page may be read by others."""
+        """Record progress. The server's `message` is not shown, as others may read the page."""
         self._newest = progress, total or 0.0
         self._came.set()
 
     @asynccontextmanager
-    async def told(self, context: ToolContext) -> AsyncGenerator[None, None]:
-        telling = asyncio.create_task(self._tell(context))
+    async def reported(self, context: ToolContext) -> AsyncGenerator[None, None]:
+        reporting = asyncio.create_task(self._report(context))
         try:
             yield
         finally:
-            telling.cancel()
-            await asyncio.gather(telling, return_exceptions=True)
+            reporting.cancel()
+            await asyncio.gather(reporting, return_exceptions=True)
 
-    async def _tell(self, context: ToolContext) -> None:
+    async def _report(self, context: ToolContext) -> None:
         while True:
             await self._came.wait()
             self._came.clear()
@@ -581,9 +584,9 @@ async def open_servers(
     timeout_s: float,
     limits: McpLimits = McpLimits(),
 ) -> AsyncGenerator[tuple[McpServer, ...], None]:
-    """The servers of a configuration, each in its task, while the block runs: nobody waits for them to connect."""
-    keeper = Keeper()
-    servers = tuple(McpServer(config, clock, jitter, keeper, timeout_s, limits) for config in configs)
+    """Run the servers of a configuration, each in its task, until the block ends. Does not wait for connections."""
+    watchdog = Watchdog()
+    servers = tuple(McpServer(config, clock, jitter, watchdog, timeout_s, limits) for config in configs)
     tasks = [asyncio.create_task(server.run(), name=f"mcp {server.config.name}") for server in servers]
     try:
         yield servers
@@ -591,4 +594,4 @@ async def open_servers(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await keeper.aclose()
+        await watchdog.aclose()

@@ -338,7 +338,7 @@ def _config(
     where = f"plug-in {plugin.name} ({plugin.root / SERVERS})"
     written, expand = dict(server.entry), from_folders(folders)
     if server.is_portable:
-        ServerEntry(where, name, server.words, str).check_words()
+        ServerEntry(where, name, server.words, str).check_settings()
         written, expand = _expanded(PluginFolder(plugin.root), server, folders) | dict(server.words), str
     if said is not None:
         written = {key: value for key, value in written.items() if key not in OURS} | dict(said)

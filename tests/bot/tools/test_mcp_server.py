@@ -232,7 +232,7 @@ class NotingClock(FakeClock):
 
 async def test_a_server_that_cannot_be_started_is_tried_ever_more_seldom_nanobot_3610_and_hermes_62212() -> None:
     nowhere, clock = config(StdioReach("/nowhere/to/be/found"), "nowhere"), NotingClock()
-    limits = McpLimits(first_pause_s=1, most_pause_s=10)
+    limits = McpLimits(first_pause_s=1, max_pause_s=10)
     async with connected(nowhere, limits=limits, clock=clock) as (server,):
         assert server.trouble == "its command cannot be started: it is not installed here, or not on PATH"
         await until(lambda: server.attempts >= 8)
