@@ -1,13 +1,13 @@
-"""People's accounts at the servers of tools: sealed where they are kept, renewed in time, and each for its person
-alone.
+"""People's accounts at MCP servers: stored encrypted, renewed in time, and each used for its person alone.
 
-The rules.
-- What is kept is sealed (`bot.tools.sealing`), and bound to its person and server: a row that somebody moves to another
-  person opens nothing.
-- A key that is lost or was changed makes no error: what it had sealed counts as signed out, and stays, should it
-  return.
-- A token is read anew for each request, so that whoever signs out, or is forgotten, is so in every process at once.
-- One process renews an account at a time (`store.sign_ins`), to its end even if nobody waits for it any more.
+Rules.
+- Accounts are stored sealed (`bot.tools.sealing`), bound to their person and server: a row that is moved to another
+  person cannot be opened.
+- A lost or changed key is no error: the accounts that it sealed count as signed out. They are not deleted, as the key
+  may come back.
+- The token is read from the store for each request, so that signing out and forgetting take effect in every process at
+  once.
+- One process renews an account at a time (`store.sign_ins`). It finishes even if no request waits for it any more.
 """
 
 import asyncio
@@ -22,112 +22,108 @@ import httpx2
 from pydantic import TypeAdapter
 
 from agent.errors import StoreError
-from agent.ports import Clock
-from agent.ports import ToolAccounts as KeptAccounts
+from agent.ports import Clock, ToolAccounts
 from bot.texts import tool_texts
 from bot.tools.mcp_config import HttpReach
-from bot.tools.oauth import Account, OAuthFailed, OAuthHttp, SignInEnded, wanted_scope
+from bot.tools.oauth import Account, OAuthFailed, OAuthHttp, SignInEnded, missing_scope
 from bot.tools.sealing import SealingKeys
 
-RENEW_LEASE: Final = timedelta(seconds=60)  # Four times as long as a request may take
-RENEW_PATIENCE_S: Final = 30.0  # For another process that renews; a call waits no longer
-LOOK_S: Final = 0.2
-KEEP_S: Final = 20.0  # For the store to be back; with a request it is less than the lease
-REVOKE_S: Final = 10.0  # Whoever signs out, or is forgotten, waits for no server for longer
+RENEW_LEASE: Final = timedelta(seconds=60)  # Four times the timeout of a request
+RENEW_PATIENCE_S: Final = 30.0  # How long a call waits for another process that renews
+POLL_S: Final = 0.2
+STORE_S: Final = 20.0  # How long storing is retried; together with a request, this is less than the lease
+REVOKE_S: Final = 10.0  # The longest wait for a server when a person signs out or is forgotten
 
 
 ACCOUNT: Final = TypeAdapter(Account)
 
 
 class NotSignedIn(OAuthFailed):
-    """There is no account, or none any more, or none that can be opened."""
+    """There is no account, or it cannot be opened."""
 
 
 class Accounts:
-    """`servers`: how to reach the authorization server of each server, by its name."""
+    """The accounts of all people. `servers`: by the name of each server, the client of its authorization server."""
 
-    def __init__(self, kept: KeptAccounts, keys: SealingKeys, servers: Mapping[str, OAuthHttp], clock: Clock) -> None:
-        self.kept = kept
+    def __init__(self, store: ToolAccounts, keys: SealingKeys, servers: Mapping[str, OAuthHttp], clock: Clock) -> None:
+        self.store = store
         self.keys = keys
         self.servers = servers
         self._clock = clock
         self._renewing: dict[tuple[str, str], asyncio.Task[str]] = {}
 
     async def of(self, person: str, server: str) -> Account | None:
-        """Raises StoreError."""
-        sealed = await self.kept.get(person, server)
+        """Return a person's account; None if there is none, or it cannot be opened. Raises StoreError."""
+        sealed = await self.store.get(person, server)
         return None if sealed is None else self._opened(person, server, sealed)
 
     async def all_of(self, person: str) -> dict[str, Account | None]:
-        """By server; None for what cannot be opened. Raises StoreError."""
-        kept = await self.kept.all_of(person)
-        return {server: self._opened(person, server, sealed) for server, sealed in kept.items()}
+        """Return a person's accounts by server; None for one that cannot be opened. Raises StoreError."""
+        stored = await self.store.all_of(person)
+        return {server: self._opened(person, server, sealed) for server, sealed in stored.items()}
 
     async def complete(self, handle: str, person: str, server: str, account: Account) -> bool:
-        """End a sign-in with this account. What stood there before is revoked, or these tokens if the sign-in is over.
+        """Finish a sign-in with this account, and return whether the sign-in was still open.
 
-        Not what the same client was given before: some authorization servers, Google's among them, revoke with one
-        token all that a client has of its user. Raises StoreError.
+        Revokes the account that it replaces, or the new one if the sign-in is over. But tokens that the same client had
+        before are not revoked: some authorization servers, such as Google's, revoke all tokens of a client and user
+        with one of them. Raises StoreError.
         """
         try:
             before = await self.of(person, server)
-            done = await self.kept.complete(handle, person, server, self._sealed(person, server, account))
+            done = await self.store.complete(handle, person, server, self._sealed(person, server, account))
         except StoreError:
-            await self._revoke(server, account)  # nobody has them
+            await self._revoke(server, account)  # its tokens are stored nowhere
             raise
-        idle = before if done else account
-        if idle is not None and not (done and idle.grant.client_id == account.grant.client_id):
-            await self._revoke(server, idle)
+        unused = before if done else account
+        if unused is not None and not (done and unused.grant.client_id == account.grant.client_id):
+            await self._revoke(server, unused)
         return done
 
     async def sign_out(self, person: str, server: str) -> bool | None:
-        """Forget the account, here and there: whether the server's own side says so; None if there was none.
-
-        Raises StoreError.
+        """Delete and revoke the account. Return whether the server confirmed the revocation; None if there was no
+        account. Raises StoreError.
         """
-        sealed = await self.kept.drop(person, server)
+        sealed = await self.store.drop(person, server)
         if sealed is None:
             return None
         account = self._opened(person, server, sealed)
         return account is not None and await self._revoke(server, account)
 
     async def revoke_all(self, person: str) -> list[str]:
-        """Have everything of this person revoked, which is about to be forgotten: the servers that have not confirmed
-        it.
+        """Revoke all accounts of a person, before the person is forgotten. Return the servers that did not confirm it.
 
         Raises StoreError.
         """
         accounts = await self.all_of(person)
-        told = await asyncio.gather(
-            *(self._revoke(name, account) for name, account in accounts.items() if account is not None)
-        )
-        names = [name for name, account in accounts.items() if account is not None]
-        lost = [name for name, account in accounts.items() if account is None]
-        return [*(name for name, done in zip(names, told, strict=True) if not done), *lost]
+        opened = {name: account for name, account in accounts.items() if account is not None}
+        confirmed = await asyncio.gather(*(self._revoke(name, account) for name, account in opened.items()))
+        unconfirmed = [name for name, done in zip(opened, confirmed, strict=True) if not done]
+        return [*unconfirmed, *(name for name in accounts if name not in opened)]
 
     async def _revoke(self, server: str, account: Account) -> bool:
-        """Also at a server that the operator has taken away: where to is kept with the account."""
+        """Revoke an account. The address is stored with it, so that this works for a server that was removed, too."""
         http = self.servers.get(server) or OAuthHttp(HttpReach(account.grant.resource))
         with suppress(TimeoutError):
             async with asyncio.timeout(REVOKE_S):
                 return await http.revoke(account)
         return False
 
-    async def note_wanted(self, person: str, server: str, scope: str) -> None:
-        """A tool needs more rights: they are asked for at the next sign-in. Raises StoreError."""
-        sealed = await self.kept.get(person, server)
+    async def request_scope(self, person: str, server: str, scope: str) -> None:
+        """Request the scope that a tool lacked at the next sign-in. Raises StoreError."""
+        sealed = await self.store.get(person, server)
         account = None if sealed is None else self._opened(person, server, sealed)
         if sealed is not None and account is not None and account.wants != scope:
-            await self.kept.swap(person, server, sealed, self._sealed(person, server, replace(account, wants=scope)))
+            await self.store.swap(person, server, sealed, self._sealed(person, server, replace(account, wants=scope)))
 
     async def bearer(self, person: str, server: str, rejected: str = "") -> str:
-        """The token for a request on behalf of this person. `rejected`: one that the server did not take.
+        """Return the access token for a request of this person. `rejected`: a token that the server refused.
 
-        Raises NotSignedIn; OAuthFailed if it cannot be renewed now; StoreError.
+        Raises NotSignedIn; OAuthFailed if the token cannot be renewed now; StoreError.
         """
         deadline = self._clock.monotonic() + RENEW_PATIENCE_S
         while True:
-            sealed = await self.kept.get(person, server)
+            sealed = await self.store.get(person, server)
             account = None if sealed is None else self._opened(person, server, sealed)
             if sealed is None:
                 raise NotSignedIn(tool_texts.SIGN_IN_FIRST.format(server=server))
@@ -139,16 +135,16 @@ class Accounts:
                 return token
             if self._clock.monotonic() > deadline:
                 raise OAuthFailed(tool_texts.OAUTH_UNREACHABLE)
-            await self._clock.sleep(LOOK_S)
+            await self._clock.sleep(POLL_S)
 
     async def _renewed(self, person: str, server: str, sealed: bytes, account: Account) -> str | None:
-        """None if somebody else renews it, or it has changed meanwhile."""
+        """Renew the account and return its token; None if another process renews it, or it changed meanwhile."""
         running = self._renewing.get((person, server))
         if running is None:
             if not account.refresh_token:
-                await self.kept.swap(person, server, sealed, None)
+                await self.store.swap(person, server, sealed, None)
                 return None
-            if not await self.kept.renew(person, server, sealed, self._clock.now(), RENEW_LEASE):
+            if not await self.store.renew(person, server, sealed, self._clock.now(), RENEW_LEASE):
                 return None
             running = asyncio.create_task(self._renew(person, server, sealed, account))
             self._renewing[person, server] = running
@@ -158,41 +154,41 @@ class Accounts:
     def _done(self, person: str, server: str, done: "asyncio.Task[str]") -> None:
         self._renewing.pop((person, server), None)
         if not done.cancelled():
-            done.exception()  # it is read here, should nobody wait for it any more
+            done.exception()  # retrieved, so that asyncio does not log it as never retrieved
 
     async def _renew(self, person: str, server: str, sealed: bytes, account: Account) -> str:
-        """The new token; "" if the account has changed meanwhile, or is no more."""
+        """Return the new token; "" if the account changed meanwhile or was deleted."""
         try:
             renewed = await self.servers[server].refresh(account, self._clock.now())
         except SignInEnded:
-            await self.kept.swap(person, server, sealed, None)
+            await self.store.swap(person, server, sealed, None)
             return ""
         except OAuthFailed:
-            await self.kept.swap(person, server, sealed, self._sealed(person, server, account))
+            await self.store.swap(person, server, sealed, self._sealed(person, server, account))
             raise
-        if await self._keep(person, server, sealed, self._sealed(person, server, renewed)):
+        if await self._store_renewed(person, server, sealed, self._sealed(person, server, renewed)):
             return renewed.access_token
-        await self._revoke(server, renewed)  # signed out meanwhile: these tokens are nobody's
+        await self._revoke(server, renewed)  # signed out meanwhile, so these tokens are not used
         return ""
 
-    async def _keep(self, person: str, server: str, before: bytes, after: bytes) -> bool:
-        """What was renewed, also through a short outage: the old refresh token is worth nothing any more.
+    async def _store_renewed(self, person: str, server: str, before: bytes, after: bytes) -> bool:
+        """Store a renewed account, and retry through a short outage: the old refresh token is no longer valid.
 
         Raises StoreError.
         """
-        deadline, tries = self._clock.monotonic() + KEEP_S, 0
+        deadline, tries = self._clock.monotonic() + STORE_S, 0
         while True:
             try:
-                swapped = await self.kept.swap(person, server, before, after)
-                return swapped or (tries > 0 and await self.kept.get(person, server) == after)
+                swapped = await self.store.swap(person, server, before, after)
+                return swapped or (tries > 0 and await self.store.get(person, server) == after)
             except StoreError:
                 if self._clock.monotonic() > deadline:
                     raise
             tries += 1
-            await self._clock.sleep(LOOK_S)
+            await self._clock.sleep(POLL_S)
 
     async def aclose(self) -> None:
-        """What is being renewed is kept first."""
+        """Wait until renewals in progress are stored."""
         await asyncio.gather(*self._renewing.values(), return_exceptions=True)
 
     def _sealed(self, person: str, server: str, account: Account) -> bytes:
@@ -203,9 +199,9 @@ class Accounts:
 
 
 class PersonAuth(httpx2.Auth):
-    """The requests of one person's session, each with the token that is theirs then.
+    """Adds the current token to each request of one person's session.
 
-    `rejected`: the server did not take a token that was just renewed.
+    `rejected`: the server refused a token that was just renewed.
     """
 
     def __init__(self, accounts: Accounts, person: str, server: str) -> None:
@@ -222,9 +218,9 @@ class PersonAuth(httpx2.Auth):
             request.headers["authorization"] = f"Bearer {await self._token(token)}"
             response = yield request
         self.rejected = response.status_code == HTTPStatus.UNAUTHORIZED
-        if response.status_code == HTTPStatus.FORBIDDEN and (wanted := wanted_scope(response)):
+        if response.status_code == HTTPStatus.FORBIDDEN and (scope := missing_scope(response)):
             with suppress(StoreError):
-                await self._accounts.note_wanted(self._person, self._server, wanted)
+                await self._accounts.request_scope(self._person, self._server, scope)
 
     async def _token(self, rejected: str = "") -> str:
         try:

@@ -1,9 +1,9 @@
-"""What an MCP server lists, made into tools that a model can be offered; what is left out has a reason. Pure.
+"""Makes the tools that an MCP server lists into tools for a model; an omitted tool has a reason. Pure.
 
-A server writes names, descriptions and schemas as it likes, and each of them stands before the model in every turn, or
-is run by the check of a call. So they are bounded, and of a schema only those keywords are kept that cost a bounded
-time: no pattern, no reference that leads elsewhere or round in a circle. What is kept refuses nothing that the whole
-schema takes: the server checks its arguments itself, too.
+A server's names, descriptions and schemas are not trusted: the model reads them in every turn, or they are used to
+check a call. So they are limited in size. Of a schema, only keywords are kept that are checked in bounded time: no
+patterns, no references to other documents or in a circle. The reduced schema accepts everything that the whole one
+accepts: the server checks the arguments itself, too.
 """
 
 import re
@@ -18,12 +18,12 @@ from agent.messages import UNSEEN, Json, JsonObject
 from agent.ports import ToolEffect
 from bot.tools.mcp_config import McpServerConfig
 
-# Of one server. The largest real ones have about a hundred, and their schemas cost tokens in every turn.
+# Of one server. The largest real servers have about a hundred, and their schemas cost tokens in every turn.
 MAX_TOOLS: Final = 200
-MAX_NAME_CHARS: Final = 60  # With the server's: vendors take 64 characters for a function's name
+MAX_NAME_CHARS: Final = 60  # With the server's name: vendors allow 64 characters for a function's name
 MAX_DESCRIPTION_CHARS: Final = 1_000
-MAX_FIELD_CHARS: Final = 200  # Of what describes an argument
-MAX_NODES: Final = 300  # Of one schema, references written out: the largest of the official servers' have sixty
+MAX_FIELD_CHARS: Final = 200  # Of the description of an argument
+MAX_NODES: Final = 300  # Of one schema with its references resolved: the largest of official servers have sixty
 MAX_SCHEMA_DEPTH: Final = 12
 MAX_ENUM: Final = 100
 RESOURCES: Final = "resources"
@@ -36,14 +36,14 @@ _FIELD_NAME: Final = re.compile(r"[A-Za-z_$@][\w$@.\-]{0,63}", re.ASCII)
 _BLANKS: Final = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _NUMBERS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 _SIZES: Final = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
-# As what they are kept: of schemas that say less, more than one may hold.
+# The keyword that replaces each: of reduced schemas, more than one may match.
 _CHOICES: Final = {"oneOf": "anyOf", "anyOf": "anyOf", "allOf": "allOf"}
 _TYPES: Final = frozenset({"object", "array", "string", "integer", "number", "boolean", "null"})
 
 
 @dataclass(frozen=True, slots=True)
 class OfferedTool:
-    """`name` is what the model calls; `called` what the server does."""
+    """A tool that is offered. `name`: for the model. `called`: the server's own name, "" for our tools."""
 
     name: str
     called: str
@@ -54,7 +54,7 @@ class OfferedTool:
 
 @dataclass(frozen=True, slots=True)
 class OmittedTool:
-    """`name` is as safe to show as any word of ours; `why` is a sentence without a stop."""
+    """A tool that is not offered. `name` is safe to show. `why`: a sentence without a full stop."""
 
     name: str
     why: str
@@ -62,7 +62,7 @@ class OmittedTool:
 
 @dataclass(frozen=True, slots=True)
 class ToolListing:
-    """What a server has now."""
+    """The tools of a server, offered and omitted."""
 
     offered: tuple[OfferedTool, ...] = ()
     omitted: tuple[OmittedTool, ...] = ()
@@ -77,28 +77,28 @@ NO_SCHEMA: Final = "the schema of its arguments is none that can be checked"
 def listing(
     config: McpServerConfig, tools: Sequence[ListedTool], *, resources: bool = False, prompts: bool = False
 ) -> ToolListing:
-    """`resources` and `prompts`: whether the server has any, which are read by a tool each."""
+    """Return the tools of a server. `resources` and `prompts`: whether it has any; each gets a tool that reads them."""
     offered: dict[str, OfferedTool] = {}
     omitted: list[OmittedTool] = []
-    own = [tool for there, tool in ((resources, _RESOURCES), (prompts, _PROMPTS)) if there]
-    for tool in [*tools[:MAX_TOOLS], *own]:
-        described = _described(config, tool) if isinstance(tool, ListedTool) else _own(config, tool)
-        if isinstance(described, OmittedTool):
-            omitted.append(described)
-        elif described.name in offered:
-            omitted.append(OmittedTool(described.name, TAKEN))
+    own = [tool for is_present, tool in ((resources, _RESOURCES), (prompts, _PROMPTS)) if is_present]
+    for listed in [*tools[:MAX_TOOLS], *own]:
+        tool = _listed_tool(config, listed) if isinstance(listed, ListedTool) else _own_tool(config, listed)
+        if isinstance(tool, OmittedTool):
+            omitted.append(tool)
+        elif tool.name in offered:
+            omitted.append(OmittedTool(tool.name, TAKEN))
         else:
-            offered[described.name] = described
+            offered[tool.name] = tool
     omitted += [OmittedTool(shown_name(tool.name), TOO_MANY) for tool in tools[MAX_TOOLS : 2 * MAX_TOOLS]]
     return ToolListing(tuple(offered.values()), tuple(omitted))
 
 
-def _described(config: McpServerConfig, tool: ListedTool) -> OfferedTool | OmittedTool:
+def _listed_tool(config: McpServerConfig, tool: ListedTool) -> OfferedTool | OmittedTool:
     shown = shown_name(tool.name)
     if not _TOOL_NAME.fullmatch(tool.name):
         return OmittedTool(shown, NO_NAME)
     name = f"{config.name}.{_NO_WORD.sub('_', tool.name).strip('_')}"
-    if len(name) > MAX_NAME_CHARS:  # the same in each list, whatever else is in it
+    if len(name) > MAX_NAME_CHARS:  # the short name does not depend on the other tools of the list
         name = f"{name[: MAX_NAME_CHARS - 5]}_{sha256(tool.name.encode()).hexdigest()[:4]}"
     schema = checked_schema(tool.input_schema)
     if schema is None:
@@ -107,7 +107,7 @@ def _described(config: McpServerConfig, tool: ListedTool) -> OfferedTool | Omitt
     return OfferedTool(name, tool.name, description, schema, config.effect_of(tool.name))
 
 
-def _own(config: McpServerConfig, tool: OfferedTool) -> OfferedTool:
+def _own_tool(config: McpServerConfig, tool: OfferedTool) -> OfferedTool:
     return replace(tool, name=f"{config.name}.{tool.name}", effect=config.effect_of(tool.name))
 
 
@@ -134,27 +134,29 @@ _PROMPTS: Final = OfferedTool(
 
 
 def shown_name(name: str) -> str:
-    """A name as it may be shown: what it is not made of is a question mark."""
+    """Return a name that is safe to show: characters that names do not have become question marks."""
     return _NOT_SHOWN.sub("?", name[:MAX_NAME_CHARS]) or "?"
 
 
 def one_line(text: str, limit: int) -> str:
-    """What somebody else wrote, in one line without anything that nobody sees."""
+    """Return untrusted text in one line, without invisible characters, cut to `limit` characters."""
     line = " ".join(_BLANKS.split(UNSEEN.sub("", text[: 4 * limit]))).strip()
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
 def checked_schema(schema: Mapping[str, Json]) -> JsonObject | None:
-    """An object's schema of bounded size, with which arguments are checked in bounded time; None if it is no such."""
+    """Return an object's schema of limited size, which checks arguments in bounded time. None if it is not an object's
+    schema, or has a property without a plain name.
+    """
     reader = _SchemaReader(schema)
-    kept = reader.read(dict(schema), 0)
-    if kept.get("type", "object") != "object" or not reader.names_are_plain:
+    reduced = reader.read(dict(schema), 0)
+    if reduced.get("type", "object") != "object" or not reader.names_are_plain:
         return None
-    return {**kept, "type": "object"}
+    return {**reduced, "type": "object"}
 
 
 class _SchemaReader:
-    """Keeps of a schema what is bounded; where it is not, anything may stand: the server looks again."""
+    """Reduces a schema to a limited size. A part beyond the limits accepts anything, as the server checks it, too."""
 
     def __init__(self, root: Mapping[str, Json]) -> None:
         self._root = root
@@ -169,68 +171,68 @@ class _SchemaReader:
         if isinstance(properties, dict) and self._nodes + len(properties) > MAX_NODES:
             return {}
         reference = schema.get("$ref")
-        kept = self.read(self._target(reference), depth + 1) if isinstance(reference, str) else {}
-        kept |= self._values(schema)
+        reduced = self.read(self._resolve(reference), depth + 1) if isinstance(reference, str) else {}
+        reduced |= self._read_values(schema)
         if isinstance(properties, dict):
             own: dict[str, Json] = {name: self.read(value, depth + 1) for name, value in properties.items()}
-            inherited = kept.get("properties")
-            kept["properties"] = {**inherited, **own} if isinstance(inherited, dict) else own
+            inherited = reduced.get("properties")
+            reduced["properties"] = {**inherited, **own} if isinstance(inherited, dict) else own
             self.names_are_plain &= all(map(_FIELD_NAME.fullmatch, properties))
             required = schema.get("required")
             if isinstance(required, list):
-                named = (name for name in required if isinstance(name, str) and name in properties)
-                kept["required"] = list(dict.fromkeys(named))
+                names = (name for name in required if isinstance(name, str) and name in properties)
+                reduced["required"] = list(dict.fromkeys(names))
         if isinstance(items := schema.get("items"), dict) and "prefixItems" not in schema:
-            kept["items"] = self.read(items, depth + 1)
-        rest = None if "patternProperties" in schema else schema.get("additionalProperties")
-        if isinstance(rest, bool):
-            kept["additionalProperties"] = rest
-        elif isinstance(rest, dict):
-            kept["additionalProperties"] = self.read(rest, depth + 1)
-        for key, kept_as in _CHOICES.items():
+            reduced["items"] = self.read(items, depth + 1)
+        additional = None if "patternProperties" in schema else schema.get("additionalProperties")
+        if isinstance(additional, bool):
+            reduced["additionalProperties"] = additional
+        elif isinstance(additional, dict):
+            reduced["additionalProperties"] = self.read(additional, depth + 1)
+        for key, replacement in _CHOICES.items():
             if isinstance(choices := schema.get(key), list) and 0 < len(choices) <= MAX_ENUM:
-                kept[kept_as] = [self.read(choice, depth + 1) for choice in choices]
-        return kept
+                reduced[replacement] = [self.read(choice, depth + 1) for choice in choices]
+        return reduced
 
-    def _target(self, reference: str) -> Json:
-        """What a reference inside of this schema leads to; None for any other."""
+    def _resolve(self, reference: str) -> Json:
+        """Return the target of a reference inside of this schema; None for any other reference."""
         if not reference.startswith("#/"):
             return None
-        found: Json = dict(self._root)
+        target: Json = dict(self._root)
         for part in reference[2:].split("/", MAX_SCHEMA_DEPTH):
-            found = found.get(part) if isinstance(found, dict) else None
-        return found
+            target = target.get(part) if isinstance(target, dict) else None
+        return target
 
     @staticmethod
-    def _values(schema: Mapping[str, Json]) -> dict[str, Json]:
-        """Those keywords that hold no schemas."""
-        kept: dict[str, Json] = {}
+    def _read_values(schema: Mapping[str, Json]) -> dict[str, Json]:
+        """Read the keywords that hold no schemas."""
+        reduced: dict[str, Json] = {}
         kinds = schema.get("type")
         if isinstance(kinds, str) and kinds in _TYPES:
-            kept["type"] = kinds
-        elif isinstance(kinds, list) and kinds and all(isinstance(one, str) and one in _TYPES for one in kinds):
-            kept["type"] = list(dict.fromkeys(kinds))
+            reduced["type"] = kinds
+        elif isinstance(kinds, list) and kinds and all(isinstance(kind, str) and kind in _TYPES for kind in kinds):
+            reduced["type"] = list(dict.fromkeys(kinds))
         if isinstance(description := schema.get("description"), str):
-            kept["description"] = one_line(description, MAX_FIELD_CHARS)
+            reduced["description"] = one_line(description, MAX_FIELD_CHARS)
         values = schema.get("enum")
         if isinstance(values, list) and 0 < len(values) <= MAX_ENUM and all(map(_is_plain, values)):
-            kept["enum"] = values
+            reduced["enum"] = values
         constant = schema.get("const")
         if constant is not None and _is_plain(constant):
-            kept["const"] = constant
+            reduced["const"] = constant
         for key in _NUMBERS:
             value = schema.get(key)
             if isinstance(value, int | float) and not isinstance(value, bool) and (key != "multipleOf" or value > 0):
-                kept[key] = value
+                reduced[key] = value
         for key in _SIZES:
             value = schema.get(key)
             if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-                kept[key] = value
-        return kept
+                reduced[key] = value
+        return reduced
 
 
 def _is_plain(value: Json) -> bool:
-    """Whether it can be shown just as it is."""
+    """Whether a value can be shown unchanged."""
     if isinstance(value, str):
         return value == one_line(value, MAX_FIELD_CHARS)
     return value is None or isinstance(value, int | float)

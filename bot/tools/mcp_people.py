@@ -1,11 +1,12 @@
-"""The servers that each person uses with an account of their own: one session of one person at one server.
+"""The servers that each person uses with their own account: one session for each person and server.
 
-The rules.
-- A session is its person's alone: it carries their token, its tools are offered to nobody else, and a tool that runs
-  for another person all the same does nothing. Another account of theirs gets another session.
-- A session is opened when its person asks something, and closed when it was idle for a while. What its server listed
-  stays, so that the tools are still offered; the next call opens it again. Both are bounded in number.
-- Who is not signed in has one tool of that server, which says so.
+Rules.
+- A session belongs to one person: it carries their token, and its tools are offered to this person alone. A tool that
+  is run for another person raises an error. Another account of the same person gets another session.
+- A session is opened when its person asks a question, and closed when it was idle for a while. Its list of tools is
+  kept, so that the tools are still offered; the next call opens the session again. Both open and known sessions are
+  limited in number.
+- A person who is not signed in at a server has one tool of it, which says so.
 """
 
 import asyncio
@@ -34,20 +35,20 @@ NOTHING: Final[JsonObject] = {"type": "object", "properties": {}, "additionalPro
 @dataclass(frozen=True, slots=True)
 class PeopleLimits:
     open: int = 100
-    """Connections at once: each is a task, a socket and a hundred kilobytes."""
+    """Connections at once: each takes a task, a socket and a hundred kilobytes."""
     known: int = 1_000
-    """Lists of tools that are kept."""
+    """Sessions whose lists of tools are kept."""
     idle_s: float = 300.0
-    """A conversation goes on within minutes, or another day."""
+    """A conversation usually continues within minutes, or on another day."""
     first_s: float = 3.0
-    """For a server, to be there when its person asks for the first time; else its tools come with the next question."""
-    look_s: float = 60.0
+    """How long a person's first question waits for a server; else its tools are offered with the next question."""
+    sweep_s: float = 60.0
 
 
 @dataclass(eq=False)
 class _Session:
-    """`account`: the name of the one that it is used with. `tools`: those that are offered, by the server's own, so
-    that the same ones stay the same objects. `ending`: what ran before.
+    """`account`: the name of the account that is used. `tools`: the offered tools by the server's own tools, so that
+    unchanged tools stay the same objects. `ending`: the run before this one.
     """
 
     person: str
@@ -62,7 +63,7 @@ class _Session:
 
 
 class PersonServers:
-    """`timeout_s`, `jitter`: as in `McpServer`."""
+    """The sessions of all people. `timeout_s`, `jitter`: as in `McpServer`."""
 
     def __init__(
         self,
@@ -86,32 +87,31 @@ class PersonServers:
         self._watchdog = Watchdog()
         self._ending: set[asyncio.Task[None]] = set()
 
-    # What a turn asks.
+    # The tools of a turn.
 
     def tools(self, asker: Asker) -> tuple[Tool, ...]:
-        """Those of the servers at which this person is signed in, as far as they are known."""
-        found: list[Tool] = []
+        """Return the known tools of the servers at which this person is signed in, and sign-in tools for the others."""
+        tools: list[Tool] = []
         for name, sign_in in self._sign_in_tools.items():
             session = self._sessions.get((asker.person.id, name))
             own = () if session is None else self._offered(session)
-            found += own or (sign_in,)
-        return tuple(found)
+            tools += own or (sign_in,)
+        return tuple(tools)
 
     def _offered(self, session: _Session) -> tuple["PersonTool", ...]:
-        now = session.server.tools
         session.tools = {
             tool: session.tools.get(tool) or PersonTool(tool, session.person, session.server.config.name, self)
-            for tool in now
+            for tool in session.server.tools
         }
         return tuple(session.tools.values())
 
     async def prepare(self, asker: Asker) -> None:
-        """Open the sessions of whoever asks something, and wait a moment for those that were never open."""
+        """Open the asker's sessions, and wait up to `first_s` for servers that were never tried."""
         person = asker.person.id
         try:
             accounts = await self.accounts.all_of(person)
         except StoreError:
-            return  # the turn itself finds that out
+            return  # the turn itself meets the error
         waiting: list[McpServer] = []
         for name in self.configs:
             if (account := accounts.get(name)) is None:
@@ -126,7 +126,7 @@ class PersonServers:
     # Sessions.
 
     def _open(self, person: str, name: str, account: Account) -> _Session | None:
-        """The person's session, running; None if there are too many."""
+        """Return the person's running session; None if there are too many."""
         key = person, name
         session = self._sessions.get(key)
         if session is not None and session.account != account.name:
@@ -147,15 +147,15 @@ class PersonServers:
         return session
 
     def _make_room(self) -> bool:
-        """Let go of those that were used longest ago; False if all of them work."""
+        """Drop or stop the sessions that were used longest ago; False if all of them have calls."""
         while len(self._sessions) > self._limits.known:
-            key = next((key for key, one in self._sessions.items() if not one.calls), None)
+            key = next((key for key, session in self._sessions.items() if not session.calls), None)
             if key is None:
                 return False
             self._stop(self._sessions.pop(key))
-        open_ = [one for one in self._sessions.values() if one.running is not None]
-        idle = [one for one in open_ if not one.calls]
-        if len(open_) >= self._limits.open:
+        running = [session for session in self._sessions.values() if session.running is not None]
+        idle = [session for session in running if not session.calls]
+        if len(running) >= self._limits.open:
             if not idle:
                 return False
             self._stop(idle[0])
@@ -169,24 +169,24 @@ class PersonServers:
             session.ending.add_done_callback(self._ending.discard)
 
     def _close(self, person: str, name: str) -> None:
-        """Nothing of their account there is used any more, nor of what the server listed."""
+        """Stop the session, and drop its list of tools."""
         session = self._sessions.pop((person, name), None)
         if session is not None:
             self._stop(session)
 
     async def changed(self, person: str, name: str) -> None:
-        """They have signed in or out."""
+        """The person signed in or out: replace the session."""
         self._close(person, name)
         account = await self.accounts.of(person, name)
         if account is not None:
             self._open(person, name, account)
 
     async def run(self) -> None:
-        """Close what is idle, and drop the sign-ins that nobody ended, until cancelled."""
+        """Close idle sessions, and delete sign-ins that were not finished, until cancelled."""
         while True:
-            with suppress(StoreError):  # the next time
-                await self.accounts.kept.expire(self._clock.now())
-            await self._clock.sleep(self._limits.look_s)
+            with suppress(StoreError):  # tried again at the next sweep
+                await self.accounts.store.expire(self._clock.now())
+            await self._clock.sleep(self._limits.sweep_s)
             now = self._clock.monotonic()
             for session in self._sessions.values():
                 if not session.calls and now - session.used >= self._limits.idle_s:
@@ -206,7 +206,7 @@ class PersonServers:
 
     @asynccontextmanager
     async def using(self, person: str, name: str) -> AsyncGenerator[_Session, None]:
-        """Raises ToolError if its person is not signed in, or too many are at work."""
+        """Use the person's session for a call. Raises ToolError if they are not signed in, or too many are in use."""
         try:
             await self.accounts.bearer(person, name)
             account = await self.accounts.of(person, name)
@@ -225,7 +225,7 @@ class PersonServers:
             session.used = self._clock.monotonic()
 
     async def why(self, session: _Session) -> str:
-        """What the person may do about a call that failed; "" for nothing."""
+        """Return what the person can do about a failed call; "" for nothing."""
         name = session.server.config.name
         try:
             account = await self.accounts.of(session.person, name)
@@ -244,7 +244,7 @@ async def _run(server: McpServer, before: asyncio.Task[None] | None) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PersonTool:
-    """A tool of somebody's own account, as `agent.ports.Tool`. What it brings is theirs alone."""
+    """A tool of a person's own account, as `agent.ports.Tool`. Its results are for this person alone."""
 
     tool: Tool
     person: str
@@ -285,7 +285,7 @@ class PersonTool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SignInTool:
-    """What somebody has of a server at which they are not signed in, or whose tools are not known yet."""
+    """The only tool of a server at which the person is not signed in, or whose tools are not known yet."""
 
     config: McpServerConfig
     servers: PersonServers

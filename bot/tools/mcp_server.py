@@ -306,7 +306,7 @@ class McpServer:
         if questions is None:
             log.info("MCP server %s: it asks a person, and it is not known whom: nobody is asked", self.config.name)
             return types.ElicitResult(action="cancel")
-        return await questions.elicited(params)
+        return await questions.elicit(params)
 
     # The lists of the server.
 
@@ -428,10 +428,10 @@ class McpServer:
                     params = await questions.again(params, result)
                 parts = await asyncio.to_thread(mcp_calls.parts_of, result)
             except ToolError as error:
-                raise ToolError(str(error), ours=error.ours, for_turn=questions.told) from None
+                raise ToolError(str(error), ours=error.ours, for_turn=questions.has_answers) from None
             finally:
                 questions.end()
-        return ToolOutput(parts=parts, keep=Keep.TURN if questions.told else Keep.STORED)
+        return ToolOutput(parts=parts, keep=Keep.TURN if questions.has_answers else Keep.STORED)
 
     async def resources(self, uri: str) -> ToolOutput:
         """Return the list of resources, or the one at `uri`. Raises ToolError."""

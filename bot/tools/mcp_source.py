@@ -1,6 +1,7 @@
-"""The tools of every MCP server that is configured. The SDK is loaded in the background, once there is such a server.
+"""The tools of all configured MCP servers. The SDK is loaded in the background, and only if there is such a server.
 
-What the SDK brings takes a second of a processor to load, and a server a minute to start: nobody waits for either.
+Loading the SDK takes a second of processor time, and starting a server up to a minute; the start of the bot does not
+wait for either.
 """
 
 import asyncio
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SIGN_IN_HTTP: Final = "COGENCY_SIGN_IN_HTTP"
-LOAD_S: Final = 20.0  # For the SDK, on a machine that is busy
-QUIET_S: Final = 5.0  # Nobody wonders about so short a wait
+LOAD_S: Final = 20.0  # For loading the SDK on a busy machine
+QUIET_S: Final = 5.0  # A longer wait at the start is logged
 
 
 class RunningServer(Protocol):
@@ -38,21 +39,21 @@ class RunningServer(Protocol):
 
     @property
     def away_s(self) -> float:
-        """For how long it has not been connected; 0 while it is."""
+        """How long it has not been connected; 0 while it is."""
         ...
 
     @property
     def tools(self) -> tuple[Tool, ...]: ...
 
     async def examine(self) -> list[Finding]:
-        """What its operator may like to know, once its first connection was tried."""
+        """Return findings for the operator, after the first try to connect."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class SignInAnswer:
-    """What `/tools` answers about sign-ins, as Markdown for the person alone. The names of the servers at which they
-    are signed in, and of the others, where those were asked for.
+    """The answer of `/tools` about sign-ins, as Markdown for the person alone. `signed_in`, `others`: the names of the
+    servers, if the question was for a list.
     """
 
     text: str
@@ -62,13 +63,15 @@ class SignInAnswer:
 
 class ToolSignIns(Protocol):
     async def answer(self, person: Person, words: str) -> SignInAnswer:
-        """What `/tools` with these words (see `bot.tools.sign_in`) says to this person, for them alone."""
+        """Return the answer to `/tools` with these words (see `bot.tools.sign_in`), for this person alone."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PageAnswer:
-    """What a browser is told. `go`: where it is sent. `cookie`: what it is to keep. `json`: in place of a page."""
+    """The response to a browser. `go`: the address of a redirect. `cookie`: the cookie to set. `json`: a document in
+    place of a page.
+    """
 
     status: int
     html: str = ""
@@ -78,11 +81,11 @@ class PageAnswer:
 
 
 class SignInBrowsing(Protocol):
-    """What the pages ask; `browser` is what stands in the cookie, "" if there is none. Each may raise CogencyError."""
+    """The requests of the pages. `browser`: the value of the cookie, "" without one. All may raise CogencyError."""
 
     def document(self, server: str) -> PageAnswer: ...
     async def ask(self, link: str, browser: str) -> PageAnswer: ...
-    async def agree(self, link: str, browser: str, said: str) -> PageAnswer: ...
+    async def agree(self, link: str, browser: str, token: str) -> PageAnswer: ...
     async def come_back(self, server: str, query: str, browser: str) -> PageAnswer: ...
 
 
@@ -96,14 +99,14 @@ class PeoplesServers(Protocol):
 
 class SignInService(ToolSignIns, SignInBrowsing, Protocol):
     async def forget(self, person: str) -> list[str]:
-        """Have revoked what they gave: the servers that have not confirmed it."""
+        """Revoke the person's tokens. Return the servers that did not confirm it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PeopleSettings:
-    """What the servers need at which each person signs in. `public`: the address by which browsers reach the pages, ""
-    if none do; `listen`: where those are served, None if they are not, or by another process.
+    """The settings of servers at which each person signs in. `public`: the address of the sign-in pages for browsers,
+    "" if there is none. `listen`: the host and port on which this process serves them; None if it does not.
     """
 
     accounts: ToolAccounts
@@ -113,14 +116,14 @@ class PeopleSettings:
 
 
 class McpSource:
-    """As `agent.ports.ToolSource`: what the servers have that are connected, or were. Implements `ToolSignIns`, too."""
+    """Implements `agent.ports.ToolSource`, with the tools that the servers listed last, and `ToolSignIns`."""
 
     def __init__(self) -> None:
         self.servers: tuple[RunningServer, ...] = ()
         self.people: PeoplesServers | None = None
         self.desk: SignInService | None = None
         self.loaded = asyncio.Event()
-        self.port = 0  # Where the pages of sign-ins are served; 0 if they are not
+        self.port = 0  # The port of the sign-in pages; 0 if they are not served
 
     async def answer(self, person: Person, words: str) -> SignInAnswer:
         if (desk := await self.ready()) is not None:
@@ -128,41 +131,41 @@ class McpSource:
         return SignInAnswer(tool_texts.NO_SERVERS if self.loaded.is_set() else tool_texts.NOT_READY)
 
     async def ready(self) -> SignInService | None:
-        """None if nobody can sign in anywhere, or not yet."""
+        """Wait for the SDK, up to LOAD_S. Return None if there are no sign-ins, or not yet."""
         with suppress(TimeoutError):
             async with asyncio.timeout(LOAD_S):
                 await self.loaded.wait()
         return self.desk
 
-    async def revoke(self, kept: ToolAccounts, person: str) -> str:
-        """Before somebody is forgotten: what they gave is no longer taken. A sentence about what was not confirmed, as
-        nothing is without a key. Raises StoreError.
+    async def revoke(self, accounts: ToolAccounts, person: str) -> str:
+        """Revoke a person's tokens, before the person is forgotten. Return a sentence about the servers that did not
+        confirm it; without a key none does. Raises StoreError.
         """
         desk = await self.ready()
-        untold = [*await kept.all_of(person)] if desk is None else await desk.forget(person)
-        return tool_texts.NOT_TOLD.format(servers=", ".join(untold)) if untold else ""
+        unconfirmed = [*await accounts.all_of(person)] if desk is None else await desk.forget(person)
+        return tool_texts.NOT_TOLD.format(servers=", ".join(unconfirmed)) if unconfirmed else ""
 
     async def prepare(self, asker: Asker) -> None:
-        """Before this person's tools are asked for: those of their own accounts are looked up."""
+        """Open this person's own sessions, before `tools` is called for them."""
         if self.people is not None:
             await self.people.prepare(asker)
 
     async def examine(self) -> list[Finding]:
-        """For `cogency doctor`: what each server offers, and what not."""
+        """Return findings for `cogency doctor`: which tools each server offers, and which it does not."""
         await self.loaded.wait()
-        each = await asyncio.gather(*(server.examine() for server in self.servers))
-        return [finding for findings in each for finding in findings]
+        results = await asyncio.gather(*(server.examine() for server in self.servers))
+        return [finding for findings in results for finding in findings]
 
     async def settle(self, seconds: float) -> None:
-        """Wait until each was tried once, and no longer than this; the log says so where that is not at once."""
-        if seconds <= 0 or await self._tried(min(QUIET_S, seconds)):
+        """Wait until each server was tried once, up to `seconds`. A wait of more than QUIET_S is logged."""
+        if seconds <= 0 or await self._wait_tried(min(QUIET_S, seconds)):
             return
         log.warning("waiting for the MCP servers, %g s at most", seconds)
-        if not await self._tried(seconds - QUIET_S):
+        if not await self._wait_tried(seconds - QUIET_S):
             names = ", ".join(server.config.name for server in self.servers if not server.tried.is_set())
             log.warning("not connected yet, so without their tools for now: MCP servers %s", names)
 
-    async def _tried(self, seconds: float) -> bool:
+    async def _wait_tried(self, seconds: float) -> bool:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self.loaded.wait()
@@ -171,8 +174,8 @@ class McpSource:
         return False
 
     def away(self) -> Mapping[str, str]:
-        """The servers that are not connected, with the reason as far as everybody may know it: what an operator reads
-        in the log may hold addresses and what a server's process has written.
+        """Return the servers that are not connected, with a reason that every user may read. The reasons in the log are
+        for operators: they may hold addresses, and output of a server's process.
         """
         return {
             server.config.name: tool_texts.SERVER_AWAY.format(time=long_time(server.away_s))
@@ -204,15 +207,15 @@ async def open_mcp(
     timeout_s: float,
     people: PeopleSettings | None = None,
 ) -> AsyncGenerator[McpSource, None]:
-    """The servers run while the block does. `jitter`: a number between 0 and 1. `people`: None leaves out the servers
-    at which each person signs in. Raises SettingsError if the address of their pages cannot be had.
+    """Run the servers until the block ends. `jitter` returns a random number between 0 and 1. `people`: None leaves out
+    the servers at which each person signs in. Raises SettingsError if the address of their pages cannot be used.
     """
     source = McpSource()
     async with AsyncExitStack() as stack:
         if people is not None and people.listen is not None:
             pages = import_module("bot.tools.sign_in_pages")
-            shown = pages.SignInPages(source.ready, people.public)
-            source.port = await stack.enter_async_context(pages.listening(shown, *people.listen, SIGN_IN_HTTP))
+            site = pages.SignInPages(source.ready, people.public)
+            source.port = await stack.enter_async_context(pages.listening(site, *people.listen, SIGN_IN_HTTP))
         running = asyncio.create_task(_run(source, configs, clock, jitter, timeout_s, people))
         try:
             yield source
@@ -230,10 +233,10 @@ async def _run(
     timeout_s: float,
     people: PeopleSettings | None,
 ) -> None:
-    theirs = [config for config in configs if config.account is AccountKind.PERSON]
+    personal = [config for config in configs if config.account is AccountKind.PERSON]
     try:
         sdk = await asyncio.to_thread(import_module, "bot.tools.mcp_server")
-        signing = await asyncio.to_thread(import_module, "bot.tools.sign_in") if people else None
+        sign_in = await asyncio.to_thread(import_module, "bot.tools.sign_in") if people else None
     except ImportError:
         log.exception("no MCP server is connected: the SDK cannot be loaded")
         source.loaded.set()
@@ -241,8 +244,8 @@ async def _run(
     others = [config for config in configs if config.account is not AccountKind.PERSON]
     async with AsyncExitStack() as stack:
         source.servers = await stack.enter_async_context(sdk.open_servers(others, clock, jitter, timeout_s))
-        if signing is not None and people is not None:
-            opening = signing.open_people(theirs, people, clock, jitter, timeout_s)
+        if sign_in is not None and people is not None:
+            opening = sign_in.open_people(personal, people, clock, jitter, timeout_s)
             source.people, source.desk = await stack.enter_async_context(opening)
         source.loaded.set()
         await asyncio.Event().wait()

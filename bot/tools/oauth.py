@@ -1,13 +1,13 @@
-"""OAuth 2.1 as a client of the servers of tools: what is asked of an authorization server, and what its answers mean.
+"""An OAuth 2.1 client for MCP servers: the requests to authorization servers.
 
-The SDK's own provider waits in the memory of one process for a browser to come back, forgets at its end where tokens
-are renewed, and renews without regard to other processes. So its parts are used here, and the order of steps is ours.
+The SDK's own provider waits for the browser in the memory of one process, loses the address for renewals when that
+process ends, and renews without regard to other processes. So only its parts are used here.
 
-The rules.
-- An address that a server names is asked only by https, without following redirects, and what it answers is bounded.
-  (Plain http is for a server on this machine alone.)
-- Nothing is done without PKCE, and nothing at a server whose metadata name another issuer or resource.
-- Of what a server says about an error only its words reach a person, on one line and short.
+Rules.
+- An address that a server names is requested only by https, without redirects, and its answer is limited in size.
+  (Plain http is allowed for a server on this machine only.)
+- PKCE is always used. Metadata that name another issuer or resource are refused.
+- Of an error, only the server's message is shown to a person, short and on one line.
 """
 
 import asyncio
@@ -34,12 +34,12 @@ from bot.tools.mcp_config import HttpReach, OAuthClientConfig, is_plain_loopback
 from bot.tools.mcp_listing import one_line
 from bot.tools.mcp_transport import certificates
 
-MAX_ANSWER_BYTES: Final = 262_144  # Metadata and tokens are a few thousand
-TIMEOUT_S: Final = 15.0  # For each step: a person waits
+MAX_ANSWER_BYTES: Final = 262_144  # Metadata and tokens take a few thousand
+TIMEOUT_S: Final = 15.0  # Of each request: a person waits for it
 MAX_TOKEN_CHARS: Final = 16_384
 MAX_LIFETIME: Final = timedelta(days=3650)
-SOON: Final = timedelta(seconds=60)  # A token that ends so soon is renewed first: a call may take as long
-# What an authorization server says when only the person can help.
+SOON: Final = timedelta(seconds=60)  # A token that expires within this time is renewed first: a call may take as long
+# Errors of an authorization server after which the person must sign in again.
 ENDED: Final = frozenset({"invalid_grant", "invalid_client", "unauthorized_client", "invalid_scope", "access_denied"})
 _TOKEN: Final = re.compile(r"[\x21-\x7e]+")
 _SCOPE: Final = re.compile(r"[\x20-\x7e]{0,2000}")
@@ -47,18 +47,18 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class OAuthFailed(CogencyError):
-    """It cannot be done now; a sentence for the person."""
+    """The request failed; the message is a sentence for the person."""
 
 
 class SignInEnded(OAuthFailed):
-    """The authorization server wants its person to sign in anew."""
+    """The authorization server requires the person to sign in again."""
 
 
 @dataclass(frozen=True, slots=True)
 class OAuthGrant:
-    """An authorization server, and what the bot is to it. `names_issuer`: it says who it is where it sends back to.
+    """An authorization server, and the bot's client there. `names_issuer`: its callbacks have the parameter `iss`.
 
-    `scope`: what is asked for, or was given; "" for whatever it gives.
+    `scope`: the scope that is requested, or was granted; "" for the server's default.
     """
 
     issuer: str
@@ -76,8 +76,8 @@ class OAuthGrant:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Somebody's tokens. `expires`: None if that is not said. `wants`: rights that a tool lacked. `name`: the same from
-    one sign-in to the next.
+    """A person's tokens at a server. `expires`: None if unknown. `wants`: the scope that a tool lacked. `name`:
+    identifies the sign-in, and stays the same when tokens are renewed.
     """
 
     grant: OAuthGrant
@@ -93,7 +93,9 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class BotClient:
-    """How the bot presents itself: where browsers are sent back to, and where its own document lies ("": nowhere)."""
+    """The bot as an OAuth client. `redirect`: the address to which browsers are sent back. `document_url`: the address
+    of its client metadata document, "" if there is none.
+    """
 
     redirect: str
     document_url: str = ""
@@ -108,14 +110,14 @@ class BotClient:
         )
 
     def document(self) -> str:
-        """The client's metadata, as authorization servers fetch them from `document_url`, which is its id."""
-        said = self.metadata().model_dump(mode="json", exclude_none=True)
-        return json.dumps({"client_id": self.document_url, **said})
+        """Return the client metadata document. Authorization servers fetch it from `document_url`, the client's id."""
+        metadata = self.metadata().model_dump(mode="json", exclude_none=True)
+        return json.dumps({"client_id": self.document_url, **metadata})
 
 
 def authorization_url(grant: OAuthGrant, state: str, challenge: str) -> str:
-    """Where a person agrees. `challenge`: of the verifier that the tokens are asked for with."""
-    asked = {
+    """Return the address at which a person authorizes the bot. `challenge`: the PKCE challenge of the verifier."""
+    parameters = {
         "response_type": "code",
         "client_id": grant.client_id,
         "redirect_uri": grant.redirect,
@@ -125,15 +127,15 @@ def authorization_url(grant: OAuthGrant, state: str, challenge: str) -> str:
         "resource": grant.resource,
     }
     if grant.scope:
-        asked["scope"] = grant.scope
+        parameters["scope"] = grant.scope
     if "offline_access" in grant.scope.split():
-        asked["prompt"] = "consent"  # as OpenID asks for
+        parameters["prompt"] = "consent"  # required by OpenID Connect
     url, _, _ = grant.authorize_url.partition("#")
-    return f"{url}{'&' if '?' in url else '?'}{urlencode(asked)}"
+    return f"{url}{'&' if '?' in url else '?'}{urlencode(parameters)}"
 
 
 class OAuthHttp:
-    """Requests to one server of tools, and to the authorization server that it names."""
+    """Requests to one MCP server, and to the authorization server that it names."""
 
     def __init__(self, reach: HttpReach, transport: httpx2.AsyncBaseTransport | None = None) -> None:
         self._reach = reach
@@ -143,13 +145,16 @@ class OAuthHttp:
     # Signing in.
 
     async def discover(self, client: BotClient, config: OAuthClientConfig, wants: str = "") -> OAuthGrant:
-        """Where a person signs in to use this server, and as what the bot asks for that. Raises OAuthFailed."""
+        """Find the authorization server of this server, and the bot's client there. `wants`: additional scope.
+
+        Raises OAuthFailed.
+        """
         challenge = await self._challenge()
         resource, advertised = auth_utils.resource_url_from_server_url(self._reach.url), None
         protected: auth.ProtectedResourceMetadata | None = None
         named = sdk.extract_resource_metadata_from_www_auth(challenge)
         for url in sdk.build_protected_resource_metadata_discovery_urls(named, self._reach.url):
-            protected = await self._found(url, auth.ProtectedResourceMetadata)
+            protected = await self._fetch(url, auth.ProtectedResourceMetadata)
             if protected is not None:
                 if not auth_utils.check_resource_allowed(resource, str(protected.resource)):
                     raise OAuthFailed(tool_texts.OAUTH_OTHER_RESOURCE)
@@ -165,23 +170,24 @@ class OAuthHttp:
         )
         scope = sdk.union_scopes(config.scope or scopes, wants) or ""
         scope = scope if _SCOPE.fullmatch(scope) else ""
-        known = await self._client(client, config, metadata, scope)
+        information = await self._client(client, config, metadata, scope)
         return OAuthGrant(
             issuer=str(metadata.issuer),
             authorize_url=self._safe(str(metadata.authorization_endpoint)),
             token_url=self._safe(str(metadata.token_endpoint)),
             revoke_url=self._safe(str(metadata.revocation_endpoint)) if metadata.revocation_endpoint else "",
             names_issuer=bool(metadata.authorization_response_iss_parameter_supported),
-            client_id=known.client_id,
-            client_secret=known.client_secret or "",
-            auth_method=known.token_endpoint_auth_method or ("client_secret_basic" if known.client_secret else "none"),
+            client_id=information.client_id,
+            client_secret=information.client_secret or "",
+            auth_method=information.token_endpoint_auth_method
+            or ("client_secret_basic" if information.client_secret else "none"),
             resource=resource,
             scope=scope,
-            redirect=str(AnyUrl(client.redirect)),  # as it is registered: they are compared sign by sign
+            redirect=str(AnyUrl(client.redirect)),  # as it is registered: servers compare character by character
         )
 
     async def _challenge(self) -> httpx2.Response:
-        """What the server says to somebody without a token; only its status and its headers."""
+        """Return the status and headers of the server's answer to a request without a token."""
         ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
         headers = {**self._reach.headers, "accept": "application/json, text/event-stream"}
         answer = await self._send("POST", self._reach.url, headers, json_body=ping, reads=False)
@@ -189,7 +195,7 @@ class OAuthHttp:
 
     async def _metadata(self, advertised: str | None, issuer: str) -> auth.OAuthMetadata:
         for url in sdk.build_oauth_authorization_server_metadata_discovery_urls(advertised, self._reach.url):
-            metadata = await self._found(url, auth.OAuthMetadata)
+            metadata = await self._fetch(url, auth.OAuthMetadata)
             if metadata is None:
                 continue
             if not sdk.issuers_match(str(metadata.issuer), issuer):
@@ -202,8 +208,8 @@ class OAuthHttp:
     async def _client(
         self, client: BotClient, config: OAuthClientConfig, metadata: auth.OAuthMetadata, scope: str
     ) -> auth.OAuthClientInformationFull:
-        """What the operator has registered; else the bot's own document; else what it registers itself as, each time:
-        an authorization server that has forgotten a client says so to a browser alone.
+        """Return the client that the operator registered, else the bot's metadata document, else a new registration. It
+        registers each time: an authorization server that lost a client reports that only to the browser.
         """
         if config.client_id:
             return auth.OAuthClientInformationFull(
@@ -225,8 +231,8 @@ class OAuthHttp:
         return information
 
     async def exchange(self, grant: OAuthGrant, code: str, verifier: str, name: str, now: datetime) -> Account:
-        """The tokens for the code that a browser brought. Raises OAuthFailed."""
-        answer = await self._ask_tokens(
+        """Exchange the code of a callback for tokens. Raises OAuthFailed."""
+        answer = await self._request_tokens(
             grant,
             {
                 "grant_type": "authorization_code",
@@ -237,17 +243,17 @@ class OAuthHttp:
         )
         return self._account(answer, Account(grant, "", name=name), now)
 
-    # What becomes of tokens.
+    # Refreshing and revoking tokens.
 
     async def refresh(self, account: Account, now: datetime) -> Account:
-        """Raises SignInEnded when the person must sign in anew, and OAuthFailed when it cannot be done now."""
-        answer = await self._ask_tokens(
+        """Renew the tokens. Raises SignInEnded if the person must sign in again, and OAuthFailed if it fails now."""
+        answer = await self._request_tokens(
             account.grant, {"grant_type": "refresh_token", "refresh_token": account.refresh_token}
         )
         return self._account(answer, account, now)
 
     async def revoke(self, account: Account) -> bool:
-        """Whether the authorization server says that it takes these tokens no longer. Never raises."""
+        """Revoke the tokens. Return whether the authorization server confirmed it. Never raises."""
         grant = account.grant
         if not grant.revoke_url:
             return False
@@ -255,41 +261,37 @@ class OAuthHttp:
         for hint, token in (("refresh_token", account.refresh_token), ("access_token", account.access_token)):
             if token:
                 try:
-                    done = await self._revoked(grant, {"token": token, "token_type_hint": hint}) and done
+                    done = await self._revoke_token(grant, {"token": token, "token_type_hint": hint}) and done
                 except OAuthFailed:
                     return False
         return done
 
-    async def _revoked(self, grant: OAuthGrant, data: Mapping[str, str]) -> bool:
+    async def _revoke_token(self, grant: OAuthGrant, data: Mapping[str, str]) -> bool:
         answer = await self._post(grant, grant.revoke_url, data)
         if answer.status_code == HTTPStatus.BAD_REQUEST and grant.auth_method == "none":
-            # Servers of the official Python SDK want a secret named, also of whom has none.
+            # Servers of the official Python SDK require the field of a secret even from clients without one.
             answer = await self._post(grant, grant.revoke_url, {**data, "client_secret": ""})
-        # Google revokes both tokens with the first, and has no good word for the second.
+        # Google revokes both tokens with the first request, and answers the second with an error.
         return answer.status_code == HTTPStatus.OK or _error_of(answer)[0] == "invalid_token"
 
-    async def _ask_tokens(self, grant: OAuthGrant, data: Mapping[str, str]) -> httpx2.Response:
+    async def _request_tokens(self, grant: OAuthGrant, data: Mapping[str, str]) -> httpx2.Response:
         answer = await self._post(grant, grant.token_url, {**data, "resource": grant.resource})
         if answer.status_code == 200:
             return answer
-        error, said = _error_of(answer)
+        error, message = _error_of(answer)
         if answer.status_code in (400, 401, 403) and error in ENDED:
-            raise SignInEnded(tool_texts.OAUTH_ENDED.format(why=said))
-        raise OAuthFailed(tool_texts.OAUTH_REFUSED.format(why=said))
+            raise SignInEnded(tool_texts.OAUTH_ENDED.format(why=message))
+        raise OAuthFailed(tool_texts.OAUTH_REFUSED.format(why=message))
 
     def _account(self, answer: httpx2.Response, before: Account, now: datetime) -> Account:
-        """With what the answer leaves out as it was."""
+        """Return `before` with the fields of the answer. Raises OAuthFailed for an invalid answer."""
         try:
             token = auth.OAuthToken.model_validate_json(answer.content)
         except ValidationError:
             raise OAuthFailed(tool_texts.OAUTH_UNREADABLE) from None
         refresh = token.refresh_token or before.refresh_token
-        if (
-            not all(_TOKEN.fullmatch(one) for one in filter(None, (token.access_token, refresh)))
-            or not token.access_token
-        ):
-            raise OAuthFailed(tool_texts.OAUTH_UNREADABLE)
-        if max(len(token.access_token), len(refresh)) > MAX_TOKEN_CHARS:
+        is_valid = _TOKEN.fullmatch(token.access_token) and (not refresh or _TOKEN.fullmatch(refresh))
+        if not is_valid or max(len(token.access_token), len(refresh)) > MAX_TOKEN_CHARS:
             raise OAuthFailed(tool_texts.OAUTH_UNREADABLE)
         lifetime = None if token.expires_in is None else timedelta(seconds=min(max(token.expires_in, 0), 10**9))
         expires = None if lifetime is None else now + min(lifetime, MAX_LIFETIME)
@@ -303,7 +305,7 @@ class OAuthHttp:
         )
 
     async def _post(self, grant: OAuthGrant, url: str, data: Mapping[str, str]) -> httpx2.Response:
-        """With what the bot is to this authorization server."""
+        """Post a form with the credentials of the bot's client."""
         headers, form = dict[str, str](), dict(data)
         if grant.auth_method == "client_secret_basic":
             pair = f"{quote(grant.client_id, safe='')}:{quote(grant.client_secret, safe='')}"
@@ -317,7 +319,7 @@ class OAuthHttp:
 
     # Requests.
 
-    async def _found(self, url: str, kind: type[M]) -> M | None:
+    async def _fetch(self, url: str, kind: type[M]) -> M | None:
         answer = await self._send("GET", url, {})
         if answer.status_code != 200:
             if answer.status_code >= 500 or answer.status_code == 429:
@@ -338,13 +340,13 @@ class OAuthHttp:
         json_body: object = None,
         reads: bool = True,
     ) -> httpx2.Response:
-        """Raises OAuthFailed if nothing comes back in time, or too much."""
+        """Raises OAuthFailed if there is no answer in time, or it is too large."""
         address = self._safe(url)
-        said = {"accept": "application/json", **headers, "accept-encoding": "identity"}
+        sent = {"accept": "application/json", **headers, "accept-encoding": "identity"}
         try:
             client = httpx2.AsyncClient(transport=self._transport, verify=certificates())
             async with asyncio.timeout(TIMEOUT_S), client:
-                request = client.build_request(method, address, headers=said, content=content, json=json_body)
+                request = client.build_request(method, address, headers=sent, content=content, json=json_body)
                 answer = await client.send(request, stream=True, follow_redirects=False)
                 try:
                     body = await _bounded(answer) if reads else b""
@@ -356,7 +358,7 @@ class OAuthHttp:
         return httpx2.Response(answer.status_code, headers=kept, content=body, request=request)
 
     def _safe(self, url: str) -> str:
-        """Raises OAuthFailed for an address that must not be asked, nor shown."""
+        """Return the address. Raises OAuthFailed if it must not be requested or shown."""
         try:
             parts = urlsplit(url)
             plain = self._may_be_plain and is_plain_loopback(url)
@@ -367,8 +369,8 @@ class OAuthHttp:
         raise OAuthFailed(tool_texts.OAUTH_BAD_ADDRESS)
 
 
-def wanted_scope(answer: httpx2.Response) -> str:
-    """The rights that a server says were lacking; "" if it says nothing of the kind."""
+def missing_scope(answer: httpx2.Response) -> str:
+    """Return the scope that a request lacked, by the server's answer; "" if the answer names none."""
     if sdk.extract_field_from_www_auth(answer, "error") != "insufficient_scope":
         return ""
     scope = sdk.extract_scope_from_www_auth(answer) or ""
@@ -387,21 +389,21 @@ async def _bounded(answer: httpx2.Response) -> bytes:
 
 
 def _secret_method(metadata: auth.OAuthMetadata) -> str:
-    """How the operator's secret is told. Without a word about it, as RFC 8414 says."""
-    taken = metadata.token_endpoint_auth_methods_supported or ["client_secret_basic"]
-    return "client_secret_basic" if "client_secret_basic" in taken else "client_secret_post"
+    """Return how the operator's secret is sent. RFC 8414 names the default."""
+    supported = metadata.token_endpoint_auth_methods_supported or ["client_secret_basic"]
+    return "client_secret_basic" if "client_secret_basic" in supported else "client_secret_post"
 
 
-class _Said(BaseModel):
+class _ErrorAnswer(BaseModel):
     error: str = ""
     error_description: str = ""
 
 
 def _error_of(answer: httpx2.Response) -> tuple[str, str]:
-    """The name of an error, and what may be told of it."""
+    """Return the code of an error, and a message that may be shown."""
     try:
-        said = _Said.model_validate_json(answer.content)
+        content = _ErrorAnswer.model_validate_json(answer.content)
     except ValidationError:
-        said = _Said()
-    error = one_line(said.error, 60)
-    return error, one_line(said.error_description, 200) or error or f"HTTP {answer.status_code}"
+        content = _ErrorAnswer()
+    error = one_line(content.error, 60)
+    return error, one_line(content.error_description, 200) or error or f"HTTP {answer.status_code}"

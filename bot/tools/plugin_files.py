@@ -1,12 +1,12 @@
-"""What stands in a plug-in's folder: its files, and nothing outside of it; and the skills among them.
+"""Reads the files of a plug-in's folder, and nothing outside of it; and the skills among them.
 
-The rules.
-- A path is followed name by name, each exactly as its folder lists it. So "..", absolute paths, other cases and a
-  system's names for devices lead nowhere: no folder lists them.
-- A link may lead to a place within the folder. What is opened is what was judged: the way to it is walked from the
-  folder without following a link, so that one put there meanwhile ends the walk.
-- Only regular files are read, to a limit; a pipe or a device is not even opened.
-- Folders that are too full, and trees that are too deep, are not gone through: each limit has its sentence.
+Rules.
+- A path is resolved name by name, and each name must be listed by its folder exactly. So "..", absolute paths, other
+  cases and a system's device names are not found: no folder lists them.
+- A link may lead to a place within the folder. A checked file is opened by walking from the folder without following
+  links, so that a link which is created after the check is an error.
+- Only regular files are read, up to a limit; a pipe or a device is not even opened.
+- The entries of a folder and the depth of a tree are limited; each limit has its own error.
 """
 
 import asyncio
@@ -27,11 +27,11 @@ from agent.messages import Json, is_too_deep
 from agent.tools.skill import INSTRUCTIONS, MAX_FILES_NAMED, MAX_SKILLS, Skill
 
 MAX_PATH_CHARS: Final = 400
-MAX_NAMES: Final = 12  # Of a path within a plug-in: the form needs four, and skills are asked to stay one below that
+MAX_NAMES: Final = 12  # Of a path within a plug-in: the format needs four, and its guide for skills asks for fewer
 MAX_ENTRIES: Final = 2_000  # Of one folder
-MAX_WALKED: Final = 2_000  # Files and folders that a listing goes through
+MAX_WALKED: Final = 2_000  # Files and folders that a listing visits
 MAX_JSON_DEPTH: Final = 32
-# Besides what begins with a dot: folders of thousands of files that nobody wrote for a model.
+# Besides names that begin with a dot: folders with thousands of files that are not for a model.
 SKIPPED: Final = frozenset({"node_modules", "__pycache__"})
 _OPENING: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NO_LINK: Final = _OPENING | getattr(os, "O_NOFOLLOW", 0)
@@ -41,8 +41,8 @@ JsonPath: TypeAlias = tuple[str | int, ...]
 
 
 class PluginFault(Exception):
-    """Why something of a plug-in is not used: `where` is its file, with a line where that is known, `what` a sentence
-    without a stop.
+    """Why a part of a plug-in is not used. `where`: its file, with the line if known. `what`: a sentence without a full
+    stop.
     """
 
     def __init__(self, where: str, what: str, line: int | None = None) -> None:
@@ -57,14 +57,14 @@ def refuse(where: str, what: str) -> NoReturn:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The files below a folder, by their paths from there, with their bytes. `is_whole`: no limit ended it."""
+    """The files below a folder: relative paths and sizes in bytes. `is_whole`: no limit was reached."""
 
     files: tuple[tuple[str, int], ...]
     is_whole: bool
 
 
 class PluginFolder:
-    """A plug-in's folder. Paths are written with "/" and start at the folder: "skills/report/SKILL.md"."""
+    """A plug-in's folder. Paths are relative to it, with "/": "skills/report/SKILL.md". Methods raise PluginFault."""
 
     def __init__(self, root: Path) -> None:
         """Raises PluginFault if there is no such folder."""
@@ -76,11 +76,11 @@ class PluginFolder:
             raise PluginFault(str(root), "is no folder")
 
     def names(self, path: str = "") -> list[str]:
-        """What a folder lists, in order."""
-        return self._listed(self._resolved(path), path)
+        """Return the names in a folder, sorted."""
+        return self._list(self.resolve(path), path)
 
     def has(self, path: str) -> bool:
-        """Whether something is listed under this name, of whatever kind and wherever it leads."""
+        """Whether the folder of `path` lists its last name, also as a link that leads outside. Never raises."""
         parent, _, name = path.rpartition("/")
         try:
             return name in self.names(parent)
@@ -88,17 +88,13 @@ class PluginFolder:
             return False
 
     def is_folder(self, path: str) -> bool:
-        return self._resolved(path).is_dir()
+        return self.resolve(path).is_dir()
 
     def is_file(self, path: str) -> bool:
-        return self._resolved(path).is_file()
-
-    def resolve(self, path: str) -> Path:
-        """Where it really is, within the folder."""
-        return self._resolved(path)
+        return self.resolve(path).is_file()
 
     def text(self, path: str, limit: int) -> str:
-        """The text of a file of at most `limit` bytes."""
+        """Return the text of a file of up to `limit` bytes."""
         content = self._bytes(path, limit)
         try:
             text = content.decode("utf-8-sig")
@@ -110,29 +106,28 @@ class PluginFolder:
         return text.replace("\r\n", "\n").replace("\r", "\n")
 
     def json(self, path: str, limit: int) -> tuple[Json, Mapping[JsonPath, int]]:
-        """What a JSON file says, and the line of each field."""
+        """Return the content of a JSON file, and the line of each field."""
         text = self.text(path, limit)
         if is_too_deep(text, MAX_JSON_DEPTH):
             raise PluginFault(path, f"has more than {MAX_JSON_DEPTH} objects and lists in each other")
         try:
-            return json.loads(text, parse_constant=_no_constant), json_lines(text)
+            return json.loads(text, parse_constant=_refuse_constant), json_lines(text)
         except json.JSONDecodeError as error:
             raise PluginFault(path, f"is no JSON: {error.msg[:100]}, in column {error.colno}", error.lineno) from None
         except ValueError:  # NaN, Infinity, or a number of thousands of digits
             raise PluginFault(path, "holds a number that JSON does not have") from None
 
     def files(self, path: str, limit: int, depth: int) -> Listing:
-        """The first files below a folder, not deeper than so many folders; none that a link leads to."""
-        start = self._resolved(path)
-        found: list[tuple[str, int]] = []
+        """Return the first `limit` files below a folder, up to `depth` folders deep, without links."""
+        files: list[tuple[str, int]] = []
         walked, is_whole = 0, True
-        waiting = [(start, "", depth)]
-        while waiting:
-            folder, below, left = waiting.pop(0)
-            for name in self._listed(folder, path):
+        queue = [(self.resolve(path), "", depth)]
+        while queue:
+            folder, prefix, levels = queue.pop(0)
+            for name in self._list(folder, path):
                 walked += 1
-                if len(found) >= limit or walked > MAX_WALKED:
-                    return Listing(tuple(found), is_whole=False)
+                if len(files) >= limit or walked > MAX_WALKED:
+                    return Listing(tuple(files), is_whole=False)
                 if name.startswith(".") or name in SKIPPED:
                     continue
                 try:
@@ -140,32 +135,33 @@ class PluginFolder:
                 except OSError:
                     continue
                 if stat.S_ISREG(status.st_mode):
-                    found.append((f"{below}{name}", status.st_size))
-                elif stat.S_ISDIR(status.st_mode) and left:
-                    waiting.append((folder / name, f"{below}{name}/", left - 1))
+                    files.append((f"{prefix}{name}", status.st_size))
+                elif stat.S_ISDIR(status.st_mode) and levels:
+                    queue.append((folder / name, f"{prefix}{name}/", levels - 1))
                 elif stat.S_ISDIR(status.st_mode):
                     is_whole = False
-        return Listing(tuple(found), is_whole)
+        return Listing(tuple(files), is_whole)
 
-    def _resolved(self, path: str) -> Path:
+    def resolve(self, path: str) -> Path:
+        """Return the real path, which is within the folder."""
         if not path:
             return self.root
         names = path.split("/")
         if len(path) > MAX_PATH_CHARS or len(names) > MAX_NAMES:
             raise PluginFault(path[:80], f"is no path here: {MAX_NAMES} names and {MAX_PATH_CHARS} characters at most")
-        here = self.root
+        real = self.root
         for name in names:
-            if name not in self._listed(here, path):
+            if name not in self._list(real, path):
                 raise PluginFault(path, "there is no such file")
             try:
-                here = Path(os.path.realpath(here / name, strict=True))
+                real = Path(os.path.realpath(real / name, strict=True))
             except (OSError, ValueError):
                 raise PluginFault(path, "is a link that leads nowhere") from None
-            if not here.is_relative_to(self.root):
+            if not real.is_relative_to(self.root):
                 raise PluginFault(path, "leads out of the plug-in's folder, so it is not read")
-        return here
+        return real
 
-    def _listed(self, folder: Path, path: str) -> list[str]:
+    def _list(self, folder: Path, path: str) -> list[str]:
         names: list[str] = []
         try:
             with os.scandir(folder) as entries:
@@ -180,12 +176,12 @@ class PluginFolder:
         return sorted(names)
 
     def _bytes(self, path: str, limit: int) -> bytes:
-        real = self._resolved(path)
+        real = self.resolve(path)
         try:
-            # Before it is opened: to open a pipe or a device may already do something.
+            # Checked before opening, as opening a pipe or a device may already have an effect.
             if not stat.S_ISREG(real.stat(follow_symlinks=False).st_mode):
                 refuse(path, "is no regular file")
-            with os.fdopen(self._opened(real), "rb") as file:
+            with os.fdopen(self._open(real), "rb") as file:
                 status = os.fstat(file.fileno())
                 if not stat.S_ISREG(status.st_mode):
                     refuse(path, "is no regular file")
@@ -196,36 +192,36 @@ class PluginFolder:
             raise PluginFault(path, f"has {max(status.st_size, len(content)):,} bytes; {limit:,} at most")
         return content
 
-    def _opened(self, real: Path) -> int:
-        """A descriptor of a file whose way holds no link."""
+    def _open(self, real: Path) -> int:
+        """Return a descriptor of a file, opened without following links on its path."""
         if os.open not in os.supports_dir_fd:
             return os.open(real, _NO_LINK)
         *folders, name = real.relative_to(self.root).parts
-        here = os.open(self.root, _NO_LINK)
+        parent = os.open(self.root, _NO_LINK)
         try:
             for folder in folders:
-                below = os.open(folder, _NO_LINK, dir_fd=here)
-                os.close(here)
-                here = below
-            return os.open(name, _NO_LINK, dir_fd=here)
+                child = os.open(folder, _NO_LINK, dir_fd=parent)
+                os.close(parent)
+                parent = child
+            return os.open(name, _NO_LINK, dir_fd=parent)
         finally:
-            os.close(here)
+            os.close(parent)
 
 
 def json_lines(text: str) -> Mapping[JsonPath, int]:
-    """The line of each field of a JSON text, under the names and numbers that lead to it."""
+    """Return the line of each field of a JSON text, by its path of names and indexes."""
     return dict(_json_lines(text))
 
 
 def _json_lines(text: str) -> Iterator[tuple[JsonPath, int]]:
     line, path, is_key = 1, list[str | int](), False
-    for found in _JSON_TOKEN.finditer(text):
-        match found[0]:
+    for token in _JSON_TOKEN.finditer(text):
+        match token[0]:
             case "\n":
                 line += 1
             case "{" | "[" as opening:
                 if len(path) == MAX_JSON_DEPTH:
-                    return  # nobody reads what is nested more deeply
+                    return  # deeper fields are refused by `PluginFolder.json`
                 path.append("" if opening == "{" else 0)
                 is_key = opening == "{"
             case "}" | "]":
@@ -245,30 +241,30 @@ def _json_lines(text: str) -> Iterator[tuple[JsonPath, int]]:
 
 
 def line_of(lines: Mapping[JsonPath, int], path: JsonPath) -> int:
-    """The line of a field, or of the nearest one that holds it."""
+    """Return the line of a field, or of the nearest one that contains it."""
     return next((lines[path[:end]] for end in range(len(path), 0, -1) if path[:end] in lines), 1)
 
 
-def _no_constant(name: str) -> Json:
+def _refuse_constant(name: str) -> Json:
     raise ValueError(name)
 
 
 # Skills: folders with a `SKILL.md`, as agentskills.io describes them.
 #
-# The rules.
-# - The head of `SKILL.md` is YAML between two lines of `---`. It is read as a tree of texts: no value is built from it,
-#   an alias is refused, and its size and depth are bounded before it is read.
-# - A skill that does not conform is left out, with its line and what to change; the others stay. What the form does not
-#   know is passed over with a note.
-# - `allowed-tools` is not obeyed: which tool may do what is the operator's to say, outside of a skill.
+# Rules.
+# - The head of `SKILL.md` is YAML between two lines of `---`. It is parsed as a tree of texts: no objects are
+#   constructed, aliases are refused, and size and depth are limited before it is parsed.
+# - An invalid skill is not used; its fault names the line and what to change. Other skills are not affected. Unknown
+#   fields are ignored, with a note.
+# - `allowed-tools` has no effect: operators decide what tools may do, outside of skills.
 
 SKILLS: Final = "skills"
 MAX_NAME: Final = 64
 MAX_DESCRIPTION: Final = 1_024
 MAX_COMPATIBILITY: Final = 500
-MAX_HEAD_CHARS: Final = 16_000  # Of the YAML: every field at its longest, and room for metadata
+MAX_HEAD_CHARS: Final = 16_000  # Of the YAML: every field at its maximum, and room for metadata
 MAX_HEAD_DEPTH: Final = 4
-# About fourteen pages of a model's largest result are read; what is longer is no text for a model.
+# About fourteen times the largest result of a tool; a longer text is not meant for a model.
 MAX_FILE_BYTES: Final = 1_000_000
 MAX_FILE_DEPTH: Final = 4
 KNOWN: Final = frozenset({"name", "description", "license", "compatibility", "metadata", "allowed-tools"})
@@ -277,7 +273,7 @@ NOT_OBEYED: Final = "allowed-tools"
 
 @dataclass(frozen=True, slots=True)
 class SkillHead:
-    """What stands between the lines of `---`. `notes`: what is passed over in it."""
+    """The head of `SKILL.md`, and its body. `notes`: fields that are ignored."""
 
     name: str
     description: str
@@ -286,7 +282,7 @@ class SkillHead:
 
 
 def find_skills(folder: PluginFolder, plugin: str) -> tuple[list[Skill], list[PluginFault], list[PluginFault]]:
-    """The skills of a plug-in, why others of it are none, and what is passed over."""
+    """Return the skills of a plug-in, the faults of others, and notes."""
     skills: list[Skill] = []
     faults: list[PluginFault] = []
     notes: list[PluginFault] = []
@@ -316,17 +312,17 @@ def find_skills(folder: PluginFolder, plugin: str) -> tuple[list[Skill], list[Pl
 
 
 def read_head(folder: PluginFolder, path: str) -> SkillHead:
-    """The `SKILL.md` of the skill in the folder `path`. Raises PluginFault."""
+    """Read the `SKILL.md` of the skill in the folder `path`. Raises PluginFault."""
     file = f"{path}/{INSTRUCTIONS}"
     return parse_skill(folder.text(file, MAX_FILE_BYTES), file, path.rpartition("/")[2])
 
 
 def parse_skill(text: str, file: str, folder_name: str) -> SkillHead:
-    """The skill that `text` describes. `file` is named in what is wrong with it. Raises PluginFault."""
+    """Parse the `SKILL.md` `text`. `file`: its path, for faults. Raises PluginFault."""
     first, _, rest = text.partition("\n")
     if first.rstrip() != "---":
         raise PluginFault(file, "must begin with a line of three hyphens, and its name and description below it", 1)
-    head, body = _divided(rest, file)
+    head, body = _split_head(rest, file)
     fields = dict[str, tuple[yaml.Node, int]]()
     for key, value, line in _fields(head, file):
         if key in fields:
@@ -335,7 +331,7 @@ def parse_skill(text: str, file: str, folder_name: str) -> SkillHead:
     name = _text(fields, "name", MAX_NAME, file)
     name_line = fields["name"][1]
     name = unicodedata.normalize("NFKC", name)
-    if not all(sign.isalnum() or sign == "-" for sign in name) or name != name.lower():
+    if not all(char.isalnum() or char == "-" for char in name) or name != name.lower():
         raise PluginFault(file, "the name may hold small letters, digits and single hyphens only", name_line)
     if name.startswith("-") or name.endswith("-") or "--" in name:
         raise PluginFault(file, "the name may neither begin nor end with a hyphen, nor have two in a row", name_line)
@@ -349,13 +345,13 @@ def parse_skill(text: str, file: str, folder_name: str) -> SkillHead:
         for key in fields.keys() - KNOWN
     ]
     if NOT_OBEYED in fields:
-        said = f"{NOT_OBEYED!r} is not obeyed: a skill allows nothing by itself"
-        notes.append(PluginFault(file, said, fields[NOT_OBEYED][1]))
+        problem = f"{NOT_OBEYED!r} is not obeyed: a skill allows nothing by itself"
+        notes.append(PluginFault(file, problem, fields[NOT_OBEYED][1]))
     return SkillHead(name, description, body, tuple(sorted(notes, key=str)))
 
 
-def _divided(rest: str, file: str) -> tuple[str, str]:
-    """The head, and what stands below it."""
+def _split_head(rest: str, file: str) -> tuple[str, str]:
+    """Return the head and the body."""
     end = 0
     for line in rest[: MAX_HEAD_CHARS + 4].splitlines(keepends=True):
         if line.rstrip() == "---":
@@ -367,10 +363,10 @@ def _divided(rest: str, file: str) -> tuple[str, str]:
 
 
 def _fields(head: str, file: str) -> Iterator[tuple[str, yaml.Node, int]]:
-    """Each field with the line of the file in which it stands."""
+    """Yield each field with its line in the file."""
     try:
         depth = 0
-        for event in yaml.parse(head, yaml.SafeLoader):  # event by event: bounded, however the head is written
+        for event in yaml.parse(head, yaml.SafeLoader):  # event by event, so that size and depth are bounded
             line = 2 if event.start_mark is None else event.start_mark.line + 2
             if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
                 raise PluginFault(file, "uses an anchor or an alias of YAML: write it out", line)
@@ -383,7 +379,7 @@ def _fields(head: str, file: str) -> Iterator[tuple[str, yaml.Node, int]]:
         line = 2 if mark is None else mark.line + 2
         problem = f"is no YAML: {(error.problem or '')[:100]}; a text with a colon in it needs quotes"
         raise PluginFault(file, problem, line) from None
-    except yaml.YAMLError:  # a sign that YAML does not allow
+    except yaml.YAMLError:  # a character that YAML does not allow
         raise PluginFault(file, "holds a sign that YAML does not allow between its two lines of hyphens", 2) from None
     if not isinstance(node, yaml.MappingNode):
         raise PluginFault(file, "needs a name and a description, as in `name: report`", 2)
@@ -394,7 +390,7 @@ def _fields(head: str, file: str) -> Iterator[tuple[str, yaml.Node, int]]:
         yield str(key.value), value, line
 
 
-def _text(fields: dict[str, tuple[yaml.Node, int]], key: str, most: int, file: str) -> str:
+def _text(fields: dict[str, tuple[yaml.Node, int]], key: str, limit: int, file: str) -> str:
     if key not in fields:
         raise PluginFault(file, f"has no {key}", 1)
     node, line = fields[key]
@@ -403,13 +399,13 @@ def _text(fields: dict[str, tuple[yaml.Node, int]], key: str, most: int, file: s
     text = str(node.value).strip()
     if not text:
         raise PluginFault(file, f"the {key} is empty", line)
-    if len(text) > most:
-        raise PluginFault(file, f"the {key} has {len(text):,} characters; {most:,} at most", line)
+    if len(text) > limit:
+        raise PluginFault(file, f"the {key} has {len(text):,} characters; {limit:,} at most", line)
     return text
 
 
 class _SkillReader:
-    """The files of one skill, read when they are asked for: a change counts at once."""
+    """Reads the files of one skill on demand, so that changes take effect at once."""
 
     def __init__(self, folder: PluginFolder, path: str) -> None:
         self._folder = folder
@@ -440,8 +436,8 @@ class _SkillReader:
         return [name for name, _ in listing.files if name != INSTRUCTIONS and name.isprintable()], listing.is_whole
 
 
-def named_apart(skills: Sequence[Skill]) -> Iterator[tuple[Skill, Skill | None]]:
-    """Each skill under a name of its own, with the one that it shared it with before: the first keeps its name."""
+def unique_names(skills: Sequence[Skill]) -> Iterator[tuple[Skill, Skill | None]]:
+    """Yield each skill with a unique name, and the earlier skill of the same name, if any: that one keeps the name."""
     taken: dict[str, Skill] = {}
     for skill in skills:
         first = taken.get(skill.name)

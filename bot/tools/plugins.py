@@ -1,13 +1,14 @@
-"""Plug-ins: folders in the form *Agent Plugins 1.0.0*, with skills and MCP servers, and which of them are used.
+"""Plug-ins: folders in the format *Agent Plugins 1.0.0*, with skills and MCP servers.
 
-The rules.
-- `plugin.json` decides first: with one that is wrong, nothing of the folder is used. Without one, a folder with
-  `skills/` or `mcp.json` is a plug-in too, named like the folder; its `mcp.json` is then in the form of other clients.
-- Everything else fails by itself: a skill, a server, a kind of component. What failed is said with file and line.
-- The schemas of the form ship with us (`bot/tools/schemas`); none is fetched.
-- A server is given the two folders of the form and no value of the environment. What its tools do says the operator's
-  own file, or else the plug-in: `extensions."dev.cogency".servers`, or beside the command in other clients' form.
-- Plug-ins come from `COGENCY_PLUGINS` and from the list that `cogency plugins add` writes. No two have one name.
+Rules.
+- With an invalid `plugin.json`, nothing of the folder is used. Without one, a folder with `skills/` or `mcp.json` is
+  also a plug-in, named like the folder; its `mcp.json` is then in the format of other clients.
+- Every other error affects only its own skill, server or kind of component. It is reported with file and line.
+- The schemas of the format ship with us (`bot/tools/schemas`); none is downloaded.
+- A server gets the two folders of the format, and no other value of the environment. The effects of its tools come from
+  the operator's own file, else from the plug-in: `extensions."dev.cogency".servers`, or the server's entry in the
+  format of other clients.
+- Plug-ins come from `COGENCY_PLUGINS` and from the list that `cogency plugins add` writes. Their names are unique.
 """
 
 import json
@@ -49,13 +50,13 @@ from bot.tools.plugin_files import (
     PluginFolder,
     find_skills,
     line_of,
-    named_apart,
     refuse,
+    unique_names,
 )
 
 MANIFEST: Final = "plugin.json"
 SERVERS: Final = "mcp.json"
-FORM: Final = "https://agent-plugins.org/schemas/1.0.0/"
+SCHEMA_BASE: Final = "https://agent-plugins.org/schemas/1.0.0/"
 MAX_JSON_BYTES: Final = 200_000
 MAX_PLUGINS: Final = 50
 MAX_LIST_BYTES: Final = 100_000
@@ -70,19 +71,19 @@ _WITHIN: Final = re.compile(r"(?:\.|\$\{PLUGIN_ROOT\})(?:/(.*))?", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class PluginServer:
-    """An entry of `mcpServers`. `is_portable`: in the plug-ins' own form, and checked; else in other clients'."""
+    """An entry of `mcpServers`. `is_portable`: in the format of plug-ins, already checked; else in other clients'."""
 
     plugin: str
     name: str
     entry: JsonObject = field(repr=False)
     is_portable: bool
-    words: JsonObject = field(default_factory=dict[str, Json], repr=False)
-    """What the plug-in's manifest says that its tools do."""
+    settings: JsonObject = field(default_factory=dict[str, Json], repr=False)
+    """The manifest's settings for this server, such as the effects of its tools."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """`faults`: what of it is not used, and why. `notes`: what is passed over, and harms nothing."""
+    """`faults`: parts that are not used, and why. `notes`: parts that are ignored, without harm."""
 
     name: str
     root: Path
@@ -91,32 +92,32 @@ class Plugin:
     servers: tuple[PluginServer, ...] = ()
     faults: tuple[PluginFault, ...] = ()
     notes: tuple[PluginFault, ...] = ()
-    words: JsonObject = field(default_factory=dict[str, Json], repr=False)
-    """Of each of its servers, by its name: what its manifest says for us."""
+    settings: JsonObject = field(default_factory=dict[str, Json], repr=False)
+    """The manifest's settings for each of its servers, by name."""
 
     @property
     def summary(self) -> str:
-        """ "office: 2 skills, 1 server"."""
+        """Such as "office: 2 skills, 1 server"."""
         parts = [counted(len(self.skills), "skill", "skills"), counted(len(self.servers), "server", "servers")]
         return f"{self.name}: {', '.join(parts)}"
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """One for each fault, then for each note."""
-        return tuple(f"{self.name}: {one}" for one in (*self.faults, *self.notes))
+        """A sentence for each fault, then for each note."""
+        return tuple(f"{self.name}: {fault}" for fault in (*self.faults, *self.notes))
 
 
 def load_plugin(path: Path) -> Plugin:
-    """What a folder holds; what is wrong with it stands in its faults."""
+    """Load the plug-in in a folder. Errors are in its `faults`."""
     try:
         folder = PluginFolder(path)
     except PluginFault as fault:
-        return Plugin(_like_a_name(path.name), path, faults=(fault,))
-    plugin = Plugin(_like_a_name(folder.root.name), folder.root)
+        return Plugin(_default_name(path.name), path, faults=(fault,))
+    plugin = Plugin(_default_name(folder.root.name), folder.root)
     try:
         names = folder.names()
         if MANIFEST in names:
-            plugin = _described(plugin, folder)
+            plugin = _read_manifest(plugin, folder)
         elif not {SKILLS, SERVERS} & set(names):
             refuse(str(path), f"is no plug-in: it holds neither {MANIFEST} nor {SKILLS}/ nor {SERVERS}")
     except PluginFault as fault:
@@ -125,8 +126,8 @@ def load_plugin(path: Path) -> Plugin:
     servers: list[PluginServer] = []
     if SERVERS in names:
         try:
-            servers, bad, said = _servers(folder, plugin, is_portable=MANIFEST in names)
-            faults, notes = [*faults, *bad], [*notes, *said]
+            servers, server_faults, server_notes = _read_servers(folder, plugin, is_portable=MANIFEST in names)
+            faults, notes = [*faults, *server_faults], [*notes, *server_notes]
         except PluginFault as fault:
             faults.append(fault)
     return replace(
@@ -134,8 +135,8 @@ def load_plugin(path: Path) -> Plugin:
     )
 
 
-def _like_a_name(name: str) -> str:
-    """A folder's name as one of a plug-in: the form allows a-z, 0-9 and single - and . between them."""
+def _default_name(name: str) -> str:
+    """Make a plug-in's name from a folder's. The format allows a-z, 0-9 and single - and . between them."""
     plain = _BETWEEN.sub(r"\1", _NOT_IN_NAMES.sub("-", name.lower()))
     return plain[:64].strip("-.") or "plugin"
 
@@ -143,75 +144,75 @@ def _like_a_name(name: str) -> str:
 # plugin.json
 
 
-def _described(plugin: Plugin, folder: PluginFolder) -> Plugin:
+def _read_manifest(plugin: Plugin, folder: PluginFolder) -> Plugin:
     value, lines = folder.json(MANIFEST, MAX_JSON_BYTES)
-    manifest = _object(value, MANIFEST)
-    _require_form(manifest, lines, MANIFEST, "plugin.schema.json")
+    manifest = _require_object(value, MANIFEST)
+    _require_schema(manifest, lines, MANIFEST, "plugin.schema.json")
     known = cast("Mapping[str, object]", schema("plugin.schema.json")["properties"])
     notes = [
         PluginFault(MANIFEST, f"{key[:40]!r} is not known, and passed over", line_of(lines, (key,)))
         for key in manifest
         if key not in known
     ]
-    kept = {key: value for key, value in manifest.items() if key in known}
-    if not isinstance(kept.get("extensions", {}), dict):
+    used = {key: value for key, value in manifest.items() if key in known}
+    if not isinstance(used.get("extensions", {}), dict):
         notes.append(
             PluginFault(MANIFEST, "'extensions' is no object, and passed over", line_of(lines, ("extensions",)))
         )
-        del kept["extensions"]
-    words = _an_object(_an_object(_an_object(kept.get("extensions")).get(OUR_EXTENSION)).get("servers"))
-    if isinstance(extensions := kept.get("extensions"), dict):  # of other clients: nobody looks into their values
-        kept["extensions"] = {name: value if not isinstance(value, dict) else {} for name, value in extensions.items()}
-    _check(kept, schema("plugin.schema.json"), lines, MANIFEST, ())
-    version = str(kept.get("version", ""))[:40]
-    return replace(plugin, name=str(kept["name"]), version=version, notes=tuple(notes), words=words)
+        del used["extensions"]
+    settings = _as_object(_as_object(_as_object(used.get("extensions")).get(OUR_EXTENSION)).get("servers"))
+    if isinstance(extensions := used.get("extensions"), dict):  # the contents of extensions are not checked
+        used["extensions"] = {name: value if not isinstance(value, dict) else {} for name, value in extensions.items()}
+    _check(used, schema("plugin.schema.json"), lines, MANIFEST, ())
+    version = str(used.get("version", ""))[:40]
+    return replace(plugin, name=str(used["name"]), version=version, notes=tuple(notes), settings=settings)
 
 
 # mcp.json
 
 
-def _servers(
+def _read_servers(
     folder: PluginFolder, plugin: Plugin, *, is_portable: bool
 ) -> tuple[list[PluginServer], list[PluginFault], list[PluginFault]]:
-    """The servers, why others are none, and what is passed over. Raises PluginFault where all of the file is wrong."""
+    """Return the servers, the faults of others, and notes. Raises PluginFault if the whole file is invalid."""
     if not folder.is_file(SERVERS):
         raise PluginFault(SERVERS, "is no regular file, so there are no servers")
     value, lines = folder.json(SERVERS, MAX_JSON_BYTES)
-    entries = _object(value, SERVERS)
+    entries = _require_object(value, SERVERS)
     if is_portable:
-        _require_form(entries, lines, SERVERS, "mcp.schema.json")
+        _require_schema(entries, lines, SERVERS, "mcp.schema.json")
         if unknown := sorted(entries.keys() - {"$schema", "mcpServers"}):
             raise PluginFault(SERVERS, f"{unknown[0][:40]!r} is not known", line_of(lines, (unknown[0],)))
     if not isinstance(servers := entries.get("mcpServers"), dict):
         raise PluginFault(SERVERS, 'needs an object "mcpServers"', line_of(lines, ("mcpServers",)))
     if len(servers) > MAX_SERVERS:
         raise PluginFault(SERVERS, f"names {len(servers):,} servers; {MAX_SERVERS} at most")
-    found: list[PluginServer] = []
+    usable: list[PluginServer] = []
     faults: list[PluginFault] = []
     notes: list[PluginFault] = []
     for name, entry in servers.items():
         path: JsonPath = ("mcpServers", name)
         try:
-            server = _server(entry, path, lines, folder) if is_portable else _elsewhere(entry, path, lines)
+            server = _portable_entry(entry, path, lines, folder) if is_portable else _client_entry(entry, path, lines)
         except PluginFault as fault:
             faults.append(fault)
             continue
         if server.get("type") == "sse":
-            said = f"server {name[:40]!r} is left out: its transport, sse, is not spoken here"
-            notes.append(PluginFault(SERVERS, said, line_of(lines, path)))
+            problem = f"server {name[:40]!r} is left out: its transport, sse, is not spoken here"
+            notes.append(PluginFault(SERVERS, problem, line_of(lines, path)))
         else:
-            found.append(PluginServer(plugin.name, name, server, is_portable, _an_object(plugin.words.get(name))))
-    return found, faults, notes
+            usable.append(PluginServer(plugin.name, name, server, is_portable, _as_object(plugin.settings.get(name))))
+    return usable, faults, notes
 
 
-def _server(entry: Json, path: JsonPath, lines: Mapping[JsonPath, int], folder: PluginFolder) -> JsonObject:
-    """An entry in the plug-ins' own form. Raises PluginFault."""
+def _portable_entry(entry: Json, path: JsonPath, lines: Mapping[JsonPath, int], folder: PluginFolder) -> JsonObject:
+    """Check an entry in the format of plug-ins. Raises PluginFault."""
     if not isinstance(entry, dict):
         raise PluginFault(SERVERS, f"server {str(path[-1])[:40]!r} must be an object", line_of(lines, path))
     kind = entry.get("type")
     if not isinstance(kind, str) or kind not in _TRANSPORTS:
-        said = f"server {str(path[-1])[:40]!r} needs a type: {', '.join(_TRANSPORTS)}"
-        raise PluginFault(SERVERS, said, line_of(lines, (*path, "type")))
+        problem = f"server {str(path[-1])[:40]!r} needs a type: {', '.join(_TRANSPORTS)}"
+        raise PluginFault(SERVERS, problem, line_of(lines, (*path, "type")))
     definitions = schema("mcp.schema.json")["$defs"]
     _check(entry, {"$defs": definitions, "$ref": f"#/$defs/{_TRANSPORTS[kind]}"}, lines, SERVERS, path)
     if kind == "stdio":
@@ -253,28 +254,28 @@ def _check_address(entry: Mapping[str, Json], path: JsonPath, lines: Mapping[Jso
     except ValueError:
         is_address = is_safe = False
     if not is_address or not is_safe:
-        said = "the url must begin with https:// (http:// on this machine only), without a user's name and without #"
-        raise PluginFault(SERVERS, said, line_of(lines, (*path, "url")))
+        problem = "the url must begin with https:// (http:// on this machine only), without a user's name and without #"
+        raise PluginFault(SERVERS, problem, line_of(lines, (*path, "url")))
     headers = entry.get("headers", {})
     names = list(headers) if isinstance(headers, dict) else []
     if len({name.lower() for name in names}) != len(names):
         raise PluginFault(SERVERS, "two headers have one name", line_of(lines, (*path, "headers")))
 
 
-def _elsewhere(entry: Json, path: JsonPath, lines: Mapping[JsonPath, int]) -> JsonObject:
-    """An entry in the form of other clients, of which the MCP client reads the rest."""
+def _client_entry(entry: Json, path: JsonPath, lines: Mapping[JsonPath, int]) -> JsonObject:
+    """Check an entry in the format of other clients; `ServerEntry` checks the rest. Raises PluginFault."""
     if not isinstance(entry, dict) or ("command" in entry) == ("url" in entry):
-        said = f"server {str(path[-1])[:40]!r} needs either a command or a url"
-        raise PluginFault(SERVERS, said, line_of(lines, path))
+        problem = f"server {str(path[-1])[:40]!r} needs either a command or a url"
+        raise PluginFault(SERVERS, problem, line_of(lines, path))
     return entry
 
 
-# What of it is run
+# The configurations of servers
 
 
 @dataclass(frozen=True, slots=True)
 class PluginServers:
-    """`problems`: a sentence without a stop for each server, or word about one, that counts for nothing."""
+    """`problems`: a sentence without a full stop for each server, or setting of one, that has no effect."""
 
     configs: tuple[McpServerConfig, ...]
     problems: tuple[str, ...] = ()
@@ -283,9 +284,9 @@ class PluginServers:
 def servers_of(
     plugins: Sequence[Plugin], own: McpFile, data: Path, variables: Mapping[str, str], *, is_complete: bool = True
 ) -> PluginServers:
-    """The servers of plug-ins, each under a name of its own. `own`: what the operator's file says, which comes first.
+    """Return the servers of plug-ins, with unique names. `own`: the operator's file, whose servers keep their names.
 
-    `data`: the folder in which each plug-in has one for what it keeps. `is_complete`: whether these are all plug-ins.
+    `data`: the folder in which each plug-in has its data folder. `is_complete`: whether `plugins` are all plug-ins.
     """
     taken = {config.name.lower() for config in own.servers}
     configs: list[McpServerConfig] = []
@@ -309,19 +310,18 @@ def servers_of(
 
 
 def safe_name(plugin: str, server: str, taken: Collection[str]) -> str:
-    """What a server of a plug-in is called here: the form allows any text, and vendors few letters.
+    """Return our name of a plug-in's server: the format allows any text, but vendors only few characters.
 
-    It depends on what is taken only where it must. `taken`: in small letters.
+    The name depends on `taken`, the other names in lower case, only if it is among them.
     """
-    is_named_so = server.lower() == plugin or server.lower().startswith((f"{plugin}-", f"{plugin}.", f"{plugin}_"))
-    whole = server if is_named_so else f"{plugin}-{server}"
-    name = "-".join(_LETTERS.findall(whole))
+    has_prefix = server.lower() == plugin or server.lower().startswith((f"{plugin}-", f"{plugin}.", f"{plugin}_"))
+    name = "-".join(_LETTERS.findall(server if has_prefix else f"{plugin}-{server}"))
     name = name if name[:1].isalpha() else f"p-{name}"
     tries = 0
     short = name
     while len(short) > MAX_NAME or short.lower() in taken:
-        mark = sha256(f"{plugin}\0{server}\0{tries}".encode()).hexdigest()[:4]
-        short, tries = f"{name[: MAX_NAME - 5].rstrip('-')}-{mark}", tries + 1
+        digest = sha256(f"{plugin}\0{server}\0{tries}".encode()).hexdigest()[:4]
+        short, tries = f"{name[: MAX_NAME - 5].rstrip('-')}-{digest}", tries + 1
     return short
 
 
@@ -329,20 +329,22 @@ def _config(
     plugin: Plugin,
     server: PluginServer,
     name: str,
-    said: JsonObject | None,
+    own: JsonObject | None,
     data: Path,
     variables: Mapping[str, str],
 ) -> McpServerConfig | None:
-    """None if it is switched off. Raises SettingsError and PluginFault."""
+    """Return the configuration; None if it is disabled. `own`: the operator's settings, which replace those of the
+    plug-in. Raises SettingsError and PluginFault.
+    """
     folders = {"PLUGIN_ROOT": plugin.root, "PLUGIN_DATA": data.absolute()}
     where = f"plug-in {plugin.name} ({plugin.root / SERVERS})"
-    written, expand = dict(server.entry), from_folders(folders)
+    content, expand = dict(server.entry), from_folders(folders)
     if server.is_portable:
-        ServerEntry(where, name, server.words, str).check_settings()
-        written, expand = _expanded(PluginFolder(plugin.root), server, folders) | dict(server.words), str
-    if said is not None:
-        written = {key: value for key, value in written.items() if key not in OURS} | dict(said)
-    entry = ServerEntry(where, name, written, expand)
+        ServerEntry(where, name, server.settings, str).check_settings()
+        content, expand = _to_client_format(PluginFolder(plugin.root), server, folders) | dict(server.settings), str
+    if own is not None:
+        content = {key: value for key, value in content.items() if key not in OURS} | dict(own)
+    entry = ServerEntry(where, name, content, expand)
     if entry.is_disabled:
         return None
     config = entry.read(plugin.root, base_environment(variables))
@@ -357,65 +359,65 @@ def _config(
             config.reach.cwd.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise PluginFault(str(data), f"cannot be made for what the plug-in keeps: {error.strerror}") from None
-    named = {key: str(folder) for key, folder in folders.items()}
-    return replace(config, reach=replace(config.reach, env={**config.reach.env, **named}))
+    env = {key: str(folder) for key, folder in folders.items()}
+    return replace(config, reach=replace(config.reach, env={**config.reach.env, **env}))
 
 
-def _expanded(folder: PluginFolder, server: PluginServer, folders: Mapping[str, Path]) -> dict[str, Json]:
-    """An entry of the plug-ins' own form in that of other clients, with its folders in place of their names."""
+def _to_client_format(folder: PluginFolder, server: PluginServer, folders: Mapping[str, Path]) -> dict[str, Json]:
+    """Convert an entry from the format of plug-ins to that of other clients, with its folders expanded."""
     entry = dict(server.entry)
     if entry.pop("type") != "stdio":
         return entry
 
-    def expanded(text: Json) -> str:
-        return _FOLDER.sub(lambda found: str(folders[found[1]]), str(text))
+    def expand(text: Json) -> str:
+        return _FOLDER.sub(lambda match: str(folders[match[1]]), str(text))
 
     command, args, env = str(entry["command"]), entry.get("args"), entry.get("env")
-    cwd = Path(os.path.realpath(folder.root / expanded(entry.get("cwd", "./"))))
+    cwd = Path(os.path.realpath(folder.root / expand(entry.get("cwd", "./"))))
     within = folders["PLUGIN_DATA"] if str(entry.get("cwd")).startswith("${PLUGIN_DATA}") else folder.root
     if not cwd.is_relative_to(os.path.realpath(within)):
         raise PluginFault(SERVERS, f"server {server.name[:40]!r} leads out of its folder with its cwd")
     return {
         "command": str(folder.resolve(command[2:].replace("//", "/"))) if command.startswith("./") else command,
-        "args": [expanded(one) for one in args] if isinstance(args, list) else [],
-        "env": {name: expanded(value) for name, value in _an_object(env).items()},
+        "args": [expand(arg) for arg in args] if isinstance(args, list) else [],
+        "env": {name: expand(value) for name, value in _as_object(env).items()},
         "cwd": str(cwd),
     }
 
 
-# Checking with the schemas
+# Validation by the schemas
 
 
 @cache
 def schema(name: str) -> Mapping[str, Any]:
-    """A schema of the form, as it ships with us."""
+    """Return a schema of the format, which ships with us."""
     return json.loads((Path(__file__).parent / "schemas" / name).read_text(encoding="utf-8"))
 
 
-def _an_object(value: Json) -> dict[str, Json]:
+def _as_object(value: Json) -> dict[str, Json]:
     return value if isinstance(value, dict) else {}
 
 
-def _object(value: Json, file: str) -> dict[str, Json]:
+def _require_object(value: Json, file: str) -> dict[str, Json]:
     if not isinstance(value, dict):
         raise PluginFault(file, "must hold an object", 1)
     return value
 
 
-def _require_form(value: Mapping[str, Json], lines: Mapping[JsonPath, int], file: str, name: str) -> None:
-    if (said := value.get("$schema")) != FORM + name:
-        found = f"{said[:100]!r} is not known here" if isinstance(said, str) else "is missing"
-        problem = f'"$schema" {found}: it must be "{FORM}{name}"'
+def _require_schema(value: Mapping[str, Json], lines: Mapping[JsonPath, int], file: str, name: str) -> None:
+    if (uri := value.get("$schema")) != SCHEMA_BASE + name:
+        found = f"{uri[:100]!r} is not known here" if isinstance(uri, str) else "is missing"
+        problem = f'"$schema" {found}: it must be "{SCHEMA_BASE}{name}"'
         raise PluginFault(file, problem, line_of(lines, ("$schema",)))
 
 
 def _check(
-    value: Mapping[str, Json], against: Mapping[str, Any], lines: Mapping[JsonPath, int], file: str, path: JsonPath
+    value: Mapping[str, Json], rules: Mapping[str, Any], lines: Mapping[JsonPath, int], file: str, path: JsonPath
 ) -> None:
-    """Raises PluginFault with the first thing that the schema does not allow."""
+    """Validate `value` by the schema `rules`. Raises PluginFault with the first error."""
     problems = sorted(
         (line_of(lines, (*path, *error.absolute_path)), _problem(error))
-        for error in cast("Iterator[ValidationError]", Draft202012Validator(against).iter_errors(value))  # pyright: ignore[reportUnknownMemberType] -- a deprecated overload is untyped
+        for error in cast("Iterator[ValidationError]", Draft202012Validator(rules).iter_errors(value))  # pyright: ignore[reportUnknownMemberType] -- a deprecated overload is untyped
     )
     if problems:
         raise PluginFault(file, problems[0][1], problems[0][0])
@@ -429,15 +431,15 @@ def _problem(error: ValidationError) -> str:
     return f"{where[:80]}: {message}" if where else message
 
 
-# Which plug-ins are used
+# All plug-ins
 
 
 def load_plugins(folders: Sequence[Path]) -> tuple[Plugin, ...]:
-    """Each plug-in, in order; one whose name is taken is not used."""
+    """Load the plug-ins, in order. Of several with one name, only the first is used."""
     plugins: list[Plugin] = []
     for path in folders[:MAX_PLUGINS]:
         plugin = load_plugin(path)
-        first = next((one for one in plugins if one.name == plugin.name), None)
+        first = next((other for other in plugins if other.name == plugin.name), None)
         if first is not None and first.root == plugin.root:
             continue
         if first is not None:
@@ -448,13 +450,13 @@ def load_plugins(folders: Sequence[Path]) -> tuple[Plugin, ...]:
         fault = PluginFault(
             str(folders[MAX_PLUGINS]), f"is not used, nor is what follows: {MAX_PLUGINS} plug-ins at most"
         )
-        plugins.append(Plugin(_like_a_name(folders[MAX_PLUGINS].name), folders[MAX_PLUGINS], faults=(fault,)))
+        plugins.append(Plugin(_default_name(folders[MAX_PLUGINS].name), folders[MAX_PLUGINS], faults=(fault,)))
     return tuple(plugins)
 
 
 def skills_of(plugins: Sequence[Plugin]) -> tuple[tuple[Skill, ...], tuple[str, ...]]:
-    """The skills of them all, each under a name of its own, and a sentence for each that could not have its own."""
-    named = list(named_apart([skill for plugin in plugins for skill in plugin.skills]))
+    """Return the skills of all plug-ins, with unique names, and a sentence for each that was renamed."""
+    named = list(unique_names([skill for plugin in plugins for skill in plugin.skills]))
     renamed = [
         f"{skill.plugin}: its skill is called {skill.name!r} here, as {first.plugin} has one of that name"
         for skill, first in named
@@ -467,7 +469,7 @@ def skills_of(plugins: Sequence[Plugin]) -> tuple[tuple[Skill, ...], tuple[str, 
 
 @dataclass(frozen=True, slots=True)
 class PluginList:
-    """The folders in use: those that the setting names, and those of the list, a file with a path on each line."""
+    """The folders in use: those of the setting, and those of the list, a file with a path on each line."""
 
     from_setting: tuple[Path, ...]
     file: Path
@@ -489,18 +491,18 @@ class PluginList:
         return tuple(Path(line.strip()) for line in lines if line.strip())
 
     def write(self, folders: Sequence[Path]) -> None:
-        """The list, whole or not at all. Raises SettingsError."""
-        beside = self.file.with_name(f"{self.file.name}.{os.getpid()}.new")
+        """Replace the list atomically. Raises SettingsError."""
+        new = self.file.with_name(f"{self.file.name}.{os.getpid()}.new")
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
-            beside.write_text("".join(f"{folder}\n" for folder in folders), encoding="utf-8")
-            beside.replace(self.file)
+            new.write_text("".join(f"{folder}\n" for folder in folders), encoding="utf-8")
+            new.replace(self.file)
         except OSError as error:
             raise SettingsError(setup_texts.PLUGIN_LIST_UNWRITABLE.format(file=self.file, why=error.strerror)) from None
 
 
 def as_json(plugins: Sequence[Plugin]) -> Json:
-    """For programs."""
+    """Return the plug-ins for the output in JSON."""
     return [
         {
             "name": plugin.name,

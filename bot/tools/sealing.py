@@ -1,10 +1,10 @@
-"""What is kept encrypted, and the keys for it, which the operator keeps apart from the database.
+"""Encryption of stored secrets, with keys that the operator keeps apart from the database.
 
-The rules.
-- Encrypted is by AES-256-GCM, with a new nonce each time, and bound to whose it is and what: moved elsewhere, it opens
-  nothing.
-- A key is 32 random bytes as base64, in a setting, or in a file that nobody else may read. There may be several.
-- What cannot be opened is no error: it is as if it were not there.
+Rules.
+- Values are encrypted with AES-256-GCM, with a new nonce each time. Their owner and kind are authenticated data, so
+  that a value that is moved elsewhere cannot be opened.
+- A key is 32 random bytes as base64, in a setting, or in a file that no other user may read. There may be several.
+- A value that cannot be opened is no error: it counts as missing.
 """
 
 import os
@@ -29,21 +29,24 @@ T = TypeVar("T")
 
 
 class SealingKeys:
-    """The first seals, all open: so an operator puts a new key before the old one. Raises SettingsError."""
+    """Seals with the first key and opens with all, so that an operator adds a new key before the old one.
 
-    def __init__(self, written: str, where: str) -> None:
-        keys = [_key(word, where) for word in written.replace(",", " ").split()]
+    `text`: the keys. `where`: the setting that holds them. Raises SettingsError.
+    """
+
+    def __init__(self, text: str, where: str) -> None:
+        keys = [_key(word, where) for word in text.replace(",", " ").split()]
         if not keys:
             raise SettingsError(setup_texts.ACCOUNT_KEY_WRONG.format(where=where))
         self._keys = [AESGCM(key) for key in keys]
 
     def seal(self, adapter: "TypeAdapter[T]", value: T, *bound_to: str) -> bytes:
-        """Only who says the same of what it is bound to opens it."""
+        """Encrypt a value. `open` needs the same `bound_to`."""
         nonce = os.urandom(NONCE_BYTES)
         return nonce + self._keys[0].encrypt(nonce, adapter.dump_json(value), _bound(bound_to))
 
     def open(self, adapter: "TypeAdapter[T]", sealed: bytes, *bound_to: str) -> T | None:
-        """None for what these keys did not seal, or not for this."""
+        """Decrypt a value; None if none of these keys sealed it with this `bound_to`."""
         for key in self._keys:
             try:
                 plain = key.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], _bound(bound_to))
@@ -68,22 +71,21 @@ def _key(word: str, where: str) -> bytes:
 
 
 def keys_in_file(file: Path, name: str) -> SealingKeys:
-    """The keys in a file that nobody else may read. `name`: of the setting. Raises SettingsError."""
+    """Read keys from a file that no other user may read. `name`: the name of the setting. Raises SettingsError."""
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)  # opening a pipe would block
     try:
-        with os.fdopen(
-            os.open(file.expanduser(), os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb"
-        ) as opened:  # a pipe never ends
+        with os.fdopen(os.open(file.expanduser(), flags), "rb") as opened:
             status = os.fstat(opened.fileno())
-            written = opened.read(MAX_FILE_BYTES).decode("ascii") if stat.S_ISREG(status.st_mode) else ""
-    except (OSError, RuntimeError, ValueError):  # RuntimeError: "~name" of nobody
+            text = opened.read(MAX_FILE_BYTES).decode("ascii") if stat.S_ISREG(status.st_mode) else ""
+    except (OSError, RuntimeError, ValueError):  # RuntimeError: "~name" of an unknown user
         raise SettingsError(setup_texts.ACCOUNT_KEY_UNREADABLE.format(name=name, file=file)) from None
     if _others_may_read(status):
         raise SettingsError(setup_texts.ACCOUNT_KEY_OPEN.format(name=name, file=file))
-    return SealingKeys(written, name)
+    return SealingKeys(text, name)
 
 
 def _others_may_read(status: os.stat_result) -> bool:
-    """A secret that is mounted belongs to root, and a group is let in to read it."""
+    """Whether other users may read the file. The group may, for a mounted secret: that belongs to root."""
     if sys.platform == "win32":
         return False
     mounted = stat.S_IRGRP if status.st_uid == 0 and os.geteuid() != 0 else 0

@@ -1,9 +1,8 @@
-"""The pages of a sign-in, over HTTP: what a browser asks is handed on, and what it is told is sent so that nothing
-leaks.
+"""The HTTP server of the sign-in pages.
 
-The rules.
-- A page loads nothing, is framed by nobody, kept by no cache, and tells no other site where the browser comes from.
-- A request is small, and few connections are open: who holds one and asks nothing loses it to the next.
+Rules.
+- Headers forbid a page to load anything, to be framed or cached, and to send a referrer.
+- Requests are limited in size, and connections in number: a new one closes the oldest.
 """
 
 import asyncio
@@ -24,7 +23,7 @@ CONNECTIONS: Final = 64
 BODY_BYTES: Final = 4_096
 READ_S: Final = 5.0
 COOKIE: Final = "cogency-sign-in"
-COOKIE_S: Final = 1_200  # Twice as long as a link works
+COOKIE_S: Final = 1_200  # Twice as long as a link is valid
 MAX_COOKIE_CHARS: Final = 100
 LATER: Final = PageAnswer(503, tool_texts.PAGE.format(body=tool_texts.PAGE_LATER))
 HEADERS: Final = {
@@ -39,12 +38,12 @@ HEADERS: Final = {
 log = logging.getLogger(__name__)
 
 
-# Waits until sign-ins can be served; None if they cannot.
+# Waits until sign-ins can be served; returns None if they cannot.
 Desk: TypeAlias = Callable[[], Awaitable[SignInBrowsing | None]]
 
 
 class SignInPages:
-    """`public`: the address by which browsers reach it."""
+    """`public`: the address of the pages for browsers."""
 
     def __init__(self, desk: Desk, public: str) -> None:
         self._desk = desk
@@ -61,28 +60,28 @@ class SignInPages:
         async def answer(desk: SignInBrowsing) -> PageAnswer:
             return desk.document(request.match_info["server"])
 
-        return await self._answered(answer)
+        return await self._answer(answer)
 
     async def _ask(self, request: web.Request) -> web.Response:
-        return await self._answered(lambda desk: desk.ask(request.match_info["link"], self._browser(request)))
+        return await self._answer(lambda desk: desk.ask(request.match_info["link"], self._browser(request)))
 
     async def _agree(self, request: web.Request) -> web.Response:
         try:
             async with asyncio.timeout(READ_S):
-                said = (await request.post()).get("browser", "")
+                value = (await request.post()).get("browser", "")
         except (TimeoutError, ValueError, ConnectionError, web.HTTPException):
             return web.Response(status=400, headers=HEADERS)
-        link, written = request.match_info["link"], said if isinstance(said, str) else ""
-        return await self._answered(lambda desk: desk.agree(link, self._browser(request), written))
+        link, token = request.match_info["link"], value if isinstance(value, str) else ""
+        return await self._answer(lambda desk: desk.agree(link, self._browser(request), token))
 
     async def _come_back(self, request: web.Request) -> web.Response:
         server, query = request.match_info["server"], request.rel_url.raw_query_string
-        return await self._answered(lambda desk: desk.come_back(server, query, self._browser(request)))
+        return await self._answer(lambda desk: desk.come_back(server, query, self._browser(request)))
 
     def _browser(self, request: web.Request) -> str:
         return kept_by_browser(request, self._cookie)
 
-    async def _answered(self, ask: Callable[[SignInBrowsing], Awaitable[PageAnswer]]) -> web.Response:
+    async def _answer(self, ask: Callable[[SignInBrowsing], Awaitable[PageAnswer]]) -> web.Response:
         try:
             desk = await self._desk()
             answer = LATER if desk is None else await ask(desk)
@@ -93,13 +92,15 @@ class SignInPages:
 
 
 def kept_by_browser(request: web.Request, cookie: str) -> str:
-    """What stands in its cookie, "" for nothing that we could have given it."""
-    kept = request.cookies.get(cookie, "")
-    return kept if len(kept) <= MAX_COOKIE_CHARS and kept.isascii() else ""
+    """Return the value of a cookie; "" without one, and for a value that we cannot have set."""
+    value = request.cookies.get(cookie, "")
+    return value if len(value) <= MAX_COOKIE_CHARS and value.isascii() else ""
 
 
 def to_response(answer: PageAnswer, cookie: str, lasts_s: int, *, secure: bool) -> web.Response:
-    """What the browser is sent; a cookie of this name lasts so many seconds. `secure`: it goes over TLS alone."""
+    """Return the response with an answer. Its cookie is named `cookie` and lasts `lasts_s`. `secure`: it is sent only
+    over TLS.
+    """
     if answer.json:
         return web.Response(text=answer.json, content_type="application/json", headers=HEADERS)
     response = web.Response(status=answer.status, text=answer.html, content_type="text/html", headers=HEADERS)
@@ -114,7 +115,7 @@ def to_response(answer: PageAnswer, cookie: str, lasts_s: int, *, secure: bool) 
 
 @asynccontextmanager
 async def listening(pages: SignInPages, host: str, port: int, setting: str) -> AsyncGenerator[int, None]:
-    """The pages are served while the block runs; the port. Raises SettingsError when the address cannot be had."""
+    """Serve the pages until the block ends, and yield the port. Raises SettingsError if the address cannot be used."""
     application = web.Application(client_max_size=BODY_BYTES)
     pages.add_to(application)
     runner = web.AppRunner(
@@ -143,12 +144,12 @@ async def listening(pages: SignInPages, host: str, port: int, setting: str) -> A
 
 
 def _close_oldest(server: web.Server) -> None:
-    for one in server.connections[:-CONNECTIONS]:
-        one.force_close()
+    for connection in server.connections[:-CONNECTIONS]:
+        connection.force_close()
 
 
 class _Quiet(logging.LoggerAdapter[logging.Logger]):
-    """What somebody sends that is no HTTP is no error of ours, and each traceback of it would be a line of theirs."""
+    """Logs errors of clients without tracebacks: invalid HTTP is no error of ours, and must not fill the log."""
 
     def error(self, msg: object, *args: object, **_: object) -> None:
         log.debug(str(msg), *args)

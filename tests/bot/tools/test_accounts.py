@@ -114,7 +114,7 @@ async def test_a_store_that_is_away_while_an_account_is_renewed_ends_no_sign_in(
     async with sign_ins(store, with_account(service)) as world:
         await world.signed_in(ANN, "ann")
         world.clock.ahead_s += 3_590
-        world.people.accounts.kept = cast("ToolAccounts", Shaky(store.tool_accounts, [False, done]))
+        world.people.accounts.store = cast("ToolAccounts", Shaky(store.tool_accounts, [False, done]))
         assert await _bearer(world)
         assert await world.use(ANN) == "the notes of ann: buy bread"
         assert (service.authorization.refreshed, service.authorization.thefts) == (1, 0)
@@ -222,7 +222,7 @@ async def test_sessions_are_bounded_and_idle_ones_end_with_their_tools_still_off
         for person, user in ((ANN, "ann"), (BOB, "bob")):
             await world.signed_in(person, user)
         configs, accounts = tuple(world.people.configs.values()), world.people.accounts
-        limits = PeopleLimits(open=1, idle_s=60.0, look_s=0.05, first_s=PATIENCE_S)
+        limits = PeopleLimits(open=1, idle_s=60.0, sweep_s=0.05, first_s=PATIENCE_S)
         people = PersonServers(configs, accounts, world.clock, lambda: 0.5, PATIENCE_S, limits)
         world.source.people = people
         closing = asyncio.create_task(people.run())

@@ -18,7 +18,7 @@ from agent.ports import ToolContext, decline_question
 from agent.records import Person
 from agent.tools.registry import Registry
 from agent.turn import CallPlaced
-from bot.tools.mcp_calls import MOST_GIVEN_UP, CallQuestions, GivenUp
+from bot.tools.mcp_calls import MAX_GIVEN_UP, CallQuestions, GivenUp
 from bot.tools.mcp_config import HttpReach
 from bot.tools.mcp_questions import fields_of
 from bot.tools.mcp_server import McpLimits, McpServer
@@ -248,15 +248,15 @@ async def test_a_tools_time_stands_still_while_its_person_thinks() -> None:
 def test_whose_calls_were_given_up_is_known_however_many_they_were() -> None:
     clock = FakeClock(auto=False)
     given_up = GivenUp(clock.monotonic)
-    ann, bob = (CallQuestions("raw", (name, "thread"), decline_question, most=5) for name in ("ann", "bob"))
+    ann, bob = (CallQuestions("raw", (name, "thread"), decline_question, limit=5) for name in ("ann", "bob"))
     given_up.add(ann)
-    for _ in range(2 * MOST_GIVEN_UP):
+    for _ in range(2 * MAX_GIVEN_UP):
         given_up.add(bob)
     assert given_up.sole([bob]) is None
     crowd = GivenUp(clock.monotonic)
-    for number in range(2 * MOST_GIVEN_UP):
+    for number in range(2 * MAX_GIVEN_UP):
         crowd.add(replace(ann, asker=(f"person {number}", "thread")))
-    assert crowd.sole([replace(ann, asker=(f"person {2 * MOST_GIVEN_UP}", "thread"))]) is None
+    assert crowd.sole([replace(ann, asker=(f"person {2 * MAX_GIVEN_UP}", "thread"))]) is None
 
 
 async def test_what_a_request_that_was_given_up_asks_reaches_nobody_also_where_its_own_person_is_never_asked() -> None:
