@@ -1,4 +1,4 @@
-"""What it must be fast at: each benchmark runs by one command, against a baseline in the same run.
+"""Benchmarks: each runs by one command, with a baseline in the same run.
 
 python -m benchmarks.parser [--quick] [--json]
 """

@@ -1,9 +1,10 @@
-"""The benchmarks that need no data of others, one after the other, and what they found as one file.
+"""Runs the benchmarks that need no external data, one after the other, and stores their results in one file.
 
 python -m benchmarks.all [--quick] [NAME…]
 
-Each runs as `python -m benchmarks.NAME --json`. What it found goes into `docs/site/benchmarks.json`, with the machine
-and the day; names keep what the file has of the others. `make generated` makes docs/benchmarks.md of it.
+Each runs as `python -m benchmarks.NAME --json`. Its result goes into `docs/site/benchmarks.json`, with the machine and
+the day. With NAMEs, the results of the other benchmarks in the file stay. `make generated` makes docs/benchmarks.md of
+it.
 """
 
 import argparse

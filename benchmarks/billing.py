@@ -1,8 +1,8 @@
-"""What vendors bill for the input of a turn's calls, under their own rules for prompt caches. Pure.
+"""What vendors bill for the input of a turn's calls, by their rules for prompt caches. Pure.
 
-A call's input begins with the whole input of the call before, so a cache can hold that much of it. That is the best
-case: a cache that hits every time, and was empty when the turn began. Whether the client has sent these tokens or the
-vendor has kept them makes no difference to any of these bills.
+The input of a call begins with the whole input of the call before, so a cache can hold that much of it. This is the
+best case: the cache always hits, and was empty at the start of the turn. Whether the client sent these tokens or the
+vendor kept them makes no difference to the bill.
 """
 
 from collections.abc import Sequence

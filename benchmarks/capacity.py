@@ -1,16 +1,16 @@
-"""What is used up first as more is asked: a simulation of queues, with what `benchmarks.scale` has measured.
+"""Which resource is used up first under more load: a simulation of queues, with the results of `benchmarks.scale`.
 
 python -m benchmarks.capacity [--json]
 
-Questions come by chance, so many a minute. Each waits for a place (as many as a process has, times the processes),
-holds it while the model answers, and takes its part of a processor in the bot and in PostgreSQL, of as many cores as
-there are. What is measured comes from `benchmarks/data/scale.json`; how long a model takes is assumed (`ANSWER_S`).
+Questions arrive at random, at a given rate per minute. Each waits for a slot (of all slots of all processes), holds it
+while the model answers, and takes processor time of the bot and of PostgreSQL, on a given number of cores. Measured
+values come from `benchmarks/data/scale.json`; the time of a model is assumed (`ANSWER_S`).
 
-wait_p50_s, wait_p95_s    from a question to the beginning of its answer
+wait_p50_s, wait_p95_s    from a question to the start of its answer
 running_p95       answers at the same time
 cores             of processors that are busy: bot and database together
 
-Baseline: Erlang's formula for the chance that a question has to wait, with the same places.
+Baseline: Erlang's formula for the probability that a question has to wait, with the same number of slots.
 """
 
 import heapq

@@ -1,24 +1,25 @@
-"""Replies through crashes: many conversations on both platforms, while processes are killed, stopped and cut off.
+"""Replies through crashes: many conversations on both platforms, with processes killed, suspended and disconnected.
 
     python -m benchmarks.chaos [--replicas 3] [--events 400] [--engine postgresql|sqlite] [--scale] [--seed N]
                                 [--versions [--old COMMIT]] [--quick] [--json]
 
-replies        questions whose reply is complete, stands once and is what the model said
-duplicates     questions whose reply stands there more than once
-lost           questions with no reply, half a reply or another text
-out_of_order   replies of a conversation that stand before the reply to an earlier question; where Slack had to send
-               a question again, or waited long until it was acknowledged, before one that the ledger has earlier
+replies        questions whose reply is complete, is shown once and is the model's text
+duplicates     questions whose reply is shown more than once
+lost           questions with no reply, a partial reply or another text
+out_of_order   replies that precede the reply to an earlier question of their conversation; where Slack had to send a
+               question again, or its acknowledgement took long, the ledger's order counts
 tool_reruns    calls that were run again after they had left a note
 
-The processes are the real `cogency run`: on PostgreSQL as many as `--replicas` says, on SQLite one, which is started
-anew. Slack, Discord and the model are the tests', in this process. An exit code of 1 says that something is wrong.
+The processes are the real `cogency run`: on PostgreSQL `--replicas` of them, on SQLite one, which is restarted. Slack,
+Discord and the model are the tests', in this process. Exit code 1: something is wrong.
 
-`--scale`: four processes, two apps of Slack in workspaces of their own, and eight connections to Discord, which the
-processes divide by leases, for sixteen servers. Processes are stopped for longer than those leases are.
+`--scale`: four processes, two Slack apps in different workspaces, and eight connections to Discord for sixteen servers,
+which the processes divide by leases. Processes are suspended for longer than those leases.
 
-`--versions`: an upgrade. Two processes of an older version answer; one of the newer brings the database forward, a
-second follows; then an older one is killed and comes back on the newer database, and both are replaced, one of them by
-SIGTERM. Meanwhile processes are stopped and cut off. What is older, and newer: `benchmarks.chaos_versions`.
+`--versions`: an upgrade. Two processes of an older version answer; one of the newer version migrates the database, and
+a second one follows; then an older one is killed and restarted on the newer database, and both are replaced, one of
+them by SIGTERM. Meanwhile processes are suspended and disconnected. For the two versions see
+`benchmarks.chaos_versions`.
 
 A baseline in the same run is the share of replies that needed help: how often Slack had to send an event again, and how
 often a process was started.

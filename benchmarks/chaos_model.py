@@ -1,11 +1,9 @@
-"""The model of `benchmarks.chaos`: the same question gets the same answer, however often it is asked.
+"""The model of `benchmarks.chaos`: the same question always gets the same answer.
 
-Above: `benchmarks.chaos_town` puts it beside the platforms. Below: aiohttp.
-
-A question names itself, as in [c07-03]; so does every sentence of its answer, by which each page can be told. Most
-answers come at once. Others grow slowly, fill several pages, or take one or two calls of the tool `remember` on the
-way. The text of each note has letters of its own, so that a call that the model had to repeat leaves a second note; the
-rest of it are words of the question, for nothing else is kept.
+A question contains its name, as in [c07-03]; so does every sentence of its answer, by which each page is recognised.
+Most answers come at once. Others grow slowly, fill several pages, or call the tool `remember` once or twice. The text
+of each note has unique letters, so that a call that the model had to repeat leaves a second note; the rest of it are
+words of the question, as the bot keeps nothing else.
 """
 
 import asyncio

@@ -1,7 +1,4 @@
-"""The processes of `benchmarks.chaos`, and what happens to them: the real `cogency run`, killed, stopped and started.
-
-Above: `benchmarks.chaos`. Below: the operating system.
-"""
+"""The processes of `benchmarks.chaos`: the real `cogency run`, which is killed, suspended and started."""
 
 import asyncio
 import os

@@ -1,9 +1,7 @@
-"""The town of `benchmarks.chaos`: who asks what and where, and what is shown in the end.
+"""The users of `benchmarks.chaos`: their questions on both platforms, and the replies that are shown in the end.
 
-Above: `benchmarks.chaos`. Below: the tests' Slack and Discord, `benchmarks.chaos_model`.
-
-Everybody asks at their own pace, without waiting for answers; on Slack only until the platform has been told that the
-question arrived. A mention on Slack is two events; one event in ten comes twice on top of that, on both platforms.
+All users ask at their own pace, without waiting for answers; on Slack they wait until their question was acknowledged.
+A mention on Slack is two events. On both platforms, one event in ten is also delivered twice.
 """
 
 import asyncio

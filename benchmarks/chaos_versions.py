@@ -1,10 +1,8 @@
 """Two versions of the program for `benchmarks.chaos`: where each comes from, and how the newer one takes over.
 
-Above: `benchmarks.chaos`. Below: git, where the history is there, and the tests' migrations.
-
-The older one is a commit, from `git archive`; the newer one is this tree. Where no commit has an older database that
-this one has but grown from, and where there is no history, this tree is the older one; the newer one is a copy of it
-with a migration that adds a column, a table and an index. Both run with the libraries of this interpreter.
+The older one is a commit, from `git archive`; the newer one is this tree. If no commit has an older database from which
+this one has only grown, or there is no history, then this tree is the older one, and the newer one is a copy of it with
+a migration that adds a column, a table and an index. Both run with the libraries of this interpreter.
 """
 
 import asyncio

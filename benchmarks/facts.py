@@ -1,21 +1,21 @@
-"""What stands in a context when facts have changed: phrases that must be there, and phrases that must not.
+"""What a context contains when facts have changed: phrases that must be there, and phrases that must not.
 
     python -m benchmarks.facts --data PATH [--quick] [--json]       any file in StateBench's format
 
-What is measured is the road of a turn, by the functions that the bot itself calls. A timeline is one person, who talked
-with the bot in one direct message: each message is accepted by the ledger and claimed, its context made, its answer
-kept, and then learned from as in the background. A query is a message in a new thread; what is scored is what memory
-puts into its context (`known_context`). The store is in memory, and no model is called: where the learner asks one, the
-data's own writes stand for the answer of a model that reads well.
-  Each is told as of the turn nearest to it, under the data's key without the number of its version. What it
+The path of a turn is measured with the functions that the bot itself calls. A timeline is one person who talked with
+the bot in one direct message: each message is accepted by the ledger and claimed, its context is made, its answer is
+stored, and it is then learned from as in the background. A query is a message in a new thread; the score is of what
+memory puts into its context (`known_context`). The store is in memory, and no model is called: where the learner asks
+one, the data's own writes stand for the answer of a model that reads well.
+  Each write is made as of the turn nearest to it, under the data's key without the number of its version. What it
   supersedes is named by the number under which the learner's prompt shows it; what is not shown cannot be named.
   `required_in_context_unnamed` and `queries_with_forbidden_unnamed` are the same with no number ever named.
-  What the initial state gives on the word of the person was learned before; what it gives on the word of a manager or
-  more was set with `/policy`, in a channel that everybody reads.
+  Facts of the initial state on the word of the person were learned before; those on the word of a manager or a higher
+  rank were set with `/policy`, in a public channel.
   "[RESTRICTED: …]" before a fact: it was set in a channel that the person who asks cannot read. "[SCOPE: name]": it was
-  kept in a session of that name, not the one of the query.
-  The person's rank, department and organisation are not told, and neither are signals of other systems: no platform
-  tells the bot of them.
+  kept in a session of that name, not in that of the query.
+  The person's rank, department and organisation are left out, and so are signals of other systems: no platform gives
+  them to the bot.
 Phrases count outside of a visible "superseded" mark; those inside one are counted apart. Baselines in the same run:
 the transcript replayed (turns only), and all facts with the latest value of each key.
 
@@ -24,7 +24,7 @@ by the function that every write goes through (`agent.memory.writing.write`), wi
 pairs (`benchmarks/data/supersession_pairs.tsv`: language, kind, whether they contradict) were written by hand before
 the rules that decide them, half of them harmless, in five languages: names, numbers, identifiers, times, negation,
 "no longer", "I switched to". The rules were made with the half "a" in view; `…_unseen` are those of the half "b".
-`changes_…`: the same of 224 pairs in eight languages as people say them, with a word of change ("cued") or without
+`changes_…`: the same of 224 pairs in eight languages in colloquial wording, with a word of change ("cued") or without
 (`benchmarks/data/natural_changes.tsv`, written before any rule for French, Portuguese and Russian).
 """
 

@@ -1,13 +1,13 @@
-"""How soon the first text of an answer shows in Slack and on Discord, and how much memory the idle bot takes.
+"""The time until the first text of an answer shows in Slack and on Discord, and the memory of the idle bot.
 
-slack_first_text_ms    from a mention's event sent to the first text of its answer at Slack; the median of several
+slack_first_text_ms    from sending a mention's event to the first text of its answer at Slack; the median of several
                        mentions in different threads, after one that is not counted
-discord_first_text_ms  the same on Discord, where the answer's thread is started in this time too
+discord_first_text_ms  the same on Discord; it includes the start of the answer's thread
 rss_mb                 resident memory of `cogency run`, connected to both and idle, in MB of 1,000,000 bytes
 
 Everything is on loopback: the process is the real one; Slack, Discord and a model that answers at once are the tests'.
 
-Baseline, in the same run: `benchmarks.minimal_bot`, the least bot on the same libraries, against the same servers; and
+Baseline, in the same run: `benchmarks.minimal_bot`, a minimal bot on the same libraries, against the same servers; and
 the memory of a Python that only imports these libraries.
 """
 

@@ -1,10 +1,8 @@
-"""The bot that most are: it edits each of its replies every second, whatever happens, and obeys when it is refused.
+"""A typical bot, the baseline of `benchmarks.live_edit`: it edits each reply every second, and waits if it is refused.
 
-Above: `benchmarks.live_edit_bots`. Below: slack-sdk's and discord.py's clients.
-
-A reply is posted as soon as it has a word, and edited a second after its last write. Where a write is refused, the bot
-waits as long as it is told, and then writes what it has by then. A message that is full stays, and the rest goes on in
-the next one. On Discord the library waits, inside of each call.
+A reply is posted as soon as it has a word, and edited a second after its last write. When a write is refused, the bot
+waits as long as the platform says, and then writes the text that it has by then. A full message stays, and the rest
+continues in the next one. On Discord the library itself waits, inside of each call.
 """
 
 from typing import Final, Protocol

@@ -1,14 +1,13 @@
 """Texts that make careless code slow, and everything of the product that reads text, found by walking its packages.
 
-Theory of operation. What is slow on purpose is a repetition: of an expression's own parts (found in its parse tree,
-with what stands before them), and of what opens something in the languages that people and models write. Behind it
-stands a character that spoils the match. All texts are tried short, the slowest of them longer, and what is cheap even
-then needs no more.
+Theory of operation. Slow texts are repetitions: of an expression's own parts (found in its parse tree, with the text
+that must precede them), and of openings in the languages that people and models write. A final character makes the
+match fail. All texts are tried short, and the slowest of them longer; what is fast even then needs no more tests.
 
     patterns()   each compiled expression at module level, in classes, containers, values and default arguments, with
                  the ways in which the code calls it
     functions()  each function that takes one text and nothing else, apart from those that open files and databases
-    stages()     what of a turn takes more than the text
+    stages()     the stages of a turn that take more than the text
 """
 
 import dataclasses

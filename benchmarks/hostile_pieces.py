@@ -1,4 +1,4 @@
-"""What an expression is made of: of each part that it repeats some texts, with what stands before them."""
+"""The parts of an expression: for each part that it repeats, some texts that match, and the text that precedes them."""
 
 import importlib
 import re

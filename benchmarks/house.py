@@ -1,12 +1,12 @@
-"""How the code is cut, and through how much of it one mention in Slack goes; counted on the code itself.
+"""The structure of the code, and how much of it one mention in Slack goes through; counted on the code itself.
 
     python -m benchmarks.house [--quick] [--json]
-    python -m benchmarks.house --list NAME          what stands behind one figure: `--list duplicate_class_names`
+    python -m benchmarks.house --list NAME          the items of one figure: `--list duplicate_class_names`
 
 modules                of `agent`, `bot` and `store`, without migrations and without an empty `__init__.py`
 modules_60             those of at most 60 lines
 max_lines              of the longest module
-head_share             percent of all lines that stand above the first line of code: docstring, imports, blanks
+head_share             percent of all lines above the first line of code: docstring, imports, blanks
 files_per_mention      files of which a function is entered between a mention's arrival and the storing of its answer
 functions_per_mention  the functions; the real `cogency run` on the tests' Slack and SQLite, `agent/providers` left out
 calls_to_store         how deep the functions are nested from the adapter's event handler to the INSERT of the message,
@@ -17,9 +17,9 @@ duplicate_file_names   files of one name, apart from those at the same path in s
 one_importer_modules   modules that exactly one module imports
 product_lines          of all modules, with blanks and docstrings
 
-Baseline: the bounds that this project has set itself, under the same names; and a library that is read as an example,
-httpx, counted in the same way (per 100 modules where the number of modules matters). A figure without a bound is shown
-beside the one before the code was cut anew (…_before). `--quick` traces one mention instead of three.
+Baseline: the bounds that this project has set, under the same names; and httpx, a library whose code is a model for
+ours, counted in the same way (per 100 modules where the number of modules matters). A figure without a bound is shown
+beside its value before the code was restructured (…_before). `--quick` traces one mention instead of three.
 """
 
 import argparse

@@ -1,10 +1,11 @@
-"""What a tree of Python code is made of: its modules, their lines and heads, names that occur twice, imports.
+"""Analyses a tree of Python code: its modules, their lines and heads, names that occur twice, imports.
 
 Rules
-  A module is a file of the packages; migrations are none, nor is an empty `__init__.py`.
-  A head is what stands above the first line of code: the docstring, the imports, and what is blank between them.
-  `__init__.py` and `__main__.py` are Python's names and not ours. Files with one path in several platforms' folders are
-  one file here, since they are meant to share their name; a file of that name elsewhere is another.
+  A module is a file of the packages, except migrations and an empty `__init__.py`.
+  A head is everything above the first line of code: the docstring, the imports, and blank lines between them.
+  `__init__.py` and `__main__.py` are Python's names, so they count as no duplicates. Files with one path in several
+  platforms' folders count as one file, since they are meant to share their name; a file of that name elsewhere is
+  another one.
 """
 
 import ast

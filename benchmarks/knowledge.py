@@ -1,16 +1,16 @@
-"""How well, and how fast, a question finds what a place was told to know.
+"""How well, and how fast, a question finds passages in the documents of a place.
 
 python -m benchmarks.knowledge --data FILE [--engine postgresql] [--quick] [--json]
 
-FILE is in the form of SQuAD: documents, with questions whose answers stand at known places in them. Measured with
+FILE is in the format of SQuAD: documents, with questions whose answers are at known positions in them. Measured with
 COVID-QA of deepset (Apache-2.0, 98 articles of CORD-19 that are CC BY; data/question-answering/200423_covidQA.json in
-github.com/deepset-ai/COVID-QA): whole articles, of which our own passages are made, and 1,380 questions. XQuAD
-(CC BY-SA 4.0, github.com/google-deepmind/xquad) is read, too: each paragraph of an article then stands for a page. No
+github.com/deepset-ai/COVID-QA): whole articles, which our own code divides into passages, and 1,380 questions. XQuAD
+(CC BY-SA 4.0, github.com/google-deepmind/xquad) is read, too: each paragraph of an article then counts as a page. No
 set is part of this repository.
 
-A question counts as answered by the first K passages if the place of an answer lies in one of them. The baseline is
-SQLite's FTS5 on the same passages with their headings, asked for any of the question's words and ranked by `bm25()`.
-How long a search takes is measured among 100,000 passages of one place, made of the words of FILE.
+A question counts as answered by the first K passages if the position of an answer is in one of them. The baseline is
+SQLite's FTS5 on the same passages with their headings, searched for any of the question's words and ranked by `bm25()`.
+The time of a search is measured among 100,000 passages of one place, made of the words of FILE.
 """
 
 import asyncio

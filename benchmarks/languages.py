@@ -5,12 +5,11 @@ python -m benchmarks.languages [--quick] [--json]
 recall_at_K_LANG   share of the questions whose message is among the first K hits, in percent; recall_at_K: the mean of
                    the languages
 
-The messages and questions stand in `benchmarks/data/languages`, one file a language: a line that begins with "? " is
-the question that the line before it answers, all others are chat messages. A question never repeats its message: it
-takes other inflections and derivations, takes compounds apart or puts them together, and uses some synonyms. They were
-written before any stemmer was tried on them. Every message stands in a thread of its own, so that no neighbour helps;
-two people write them in turn. Everything goes through the product, as in `benchmarks.recall`; `--quick` takes three
-languages.
+The messages and questions are in `benchmarks/data/languages`, one file for each language: a line that begins with "? "
+is the question that the line before it answers, all others are chat messages. A question never repeats its message: it
+uses other inflections and derivations, splits or joins compounds, and has some synonyms. They were written before any
+stemmer was tried on them. Every message is in its own thread, so that no neighbour helps; two people write them in
+turn. Everything goes through the product, as in `benchmarks.recall`; `--quick` takes three languages.
 
 Baseline, in the same run: FTS5 on the same messages with the tokenizer "porter unicode61", any word of the question,
 bm25().

@@ -2,22 +2,22 @@
 
     python -m benchmarks.learning --data PATH [--quick] [--json]       any file in StateBench's format
 
-The road is that of `benchmarks.facts`; here what answers the learner differs from run to run:
+The path of a turn is that of `benchmarks.facts`; the learner is answered differently from run to run:
 
     named        states what the data writes, and names by number what that supersedes
     unnamed      the same without numbers: supersession is left to the rules of code
-    drift        a key is said otherwise each time ("launch date", "date of launch", "launch"), nothing is named
-    missed       every second write is missed, what is left is named
+    drift        a key has another wording each time ("launch date", "date of launch", "launch"), nothing is named
+    missed       every second write is missed, the others are named
     drift_missed both, and nothing is named
-    sentences    no model: every sentence that says something of something is a fact, its subject the key
-    nothing      learns nothing: what is left comes from recall of the messages
+    sentences    no model: every sentence that states something about a subject is a fact, its subject the key
+    nothing      learns nothing: all that remains comes from recall of the messages
     model        the model of COGENCY_LEARNING_MODEL or COGENCY_MODEL, if the environment names one
 
 `required_in_context_…` and `queries_with_forbidden_…`: as in `benchmarks.facts`, of all that memory shows.
-`current_values_known_…`: of what the data wrote last under each key, the share that stands in a valid fact at the end.
-`old_values_standing_…`: of what the data wrote before that, or supersedes by name, the share that still stands in one,
-if only as a quotation ("no more: …"). Both see the facts alone, since recall of the messages hides much of what
-learning loses. Given facts count in neither.
+`current_values_known_…`: of the last value of the data under each key, the share that is in a valid fact at the end.
+`old_values_standing_…`: of the values that the data wrote before, or supersedes by name, the share that is still in a
+valid fact, if only as a quotation ("no more: …"). Both see the facts alone, since recall of the messages hides much of
+what learning loses. Facts of the initial state count in neither.
 `model_failures`: answers of the real model that could not be read, or did not come.
 """
 

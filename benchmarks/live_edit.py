@@ -1,4 +1,4 @@
-"""How soon what a model says is seen, while one reply grows and while ten grow at once.
+"""How soon readers see what a model writes, while one reply grows and while ten grow at once.
 
 freshness_p50_ms_slack_stream_1, …_10  from a token's production to the moment at which a message shows it; the median
 freshness_p50_ms_slack_edit_1, …_10    of all tokens of all replies
@@ -6,20 +6,20 @@ freshness_p50_ms_discord_1, …_10
 calls_per_minute_slack_stream_1, …     requests that post, grow, end or edit a message, refused ones too, from the first
                                        token until the last one is seen
 
-A model says 60 tokens a second; ten replies begin at the same moment, two in each channel. The product is the real one,
-from the question that somebody asks to the pages of its answer, on slack-bolt and discord.py: in Slack once with native
-streams, in threads too, and once without. Slack and Discord are the tests', which keep to the documented limits. On
+A model writes 60 tokens a second; ten replies start at the same moment, two in each channel. The product is the real
+one, from a person's question to the pages of its answer, on slack-bolt and discord.py: in Slack once with native
+streams, in threads too, and once without. Slack and Discord are the tests', which apply the documented limits. On
 Slack a minute has 50 edits, 20 starts of a stream, 100 additions to streams and 20 ends, in the whole workspace, and a
 channel takes a message a second. On Discord a channel takes five edits and five messages in five seconds.
 
 All waits are skipped (`benchmarks.skipping_loop`): a minute of replies takes a second, and each delay counts as it
-would. What a request takes on its way through the internet is not in it; it is the same for both.
+would. The time of a request on the internet is not included; it is the same for both.
 
 Baseline, in the same run and under the same names: a bot that edits each reply every second, and waits when it is
-refused (`benchmarks.fixed_interval`). It knows no streams: what it shows beside those is what edits would have been.
+refused (`benchmarks.fixed_interval`). It does not use streams: its figures beside those are of edits.
 
 The notes show for both: freshness at the median, of the latest twentieth and at worst; how often the slowest and the
-fastest reply moved on; and how many requests were refused.
+fastest reply was updated; and how many requests were refused.
 """
 
 import statistics

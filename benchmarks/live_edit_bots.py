@@ -1,10 +1,8 @@
-"""The contestants of `benchmarks.live_edit`: the product and a bot that edits at a fixed interval, on either platform.
+"""The bots of `benchmarks.live_edit`: the product and a bot that edits at a fixed interval, on either platform.
 
-Above: `benchmarks.live_edit`. Below: the tests' Slack and Discord, the product's adapters and turns, `fixed_interval`.
-
-All replies begin at once, two in each place, each to a person of its own. On Slack a place is a channel, and each reply
-stands in the thread of its question. On Discord both stand in the channel itself, which is where two replies share
-Discord's limit; in threads of their own, as the product starts them by default, each would have all of it.
+All replies start at once, two in each place, each to its own person. On Slack a place is a channel, and each reply is
+in the thread of its question. On Discord both are in the channel itself, where two replies share Discord's limit; in
+threads, as the product starts them by default, each would have the whole limit.
 """
 
 import asyncio

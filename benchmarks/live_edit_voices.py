@@ -1,8 +1,6 @@
-"""Answers that are spoken at a fixed rate, and how fresh what is shown of them is.
+"""Answers that are produced at a fixed rate, and how fresh the shown text is.
 
-Above: `benchmarks.live_edit`, `benchmarks.live_edit_bots`, `benchmarks.fixed_interval`. Below: a clock.
-
-Every token is a word of its own, in all answers together: whatever a platform shows tells which tokens are in it, and
+Every token is a unique word, over all answers: the text that a platform shows tells which tokens it contains, and
 wherever pages are cut, a token is visible as soon as its word is.
 """
 

@@ -1,16 +1,16 @@
-"""What recall by meaning adds to recall by words, what it costs, and how exact the search by vectors is.
+"""What recall by meaning adds to recall by words, its cost, and how exact the search by vectors is.
 
 python -m benchmarks.meaning --data FILE [--quick] [--json]     FILE: conversations, as for benchmarks.recall
 
 recall_at_K, …       as in benchmarks.recall, by words and by the static model (the extra `meaning`); baseline: by words
                      alone, in the same run
-vector_recall_at_10  share of the ten messages that are truly nearest in meaning among the ten that the search gives
-vectors_ms           the processor's time of the search by vectors alone, mean
+vector_recall_at_10  share of the ten messages that are truly nearest in meaning among the ten that the search finds
+vectors_ms           processor time of the search by vectors alone, mean
 question_ms, message_ms   the same for making the vector of a question, and of a message
 vector_bytes         of a message in the database, without its index
 
-Everything goes through the product: its embedder and its port make the vectors, and MeaningfulMemories asks.
-`measure_vectors` serves benchmarks.search_scale, whose words mean nothing: its vectors are topics, those of a thread
+Everything goes through the product: its embedder and its port make the vectors, and MeaningfulMemories searches.
+`measure_vectors` is for benchmarks.search_scale, whose words have no meaning: its vectors are topics, those of a thread
 and of a message, mixed at random.
 """
 

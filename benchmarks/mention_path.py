@@ -1,7 +1,8 @@
-"""What one mention in Slack enters before its answer is stored: the real `cogency run` on the tests' Slack and SQLite.
+"""The functions that one mention in Slack enters before its answer is stored, in a real `cogency run`.
 
-The model is the rehearsal. What is entered of `agent/providers` is left out: it differs from vendor to vendor. What is
-entered in each of several runs counts; what a process does of itself meanwhile (pings, sweeps) does not.
+It runs on the tests' Slack and SQLite, with the rehearsal as its model. Functions of `agent/providers` are left out, as
+they differ from vendor to vendor. Only functions that are entered in each of several runs count; the process's own work
+meanwhile (pings, sweeps) does not.
 """
 
 import asyncio

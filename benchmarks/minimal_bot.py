@@ -1,7 +1,7 @@
-"""The least that can answer a mention on Slack and on Discord: no memory, no storage, no pace, no second try.
+"""A minimal bot that answers a mention on Slack and on Discord: without memory, storage, pace or retries.
 
 `benchmarks.first_text` compares `cogency run` with it. It takes the same environment, and shows the model's first text
-as soon as it is there: in Slack in the mention's thread, on Discord in a thread that it starts.
+as soon as it comes: in Slack in the mention's thread, on Discord in a thread that it starts.
 """
 
 import asyncio

@@ -1,13 +1,13 @@
-"""How fast the protocol is read, in pieces as small as models send them, and that the time is linear.
+"""How fast the protocol is parsed, in pieces as small as models send them, and that the time is linear.
 
-mb_per_s             one stream of prose, lists, fences, talk about tags, thoughts, workspaces and forged results, in
+mb_per_s             one stream of prose, lists, fences, text about tags, thoughts, workspaces and forged results, in
                      pieces of 4 characters; a megabyte is a million characters (all are ASCII)
-time_ratio_40_over_10  a stream four times as long against the shorter one, read before and after it
+time_ratio_40_over_10  a stream four times as long against the shorter one, parsed before and after it
 
-Times are of this process alone, whatever else the machine does.
+Times are of this process alone, so the load of the machine does not count.
 
-Baselines, in the same run: the floor (an event made for each piece, nothing read), and the naive parser that searches
-everything so far for a tag after each piece, on a stream that it can bear.
+Baselines, in the same run: the floor (an event made for each piece, nothing parsed), and the naive parser that searches
+the whole text so far for a tag after each piece, on a stream that is short enough for it.
 """
 
 import re

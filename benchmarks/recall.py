@@ -1,29 +1,29 @@
 """How much of the evidence for a question recall finds in past threads, and how fast.
 
-python -m benchmarks.recall --data FILE [--quick] [--json]     FILE: a form that benchmarks.talks reads, or a folder
+python -m benchmarks.recall --data FILE [--quick] [--json]     FILE: a format that benchmarks.talks reads, or a folder
 
 recall_at_K           share of a question's evidence messages among the first K hits, mean over the questions
-mrr                   1 / place of the first evidence message, mean
+mrr                   1 / rank of the first evidence message, mean
 thread_recall_at_5    share of the evidence's threads among the first 5 different threads of the hits
 recall_at_10_cN       the questions of category N
 shown_to_model        share of the evidence in what the recall tool shows the model, in shown_tokens_mean tokens
-*_wordings            the same of the questions for which other wordings are stored, asked in all of them at once,
+*_wordings            the same of the questions for which other wordings are stored, searched with all of them at once,
                       worded_questions of them
 *_unworded            of these very questions without their wordings
-p50_ms, p95_ms        one search through the port Memories, for as many hits as the tool asks for
+p50_ms, p95_ms        one search through the port Memories, for as many hits as the tool requests
 
-Shares are in percent. `benchmarks.talks` says what stands for what. Everything goes through the product: the messages
-are taken in, and replies given, by the ledger's own functions, all talks into one store on a new SQLite file (a talk in
-one transaction). In a talk of two people both write in threads of a place that both can read; in a talk with a bot they
-are the person's DMs. The question is asked in a new thread of the same place, a day after the last message, in UTC. A
-message of the bot that follows no question answers an empty one; a person who says nothing in a session joins it with
+Shares are in percent. `benchmarks.talks` says how data are mapped. Everything goes through the product: the ledger's
+own functions accept the messages and store the replies, all talks in one store on a new SQLite file (a talk in one
+transaction). In a talk of two people both write in threads of a place that both can read; in a talk with a bot they are
+the person's DMs. The question is asked in a new thread of the same place, a day after the last message, in UTC. A
+message of the bot that follows no question answers an empty one; a person who writes nothing in a session joins it with
 an empty message. `--quick` takes the first two talks.
 
-Wordings stand in benchmarks/data/wordings.json, under the first 16 digits of the question's SHA-256, so that no text of
+Wordings are in benchmarks/data/wordings.json, under the first 16 digits of the question's SHA-256, so that no text of
 the sets is copied: 3 to 5 for each of a sample of LoCoMo's, REALTALK's and BEAM's questions. They were written from the
-questions alone, without a look at the messages or the answers.
+questions alone, without knowledge of the messages or the answers.
 
-Baselines, in the same run: plain FTS5 (Porter stems, stop words out, any word, bm25()) under the same names, and SQL
+Baselines, in the same run: plain FTS5 (Porter stems, no stop words, any word, bm25()) under the same names, and SQL
 LIKE of the whole question, newest first, under like_*.
 """
 

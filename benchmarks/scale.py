@@ -2,10 +2,11 @@
 
 python -m benchmarks.scale [--quick] [--json] [--grown URL] [--alone]
 
-questions_per_s_1, _2, _4     answered with so many processes on one server, asked at once of a model that takes no time
-cpu_ms_per_question_1, …      of a processor, of the bot's processes and of PostgreSQL's; bot_ms_…: of the former
-efficiency_4      of four processes beside one: by questions a second where there are six cores or more, for the model,
-                  the platforms and the server need theirs; else by the processor's time for a question
+questions_per_s_1, _2, _4     answered by that many processes on one server, asked at once, with a model that takes no
+                  time
+cpu_ms_per_question_1, …      processor time of the bot's processes and of PostgreSQL's; bot_ms_…: of the bot's alone
+efficiency_4      of four processes compared with one: by questions a second where there are six cores or more, for the
+                  model, the platforms and the server need some; else by processor time for a question
 connections_4     of four processes to the server
 recall_p95_ms_10m     a search of the recall tool, warm, of a person with 100,000 of ten million messages
                       (`--quick`: 10,000 of 100,000); recall_p50_ms_10m
@@ -15,9 +16,9 @@ flood_delay_ratio     from a question to its answer's end, in one team while ano
 vector_recall_at_10   of `benchmarks.vectors`, and takeover_s_discord of `benchmarks.shards`
 
 Baseline, in the same run, under the same names: the search by SQL LIKE, of the person's newest messages with any of the
-words; and the flood where whoever comes first is served first.
+words; and the flood with questions served in the order of their arrival.
 
-`--alone` leaves out the figures of other benchmarks. `--grown` names a database that this has filled before, which then
+`--alone` leaves out the figures of other benchmarks. `--grown` names a database that an earlier run has filled; then it
 is only searched. The rest is in a temporary folder: the whole takes some 30 GB there and half an hour.
 """
 

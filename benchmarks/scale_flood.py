@@ -1,8 +1,8 @@
-"""A team's flood beside another team's questions, for `benchmarks.scale`: the real ledger on a counted clock.
+"""One team's flood beside another team's questions, for `benchmarks.scale`: the real ledger on a simulated clock.
 
-A flood of questions of many people of one team comes in at once; somebody of another team asks each second. The ledger
-decides who is next; how long each answer takes is drawn from the same dice in every run. So what is measured is the
-order alone, and the same on every machine.
+Many people of one team ask at once; a person of another team asks each second. The ledger decides whose turn is next;
+the time of each answer comes from the same random numbers in every run. So only the order is measured, and the result
+is the same on every machine.
 """
 
 import heapq

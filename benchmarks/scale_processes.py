@@ -1,8 +1,8 @@
 """Questions a second with one, two and four processes on one PostgreSQL, for `benchmarks.scale`.
 
-The processes are the real `cogency run`; Slack, Discord and the model are those of `benchmarks.chaos`, in the process
-that measures, and each answer comes at once. All questions are asked within moments, so that the processes always have
-something to do. Nothing is killed.
+The processes are the real `cogency run`; Slack, Discord and the model are those of `benchmarks.chaos`, in the measuring
+process, and each answer comes at once. All questions are asked within moments, so that the processes always have work.
+No process is killed.
 """
 
 import asyncio

@@ -1,9 +1,9 @@
 """Ten million messages in one PostgreSQL for `benchmarks.scale`, written in minutes, and one person's searches in them.
 
-The tables are those that the store's own migrations make. Rows are written by SQL, past the ledger: the words of each
-message come from a pool of made texts (`benchmarks.search_scale`), of which the store's own functions said what an
-entry of the index holds. One in so many threads is the first person's, all through; the others write as a power law
-says. Indexes and foreign keys are taken away before and made again after, by what the server says that they were.
+The tables are those of the store's own migrations. Rows are written by SQL, past the ledger: the words of each message
+come from a pool of generated texts (`benchmarks.search_scale`), for which the store's own functions made the entries of
+the index. One in a fixed number of threads is the first person's, evenly over time; the others write by a power law.
+Indexes and foreign keys are dropped before and created again after, from the server's own definitions.
 """
 
 # ruff: noqa: S608 -- every statement here is of constants

@@ -1,4 +1,4 @@
-"""Schedules through a year, on real stores: done once each, at their time on the clock.
+"""Schedules through a year, on real stores: each occurrence runs once, at its local time.
 
 duplicates, lost    of the occurrences of 10,000 schedules in a simulated year with both changes of the clocks in five
 wrong_times         zones; three replicas share the store, are killed between any two steps, and have clocks that jump
@@ -9,11 +9,11 @@ late_p50_s, …_p99   in real time: 1,000 reminders due in one minute, with thre
                     at which one is due until its place shows its words
 burst_p99_s         the same where all of them are due in the same second
 
-In the simulated year the scheduler, the store and the ledger are the product's; the ledger's turns are taken, shown and
-ended by the steps that a worker takes, without its model and its frames. In real time these are the product's, too.
+In the simulated year the scheduler, the store and the ledger are the product's; the turns are claimed, shown and
+finished by the steps of a worker, without its model and its frames. In real time these are the product's, too.
 
-Baseline, in the same run: an oracle that watches the clocks of each zone minute by minute and knows no rule of cron;
-and late_p99_s, what is asked for.
+Baseline, in the same run: an oracle that follows the clocks of each zone minute by minute and knows no rule of cron;
+and late_p99_s, the required value.
 """
 
 import asyncio

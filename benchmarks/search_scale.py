@@ -5,33 +5,33 @@ python -m benchmarks.search_scale [--engine postgresql] [--data FILE_OR_FOLDER] 
 p50_ms, p95_ms    one search of a random person through the port Memories, warm
 heaviest_p50_ms, heaviest_p95_ms   the same for the person with the most messages
 vector_recall_at_10, vector_ms     of the ten messages whose vectors are truly nearest the share that a search by
-                  meaning gives, and the processor's time that it takes, among all that the heaviest person can find
-index_mb          what the full-text index takes in the file, in megabytes of a million bytes; rest_mb: all else in it
-index_bytes_per_message            the same of one message, in the index of one person
-write_us_per_message               the processor's time to split a message into words and put it there
+                  meaning finds, and its processor time, among all that the heaviest person can find
+index_mb          size of the full-text index in the file, in megabytes of a million bytes; rest_mb: all else in it
+index_bytes_per_message            the same for one message, in the index of one person
+write_us_per_message               processor time to split a message into words and index it
 messages, median_messages, heaviest_messages   how many there are, and how many a person can find
 
-People write in threads of up to five of them, so that a message stands in several people's indexes; how much they write
-is as skewed as a power law. A message has 5 to 40 words, every other one is a reply of the bot, which is longer. A
-question has three telling words of one of the person's own messages and one common one.
+People write in threads of up to five of them, so that a message is in several people's indexes; the amount that each
+writes follows a power law. A message has 5 to 40 words, every other one is a reply of the bot, which is longer. A
+question has three distinctive words of one of the person's own messages and one common one.
 
-Two words in five are English stop words, as people write them; the others come from a vocabulary with Zipf's
-frequencies, made of syllables by the same dice each time: the commoner the shorter, most of them in several forms with
-endings, some of them compounds, some with other letters than a to z, some numbers. With `--data` the words are those of
-the conversations there (a form that benchmarks.talks reads), as often as they stand there.
+Two words in five are English stop words, as in real messages; the others come from a vocabulary with Zipf's
+frequencies, made of syllables with the same random numbers each time: the commoner the shorter, most of them in several
+forms with endings, some of them compounds, some with other letters than a to z, some numbers. With `--data` the words
+are those of the conversations there (a format that benchmarks.talks reads), with their frequencies.
 
-Rows are written past the ledger (no turn is claimed), many in a transaction, and are the same: each message with its
-turn, and its entries by the index's own function. `--quick` writes 50,000 messages.
+Rows are written past the ledger (no turn is claimed), many in a transaction, and have the same content: each message
+with its turn, and its entries by the index's own function. `--quick` writes 50,000 messages.
 
 Baseline, in the same run, under the same names: SQL LIKE, the newest of the person's messages with any of the words.
 
-one_person_p50_ms, one_person_p95_ms   a search of somebody with 100,000 messages (`--quick`: 10,000)
-forget_preview_ms_20000   the preview of `/forget about` a word that stands in a fifth of these, the best of three
+one_person_p50_ms, one_person_p95_ms   a search of a person with 100,000 messages (`--quick`: 10,000)
+forget_preview_ms_20000   the preview of `/forget about` a word that is in a fifth of these, the best of three
 forget_preview_matches    how many messages that would erase
 
-With `--engine postgresql` only the figures of one person, on a server with the shared memory that PostgreSQL has by
-default, vacuumed as autovacuum does. Baseline: the same on SQLite, question by question in turn, in the same run.
-vector_recall_at_10   as above, of all the person's messages; no extension is used, such as pgvector
+With `--engine postgresql` only the figures of one person, on a server with PostgreSQL's default shared memory, vacuumed
+as autovacuum does. Baseline: the same on SQLite, question by question in turn, in the same run.
+vector_recall_at_10   as above, of all the person's messages; no extension such as pgvector is used
 times_sqlite_p50, times_sqlite_p95   by how much PostgreSQL takes longer
 differing         searches in which the two did not find the same, in the same order, with the same scores
 """

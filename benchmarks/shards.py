@@ -1,7 +1,7 @@
-"""How soon another process hears what a killed one heard on Discord: `python -m benchmarks.shards --json`.
+"""How soon another process receives a killed process's events on Discord: `python -m benchmarks.shards --json`.
 
-Two processes on one PostgreSQL share two connections. One is killed (kill -9); the time runs until the other has gone
-on with its session, after which a question in each server is answered. Bound: 15 s (issue 22).
+Two processes on one PostgreSQL share two connections. One is killed (kill -9); the time runs until the other has
+resumed its session. After that a question in each server is answered. Bound: 15 s (issue 22).
 """
 
 import argparse

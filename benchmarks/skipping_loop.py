@@ -1,9 +1,7 @@
-"""An event loop that waits for nobody: where nothing is to be done, time goes on to the next timer at once.
+"""An event loop that skips waits: where nothing is to be done, time jumps to the next timer at once.
 
-Above: benchmarks in which minutes pass. Below: asyncio.
-
-What is done takes the time of the processor that it takes, whatever else the machine does; only idleness takes none.
-Clocks, timeouts and whatever a library waits for follow, because they all ask the loop. That is exact as long as both
+Work takes the processor time that it takes, whatever the load of the machine; only idle time takes none. Clocks,
+timeouts and the waits of libraries follow, because they all ask the loop for the time. That is exact as long as both
 ends of each connection are in this loop: work in threads and other processes looks like idleness to it.
 """
 

@@ -2,16 +2,16 @@
 
 chat_prompt_s   from the start of the process to the prompt on a terminal; the median of several starts of an installed
                 bot whose database exists
-first_start_s   the same with no database yet: its tables are made
+first_start_s   the same without a database: its tables are created
 import_modules  modules loaded by a chat through pipes, which has everything that answers
-prompt_cpu_s    processor time until the prompt stands: what a busy machine does not change
-first_answer_s  from the start of the process to the answer to what is typed as soon as the prompt stands, a rehearsal's
+prompt_cpu_s    processor time until the prompt is shown, which does not depend on the machine's load
+first_answer_s  from the start of the process to the rehearsal's answer to a text typed as soon as the prompt is shown
 help_ms         `cogency --help`, from its start to its end
 version_ms      `cogency --version`, the same
 help_cpu_ms     processor time of `cogency --help`
 
 Baseline, in the same run: a Python that ends at once, and one that imports Slack's and Discord's libraries, which the
-chat does without.
+chat does not load.
 """
 
 import os

@@ -1,6 +1,6 @@
-"""Reads timelines in StateBench's format, and says what stands for what.
+"""Reads timelines in StateBench's format.
 
-What the initial state gives as a document of the organisation, or on the word of somebody with rank, is `official`.
+Facts of the initial state from a document of the organisation, or on the word of a person with rank, are `official`.
 """
 
 import json

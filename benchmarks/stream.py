@@ -1,14 +1,14 @@
-"""What we add to each token of a model, with many answers at the same time in one process.
+"""The time that we add to each token of a model, with many answers at the same time in one process.
 
 added_p50_ms, added_p99_ms  from a token's write by the model to our TextArrived; 500 streams of 50 tokens/s each
 cpu_ms_per_1000_tokens      processor time of our process, for all of them together
-kb_per_stream               memory that each open stream takes, in KB of 1,000 bytes
+kb_per_stream               memory of each open stream, in KB of 1,000 bytes
 alone_p50_ms, alone_p99_ms  the same for one stream
 
 The model is a process of its own, on loopback; each token is the time at which it was written. A stream is a whole
 turn: HTTP, server-sent events, the wire's reader, the protocol's parser, the turn and its loop.
 
-Baseline, in the same run: bare httpx, one JSON reading a token, and nothing else.
+Baseline, in the same run: bare httpx, which parses one JSON object for each token, and nothing else.
 """
 
 import asyncio

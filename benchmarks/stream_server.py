@@ -1,9 +1,8 @@
 """A model for `benchmarks.stream`: it answers many requests at the same time, and writes the time into each token.
 
-Above: `benchmarks.stream` runs it in a process of its own, so that its work is not counted. Below: sockets.
-
-Each connection is one answer in Chat Completions' form. The tokens begin to come when the asked number of connections
-is there; each stream has its own place in the interval between two tokens, so that they do not all come at once.
+It runs in a process of its own, so that its work does not count. Each connection is one answer in the format of Chat
+Completions. The tokens start when the requested number of connections is open; each stream has its own offset within
+the interval between two tokens, so that they do not all come at once.
 """
 
 import asyncio

@@ -1,15 +1,15 @@
-"""Reads conversations with questions about them, in the forms in which they are published. Pure, but for the files.
+"""Reads conversations with questions about them, in the formats in which they are published. Pure, but for the files.
 
-Forms, told apart by what stands in a file (where they come from stands in docs/recall.md)
+Formats, recognised by a file's content (docs/recall.md says where they come from)
   LoCoMo      a list of conversations with numbered sessions; `qa` names its evidence ("D3:7")
   REALTALK    the same sessions as a file's own fields, each message with its time
-  BEAM        a list of sessions with `turns` of a person and an assistant; the questions stand beside the file
-  MemDaily    lists of what one person says (`message_list`), alone, in Chinese
+  BEAM        a list of sessions with `turns` of a person and an assistant; the questions are in a file beside it
+  MemDaily    lists of one person's messages (`message_list`), without replies, in Chinese
 
-What stands for what
+How they are mapped
   A talk is one conversation. The person who asks is its first speaker, or the other one if the first is an assistant
   (see BOTS). A session is a thread. A message's text is its words and, after them, the caption of the picture that it
-  shows. Where a message has no time of its own, those of a session are a minute apart.
+  shows. Where messages have no times of their own, those of a session are a minute apart.
   A question asks with its raw text. It counts if it has evidence that exists and is not adversarial (category 5).
 """
 

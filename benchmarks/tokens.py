@@ -6,12 +6,12 @@ token_upload_ratio_N  the same in estimated tokens of the texts alone
 billed_ratio_V_N      input tokens that the vendor V bills for the replayed turn, over those for one whose context it
                       keeps: about 1, because it bills what it reads, whoever sent it
 cache_saves_V_N       the input's list price without any cache, over that with the vendor's own, if it always hits
-prompt_tokens_hi      estimated tokens that a model reads when somebody who is new says "hi" in a direct message, with
-                      the default persona and the two tools of memory
+prompt_tokens_hi      estimated tokens that a model reads when a new user says "hi" in a direct message, with the
+                      default persona and the two tools of memory
 prompt_tokens_hi_slack  the same with the tools that read Slack: `read_channel`, and `search_slack` where it was granted
 prefix_tokens_N       the same of everything before the first message, with N more tools of servers: where those would
                       take more than a threshold, only their names and a line each
-prefix_tokens_native_N  the same where tools go in the vendor's own form
+prefix_tokens_native_N  the same with tools in the vendor's own format
 round_output_tokens   estimated tokens that a model writes to call one tool
 
 Sizes are those of seed 004, in tokens of four characters: the system's text 1,500, and in each round 200 of thought,

@@ -1,15 +1,15 @@
-"""What tools of MCP servers cost: a call, a start, and their standing there unused.
+"""What tools of MCP servers cost: a call, a start, and idle connections.
 
 call_overhead_ms             a call of a server on this machine through us, from the check of its arguments to its
                              result, less the same by the bare SDK: the medians' difference, call by call in turn
-start_added_ms_0_servers     of a processor: what a start loads and looks at for it where no server is configured
+start_added_ms_0_servers     processor time at a start without a configured server: loading and looking for one
 start_added_ms_20_servers    how much later a person can type in `cogency chat` with twenty servers, by the medians
 start_added_ms_dead_server   the same with one that never answers
-idle_cpu_percent_20_servers  of one processor, by the bot itself, while twenty are connected and nobody asks anything
-prefix_tokens_5, _40, _200   tokens before the first message with so many tools, as `benchmarks.tokens` counts them
+idle_cpu_percent_20_servers  of one processor, by the bot itself, while twenty servers are connected and no user asks
+prefix_tokens_5, _40, _200   tokens before the first message with that many tools, as `benchmarks.tokens` counts them
 
-Baseline: the bounds that this project has set itself; and the medians of the bare SDK's call and of a start without.
-The server is written by hand and starts at once (`tests.fakes.mcp_raw`), so that what is measured is ours.
+Baseline: the bounds that this project has set; and the medians of the bare SDK's call and of a start without servers.
+The server is written by hand and starts at once (`tests.fakes.mcp_raw`), so that our own time is measured.
 """
 
 import asyncio

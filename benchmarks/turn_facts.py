@@ -1,11 +1,11 @@
-"""What many facts of a person cost their question, and everybody else meanwhile; a part of `benchmarks.turns`.
+"""What many facts of a person cost their question, and other questions meanwhile; a part of `benchmarks.turns`.
 
-facts_ms_0, …_100, …_1000, …_5000   from a claimed question to what the model reads, at the median: everything that is
-                                    known and may be used, read and composed, of a person with so many facts
+facts_ms_0, …_100, …_1000, …_5000   from a claimed question to the model's context, at the median: all known facts that
+                                    may be used are read and composed, of a person with that many facts
 loop_lag_p99_ms                     how late the event loop wakes up while ten people with 5,000 facts each ask at once,
-                                    and past threads are looked for, too
+                                    with searches of past threads
 
-The facts lie in five places, all of which may flow into the question's; a fifth of them is superseded.
+The facts are in five places, all of which may flow into the question's; a fifth of them is superseded.
 
 Baseline, in the same run: a plain SELECT of all 5,000 facts, and the lag of the same loop while ten people without any
 facts ask.

@@ -1,20 +1,20 @@
 """From a message to its reply: how soon the model is asked, how many replies one process streams, how many it finishes.
 
-intake_p50_ms_sqlite, intake_p95_ms_sqlite  from a message's arrival to the request to the model; the platforms' own
-intake_p50_ms_postgresql, …_p95_…           libraries are not in it
+intake_p50_ms_sqlite, intake_p95_ms_sqlite  from a message's arrival to the request to the model, without the platforms'
+intake_p50_ms_postgresql, …_p95_…           own libraries
 loop_lag_p99_ms_200                         how late the event loop wakes up while 200 conversations stream at once
-kb_per_conversation                         memory that each of them takes, in KB of 1,000 bytes
+kb_per_conversation                         memory of each of them, in KB of 1,000 bytes
 turns_per_s_sqlite, turns_per_s_postgresql  with a model that answers in one word, in 100 conversations
 growth_1000_sqlite                          the time of a turn with 1,000 conversations waiting, over that with 10
-hostile_ms_worst                            the CPU that the worst stage of a turn takes for 40,000 hostile characters
+hostile_ms_worst                            processor time of the worst stage of a turn for 40,000 hostile characters
 facts_ms_0, …_100, …_1000, …_5000           what many facts of a person cost their question (`benchmarks.turn_facts`)
 loop_lag_p99_ms                             how late the loop wakes up while ten people with 5,000 facts ask at once
-watched_ratio                               the processor's time for turns with metrics and a JSON log, over without
+watched_ratio                               processor time of turns with metrics and a JSON log, over without
 
-Everything is the product's own but the model, which is a script, and the surface, which remembers what it was shown.
+Everything is the product's own but the model, which is a script, and the surface, which records its pages.
 
-Baseline, in the same run: one row inserted and committed in the same database (the least that a durable intake takes),
-and the lag of the same loop while it does nothing.
+Baseline, in the same run: one row inserted and committed in the same database (the minimum of a durable intake), and
+the lag of the same loop while it is idle.
 """
 
 import asyncio

@@ -1,17 +1,17 @@
-"""How near to exact a search by vectors is among a million of them on PostgreSQL, for audiences of any width.
+"""How exact a search by vectors is among a million of them on PostgreSQL, for audiences of any size.
 
 python -m benchmarks.vectors [--quick] [--json]
 
-vector_recall_at_10   of the ten messages whose vectors are truly nearest among those that the search may see the share
-                  that it gives: the mean over narrow audiences (`_0.1pc` and `_1pc` of all rows, and `_inside`: a tenth
-                  of a percent among the many of the heavy one)
-vector_p95_ms     one search for these, warm, without the vector of its question
-heavy_recall_at_10, heavy_p50_ms, heavy_p95_ms   for somebody who may find a tenth of all rows
-index_s           to make the index while the database can be used; index_mb: what it takes
+vector_recall_at_10   of the ten messages whose vectors are truly nearest among those that the search may see, the share
+                  that it finds: the mean over small audiences (`_0.1pc` and `_1pc` of all rows, and `_inside`: a tenth
+                  of a percent among the many rows of the heavy one)
+vector_p95_ms     one search for these, warm, without making the vector of its question
+heavy_recall_at_10, heavy_p50_ms, heavy_p95_ms   for a person who may find a tenth of all rows
+index_s           to create the index while the database is in use; index_mb: its size
 filled_s          to write all rows
 
-Baseline: the same searches without the index, which compare all that may be seen by signs; and by_index_…, where the
-index is asked for a narrow audience, too, which the product does not do as it takes longer.
+Baseline: the same searches without the index, which compare the signs of all visible rows; and by_index_…, which use
+the index for a small audience, too. The product does not do that, as it takes longer.
 
 Vectors are as in `benchmarks.meaning`: topics, those of a thread and of a message, mixed to 256 numbers, with noise.
 The heavy person wrote in a tenth of all threads. `--quick`: 30,000 vectors.

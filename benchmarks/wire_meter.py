@@ -1,7 +1,4 @@
-"""Counts what a client sends, on its way to a server: every byte of HTTP, handshakes and frames, before TLS.
-
-Above: `benchmarks.tokens`. Below: asyncio's streams.
-"""
+"""Counts the bytes that a client sends to a server: HTTP, handshakes and frames, before TLS."""
 
 import asyncio
 from collections.abc import AsyncGenerator
