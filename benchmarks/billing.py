@@ -14,7 +14,7 @@ from agent.spending import NANO, cost
 
 @dataclass(frozen=True, slots=True)
 class CacheRule:
-    """`minimum`: the shortest input in tokens that is cached. `writes_cost`: putting tokens there has its own price."""
+    """`minimum`: the shortest cached input in tokens. `writes_cost`: writing to the cache has its own price."""
 
     vendor: str
     model: str
@@ -30,7 +30,7 @@ RULES = (
 
 
 def billed(rule: CacheRule, inputs: Sequence[int]) -> Usage:
-    """The input of all calls, by what it is billed as. `inputs` are the tokens of each call's whole input, in order."""
+    """Return the billed input of all calls, by kind. `inputs`: the tokens of each call's whole input, in order."""
     usage, held = Usage(), 0
     for tokens in inputs:
         new = tokens - held
@@ -46,7 +46,7 @@ def input_tokens(usage: Usage) -> int:
 
 
 def input_dollars(rule: CacheRule, usage: Usage) -> float:
-    """At list price. Raises LookupError for a model without one."""
+    """Return the list price. Raises LookupError for a model without one."""
     if (price := cost(ModelCall(rule.model, usage))) is None:
         raise LookupError(rule.model)
     return price / NANO

@@ -27,16 +27,16 @@ from benchmarks.report import print_report, read_options
 DATA: Final = Path(__file__).with_name("data")
 MEASURED: Final = DATA / "scale.json"
 SIMULATED: Final = DATA / "capacity.json"
-# Assumed: of a model that reasons and uses a tool or two, on average; the slowest twentieth takes three times that.
+# Assumed, on average, for a model that reasons and uses a tool or two; the slowest twentieth takes three times that.
 ANSWER_S: Final = 12.0
-SPREAD: Final = 0.75  # Of the logarithm of how long an answer takes
-PLACES: Final = 16  # Answers at once in one process, as COGENCY_MAX_RUNNING has it by default
-CONNECTIONS: Final = 12  # That a process may open: those of its pool, and those beside
+SPREAD: Final = 0.75  # The standard deviation of the logarithm of an answer's time
+PLACES: Final = 16  # Answers at once in one process, the default of COGENCY_MAX_RUNNING
+CONNECTIONS: Final = 12  # That a process may open, in its pool and outside of it
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is there for so many questions a minute."""
+    """The resources for a number of questions a minute."""
 
     per_minute: int
     processes: int
@@ -61,7 +61,7 @@ PLANS: Final = (
 
 
 def simulated(plan: Plan, cpu_ms: float, seed: int = 1) -> dict[str, float]:
-    """Ten minutes, or 100,000 questions if that is less."""
+    """Simulate ten minutes, or 100,000 questions if that is less."""
     dice, per_s = random.Random(seed), plan.per_minute / 60
     count = min(100_000, max(1_000, plan.per_minute * 10))
     cores, places = [0.0] * plan.cores, [0.0] * (plan.processes * plan.places)
@@ -93,7 +93,7 @@ def simulated(plan: Plan, cpu_ms: float, seed: int = 1) -> dict[str, float]:
 
 
 def erlang(plan: Plan) -> float:
-    """The chance that a question waits for a place, if places were all; 1 where there are too few."""
+    """Return the probability that a question waits for a slot, if only slots are limited; 1 if there are too few."""
     offered, places = plan.per_minute / 60 * ANSWER_S, plan.processes * plan.places
     if offered >= places:
         return 1.0

@@ -48,17 +48,17 @@ from store.engine import open_store
 from store.tables import fact, message
 from tests.fakes.postgresql import PostgresServer, running_postgres
 
-START_S = 120.0  # For the first start of all processes: Discord has eight connections begun five seconds apart
+START_S = 120.0  # For the first start of all processes: Discord makes eight connections start five seconds apart
 LOOK_S = 0.5
-CALM_S = 4.0  # After the last reply: a stopped process that wakes up late must not change anything
-# Without another complete reply: a run that has lost one would never end. How long the whole takes is the machine's
-# matter: four hundred take about a minute on two idle cores, on busy ones several.
+CALM_S = 4.0  # After the last reply: a suspended process that wakes up late must not change anything
+# The longest time without a complete reply: a run that lost one would never end. The time of a whole run depends on
+# the machine: four hundred questions take about a minute on two idle cores, and several minutes on busy ones.
 PATIENCE_S = 90.0
 
 
 @dataclass(frozen=True, slots=True)
 class Chaos:
-    """One run. It is over when every question has its reply, or none has come for `PATIENCE_S`."""
+    """The settings of one run. It ends when every question has its reply, or none has come for `PATIENCE_S`."""
 
     engine: str = "postgresql"
     replicas: int = 3
@@ -69,11 +69,11 @@ class Chaos:
     cuts: int = 6
     seed: int = 1
     lease_s: float = 3.0
-    """So short that several processes can die, be noticed and be replaced in one minute."""
+    """Short, so that several processes can die, be detected and be replaced in one minute."""
     stop_s: float = 3.9
-    """About how long a process is stopped: from half of this to one and a half."""
+    """The mean time for which a process is suspended; it varies from half of this to one and a half."""
     spread_s: float = 0.06
-    """Seconds of asking for each question: about sixteen questions a second."""
+    """Seconds for each question: about sixteen questions a second."""
     apps: int = 1
     shards: int = 1
 
@@ -86,14 +86,14 @@ class Chaos:
         return Blows(self.kills, self.stops, self.cuts, span_s=self.asking_s * 1.25, stop_s=self.stop_s)
 
     def of_scale(self) -> "Chaos":
-        """The same with two apps and eight connections. The lease of a connection is nine seconds: so processes are
-        stopped for ten to thirty, and questions are asked for longer.
+        """The same with two apps and eight connections. The lease of a connection is nine seconds, so processes are
+        suspended for ten to thirty seconds, and questions are asked over a longer time.
         """
         wide = replace(self, conversations=48, apps=2, shards=8)
         return replace(wide, stop_s=20.0, spread_s=0.18, cuts=12)
 
     def of_versions(self) -> "Chaos":
-        """The same while a newer version takes over, which ends processes itself: questions have to last that long."""
+        """The same during an upgrade, which ends processes itself: questions are asked until it is complete."""
         return replace(self, replicas=2, kills=0, spread_s=max(0.15, 60.0 / self.events))
 
 
@@ -108,15 +108,15 @@ class Result:
     requests: int
     asked_again: int
     taken_over: int
-    """Connections to Discord that went on while a stopped process still held them."""
+    """Connections to Discord that were resumed while a suspended process still held them."""
     violations: tuple[str, ...]
-    """What Discord would not take of processes that divide its connections; and what an upgrade has not done."""
+    """Requests that Discord refused from processes that divide its connections; and missing steps of an upgrade."""
     remarks: tuple[str, ...] = ()
-    """What Discord did not give an older program, which may have divided nothing yet, or one that is alone and was
-    started again within seconds: it asked again.
+    """Requests that Discord refused, and that were repeated: of an older program, which may not divide connections yet,
+    or of a single process that was restarted within seconds.
     """
     upgrade: dict[str, float] = field(default_factory=dict[str, float])
-    """Requests to the model before the database was at the newer version, and those of the older program after that."""
+    """Requests to the model before the database was migrated, and those of the older program after that."""
     logs: list[str] = field(default_factory=list[str])
 
     @property
@@ -140,7 +140,7 @@ class Result:
 async def run(
     chaos: Chaos, folder: Path, url: str, launch: Launch = from_nothing, both: Versions | None = None
 ) -> Result:
-    """`url` names an empty database; logs are left in `folder`. `both`: the versions of an upgrade."""
+    """`url`: an empty database. `folder`: for the logs. `both`: the versions of an upgrade."""
     chance = Random(chaos.seed)
     own = both.old.environment() if both else None
     async with town(chaos.conversations, chaos.events, chance, apps=chaos.apps, shards=chaos.shards) as place:
@@ -178,7 +178,7 @@ async def run(
 
 
 def _served(place: Town, folder: Path) -> dict[str, str]:
-    """The setting of Slack's apps, if there are several."""
+    """Return the setting of Slack's apps, if there are several."""
     if len(place.slack.states) == 1:
         return {}
     file = folder / "apps.toml"
@@ -197,14 +197,14 @@ async def _until_connected(place: Town, processes: Replicas) -> None:
 
 
 async def _through(place: Town, processes: Replicas, chaos: Chaos, upgrade: TakeOver | None) -> None:
-    """Ask and hit, until everything is answered or nothing more comes."""
+    """Ask questions and disturb processes, until everything is answered or no more replies come."""
     happening = asyncio.ensure_future(_ask_and_hit(place, processes, chaos, upgrade))
     replies, still_s = 0, 0.0
     while still_s < PATIENCE_S and not (happening.done() and replies == chaos.events):
         await asyncio.sleep(LOOK_S)
         before, replies = replies, judge(place, ()).replies
         still_s = 0.0 if replies > before else still_s + LOOK_S
-    happening.cancel()  # the verdict says what is missing
+    happening.cancel()  # the verdict lists what is missing
     await asyncio.gather(happening, return_exceptions=not happening.done())
 
 
@@ -218,8 +218,8 @@ async def _ask_and_hit(place: Town, processes: Replicas, chaos: Chaos, upgrade: 
 
 
 async def kept(url: str) -> tuple[list[str], int]:
-    """The questions in the ledger's order, and the calls that left more than one note. That is the order in which they
-    were stored, but one that came late stands before later ones that waited then.
+    """Return the questions in the ledger's order, and the calls that left more than one note. The order is that of
+    storing, except that a late question comes before later ones that still waited.
     """
 
     def read(connection: Connection) -> tuple[Sequence[str], Sequence[str]]:
@@ -238,7 +238,7 @@ async def kept(url: str) -> tuple[list[str], int]:
 
 @asynccontextmanager
 async def database(engine: str, folder: Path, server: PostgresServer | None) -> AsyncGenerator[str]:
-    """The URL of an empty database."""
+    """Provide the URL of an empty database."""
     if server is None or engine == "sqlite":
         yield f"sqlite:///{folder / 'bot.db'}"
     else:
@@ -256,7 +256,7 @@ def _server(engine: str) -> Generator[PostgresServer | None]:
 
 
 def _options(arguments: list[str] | None) -> tuple[Chaos, Options, str | None]:
-    """What to do, and the older version's commit, of an upgrade: none where there is none, empty for any."""
+    """Return the settings, and the older version's commit for an upgrade: None without one, "" for any commit."""
     parser = argparse.ArgumentParser(description="Replies through crashes.")
     parser.add_argument("--replicas", type=int, default=0, help="processes on PostgreSQL; 3, with --scale 4")
     parser.add_argument("--events", type=int, default=400, help="questions")

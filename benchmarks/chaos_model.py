@@ -43,7 +43,7 @@ PIECE: Final = 40  # Characters that come at a time
 
 
 class Kind(Enum):
-    """How an answer comes."""
+    """How an answer is produced."""
 
     AT_ONCE = "at once"
     SLOWLY = "slowly"
@@ -59,14 +59,14 @@ TAKES_S: Final = {Kind.SLOWLY: 2.0, Kind.IN_PAGES: 3.0, Kind.ONE_CALL: 0.6, Kind
 
 
 def texts(question: str, kind: Kind) -> list[str]:
-    """What is said in each round: before each call, and at the end."""
+    """Return the text of each round: before each call, and at the end."""
     chance = Random(question)
     rounds = CALLS.get(kind, 0) + 1
     return [_prose(question, SENTENCES[kind] if last else 1, chance) for last in [*[False] * (rounds - 1), True]]
 
 
 def whole(question: str, kind: Kind) -> str:
-    """The whole reply."""
+    """Return the whole reply."""
     return "\n\n".join(texts(question, kind))
 
 
@@ -77,14 +77,14 @@ def _prose(question: str, sentences: int, chance: Random) -> str:
 
 @dataclass(slots=True)
 class Model:
-    """`async with Model(kinds) as model`, then talk to `model.url`. `kinds` says how each question is answered."""
+    """A server at `model.url`, inside of `async with Model(kinds) as model`. `kinds`: how each question is answered."""
 
     kinds: dict[str, Kind]
     requests: int = 0
     repeated: list[str] = field(default_factory=list[str])
-    """Questions of which a call was asked for again after its result had been seen."""
+    """Questions for which a call was requested again after its result had been received."""
     asked_by: Counter[str] = field(default_factory=Counter[str])
-    """Requests by the key that came with them."""
+    """Requests by their API key."""
     url: str = ""
     _rounds: dict[str, int] = field(default_factory=dict[str, int])
     _numbers: "count[int]" = field(default_factory=lambda: count(1))
@@ -118,7 +118,7 @@ class Model:
             said += _call(f"Note of {question}, call {seen + 1}, written {_letters(next(self._numbers))}")
         response = web.StreamResponse(headers={"content-type": "text/event-stream"})
         await response.prepare(request)
-        with suppress(ConnectionError):  # whoever asked is dead
+        with suppress(ConnectionError):  # the client was killed
             await _stream(response, said, TAKES_S.get(kind, 0.0))
         return response
 
@@ -135,7 +135,7 @@ async def _stream(response: web.StreamResponse, said: str, takes_s: float) -> No
 
 
 def _asked(body: dict[str, Any]) -> tuple[str, int]:
-    """The question of a request, and how many results have come since it was put."""
+    """Return the question of a request, and the number of results since it was asked."""
     people: list[str] = [message["content"] for message in body["messages"] if message["role"] == "user"]
     places = [(place, found[-1]) for place, text in enumerate(people) if (found := QUESTION.findall(text))]
     place, question = places[-1]
@@ -143,12 +143,12 @@ def _asked(body: dict[str, Any]) -> tuple[str, int]:
 
 
 def asking(question: str) -> str:
-    """What a person writes to ask it."""
+    """Return the text of the message that asks a question."""
     return f"[{question}] where is my boat? Keep a note of call 1 and of call 2."
 
 
 def _letters(number: int) -> str:
-    """A number without digits: those would have to be the person's."""
+    """Spell a number in letters: digits would have to be the person's words."""
     return str(number).translate(str.maketrans("0123456789", "abcdefghij"))
 
 

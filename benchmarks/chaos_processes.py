@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 
 
 class Blow(Enum):
-    """What can happen to a process at any time."""
+    """The disturbances of a process."""
 
     KILL = "kill -9"
     STOP = "SIGSTOP, SIGCONT"
@@ -26,7 +26,7 @@ class Blow(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Blows:
-    """How many of each, within `span_s` seconds. A stopped process goes on after a while of `stop_s`, about."""
+    """The number of each disturbance within `span_s` seconds. A suspended process resumes after about `stop_s`."""
 
     kills: int
     stops: int
@@ -35,14 +35,14 @@ class Blows:
     stop_s: float
 
     def plan(self, chance: Random) -> list[tuple[float, Blow]]:
-        """At which times what happens."""
+        """Return the times and kinds of disturbances."""
         kinds = [Blow.KILL] * self.kills + [Blow.STOP] * self.stops + [Blow.CUT] * self.cuts
         chance.shuffle(kinds)
         return list(zip(sorted(chance.uniform(0.0, self.span_s) for _ in kinds), kinds, strict=True))
 
 
 class Replica(Protocol):
-    """What is needed of a process."""
+    """The part of a process that is used."""
 
     @property
     def returncode(self) -> int | None: ...
@@ -65,14 +65,14 @@ async def from_nothing(folder: Path, environment: Mapping[str, str], log: IO[byt
 
 @dataclass(slots=True)
 class Replicas:
-    """Processes with numbers from 0, each started anew when it dies."""
+    """Processes with numbers from 0, each restarted when it dies."""
 
     number: int
     environment: Mapping[str, str]
     folder: Path
     launch: Launch
     own: dict[int, Mapping[str, str]] = field(default_factory=dict[int, Mapping[str, str]])
-    """What is different in the environment of a process."""
+    """Variables of single processes, in addition to the common environment."""
     running: dict[int, Replica] = field(default_factory=dict[int, Replica])
     stopped: set[int] = field(default_factory=set[int])
     starts: "count[int]" = field(default_factory=lambda: count(1))
@@ -84,13 +84,13 @@ class Replicas:
             self.running[number] = await self.launch(self.folder, environment, log)
 
     async def join(self, own: Mapping[str, str]) -> None:
-        """One more."""
+        """Start one more process."""
         self.own[self.number] = own
         await self.start(self.number)
         self.number += 1
 
     async def kill(self, number: int, how: int = signal.SIGKILL) -> None:
-        """End it, at once or as `how` says, and start it anew."""
+        """End a process, with SIGKILL or the signal `how`, and start it again."""
         process = self.running[number]
         process.send_signal(how)
         self.stopped.discard(number)
@@ -107,7 +107,7 @@ class Replicas:
         self.stopped.discard(number)
 
     async def suffer(self, blows: Blows, chance: Random, cut: Callable[[], None]) -> None:
-        """Everything that is planned, each when its time comes."""
+        """Apply the planned disturbances, each at its time."""
         pauses: list[asyncio.Task[None]] = []
         now = 0.0
         for at, blow in blows.plan(chance):
@@ -125,7 +125,7 @@ class Replicas:
         await asyncio.gather(*pauses)
 
     def logs(self) -> list[str]:
-        """Every line that a process logged."""
+        """Return every line that a process logged."""
         files = sorted(self.folder.glob("log-*"))
         return [f"{file.name}: {line}" for file in files for line in file.read_text(errors="replace").splitlines()]
 
@@ -134,7 +134,7 @@ class Replicas:
 async def replicas(
     number: int, environment: Mapping[str, str], folder: Path, launch: Launch, own: Mapping[str, str] | None = None
 ) -> AsyncGenerator[Replicas]:
-    """Running processes, killed at the end. `own`: what is different in the environment of these."""
+    """Run processes, and kill them at the end. `own`: variables of single processes, in addition to the common ones."""
     environment = {"PATH": os.defpath, "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8", **environment}
     running = Replicas(number, environment, folder, launch, {one: own or {} for one in range(number)})
     try:

@@ -25,14 +25,14 @@ from tests.fakes.slack_state import HOME, PER_MINUTE, Workspace
 from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN, other_app
 
 NAMED: Final = re.compile(r"\bFor (c\d+-\d+) ")
-# What stands below an answer that kept something: code says it, and not the model.
+# The line below an answer that stored a note. It comes from code, and not from the model.
 _KEPT: Final = re.compile(r"\s*[*_]Remembered: [^\n]*[*_]\s*\Z")
-REDELIVER_S: Final = 2.0  # Slack waits longer; but it has more than a minute
+REDELIVER_S: Final = 2.0  # Slack waits longer, but a run takes about a minute
 TWICE: Final = 0.1
-DIRECT: Final = 3  # So many conversations of each of Slack's workspaces are direct ones
-DIRECT_ON_DISCORD: Final = 2  # There are two people
+DIRECT: Final = 3  # Direct conversations in each of Slack's workspaces
+DIRECT_ON_DISCORD: Final = 2  # One for each of the two people
 SERVERS_EACH: Final = 2
-# Slack's limits on reading allow for some restarts a minute; here a minute has more than a bad month.
+# Slack's limits on reading allow some restarts a minute; here a minute has more restarts than a bad month.
 LIMITS_STRETCHED: Final = 20
 # Discord conversations that begin with a mention in the channel, for which the bot starts the thread.
 STARTED_BY_BOT: Final = 3
@@ -49,24 +49,24 @@ KINDS: Final = {
 
 @dataclass(slots=True)
 class Conversation:
-    """One place where questions follow one another. `channel` is the platform's id, once it is known."""
+    """One place where questions follow one another. `channel`: the platform's id, once it is known."""
 
     name: str
     platform: str
     questions: list[str]
     channel: str = ""
     begins_in: str = GENERAL
-    """Where the bot starts its thread, on Discord."""
+    """The channel in which the bot starts its thread, on Discord."""
     app: str = HOME.id
-    """Whose workspace it is in, on Slack."""
+    """The app whose workspace it is in, on Slack."""
     direct: bool = False
     asked: int = 0
     thread: str = ""
-    """On Slack: of which the first question is the first message."""
+    """On Slack, the thread that starts with the first question."""
     envelopes: set[str] = field(default_factory=set[str])
-    """Those of Slack that told of its questions."""
+    """The Slack events of its questions."""
     waited: bool = False
-    """A question was acknowledged so late that it may have been by its pointer alone (`bot.platforms.slack.missed`)."""
+    """A question was acknowledged so late that only its pointer may have been stored (`bot.platforms.slack.missed`)."""
 
 
 @dataclass(slots=True)
@@ -78,18 +78,18 @@ class Town:
     chance: Random
     conversations: list[Conversation]
     shards: int = 1
-    """Connections to Discord, which the processes divide among them; one is held by one process."""
+    """Connections to Discord, which the processes divide; a single one is held by one process."""
     twice: int = 0
 
     def apps(self) -> str:
-        """What the file of Slack's apps says (`COGENCY_SLACK_APPS`)."""
+        """The content of the file of Slack's apps (`COGENCY_SLACK_APPS`)."""
         each = (state.who for state in self.slack.states.values())
         tokens = 'bot_token = "{0.bot_token}"\napp_token = "{0.app_token}"\n'
         return "\n".join(f"[{app.workspace}]\n" + tokens.format(app) for app in each)
 
     def environment(self) -> dict[str, str]:
-        """The settings of a process that serves this town. Nobody is told to be slower, nor what is remembered; and
-        the model has nothing to say about what could be learned.
+        """The settings of a process for these users: without rate limits and without notices of what is remembered. The
+        model does not answer requests to learn.
         """
         unlimited = ("PERSON_PER_MINUTE", "PERSON_PER_HOUR", "CHANNEL_PER_MINUTE", "PERSON_RUNNING", "BACKLOG",
                      "PERSON_TOKENS_PER_DAY", "PERSON_DOLLARS_PER_DAY", "EVERYONE_DOLLARS_PER_DAY")  # fmt: skip
@@ -113,7 +113,7 @@ class Town:
         return len(self.slack.sockets) >= sockets and len(self.discord.connected) >= self.shards
 
     def cut(self) -> None:
-        """Some socket is lost."""
+        """Close a random socket."""
         slack, discord = len(self.slack.sockets), self.discord.connected
         number = self.chance.randrange(max(1, slack + len(discord)))
         if number < slack:
@@ -122,13 +122,13 @@ class Town:
             self.discord.drop(discord[number - slack])
 
     def divided_badly(self) -> tuple[str, ...]:
-        """What Discord would not take; but a stopped process cannot let go of what another may go on with."""
+        """Return the requests that Discord refused, except of a suspended process whose lease another one took over."""
         held = ("held by two", "has two sessions")
         return tuple(one for one in self.discord.shard_violations if not one.endswith(held))
 
     async def become_known(self) -> None:
-        """Everybody who writes to the bot directly on Discord has had an answer once: a direct conversation that began
-        while no process was connected is nothing that Discord tells of (`bot.platforms.discord.missed`).
+        """Wait until every direct conversation on Discord has had an answer: Discord reports none that started while no
+        process was connected (`bot.platforms.discord.missed`).
         """
         direct = [one for one in self.conversations if one.platform == "Discord" and one.channel in DM_OF.values()]
         for one in direct:
@@ -138,7 +138,7 @@ class Town:
             await asyncio.sleep(0.05)
 
     async def ask_everything(self, span_s: float, until: int | None = None) -> None:
-        """Every question of every conversation, or its first ones, `until` there; within about `span_s` seconds."""
+        """Ask every question of every conversation, or the first `until` of each, within about `span_s` seconds."""
         await asyncio.gather(*(self._ask_all(one, span_s, until) for one in self.conversations))
 
     async def _ask_all(self, conversation: Conversation, span_s: float, until: int | None) -> None:
@@ -187,13 +187,13 @@ class Town:
             conversation.channel = message["id"]
 
     def came_late(self, conversation: Conversation) -> bool:
-        """Whether a question there may have been stored behind a later one: Slack sends what was not acknowledged
-        again, whatever it has sent meanwhile, and what takes long is taken in after it was acknowledged.
+        """Whether a question may have been stored after a later one: Slack resends an event without acknowledgement
+        after later ones, and an event that takes long is stored after its acknowledgement.
         """
         return conversation.waited or not conversation.envelopes.isdisjoint(self.redelivery.attempts)
 
     def shown(self, conversation: Conversation) -> list[str]:
-        """The bot's messages there, in order."""
+        """Return the bot's messages in a conversation, in order."""
         if conversation.platform == "Slack":
             answers = self.slack.states[conversation.app].answers(conversation.channel)
             return [message.text for message in answers]
@@ -202,21 +202,21 @@ class Town:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What came of the questions. Whoever got nothing, half of it or something else is `lost`."""
+    """The replies to the questions. A missing, partial or different reply is `lost`."""
 
     replies: int
     duplicates: int
     lost: int
     out_of_order: int
     strange: tuple[str, ...]
-    """What is wrong, in words."""
+    """The faults, as sentences."""
 
 
 def judge(town: Town, stored: Sequence[str]) -> Verdict:
-    """Compare what is shown with what the model says. Where pages were cut, blanks do not count.
+    """Compare the shown replies with the model's answers. Blanks at cuts between pages do not count.
 
-    `stored`: the questions in the ledger's order, which replies keep where one came late. Everywhere else that is the
-    order in which they were asked.
+    `stored`: the questions in the ledger's order, which replies follow where a question came late. Elsewhere, replies
+    follow the order in which the questions were asked.
     """
     whole_ones = duplicates = lost = out_of_order = 0
     strange: list[str] = []
@@ -247,7 +247,7 @@ def _named(page: str) -> str:
 
 
 def planned(conversations: int, events: int, chance: Random) -> tuple[list[Conversation], dict[str, Kind]]:
-    """So many questions, shared out among conversations on both platforms; and how each is answered."""
+    """Divide `events` questions among conversations on both platforms, and choose how each is answered."""
     planned = [Conversation(f"c{n:02}", "Discord" if n % 2 else "Slack", []) for n in range(conversations)]
     for number in range(events):
         one = planned[number % conversations]
@@ -257,7 +257,7 @@ def planned(conversations: int, events: int, chance: Random) -> tuple[list[Conve
 
 
 def settle_on_slack(slack: FakeSlack, conversations: Sequence[Conversation], apps: int) -> None:
-    """Give each conversation its place: in turn in each workspace. The same people's accounts differ."""
+    """Give each conversation its place, in each workspace in turn. People have an account in each workspace."""
     states = [slack.state, *(slack.add(other_app(f"w{number}")) for number in range(2, apps + 1))]
     for state in states:
         _populate(state, "" if state is slack.state else state.who.workspace)
@@ -276,8 +276,8 @@ def _populate(state: Workspace, suffix: str) -> None:
 
 
 def settle_on_discord(discord: FakeDiscord, conversations: Sequence[Conversation], shards: int) -> None:
-    """Give each conversation its place: in turn in each server, of which every connection has `SERVERS_EACH` if there
-    are several.
+    """Give each conversation its place, in each server in turn. With several connections, each has `SERVERS_EACH`
+    servers.
     """
     channels = [GENERAL]
     for number in range(1, shards * SERVERS_EACH if shards > 1 else 1):
@@ -297,7 +297,7 @@ def settle_on_discord(discord: FakeDiscord, conversations: Sequence[Conversation
 async def town(
     conversations: int, events: int, chance: Random, *, apps: int = 1, shards: int = 1
 ) -> AsyncGenerator[Town]:
-    """Both platforms and the model, on loopback: so many apps of Slack, so many connections to Discord."""
+    """Run both platforms and the model on loopback, for a number of Slack apps and of connections to Discord."""
     talks, kinds = planned(conversations, events, chance)
     async with (
         FakeSlack(CLOCK) as slack,

@@ -29,13 +29,13 @@ VERSIONS: Final = "store/migrations/versions"
 _EXPANDS: Final = re.compile(r"^EXPANDS = True$", re.MULTILINE)
 GIT_S: Final = 60.0
 LOOK_S: Final = 0.1
-EARLY: Final = 0.1  # Of the time of asking, until the first newer process starts
-SOME: Final = 3  # Requests to the model that show that a process answers
-STEP_S: Final = 60.0  # For a process to start and to answer; on a busy machine that takes some ten seconds
+EARLY: Final = 0.1  # The part of the time of asking after which the first newer process starts
+SOME: Final = 3  # Requests to the model that prove that a process answers
+STEP_S: Final = 60.0  # For a process to start and to answer, which takes some ten seconds on a busy machine
 
 
 class NoSuchVersion(Exception):
-    """That one cannot run beside this one. The text says why."""
+    """The older version cannot run together with this one. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Version:
         return f"{self.name}, database {self.database}"
 
     def environment(self) -> Mapping[str, str]:
-        """What is different for its processes. The model tells by the key which of them asks."""
+        """Variables of its processes. The model recognises the version by the key."""
         return {"PYTHONPATH": str(self.folder), "OPENAI_API_KEY": self.database}
 
 
@@ -61,7 +61,7 @@ class Versions:
 
 
 def versions(folder: Path, commit: str = "", *, here: Path = ROOT) -> Versions:
-    """Both, with what is made for them in `folder`. Without a commit the newest with an older database is taken.
+    """Return both versions, created in `folder`. Without a commit, the older is the newest with an older database.
 
     Raises NoSuchVersion.
     """
@@ -81,7 +81,7 @@ def versions(folder: Path, commit: str = "", *, here: Path = ROOT) -> Versions:
 
 
 def _commit_before(ours: Migrations, here: Path) -> str:
-    """The one before the newest version of the database; nothing if it does not work there, or is not known."""
+    """Return the commit before the newest version of the database; "" if it does not run here, or is not known."""
     (file,) = ours.folder.glob(f"versions/{ours.head}_*.py")
     if not _expands(ours, ours.head):
         return ""
@@ -113,7 +113,7 @@ def _with_one_more(folder: Path, here: Path) -> Version:
 
 
 def _git(here: Path, *arguments: str) -> bytes:
-    """What git says; nothing if it fails, or is not there."""
+    """Return git's output; "" if it fails or is not installed."""
     try:
         done = subprocess.run(
             ["git", "-C", str(here), *arguments],  # noqa: S607 -- the one that is installed
@@ -126,16 +126,16 @@ def _git(here: Path, *arguments: str) -> bytes:
 
 @dataclass(slots=True)
 class TakeOver:
-    """Two old processes answer. New ones come, an old one is killed and comes back, then both are replaced.
+    """Start with two old processes. Start new ones, kill and restart an old one, then replace both.
 
-    Each step waits until the one before is seen to answer, so a busy machine only takes longer.
+    Each step waits until the processes of the one before answer, so a busy machine only takes longer.
     """
 
     versions: Versions
     url: str
     model: Model
     before: int = -1
-    """Requests to the model before the database was at the newer version; less than none, if it never was."""
+    """Return the number of requests to the model before the database was migrated; negative if it never was."""
     old_before: int = 0
     done: bool = False
 
@@ -166,7 +166,7 @@ class TakeOver:
         self.before, self.old_before = self.model.requests, self.model.asked_by[self.versions.old.database]
 
     async def _until(self, figure: str) -> None:
-        """Until some more were asked so. If none is, `faults` says it."""
+        """Wait until there were some more such requests. If there are none, `faults` reports it."""
         with suppress(TimeoutError):
             async with asyncio.timeout(STEP_S):
                 while self.figures()[figure] < SOME:  # noqa: ASYNC110 -- as above
@@ -177,7 +177,7 @@ class TakeOver:
         return f"{self.versions.old.database}-again"
 
     def figures(self) -> dict[str, float]:
-        """Requests to the model before the database was at the newer version, and after it by program."""
+        """Return the requests to the model before the database was migrated, and after it by program."""
         asked = self.model.asked_by
         return {
             "asked_before_migration": self.before,
@@ -187,6 +187,6 @@ class TakeOver:
         }
 
     def faults(self) -> tuple[str, ...]:
-        """What did not happen although it is what this is about."""
+        """Return the steps of the upgrade that did not happen."""
         never = tuple(f"{name}: {figure:.0f}" for name, figure in self.figures().items() if figure <= 0)
         return never if self.done else (*never, "the newer program did not replace the older one")

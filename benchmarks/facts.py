@@ -71,7 +71,7 @@ from tests.fakes.minds import always, speaking
 
 PAIRS = Path(__file__).parent / "data" / "supersession_pairs.tsv"
 NATURAL_CHANGES = PAIRS.with_name("natural_changes.tsv")
-# Every other word of the format (executive, policy, system, …) stands for more.
+# Every other value of the format (executive, policy, system, …) is a higher rank.
 RANKS = {"peer": Authority.EMPLOYEE, "subordinate": Authority.EMPLOYEE, "manager": Authority.MANAGER}
 TEAM = "bench"
 ELSEWHERE = GroupAudience("elsewhere")
@@ -113,7 +113,7 @@ class Score:
 
 @dataclass
 class TimelineClock:
-    """Stands where the timeline is."""
+    """A clock that shows the time of the timeline."""
 
     time: datetime = EPOCH
 
@@ -124,23 +124,23 @@ class TimelineClock:
         return self.time.timestamp()
 
     async def sleep(self, seconds: float) -> None:
-        """Nobody waits."""
+        """Does not wait."""
 
 
-# Answers the learner's prompt, given what the data writes in that turn.
+# Answers the learner's prompt, from the data's writes in that turn.
 Extractor: TypeAlias = Callable[[Timeline, Sequence[Write], Sequence[Message]], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What every timeline is lived through with."""
+    """The parts that all timelines share."""
 
     store: Store
     mind: AgentConfig
     clock: TimelineClock
 
     def world(self, timeline: Timeline, name: str, learns: "Extractor | LearningModel") -> "World":
-        """A person of their own. `learns`: what the product learns with, by `name`."""
+        """Start a timeline with a person of its own. `learns`: the model of learning, by `name`."""
         return World(self.store, timeline, name, self.mind, learns, self.clock)
 
 
@@ -161,7 +161,7 @@ async def open_bench() -> AsyncGenerator[Bench]:
 
 @dataclass
 class World:
-    """One timeline as it goes on."""
+    """One timeline in progress."""
 
     store: Store
     timeline: Timeline
@@ -171,7 +171,7 @@ class World:
     clock: TimelineClock
     count: int = 0
     failures: int = 0
-    """How often a real model gave nothing that can be read."""
+    """How often the answer of a real model could not be read."""
     writes: Sequence[Write] = ()
 
     @property
@@ -187,7 +187,7 @@ class World:
         return Place(PersonAudience(self.person.id), within_team=self.team)
 
     async def give(self, written: Write) -> None:
-        """What was known before the timeline begins."""
+        """Write the facts that are known before the timeline starts."""
         labelled = LABEL.match(written.value)
         value = written.value[labelled.end() :] if labelled else written.value
         self.clock.time = written.time
@@ -221,7 +221,7 @@ class World:
         )
 
     async def say(self, turn: Turn, reply: str, writes: Sequence[Write]) -> None:
-        """One turn: the message, its answer, and what is learned from it in the background."""
+        """Run one turn: the message, its answer, and learning from it in the background."""
         claim, _ = await self._begin(turn.text, turn.time, "past")
         await self.store.ledger.finish(claim, Closing(Outcome.ANSWERED, reply, learn_at=turn.time), turn.time)
         self.writes = writes
@@ -249,7 +249,7 @@ class World:
         return self.learns(self.timeline, self.writes, prompt)
 
     async def ask(self, query: Query) -> str:
-        """What memory gives to the model for this question, in a thread of its own."""
+        """Return what memory gives to the model for this question, in a new thread."""
         claim, context = await self._begin(query.question, query.time, f"query {self.count}")
         await self.store.ledger.finish(claim, Closing(Outcome.ANSWERED, ""), query.time)
         return context.memory
@@ -282,7 +282,7 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What the learner's prompt shows: the known facts by number, and the messages."""
+    """The content of the learner's prompt: the known facts by number, and the messages."""
 
     known: Mapping[str, str]
     messages: tuple[str, ...]
@@ -295,15 +295,15 @@ def shown_in(prompt: Sequence[Message]) -> Shown:
 
 
 def reads_well(timeline: Timeline, writes: Sequence[Write], prompt: Sequence[Message], *, names: bool = True) -> str:
-    """What a model that reads well would answer to the learner: the data's writes, and by number what they supersede
-    (`names`), as far as the prompt shows it.
+    """Return the answer of a model that reads well: the data's writes, and the numbers of the facts that they supersede
+    (`names`), if the prompt shows them.
     """
     shown = shown_in(prompt)
     return stating(shown, [(key_of(one), one.value, meant(timeline, shown, one) if names else []) for one in writes])
 
 
 def stating(shown: Shown, facts: Iterable[tuple[str, str, Sequence[int]]]) -> str:
-    """The answer that states these facts of the last message: key, value, numbers that it supersedes."""
+    """Return an answer that states facts of the last message: key, value, and the numbers that it supersedes."""
     listed = [
         {"key": key, "value": value, "from": [len(shown.messages)], "supersedes": [*gone]} for key, value, gone in facts
     ]
@@ -311,8 +311,8 @@ def stating(shown: Shown, facts: Iterable[tuple[str, str, Sequence[int]]]) -> st
 
 
 def meant(timeline: Timeline, shown: Shown, new: Write) -> list[int]:
-    """The numbers of the shown facts that the data means: it names a fact by its key, or by the id that it gave to the
-    write of that key.
+    """Return the numbers of the shown facts that the data means: it names a fact by its key, or by the id of the write
+    of that key.
     """
     if new.supersedes is None:
         return []
@@ -322,12 +322,12 @@ def meant(timeline: Timeline, shown: Shown, new: Write) -> list[int]:
 
 
 def key_of(written: Write) -> str:
-    """Under what a model would put it."""
+    """Return the key under which a model would store it."""
     return _spoken(written.key) or " ".join(written.value.split()[:4])
 
 
 def _spoken(key: str) -> str:
-    """A key of the data as a model would say it: without the number of a version; what only counts is none."""
+    """Return a key of the data as a model would write it: without the number of a version. A mere counter is no key."""
     plain = re.sub(r"_(?:v\d+|corrected)$", "", key)
     return "" if re.search(r"_\d+$", plain) else plain.replace("_", " ")
 
@@ -341,7 +341,7 @@ class Results:
 
 
 async def live_through(world: World) -> list[tuple[Query, str]]:
-    """Each query with what the context held for it by then."""
+    """Return each query with the content of its context."""
     answered: list[tuple[Query, str]] = []
     turns = [event for event in world.timeline.events if isinstance(event, Turn) and event.speaker != "assistant"]
     calls = _calls(world.timeline, turns)
@@ -363,7 +363,7 @@ async def live_through(world: World) -> list[tuple[Query, str]]:
 
 
 def _calls(timeline: Timeline, turns: Sequence[Turn]) -> defaultdict[int, list[Write]]:
-    """Which writes the model makes in which turn: in the nearest."""
+    """Return the writes of each turn: every write belongs to the nearest turn."""
     calls: defaultdict[int, list[Write]] = defaultdict(list)
     for one in timeline.events:
         if isinstance(one, Write) and not one.given and one.layer != "environment" and turns:
@@ -373,7 +373,7 @@ def _calls(timeline: Timeline, turns: Sequence[Turn]) -> defaultdict[int, list[W
 
 
 def baselines(timeline: Timeline, tracks: Iterable[Results]) -> None:
-    """The transcript, and the latest value of each key."""
+    """Return the transcript, and the latest value of each key."""
     said: list[str] = []
     latest: dict[str, str] = {}
     for event in timeline.events:
@@ -389,7 +389,7 @@ def baselines(timeline: Timeline, tracks: Iterable[Results]) -> None:
 
 
 async def measure(timelines: Sequence[Timeline]) -> dict[str, Results]:
-    """Results by track, and of all ("")."""
+    """Return the results by track, and of all under ""."""
     tracks: defaultdict[str, Results] = defaultdict(Results)
     async with open_bench() as bench:
         for timeline in timelines:
@@ -424,7 +424,7 @@ def read_pairs(path: Path = PAIRS) -> list[Pair]:
 
 
 def supersedes(pair: Pair) -> bool:
-    """Does the newer statement take the older one's place, as a write without a key and without a number named?"""
+    """Whether the newer statement supersedes the older one, as a write without a key and without a number."""
     facts: tuple[Fact, ...] = ()
     for number, value in enumerate((pair.older, pair.newer)):
         time = EPOCH + timedelta(minutes=number)
@@ -434,7 +434,7 @@ def supersedes(pair: Pair) -> bool:
 
 
 def supersession(pairs: Sequence[Pair]) -> dict[str, float]:
-    """Of those that were superseded, how many rightly; of those that contradict, how many were."""
+    """Return the precision and the recall of supersession."""
     decided = Counter((pair.contradicts, supersedes(pair)) for pair in pairs)
     right = decided[True, True]
     return {

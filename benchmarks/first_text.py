@@ -33,10 +33,10 @@ from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN, BOT_USER
 
 ROOT = Path(__file__).parents[1]
 PATIENCE_S = 30.0
-IDLE_S = 1.5  # What a start still has to do is done by then
-ROUNDS = 15  # With the one before them fewer than the bot takes from one person in a minute (20)
-# Between two mentions: Slack takes one message a second in a channel, Discord five threads in five seconds. We measure
-# the bot, not its waiting for them.
+IDLE_S = 1.5  # For the remaining work of a start
+ROUNDS = 15  # With the one before them, fewer than the bot accepts from one person in a minute (20)
+# Between two mentions: Slack accepts one message a second in a channel, Discord five threads in five seconds. The bot
+# is measured, not its wait for these limits.
 BETWEEN_S = 1.2
 LIBRARIES = "import sys, slack_bolt.async_app, discord; print(flush=True); sys.stdin.read()"
 
@@ -50,7 +50,7 @@ class Measured:
 
 @dataclass(slots=True)
 class Town:
-    """Both platforms, and a model."""
+    """Run both platforms and a model."""
 
     slack: FakeSlack
     discord: FakeDiscord
@@ -94,7 +94,7 @@ class Town:
 
 
 async def until(happened: Callable[[], object]) -> None:
-    """What is measured has its time from the servers, not from here."""
+    """Wait until `happened`. The measured times come from the servers, so polling does not affect them."""
     async with asyncio.timeout(PATIENCE_S):
         while not happened():  # noqa: ASYNC110 -- it happens in another process
             await asyncio.sleep(0.02)
@@ -112,7 +112,7 @@ async def town(answers: int) -> AsyncGenerator[Town, None]:
 
 
 async def measured(command: Sequence[str], rounds: int) -> Measured:
-    """One process, from its start to its end."""
+    """Run one process."""
     with tempfile.TemporaryDirectory() as name:
         async with town(2 * rounds + 2) as servers:
             process = await asyncio.create_subprocess_exec(

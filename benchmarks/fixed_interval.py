@@ -15,7 +15,7 @@ from benchmarks.live_edit_voices import Voice
 from bot.platforms.slack.api import Method, SlackApi, SlackLimited, text
 
 INTERVAL_S: Final = 1.0
-FIRST_S: Final = 0.1  # Some words are there by then
+FIRST_S: Final = 0.1  # By then there are some words
 
 
 class TooFast(Exception):
@@ -25,13 +25,13 @@ class TooFast(Exception):
 
 
 class Place(Protocol):
-    """Where one reply grows. `show` returns the message that it has posted, or edited; it raises TooFast."""
+    """The place of one reply. `show` returns the message that it posted or edited; it raises TooFast."""
 
     @property
     def max_chars(self) -> int: ...
 
     async def show(self, message: str, shown: str) -> str:
-        """Edit this message, or post a new one if it is ""."""
+        """Edit this message, or post a new one if `message` is ""."""
         ...
 
 
@@ -74,7 +74,7 @@ class DiscordPlace:
 
 
 async def edit_at_intervals(voice: Voice, place: Place, clock: Clock) -> None:
-    """Show one reply while it is spoken, until all of it is shown."""
+    """Show one reply while it is produced, until all of it is shown."""
     begin, message, wait_s = 0, "", FIRST_S
     while begin < len(voice.text) or not voice.ended:
         await clock.sleep(wait_s)
@@ -91,5 +91,5 @@ async def edit_at_intervals(voice: Voice, place: Place, clock: Clock) -> None:
 
 
 def _fitting(said: str, max_chars: int) -> str:
-    """As many words of it as one message holds."""
+    """Return the words that fit one message."""
     return said if len(said) <= max_chars else said[: said.rindex(" ", 0, max_chars)]

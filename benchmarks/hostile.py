@@ -68,41 +68,42 @@ from store.search.matching import Fts5
 from store.search.text import keywords, quotes
 
 PACKAGES: Final = ("agent", "bot", "store")
-CHARS: Final = 40_000  # Slack's longest message
-LIMIT_MS: Final = 50.0  # Of CPU for one of them: what nobody notices in an answer that somebody else is reading
-# For an eighth of the length: with the square of it, the whole would take 64, which a server survives.
+CHARS: Final = 40_000  # The maximum length of a message in Slack
+LIMIT_MS: Final = 50.0  # Processor time for one of them: not noticeable in other users' answers
+# For an eighth of the length. If time grows with the square, the whole length takes 64 times as much, which a server
+# survives.
 QUICK_MS: Final = 1.0
-SIEVED: Final = 24  # So many texts, the slowest in a quarter of that, are tried in an eighth of the length
-SLOWEST: Final = 8  # So many texts of each kind are tried longer: what grows too fast is slow already
-STEEP: Final = 9.0  # For four times the length: between 4, which is linear, and 16, which is the square
-# For four times the length, and for lengths of a quarter. What is steep at full length, a linear part and a square of
-# at least 5/7 of it, takes 5.8 times as long there: what takes less need not be tried in full length.
+SIEVED: Final = 24  # The number of texts, the slowest at a quarter of that, that are tried at an eighth of the length
+SLOWEST: Final = 8  # Texts of each kind that are tried longer: too steep ones are among the slowest already
+STEEP: Final = 9.0  # For four times the length: between 4 (linear) and 16 (quadratic)
+# For four times the length, at a quarter of it. A text that is too steep at full length (a linear part and a quadratic
+# one of at least 5/7 of it) takes 5.8 times as long there; texts below this factor need no try at full length.
 EVEN: Final = 5.0
-# So many of each, the slowest, are tried in full length whatever they took before: some code is slow from a length on.
+# The number of slowest texts that are always tried at full length: some code is slow only from a certain length on.
 ALWAYS_LONG: Final = 2
-PAGE_CHARS: Final = 4_400  # A page and what is looked ahead (`bot.reply.split`)
-# Which modules are never given 40,000 characters, and what is the most instead.
+PAGE_CHARS: Final = 4_400  # A page and its lookahead (`bot.reply.split`)
+# Modules that never get 40,000 characters, with their maximum.
 SHORTER: Final = {
     "bot.reply.split.": PAGE_CHARS,  # a page at a time
     "bot.reply.markdown.": PAGE_CHARS,
-    "bot.platforms.terminal.": PAGE_CHARS,  # one person's own program
-    "bot.platforms.slack.markup.": PAGE_CHARS,  # a page at a time, or a sentence of the bot's own
+    "bot.platforms.terminal.": PAGE_CHARS,  # a person's own program
+    "bot.platforms.slack.markup.": PAGE_CHARS,  # a page at a time, or one of the bot's own sentences
     "bot.platforms.slack.home.": PAGE_CHARS,
     "bot.platforms.slack.panels.": PAGE_CHARS,
     "bot.platforms.slack.block_kit.": PAGE_CHARS,
-    "agent.memory.past_threads.": PAGE_CHARS,  # of its sentences, what recollecting lets through
+    "agent.memory.past_threads.": PAGE_CHARS,  # sentences, after the limits of recollecting
 }
 
 Text: TypeAlias = Callable[[str], object]
-Recipe: TypeAlias = Callable[[int], str]  # Makes a text of so many characters
+Recipe: TypeAlias = Callable[[int], str]  # Makes a text of a number of characters
 
-# Here a text is the name of something that is opened.
+# Functions here take the name of a file or database to open.
 _OPENS: Final = frozenset({"store.engine", "store.databases.sqlite", "store.databases.postgresql", "bot.hosting"})
 _METHODS: Final = ("search", "match", "fullmatch", "findall", "finditer", "split", "sub")
-# In a source: reading it takes a hundredth of what parsing it does.
+# In a source text: searching it takes a hundredth of the time of parsing it.
 _CALLED: Final = re.compile(rf"(?<![\w.])(\w+)\.({'|'.join(_METHODS)})\b")
 _ENDS: Final = ("", "\x00", "x", "\n!")
-# What opens, separates, counts or combines, in plain text, in Markdown, on the platforms and in our protocol.
+# Characters that open, separate, count or combine, in plain text, Markdown, the platforms' formats and our protocol.
 PIECES: Final = (
     *"1aA. \n\t([{<`*_~$|#>-=/%:,;'\"\\@!&",
     *("1.", "1,", "1.1.1.1, ", "a ", "A ", "a.", "a@", "a-", "1 ", "$1", "stop ", "- ", "> ", "|a", "a|", "\r\n", "!["),
@@ -115,7 +116,7 @@ PIECES: Final = (
 
 
 def hostile_texts(pieces: Iterable[str] = PIECES) -> Iterator[Recipe]:
-    """Each piece again and again, with and without what spoils it at the end."""
+    """Yield each piece repeated, with and without a final character that makes a match fail."""
     for piece, end in product(pieces, ("", "x")):
         yield partial(_repeated, "", piece, end)
     yield lambda chars: "".join("`" * length + "a" for length in range(1, int((2 * chars) ** 0.5)))
@@ -131,12 +132,12 @@ def _repeated(before: str, piece: str, end: str, chars: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One way to read a text. `chars`: the longest that it is given."""
+    """One way to read a text. `chars`: the longest text that it gets."""
 
     name: str
     run: Text
     pieces: tuple[tuple[str, str], ...] = ()
-    """What it is tried with besides PIECES: what stands before, and what is repeated."""
+    """The pieces to try besides PIECES: a prefix and a repeated text."""
     chars: int = CHARS
     common: bool = True
     """Whether it is tried with PIECES at all."""
@@ -150,7 +151,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A text that was among the slowest of its length. `quarter_ms`: what a quarter of that length took."""
+    """A text that was among the slowest of its length. `quarter_ms`: the time of a quarter of that length."""
 
     ms: float
     quarter_ms: float
@@ -159,7 +160,7 @@ class Tried:
 
 
 def slowest(reading: Reading, chars: int) -> list[Tried]:
-    """Of its texts those that took longest in so many characters, and were not quick."""
+    """Return the slowest texts of `chars` characters, without fast ones."""
     sieved = _ranked(reading, reading.texts(), chars // 4)[:SIEVED]
     short = {recipe: ms for ms, _, recipe in sieved}
     found = _ranked(reading, (recipe for _, _, recipe in sieved), chars)[:SLOWEST]
@@ -176,14 +177,14 @@ def _cost(tried: tuple[float, str, Recipe]) -> float:
 
 
 def worst_ms(reading: Reading) -> tuple[float, str]:
-    """The longest time that any of its texts takes in full length, and that text; 0 if all are quick."""
+    """Return the longest time that a text takes at full length, and that text; 0 if all are fast."""
     texts = (one.recipe(reading.chars) for one in slowest(reading, reading.chars // 8))
     return max(((best_ms(reading.run, text, 3), text) for text in texts), default=(0.0, ""))
 
 
 def growing(reading: Reading) -> str:
-    """The text that shows that it takes more than time in proportion; "" if none does. It judges by a ratio, so that a
-    busy machine does not decide.
+    """Return a text for which time grows faster than its length; "" if there is none. The test is a ratio, so that the
+    load of the machine does not matter.
     """
     few, many = reading.chars // 8, reading.chars // 2
     for place, one in enumerate(slowest(reading, few)):
@@ -194,7 +195,7 @@ def growing(reading: Reading) -> str:
             if tries > 1:
                 before = best_ms(reading.run, one.text, tries)
             after = best_ms(reading.run, long, tries)
-            if after <= STEEP * before or before < QUICK_MS:  # it seemed slow while others had the machine
+            if after <= STEEP * before or before < QUICK_MS:  # it seemed slow because the machine was busy
                 break
         else:
             return f"{long[:60]!r}: {few} characters take {before:.1f} ms, {many} take {after:.1f} ms"
@@ -202,14 +203,14 @@ def growing(reading: Reading) -> str:
 
 
 def _is_even(reading: Reading, one: Tried) -> bool:
-    """Whether it grows with its length up to here, where a square that is steep in full length shows already."""
+    """Whether time is linear up to this length, at which a quadratic part would show already."""
     if one.ms > EVEN * one.quarter_ms:
         return False
     return one.ms <= EVEN * best_ms(reading.run, one.recipe(len(one.text) // 4), 2)
 
 
 def best_ms(run: Text, text: str, times: int) -> float:
-    """The CPU that one call takes, at best of so many; what takes very long is not repeated."""
+    """Return the processor time of one call, the best of several; a very slow call is not repeated."""
     best = float("inf")
     for _ in range(times):
         begun = time.process_time()
@@ -226,11 +227,11 @@ def _called(run: Text, text: str) -> None:
         if isinstance(made, Generator):
             for _ in cast("Iterable[object]", made):
                 pass
-    except Exception:  # noqa: BLE001, S110 -- a text may well be refused, in whatever way its caller expects
+    except Exception:  # noqa: BLE001, S110 -- a function may refuse a text, with any error that its caller expects
         pass
 
 
-# The product, walked
+# All readers of text in the product
 
 
 @cache
@@ -254,7 +255,7 @@ def _chars_for(where: str) -> int:
 
 
 def functions() -> list[Reading]:
-    """Every function that takes a text and nothing else that it needs."""
+    """Yield every function whose only required argument is a text."""
     found: list[Reading] = []
     for module in modules():
         for name, value in vars(module).items():
@@ -278,11 +279,11 @@ def _takes_text(function: FunctionType) -> bool:
 
 @cache
 def patterns() -> Sequence[Reading]:
-    """Every compiled expression of the product, by each of the ways in which it is called."""
+    """Yield every compiled expression of the product, with each method that the code calls on it."""
     found: dict[tuple[str, int, type], tuple[str, Pattern]] = {}
     for module in modules():
         for name, value in vars(module).items():
-            if not name.startswith("__") and value is not WAITING:  # they are found where they stand
+            if not name.startswith("__") and value is not WAITING:  # they are found in their own module
                 for where, pattern in _patterns_in(value, f"{module.__name__}.{name}", set()):
                     found.setdefault((pattern.pattern, pattern.flags, type(pattern)), (where, pattern))
     called = _called_ways()
@@ -353,7 +354,7 @@ def sources() -> Sequence[tuple[ModuleType, str]]:
 
 
 def _called_ways() -> dict[tuple[str, str], set[str]]:
-    """By a module and a name in it, the methods of an expression that it calls on it."""
+    """By module and name, the methods that the module calls on an expression."""
     ways: dict[tuple[str, str], set[str]] = {}
     for module, source in sources():
         for name, method in _CALLED.findall(source):
@@ -376,7 +377,7 @@ def _way(pattern: Pattern, way: str) -> Text:
     return getattr(pattern, way)
 
 
-# What of a turn takes more than its text
+# The stages of a turn that take more than a text
 
 _NOW: Final = datetime(2027, 3, 3, 12, tzinfo=UTC)
 _ME: Final = SlackBot("T1", "U1", "B1")
@@ -426,12 +427,12 @@ def _streamed(text: str) -> object:
 
 
 def _stale() -> Sequence[Superseded]:
-    """Anew each time: it remembers what it was asked."""
+    """Return new facts for each call, as they remember earlier texts."""
     return superseded(["the budget is $1 and 1.1 a the A"], ["the budget is 2"])
 
 
 def _composed(text: str) -> object:
-    """Of a person with facts, some of them superseded by others: all of a thread and of a question at once."""
+    """For a person with facts, some of them superseded: a whole thread and a question at once."""
     layers = Layers(IdentityRole("Ann"), Environment(_NOW), facts=_FACTS, earlier=_thread(text))
     return memory_context(layers, ContextReader(frozenset({"team:T1"}), text))
 
@@ -447,7 +448,7 @@ _FIRST_PAGE: Final = Limits(page_chars=4_000, edit_interval_s=1.0, announce_fina
 
 
 def stages() -> list[Reading]:
-    """From an event to the reply, in this order."""
+    """Return the stages from an event to the reply, in order."""
     return [
         Reading("slack: order", lambda text: read_order(_heard(text), _ME)),
         Reading("slack: stop", lambda text: says_stop(_heard(text), _ME)),

@@ -18,16 +18,16 @@ MOST_PIECES: Final = 40
 
 
 def expression_pieces(pattern: Pattern, most_chars: int) -> Iterator[tuple[str, str]]:
-    """The pieces with what stands before each, none of `most_chars` or more."""
+    """Return the pieces, each with its prefix, shorter than `most_chars`."""
     flags = pattern.flags & (re.VERBOSE | re.IGNORECASE | re.DOTALL | re.MULTILINE | re.ASCII)
     try:
         tree = _tree.parse(pattern.pattern, flags)
-    except re.error:  # the other library knows more: its letters have to do
+    except re.error:  # the other library has more syntax: its text is used literally
         for letter in dict.fromkeys(pattern.pattern):
             yield "", letter
         return
     pieces = [one for one in dict.fromkeys(_pieces_of(tree, "")) if one[1] and len(one[1]) < most_chars]
-    yield from pieces[:: max(len(pieces) // MOST_PIECES, 1)]  # a list of a thousand words repeats itself
+    yield from pieces[:: max(len(pieces) // MOST_PIECES, 1)]  # a list of a thousand words has many similar ones
 
 
 def _pieces_of(tree: Any, before: str) -> Iterator[tuple[str, str]]:  # noqa: ANN401 -- the parser's own types are private
@@ -60,7 +60,7 @@ def _sample(tree: Any, variant: int) -> str:  # noqa: ANN401 -- as above
 
 
 def _one(name: str, value: Any, variant: int) -> str:  # noqa: ANN401 -- as above
-    """A string that this part of an expression takes."""
+    """Return a string that this part of an expression matches."""
     if name == "LITERAL":
         return chr(value)
     if name == "NOT_LITERAL":

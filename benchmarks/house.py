@@ -50,7 +50,7 @@ BOUNDS: Final[Mapping[str, float]] = {
 BEFORE: Final[Mapping[str, float]] = {"functions_per_mention_before": 504, "one_importer_modules_before": 160}
 PER_100: Final = ("modules_60", "duplicate_class_names", "duplicate_file_names", "one_importer_modules")
 RUNS: Final = 3
-LONGEST: Final = 20  # Of all modules so many are listed by their length
+LONGEST: Final = 20  # The number of modules listed by length
 
 
 def code_metrics(code: Code) -> dict[str, float]:
@@ -76,7 +76,7 @@ def mention_metrics(path: MentionPath) -> dict[str, float]:
 
 
 def library(name: str, folder: Path) -> dict[str, float]:
-    """A library's code, counted in the same way."""
+    """Return the figures of a library, counted in the same way."""
     code = read_code(folder, [name])
     counted = code_metrics(code)
     return {
@@ -87,7 +87,7 @@ def library(name: str, folder: Path) -> dict[str, float]:
 
 
 def ratios(metrics: Mapping[str, float]) -> str:
-    """For people: each figure beside its bound."""
+    """Format each figure beside its bound."""
     lines = [
         f"  {name:<22} {metrics[name]:>7.6g} of {bound:>6.6g}  {_ratio(metrics[name], bound)}"
         for name, bound in BOUNDS.items()
@@ -131,7 +131,7 @@ def _called(call: Call) -> str:
 
 
 def listed(name: str, runs: int) -> Iterable[str]:
-    """What stands behind one figure, a line each."""
+    """Return the items of one figure, a line each."""
     if name in CODE_LISTS:
         return CODE_LISTS[name](read_code())
     return MENTION_LISTS[name](asyncio.run(mention_path(runs)))
@@ -144,10 +144,10 @@ def main() -> None:
     options = read_options("How the code is cut. --list NAME prints what stands behind one figure.", others)
     runs = 1 if options.quick else RUNS
     if chosen.list:
-        with suppress(BrokenPipeError):  # whoever reads it has seen enough
+        with suppress(BrokenPipeError):  # the reader closed the pipe, as `head` does
             print("\n".join(listed(chosen.list, runs)), flush=True)
         return
-    gc.disable()  # trees of syntax are no garbage: to look for some in them takes thrice as long as to read them
+    gc.disable()  # searching syntax trees for garbage, of which they have none, takes three times as long as parsing
     metrics = code_metrics(read_code()) | mention_metrics(asyncio.run(mention_path(runs)))
     baseline = dict(BOUNDS) | BEFORE | library("httpx", Path(httpx.__file__).parents[1])
     print_report("house", metrics, baseline, options, ratios(metrics))

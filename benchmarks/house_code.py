@@ -20,7 +20,7 @@ ROOT: Final = Path(__file__).parents[1]
 PACKAGES: Final = ("agent", "bot", "store")
 MIGRATIONS: Final = "migrations"
 PLATFORMS: Final = ("bot", "platforms")
-SMALL: Final = 60  # Lines; a module of no more is asked why it is alone
+SMALL: Final = 60  # Lines; up to this length, a module should have a reason to be a module
 _OF_PYTHON: Final = frozenset({"__init__.py", "__main__.py"})
 
 
@@ -42,7 +42,7 @@ class Module:
 
     @property
     def name(self) -> str:
-        """As it is imported: "agent.turn"."""
+        """The name for imports: "agent.turn"."""
         parts = self.path.with_suffix("").parts
         return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
@@ -69,7 +69,7 @@ class Module:
 
     @cached_property
     def imported(self) -> frozenset[str]:
-        """Every name that could be a module's: of `from a import b` both a and a.b."""
+        """Every imported name that could be a module: of `from a import b` both a and a.b."""
         return frozenset(self._imported())
 
     def _imported(self) -> Iterable[str]:
@@ -87,7 +87,7 @@ class Module:
 
 
 def _absolute(package: str, module: str, level: int) -> str:
-    """What "from ..a" means in this package: `level` is the number of dots."""
+    """Return the absolute name of "from ..a" in this package. `level`: the number of dots."""
     parts = package.split(".")
     return ".".join([*parts[: len(parts) - level + 1], module]).strip(".") if level else module
 
@@ -120,7 +120,7 @@ class Code:
 
     @property
     def head_share(self) -> float:
-        """In percent of all lines."""
+        """The lines of heads, in percent of all lines."""
         return 100 * sum(module.head_lines for module in self.modules) / self.lines
 
     def lines_by_folder(self) -> dict[str, int]:
@@ -144,7 +144,7 @@ class Code:
         return {name: paths for name, paths in sorted(where.items()) if len({_shared(path) for path in paths}) > 1}
 
     def importers(self) -> dict[str, set[str]]:
-        """Of each module the modules that import it."""
+        """Return the modules that import each module."""
         importers: dict[str, set[str]] = {module.name: set() for module in self.modules}
         for module in self.modules:
             names = module.imported & importers.keys()
@@ -153,18 +153,18 @@ class Code:
         return importers
 
     def one_importer(self) -> dict[str, str]:
-        """Each module that exactly one imports, with that one."""
+        """Return each module with exactly one importer, and that importer."""
         return {name: next(iter(by)) for name, by in sorted(self.importers().items()) if len(by) == 1}
 
 
 def _shared(path: PurePosixPath) -> PurePosixPath:
-    """The path without which platform it is of."""
+    """Return a path without the name of its platform."""
     parts = path.parts
     return PurePosixPath(*PLATFORMS, *parts[3:]) if parts[:2] == PLATFORMS and len(parts) > 3 else path
 
 
 def read_code(root: Path = ROOT, packages: Iterable[str] = PACKAGES) -> Code:
-    """The packages below `root`."""
+    """Read the packages below `root`."""
     modules: list[Module] = []
     for package in packages:
         for file in sorted((root / package).rglob("*.py")):

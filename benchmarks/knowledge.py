@@ -37,15 +37,15 @@ AUDIENCE: Final = label(TeamAudience("team"))
 START: Final = datetime(2026, 3, 1, tzinfo=UTC)
 FIRST: Final = (1, 5, 10)
 QUICK: Final = (150, 5_000, 40)
-WHOLE: Final = (10_000, 100_000, 300)  # Questions, passages among which it is timed, and searches that are timed
-A_DOCUMENT: Final = 1_000  # Passages of a made one
+WHOLE: Final = (10_000, 100_000, 300)  # Questions, passages for the timing, and timed searches
+A_DOCUMENT: Final = 1_000  # Passages of a generated document
 PASSAGE_WORDS: Final = (60, 220)
 _WORD: Final = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """`answers`: (document, passage from 1) of each passage in which an answer begins."""
+    """`answers`: (document, passage from 1) of each passage in which an answer starts."""
 
     question: str
     answers: frozenset[tuple[str, int]]
@@ -58,7 +58,7 @@ class Told:
 
 
 def read_told(path: Path, questions: int) -> Told:
-    """The documents of a file in SQuAD's form, as passages, and its questions."""
+    """Return the documents of a file in SQuAD's format, as passages, and its questions."""
     documents: dict[str, list[Passage]] = {}
     asked: list[Asked] = []
     for at, article in enumerate(json.loads(path.read_text())["data"]):
@@ -76,7 +76,7 @@ def read_told(path: Path, questions: int) -> Told:
 
 
 def _holding(passages: Sequence[Passage], page: DocumentPage, answer: dict[str, Any]) -> list[int]:
-    """The passages in which an answer begins: its first words stand there, with what stands before them."""
+    """Return the passages in which an answer starts: those with its first words and the text before them."""
     begin = int(answer["answer_start"])
     around = _plain(page.text[max(begin - 40, 0) : begin + 40])
     text = _plain(answer["text"][:40])
@@ -90,7 +90,7 @@ def _plain(text: str) -> str:
 
 
 class Fts5Baseline:
-    """Plain full-text search, as a program would use it that has SQLite."""
+    """Plain full-text search, as a simple program with SQLite would use it."""
 
     def __init__(self, told: Told) -> None:
         self._db = sqlite3.connect(":memory:")
@@ -122,7 +122,7 @@ async def found_by_us(store: Store, question: str, limit: int = FIRST[-1]) -> li
 
 
 def recall_at(found: Sequence[Sequence[tuple[str, int]]], asked: Sequence[Asked]) -> dict[str, float]:
-    """In percent of the questions."""
+    """Return shares of the questions in percent."""
     return {
         f"recall_at_{k}": 100
         * fmean(bool(one.answers.intersection(hits[:k])) for hits, one in zip(found, asked, strict=True))
@@ -131,7 +131,7 @@ def recall_at(found: Sequence[Sequence[tuple[str, int]]], asked: Sequence[Asked]
 
 
 def made_passages(told: Told, count: int) -> list[Passage]:
-    """As many, of the words of the documents as often as they stand there, in another order."""
+    """Generate passages with the words of the documents in their frequencies, in random order."""
     dice = random.Random(3)
     words = [word for some in told.documents.values() for one in some for word in one.text.split()]
     headings = [" ".join(dice.sample(words, 3)) for _ in range(200)]
@@ -154,7 +154,7 @@ async def measure_time(store: Store, told: Told, passages: int, searches: int) -
         await keep(store, f"made {at}", made[at : at + A_DOCUMENT])
     spent = time.process_time() - begin
     times, cpu = list[float](), list[float]()
-    for round_ in range(2):  # the first warms
+    for round_ in range(2):  # the first search warms up
         for one in told.asked[:searches]:
             begin, begun = time.perf_counter(), time.process_time()
             await found_by_us(store, one.question)

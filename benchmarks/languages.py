@@ -42,7 +42,7 @@ ASKS: Final = "? "
 
 
 def talk_of_lines(written: Sequence[str]) -> Talk:
-    """The talk of a file's lines; a message is named by its place among them."""
+    """Return the talk of a file's lines. A message's key is the number of its line."""
     said: list[str] = []
     asked: list[Question] = []
     for line in written:
@@ -67,7 +67,7 @@ async def product_hits(store: Store, stored: Stored, question: Question) -> list
 
 
 class PlainIndex:
-    """The baseline: FTS5's own splitter and its English stemmer."""
+    """The baseline: FTS5's own tokenizer and its English stemmer."""
 
     def __init__(self, stored: Stored) -> None:
         self._database = sqlite3.connect(":memory:")
@@ -86,7 +86,7 @@ def found_at(stored: Stored, question: Question, hits: Sequence[int], places: in
 
 
 async def measure(languages: Sequence[str]) -> tuple[dict[str, float], dict[str, float]]:
-    """The metrics, and those of the baseline."""
+    """Return the metrics, and those of the baseline."""
     metrics: dict[str, float] = {}
     baseline: dict[str, float] = {}
     with TemporaryDirectory() as folder:
@@ -108,7 +108,7 @@ async def measure(languages: Sequence[str]) -> tuple[dict[str, float], dict[str,
 
 
 def table(languages: Sequence[str], metrics: Mapping[str, float], baseline: Mapping[str, float]) -> str:
-    """The metrics in Markdown, as they stand in docs/recall.md."""
+    """Format the metrics in Markdown, as in docs/recall.md."""
     rows = [
         (f"{name}, R@{k}", [f"{found[f'recall_at_{k}_{language}']:.0f}" for language in languages])
         for name, found in (("Cogency", metrics), ("plain FTS5", baseline))

@@ -62,7 +62,7 @@ _VERSION: Final = re.compile(r"_(?:v\d+|corrected)$")
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """How well a scripted model reads. `misses`: every so many-th write; 0: none."""
+    """How well a scripted model reads. `misses`: it misses every `misses`-th write; 0: none."""
 
     names: bool = True
     drifts: bool = False
@@ -82,14 +82,14 @@ class Quality:
 
 
 def drifted(key: str, number: int) -> str:
-    """A key as a careless model says it the `number`-th time."""
+    """Return the key that a careless model uses the `number`-th time."""
     words = key.split()
     ways = (key, " of ".join([words[-1], " ".join(words[:-1])]) if words[1:] else f"the {key}", words[0], words[-1])
     return ways[number % len(ways)] if words else key
 
 
 def by_sentences(_: Timeline, __: Sequence[Write], prompt: Sequence[Message]) -> str:
-    """What can be learned without a model, and without the data's writes."""
+    """Learns without a model, and without the data's writes."""
     shown = shown_in(prompt)
     found: list[tuple[str, str, Sequence[int]]] = []
     for sentence in sentences(shown.messages[-1]):
@@ -117,7 +117,7 @@ QUALITIES: Final[Mapping[str, Extractor]] = {
 
 @dataclass
 class Learned:
-    """What a quality came to. `known` of `current` values, `standing` of `old` ones."""
+    """The result of one quality: `known` of `current` values, `standing` of `old` ones."""
 
     score: Score = field(default_factory=Score)
     current: int = 0
@@ -127,7 +127,7 @@ class Learned:
     failures: int = 0
 
     def add(self, timeline: Timeline, facts: Sequence[Fact]) -> None:
-        """At the end of a timeline, by the facts that are valid then."""
+        """Count at the end of a timeline, by the facts that are valid then."""
         held = [f"{fact.key}: {fact.value}".casefold() for fact in facts if fact.is_valid]
         written = [event for event in timeline.events if isinstance(event, Write)]
         ended = {one.supersedes for one in written if one.supersedes}
@@ -181,7 +181,7 @@ async def _live(
 
 
 async def run(options: Options, timelines: Sequence[Timeline], environ: Mapping[str, str]) -> None:
-    """With the real model only where the environment names one: this asks no server whether it is there."""
+    """Return the qualities; the real model only if the environment names one, as no server is probed for it."""
     qualities: dict[str, Extractor | LearningModel] = dict(QUALITIES)
     switch = None
     if any(environ.get(name) for name in MODELS):

@@ -43,7 +43,7 @@ from benchmarks.skipping_loop import run_skipping
 
 Bot: TypeAlias = Callable[[Load], "Awaitable[Run]"]
 
-# On each surface: the product, and the baseline.
+# For each surface: the product, and the baseline.
 CONTESTS: Final[dict[str, tuple[Bot, Bot]]] = {
     "slack_stream": (streams_on_slack, interval_on_slack),
     "slack_edit": (edits_on_slack, interval_on_slack),
@@ -55,7 +55,7 @@ SECONDS, QUICK_SECONDS = 60.0, 20.0
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """`lags_ms` of all tokens; `moves`: how many times each reply showed something new."""
+    """`lags_ms`: of all tokens. `moves`: how often each reply showed new text."""
 
     lags_ms: Sequence[float]
     calls_per_minute: float
@@ -76,9 +76,9 @@ class Measured:
 
 
 def measured(bot: Bot, load: Load, busy_s: Callable[[], float] = time.thread_time) -> Measured:
-    """One bot, in a world and a loop of its own, as `run_skipping` runs it.
+    """Run one bot, in its own event loop with `run_skipping`.
 
-    Raises AssertionError if it did not show everything.
+    Raises AssertionError if it did not show the whole text.
     """
 
     async def work() -> Run:
@@ -98,7 +98,7 @@ def measured(bot: Bot, load: Load, busy_s: Callable[[], float] = time.thread_tim
 
 
 def compare(seconds: float) -> tuple[dict[str, float], dict[str, float], str]:
-    """Metrics, baseline and notes."""
+    """Return metrics, baseline and notes."""
     metrics: dict[str, float] = {}
     baseline: dict[str, float] = {}
     notes = [f"replies of {seconds:g} s; freshness p50, p95, worst; fewest and most moves of a reply"]

@@ -36,7 +36,7 @@ from tests.fakes.store import store_in_memory
 from tests.fakes.turns_host import turns_host
 
 IN_ONE_PLACE: Final = 2
-PATIENCE_S: Final = 1_800.0  # Of skipped time: a bot that is refused may need minutes after the last word
+PATIENCE_S: Final = 1_800.0  # In skipped time: a bot that is refused may need minutes after the last word
 LIMITS: Final = TurnsLimits(per_person=None)
 LOOK_S: Final = 0.5
 QUESTION: Final = "tell me everything"
@@ -48,7 +48,7 @@ DISCORD_WRITE: Final = re.compile(r"POST /channels/\d+/messages|PATCH /channels/
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """So many replies at once, each of which is spoken for so long."""
+    """The number of replies at once, and the duration of each."""
 
     replies: int
     seconds: float
@@ -56,7 +56,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one bot did: everything that it showed, and how many of its requests to write were taken and refused."""
+    """The result of one bot: the texts that it showed, and the numbers of its accepted and refused writes."""
 
     voices: Sequence[Voice]
     shown: Sequence[Shown]
@@ -123,7 +123,7 @@ async def interval_on_discord(load: Load) -> Run:
 
 @asynccontextmanager
 async def _answering(spoken: Sequence[Voice], clock: Clock) -> AsyncGenerator[BotHost, None]:
-    """The product, with a model that gives each question the next of these answers."""
+    """Run the product, with a model that gives each question the next of these answers."""
     model = ScriptedProvider([voice.script() for voice in spoken])
     host = turns_host(store_in_memory(), model, clock, limits=LIMITS)
     async with host.turns.serving():
@@ -145,7 +145,7 @@ async def _at_intervals(spoken: Sequence[Voice], places: Sequence[Place], clock:
 
 
 def _slack_places(slack: FakeSlack, replies: int) -> list[tuple[str, str]]:
-    """Who asks for each reply, and in which channel."""
+    """Return the asker of each reply, and the channel."""
     people = [slack.state.user(f"person{number}") for number in range(replies)]
     channels = [slack.state.channel(f"channel{number}") for number in range(0, replies, IN_ONE_PLACE)]
     return [(person, channels[number // IN_ONE_PLACE]) for number, person in enumerate(people)]

@@ -15,7 +15,7 @@ from typing import Final
 from agent.ports import Clock
 from agent.providers.scripted import Part, Until
 
-RATE: Final = 60.0  # Tokens a second: what the larger models of the vendors do
+RATE: Final = 60.0  # Tokens a second, as the larger models of the vendors produce
 SEED: Final = 7
 LETTERS: Final = 4
 PARAGRAPH: Final = 90  # Tokens between two blank lines
@@ -24,7 +24,7 @@ _WORD: Final = re.compile(rf"\b[a-z]{{{LETTERS}}}\b")
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What one message showed, from this moment on."""
+    """The text that one message showed, from a moment on."""
 
     time: float
     text: str
@@ -32,7 +32,7 @@ class Shown:
 
 @dataclass(slots=True)
 class Voice:
-    """One answer. `spoken` holds the time of each token that was produced."""
+    """One answer. `spoken`: the time of each token that was produced."""
 
     words: Sequence[str]
     clock: Clock
@@ -41,7 +41,7 @@ class Voice:
 
     @property
     def text(self) -> str:
-        """What was produced so far."""
+        """The text that was produced so far."""
         return "".join(map(self._token, range(len(self.spoken))))
 
     @property
@@ -49,7 +49,7 @@ class Voice:
         return len(self.spoken) == len(self.words)
 
     async def speak(self) -> None:
-        """Produce the next token, in its time: a listener who comes late delays none of those that follow."""
+        """Produce the next token at its time: a late reader does not delay the tokens that follow."""
         if self._began is None:
             self._began = self.clock.monotonic()
         await self.clock.sleep(self._began + len(self.spoken) / RATE - self.clock.monotonic())
@@ -60,11 +60,11 @@ class Voice:
             await self.speak()
 
     def script(self) -> list[Part]:
-        """The answer, for a `ScriptedProvider`."""
+        """Return the answer for a `ScriptedProvider`."""
         return [part for n in range(len(self.words)) for part in (Until(self.speak), self._token(n))]
 
     def seen(self, first_seen: Mapping[str, float]) -> list[float]:
-        """When each of its tokens was shown. Raises AssertionError if one was not."""
+        """Return when each token was shown. Raises AssertionError if one was not."""
         if missing := [word for word in self.words if word not in first_seen]:
             raise AssertionError(f"{len(missing)} of {len(self.words)} tokens were never shown")
         return [first_seen[word] for word in self.words]
@@ -76,14 +76,14 @@ class Voice:
 
 
 def voices(count: int, seconds: float, clock: Clock) -> list[Voice]:
-    """So many answers that take so long, the same ones at each call."""
+    """Return `count` answers of a duration of `seconds`, the same ones at each call."""
     tokens = round(seconds * RATE)
     numbers = iter(Random(SEED).sample(range(len(ascii_lowercase) ** LETTERS), count * tokens))
     return [Voice([*map(_word, islice(numbers, tokens))], clock) for _ in range(count)]
 
 
 def first_seen(shown: Iterable[Shown]) -> dict[str, float]:
-    """When each word was shown for the first time."""
+    """Return when each word was shown for the first time."""
     seen: dict[str, float] = {}
     for each in sorted(shown, key=lambda one: one.time):
         for word in _WORD.findall(each.text):

@@ -43,7 +43,7 @@ from store.tables import embedding, message, participant
 BATCH: Final = 64
 EXACT: Final = 10
 SIZE: Final = 256
-# What vectors of SIZE numbers are mixed of, besides some noise: those of real models hold about as many.
+# The number of topics of which vectors of SIZE numbers are mixed, besides noise: about that of real models.
 TOPICS: Final = 48
 MIXED: Final = "topics:256"  # Their model
 
@@ -51,7 +51,7 @@ Matrix = NDArray[np.float64]
 
 
 async def measure(talks: Sequence[Talk]) -> tuple[dict[str, float], dict[str, float]]:
-    """The metrics with meaning, and those of words alone."""
+    """Return the metrics with meaning, and those of words alone."""
     embedder = StaticEmbedder()
     await embedder.embed(["warm"])
     by_words, by_meaning = Scores(), Scores()
@@ -74,7 +74,7 @@ async def measure(talks: Sequence[Talk]) -> tuple[dict[str, float], dict[str, fl
 
 
 async def _embed(store: Store, embedder: StaticEmbedder) -> float:
-    """Make the vectors of all messages; what one took."""
+    """Make the vectors of all messages, and return the time of one."""
     made, chars = 0, MeaningLimits().message_chars
     began = time.process_time()
     while missing := await store.embeddings.missing(embedder.name, BATCH):
@@ -100,7 +100,7 @@ async def _vectors_alone(store: Store, embedder: StaticEmbedder, stored: Sequenc
 
 
 def _compare(connection: Connection, meant: Sequence[Meaning], who: str, labels: frozenset[str]) -> list[float]:
-    """For each meaning the share of the truly nearest that the search gives, and the milliseconds that it took."""
+    """Return for each meaning the share of the truly nearest messages that the search finds, and its milliseconds."""
     sought = SearchQuery((), 0, tuple(sorted(labels)), "")
     ids, vectors = _all_vectors(connection, meant[0].model, who, labels) if meant else ([], np.zeros((0, 0)))
     compared = list[float]()
@@ -115,7 +115,7 @@ def _compare(connection: Connection, meant: Sequence[Meaning], who: str, labels:
 
 
 def _all_vectors(connection: Connection, model: str, who: str, labels: frozenset[str]) -> tuple[list[int], Matrix]:
-    """Of all messages that the person may find for these labels."""
+    """Return the nearest of all messages that the person may find by these labels."""
     visible = (
         select(embedding.c.message, embedding.c.vector)
         .join(message, message.c.id == embedding.c.message)
@@ -133,8 +133,8 @@ def _bytes_of_one(connection: Connection) -> float:
 
 
 def measure_vectors(connection: Connection, who: str, labels: frozenset[str], searches: int) -> list[float]:
-    """Give all that the person may find a vector, and search: each time the share of the truly nearest ten that is
-    found, and the milliseconds of the processor.
+    """Give a vector to all messages that the person may find, and search. Return for each search the share of the truly
+    nearest ten that is found, and its processor time in milliseconds.
     """
     dice = np.random.default_rng(7)
     found = (

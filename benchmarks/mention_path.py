@@ -26,15 +26,15 @@ from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN, BOT_USER
 
 LEFT_OUT: Final = "agent/providers/"
 PLATFORMS: Final = "bot/platforms/"
-HELLO: Final = "Hello zanzibar"  # A word that no statement holds by chance
+HELLO: Final = "Hello zanzibar"  # A word that no SQL statement has by chance
 PATIENCE_S: Final = 60.0
-QUIET_S: Final = 1.0  # Nothing was asked of Slack for so long: the start is over
+QUIET_S: Final = 1.0  # The start is over when Slack has had no request for this time
 
 
 @dataclass(frozen=True, slots=True)
 class MentionPath:
-    """Every function that was entered, in order and each once; and the chain of calls from the event to the row, of
-    which the last `in_thread` are on the thread of the database.
+    """`functions`: each function that was entered, once, in order. `chain`: the calls from the event to the row; the
+    last `in_thread` of them are on the database's thread.
     """
 
     functions: list[Call]
@@ -43,19 +43,19 @@ class MentionPath:
 
     @property
     def files(self) -> list[str]:
-        """In the order in which they are entered."""
+        """The files, in the order in which they are entered."""
         return list(dict.fromkeys(call.file for call in self.functions))
 
     @property
     def core_to_thread(self) -> list[Call]:
-        """Of the chain what is neither the platform's nor on the database's thread."""
+        """The calls of the chain that are neither the platform's nor on the database's thread."""
         in_loop = self.chain[: len(self.chain) - self.in_thread]
         start = max((n for n, call in enumerate(in_loop, 1) if call.file.startswith(PLATFORMS)), default=0)
         return in_loop[start:]
 
 
 async def mention_path(runs: int) -> MentionPath:
-    """Of so many processes, one after the other, each with a new database.
+    """Trace a mention in `runs` processes, one after the other, each with a new database.
 
     Raises TimeoutError if one does not answer, and RuntimeError if it ends before that.
     """
@@ -115,7 +115,7 @@ async def _started(slack: FakeSlack) -> None:
 
 
 async def _told(process: Process, word: str) -> None:
-    """Until the process says so. Raises RuntimeError if it ends before."""
+    """Wait until the process prints `word`. Raises RuntimeError if it ends before."""
     while process.stdout is not None and (line := await process.stdout.readline()):
         if line.decode().strip() == word:
             return

@@ -1,21 +1,22 @@
-"""`cogency run`, watched from a mention's arrival until its answer is stored; started by `benchmarks.mention_path`.
+"""Runs `cogency run` and traces it from a mention's arrival until its answer is stored; for `benchmarks.mention_path`.
 
     python -m benchmarks.mention_tracer QUESTION ANSWER RESULT
 
-Nothing of the product is known here by name but its command and its packages, so that the rest may be renamed at will.
-A profile function sees each function that begins; SQLAlchemy says which statement is executed with which values.
-SIGUSR1 begins the watch, and "watching" is printed. It ends with the first INSERT whose values hold the words ANSWER:
-then the file RESULT is written, and "done" printed.
+This module knows nothing of the product by name but its command and its packages, so that the rest may be renamed. A
+profile function sees the start of each function; SQLAlchemy reports each statement with its values. SIGUSR1 starts the
+trace, and "watching" is printed. The trace ends with the first INSERT whose values contain the text ANSWER: then the
+file RESULT is written, and "done" is printed.
 
 Theory of operation
-  The chain of calls is the stack at the first INSERT whose values hold the words QUESTION. Each function's caller is
-  noted as it begins: the nearest function of the product in the stack, which holds all that await a running coroutine.
-  Two joints are closed: a task is called by what made it, and a thread that works for the loop by the deepest waiting
-  function of the package in which the thread's own stack begins.
-  What began before the watch (the reader of the socket, the loops of the workers) was not called by the mention, so the
-  chain begins below it. Whatever such a loop calls begins an errand, to which all belongs that is called, made a task
-  or given to a thread by it. An errand is the mention's if it is given the words QUESTION first of all, or if an INSERT
-  of it holds the words QUESTION or ANSWER; all others (pings, sweeps, jobs) are of the process, and left out.
+  The chain of calls is the stack at the first INSERT whose values contain the text QUESTION. Each function's caller is
+  recorded when it starts: the nearest function of the product in the stack, which contains all coroutines that await
+  the running one. Two gaps are closed: a task is called by the function that created it, and a thread that works for
+  the loop by the deepest waiting function of the package in which the thread's own stack starts.
+  Functions that started before the trace (the reader of the socket, the loops of the workers) were not called by the
+  mention, so the chain starts below them. Each call of such a loop starts an errand, to which all belongs that it calls,
+  makes a task or gives to a thread. An errand belongs to the mention if it is the first that gets the text QUESTION, or
+  if one of its INSERTs contains the text QUESTION or ANSWER; all others (pings, sweeps, jobs) belong to the process, and
+  are left out.
 """
 
 import asyncio
@@ -46,19 +47,19 @@ _SUBMIT: Final = ThreadPoolExecutor.submit.__code__
 _WORK: Final = thread._WorkItem.run.__code__  # noqa: SLF001  # pyright: ignore -- as below
 
 
-# What may hold the question as it comes in, and is read without a look at anything else.
+# The types that may contain the incoming question, and can be searched without calling other code.
 _DATA: Final = frozenset({str, bytes, dict, list, tuple})
 
 
 @dataclass(slots=True, eq=False)
 class _Errand:
-    """What something that began before the watch has called, with all that came of it."""
+    """A call of a function that started before the trace, with everything that it calls."""
 
     is_mentions: bool = False
 
 
 class Watch:
-    """What a mention enters, of the packages below `root`."""
+    """Traces the functions that a mention enters in the packages below `root`."""
 
     def __init__(self, question: str, answer: str, result: Path, root: Path = ROOT) -> None:
         self._root = root
@@ -68,12 +69,12 @@ class Watch:
         self._result = result
         self._watching = False
         self._loop: asyncio.AbstractEventLoop | None = None
-        # Every frame that began during the watch, with the one that called it. It is kept until the end: a frame that
-        # is gone could give its identity to another one.
+        # Every frame that started during the trace, with its caller. All are kept until the end, as the identity of a
+        # freed frame could be used again.
         self._callers: dict[FrameType, FrameType | None] = {}
         self._makers: dict[asyncio.Task[Any], FrameType | None] = {}
         self._errands: dict[FrameType, _Errand] = {}
-        # To threads, by the identity of the function, which is kept with the frame that gave it.
+        # Functions given to threads, by the identity of the function, with the frame that gave them.
         self._given: dict[int, _Errand] = {}
         self._is_told = False
         self._chain: list[Call] = []
@@ -144,11 +145,11 @@ class Watch:
         return above if above in self._callers else None
 
     def _nearest(self, frame: FrameType | None) -> FrameType | None:
-        """The innermost frame of the stack that began during the watch."""
+        """Return the innermost frame of the stack that started during the trace."""
         return next((one for one in _stack(frame) if one in self._callers), None)
 
     def _chain_to(self, frame: FrameType | None) -> list[Call]:
-        """From what the event has called down to here."""
+        """Return the chain from the first function that the event called down to this frame."""
         chain = self._above(self._nearest(frame))
         if chain and threading.current_thread() is not threading.main_thread():
             self._in_thread = len(chain)
@@ -160,7 +161,7 @@ class Watch:
         return [self._call(frame) for frame in chain]
 
     def _errand(self, frame: FrameType) -> "_Errand":
-        """Of a function that nothing has called since the watch began."""
+        """Return the errand of a function without a caller since the start of the trace."""
         run = next((one for one in _stack(frame.f_back) if one.f_code is _WORK), None)
         work = None if run is None else getattr(run.f_locals.get("self"), "fn", None)
         errand = self._given.get(id(work)) or _Errand()
@@ -192,8 +193,8 @@ class Watch:
         return Call(Path(code.co_filename).relative_to(self._root).as_posix(), code.co_qualname, code.co_firstlineno)
 
     def _waiting(self) -> Iterator[FrameType]:
-        """Where each task of the loop waits, and where the loop's own thread is."""
-        threads = sys._current_frames()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- no public function tells
+        """Yield the frame in which each task of the loop waits, and that of the loop's own thread."""
+        threads = sys._current_frames()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- there is no public function
         ends = [self._nearest(threads.get(threading.main_thread().ident or 0))]
         for task in asyncio.all_tasks(self._loop):
             frames = [frame for frame in _suspended(task.get_coro()) if frame in self._callers]
@@ -209,7 +210,7 @@ def _current_task() -> asyncio.Task[Any] | None:
 
 
 def _stack(frame: FrameType | None) -> Iterator[FrameType]:
-    """From here outwards to where the loop took it up, also out of a greenlet, in which SQLAlchemy runs what awaits."""
+    """Yield the frames outwards up to the loop's step, also out of a greenlet, in which SQLAlchemy runs awaiting code."""
     here: greenlet.greenlet | None = greenlet.getcurrent()
     while here is not None:
         while frame is not None:
@@ -222,7 +223,7 @@ def _stack(frame: FrameType | None) -> Iterator[FrameType]:
 
 
 def _suspended(work: object) -> Iterator[FrameType]:
-    """The frames of a coroutine that waits, from its own to the innermost."""
+    """Yield the frames of a waiting coroutine, from its own to the innermost."""
     while True:
         if inspect.iscoroutine(work):
             frame, work = work.cr_frame, work.cr_await
@@ -235,13 +236,13 @@ def _suspended(work: object) -> Iterator[FrameType]:
 
 
 def _begins(frame: FrameType) -> bool:
-    """Whether this is a function's beginning, and not a generator or a coroutine that goes on."""
+    """Whether this is the start of a function, and not the resumption of a generator or a coroutine."""
     code, at = frame.f_code.co_code, frame.f_lasti
     return code[at] != RESUME or not code[at + 1] & 3
 
 
 def _is_function(code: CodeType) -> bool:
-    """Not the body of a module or class, nor a comprehension, which newer Pythons do not call."""
+    """Whether this is a function: no body of a module or class, nor a comprehension, which newer Pythons do not call."""
     return bool(code.co_flags & inspect.CO_OPTIMIZED) and (code.co_name == "<lambda>" or code.co_name[0] != "<")
 
 

@@ -50,7 +50,7 @@ TAG = re.compile(r"^ *<(think|workspace|execute|results|summary)>", re.MULTILINE
 
 
 def pieces(stream: str, length: int) -> Iterator[str]:
-    """`stream` over and over, `length` characters in all, never held as a whole."""
+    """Yield `stream` repeated, up to `length` characters, without holding it in memory as a whole."""
     unit = [(stream * PIECE)[start : start + PIECE] for start in range(0, len(stream) * PIECE, PIECE)]
     left = length // PIECE
     while left > 0:
@@ -70,7 +70,7 @@ def read(stream: str, length: int) -> float:
 
 
 def read_nothing(stream: str, length: int) -> float:
-    """Seconds: only an event for each piece."""
+    """Return the seconds of making only an event for each piece."""
     begin = time.process_time()
     for piece in pieces(stream, length):
         _ = [TextArrived(piece)]
@@ -78,7 +78,7 @@ def read_nothing(stream: str, length: int) -> float:
 
 
 def read_naively(stream: str, length: int) -> float:
-    """Seconds: everything so far is searched again after each piece."""
+    """Return the seconds of searching the whole text so far after each piece."""
     begin, text = time.process_time(), ""
     for piece in pieces(stream, length):
         text += piece

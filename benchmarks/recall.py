@@ -60,14 +60,14 @@ from store.turns import ledger, turn_queue
 
 QUICK: Final = 2
 WORDINGS: Final = Path(__file__).parent / "data" / "wordings.json"
-DEEP: Final = 200  # Hits that the ranked list is judged by: enough for five different threads
+DEEP: Final = 200  # Hits in the ranked list that count: enough for five different threads
 LEASE: Final = timedelta(minutes=1)
 IDS: Final = ErasedIds(b"benchmark")
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A talk in the store. `ids`: the row of each message by its key; `threads`: the session of each row."""
+    """A talk in the store. `ids`: the row of each message, by its key; `threads`: the session of each row."""
 
     talk: Talk
     asker: Person
@@ -79,7 +79,7 @@ class Stored:
 
 @dataclass(slots=True)
 class Scores:
-    """What a retriever found, one number a question; `seconds` of each search."""
+    """The results of a retriever, one number for each question; `seconds`: of each search."""
 
     values: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     seconds: list[float] = field(default_factory=list[float])
@@ -94,7 +94,7 @@ class Scores:
         self.values[f"recall_at_10_c{question.category}"].append(_share(evidence, hits[:10]))
 
     def add_shown(self, evidence: set[int], hits: Sequence[int], shown: ToolOutput, asked: str = "") -> None:
-        """What a way of asking (the end of the metrics' names) found, and what of it the model was shown."""
+        """Add the results of one way of asking (`asked`: the metrics' suffix), and the part shown to the model."""
         if asked:
             self.values[f"recall_at_10{asked}"].append(_share(evidence, hits[:10]))
         self.values[f"shown_to_model{asked}"].append(_share(evidence, shown.sources))
@@ -109,7 +109,7 @@ class Scores:
 
 
 def _mean(name: str, values: list[float]) -> float:
-    """Shares in percent, as in the published tables."""
+    """Return shares in percent, as in the published tables."""
     return fmean(values) if name == "mrr" or name.startswith("shown_tokens") else 100 * fmean(values)
 
 
@@ -118,7 +118,7 @@ def _share(wanted: set[int], found: Iterable[int]) -> float:
 
 
 async def store_talk(store: Store, talk: Talk, number: int) -> Stored:
-    """Take a talk in: the threads of its people, or of its person and the bot."""
+    """Store a talk: the threads of its people, or of its person and the bot."""
     alone = any(line.by_bot for line in talk.lines)
     asker = _person(talk.asker, number)
     place = Place(PersonAudience(asker.id) if alone else GroupAudience(f"talk {number}"))
@@ -184,7 +184,7 @@ def _newest(connection: Connection) -> int:
 
 
 async def judge(store: Store, stored: Stored, scores: Scores, wordings: Mapping[str, Sequence[str]]) -> None:
-    """Ask the questions of a talk, each as it stands, and in other wordings besides where there are any."""
+    """Ask the questions of a talk, each as it is, and also with its other wordings, if any."""
     for question in stored.talk.questions:
         evidence = {stored.ids[key] for key in question.evidence}
         begin = time.perf_counter()
@@ -201,7 +201,7 @@ async def judge(store: Store, stored: Stored, scores: Scores, wordings: Mapping[
 async def _asked(
     store: Store, stored: Stored, question: Question, wordings: Sequence[str] = ()
 ) -> tuple[list[int], ToolOutput]:
-    """What is found, the best first, and what of it the tool shows."""
+    """Return the hits, the best first, and those that the tool shows."""
     query = replace(_query(stored, question, DEEP), wordings=tuple(wordings))
     found = [hit.message.id for hit in await store.memories.search(query)]
     args: JsonObject = {"query": question.text, "wordings": list(wordings)}
@@ -268,7 +268,7 @@ class Plain:
 async def measure(
     talks: Sequence[Talk], wordings: Mapping[str, Sequence[str]]
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """The metrics, and those of the baselines. `wordings`: by the questions' keys (`key_of`)."""
+    """Return the metrics, and those of the baselines. `wordings`: by the questions' keys (`key_of`)."""
     with TemporaryDirectory() as folder:
         store = await open_store(f"sqlite:///{Path(folder) / 'recall.db'}")
         try:

@@ -20,7 +20,7 @@ class Options:
 
 
 def read_options(description: str, arguments: list[str] | None = None, engines: Sequence[str] = ()) -> Options:
-    """From the command line, or from `arguments`. `engines`: what `--engine` may name, the default first."""
+    """Parse the command line, or `arguments`. `engines`: the choices of `--engine`, the default first."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="smaller sizes")
     parser.add_argument("--json", action="store_true", help="print one JSON object as the last line")
@@ -34,7 +34,7 @@ def read_options(description: str, arguments: list[str] | None = None, engines: 
 def print_report(
     name: str, metrics: Mapping[str, float], baseline: Mapping[str, float], options: Options, notes: str = ""
 ) -> None:
-    """For people; with `--json`, also for machines."""
+    """Print a report for people, and with `--json` also one for programs."""
     width = max(map(len, [*metrics, *baseline]))
     print(name)
     for key, value in metrics.items():

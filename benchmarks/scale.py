@@ -45,8 +45,8 @@ from tests.fakes.postgresql import PostgresServer, running_postgres
 PROCESSES: Final = (1, 2, 4)
 QUESTIONS: Final = 240
 QUICK_QUESTIONS: Final = 60
-CORES: Final = 6  # With so many, four processes do not wait for each other's
-# Figures of other benchmarks, which say by themselves how they are measured.
+CORES: Final = 6  # With this many, four processes do not wait for each other's
+# Figures of other benchmarks, whose docstrings describe how they are measured.
 ELSEWHERE: Final = {"vectors": "vector_recall_at_10", "shards": "takeover_s_discord"}
 _SETTINGS: Final = (
     "max_connections=120", "shared_buffers=1GB", "max_wal_size=6GB", "wal_level=minimal", "max_wal_senders=0",
@@ -96,7 +96,7 @@ async def flood(whole: Flood) -> tuple[Figures, Figures]:
 
 
 def elsewhere(*, quick: bool) -> tuple[Figures, list[str]]:
-    """The figures of other benchmarks, each in a process of its own; and which are not there."""
+    """Return the figures of other benchmarks, each run in its own process, and the names of missing ones."""
     found, missing = dict[str, float](), list[str]()
     for name, figure in ELSEWHERE.items():
         if find_spec(f"benchmarks.{name}") is None:

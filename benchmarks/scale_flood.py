@@ -28,7 +28,7 @@ ASKING: Final = "B"
 
 @dataclass(frozen=True, slots=True)
 class Flood:
-    """`slots`: answers at once, in all processes. An answer takes as long as `takes_s` on average."""
+    """`slots`: answers at once, in all processes. An answer takes `takes_s` on average."""
 
     questions: int = 1_000
     people: int = 100
@@ -39,7 +39,7 @@ class Flood:
 
 
 def asked(flood: Flood, *, flooded: bool) -> list[tuple[float, Incoming]]:
-    """All questions, each with its second."""
+    """Return all questions, each with its second."""
     one = [(second + 0.5, _question(ASKING, second % 5, second)) for second in range(flood.seconds)]
     many = [(0.0, _question(FLOODING, n % flood.people, n)) for n in range(flood.questions if flooded else 0)]
     return sorted([*many, *one], key=lambda each: each[0])
@@ -55,7 +55,7 @@ def _question(team: str, who: int, number: int) -> Incoming:
 
 
 async def delays(store: Store, flood: Flood, *, flooded: bool) -> list[float]:
-    """Seconds from each question of the other team to the end of its answer, until the last of them."""
+    """Return the seconds from each question of the other team to the end of its answer."""
     coming = deque(asked(flood, flooded=flooded))
     waiting, dice, order = {each.event_id: at for at, each in coming if each.team == ASKING}, random.Random(1), count()
     ending: list[tuple[float, int, Claim]] = []
@@ -78,7 +78,7 @@ async def delays(store: Store, flood: Flood, *, flooded: bool) -> list[float]:
 
 
 def first_come_first_served(flood: Flood) -> list[float]:
-    """The same seconds if nobody were passed by: the baseline."""
+    """Return the same seconds if questions are served in the order of their arrival: the baseline."""
     dice, free = random.Random(1), [0.0] * flood.slots
     found: list[float] = []
     for at, incoming in asked(flood, flooded=True):

@@ -27,14 +27,14 @@ START_S: Final = 60.0
 PATIENCE_S: Final = 120.0
 ASKING_S: Final = 2.0
 CONVERSATIONS: Final = 60
-# Questions of each conversation before what is measured: a process loads what its first answers need, and each of its
-# connections learns its statements, once; that is no cost of a question.
+# Questions of each conversation before the measurement: a process loads modules for its first answers, and each of its
+# connections prepares its statements, once; that is no cost of a question.
 WARM_UP: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """`bot_ms`, `database_ms`: of a processor, for each question, in all processes together."""
+    """`bot_ms`, `database_ms`: processor time for each question, in all processes together."""
 
     processes: int
     per_second: float
@@ -49,7 +49,7 @@ class Throughput:
 
 @dataclass(slots=True)
 class _Launched:
-    """Starts processes, and keeps their ids."""
+    """Starts processes, and records their ids."""
 
     pids: list[int] = field(default_factory=list[int])
 
@@ -99,7 +99,7 @@ def _stat(pid: int) -> list[str]:
 
 
 def _ticks(pid: int) -> int:
-    """What a process itself has taken of a processor."""
+    """Return the processor time of a process."""
     return sum(map(int, _stat(pid)[11:13]))
 
 
@@ -108,7 +108,7 @@ def _children(pid: int) -> list[int]:
 
 
 def _family(pid: int) -> int:
-    """The same of a server with the processes that it has started, whether they are still there or not."""
+    """Return the processor time of a server and all processes that it has started, ended ones too."""
     return sum(map(int, _stat(pid)[11:15])) + sum(map(_ticks, _children(pid)))
 
 

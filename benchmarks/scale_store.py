@@ -29,14 +29,14 @@ from store.search.index import MESSAGES, MessageWords
 from store.search.text import indexed_text
 from store.tables import message, turn
 
-Connection: TypeAlias = Any  # Of asyncpg, which has no types
+Connection: TypeAlias = Any  # A connection of asyncpg, which has no types
 
-POOL: Final = 100_000  # Texts that are told apart; the first person, with so many messages, writes none of them twice
+POOL: Final = 100_000  # Different texts; the first person, with this many messages, writes none of them twice
 STEP: Final = 200_000  # Messages of one statement
 WRITERS: Final = 2  # Connections that write at the same time
-# The tables whose indexes and foreign keys are made when all rows are there.
+# The tables whose indexes and foreign keys are created after all rows.
 LARGE: Final = ("turn", "message", MESSAGES)
-WORDINGS: Final = 3  # Besides the question, as the tool asks a model for
+WORDINGS: Final = 3  # Besides the question; the tool requests this many from a model
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Size:
 
     @property
     def every(self) -> int:
-        """One in so many threads is the first person's."""
+        """One in this many threads is the first person's."""
         return self.messages // self.one_person
 
 
@@ -81,7 +81,7 @@ async def grow(url: str, size: Size, dice: random.Random, vocabulary: Vocabulary
 
 
 async def sizes(url: str) -> tuple[int, int]:
-    """Bytes of the whole database, and of what the search by words keeps."""
+    """Return the bytes of the whole database, and of the index of words."""
     async with _raw(url) as connection:
         whole = await connection.fetchval("SELECT pg_database_size(current_database())")
         return whole, await connection.fetchval(f"SELECT pg_total_relation_size('{MESSAGES}')")
@@ -99,8 +99,8 @@ async def _raw(url: str) -> AsyncGenerator[Connection]:
 
 
 async def _bare(connection: Connection, table: str) -> list[str]:
-    """Take away a table's indexes and foreign keys; the statements that make them again, keys first. What other tables
-    name stays.
+    """Drop a table's indexes and foreign keys, and return the statements that create them again, keys first. Those to
+    which other tables refer stay.
     """
     constraints = await connection.fetch(
         "SELECT conname, contype, pg_get_constraintdef(oid) AS is FROM pg_constraint"
@@ -120,7 +120,7 @@ async def _bare(connection: Connection, table: str) -> list[str]:
 
 
 async def _fill_pool(connection: Connection, size: Size, dice: random.Random, vocabulary: Vocabulary) -> None:
-    """Even texts are people's, odd ones the bot's, which are longer."""
+    """Texts with an even number are people's, odd ones the bot's, which are longer."""
     await connection.execute("CREATE UNLOGGED TABLE pool (n int PRIMARY KEY, said text, length int, terms text[])")
     texts = min(POOL, size.one_person)
     for first in range(0, texts, 5_000):
@@ -133,7 +133,7 @@ async def _fill_pool(connection: Connection, size: Size, dice: random.Random, vo
 
 
 async def _fill_people(connection: Connection, size: Size, dice: random.Random) -> None:
-    """Everybody, and whose each thread is."""
+    """Write all people, and the owner of each thread."""
     await connection.copy_records_to_table(
         "person",
         records=[(n + 1, f"p{n}", f"Person{n}", "UTC") for n in range(size.people)],
@@ -182,12 +182,12 @@ _MESSAGE: Final = {
 
 
 async def _write(url: str, steps: Sequence[tuple[int, int]], size: Size) -> None:
-    """The messages of these ranges, their turns and their entries."""
+    """Write the messages of these ranges, their turns and their entries."""
     texts = min(POOL, size.one_person)
     year = timedelta(days=365).total_seconds()
     at = f"'{START.isoformat()}'::timestamptz + interval '1 second' * (m * {year} / {size.messages})"
-    # The first person's messages follow one another through the pool; the others' are picked by a hash that keeps
-    # whether they are even, and with that whose words they are.
+    # The first person's messages go through the pool in order; the others' are picked by a hash that keeps the parity
+    # of their number, and with it whether they are the bot's.
     own = f"(m - 1) / {THREAD * size.every} * {THREAD} + (m - 1) % {THREAD}"
     others = f"(((m::bigint * 7919) % {texts // 2}) * 2 + (m - 1) % 2)::int"
     chosen = (
@@ -218,7 +218,7 @@ _PLACES: Final = range(MessageWords.BLOCK_DIGITS - 1, -1, -1)
 
 
 def _insert(table: Table, given: dict[str, str], source: str) -> str:
-    """Of what is not given, what the store writes where nobody says more."""
+    """Fill missing columns with the store's defaults."""
     columns: list[Any] = [each for each in table.columns if each.name not in given and each.default is not None]
     rest = {each.name: _literal(each.default.arg) for each in columns}
     values = {**given, **rest}
@@ -230,8 +230,8 @@ def _literal(value: object) -> str:
 
 
 async def time_searches(url: str, size: Size, vocabulary: Vocabulary) -> tuple[list[float], list[float], list[float]]:
-    """Milliseconds of the first person's searches, as the recall tool makes them: with the question alone, and with
-    more wordings; and of LIKE. A first round warms.
+    """Return the milliseconds of the first person's searches, as the recall tool makes them: with the question alone,
+    and with more wordings; and of LIKE. A first round warms up.
     """
     store = await open_store(url)
     try:

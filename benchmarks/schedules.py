@@ -68,16 +68,16 @@ DAYS: Final = 365
 MINUTE: Final = timedelta(minutes=1)
 LEASE: Final = timedelta(seconds=30)
 REPLICAS: Final = 3
-AFTER: Final = timedelta(days=6)  # For what an outage at the end of the year has left: longer than any
+AFTER: Final = timedelta(days=6)  # Longer than any outage, for the occurrences left by one at the end of the year
 WAIT_S: Final = 300.0
 
-# What is scheduled, and an oracle that only looks at clocks.
+# The schedules, and an oracle that only follows clocks.
 
 
 @dataclass(frozen=True)
 class Planned:
-    """The fields of a rule as sets, which the oracle holds against what clocks show; or `once`, a moment. Without hours
-    it is for every hour, in the days from `since`.
+    """The fields of a rule as sets, which the oracle compares with the clocks; or `once`, a moment. Without `hours` it
+    is for every hour, in the days from `since`.
     """
 
     zone: str
@@ -114,7 +114,7 @@ def _field(values: frozenset[int]) -> str:
 
 
 def planned(random: Random, days: int) -> Planned:
-    """Much of it at night and in the months in which clocks change."""
+    """Draw a rule, often at night and in the months in which clocks change."""
     zone, kind = random.choice(ZONES), random.random()
     minute, hour = random.choice((0, 0, 15, 30, 59)), random.choice((0, 1, 2, 2, 3, 9, 14, 23))
     at, then = frozenset({minute}), frozenset({hour})
@@ -131,7 +131,7 @@ def planned(random: Random, days: int) -> Planned:
 
 
 def expected(plans: Sequence[Planned], days: int) -> list[set[datetime]]:
-    """For each plan the moments at which somebody calls who watches the clocks of its zone."""
+    """Return for each plan its moments, found by following the clocks of its zone."""
     calls = [{plan.once} if plan.once is not None else set[datetime]() for plan in plans]
     for zone in ZONES:
         by_clock, by_minute = dict[int, list[int]](), dict[int, list[int]]()
@@ -155,13 +155,13 @@ def expected(plans: Sequence[Planned], days: int) -> list[set[datetime]]:
 
 
 def watched(zone: str, end: int) -> Iterator[tuple[int, int, bool, bool]]:
-    """Each minute until `end`: how many have passed, and how many the clocks show to have; whether they never showed
-    that before, and whether they show it now or have just left it out.
+    """Yield each minute until `end`: how many have passed, and how many have passed by the local clock; whether the
+    clock shows this minute for the first time, and whether it shows it now or has just skipped it.
     """
     here, ahead = ZoneInfo(zone), 0
     seen: int | None = None
     for minutes in range(end):
-        if minutes % 15 == 0:  # no clock is changed between
+        if minutes % 15 == 0:  # no clock changes in between
             offset = (BEGIN + minutes * MINUTE).astimezone(here).utcoffset() or timedelta()
             ahead = int(offset.total_seconds()) // 60
         shown = minutes + ahead
@@ -176,12 +176,12 @@ def watched(zone: str, end: int) -> Iterator[tuple[int, int, bool, bool]]:
 
 
 class Killed(BaseException):
-    """The process is gone: no step of it comes any more."""
+    """The process was killed: none of its steps follows."""
 
 
 @dataclass
 class SimulatedClock:
-    """`off`: what is wrong with this one's time of day."""
+    """`off`: the error of this replica's time of day."""
 
     world: "World"
     off: timedelta = timedelta()
@@ -198,7 +198,7 @@ class SimulatedClock:
 
 @dataclass
 class Steps:
-    """What a replica does to the store. One in so many steps is its last: the kill comes before it, or after it."""
+    """The store of a replica, which is killed before or after one in `one_in` steps."""
 
     random: Random
     one_in: int
@@ -231,7 +231,7 @@ class _Stepwise:
 
 
 class Anywhere:
-    """A platform on which everything is allowed."""
+    """A platform that allows everything."""
 
     async def admit(self, occurrence: Occurrence) -> Admitted:
         return self._incoming(occurrence.schedule)
@@ -246,8 +246,8 @@ class Anywhere:
 
 @dataclass
 class World:
-    """`shown`: how often each occurrence, by the turns that showed it; a turn that is shown again finds its page.
-    `down`: when no replica was there.
+    """`shown`: how often each occurrence was shown, counted by turns, as a turn that is shown again finds its page.
+    `down`: when no replica was running.
     """
 
     store: Store
@@ -263,7 +263,7 @@ class World:
         self.replicas = [Replica(self, f"replica {number}") for number in range(REPLICAS)]
 
     async def run(self, end: datetime) -> None:
-        """Until nothing of what was due before `end` is left."""
+        """Run until all occurrences that were due before `end` are done."""
         outage = self.random.randrange(3, 30)
         while self.time < end + AFTER:
             if self.time > BEGIN + timedelta(days=outage) and self.time < end:
@@ -278,7 +278,7 @@ class World:
             await self._go_on(end)
 
     async def _go_on(self, end: datetime) -> None:
-        """To the next moment at which something may happen."""
+        """Advance to the next moment at which something may happen."""
         before = self.time
         first = await self.store.schedules.first_due(frozenset({"sim"}))
         there = [one.back for one in self.replicas]
@@ -293,7 +293,7 @@ class World:
             self.down.append((before, min(self.time, *there)))
 
     def was_down(self, moment: datetime) -> bool:
-        """Or had it been taken by a replica that was killed, and all were down before its lease ran out."""
+        """Whether all replicas were down within a lease of `moment`: a killed one may have held the occurrence."""
         return any(began - LEASE <= moment < ended + LEASE for began, ended in self.down)
 
 
@@ -315,7 +315,7 @@ class Replica:
     async def work(self) -> None:
         world = self.world
         try:
-            if world.random.randrange(500) == 0:  # a wrong clock, which is set right before the next look
+            if world.random.randrange(500) == 0:  # a wrong clock, which is corrected before the next poll
                 await self.scheduler.work()
                 self.clock.off = world.random.choice((timedelta(days=3), -timedelta(hours=7)))
                 await self.scheduler.work()
@@ -331,7 +331,7 @@ class Replica:
             self.begin_anew()
 
     async def _answer(self) -> bool:
-        """The steps of a worker that ends one turn; False if there is none."""
+        """Do the steps of a worker that ends one turn; False if there is none."""
         world, ledger, take = self.world, self.world.store.ledger, self.steps.take
         claim = await take(lambda: ledger.claim(Claiming(self.name, world.time, LEASE)))
         if claim is None:
@@ -354,7 +354,7 @@ class YearResult:
 
 @dataclass(frozen=True)
 class Year:
-    """What was kept, what happened, and at which moments the oracle expects it."""
+    """The stored schedules, the occurrences that were shown, and the moments that the oracle expects."""
 
     world: World
     kept: Sequence[Schedule]
@@ -363,7 +363,7 @@ class Year:
 
 
 async def a_year(store: Store, seed: int, count: int, days: int, one_in: int) -> Year:
-    """`one_in`: so many steps of a replica end with its death."""
+    """`one_in`: a replica is killed at one in this many steps."""
     random = Random(seed)
     plans = [planned(random, days) for _ in range(count)]
     kept = [await keep(store, number, plan, random) for number, plan in enumerate(plans)]
@@ -384,7 +384,9 @@ async def keep(store: Store, number: int, plan: Planned, random: Random) -> Sche
 
 
 def judged(year: Year) -> YearResult:
-    """A reminder that was missed while all were down is done by a later one, or late; a question may be left out."""
+    """Judge a year. A reminder that was missed while all replicas were down may be done late, or by a later one; a
+    question may be left out.
+    """
     shown, counts, wanted = year.world.shown, Counter[str](), set[str]()
     newest = dict[str, int]()
     for name in shown:
@@ -410,7 +412,7 @@ def judged(year: Year) -> YearResult:
 
 @dataclass
 class Minute:
-    """Three replicas in one process. `shown`: when the place of each schedule showed its words."""
+    """Three replicas in one process. `shown`: when the place of each schedule showed its text."""
 
     store: Store
     clock: Clock = CLOCK
@@ -460,7 +462,7 @@ class _Told(FakeSurface):
 
 
 async def lateness(store: Store, count: int, within: timedelta) -> list[float]:
-    """Seconds, of so many reminders that are due at moments spread over `within`."""
+    """Return the delays in seconds of `count` reminders that are due at moments spread over `within`."""
     minute = Minute(store, wanted=count)
     first = minute.clock.now() + timedelta(seconds=1 + count / 60)
     due = dict[int, datetime]()
@@ -522,7 +524,7 @@ async def measure(store_url: Callable[[], Awaitable[str]], *, quick: bool) -> tu
 def main() -> None:
     options = read_options(__doc__ or "", engines=("sqlite", "postgresql"))
     logging.disable(logging.WARNING)
-    memory = Path("/dev/shm")  # noqa: S108 -- for the year: nothing of it is to outlive the machine
+    memory = Path("/dev/shm")  # noqa: S108 -- for the year: its data need not outlive the machine
     with ExitStack() as stack:
         folders = [
             Path(stack.enter_context(tempfile.TemporaryDirectory(dir=folder)))

@@ -69,7 +69,7 @@ Figures: TypeAlias = dict[str, float]
 WHOLE: Final = (1_000_000, 1_000, 400)  # Messages, people, searches
 QUICK: Final = (50_000, 100, 100)
 VOCABULARY: Final = 30_000
-STOPS: Final = 0.4  # The share of stop words among the words that people write (30 to 45 % in LoCoMo and REALTALK)
+STOPS: Final = 0.4  # The share of stop words in people's messages (30 to 45 % in LoCoMo and REALTALK)
 COMMON: Final = 200
 COMMON_ASKED: Final = 40
 ASKED: Final = 3
@@ -79,13 +79,13 @@ ONSETS: Final = ("b", "br", "c", "ch", "d", "f", "fl", "g", "h", "k", "l", "m", 
 VOWELS: Final = ("a", "a", "e", "e", "e", "i", "i", "o", "o", "u", "ea", "ou", "ü", "é")
 CODAS: Final = ("", "", "", "l", "n", "n", "r", "s", "t", "ck", "nd", "rt", "st")
 ENDINGS: Final = ("", "s", "ed", "ing", "er", "en", "ly")
-BUSIEST: Final = 16  # People write as 1 / (rank + this): the heaviest can find about thirty times what the median can
-GROUPS: Final = (1, 1, 1, 1, 1, 1, 2, 2, 3, 5)  # How many people share a thread; somebody drawn twice counts once
+BUSIEST: Final = 16  # A person writes 1 / (rank + this): the heaviest finds thirty times the messages of the median
+GROUPS: Final = (1, 1, 1, 1, 1, 1, 2, 2, 3, 5)  # The people of a thread; a person drawn twice counts once
 THREAD: Final = 20  # Messages of a thread
 BATCH: Final = 2_000  # Messages of one transaction
 ONE_PERSON: Final = 100_000
 QUICK_PERSON: Final = 10_000
-ERASED_SHARE: Final = 5  # One in so many messages has the word that is to be forgotten
+ERASED_SHARE: Final = 5  # One in this many messages has the word that is to be forgotten
 PREVIEWS: Final = 3
 HEAVIEST_SEARCHES: Final = 100
 MEANT: Final = 20  # Searches by meaning
@@ -105,14 +105,14 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The words that people write, the commonest first, and how often up to each."""
+    """The words of the messages, the most frequent first, with their cumulative frequencies."""
 
     words: tuple[str, ...]
     often: tuple[float, ...]
 
     @property
     def common(self) -> list[str]:
-        """The commonest that a question is asked for."""
+        """The most frequent words, one of which is in each question."""
         return [word for word in self.words[:COMMON] if word not in STOP_WORDS][:COMMON_ASKED]
 
     def say(self, count: int, dice: random.Random) -> str:
@@ -120,7 +120,7 @@ class Vocabulary:
 
 
 def made_vocabulary(size: int = VOCABULARY) -> Vocabulary:
-    """Words that look like words, with the frequencies of words; always the same."""
+    """Generate words that look like real ones, with Zipf's frequencies; always the same."""
     dice = random.Random(11)
     words: dict[str, None] = {}
     while len(words) < size:
@@ -157,7 +157,7 @@ def _by_frequency(often: Counter[str]) -> Vocabulary:
 
 
 def talk(messages: int, people: int, vocabulary: Vocabulary, dice: random.Random) -> Iterator[Said]:
-    """What everybody says, thread after thread."""
+    """Generate all messages, thread after thread."""
     busy = list(accumulate(1 / (rank + BUSIEST) for rank in range(people)))
     for thread in range(messages // THREAD):
         group = tuple(dict.fromkeys(dice.choices(range(people), cum_weights=busy, k=dice.choice(GROUPS))))
@@ -179,8 +179,8 @@ def write_people(connection: Connection, people: int) -> None:
 
 
 def write_batch(connection: Connection, batch: Sequence[Said], first: int) -> float:
-    """Messages from the id `first` on: an even one and the bot's answer share a turn. How many seconds of the processor
-    their entries took.
+    """Write messages from the id `first` on: an even one and the bot's answer share a turn. Return the processor time
+    of their entries in seconds.
     """
     threads = {one.thread: one.people for one in batch}
     connection.execute(insert(conversation), [{"id": f"t{t}", "audience": PLACE, "summary": "{}"} for t in threads])
@@ -227,7 +227,7 @@ def _row(id_: int, one: Said, length: int) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """How many messages each person can find, and what it cost."""
+    """Return how many messages each person can find, and the time of writing."""
 
     findable: dict[int, int]
     write_us: float
@@ -276,7 +276,7 @@ def like(connection: Connection, who: int, question: str) -> list[int]:
 
 
 async def time_both(store: Store, asked: Sequence[tuple[int, str]]) -> tuple[list[float], list[float]]:
-    """Milliseconds of each search, ours and LIKE's; the first round warms."""
+    """Return the milliseconds of each search, ours and LIKE's; the first round warms up."""
     ours: list[float] = []
     likes: list[float] = []
     for round_ in range(2):
@@ -298,7 +298,7 @@ def spread(times: Sequence[float], prefix: str = "") -> dict[str, float]:
 
 
 def indexed_bytes(connection: Connection) -> int:
-    """Of the index: its lists of words, and the words that it keeps to remove entries exactly."""
+    """Return the bytes of the index: its lists of words, and the words that it stores to remove entries exactly."""
     if is_postgresql(connection):
         return connection.execute(text("SELECT pg_total_relation_size('message_index')")).scalar_one()
     lists = connection.execute(text("SELECT sum(length(block)) FROM message_index_data")).scalar_one()
@@ -309,7 +309,7 @@ def indexed_bytes(connection: Connection) -> int:
 async def measure_scale(
     vocabulary: Vocabulary, *, messages: int, people: int, searches: int
 ) -> tuple[Figures, Figures]:
-    """The metrics, and those of the baseline."""
+    """Return the metrics, and those of the baseline."""
     dice = random.Random(7)
     with TemporaryDirectory() as folder:
         file = Path(folder) / "scale.db"
@@ -346,7 +346,7 @@ async def measure_scale(
 async def measure_one_person(
     vocabulary: Vocabulary, messages: int, searches: int, server: str = ""
 ) -> tuple[Figures, Figures]:
-    """The metrics on SQLite, or on PostgreSQL at the URL `server`; those of SQLite are then the baseline."""
+    """Return the metrics on SQLite, or on PostgreSQL at the URL `server` with those of SQLite as the baseline."""
     with TemporaryDirectory() as folder:
         urls = [f"sqlite:///{Path(folder) / 'person.db'}", *filter(None, [server])]
         stores = [await open_store(url) for url in urls]
@@ -364,7 +364,7 @@ async def measure_one_person(
                 best = min([await preview_ms(store, topic) for _ in range(PREVIEWS)])
                 figures[f"forget_preview_ms_{messages // ERASED_SHARE}"] = best
                 figures["forget_preview_matches"] = matches
-                if server:  # SQLite's are measured among a million
+                if server:  # those of SQLite are measured among a million messages
                     meant = await store.database.write(measure_vectors, "p0", frozenset({PLACE}), MEANT)
                     figures["vector_recall_at_10"] = fmean(meant[::2])
         finally:
@@ -388,7 +388,9 @@ async def vacuum(server: str) -> None:
 
 
 async def time_in_turn(stores: Sequence[Store], asked: Sequence[str]) -> tuple[list[list[float]], int]:
-    """Milliseconds of each search in each store, and how many found different things; the first round warms."""
+    """Return the milliseconds of each search in each store, and the number of different results; the first round warms
+    up.
+    """
     times: list[list[float]] = [[] for _ in stores]
     differing = 0
     for round_ in range(2):
@@ -405,7 +407,7 @@ async def time_in_turn(stores: Sequence[Store], asked: Sequence[str]) -> tuple[l
 
 
 def word_in(connection: Connection, words: Sequence[str], messages: int) -> tuple[str, int]:
-    """The one of these words that about so many messages of the first person have, and how many have it."""
+    """Return the word that is in about this many messages of the first person, and the exact number."""
     held = {word: len(index.having(connection, index_words(word), 1)) for word in words}
     return min(held.items(), key=lambda one: abs(one[1] - messages))
 

@@ -22,7 +22,7 @@ async def takeover_s_discord(url: str) -> float:
 
 
 async def _measured() -> float:
-    from tests.fakes.postgresql import running_postgres  # noqa: PLC0415 -- who brings a database needs none
+    from tests.fakes.postgresql import running_postgres  # noqa: PLC0415 -- not needed with a given database
 
     with running_postgres() as server:
         async with server.database() as url:

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 T = TypeVar("T")
 
 FAR_S: Final = 0.5
-LOOK_S: Final = 0.002  # Before so long a wait is skipped, what the system has still on its way is waited for
+LOOK_S: Final = 0.002  # Before a wait of this length is skipped, pending input of the system is handled
 
 
 class _SkippingSelector(selectors.DefaultSelector):
@@ -41,6 +41,6 @@ class SkippingLoop(asyncio.SelectorEventLoop):
 
 
 def run_skipping(work: Coroutine[Any, Any, T], busy_s: Callable[[], float] = time.thread_time) -> T:
-    """`asyncio.run` in a loop of its own that skips every wait. `busy_s`: how long something has been done so far."""
+    """`asyncio.run` in a new loop that skips every wait. `busy_s`: the time that was not idle so far."""
     with asyncio.Runner(loop_factory=partial(SkippingLoop, busy_s)) as runner:
         return runner.run(work)

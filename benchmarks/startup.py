@@ -29,7 +29,7 @@ from pathlib import Path
 from benchmarks.report import print_report, read_options
 
 ROOT = Path(__file__).parents[1]
-PROMPT = b"\x1b[0m>"  # As prompt_toolkit draws it, once it reads keys
+PROMPT = b"\x1b[0m>"  # As prompt_toolkit draws it once it reads keys
 ANSWERED = b"You wrote:"
 PATIENCE_S = 30.0
 COUNTED = """
@@ -56,7 +56,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Of the chat on a terminal: seconds until the prompt stood there, of them the processor's, and until an answer."""
+    """The chat on a terminal: seconds until the prompt, processor time until then, and seconds until an answer."""
 
     prompt_s: float
     cpu_s: float
@@ -64,7 +64,7 @@ class Start:
 
 
 def start(folder: Path, *, asks: bool = False) -> Start:
-    """`asks`: a question is typed as soon as the prompt stands."""
+    """`asks`: a question is typed as soon as the prompt is shown."""
     began = time.perf_counter()
     child, terminal = pty.fork()
     if child == 0:
@@ -84,7 +84,7 @@ def start(folder: Path, *, asks: bool = False) -> Start:
 
 
 def _processor_s(process: int) -> float:
-    """What the process has used so far, as Linux counts it, in hundredths."""
+    """Return the processor time of the process, which Linux counts in hundredths of a second."""
     counted = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(counted[11]) + int(counted[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -106,7 +106,7 @@ def python_s(code: str) -> float:
 
 
 def command_s(folder: Path, *arguments: str) -> tuple[float, float]:
-    """Seconds of a command, and those of the processor."""
+    """Return the seconds of a command, and its processor time."""
     began, used = time.perf_counter(), _children_s()
     command = [sys.executable, "-m", "bot", *arguments]
     subprocess.run(command, check=True, cwd=folder, env=environment(folder), stdout=subprocess.DEVNULL)

@@ -23,7 +23,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A fact, given at the start (`given`) or written later; or a signal of the environment."""
+    """A fact, of the initial state (`given`) or written later; or a signal of the environment."""
 
     time: datetime
     id: str
@@ -61,13 +61,13 @@ class Timeline:
 
 
 def read_timelines(path: Path) -> list[Timeline]:
-    """One timeline a line."""
+    """Read timelines, one in each line."""
     with path.open(encoding="utf-8") as lines:
         return [_timeline(json.loads(line)) for line in lines if line.strip()]
 
 
 def matches(phrase: str, text: str) -> bool:
-    """Is the phrase in the text, as whole words, in any case? `a|b` means either, `regex:` what it says."""
+    """Whether the phrase is in the text, as whole words, in any case. `a|b`: either one. `regex:`: an expression."""
     if phrase.startswith("regex:"):
         return re.search(phrase.removeprefix("regex:"), text, re.IGNORECASE) is not None
     return any(re.search(_whole(one), text, re.IGNORECASE) for one in phrase.split("|") if one)

@@ -42,7 +42,7 @@ from tests.fakes.fast_clock import FastClock
 
 MANY = 500
 RATE = 50.0
-WARM_UP = 0.2  # The share of each stream that is not counted: connections are made, code is warmed up
+WARM_UP = 0.2  # The share of each stream that is not counted, for connecting and warming up
 CONTEXT = (Message(Role.SYSTEM, "You are a bot."), Message(Role.USER, "Hello?"))
 PATIENCE_S = 120.0
 SPAWN = multiprocessing.get_context("spawn")
@@ -50,7 +50,7 @@ SPAWN = multiprocessing.get_context("spawn")
 
 @dataclass(slots=True)
 class Meter:
-    """What one process saw. Times in microseconds."""
+    """The measurements of one process. Times are in microseconds."""
 
     load: Load
     added: list[int] = field(default_factory=list[int])
@@ -64,7 +64,7 @@ class Meter:
 
     async def watch(self) -> None:
         """Read the memory once the warm-up is over, when every stream is open."""
-        while len(self.added) < WARM_UP * self.load.streams * self.load.tokens:  # noqa: ASYNC110 -- told by no event
+        while len(self.added) < WARM_UP * self.load.streams * self.load.tokens:  # noqa: ASYNC110 -- there is no event for it
             await asyncio.sleep(0.05)
         self.open_bytes = resident_bytes()
 
@@ -85,7 +85,7 @@ Side = Callable[[str, Meter], Coroutine[object, object, None]]
 
 
 async def ours(url: str, meter: Meter) -> None:
-    """Every stream is a turn."""
+    """Run every stream as a turn."""
     clock = FastClock(speed=1.0)
     provider = open_chat(OPENAI.at(url), "m-1", "sk-1", ProviderWorld(clock, lambda: 0.0))
     tools = Registry([])
@@ -109,7 +109,7 @@ async def ours(url: str, meter: Meter) -> None:
 
 
 async def bare(url: str, meter: Meter) -> None:
-    """The least that can be done with the same libraries."""
+    """Run the minimum with the same libraries."""
     limits = httpx.Limits(max_connections=None)
     async with httpx.AsyncClient(timeout=PATIENCE_S, limits=limits, trust_env=False) as client:
 
@@ -124,7 +124,7 @@ async def bare(url: str, meter: Meter) -> None:
 
 
 def measure(side: Side, url: str, load: Load) -> Measured:
-    """In the process that calls it, which is a fresh one."""
+    """Measure in the calling process, which is a fresh one."""
     meter = Meter(load)
 
     async def run() -> None:
@@ -146,7 +146,7 @@ def measure(side: Side, url: str, load: Load) -> Measured:
 
 
 def measured(side: Side, load: Load) -> Measured:
-    """With a model and a client in fresh processes."""
+    """Measure with a model and a client in fresh processes."""
     with serving(load) as url, ProcessPoolExecutor(1, mp_context=SPAWN) as client:
         return client.submit(measure, side, url, load).result()
 

@@ -18,7 +18,7 @@ BEFORE = (
 )
 AFTER = b'"},"logprobs":null,"finish_reason":null}]}\n\n'
 FINISH = b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
-LINE = 12  # Tokens to a line of prose
+LINE = 12  # Tokens of a line of prose
 TICK_S = 0.001
 
 
@@ -33,7 +33,7 @@ class Load:
 
 @dataclass(slots=True)
 class Streams:
-    """The connections that wait for tokens, round by round."""
+    """The connections that wait for tokens, in rounds."""
 
     load: Load
     open: list[asyncio.Transport] = field(default_factory=list[asyncio.Transport])
@@ -46,7 +46,7 @@ class Streams:
             self.all_there.set()
 
     async def play(self) -> None:
-        """Every token at its time, as exactly as the system wakes us; then the end of each answer."""
+        """Send every token at its time, as exactly as the system allows; then the end of each answer."""
         await self.all_there.wait()
         begin, sent, count = now_us(), 0, self.load.streams * self.load.tokens
         while sent < count:
@@ -63,7 +63,7 @@ class Streams:
 
 
 class Answer(asyncio.Protocol):
-    """One connection: whatever it asks, it is answered once for each request."""
+    """One connection. Each request gets an answer, whatever it contains."""
 
     def __init__(self, add: Callable[[asyncio.Transport], None]) -> None:
         self._add = add
@@ -86,17 +86,17 @@ class Answer(asyncio.Protocol):
 
 
 def stamped(text: str) -> list[int]:
-    """The times at which the tokens of a text were sent, in microseconds."""
+    """Return the times at which the tokens of a text were sent, in microseconds."""
     return [int(word) for word in text.split()]
 
 
 def now_us() -> int:
-    """Microseconds of the system's monotonic clock, which is one for all processes."""
+    """Return microseconds of the system's monotonic clock, which all processes share."""
     return time.monotonic_ns() // 1000
 
 
 def serve(load: Load, port: Connection) -> None:
-    """Answer until the process is ended; the port is told first."""
+    """Answer until the process ends. The port is sent first."""
     asyncio.run(_serve(load, port))
 
 

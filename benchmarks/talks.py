@@ -22,7 +22,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-# A speaker of such a name is the bot: its messages are replies.
+# A speaker with one of these names is the bot: its messages are replies.
 BOTS: Final = frozenset({"agent", "ai", "assistant", "bot", "chatbot", "model"})
 ADVERSARIAL: Final = 5
 _EVIDENCE: Final = re.compile(r"D[: ]?(\d+)[:;](\d+)")
@@ -30,9 +30,9 @@ _TIME: Final = "%I:%M %p on %d %B, %Y"
 _DAY_FIRST: Final = "%d.%m.%Y, %H:%M:%S"
 _ANCHOR: Final = "%B-%d-%Y"
 _TICK: Final = timedelta(minutes=1)
-# Behind a person's words BEAM says which line of its script they came from.
+# BEAM's suffix of a person's message, which names the line of its script.
 _PLAN: Final = re.compile(r"\s*->->\s*[\d,]+\s*$")
-# BEAM's kinds of questions, by category from 11 on; what it abstains from has no evidence.
+# BEAM's kinds of questions, by category from 11 on; questions of abstention have no evidence.
 _KINDS: Final = (
     "information_extraction",
     "multi_session_reasoning",
@@ -52,7 +52,7 @@ Numbers: TypeAlias = "int | str | Sequence[Numbers] | Mapping[str, Numbers] | No
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One message. `key` is its name in the file ("D3:7")."""
+    """One message. `key`: its name in the file ("D3:7")."""
 
     key: str
     session: int
@@ -67,7 +67,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`evidence` holds the keys of the messages that answer it."""
+    """`evidence`: the keys of the messages that answer the question."""
 
     text: str
     evidence: frozenset[str]
@@ -86,7 +86,7 @@ def is_bot(speaker: str) -> bool:
 
 
 def read_talks(path: Path) -> list[Talk]:
-    """The talks of a file; of a folder, those of its JSON files, or else of its folders'. Raises SystemExit with a
+    """Read the talks of a file; of a folder, those of its JSON files, or else of its folders. Raises SystemExit with a
     sentence.
     """
     talks = list(_talks_in(path))
@@ -100,7 +100,7 @@ def _talks_in(path: Path) -> Iterable[Talk]:
         yield from _talks_of(json.loads(path.read_text(encoding="utf-8")), path.parent)
     elif path.is_dir():
         files = [talk for file in sorted(path.glob("*.json"), key=_natural) for talk in _talks_in(file)]
-        files = files[-1:] if (path / PROBES).exists() else files  # the chat as it was cut to size, where it was
+        files = files[-1:] if (path / PROBES).exists() else files  # the truncated chat, if there is one
         folders = sorted((one for one in path.iterdir() if one.is_dir()), key=_natural)
         yield from files or (talk for folder in folders for talk in _talks_in(folder))
 
@@ -154,7 +154,7 @@ def _session(said: Json, number: int) -> list[Line]:
 
 
 def _time(written: str, place: int) -> datetime:
-    """A message's own, or the beginning of its session and a minute for each before it."""
+    """Return a message's own time, or the start of its session plus a minute for each message before it."""
     if re.match(r"\d+\.", written):
         return datetime.strptime(written, _DAY_FIRST).replace(tzinfo=UTC)
     return datetime.strptime(written.upper(), _TIME).replace(tzinfo=UTC) + place * _TICK
@@ -173,7 +173,7 @@ def _question(asked: Json, keys: set[str]) -> Question | None:
 
 
 def _assisted(sessions: Iterable[Json], probes: Mapping[str, list[Json]]) -> Talk:
-    """A talk with an assistant: a session is a stretch of days, whose first message says when it begins."""
+    """Read a talk with an assistant. A session covers some days, and its first message says when it starts."""
     lines: list[Line] = []
     for number, session in enumerate(sessions, 1):
         messages: list[Json] = [said for turn in session["turns"] for said in turn]
@@ -192,7 +192,7 @@ def _assisted(sessions: Iterable[Json], probes: Mapping[str, list[Json]]) -> Tal
 
 
 def _numbers(held: Numbers) -> frozenset[str]:
-    """Every number in lists and fields, however deep."""
+    """Yield every number in nested lists and fields."""
     if held is None or isinstance(held, int | str):
         return frozenset() if held is None else frozenset({str(held)})
     within = held.values() if isinstance(held, Mapping) else held
@@ -200,7 +200,7 @@ def _numbers(held: Numbers) -> frozenset[str]:
 
 
 def _diary(parts: Iterable[Json]) -> Talk:
-    """What somebody says alone, in parts that are each about something else: each day of a part is a session."""
+    """Read one person's messages, in parts with different subjects. Each day of a part is a session."""
     lines: list[Line] = []
     asked: list[Question] = []
     days: dict[str, int] = {}

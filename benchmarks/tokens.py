@@ -63,7 +63,7 @@ PROSE = "The ferry leaves the harbour at seven, and the board at the pier says s
 
 
 def sized(begin: str, tokens: int, end: str = "") -> str:
-    """A text of so many tokens."""
+    """Return a text of this many tokens."""
     room = tokens * ASCII_PER_TOKEN - len(begin) - len(end)
     return begin + (PROSE * (1 + room // len(PROSE)))[:room] + end
 
@@ -73,13 +73,13 @@ THOUGHT = sized("<think>\n", THINK, "\n</think>")
 
 
 def block(number: int) -> str:
-    """The call of one round; each asks for something else, because a repeated one is answered with a note."""
+    """Return the call of one round. Each is different, because a repeated one is answered with a note."""
     return sized(f'[{{"name": "lookup", "args": {{"query": "{number:02} ', CALL, '"}}]')
 
 
 @dataclass(slots=True)
 class Lookup:
-    """The tool. When it runs, a request has just been answered: `sent` are the bytes up to then."""
+    """The tool. It runs right after the answer to a request: `sent` are the bytes up to then."""
 
     meter: WireMeter
     sent: list[int] = field(default_factory=list[int])
@@ -100,17 +100,17 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True)
 class Uploads:
-    """For each number of rounds, all that was sent until its last answer."""
+    """Return for each number of rounds all that was sent until its last answer."""
 
     wire_bytes: list[int]
     tokens: list[int]
     inputs: list[int]
-    """Tokens of each request alone."""
+    """Return the tokens of each single request."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerTool:
-    """One as servers have them: of what each says of itself, and of its four arguments, the sizes are usual."""
+    """A tool as servers have them: its description and its four arguments have usual sizes."""
 
     name: str
     description: str
@@ -136,7 +136,7 @@ class ServerTool:
 
 
 def server_tools(count: int) -> list[ServerTool]:
-    """Those of the first servers, 25 of each."""
+    """Return the tools of the first servers, 25 of each."""
     verbs = {
         "list": "Lists every",
         "get": "Gets one",
@@ -160,7 +160,7 @@ def server_tools(count: int) -> list[ServerTool]:
 
 
 def prefix_tokens(count: int, *, listed: bool = True, native: bool = False) -> int:
-    """`listed`: as it is; else with every tool in full. `native`: with the tools in a vendor's own form."""
+    """`listed`: as the product does it; else with every tool in full. `native`: with the tools in a vendor's format."""
     store, more = store_in_memory(), server_tools(count)
     own = [RecallTool(store.memories, documents=store.documents, description=WITH_DOCUMENTS), RememberTool(store.facts)]
     tools = Registry(own, rest=more) if listed else Registry([*own, *more])
@@ -172,14 +172,14 @@ def prefix_tokens(count: int, *, listed: bool = True, native: bool = False) -> i
 
 
 def prompt_tokens_hi(rest: Sequence[Tool] = ()) -> int:
-    """Of everything that stands in the request."""
+    """Return the tokens of the whole request."""
     store = store_in_memory()
     tools = Registry([RecallTool(store.memories), RememberTool(store.facts)], rest=rest)
     return sum(estimate_tokens(message.text) for message in _hi(tools))
 
 
 def slack_tools() -> list[Tool]:
-    """Of a workspace that has granted the search: without any call of them, nothing stands behind them."""
+    """Return the tools of a workspace that has granted the search. They are not called, so they have no client."""
     nothing: Any = None
     return [ReadChannelTool(nothing), SearchSlackTool(nothing, nothing, nothing)]
 
@@ -200,7 +200,7 @@ def _hi(tools: Registry) -> tuple[Message, ...]:
 
 
 def round_output_tokens() -> int:
-    """As the protocol's own example writes it."""
+    """Format a call as in the protocol's own example."""
     workspace = Workspace("Say what was said of the boat", "An earlier thread", "Search")
     return estimate_tokens(render_step("", workspace, [ToolCall("recall", {"query": "boat"})]))
 
@@ -223,7 +223,7 @@ def replay(endpoint: Endpoint, line: ProviderWorld) -> OpenedProvider:
 
 
 async def uploads(opening: Opening, rounds: int) -> Uploads:
-    """One turn of so many rounds and an answer."""
+    """Run one turn of this many rounds and an answer."""
     async with recording(opening, rounds) as (provider, asked, meter):
         tool = Lookup(meter)
         ran = await run_turn(provider, tool, CONTEXT, rounds=rounds + 2)
@@ -248,7 +248,7 @@ async def recording(
 
 
 def seed_ratio(rounds: int) -> float:
-    """Seed 004's own count: all tokens in and out of so many calls, replayed over kept; 5.2, 9.3, 17.4."""
+    """Return seed 004's own ratio: all tokens in and out of this many calls, replayed over kept; 5.2, 9.3, 17.4."""
     step = THINK + CALL
     replayed = sum(SYSTEM + (step + RESULT) * earlier + step for earlier in range(rounds))
     return replayed / (SYSTEM + step * rounds + RESULT * (rounds - 1))
@@ -266,7 +266,7 @@ def table(kept: Uploads, again: Uploads) -> str:
 
 
 def bills(inputs: Sequence[int]) -> str:
-    """The vendors' rules on the same calls, whichever way the context came to them."""
+    """Apply the vendors' rules to the same calls, however the context came to them."""
     lines = [
         f"{len(inputs) - 1} rounds' input as billed      uncached     cached    written      cost  without a cache"
     ]
@@ -284,7 +284,7 @@ def uncached(inputs: Sequence[int]) -> Usage:
 
 
 async def compare(rounds: int) -> tuple[dict[str, float], dict[str, float], str]:
-    """Metrics, baseline and tables."""
+    """Return metrics, baseline and tables."""
     kept, again = await uploads(resume, rounds), await uploads(replay, rounds)
     metrics = {f"upload_ratio_{n}": again.wire_bytes[n] / kept.wire_bytes[n] for n in (8, 16, 32)}
     metrics |= {f"token_upload_ratio_{n}": again.tokens[n] / kept.tokens[n] for n in (8, 16, 32)}

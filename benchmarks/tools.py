@@ -53,7 +53,7 @@ async def _timed(act: Callable[[], Awaitable[object]]) -> float:
 
 
 async def call_ms(calls: int) -> tuple[float, float]:
-    """Of a call through us, and of one by the bare SDK."""
+    """Return the times of a call through us, and of one by the bare SDK."""
     command = raw()
     bare = StdioServerParameters(command=command.command, args=list(command.args), env=dict(command.env))
     async with connected(config(command)) as (server,), Client(bare) as client:
@@ -74,17 +74,17 @@ async def call_ms(calls: int) -> tuple[float, float]:
 
 
 async def idle_cpu_percent(seconds: float) -> float:
-    """The bot's own, the threads of its event loop included."""
+    """Return the bot's own processor time, with the threads of its event loop."""
     async with connected(*(config(raw(), f"s{number}") for number in range(SERVERS))) as servers:
         if not all(server.connected.is_set() for server in servers):
             raise RuntimeError("not all servers are connected")
-        await asyncio.sleep(1.0)  # until what connecting brought about is over
+        await asyncio.sleep(1.0)  # until the work of connecting is done
         began, used = time.perf_counter(), time.process_time()
         await asyncio.sleep(seconds)
         return 100 * (time.process_time() - used) / (time.perf_counter() - began)
 
 
-# In a process of its own, by the processor's time: what a start loads and looks at.
+# In its own process, the processor time of what a start loads and looks for.
 LOADING: Final = """
 import importlib, statistics, sys, time
 from pathlib import Path
@@ -115,7 +115,7 @@ def added_without_ms() -> float:
 
 
 def added_ms(starts: int) -> dict[str, float]:
-    """Starts of the chat: without servers, with twenty, and with one that never answers, in turn."""
+    """Start the chat without servers, with twenty, and with one that never answers, in turn."""
     ways: dict[str, Mapping[str, StdioReach]] = {
         "without": {},
         "20_servers": {f"s{number}": raw() for number in range(SERVERS)},
@@ -124,7 +124,7 @@ def added_ms(starts: int) -> dict[str, float]:
     times: dict[str, list[float]] = {way: [] for way in ways}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        start(folder)  # its database is made
+        start(folder)  # creates its database
         for _ in range(starts):
             for way, servers in ways.items():
                 entries = {name: {"command": one.command, "args": list(one.args)} for name, one in servers.items()}

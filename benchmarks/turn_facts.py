@@ -40,8 +40,8 @@ from tests.fakes.minds import always, speaking
 Ticking = Callable[[Callable[[], Awaitable[object]]], Awaitable[float]]
 LEASE = timedelta(hours=1)
 EACH = 5  # Questions of each person, one after the other
-GROUPS = ("alpha", "beta", "gamma", "delta")  # Private places, of which the person reads all
-PAST = 5  # Each such a fact is superseded by the one after it
+GROUPS = ("alpha", "beta", "gamma", "delta")  # Private places, all of which the person reads
+PAST = 5  # One in this many facts is superseded by the next one
 ROUNDS = 21
 AT_ONCE = 10
 SUBJECTS = ("deadline", "budget", "owner", "room", "status", "supplier", "price", "address")
@@ -51,7 +51,7 @@ QUESTION = "What is the deadline of project 17, and who is its owner now?"
 
 @cache
 def statement(number: int) -> tuple[str, str, Statement]:
-    """Key, value, and what that says: the same for everybody, so it is read once."""
+    """Key, value and statement; the same for all people, so they are generated once."""
     subject = SUBJECTS[number % len(SUBJECTS)]
     project = f"project {number // len(SUBJECTS)}"
     value = DAYS[number % 5] if subject == "deadline" else f"{subject.title()} number {number} of {project}, as agreed"
@@ -60,7 +60,7 @@ def statement(number: int) -> tuple[str, str, Statement]:
 
 
 def fill(connection: Connection, person: str, many: int, now: datetime) -> None:
-    """Facts as `store.memory.fact_store` keeps them."""
+    """Write facts as `store.memory.fact_store` stores them."""
     places = [label(PersonAudience(person)), *(f"group:{one}" for one in GROUPS)]
     last = connection.execute(select(fact.c.id).order_by(fact.c.id.desc()).limit(1)).scalar() or 0
     rows, words = list[dict[str, object]](), list[dict[str, object]]()
@@ -113,7 +113,7 @@ def asked(person: str, number: int, now: datetime) -> Incoming:
 
 
 class Asking:
-    """Questions of people with many facts, read and composed as a turn does it."""
+    """Questions of people with many facts, whose contexts are read and composed as in a turn."""
 
     def __init__(self, store: Store, now: datetime) -> None:
         self._store = store
@@ -135,7 +135,7 @@ class Asking:
         return people
 
     async def context_ms(self, person: str) -> float:
-        """How long the context of one question takes."""
+        """Return the time of making the context of one question."""
         self._count += 1
         claim = await self._claimed(person, self._count)
         begun = time.perf_counter()
@@ -166,7 +166,7 @@ class Asking:
         await self._store.ledger.finish(claim, closing, self._now)
 
     async def contexts(self, people: Sequence[str]) -> None:
-        """All of them at once, again and again. Their questions are claimed before."""
+        """Make the contexts of all people at once, repeatedly. Their questions are claimed before."""
         claims = list[Claim]()
         for person in people:
             for _ in range(EACH):
@@ -183,7 +183,7 @@ class Asking:
 
 
 async def measured(store: Store, ticking: Ticking) -> tuple[dict[str, float], dict[str, float]]:
-    """The metrics and the baseline. `ticking` does some work, and says how late the ticks beside it came."""
+    """Return the metrics and the baseline. `ticking` does some work, and returns how late the ticks meanwhile came."""
     now = datetime(2026, 1, 5, 12, tzinfo=UTC)
     asking, metrics = Asking(store, now), dict[str, float]()
     for facts in (0, 100, 1_000, 5_000):

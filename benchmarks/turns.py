@@ -56,7 +56,7 @@ from tests.fakes.surface import FakeSurface
 
 BOUND_S = 120.0
 CONVERSATIONS = 200
-PIECES = 100  # Of each of their answers: five seconds at twenty a second
+PIECES = 100  # Tokens of each answer: five seconds at twenty a second
 PIECE = "some words of it "
 RATE = 20.0
 TICK_S = 0.005
@@ -68,7 +68,7 @@ MANY = TurnsLimits(max_running=CONVERSATIONS, per_person=None)
 
 @dataclass
 class Bench:
-    """Real turns on `store`. `asked_at` holds the time of each request to the model."""
+    """Real turns on `store`. `asked_at`: the time of each request to the model."""
 
     store: Store
     answer: Callable[[], Answer]
@@ -80,11 +80,11 @@ class Bench:
     telemetry: Telemetry = SILENT
 
     def __post_init__(self) -> None:
-        self.clock = FastClock(start=datetime.now(UTC), speed=1.0)  # noqa: TID251 -- a benchmark is the world
+        self.clock = FastClock(start=datetime.now(UTC), speed=1.0)  # noqa: TID251 -- a benchmark reads real clocks
         self.count = 0
 
     def said(self, conversation: str) -> Incoming:
-        """A new message of this conversation's own person."""
+        """Return a new message of this conversation's person."""
         self.count += 1
         return Incoming(
             source="bench",
@@ -126,7 +126,7 @@ def _mind(model: Provider, store: Store) -> AgentConfig:
 
 
 async def intake_ms(store: Store, rounds: int) -> list[float]:
-    """One message after the other, each in a conversation of its own that has spoken before."""
+    """Submit one message after the other, each in its own conversation with earlier messages."""
     bench = Bench(store, lambda: "Well.")
     waited: list[float] = []
     async with bench.serving() as turns:
@@ -139,7 +139,7 @@ async def intake_ms(store: Store, rounds: int) -> list[float]:
 
 
 async def commit_ms(store: Store, rounds: int) -> float:
-    """One row and its commit, at the median."""
+    """Return the median time of one row and its commit."""
     waited: list[float] = []
     for number in range(rounds):
         begun = time.perf_counter()
@@ -157,7 +157,7 @@ async def turns_per_s(store: Store, turns_of_all: int, conversations: int = 100)
 
 
 async def watched_ratio(store: Store, rounds: int) -> float:
-    """Some turns without anybody who watches, some with, again and again; the middle one of each, the second over the
+    """Run some turns without telemetry and some with it, repeatedly. Return the median of the second over that of the
     first.
     """
     metrics, log = Metrics(CLOCK, "1"), io.StringIO()
@@ -180,7 +180,7 @@ async def watched_ratio(store: Store, rounds: int) -> float:
 
 
 async def waiting_ms(store: Store, waiting: int) -> float:
-    """The time of one turn while so many conversations wait, one turn at a time."""
+    """Return the time of one turn while this many conversations wait, one turn at a time."""
     bench = Bench(store, lambda: "Well.", TurnsLimits(max_running=1, per_person=None))
     for number in range(waiting):
         await store.ledger.accept(bench.said(f"w{waiting}-{number}"))
@@ -189,13 +189,13 @@ async def waiting_ms(store: Store, waiting: int) -> float:
         idle = asyncio.ensure_future(turns.idle())
         while len(bench.asked_at) <= done and not idle.done():
             await asyncio.wait({idle}, timeout=0.05)
-        idle.cancel()  # ends what runs
+        idle.cancel()  # stops the running turns
         await asyncio.wait({idle})
     return 1000 * (bench.asked_at[done - 1] - bench.asked_at[0]) / max(1, done - 1)
 
 
 async def streaming(store: Store) -> tuple[float, float, float]:
-    """The loop's lag (p99, ms) while nothing happens and while all stream, and the memory of each conversation (KB)."""
+    """Return the loop's lag (p99, ms) while idle and while all stream, and the memory of each conversation (KB)."""
     pieces: list[str | ScriptPause] = []
     for _ in range(PIECES):
         pieces += [PIECE, ScriptPause(1 / RATE)]
@@ -221,7 +221,7 @@ async def streaming(store: Store) -> tuple[float, float, float]:
 
 
 async def _ticking(lags: list[float], work: Callable[[], Awaitable[object]]) -> None:
-    """Do the work; `lags` then holds how late each tick beside it came, in ms."""
+    """Do the work. Then `lags` has how late each tick meanwhile came, in ms."""
     lags.clear()
     running = asyncio.ensure_future(work())
     while not running.done():
@@ -255,7 +255,7 @@ async def opened(url: str) -> AsyncGenerator[Store, None]:
 
 
 def hostile_ms() -> tuple[float, float]:
-    """The worst stage of a turn (`benchmarks.hostile`); and its text read once, word by word."""
+    """Return the time of the worst stage of a turn (`benchmarks.hostile`), and of splitting its text into words."""
     worst, text = max((hostile.worst_ms(stage) for stage in hostile.stages()), default=(0.0, ""))
     return worst, hostile.best_ms(str.split, text, 3)
 

@@ -50,14 +50,14 @@ THREAD: Final = 20
 BATCH: Final = 200  # Threads that are written at once
 EXACT: Final = 10
 OPEN, CLOSED = "team:vectors", "group:vectors"
-CLOSED_SHARE: Final = 1_000  # One in so many threads is a narrow audience's
+CLOSED_SHARE: Final = 1_000  # One in this many threads is a narrow audience's
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 SERVER: Final = ("shared_buffers=1GB", "max_wal_size=8GB", "maintenance_work_mem=4GB")
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A person who may find one in `share` threads; of these, if `closed`, those with the narrow audience alone."""
+    """A person who may find one in `share` threads; if `closed`, only those of them with the narrow audience alone."""
 
     name: str
     person: str
@@ -66,7 +66,7 @@ class Reader:
 
     @property
     def step(self) -> int:
-        """One in so many threads is found."""
+        """One in this many threads is found."""
         return max(self.share, CLOSED_SHARE) if self.closed else self.share
 
     @property
@@ -89,7 +89,7 @@ def write_people(connection: Connection) -> None:
 
 
 def write_threads(connection: Connection, threads: range, vectors: Matrix) -> None:
-    """These threads with their messages, whose ids begin at 1, and `vectors` of these."""
+    """Write these threads with their messages, whose ids start at 1, and their `vectors`."""
     audiences = {n: CLOSED if n % CLOSED_SHARE == 0 else OPEN for n in threads}
     rows = [{"id": f"t{n}", "audience": audience, "summary": "{}"} for n, audience in audiences.items()]
     connection.execute(insert(conversation), rows)
@@ -126,14 +126,14 @@ def write_threads(connection: Connection, threads: range, vectors: Matrix) -> No
 
 
 class Topics:
-    """Vectors as models make them, always the same."""
+    """Generates vectors as models make them, always the same."""
 
     def __init__(self) -> None:
         self.dice = np.random.default_rng(7)
         self.mixing = self.dice.standard_normal((TOPICS, SIZE), np.float32)
 
     def threads(self, count: int) -> tuple[Matrix, Matrix]:
-        """What threads are about; and the vectors of their messages, thread by thread."""
+        """Return the topics of threads, and the vectors of their messages, thread by thread."""
         about = self.dice.standard_normal((count, TOPICS), np.float32)
         return about, self.near(about.repeat(THREAD, axis=0), noise=1.0)
 
@@ -147,7 +147,7 @@ class Topics:
 class Question:
     meaning: Meaning
     nearest: frozenset[int]
-    """The ids of the messages that are truly nearest."""
+    """Return the ids of the messages that are truly nearest."""
 
 
 def questions(reader: Reader, about: Matrix, vectors: Matrix, topics: Topics, count: int) -> list[Question]:
@@ -174,7 +174,7 @@ def by_product(reader: Reader, total: int) -> Search:
 
 
 def by_index(reader: Reader, total: int) -> Search:
-    """As if all messages were the reader's, so that the index is asked whatever it takes."""
+    """Make all messages count as the reader's, so that the index is used in any case."""
 
     def search(connection: Connection, meaning: Meaning) -> list[int]:
         visible = visible_to(reader.sought)
@@ -184,7 +184,9 @@ def by_index(reader: Reader, total: int) -> Search:
 
 
 async def ask(database: Database, asked: Sequence[Question], search: Search) -> tuple[float, list[float]]:
-    """The share of the truly nearest that is found, and the milliseconds of each search; the first round warms."""
+    """Return the share of the truly nearest that is found, and the milliseconds of each search; the first round warms
+    up.
+    """
     shares, took = list[float](), list[float]()
     for round_ in range(2):
         for question in asked:
@@ -202,7 +204,7 @@ def index_bytes(connection: Connection) -> int:
 
 
 async def measure(count: int, searches: int) -> tuple[Figures, Figures]:
-    """The metrics, and those of the baseline."""
+    """Return the metrics, and those of the baseline."""
     topics, mine, baseline = Topics(), Figures(), Figures()
     with running_postgres(*SERVER) as server:
         await server.execute("CREATE EXTENSION vector", database="template1", user="postgres")
@@ -233,7 +235,7 @@ async def measure(count: int, searches: int) -> tuple[Figures, Figures]:
 
 
 async def fill(database: Database, threads: int, topics: Topics) -> tuple[Matrix, Matrix]:
-    """What threads are about, and the vectors of all messages, in the order of their ids."""
+    """Return the topics of threads, and the vectors of all messages, in the order of their ids."""
     abouts, vectors = list[Matrix](), list[Matrix]()
     await database.write(write_people)
     for first in range(0, threads, BATCH):

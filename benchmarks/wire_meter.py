@@ -11,7 +11,7 @@ PIECE_BYTES = 65_536
 
 @dataclass(slots=True)
 class WireMeter:
-    """`url` leads to the server, and past the counter."""
+    """`url`: the address of the server through the meter."""
 
     url: str = ""
     bytes_up: int = 0
@@ -19,7 +19,7 @@ class WireMeter:
 
 @asynccontextmanager
 async def metered(url: str) -> AsyncGenerator[WireMeter, None]:
-    """A meter in front of the server at `url`."""
+    """Run a meter in front of the server at `url`."""
     meter, parts = WireMeter(), urlsplit(url)
     tasks: set[asyncio.Task[None]] = set()
 
@@ -28,7 +28,7 @@ async def metered(url: str) -> AsyncGenerator[WireMeter, None]:
         try:
             await asyncio.gather(_pass_on(reader, server_writer, meter), _pass_on(server_reader, writer, None))
         except ConnectionError:
-            pass  # whoever closed it knows why
+            pass  # the side that closed the connection knows why
         finally:
             for side in (writer, server_writer):
                 side.close()
@@ -48,7 +48,7 @@ async def metered(url: str) -> AsyncGenerator[WireMeter, None]:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.sleep(0)  # for the transports, which close in the loop's next turn
+        await asyncio.sleep(0)  # for the transports, which close in the loop's next iteration
 
 
 async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, meter: WireMeter | None) -> None:

@@ -79,7 +79,7 @@ def test_a_folder_that_becomes_a_link_after_it_was_judged_is_not_followed(folder
     (folder.root / "in").rename(tmp_path / "moved")
     (folder.root / "in").symlink_to(tmp_path / "plug-other")
     with pytest.raises(OSError, match=r"directory|links"):
-        folder._opened(judged)  # pyright: ignore[reportPrivateUsage] -- the moment between judging and opening
+        folder._open(judged)  # pyright: ignore[reportPrivateUsage] -- the moment between judging and opening
 
 
 def test_only_regular_files_are_read_and_nothing_waits(folder: PluginFolder) -> None:
