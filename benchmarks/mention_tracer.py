@@ -13,10 +13,10 @@ Theory of operation
   the running one. Two gaps are closed: a task is called by the function that created it, and a thread that works for
   the loop by the deepest waiting function of the package in which the thread's own stack starts.
   Functions that started before the trace (the reader of the socket, the loops of the workers) were not called by the
-  mention, so the chain starts below them. Each call of such a loop starts an errand, to which all belongs that it calls,
-  makes a task or gives to a thread. An errand belongs to the mention if it is the first that gets the text QUESTION, or
-  if one of its INSERTs contains the text QUESTION or ANSWER; all others (pings, sweeps, jobs) belong to the process, and
-  are left out.
+  mention, so the chain starts below them. Each call of such a loop starts an errand, with all that it calls, makes a
+  task or gives to a thread. An errand belongs to the mention if it is the first that gets the text QUESTION, or if one
+  of its INSERTs contains the text QUESTION or ANSWER; all others (pings, sweeps, jobs) belong to the process, and are
+  left out.
 """
 
 import asyncio
@@ -210,7 +210,7 @@ def _current_task() -> asyncio.Task[Any] | None:
 
 
 def _stack(frame: FrameType | None) -> Iterator[FrameType]:
-    """Yield the frames outwards up to the loop's step, also out of a greenlet, in which SQLAlchemy runs awaiting code."""
+    """Yield the frames outwards up to the loop's step, also out of a greenlet, in which SQLAlchemy runs code."""
     here: greenlet.greenlet | None = greenlet.getcurrent()
     while here is not None:
         while frame is not None:
@@ -242,7 +242,7 @@ def _begins(frame: FrameType) -> bool:
 
 
 def _is_function(code: CodeType) -> bool:
-    """Whether this is a function: no body of a module or class, nor a comprehension, which newer Pythons do not call."""
+    """Whether this is a function: not the body of a module or class, nor a comprehension (newer Pythons inline it)."""
     return bool(code.co_flags & inspect.CO_OPTIMIZED) and (code.co_name == "<lambda>" or code.co_name[0] != "<")
 
 
