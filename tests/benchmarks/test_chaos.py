@@ -1,4 +1,4 @@
-"""What `benchmarks.chaos` makes of what is shown in the end. (The runs themselves: `tests.flows.test_chaos`.)"""
+"""How `benchmarks.chaos` judges the replies. (The runs themselves: `tests.flows.test_chaos`.)"""
 
 from pathlib import Path
 from random import Random

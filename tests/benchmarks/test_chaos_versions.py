@@ -1,4 +1,4 @@
-"""Which two versions `benchmarks.chaos --versions` runs side by side. (The run is a command: it takes minutes.)"""
+"""Which two versions `benchmarks.chaos --versions` runs together. (The run itself takes minutes: no test does it.)"""
 
 import shutil
 import subprocess
@@ -17,7 +17,7 @@ HAS_GIT = shutil.which("git") is not None
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A product of migrations alone."""
+    """A product that consists of migrations alone."""
     folder = tmp_path / "tree"
     for package in ("agent", "bot"):
         (folder / package).mkdir(parents=True)

@@ -1,6 +1,6 @@
-"""Nothing that people, files, tools or models write takes more than time in proportion to its length.
+"""Texts of people, files, tools and models are read in time that is linear in their length.
 
-What reads text is found by walking the packages: whoever adds an expression or a function has it tried here.
+Readers of text are found by walking the packages, so that new expressions and functions are tested, too.
 """
 
 import ast
@@ -16,8 +16,8 @@ from benchmarks.hostile import Reading
 from tests.examples import is_thorough
 
 RE_CALLS = frozenset({"compile", "search", "match", "fullmatch", "findall", "finditer", "split", "sub", "subn"})
-SHORT = 12_000  # Enough to tell what grows
-# Where an expression can only be made when it is needed, and of what.
+SHORT = 12_000  # Enough to detect growth
+# Where an expression can be compiled only when it is needed, and from what.
 AT_RUN_TIME = {
     "agent.patterns": "what stands as a constant with `compile_later`",
     "bot.attachments.read_again": "the name of a file, escaped",

@@ -141,7 +141,7 @@ def watched(watch: Watch) -> Generator[None, None, None]:
 
 
 async def through(program: SimpleNamespace, store: Callable[..., Any], watch: Watch) -> None:
-    """An event that comes while the watch is on, to a reader that waits since before."""
+    """Send an event during the trace, to a reader that has waited since before."""
     events = asyncio.Queue[str | None]()
     with watched(watch):
         reading = asyncio.ensure_future(program.read(events, store))
@@ -202,7 +202,7 @@ async def test_what_the_process_does_of_itself_meanwhile_is_no_part_of_the_menti
 
     async def accept(said: str) -> None:
         ticks.put_nowait("sweep")
-        while not ticks.empty():  # noqa: ASYNC110 -- a queue has no event for this; it begins before the mention's own work goes on, and is done beside it
+        while not ticks.empty():  # noqa: ASYNC110 -- a queue has no event for this; the sweep starts before the mention's own work continues
             await asyncio.sleep(0)
         await inner(said)
 

@@ -1,4 +1,4 @@
-"""The benchmark of what places know, on a file that its test writes."""
+"""The benchmark of documents, on a file that the test writes."""
 
 import json
 from pathlib import Path

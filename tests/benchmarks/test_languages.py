@@ -1,4 +1,4 @@
-"""The benchmark of languages reads what it says, and the product finds what its plain baseline does not."""
+"""The benchmark of languages reads its data, and the product finds messages that its plain baseline does not."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Every contestant of the freshness benchmark shows all of its replies; and what skips waits keeps their order."""
+"""Every bot of the freshness benchmark shows all of its replies, and skipping waits keeps their order."""
 
 import asyncio
 
@@ -15,7 +15,7 @@ BOTS = [bot for bots in CONTESTS.values() for bot in bots]
 
 
 def in_no_time() -> float:
-    """What is done takes no time, so that a slow machine changes nothing."""
+    """Work takes no time, so that a slow machine does not matter."""
     return 0.0
 
 

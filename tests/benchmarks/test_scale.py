@@ -1,4 +1,4 @@
-"""What `benchmarks.scale` writes is what the store itself makes, and what is simulated follows the law of queues."""
+"""`benchmarks.scale` writes the same rows as the store itself, and its simulation agrees with queueing theory."""
 
 from random import Random
 

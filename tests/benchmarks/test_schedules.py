@@ -1,4 +1,4 @@
-"""The simulated year of schedules: nothing of it is lost or doubled, and its judge sees what would be."""
+"""The simulated year of schedules: no occurrence is lost or doubled, and the judge detects it if one is."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""The promise of resume mode, measured on the wire; and the vendors' bills, which know nothing of it."""
+"""What resume mode saves, measured on the wire; and the vendors' bills, which do not depend on it."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What a tool of a server costs stays small beside what any call costs; bounds are wide, for a busy machine."""
+"""The cost of a server's tool stays small compared with any call. The bounds are wide, for a busy machine."""
 
 import pytest
 

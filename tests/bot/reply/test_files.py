@@ -1,4 +1,4 @@
-"""Which parts of a reply are also handed over as files."""
+"""The files that come with a reply."""
 
 import csv
 import io
@@ -17,7 +17,7 @@ SHORT = "x = 1\n"
 
 
 def made(text: str, pages: int = 1, page_chars: int = 2_000) -> dict[str, str]:
-    """Each file's content, by its name."""
+    """Return each file's content, by name."""
     return {file.name: file.content.decode() for file in attached_files(text, pages=pages, page_chars=page_chars)}
 
 

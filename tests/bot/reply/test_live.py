@@ -1,4 +1,4 @@
-"""One visible reply: paced, coalesced, complete, whatever the platform does meanwhile."""
+"""A live reply: paced, coalesced and complete, whatever the platform does meanwhile."""
 
 import asyncio
 import gc
@@ -57,7 +57,7 @@ STREAM = Limits(
 
 
 class Stage:
-    """A reply on a fake surface, with the clock that moves both."""
+    """A reply on a fake surface, with the clock of both."""
 
     def __init__(self, limits: Limits = DISCORD_LIKE, latency_s: float = 0.0) -> None:
         self.clock = FakeClock()
@@ -379,7 +379,7 @@ async def test_a_page_that_was_found_but_may_not_be_edited_yet_is_not_posted_aga
 
 
 class ForgettingSurface(FakeSurface):
-    """Says of a page that was posted before that it shows something else."""
+    """Raises PageFound for a page that was posted before."""
 
     async def find(self, key: PageKey) -> PageRef | None:  # noqa: ARG002 -- the port's shape
         return None

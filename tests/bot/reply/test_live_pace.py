@@ -1,4 +1,4 @@
-"""The pace: not before t."""
+"""The pace of writes: when the next one may start."""
 
 from bot.reply.live import AT_ONCE, MAX_STRETCH, Pace
 from bot.reply_surface import Limits

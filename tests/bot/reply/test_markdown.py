@@ -1,4 +1,4 @@
-"""Fences, tables and spans as they are read at a page's edge."""
+"""Parsing of fences, tables and spans for the cuts between pages."""
 
 import pytest
 

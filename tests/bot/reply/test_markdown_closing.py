@@ -1,4 +1,4 @@
-"""Unfinished Markdown never shows: it is closed, or it waits."""
+"""Unfinished Markdown is closed or held back."""
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +13,7 @@ ANY_LIMIT = 1_200  # as far as lines go: the reader keeps those of up to 300 cha
 
 
 def healed(text: str) -> str:
-    """What is shown of it."""
+    """Return the shown text."""
     healing = close_markdown(text)
     return text[: healing.kept] + healing.added
 

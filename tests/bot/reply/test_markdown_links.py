@@ -1,4 +1,4 @@
-"""No link carries away unseen what a model knows: its address was read as it stands, or it is none."""
+"""A link hides its address only if the turn has read exactly that address, so that no data leaks unseen."""
 
 import re
 from itertools import pairwise
@@ -119,7 +119,7 @@ texts = st.lists(pieces, max_size=14).map("".join)
 
 
 def hidden(markdown: str) -> list[str]:
-    """The addresses behind other words, as one who reads Markdown finds them."""
+    """Return the addresses that are hidden behind other words, by a parser of Markdown."""
     found: list[str] = []
     for block in READER.parse(markdown):
         inline = block.children or []
@@ -128,8 +128,8 @@ def hidden(markdown: str) -> list[str]:
     return found
 
 
-# With a scheme and what it is for, or as a browser adds one. All else leads nowhere, as "http:" alone, or is a place in
-# the page that shows it, such as "%5B1%5D:".
+# With a scheme and a target, or a form to which a browser adds a scheme. Everything else has no target, as "http:"
+# alone, or is a place in the page that shows it, such as "%5B1%5D:".
 LEADS_OUT = re.compile(r"[a-z][a-z\d+.-]*:.|//|www\.", re.IGNORECASE)
 
 
@@ -143,7 +143,7 @@ def test_whatever_is_written_no_link_hides_what_was_not_read(text: str) -> None:
     webs = [one for one in hidden(readable) if LEADS_OUT.match(one)]
     assert all(one in READ for one in webs)
     assert SLACK_FORM.search(readable) is None
-    assert re.sub(r"\s|‹|<", "", readable) == re.sub(r"\s|<", "", text)  # and no other character is lost or added
+    assert re.sub(r"\s|‹|<", "", readable) == re.sub(r"\s|<", "", text)  # no other character is lost or added
 
 
 @settings(max_examples=examples(200))

@@ -1,4 +1,4 @@
-"""The wall: which write comes next."""
+"""The reconciler of pages: which write comes next."""
 
 from agent.events import ReplyEnded, TextArrived
 from bot.reply.pages import DeletePage, Draft, EditPage, FindPage, PageReconciler, PostPage, Write
@@ -16,25 +16,25 @@ def draft_of(text: str, *, final: bool = False) -> Draft:
     return draft
 
 
-def perform(wall: PageReconciler, write: Write, page: PageRef = A) -> None:
+def perform(reconciler: PageReconciler, write: Write, page: PageRef = A) -> None:
     match write:
         case FindPage():
-            wall.found(page)
+            reconciler.found(page)
         case PostPage():
-            wall.posted(write, page)
+            reconciler.posted(write, page)
         case EditPage():
-            wall.edited(write)
+            reconciler.edited(write)
         case DeletePage():
-            wall.deleted(write)
+            reconciler.deleted(write)
 
 
 def hung(shown: str | Draft, limits: Limits = LIMITS) -> PageReconciler:
-    """A wall whose page A shows this draft, or this text, which still grows."""
-    wall = PageReconciler(limits, turn=1)
-    write = wall.next_write(draft_of(shown) if isinstance(shown, str) else shown)
+    """Return a reconciler whose page A shows this draft, or this growing text."""
+    reconciler = PageReconciler(limits, turn=1)
+    write = reconciler.next_write(draft_of(shown) if isinstance(shown, str) else shown)
     assert write is not None
-    perform(wall, write)
-    return wall
+    perform(reconciler, write)
+    return reconciler
 
 
 def test_the_first_text_is_posted_under_the_key_of_page_zero() -> None:
@@ -44,25 +44,25 @@ def test_the_first_text_is_posted_under_the_key_of_page_zero() -> None:
 
 
 def test_a_page_that_may_hang_already_is_looked_for_and_then_edited_like_ours() -> None:
-    wall, draft = PageReconciler(LIMITS, turn=1, pages=[A], resumed=True), draft_of("word " * 30, final=True)
-    first = wall.next_write(draft)
+    reconciler, draft = PageReconciler(LIMITS, turn=1, pages=[A], resumed=True), draft_of("word " * 30, final=True)
+    first = reconciler.next_write(draft)
     assert isinstance(first, EditPage)
-    perform(wall, first)
-    assert wall.next_write(draft) == FindPage(PageKey(1, 1))
-    wall.found(B)
-    second = wall.next_write(draft)
+    perform(reconciler, first)
+    assert reconciler.next_write(draft) == FindPage(PageKey(1, 1))
+    reconciler.found(B)
+    second = reconciler.next_write(draft)
     assert isinstance(second, EditPage)
     assert (first.page, second.page) == (A, B)
 
 
 def test_what_may_have_been_posted_or_not_is_looked_for_before_it_is_posted_again() -> None:
-    wall = PageReconciler(LIMITS, turn=1)
-    post = wall.next_write(draft_of("It is"))
+    reconciler = PageReconciler(LIMITS, turn=1)
+    post = reconciler.next_write(draft_of("It is"))
     assert isinstance(post, PostPage)
-    wall.unsent()
-    assert wall.next_write(draft_of("It is")) == FindPage(post.key)
-    wall.found(None)
-    assert wall.next_write(draft_of("It is")) == post
+    reconciler.unsent()
+    assert reconciler.next_write(draft_of("It is")) == FindPage(post.key)
+    reconciler.found(None)
+    assert reconciler.next_write(draft_of("It is")) == post
 
 
 def test_nothing_is_written_when_nothing_changed() -> None:
@@ -71,10 +71,10 @@ def test_nothing_is_written_when_nothing_changed() -> None:
 
 
 def test_growth_below_the_least_waits_unless_it_is_the_last() -> None:
-    wall = hung("It is")
-    assert wall.next_write(draft_of("It is blue")) is None
-    assert isinstance(wall.next_write(draft_of("It is blue and big")), EditPage)
-    assert isinstance(wall.next_write(draft_of("It is blue", final=True)), EditPage)
+    reconciler = hung("It is")
+    assert reconciler.next_write(draft_of("It is blue")) is None
+    assert isinstance(reconciler.next_write(draft_of("It is blue and big")), EditPage)
+    assert isinstance(reconciler.next_write(draft_of("It is blue", final=True)), EditPage)
 
 
 def test_what_is_held_back_alone_is_not_posted() -> None:
@@ -88,51 +88,51 @@ def test_an_unknown_page_is_written_in_any_case() -> None:
 
 
 def test_surplus_pages_are_deleted_from_the_last_only_at_the_end() -> None:
-    wall = PageReconciler(LIMITS, turn=1, pages=[A, B, C])
-    edit = wall.next_write(draft_of("It is"))
+    reconciler = PageReconciler(LIMITS, turn=1, pages=[A, B, C])
+    edit = reconciler.next_write(draft_of("It is"))
     assert isinstance(edit, EditPage)
-    perform(wall, edit)
-    assert wall.next_write(draft_of("It is")) is None
-    assert wall.next_write(draft_of("It is", final=True)) == DeletePage(C)
-    perform(wall, DeletePage(C))
-    assert wall.next_write(draft_of("It is", final=True)) == DeletePage(B)
-    perform(wall, DeletePage(B))
-    assert wall.next_write(draft_of("It is", final=True)) is None
-    assert wall.pages == (A,)
+    perform(reconciler, edit)
+    assert reconciler.next_write(draft_of("It is")) is None
+    assert reconciler.next_write(draft_of("It is", final=True)) == DeletePage(C)
+    perform(reconciler, DeletePage(C))
+    assert reconciler.next_write(draft_of("It is", final=True)) == DeletePage(B)
+    perform(reconciler, DeletePage(B))
+    assert reconciler.next_write(draft_of("It is", final=True)) is None
+    assert reconciler.pages == (A,)
 
 
 def test_after_a_lock_intermediate_frames_are_over_and_the_rest_is_one_post() -> None:
-    wall = hung("It is blue")
-    edit = wall.next_write(draft_of("It is blue and it is big"))
+    reconciler = hung("It is blue")
+    edit = reconciler.next_write(draft_of("It is blue and it is big"))
     assert isinstance(edit, EditPage)
-    wall.locked(edit)
-    assert wall.next_write(draft_of("It is blue and it is big and old")) is None
-    post = wall.next_write(draft_of("It is blue and it is big and old", final=True))
+    reconciler.locked(edit)
+    assert reconciler.next_write(draft_of("It is blue and it is big and old")) is None
+    post = reconciler.next_write(draft_of("It is blue and it is big and old", final=True))
     assert isinstance(post, PostPage)
     assert (post.key, post.frame.look.text) == (PageKey(1, 1), " and it is big and old")
-    perform(wall, post, B)
-    assert wall.next_write(draft_of("It is blue and it is big and old", final=True)) is None
+    perform(reconciler, post, B)
+    assert reconciler.next_write(draft_of("It is blue and it is big and old", final=True)) is None
 
 
 def test_a_locked_page_that_shows_another_text_is_given_up() -> None:
-    wall = hung("It is blue")
-    edit = wall.next_write(draft_of("Sorry.", final=True))
+    reconciler = hung("It is blue")
+    edit = reconciler.next_write(draft_of("Sorry.", final=True))
     assert isinstance(edit, EditPage)
-    wall.locked(edit)
-    post = wall.next_write(draft_of("Sorry.", final=True))
+    reconciler.locked(edit)
+    post = reconciler.next_write(draft_of("Sorry.", final=True))
     assert isinstance(post, PostPage)
-    perform(wall, post, B)
-    assert wall.next_write(draft_of("Sorry.", final=True)) == DeletePage(A)
-    assert wall.pages == (B, A)
+    perform(reconciler, post, B)
+    assert reconciler.next_write(draft_of("Sorry.", final=True)) == DeletePage(A)
+    assert reconciler.pages == (B, A)
 
 
 def test_a_page_of_only_whitespace_is_not_shown() -> None:
     text = "It is" + "\n" * 400 + "blue"
-    wall, texts = PageReconciler(LIMITS, turn=1), list[str]()
-    while (write := wall.next_write(draft_of(text, final=True))) is not None:
+    reconciler, texts = PageReconciler(LIMITS, turn=1), list[str]()
+    while (write := reconciler.next_write(draft_of(text, final=True))) is not None:
         assert isinstance(write, PostPage)
         texts.append(write.frame.look.text)
-        perform(wall, write, PageRef(str(write.key)))
+        perform(reconciler, write, PageRef(str(write.key)))
     assert [text.strip() for text in texts] == ["It is", "blue"]
 
 
@@ -140,26 +140,26 @@ def test_words_on_a_new_page_come_before_buttons_that_leave_the_old_one() -> Non
     limits = Limits(page_chars=100, edit_interval_s=1, announce_final=False, offers=frozenset({ReplyAction.STOP}))
     said = draft_of("word " * 17)
     said.see(ReplyEnded())
-    wall = hung(said, limits)
+    reconciler = hung(said, limits)
     longer = draft_of("word " * 17 + "x" * 50)
-    post = wall.next_write(longer)
+    post = reconciler.next_write(longer)
     assert isinstance(post, PostPage)
-    perform(wall, post, B)
-    last = wall.next_write(longer)
+    perform(reconciler, post, B)
+    last = reconciler.next_write(longer)
     assert isinstance(last, EditPage)
     assert (last.page, last.only_buttons, last.frame.look.offers) == (A, True, frozenset())
-    perform(wall, last)
-    assert wall.next_write(longer) is None
+    perform(reconciler, last)
+    assert reconciler.next_write(longer) is None
 
 
 def test_a_page_whose_words_move_to_the_next_one_is_shortened_first() -> None:
-    wall = hung("word " * 12 + "\n\n" + "more " * 7)
+    reconciler = hung("word " * 12 + "\n\n" + "more " * 7)
     longer = draft_of("word " * 12 + "\n\n" + "more " * 20)
-    edit = wall.next_write(longer)
+    edit = reconciler.next_write(longer)
     assert isinstance(edit, EditPage)
     assert (edit.page, edit.only_buttons, edit.frame.look.text) == (A, False, "word " * 12 + "\n\n")
-    perform(wall, edit)
-    assert isinstance(wall.next_write(longer), PostPage)
+    perform(reconciler, edit)
+    assert isinstance(reconciler.next_write(longer), PostPage)
 
 
 def test_what_closes_an_unfinished_page_fits_it_too() -> None:

@@ -1,4 +1,4 @@
-"""The draft: what the events add up to."""
+"""The draft: the text and steps that follow from events."""
 
 import pytest
 from hypothesis import given

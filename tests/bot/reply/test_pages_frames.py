@@ -1,4 +1,4 @@
-"""What pages show where they can only grow: whatever is said, however it comes, and wherever a page is full."""
+"""Pages that can only grow: for any text, in any pieces, and wherever a page is full."""
 
 from dataclasses import replace
 from itertools import cycle
@@ -36,29 +36,29 @@ CLOSER_CHARS = 300
 
 
 class Reader:
-    """Performs what a wall asks for, on pages that only grow; every n-th edit finds its page full."""
+    """Performs a reconciler's writes on pages that only grow. Every n-th edit finds its page full."""
 
     def __init__(self, full_every: int) -> None:
-        self.wall = PageReconciler(STREAM, turn=1)
+        self.reconciler = PageReconciler(STREAM, turn=1)
         self.shown: dict[PageRef, str] = {}
         self._edits = 0
         self._full_every = full_every
 
     def show(self, draft: Draft) -> None:
-        while (write := self.wall.next_write(draft)) is not None:
+        while (write := self.reconciler.next_write(draft)) is not None:
             match write:
                 case PostPage(key, frame):
                     page = PageRef(str(key))
                     self.shown[page] = frame.look.text
-                    self.wall.posted(write, page)
+                    self.reconciler.posted(write, page)
                 case EditPage(page, frame):
                     assert frame.look.text.startswith(self.shown[page]), "a stream only grows"
                     self._edits += 1
                     if self._full_every and self._edits % self._full_every == 0 and not frame.look.final:
-                        self.wall.full(write)
+                        self.reconciler.full(write)
                     else:
                         self.shown[page] = frame.look.text
-                        self.wall.edited(write)
+                        self.reconciler.edited(write)
                 case FindPage() | DeletePage():
                     raise AssertionError("nothing was lost, and nothing is too much")
 
@@ -205,21 +205,21 @@ def test_a_note_stands_below_the_text_of_the_last_page_or_alone_where_there_is_n
 
 
 def test_each_change_of_a_note_is_a_write_and_its_end_too() -> None:
-    draft, wall, shown = Draft(), PageReconciler(NOTED, turn=1), list[str]()
+    draft, reconciler, shown = Draft(), PageReconciler(NOTED, turn=1), list[str]()
     events = (CallProgressed("1.1", done, 100) for done in range(1, 101))
     for event in (CallStarted("1.1", ToolCall("recall", {})), *events):
         draft.see(event)
-        match wall.next_write(draft):
+        match reconciler.next_write(draft):
             case PostPage(key, frame) as post:
-                wall.posted(post, PageRef(str(key)))
+                reconciler.posted(post, PageRef(str(key)))
                 shown.append(frame.look.note)
             case EditPage(_, frame) as edit:
-                wall.edited(edit)
+                reconciler.edited(edit)
                 shown.append(frame.look.note)
             case write:
                 assert write is None
     assert [int(note.rpartition("…")[2].rstrip(" %")) for note in shown] == [*range(0, 101, NOTE_PERCENT)]
     draft.see(TextArrived("It is blue."))
     draft.end("It is blue.")
-    assert isinstance(write := wall.next_write(draft), EditPage)
+    assert isinstance(write := reconciler.next_write(draft), EditPage)
     assert (write.frame.look.text, write.frame.look.note) == ("It is blue.", "")

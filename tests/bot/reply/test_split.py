@@ -1,4 +1,4 @@
-"""Pages: nothing lost, nothing broken, nothing shown twice, and a full page never changes."""
+"""Splitting into pages: nothing is lost, broken or shown twice, and a full page never changes."""
 
 import time
 from itertools import cycle, pairwise
@@ -108,7 +108,7 @@ def test_the_cut_of_plain_words_is_certain_at_once(limit: int) -> None:
 
 
 WORDS_BEFORE_THE_EDGE = "word " * 18
-# The beginning of a text on pages of a hundred characters, and what moves its cut.
+# The start of a text on pages of a hundred characters, and a continuation that moves its cut.
 UNCERTAIN = [
     (WORDS_BEFORE_THE_EDGE + "`and more code", " end`"),
     (WORDS_BEFORE_THE_EDGE + "[and more text", " end](x)"),
@@ -267,7 +267,7 @@ def test_full_pages_are_not_read_again() -> None:
 
     def seconds(times: int) -> float:
         text, pager = answer_of(10_000) * times, Pager(2_000)
-        began = time.process_time()  # what other processes do is not counted
+        began = time.process_time()  # other processes do not count
         for at in range(0, len(text), 50):
             pager.read(text[:at], complete=False)
         return time.process_time() - began

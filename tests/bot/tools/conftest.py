@@ -1,4 +1,4 @@
-"""What people sign in at, and where that is kept."""
+"""The servers at which people sign in, and the store of their accounts."""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path

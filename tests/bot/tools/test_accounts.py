@@ -1,4 +1,4 @@
-"""Accounts at servers of tools are renewed in time, by one process at a time, and end when the server says so."""
+"""Accounts at MCP servers are renewed in time, by one process at a time, and end when the server says so."""
 
 import asyncio
 import os
@@ -91,7 +91,7 @@ async def test_an_authorization_server_that_is_away_ends_no_sign_in(store: Store
 
 @dataclass
 class Shaky:
-    """A store that is away for the next swaps; `done`: whether each of them has happened all the same."""
+    """A store that fails at the next swaps; `done`: whether each of them took effect all the same."""
 
     kept: ToolAccounts
     done: list[bool]
@@ -148,7 +148,7 @@ async def test_many_calls_at_once_renew_once(store: Store, service: ToolService)
 async def test_two_processes_renew_one_account_once(
     request: pytest.FixtureRequest, tmp_path: Path, service: ToolService, engine: str
 ) -> None:
-    """A second use of one refresh token would end the account: the authorization server takes it for a theft."""
+    """A second use of a refresh token would end the account: the authorization server treats it as theft."""
     url = await new_database(tmp_path / "bot.db")
     if engine == "postgresql":
         server: PostgresServer = request.getfixturevalue("postgres")
@@ -172,7 +172,7 @@ async def test_two_processes_renew_one_account_once(
 
 
 async def test_a_renewal_that_nobody_waits_for_any_more_is_kept(store: Store, service: ToolService) -> None:
-    """Who presses Stop in the midst of it would else lose the sign-in: the old refresh token is used up."""
+    """Otherwise pressing Stop meanwhile would lose the sign-in, as the old refresh token is used up."""
     service.authorization.pause_s = 0.3
     async with sign_ins(store, with_account(service)) as world:
         await world.signed_in(ANN, "ann")

@@ -1,4 +1,4 @@
-"""`mcp.json` is read as its operator means it, or refused in a sentence that never shows a value."""
+"""`mcp.json` is parsed, or refused with a sentence that never shows a value."""
 
 import json
 import re

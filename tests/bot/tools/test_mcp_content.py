@@ -1,4 +1,4 @@
-"""What a server answers becomes parts of a result, and nothing of it is more than it may be."""
+"""A server's answer becomes parts of a result, within all limits."""
 
 import base64
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a server may ask the person for whom a call runs: in both eras of the protocol, through pipes and over HTTP."""
+"""Questions of a server to the person of a call, in both versions of the protocol, through pipes and over HTTP."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ RED = Elicited(ElicitAction.ACCEPT, {"colour": "red"})
 
 
 class Someone:
-    """A person for whom calls run, and what they are asked; they answer once they may."""
+    """A person for whom calls run, and the questions they get; they answer once they may."""
 
     def __init__(self, name: str, answer: Elicited = RED, *, waits: bool = False) -> None:
         self.asked: list[Elicitation] = []
@@ -136,7 +136,7 @@ ASKS = "trigger-elicitation-request"
 
 @asynccontextmanager
 async def everything_over_http() -> AsyncGenerator[HttpReach]:
-    """The official server of npm, which speaks the protocol of 2025."""
+    """The official server on npm, with the protocol of 2025."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

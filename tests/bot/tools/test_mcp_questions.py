@@ -1,4 +1,4 @@
-"""What a server may ask by form or address, how it is shown, and what becomes of what is filled in."""
+"""Questions by form or address: which are allowed, how they are shown, and how their values are checked."""
 
 import json
 from collections.abc import Mapping

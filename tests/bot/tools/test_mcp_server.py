@@ -1,6 +1,6 @@
-"""An MCP server may do what it likes: nobody waits beyond their time, nothing stops, and a person gets an answer.
+"""Whatever an MCP server does, callers wait no longer than their timeout, the bot goes on, and a person gets an answer.
 
-The threads of other people's clients, each of which crashed in one of these ways, are named where they are held.
+The tests name the issues of other clients, each of which crashed in one of these ways.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.server
 
 
 def lives(process: int) -> bool:
-    """As far as it is more than a name: whoever has ended and was not fetched yet is gone."""
+    """Whether a process runs. A zombie counts as ended."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
@@ -219,7 +219,7 @@ async def test_reconnecting_again_and_again_leaves_no_scope_behind_nanobot_4302_
 
 
 class NotingClock(FakeClock):
-    """It notes each pause, which ends at once."""
+    """Records each pause, and ends it at once."""
 
     def __init__(self) -> None:
         super().__init__(auto=False)
@@ -355,7 +355,7 @@ async def test_a_service_that_is_away_is_told_and_tried_again() -> None:
         await until(lambda: server.attempts > 1)
 
 
-# Few bytes, and much to do: lines that end in CR alone, and a list of millions.
+# Few bytes that take much time: lines that end in CR alone, and a list of millions of items.
 FLOODS = {
     "lines": (b":\r" * 20_000, "text/event-stream"),
     "values": (b"[%s1]" % (b"1," * 2_500_000), "application/json"),

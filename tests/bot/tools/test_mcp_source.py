@@ -1,4 +1,4 @@
-"""How long a question at a terminal waits for the servers of its tools."""
+"""How long a question at a terminal waits for MCP servers."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What is asked of an authorization server, whatever it answers: over a transport of the test's."""
+"""Requests to an authorization server, with any answers, over a fake transport."""
 
 import json
 from collections.abc import Callable
@@ -47,7 +47,7 @@ PLAIN = OAuthClientConfig()
 
 
 class World:
-    """`answers`: by address; whatever else is asked is not there."""
+    """`answers`: by address; other addresses are not found."""
 
     def __init__(self, **metadata: Any) -> None:
         self.asked: list[httpx2.Request] = []
@@ -140,7 +140,7 @@ async def test_metadata_of_another_resource_are_refused() -> None:
 
 
 async def test_metadata_are_not_fetched_from_within_by_plain_http() -> None:
-    """A server of tools would have the bot ask addresses that only the bot reaches."""
+    """A malicious server could make the bot request addresses that only the bot can reach."""
     world = World()
     inside = {"www-authenticate": 'Bearer resource_metadata="http://169.254.169.254/latest/meta-data"'}
     world.answers[SERVER] = lambda _: httpx2.Response(401, headers=inside)

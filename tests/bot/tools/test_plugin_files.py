@@ -1,4 +1,4 @@
-"""Of a plug-in's folder only what lies in it is read, whatever it is made of."""
+"""Nothing outside of a plug-in's folder is read, whatever the folder contains."""
 
 import json
 import os

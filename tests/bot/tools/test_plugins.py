@@ -1,4 +1,4 @@
-"""What a folder must hold to be a plug-in, and how little fails with what is wrong in it."""
+"""What makes a folder a plug-in, and how little fails because of an error in it."""
 
 import json
 import re
@@ -216,7 +216,7 @@ def test_a_report_for_programs_holds_no_content(tmp_path: Path) -> None:
 
 
 def started(root: Path, said: str = "", **variables: str) -> PluginServers:
-    """The servers of the plug-in in `root`, where `said` is the operator's own file."""
+    """Return the servers of the plug-in in `root`. `said`: the operator's own file."""
     own = parse_file(said, root.parent / "mcp.json", {}) if said else McpFile()
     return servers_of([load_plugin(root)], own, root.parent / "data", {"PATH": "/bin", **variables})
 

@@ -1,4 +1,4 @@
-"""Signing in at a server of tools: each person for themselves, whatever others do with links, states and addresses."""
+"""Signing in at an MCP server: each person for themselves, whatever others do with links, states and addresses."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -60,7 +60,7 @@ async def test_a_name_that_is_html_is_shown_and_not_obeyed(store: Store, service
 async def test_the_address_of_somebody_elses_sign_in_binds_nobodys_account_to_them(
     store: Store, service: ToolService
 ) -> None:
-    """Mallory agrees to her own link, and sends Ann the address that it led to: Ann's browser did not begin it."""
+    """Mallory confirms her own link, and sends Ann the address to which it led: Ann's browser did not start it."""
     async with sign_ins(store, with_account(service)) as world:
         mallory, ann = Browser("mallory"), Browser("ann")
         sent = await mallory.press(await mallory.open(await world.link(BOB)))
@@ -186,7 +186,7 @@ async def test_where_no_browser_reaches_the_bot_its_address_is_pasted(store: Sto
 
 
 async def test_somebody_elses_address_is_refused_and_stays_theirs(store: Store, service: ToolService) -> None:
-    """Neither does Bob get Ann's account by pasting hers, nor does Ann lend him hers by pasting his."""
+    """Bob does not get Ann's account by pasting her address, and Ann does not give him hers by pasting his."""
     async with sign_ins(store, with_account(service), pages=False) as world:
         of_ann, of_bob = await _address(await world.link(ANN), "ann"), await _address(await world.link(BOB), "bob")
         for person, address in ((BOB, of_ann), (ANN, of_bob)):

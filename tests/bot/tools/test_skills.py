@@ -1,4 +1,4 @@
-"""What a `SKILL.md` may say, and what of a broken one is said."""
+"""Valid `SKILL.md` files, and the faults of invalid ones."""
 
 import time
 from contextlib import suppress

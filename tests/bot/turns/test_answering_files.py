@@ -1,4 +1,4 @@
-"""Files of a turn: read as it begins, handed over as it ends."""
+"""Files of a turn: read at its start, attached at its end."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,7 +27,7 @@ VOICE = Attachment("voice.ogg", "audio/ogg", 9, "x", spoken=True)
 
 
 class Reading(World):
-    """What comes with each question is always the same."""
+    """The same files come with each question."""
 
     attached = Attached()
     asked: Sequence[Incoming] = ()
@@ -41,7 +41,7 @@ class Reading(World):
 
 
 class FullLedger(WatchedLedger):
-    """Cannot store the end of the first turn at first."""
+    """Fails once to store the end of the first turn."""
 
     full = True
 

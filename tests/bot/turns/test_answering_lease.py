@@ -1,4 +1,4 @@
-"""A turn is written to a platform only while it is surely ours."""
+"""A process writes a reply to a platform only while its lease certainly holds."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -70,7 +70,7 @@ async def test_a_process_that_wakes_after_its_turn_was_taken_over_is_told_so() -
 
 
 class SleepingMachine(FakeClock):
-    """While it slept, its monotonic clock stood still."""
+    """The monotonic clock stopped while the machine slept."""
 
     slept = timedelta()
 

@@ -1,4 +1,4 @@
-"""The operators' table of tools: who may change it, which row counts, and how every process comes to know of it."""
+"""The operators' table of tools: who may change it, which row counts, and how every process follows it."""
 
 import asyncio
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ class World:
         return answer.text
 
     async def audited(self) -> list[AuditedCall]:
-        """The oldest first."""
+        """Return the changes in the audit, the oldest first."""
         return (await self.store.audit.newest(10))[::-1]
 
     def rows(self) -> list[str]:
@@ -194,7 +194,7 @@ async def test_what_another_process_changed_holds_here_before_long_and_from_the_
         await one.says("policy remove 1")
         began = other.clock.monotonic()
         async with asyncio.timeout(PATIENCE_S):
-            while not other.offered():  # noqa: ASYNC110 -- nobody is told of a read
+            while not other.offered():  # noqa: ASYNC110 -- there is no event for a read
                 await asyncio.sleep(0)
         assert other.clock.monotonic() - began <= 3 * READ_S
 

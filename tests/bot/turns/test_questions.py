@@ -1,4 +1,4 @@
-"""What people do about questions of tools, and what servers and people may write in them: in a store in memory."""
+"""Answering the questions of tools, with any text of servers and people, on a store in memory."""
 
 import asyncio
 import json
@@ -122,7 +122,7 @@ async def test_of_many_mistakes_a_few_are_told_at_once() -> None:
 
 
 async def test_its_person_is_told_how_long_it_waits_and_how_to_see_it_again() -> None:
-    """What one person alone is shown is gone when they load their platform anew."""
+    """An ephemeral message is gone when the person reloads the platform, so they must be able to show it again."""
     async with asking(form(a={"type": "string"})) as (desk, _):
         shown = await desk.answer("ann", "")
         assert shown is not None

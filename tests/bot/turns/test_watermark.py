@@ -1,4 +1,4 @@
-"""Until when a platform has been heard, and from when on something may have been missed."""
+"""The watermark of a platform, and from when on messages may have been missed."""
 
 from datetime import timedelta
 
@@ -13,7 +13,7 @@ BOUNDS = Bounds()
 
 
 async def listening(host: FakeHost, clock: FakeClock) -> Watermark:
-    """A process that listens, and has heard everything."""
+    """A connected process that has missed nothing."""
     begun = Watermark(host, "test", clock)
     await begun.begin()
     begun.connected = True
@@ -66,7 +66,7 @@ async def test_what_the_first_process_missed_by_dying_at_once_the_next_one_looks
 
 
 class Broken(FakeHost):
-    async def set_watermark(self, source: str, time: object) -> None:  # noqa: ARG002 -- it fails, whatever is kept
+    async def set_watermark(self, source: str, time: object) -> None:  # noqa: ARG002 -- it fails for any time
         raise StoreError("The disk is full.")
 
 

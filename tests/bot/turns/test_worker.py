@@ -40,7 +40,7 @@ SUMMARY = '<summary>{"goal": "paint the boat"}</summary>'
 
 @dataclass
 class World:
-    """Everything that a Turns needs, held in memory; `surfaces` by conversation."""
+    """Everything that a Turns needs, in memory; `surfaces`: by conversation."""
 
     script: Sequence[Answer | Answering] | Answering
     store: StoreInMemory = field(default_factory=store_in_memory)
@@ -186,7 +186,7 @@ async def test_a_turn_that_killed_its_process_too_often_is_given_up() -> None:
 
 
 async def _go_on_after_a_round(world: World, query: str, found: str) -> None:
-    """Answer a question whose first round was saved by a process that crashed then."""
+    """Answer a question whose first round was saved by a process that then crashed."""
     await world.turns().submit(said("Where is my boat?"))
     claim = await world.store.ledger.claim(Claiming("crashed", world.clock.now(), LEASE))
     assert claim is not None

@@ -1,4 +1,4 @@
-"""Waiting for the end of a turn: it ends, whatever process answers, and however long the ledger is away."""
+"""Waiting for the end of a turn, whichever process answers, and however long the ledger is unavailable."""
 
 import asyncio
 import logging
@@ -33,7 +33,7 @@ async def test_what_another_process_answers_ends_the_waiting() -> None:
 
 
 async def test_what_ends_here_while_the_ledger_is_asked_about_it_was_not_answered_elsewhere() -> None:
-    """A question that waits for the one before it may be claimed with somebody else's, and end, within that look."""
+    """A waiting question may be claimed together with another person's, and end, within one read of the ledger."""
     first_may_end, looked, ended, told = (asyncio.Event() for _ in range(4))
 
     class Slow(WatchedLedger):

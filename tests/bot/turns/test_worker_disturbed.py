@@ -1,4 +1,4 @@
-"""Turns that are stopped, taken back, asked twice or claimed anew at the worst moments."""
+"""Turns that are stopped, taken back, asked twice or claimed again at the worst moments."""
 
 import asyncio
 from datetime import datetime, timedelta
@@ -78,7 +78,7 @@ async def test_a_turn_whose_lease_ran_out_in_a_sleeping_machine_is_answered_once
 
 
 class StoppedLedger(WatchedLedger):
-    """Hears nothing from the process "stopped" until it has woken."""
+    """Receives no calls of the process "stopped" until it has woken."""
 
     awake = False
 
@@ -89,7 +89,7 @@ class StoppedLedger(WatchedLedger):
 
 
 class SlowSurface(FakeSurface):
-    """The first post takes until `arrives`, and nobody can find a page by its key."""
+    """The first post takes until `arrives`, and no page can be found by its key."""
 
     def __init__(self, clock: FakeClock) -> None:
         super().__init__(clock)
@@ -117,7 +117,7 @@ async def test_a_page_that_arrives_after_its_turn_was_taken_over_is_taken_away_i
     hangs = Until(asyncio.Event().wait)
     world = World([["Hel", hangs], ["Hel", Until(goes_on.wait), "lo."]], store=store, clock=clock)
     surface = world.surfaces["thread"] = SlowSurface(clock)
-    asleep = TurnsLimits(sweep_s=PATIENCE_S)  # or it might be the first to find its own turn, and wait for its own post
+    asleep = TurnsLimits(sweep_s=PATIENCE_S)  # otherwise it might find its own turn first, and wait for its own post
     stopped, another = world.turns("stopped", asleep), world.turns("another")
     async with asyncio.timeout(PATIENCE_S), stopped.serving():
         await stopped.submit(said("Hello?"))

@@ -1,5 +1,5 @@
-"""Through real turns: facts supersede one another, and past threads stand in the context; all say whence they came.
-What a document of the place says is nobody's own words.
+"""Real turns in which facts supersede one another and contexts hold past threads, all with their sources. The text of
+a document counts as no person's own words.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ from tests.fakes.one_turn import Echo
 
 
 class Remembering(World):
-    """A mind that is given past threads at once."""
+    """A configuration whose contexts hold past threads."""
 
     def mind(self) -> AgentConfig:
         finds = partial(recollect, self.store.memories, self.store.conversations)
@@ -40,7 +40,7 @@ class Remembering(World):
 
 
 def told(world: World, request: int) -> str:
-    """The context message of a request."""
+    """Return the context message of a request."""
     return next(message.text for message in world.model.requests[request] if message.text.startswith("[system w0rd]"))
 
 
@@ -144,7 +144,7 @@ class LearnsAtOnce(LearningSchedule):
 
 @dataclass
 class Told(World):
-    """Places with documents, a tool that an operator lets run unasked, and learning from all that is answered."""
+    """Places with documents, a tool that may run without consent, and learning from all answers."""
 
     echo: Echo = field(default_factory=Echo)
 
@@ -162,7 +162,7 @@ class Told(World):
         )
 
     async def hand_in(self, place: Place) -> None:
-        """Have the place know a document that somebody else has written."""
+        """Add a document of another author to the place."""
         passages = (Passage(CLAIM, page=2),)
         new = NewDocument("handbook", label(place.audience), "test", "c", "boss", self.clock.now(), passages)
         assert await self.store.documents.keep(new) is None
@@ -202,7 +202,7 @@ async def test_a_reply_from_a_document_counts_as_retold_for_who_reads_there_and_
         assert "Evil" not in "".join(one.text for one in world.model.requests[3])
         assert world.store.facts_kept == []
         assert await turns.ask(said("Thank you, tell them.", place=place)) is None  # put aside
-    assert world.echo.said == []  # in the next answer the bot's words retell the document
+    assert world.echo.said == []  # the bot's next answer repeats the document in its own words
 
 
 @pytest.mark.parametrize("finds", [True, False])

@@ -1,4 +1,4 @@
-"""One person's flood and everybody else: another's question waits less than twice as long as on an idle bot."""
+"""During one person's flood, another person's question waits less than twice as long as on an idle bot."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ from tests.patience import PATIENCE_S
 pytestmark = pytest.mark.slow
 
 ANSWER_S = 10.0
-FLOOD = 250  # In order, they would take a hundred seconds and more on 16 places, where an answer takes ten
+FLOOD = 250  # In order of arrival, they would take over a hundred seconds on 16 slots, as an answer takes ten
 
 
 @dataclass
@@ -45,13 +45,13 @@ class Bot:
         return FakeSurface(self.clock)
 
     async def latency(self) -> float:
-        """Seconds of the clock until a question of Ann's is answered."""
+        """Return the seconds of the clock until a question of Ann's is answered."""
         asked = self.clock.monotonic()
         await self.turns.ask(said("Hello?", person="ann", conversation="ann"))
         return self.clock.monotonic() - asked
 
     async def until_running(self, number: int) -> None:
-        while (await self.store.ledger.load()).running < number:  # noqa: ASYNC110 -- the store notifies nobody
+        while (await self.store.ledger.load()).running < number:  # noqa: ASYNC110 -- the store sends no notification
             await asyncio.sleep(0)
 
 

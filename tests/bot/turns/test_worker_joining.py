@@ -1,4 +1,4 @@
-"""What a person writes while their answer grows: it waits, or by setting joins. Real turns; the rest in memory."""
+"""A message during an answer waits, or, by a setting, joins the turn. Real turns; the rest is in memory."""
 
 import asyncio
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ class Joining(World):
 
 
 def behind(world: World, *texts: str) -> Answering:
-    """A first round in which the person writes on, before the tool is called."""
+    """A first round in which the person writes again, before the tool is called."""
 
     async def write_on() -> None:
         for text in texts:
@@ -37,7 +37,7 @@ def behind(world: World, *texts: str) -> Answering:
 
 
 def told(world: World) -> list[int]:
-    """In each request, how often the model was told of a message that has just arrived."""
+    """Return how many newly arrived messages each request contains."""
     return [sum(message.text.count(JUST_ARRIVED) for message in request) for request in world.model.requests]
 
 
@@ -112,7 +112,7 @@ async def test_a_stop_ends_what_runs_and_what_waits_behind_it() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("patience", range(0, 60, 3))
 async def test_an_answer_that_goes_on_in_another_process_is_joined_once(patience: int) -> None:
-    """The first process ends after so many rounds of the event loop."""
+    """The first process ends after this many iterations of the event loop."""
     world = Joining(lambda messages: "Noted." if "<results>" in messages[-1].text else REMEMBER)
     await world.store.ledger.accept(said("Remember my boat"))
     await world.store.ledger.accept(said("and the sails?"))

@@ -1,4 +1,4 @@
-"""Turns and what is known of people: what stands in a context, and what is left to be learned from."""
+"""Turns and profiles: the content of contexts, and the messages that are left to learn from."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ PUBLIC = Place(TeamAudience("t"), within_team="t")
 
 @dataclass
 class World:
-    """Turns that learn, and the worker that learns from them."""
+    """Turns, and the worker that learns from them."""
 
     store: Store
     model: Provider
@@ -90,7 +90,7 @@ class World:
 
 
 def context_of(messages: Sequence[Message]) -> str:
-    """What a turn's model was told beside the question."""
+    """Return the context of a turn's question."""
     return messages[-2].text
 
 

@@ -1,4 +1,4 @@
-"""A slot is free while fewer turns run than may, and while it is not kept for what is just taken in."""
+"""A slot is free while fewer turns run than allowed, and it is not reserved for a message that is being stored."""
 
 from bot.turns.worker import TurnsLimits, TurnSlots
 from tests.fakes.clock import FakeClock

@@ -1,4 +1,4 @@
-"""Stopping a conversation, and what is left below a reply that has ended."""
+"""Stopping a conversation, and the buttons below an ended reply."""
 
 import asyncio
 from dataclasses import replace
@@ -35,7 +35,7 @@ async def hang() -> None:
 
 
 async def asking(world: World, turns: Turns, text: str, conversation: str = "thread") -> "asyncio.Task[Outcome | None]":
-    """The task of a question that is being answered."""
+    """Return the task of a question that is being answered."""
     asked = len(world.model.requests)
     task = asyncio.create_task(turns.ask(said(text, conversation=conversation)))
     await until(lambda: len(world.model.requests) > asked)
@@ -204,7 +204,7 @@ async def test_its_asker_is_shown_what_waits_once_it_is_put_aside_and_it_waits_a
 
 
 class PutAsideMeanwhile(SqlLedger):
-    """A turn is put aside just after it was looked for among those that wait."""
+    """Puts a turn aside just after the waiting turns were read."""
 
     def __init__(self, store: StoreInMemory) -> None:
         super().__init__(store.database, ErasedIds(KEY))
