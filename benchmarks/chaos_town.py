@@ -124,13 +124,17 @@ class Town:
     def divided_badly(self) -> tuple[str, ...]:
         """Return the requests that Discord refused, except of a suspended process whose lease another one took over."""
         held = ("held by two", "has two sessions")
-        return tuple(one for one in self.discord.shard_violations if not one.endswith(held))
+        return tuple(violation for violation in self.discord.shard_violations if not violation.endswith(held))
 
     async def become_known(self) -> None:
         """Wait until every direct conversation on Discord has had an answer: Discord reports none that started while no
         process was connected (`bot.platforms.discord.missed`).
         """
-        direct = [one for one in self.conversations if one.platform == "Discord" and one.channel in DM_OF.values()]
+        direct = [
+            conversation
+            for conversation in self.conversations
+            if conversation.platform == "Discord" and conversation.channel in DM_OF.values()
+        ]
         for one in direct:
             await self._ask_on_discord(one, one.questions[0], Random(one.name))
             one.asked += 1
@@ -139,7 +143,7 @@ class Town:
 
     async def ask_everything(self, span_s: float, until: int | None = None) -> None:
         """Ask every question of every conversation, or the first `until` of each, within about `span_s` seconds."""
-        await asyncio.gather(*(self._ask_all(one, span_s, until) for one in self.conversations))
+        await asyncio.gather(*(self._ask_all(conversation, span_s, until) for conversation in self.conversations))
 
     async def _ask_all(self, conversation: Conversation, span_s: float, until: int | None) -> None:
         chance = Random(conversation.name)
@@ -305,6 +309,6 @@ async def town(
         Model(kinds) as model,
         redelivering(slack, REDELIVER_S, chance) as redelivery,
     ):
-        settle_on_slack(slack, [one for one in talks if one.platform == "Slack"], apps)
-        settle_on_discord(discord, [one for one in talks if one.platform == "Discord"], shards)
+        settle_on_slack(slack, [talk for talk in talks if talk.platform == "Slack"], apps)
+        settle_on_discord(discord, [talk for talk in talks if talk.platform == "Discord"], shards)
         yield Town(slack, discord, model, redelivery, chance, talks, shards)

@@ -291,7 +291,7 @@ class Shown:
 def shown_in(prompt: Sequence[Message]) -> Shown:
     known = prompt[0].text.partition(KNOWN_FACTS)[2]
     messages: list[dict[str, str]] = json.loads(prompt[1].text)
-    return Shown(json.loads(known) if known else {}, tuple(one["text"] for one in messages))
+    return Shown(json.loads(known) if known else {}, tuple(message["text"] for message in messages))
 
 
 def reads_well(timeline: Timeline, writes: Sequence[Write], prompt: Sequence[Message], *, names: bool = True) -> str:

@@ -270,9 +270,9 @@ def _takes_text(function: FunctionType) -> bool:
         return False
     kinds = {inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL}
     needed = [
-        one
-        for one in inspect.signature(function).parameters.values()
-        if one.default is one.empty and one.kind not in kinds
+        parameter
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.default is parameter.empty and parameter.kind not in kinds
     ]
     return len(needed) == 1 and needed[0].annotation is str and needed[0].kind is not inspect.Parameter.KEYWORD_ONLY
 
@@ -332,7 +332,7 @@ def _parts(value: object) -> Iterable[tuple[str, object]]:
     if isinstance(value, property):
         return [("", value.fget)]
     if dataclasses.is_dataclass(value):
-        return [(f".{one.name}", getattr(value, one.name, None)) for one in dataclasses.fields(value)]
+        return [(f".{field.name}", getattr(value, field.name, None)) for field in dataclasses.fields(value)]
     return ()
 
 

@@ -26,7 +26,7 @@ def expression_pieces(pattern: Pattern, most_chars: int) -> Iterator[tuple[str, 
         for letter in dict.fromkeys(pattern.pattern):
             yield "", letter
         return
-    pieces = [one for one in dict.fromkeys(_pieces_of(tree, "")) if one[1] and len(one[1]) < most_chars]
+    pieces = [piece for piece in dict.fromkeys(_pieces_of(tree, "")) if piece[1] and len(piece[1]) < most_chars]
     yield from pieces[:: max(len(pieces) // MOST_PIECES, 1)]  # a list of a thousand words has many similar ones
 
 

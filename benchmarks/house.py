@@ -100,14 +100,15 @@ def _ratio(value: float, bound: float) -> str:
 
 
 CODE_LISTS: Final[Mapping[str, Callable[[Code], Iterable[str]]]] = {
-    "modules": lambda code: (f"{one.lines:>5}  {one.path}" for one in code.modules),
-    "modules_60": lambda code: (f"{one.lines:>5}  {one.path}" for one in code.small),
+    "modules": lambda code: (f"{module.lines:>5}  {module.path}" for module in code.modules),
+    "modules_60": lambda code: (f"{module.lines:>5}  {module.path}" for module in code.small),
     "max_lines": lambda code: (
-        f"{one.lines:>5}  {one.path}" for one in sorted(code.modules, key=lambda one: one.lines, reverse=True)[:LONGEST]
+        f"{module.lines:>5}  {module.path}"
+        for module in sorted(code.modules, key=lambda module: module.lines, reverse=True)[:LONGEST]
     ),
     "head_share": lambda code: (
-        f"{one.head_lines:>5} of {one.lines:>5}  {one.path}"
-        for one in sorted(code.modules, key=lambda one: one.head_lines, reverse=True)
+        f"{module.head_lines:>5} of {module.lines:>5}  {module.path}"
+        for module in sorted(code.modules, key=lambda module: module.head_lines, reverse=True)
     ),
     "duplicate_class_names": lambda code: _named(code.duplicate_classes()),
     "duplicate_file_names": lambda code: _named(code.duplicate_files()),

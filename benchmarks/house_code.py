@@ -77,10 +77,10 @@ class Module:
         for node in ast.walk(self.tree):
             match node:
                 case ast.Import(names=names):
-                    yield from (one.name for one in names)
+                    yield from (alias.name for alias in names)
                 case ast.ImportFrom(module=module, names=names, level=level):
                     base = _absolute(package, module or "", level)
-                    yield from (f"{base}.{one.name}" for one in names)
+                    yield from (f"{base}.{alias.name}" for alias in names)
                     yield base
                 case _:
                     pass
@@ -116,7 +116,7 @@ class Code:
 
     @property
     def small(self) -> list[Module]:
-        return sorted((one for one in self.modules if one.lines <= SMALL), key=lambda one: one.lines)
+        return sorted((module for module in self.modules if module.lines <= SMALL), key=lambda module: module.lines)
 
     @property
     def head_share(self) -> float:

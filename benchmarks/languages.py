@@ -95,8 +95,8 @@ async def measure(languages: Sequence[str]) -> tuple[dict[str, float], dict[str,
             for number, language in enumerate(languages):
                 stored = await store_talk(store, read_language(language), number)
                 plain = PlainIndex(stored)
-                ours = [(one, await product_hits(store, stored, one)) for one in stored.talk.questions]
-                theirs = [(one, plain.hits(one)) for one in stored.talk.questions]
+                ours = [(question, await product_hits(store, stored, question)) for question in stored.talk.questions]
+                theirs = [(question, plain.hits(question)) for question in stored.talk.questions]
                 for found, into in ((ours, metrics), (theirs, baseline)):
                     for k in PLACES:
                         into[f"recall_at_{k}_{language}"] = fmean(found_at(stored, one, hits, k) for one, hits in found)

@@ -89,7 +89,7 @@ async def _vectors_alone(store: Store, embedder: StaticEmbedder, stored: Sequenc
     questions, seconds = 0, 0.0
     for one in stored:
         began = time.process_time()
-        asked = [await store.embeddings.without_names(one.asker.id, each.text) for each in one.talk.questions]
+        asked = [await store.embeddings.without_names(one.asker.id, question.text) for question in one.talk.questions]
         meant = [Meaning(embedder.name, (await embedder.embed([text])).vectors[0]) for text in asked]
         questions, seconds = questions + len(meant), seconds + time.process_time() - began
         compared = await store.database.read(_compare, meant, one.asker.id, may_flow_from(one.place))

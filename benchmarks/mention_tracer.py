@@ -165,7 +165,7 @@ class Watch:
         run = next((one for one in _stack(frame.f_back) if one.f_code is _WORK), None)
         work = None if run is None else getattr(run.f_locals.get("self"), "fn", None)
         errand = self._given.get(id(work)) or _Errand()
-        given: list[object] = [one for one in frame.f_locals.values() if type(one) in _DATA]
+        given: list[object] = [value for value in frame.f_locals.values() if type(value) in _DATA]
         if not self._is_told and self._question in repr(given):
             self._is_told = errand.is_mentions = True
         return errand

@@ -219,8 +219,8 @@ _PLACES: Final = range(MessageWords.BLOCK_DIGITS - 1, -1, -1)
 
 def _insert(table: Table, given: dict[str, str], source: str) -> str:
     """Fill missing columns with the store's defaults."""
-    columns: list[Any] = [each for each in table.columns if each.name not in given and each.default is not None]
-    rest = {each.name: _literal(each.default.arg) for each in columns}
+    columns: list[Any] = [column for column in table.columns if column.name not in given and column.default is not None]
+    rest = {column.name: _literal(column.default.arg) for column in columns}
     values = {**given, **rest}
     return f"INSERT INTO {table.name} ({', '.join(values)}) SELECT {', '.join(values.values())} FROM {source}"
 

@@ -281,7 +281,7 @@ class World:
         """Advance to the next moment at which something may happen."""
         before = self.time
         first = await self.store.schedules.first_due(frozenset({"sim"}))
-        there = [one.back for one in self.replicas]
+        there = [replica.back for replica in self.replicas]
         while self.alarms and self.alarms[0] <= before:
             heapq.heappop(self.alarms)
         later = [at for at in (first, *self.alarms[:1], *there) if at is not None and at > before]

@@ -61,7 +61,7 @@ def statement(number: int) -> tuple[str, str, Statement]:
 
 def fill(connection: Connection, person: str, many: int, now: datetime) -> None:
     """Write facts as `store.memory.fact_store` stores them."""
-    places = [label(PersonAudience(person)), *(f"group:{one}" for one in GROUPS)]
+    places = [label(PersonAudience(person)), *(f"group:{group}" for group in GROUPS)]
     last = connection.execute(select(fact.c.id).order_by(fact.c.id.desc()).limit(1)).scalar() or 0
     rows, words = list[dict[str, object]](), list[dict[str, object]]()
     for number in range(many):
