@@ -167,17 +167,17 @@ class Town:
         if chance.random() < TWICE:
             envelopes.append(envelopes[0])
             self.twice += 1
-        ids, begun = {envelope["envelope_id"] for envelope in envelopes}, CLOCK.monotonic()
+        ids, started = {envelope["envelope_id"] for envelope in envelopes}, CLOCK.monotonic()
         conversation.envelopes |= ids
         for envelope in envelopes:
             sockets = self.slack.sockets_for(envelope)
             await self.slack.deliver(envelope, chance.randrange(max(1, len(sockets))))
         while not self.slack.acks.keys() & ids:  # noqa: ASYNC110 -- as below
             await asyncio.sleep(0.05)
-        conversation.waited |= CLOCK.monotonic() - begun >= ACK_S
+        conversation.waited |= CLOCK.monotonic() - started >= ACK_S
 
     async def _ask_on_discord(self, conversation: Conversation, question: str, chance: Random) -> None:
-        person = next((one for one, channel in DM_OF.items() if channel == conversation.channel), "")
+        person = next((name for name, channel in DM_OF.items() if channel == conversation.channel), "")
         text = asking(question)
         channel = conversation.channel or conversation.begins_in
         mention = text if person else f"<@{BOT}> {text}"
@@ -229,19 +229,29 @@ def judge(town: Town, stored: Sequence[str]) -> Verdict:
         strange += [f"{conversation.name}: {text}" for name, text in pages if name not in conversation.questions]
         order = [name for name, _ in pages if name in conversation.questions]
         firsts = sorted(dict.fromkeys(order), key=order.index)
-        due = [one for one in stored if one in firsts] if stored and town.came_late(conversation) else sorted(firsts)
-        early = [f"{one} stands before {other}" for one, other in pairwise(firsts) if due.index(one) > due.index(other)]
+        due = (
+            [earlier for earlier in stored if earlier in firsts]
+            if stored and town.came_late(conversation)
+            else sorted(firsts)
+        )
+        early = [
+            f"{earlier} stands before {other}"
+            for earlier, other in pairwise(firsts)
+            if due.index(earlier) > due.index(other)
+        ]
         out_of_order += len(early)
         strange += early
         for question in conversation.questions:
-            wanted = " ".join(whole(question, town.model.kinds[question]).split())
-            got = " ".join(text for name, text in pages if name == question)
-            whole_ones += got == wanted
-            twice = len(got) > len(wanted) and wanted in got
+            expected = " ".join(whole(question, town.model.kinds[question]).split())
+            shown = " ".join(text for name, text in pages if name == question)
+            whole_ones += shown == expected
+            twice = len(shown) > len(expected) and expected in shown
             duplicates += twice
-            lost += got != wanted and not twice
-            if got != wanted:
-                strange.append(f"{question}: shows {len(got)} of {len(wanted)} characters: {got[:100]} … {got[-100:]}")
+            lost += shown != expected and not twice
+            if shown != expected:
+                strange.append(
+                    f"{question}: shows {len(shown)} of {len(expected)} characters: {shown[:100]} … {shown[-100:]}"
+                )
     return Verdict(whole_ones, duplicates, lost, out_of_order, tuple(strange))
 
 

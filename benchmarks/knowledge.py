@@ -98,9 +98,9 @@ class Fts5Baseline:
             "CREATE VIRTUAL TABLE held USING fts5(name UNINDEXED, number UNINDEXED, heading, body, tokenize='porter')"
         )
         rows = (
-            (name, n, f"{name} {one.heading}", one.text)
+            (name, n, f"{name} {passage.heading}", passage.text)
             for name, some in told.documents.items()
-            for n, one in enumerate(some, 1)
+            for n, passage in enumerate(some, 1)
         )
         self._db.executemany("INSERT INTO held VALUES (?, ?, ?, ?)", rows)
 
@@ -133,7 +133,7 @@ def recall_at(found: Sequence[Sequence[tuple[str, int]]], asked: Sequence[Asked]
 def made_passages(told: Told, count: int) -> list[Passage]:
     """Generate passages with the words of the documents in their frequencies, in random order."""
     dice = random.Random(3)
-    words = [word for some in told.documents.values() for one in some for word in one.text.split()]
+    words = [word for some in told.documents.values() for passage in some for word in passage.text.split()]
     headings = [" ".join(dice.sample(words, 3)) for _ in range(200)]
     return [
         Passage(" ".join(dice.choices(words, k=dice.randint(*PASSAGE_WORDS))), dice.choice(headings), at)
@@ -144,23 +144,23 @@ def made_passages(told: Told, count: int) -> list[Passage]:
 async def measure_found(store: Store, told: Told) -> list[list[tuple[str, int]]]:
     for name, passages in told.documents.items():
         await keep(store, name, passages)
-    return [await found_by_us(store, one.question) for one in told.asked]
+    return [await found_by_us(store, question.question) for question in told.asked]
 
 
 async def measure_time(store: Store, told: Told, passages: int, searches: int) -> dict[str, float]:
     begin = time.process_time()
-    made = made_passages(told, passages)
+    generated = made_passages(told, passages)
     for at in range(0, passages, A_DOCUMENT):
-        await keep(store, f"made {at}", made[at : at + A_DOCUMENT])
+        await keep(store, f"made {at}", generated[at : at + A_DOCUMENT])
     spent = time.process_time() - begin
     times, cpu = list[float](), list[float]()
     for round_ in range(2):  # the first search warms up
-        for one in told.asked[:searches]:
-            begin, begun = time.perf_counter(), time.process_time()
-            await found_by_us(store, one.question)
+        for question in told.asked[:searches]:
+            begin, cpu_start = time.perf_counter(), time.process_time()
+            await found_by_us(store, question.question)
             if round_:
                 times.append(1000 * (time.perf_counter() - begin))
-                cpu.append(1000 * (time.process_time() - begun))
+                cpu.append(1000 * (time.process_time() - cpu_start))
     cuts = quantiles(times, n=20)
     return {
         "p50_ms": cuts[9],

@@ -168,8 +168,8 @@ def talk(messages: int, people: int, vocabulary: Vocabulary, dice: random.Random
             yield Said(thread, group, group[at // 2 % len(group)], author, vocabulary.say(size, dice))
 
 
-def batches(said: Iterator[Said]) -> Iterator[list[Said]]:
-    while batch := list(islice(said, BATCH)):
+def batches(messages: Iterator[Said]) -> Iterator[list[Said]]:
+    while batch := list(islice(messages, BATCH)):
         yield batch
 
 
@@ -196,31 +196,31 @@ def write_batch(connection: Connection, batch: Sequence[Said], first: int) -> fl
     return time.thread_time() - begin
 
 
-def _turn(id_: int, one: Said) -> dict[str, object]:
+def _turn(id_: int, message: Said) -> dict[str, object]:
     return {
         "id": (id_ + 1) // 2,
         "state": "done",
         "source": "scale",
         "event_id": str(id_),
-        "channel": f"t{one.thread}",
+        "channel": f"t{message.thread}",
         "message_id": str(id_),
-        "conversation": f"t{one.thread}",
-        "person": f"p{one.writer}",
+        "conversation": f"t{message.thread}",
+        "person": f"p{message.writer}",
     }
 
 
-def _row(id_: int, one: Said, length: int) -> dict[str, object]:
+def _row(id_: int, message: Said, length: int) -> dict[str, object]:
     return {
         "id": id_,
-        "conversation": f"t{one.thread}",
+        "conversation": f"t{message.thread}",
         "turn": (id_ + 1) // 2,
-        "author": one.author,
-        "person": f"p{one.writer}",
-        "text": one.text,
+        "author": message.author,
+        "person": f"p{message.writer}",
+        "text": message.text,
         "length": length,
         "time": START + timedelta(seconds=30 * id_),
         "audience": PLACE,
-        "channel": f"t{one.thread}",
+        "channel": f"t{message.thread}",
         "message_id": str(id_),
     }
 

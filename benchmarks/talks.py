@@ -127,12 +127,12 @@ def _talks_of(held: Json | list[Json], folder: Path) -> Iterable[Talk]:
             return ()
 
 
-def talk_of(one: Json) -> Talk:
-    said: Json = one["conversation"]
-    lines = tuple(line for number in _sessions(said) for line in _session(said, number))
+def talk_of(content: Json) -> Talk:
+    sessions: Json = content["conversation"]
+    lines = tuple(line for number in _sessions(sessions) for line in _session(sessions, number))
     keys = {line.key for line in lines}
-    first, second = str(said["speaker_a"]), str(said["speaker_b"])
-    questions = (_question(asked, keys) for asked in one["qa"])
+    first, second = str(sessions["speaker_a"]), str(sessions["speaker_b"])
+    questions = (_question(asked, keys) for asked in content["qa"])
     return Talk(second if is_bot(first) else first, lines, tuple(q for q in questions if q is not None))
 
 
@@ -140,16 +140,16 @@ def _is_session(name: str) -> bool:
     return re.fullmatch(r"session_\d+", name) is not None
 
 
-def _sessions(said: Json) -> list[int]:
-    return sorted(int(name.removeprefix("session_")) for name in said if _is_session(name))
+def _sessions(sessions: Json) -> list[int]:
+    return sorted(int(name.removeprefix("session_")) for name in sessions if _is_session(name))
 
 
-def _session(said: Json, number: int) -> list[Line]:
+def _session(sessions: Json, number: int) -> list[Line]:
     ticks = count()
-    begin = said.get(f"session_{number}_date_time", "")
+    begin = sessions.get(f"session_{number}_date_time", "")
     return [
         Line(line["dia_id"], number, line["speaker"], _text(line), _time(line.get("date_time", begin), next(ticks)))
-        for line in said[f"session_{number}"]
+        for line in sessions[f"session_{number}"]
     ]
 
 
