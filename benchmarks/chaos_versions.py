@@ -60,17 +60,17 @@ class Versions:
     new: Version
 
 
-def versions(folder: Path, commit: str = "", *, here: Path = ROOT) -> Versions:
+def versions(folder: Path, commit: str = "", *, root: Path = ROOT) -> Versions:
     """Return both versions, created in `folder`. Without a commit, the older is the newest with an older database.
 
     Raises NoSuchVersion.
     """
-    ours = Migrations(here / "store" / "migrations")
-    this = Version("this tree", here, ours.head)
-    named = commit or _commit_before(ours, here)
-    old = _unpacked(named, folder / "old", here) if named else this
+    ours = Migrations(root / "store" / "migrations")
+    this = Version("this tree", root, ours.head)
+    named = commit or _commit_before(ours, root)
+    old = _unpacked(named, folder / "old", root) if named else this
     if old.database == this.database:
-        return Versions(old, _with_one_more(folder / "new", here))
+        return Versions(old, _with_one_more(folder / "new", root))
     since = [one for one in ours.versions if one > old.database]
     if old.database not in ours.versions or not all(_expands(ours, one) for one in since):
         raise NoSuchVersion(
@@ -80,13 +80,13 @@ def versions(folder: Path, commit: str = "", *, here: Path = ROOT) -> Versions:
     return Versions(old, this)
 
 
-def _commit_before(ours: Migrations, here: Path) -> str:
+def _commit_before(ours: Migrations, root: Path) -> str:
     """Return the commit before the newest version of the database; "" if it does not run here, or is not known."""
     (file,) = ours.folder.glob(f"versions/{ours.head}_*.py")
     if not _expands(ours, ours.head):
         return ""
-    made = _git(here, "log", "-1", "--diff-filter=A", "--format=%H", "--", f"{VERSIONS}/{file.name}")
-    before = _git(here, "rev-parse", "--verify", "--quiet", f"{made.decode().strip()}^") if made else b""
+    commit = _git(root, "log", "-1", "--diff-filter=A", "--format=%H", "--", f"{VERSIONS}/{file.name}")
+    before = _git(root, "rev-parse", "--verify", "--quiet", f"{commit.decode().strip()}^") if commit else b""
     return before.decode().strip()
 
 
@@ -95,8 +95,8 @@ def _expands(migrations: Migrations, revision: str) -> bool:
     return _EXPANDS.search(file.read_text()) is not None
 
 
-def _unpacked(commit: str, folder: Path, here: Path) -> Version:
-    packed = _git(here, "archive", "--format=tar", commit, *PRODUCT)
+def _unpacked(commit: str, folder: Path, root: Path) -> Version:
+    packed = _git(root, "archive", "--format=tar", commit, *PRODUCT)
     if not packed:
         raise NoSuchVersion(f"there is no commit {commit} here")
     with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
@@ -104,19 +104,19 @@ def _unpacked(commit: str, folder: Path, here: Path) -> Version:
     return Version(f"commit {commit[:12]}", folder, Migrations(folder / "store" / "migrations").head)
 
 
-def _with_one_more(folder: Path, here: Path) -> Version:
+def _with_one_more(folder: Path, root: Path) -> Version:
     for package in PRODUCT:
-        shutil.copytree(here / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(root / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
     add_one(folder / "store" / "migrations", ADD_A_COLUMN, ADD_A_TABLE, ADD_AN_INDEX, expands=True)
     head = Migrations(folder / "store" / "migrations").head
     return Version("this tree and a migration that adds to it", folder, head)
 
 
-def _git(here: Path, *arguments: str) -> bytes:
+def _git(root: Path, *arguments: str) -> bytes:
     """Return git's output; "" if it fails or is not installed."""
     try:
         done = subprocess.run(
-            ["git", "-C", str(here), *arguments],  # noqa: S607 -- the one that is installed
+            ["git", "-C", str(root), *arguments],  # noqa: S607 -- the one that is installed
             capture_output=True, check=False, timeout=GIT_S,
         )  # fmt: skip
     except OSError:

@@ -299,7 +299,9 @@ def reads_well(timeline: Timeline, writes: Sequence[Write], prompt: Sequence[Mes
     (`names`), if the prompt shows them.
     """
     shown = shown_in(prompt)
-    return stating(shown, [(key_of(one), one.value, meant(timeline, shown, one) if names else []) for one in writes])
+    return stating(
+        shown, [(key_of(write), write.value, meant(timeline, shown, write) if names else []) for write in writes]
+    )
 
 
 def stating(shown: Shown, facts: Iterable[tuple[str, str, Sequence[int]]]) -> str:
@@ -317,7 +319,9 @@ def meant(timeline: Timeline, shown: Shown, new: Write) -> list[int]:
     if new.supersedes is None:
         return []
     writes = [event for event in timeline.events if isinstance(event, Write)]
-    values = [one.value[:MEANT_CHARS] for one in writes if new.supersedes in (one.key, one.id) and one is not new]
+    values = [
+        write.value[:MEANT_CHARS] for write in writes if new.supersedes in (write.key, write.id) and write is not new
+    ]
     return [int(number) for number, text in shown.known.items() if any(value in text for value in values)]
 
 

@@ -178,7 +178,7 @@ def _cost(tried: tuple[float, str, Recipe]) -> float:
 
 def worst_ms(reading: Reading) -> tuple[float, str]:
     """Return the longest time that a text takes at full length, and that text; 0 if all are fast."""
-    texts = (one.recipe(reading.chars) for one in slowest(reading, reading.chars // 8))
+    texts = (tried.recipe(reading.chars) for tried in slowest(reading, reading.chars // 8))
     return max(((best_ms(reading.run, text, 3), text) for text in texts), default=(0.0, ""))
 
 
@@ -187,13 +187,13 @@ def growing(reading: Reading) -> str:
     load of the machine does not matter.
     """
     few, many = reading.chars // 8, reading.chars // 2
-    for place, one in enumerate(slowest(reading, few)):
-        if place >= ALWAYS_LONG and _is_even(reading, one):
+    for place, tried in enumerate(slowest(reading, few)):
+        if place >= ALWAYS_LONG and _is_even(reading, tried):
             continue
-        before, long = one.ms, one.recipe(many)
+        before, long = tried.ms, tried.recipe(many)
         for tries in (1, 3, 9):
             if tries > 1:
-                before = best_ms(reading.run, one.text, tries)
+                before = best_ms(reading.run, tried.text, tries)
             after = best_ms(reading.run, long, tries)
             if after <= STEEP * before or before < QUICK_MS:  # it seemed slow because the machine was busy
                 break
@@ -202,20 +202,20 @@ def growing(reading: Reading) -> str:
     return ""
 
 
-def _is_even(reading: Reading, one: Tried) -> bool:
+def _is_even(reading: Reading, tried: Tried) -> bool:
     """Whether time is linear up to this length, at which a quadratic part would show already."""
-    if one.ms > EVEN * one.quarter_ms:
+    if tried.ms > EVEN * tried.quarter_ms:
         return False
-    return one.ms <= EVEN * best_ms(reading.run, one.recipe(len(one.text) // 4), 2)
+    return tried.ms <= EVEN * best_ms(reading.run, tried.recipe(len(tried.text) // 4), 2)
 
 
 def best_ms(run: Text, text: str, times: int) -> float:
     """Return the processor time of one call, the best of several; a very slow call is not repeated."""
     best = float("inf")
     for _ in range(times):
-        begun = time.process_time()
+        start = time.process_time()
         _called(run, text)
-        best = min(best, 1_000 * (time.process_time() - begun))
+        best = min(best, 1_000 * (time.process_time() - start))
         if best > 20 * LIMIT_MS:
             break
     return best
@@ -223,9 +223,9 @@ def best_ms(run: Text, text: str, times: int) -> float:
 
 def _called(run: Text, text: str) -> None:
     try:
-        made = run(text)
-        if isinstance(made, Generator):
-            for _ in cast("Iterable[object]", made):
+        result = run(text)
+        if isinstance(result, Generator):
+            for _ in cast("Iterable[object]", result):
                 pass
     except Exception:  # noqa: BLE001, S110 -- a function may refuse a text, with any error that its caller expects
         pass

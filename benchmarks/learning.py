@@ -72,12 +72,12 @@ class Quality:
         shown = shown_in(prompt)
         order = [event for event in timeline.events if isinstance(event, Write)]
         found: list[tuple[str, str, Sequence[int]]] = []
-        for one in writes:
-            number = order.index(one)
+        for write in writes:
+            number = order.index(write)
             if self.misses and number % self.misses == self.misses - 1:
                 continue
-            key = drifted(key_of(one), number) if self.drifts else key_of(one)
-            found.append((key, one.value, meant(timeline, shown, one) if self.names else ()))
+            key = drifted(key_of(write), number) if self.drifts else key_of(write)
+            found.append((key, write.value, meant(timeline, shown, write) if self.names else ()))
         return stating(shown, found)
 
 
@@ -130,14 +130,14 @@ class Learned:
         """Count at the end of a timeline, by the facts that are valid then."""
         held = [f"{fact.key}: {fact.value}".casefold() for fact in facts if fact.is_valid]
         written = [event for event in timeline.events if isinstance(event, Write)]
-        ended = {one.supersedes for one in written if one.supersedes}
+        ended = {write.supersedes for write in written if write.supersedes}
         values: defaultdict[bool, set[str]] = defaultdict(set)
-        for number, one in enumerate(written):
-            if one.given or one.layer == "environment":
+        for number, write in enumerate(written):
+            if write.given or write.layer == "environment":
                 continue
             later = written[number + 1 :]
-            again = any(_VERSION.sub("", other.key) == _VERSION.sub("", one.key) for other in later)
-            values[again or one.id in ended or (one.key in ended)].add(one.value)
+            again = any(_VERSION.sub("", other.key) == _VERSION.sub("", write.key) for other in later)
+            values[again or write.id in ended or (write.key in ended)].add(write.value)
         current, old = values[False], values[True] - values[False]
         self.current += len(current)
         self.known += sum(_stands(value, held) for value in current)

@@ -75,13 +75,13 @@ async def measure(talks: Sequence[Talk]) -> tuple[dict[str, float], dict[str, fl
 
 async def _embed(store: Store, embedder: StaticEmbedder) -> float:
     """Make the vectors of all messages, and return the time of one."""
-    made, chars = 0, MeaningLimits().message_chars
+    count, chars = 0, MeaningLimits().message_chars
     began = time.process_time()
     while missing := await store.embeddings.missing(embedder.name, BATCH):
         embedded = await embedder.embed([one.text[:chars] for one in missing])
         await store.embeddings.keep(embedder.name, missing, embedded.vectors)
-        made += len(missing)
-    return 1000 * (time.process_time() - began) / max(made, 1)
+        count += len(missing)
+    return 1000 * (time.process_time() - began) / max(count, 1)
 
 
 async def _vectors_alone(store: Store, embedder: StaticEmbedder, stored: Sequence[Stored]) -> dict[str, float]:
@@ -104,12 +104,12 @@ def _compare(connection: Connection, meant: Sequence[Meaning], who: str, labels:
     sought = SearchQuery((), 0, tuple(sorted(labels)), "")
     ids, vectors = _all_vectors(connection, meant[0].model, who, labels) if meant else ([], np.zeros((0, 0)))
     compared = list[float]()
-    for wanted in meant:
+    for meaning in meant:
         began = time.process_time()
-        nearness = nearness_of(connection, wanted, who, sought, (), len(ids))
+        nearness = nearness_of(connection, meaning, who, sought, (), len(ids))
         took = 1000 * (time.process_time() - began)
         given = sorted(nearness, key=lambda id_: nearness[id_], reverse=True)[:EXACT]
-        exact = (-(vectors @ np.asarray(wanted.vector))).argsort()[:EXACT].tolist()
+        exact = (-(vectors @ np.asarray(meaning.vector))).argsort()[:EXACT].tolist()
         compared += [len({ids[int(at)] for at in exact} & set(given)) / max(len(exact), 1), took]
     return compared
 

@@ -158,11 +158,11 @@ def watched(zone: str, end: int) -> Iterator[tuple[int, int, bool, bool]]:
     """Yield each minute until `end`: how many have passed, and how many have passed by the local clock; whether the
     clock shows this minute for the first time, and whether it shows it now or has just skipped it.
     """
-    here, ahead = ZoneInfo(zone), 0
+    local_zone, ahead = ZoneInfo(zone), 0
     seen: int | None = None
     for minutes in range(end):
         if minutes % 15 == 0:  # no clock changes in between
-            offset = (BEGIN + minutes * MINUTE).astimezone(here).utcoffset() or timedelta()
+            offset = (BEGIN + minutes * MINUTE).astimezone(local_zone).utcoffset() or timedelta()
             ahead = int(offset.total_seconds()) // 60
         shown = minutes + ahead
         before = shown - 1 if seen is None else seen
@@ -239,9 +239,11 @@ class Anywhere:
     async def direct(self, schedule: Schedule, time: datetime) -> Incoming:  # noqa: ARG002 -- as the port has it
         return self._incoming(schedule)
 
-    def _incoming(self, one: Schedule) -> Incoming:
-        who, own = one.made.person, f"runs of {one.id}"
-        return Incoming("sim", "", one.made.channel, "", own, Person(who, who), dm(who), one.made.words, BEGIN)
+    def _incoming(self, schedule: Schedule) -> Incoming:
+        who, own = schedule.made.person, f"runs of {schedule.id}"
+        return Incoming(
+            "sim", "", schedule.made.channel, "", own, Person(who, who), dm(who), schedule.made.words, BEGIN
+        )
 
 
 @dataclass
@@ -376,34 +378,34 @@ async def keep(store: Store, number: int, plan: Planned, random: Random) -> Sche
     person = f"sim:p{number // 40}"
     kind = ScheduleKind.QUESTION if random.random() < 0.2 else ScheduleKind.REMINDER
     words = f"do thing {number}"
-    made = NewSchedule(person, "sim", f"c{number // 40}", dm(person), kind, words, plan.timing, BEGIN - MINUTE)
-    one = await store.schedules.keep(made)
-    if not isinstance(one, Schedule):
-        raise TypeError(one)
-    return one
+    new = NewSchedule(person, "sim", f"c{number // 40}", dm(person), kind, words, plan.timing, BEGIN - MINUTE)
+    schedule = await store.schedules.keep(new)
+    if not isinstance(schedule, Schedule):
+        raise TypeError(schedule)
+    return schedule
 
 
 def judged(year: Year) -> YearResult:
     """Judge a year. A reminder that was missed while all replicas were down may be done late, or by a later one; a
     question may be left out.
     """
-    shown, counts, wanted = year.world.shown, Counter[str](), set[str]()
+    shown, counts, expected = year.world.shown, Counter[str](), set[str]()
     newest = dict[str, int]()
     for name in shown:
         whose, _, moment = name.rpartition(":")
         newest[whose] = max(newest.get(whose, 0), int(moment))
-    for one, moments in zip(year.kept, year.calls, strict=True):
-        names = {occurrence_id(one.id, moment): moment for moment in moments}
-        wanted |= names.keys()
-        last = newest.get(occurrence_id(one.id, BEGIN).rpartition(":")[0], 0)
+    for schedule, moments in zip(year.kept, year.calls, strict=True):
+        names = {occurrence_id(schedule.id, moment): moment for moment in moments}
+        expected |= names.keys()
+        last = newest.get(occurrence_id(schedule.id, BEGIN).rpartition(":")[0], 0)
         for name, moment in names.items():
             counts["duplicates"] += max(0, len(shown.get(name, ())) - 1)
             if name not in shown:
-                excused = one.made.kind is ScheduleKind.QUESTION or last > moment.timestamp()
+                excused = schedule.made.kind is ScheduleKind.QUESTION or last > moment.timestamp()
                 counts["missed" if excused and year.world.was_down(moment) else "lost"] += 1
-    counts["occurrences"] = len(wanted)
+    counts["occurrences"] = len(expected)
     late = {name for name in shown if int(name.rpartition(":")[2]) >= year.end.timestamp()}
-    counts["wrong_times"] = len(shown.keys() - wanted - late)
+    counts["wrong_times"] = len(shown.keys() - expected - late)
     return YearResult(*(counts[name] for name in ("occurrences", "duplicates", "lost", "wrong_times", "missed")))
 
 
@@ -469,7 +471,7 @@ async def lateness(store: Store, count: int, within: timedelta) -> list[float]:
     for number in range(count):
         at = (first + within * number / count).replace(microsecond=0)
         person = f"sim:q{number // 40}"
-        made = NewSchedule(
+        new = NewSchedule(
             person,
             "sim",
             f"d{number // 40}",
@@ -479,10 +481,10 @@ async def lateness(store: Store, count: int, within: timedelta) -> list[float]:
             Timing("UTC", at=at),
             minute.clock.now(),
         )
-        one = await store.schedules.keep(made)
-        if not isinstance(one, Schedule):
-            raise TypeError(one)
-        due[one.id] = at
+        schedule = await store.schedules.keep(new)
+        if not isinstance(schedule, Schedule):
+            raise TypeError(schedule)
+        due[schedule.id] = at
     async with minute.serving():
         await minute.all_shown.wait()
     return sorted((minute.shown[id_] - at).total_seconds() for id_, at in due.items())

@@ -138,9 +138,9 @@ class Topics:
         return about, self.near(about.repeat(THREAD, axis=0), noise=1.0)
 
     def near(self, about: Matrix, noise: float = 0.0) -> Matrix:
-        said = (about + self.dice.standard_normal(about.shape, np.float32)) @ self.mixing
-        said += np.float32(noise) * self.dice.standard_normal(said.shape, np.float32)
-        return said / np.linalg.norm(said, axis=1, keepdims=True)
+        vectors = (about + self.dice.standard_normal(about.shape, np.float32)) @ self.mixing
+        vectors += np.float32(noise) * self.dice.standard_normal(vectors.shape, np.float32)
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +156,9 @@ def questions(reader: Reader, about: Matrix, vectors: Matrix, topics: Topics, co
     theirs = vectors[ids - 1]
     asked = topics.near(about[topics.dice.choice(threads, count)])
     found = list[Question]()
-    for one in asked:
-        nearest = ids[(-(theirs @ one)).argsort()[:EXACT]]
-        found.append(Question(Meaning(MIXED, tuple(one.tolist())), frozenset(nearest.tolist())))
+    for vector in asked:
+        nearest = ids[(-(theirs @ vector)).argsort()[:EXACT]]
+        found.append(Question(Meaning(MIXED, tuple(vector.tolist())), frozenset(nearest.tolist())))
     return found
 
 

@@ -34,11 +34,11 @@ def commit(tree: Path) -> None:
 
 
 def test_without_history_this_tree_is_the_older_one_of_a_copy_that_has_but_grown(tree: Path, tmp_path: Path) -> None:
-    both = versions(tmp_path / "made", here=tree)
+    both = versions(tmp_path / "made", root=tree)
     assert (both.old.folder, both.old.database, both.new.database) == (tree, HEAD, NEXT)
     assert Migrations(both.new.folder / "store" / "migrations").versions == [*MIGRATIONS.versions, NEXT]
     with pytest.raises(NoSuchVersion, match="no commit v1 here"):
-        versions(tmp_path / "named", "v1", here=tree)
+        versions(tmp_path / "named", "v1", root=tree)
 
 
 @pytest.mark.skipif(not HAS_GIT, reason="git is not installed")
@@ -47,13 +47,13 @@ def test_a_commit_is_the_older_one_if_what_came_since_only_adds(tree: Path, tmp_
     commit(tree)
     add_one(tree / "store" / "migrations", ADD_A_TABLE, expands=expands)
     commit(tree)
-    chosen = versions(tmp_path / "made", here=tree)
+    chosen = versions(tmp_path / "made", root=tree)
     if expands:
         assert (chosen.old.database, chosen.new) == (HEAD, Version("this tree", tree, NEXT))
         assert Migrations(chosen.old.folder / "store" / "migrations").head == HEAD
     else:
         with pytest.raises(NoSuchVersion, match=f"{HEAD} of the database, and what came since does more than add"):
-            versions(tmp_path / "named", "HEAD^", here=tree)
+            versions(tmp_path / "named", "HEAD^", root=tree)
 
 
 def test_what_never_happened_in_an_upgrade_is_a_fault(tmp_path: Path) -> None:
