@@ -2,8 +2,8 @@
 
 Rules.
 - A link is for the person who requested it on the platform. Its page names this person, their platform and the server,
-  and waits until they confirm: whoever opens another person's link sees whose it is. The callback must come in the same
-  browser.
+  and waits until they confirm: a person who opens another person's link sees whose it is. The callback must come in the
+  same browser.
 - The confirmation must come from a page shown in this browser: no other site can press its button or frame it.
 - A callback is accepted once, within ten minutes, for one server, and only from the issuer of the request. Each server
   has its own callback address, so that no other server can inject its codes.
