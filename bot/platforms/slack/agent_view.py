@@ -413,7 +413,7 @@ class AgentDesk:
     prompts: Prompts
     looking: ViewedEntities
 
-    async def see(self, event: inbound.AgentEvent) -> None:
+    async def handle(self, event: inbound.AgentEvent) -> None:
         """Raises CogencyError when a stop could not be stored; Slack then sends it again."""
         match event:
             case inbound.AgentOpened(user, _, tab, entities):

@@ -518,25 +518,25 @@ class AnswerCommands:
     api: SlackApi
     me: SlackBot
     clock: Clock
-    told: NoticeThrottle
+    throttle: NoticeThrottle
 
     @property
     def direct(self) -> Direct:
         return Direct(self.host, self.me, self.clock)
 
-    async def stop_in_words(self, heard: SlackMessage) -> bool:
+    async def stop_by_message(self, message: SlackMessage) -> bool:
         """The word "stop": whether something ran. Raises CogencyError."""
-        outside_threads = heard.direct and not heard.in_thread
-        meant = await self.direct.going_on(heard.channel) if outside_threads else await self.direct.thread_of(heard)
+        outside_threads = message.direct and not message.in_thread
+        meant = await self.direct.going_on(message.channel) if outside_threads else await self.direct.thread_of(message)
         return any([await self.host.turns.stop_conversation(conversation) for conversation in meant])
 
-    async def hushed(self, heard: SlackMessage) -> None:
-        await self._say(inbound.of_message(heard), memory_texts.HUSHED)
+    async def notify_hushed(self, message: SlackMessage) -> None:
+        await self._say(inbound.of_message(message), memory_texts.HUSHED)
 
-    async def nothing_runs(self, heard: SlackMessage) -> None:
-        await self._say(inbound.of_message(heard), reply_texts.NOTHING_RUNNING)
+    async def notify_nothing_runs(self, message: SlackMessage) -> None:
+        await self._say(inbound.of_message(message), reply_texts.NOTHING_RUNNING)
 
-    async def refused(self, refusal: Refused, heard: SlackMessage) -> None:
+    async def notify_refused(self, refusal: Refused, message: SlackMessage) -> None:
         """A message was not taken in: tell the person, unless they were told just now.
 
         One mention comes as two events, each to any process. Raises StoreError.
@@ -545,25 +545,25 @@ class AnswerCommands:
         async def tell() -> None:
             log.info("a message was refused: %s", refusal)
             try:
-                await self._say(inbound.of_message(heard), formatting.literal(str(refusal)))
-            except SlackError as silence:
-                log.warning("nor could that be said: %s", silence)
+                await self._say(inbound.of_message(message), formatting.literal(str(refusal)))
+            except SlackError as error:
+                log.warning("nor could that be said: %s", error)
 
         if not refusal.told:
-            await self.host.claims.run_once(self.me.source, f"refused:{heard.channel}:{heard.ts}", tell)
+            await self.host.claims.run_once(self.me.source, f"refused:{message.channel}:{message.ts}", tell)
 
-    async def keep_waiting(self, body: JsonObject, why: CogencyError) -> None:
+    async def notify_waiting(self, body: JsonObject, why: CogencyError) -> None:
         """What somebody asked cannot be taken in yet: tell them, unless they were told just now."""
-        heard = inbound.read_event(body, self.me)
-        if heard is None or not (heard.direct or heard.mentioned):
+        message = inbound.read_event(body, self.me)
+        if message is None or not (message.direct or message.mentioned):
             return
         sentence = reply_texts.SLACK_KEPT_WAITING if isinstance(why, SlackMemberUnknown) else reply_texts.KEPT_WAITING
-        if self.told.just_now(heard.user, sentence):
+        if self.throttle.just_now(message.user, sentence):
             return
         try:
-            await self._say(inbound.of_message(heard), sentence)
-        except SlackError as silence:
-            log.warning("that a message has to wait could not be said: %s", silence)
+            await self._say(inbound.of_message(message), sentence)
+        except SlackError as error:
+            log.warning("that a message has to wait could not be said: %s", error)
 
     async def _say(self, to: ReplyTo, markdown: str) -> None:
         await Ephemeral(self.api, to).say(named(markdown, self.me.prefix))

@@ -1,11 +1,11 @@
-"""What an event, a command or a shortcut of Slack says to the bot, or None if it is not for it. Pure.
+"""Parses Slack's events, commands and shortcuts; None for those that are not for the bot. Pure.
 
-The rules.
-- A mention arrives as two events, `app_mention` and `message`; both read as the same message: channel and time stamp.
-- The bot's own messages are never read, those of other bots only if they are on the list.
-- Edits and deletions begin nothing: they change questions that wait. What Slack itself says in a channel is not read;
-  files and replies that were also sent to the channel are messages like any other.
-- Who is from another workspace, or writes in a shared channel, is an outsider: the place is then the narrowest one.
+Rules
+- A mention arrives as two events, `app_mention` and `message`. Both parse to the same message: channel and time stamp.
+- The bot's own messages are ignored. Messages of other bots are read only if the bot is on the operator's list.
+- Edits and deletions start no turn: they change questions that wait. Slack's own messages in a channel are ignored;
+  files, and replies that were also sent to the channel, are ordinary messages.
+- An author from another workspace, or in a shared channel, is an outsider: the place is then the narrowest one.
 """
 
 import json
@@ -26,25 +26,25 @@ from bot.platforms.slack.api import at, fields, first_text, flag, items, number,
 from bot.platforms.slack.markup import mentioned_users, without_mention
 from bot.platforms.slack.options import PLATFORM
 
-# The subtypes of what somebody wrote, as opposed to what happened.
+# The subtypes of messages that a user wrote, as opposed to notices of Slack.
 USER_SUBTYPES = frozenset({"", "file_share", "thread_broadcast", "me_message", "bot_message"})
 
-# Where a file says that it is; with the bot's token, and the better one first.
+# The fields with a file's URL, in order of preference; both need the bot's token.
 _FILE_URLS: Final = ("url_private_download", "url_private")
 
 PRIVATELY: Final = "privately"
 _PRIVATE: Final = (PRIVATELY, "private")
-_ALIKE: Final = 0.8  # How near a mistyped "privately" is: two letters of nine. "privacy" is another word.
-_NAMED: Final = re.compile(r"<(?:@([UW][A-Z0-9]+)|#([CG][A-Z0-9]+))(?:\|[^<>]*)?>")
+_SIMILARITY: Final = 0.8  # Of a mistyped "privately": two letters of nine may differ. "privacy" is another word.
+_MENTION: Final = re.compile(r"<(?:@([UW][A-Z0-9]+)|#([CG][A-Z0-9]+))(?:\|[^<>]*)?>")
 _TS: Final = re.compile(r"\d{1,11}\.\d{1,9}", re.ASCII)
 
 
-# What Slack tells an app that it shows as an agent: what a person opened, looks at, stopped or named.
+# Events that Slack sends to an app that it shows as an agent: what a person opened, looks at, stopped or renamed.
 #
-# Slack leaves out what it does not know, and its pages disagree about who is named where: whatever is missing reads as
-# "", and something that nobody can be found for is no event.
+# Slack leaves out fields that it does not know, and its documentation disagrees about which field names the user. A
+# missing field reads as "", and an event that needs a user and has none is ignored.
 
-MOST_ENTITIES: Final = 5  # Slack names what a person sees by its relevance: what comes later is beside the point
+MAX_ENTITIES: Final = 5  # Slack sorts them by relevance
 
 _ENTITY_ID: Final = re.compile(r"[A-Z][A-Z0-9]{1,63}")
 
@@ -58,7 +58,7 @@ class EntityKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """Something that a person sees in Slack. `id`: of the canvas, the list or the channel; `ts`: of the message."""
+    """An object that a person views in Slack. `id`: of the canvas, the list or the channel; `ts`: of the message."""
 
     kind: EntityKind
     id: str
@@ -67,7 +67,7 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class AgentOpened:
-    """A person opened a tab of the app. `entities`: what they looked at; None if Slack did not say."""
+    """A person opened a tab of the app. `entities`: what they viewed then; None if Slack did not say."""
 
     user: str
     channel: str
@@ -77,7 +77,7 @@ class AgentOpened:
 
 @dataclass(frozen=True, slots=True)
 class LookedAt:
-    """A person looks at something else now; () for nothing that can be named."""
+    """A person views something else now. `entities`: () if it is none of the known kinds."""
 
     user: str
     entities: tuple[Entity, ...]
@@ -85,7 +85,7 @@ class LookedAt:
 
 @dataclass(frozen=True, slots=True)
 class SessionStopped:
-    """Somebody pressed Slack's own Stop button, which also ends the streams in that thread.
+    """A user pressed Slack's own Stop button, which also ends the streams in that thread.
 
     `user`: "" if Slack does not say who.
     """
@@ -107,9 +107,9 @@ AgentEvent: TypeAlias = AgentOpened | LookedAt | SessionStopped | SessionRenamed
 
 
 def read_agent_event(body: JsonObject) -> AgentEvent | None:
-    """What an event's envelope says of the agent; None for any other event."""
+    """Return the agent event in an event's envelope; None for any other event."""
     event = fields(body, "event")
-    user, channel, thread = _who(body), text(event, "channel"), text(event, "thread_ts")
+    user, channel, thread = _event_user(body), text(event, "channel"), text(event, "thread_ts")
     match text(event, "type"):
         case "app_home_opened" if user:
             return AgentOpened(user, channel, text(event, "tab"), entities_in(event, "context"))
@@ -124,37 +124,37 @@ def read_agent_event(body: JsonObject) -> AgentEvent | None:
 
 
 def entities_in(event: JsonObject, where: str) -> tuple[Entity, ...] | None:
-    """What a person sees, as the field `where` of an event says; None if it says nothing."""
+    """Return the entities in the field `where` of an event, up to MAX_ENTITIES; None if the event has no such field."""
     if not isinstance(at(event, where), dict):
         return None
-    return tuple(_known(items(event, where, "entities")))[:MOST_ENTITIES]
+    return tuple(_parse_entities(items(event, where, "entities")))[:MAX_ENTITIES]
 
 
-def _known(entities: Iterable[JsonObject]) -> Iterable[Entity]:
+def _parse_entities(entities: Iterable[JsonObject]) -> Iterable[Entity]:
     for entity in entities:
         match text(entity, "type").rpartition("/")[2]:
             case "channel_id":
-                seen = Entity(EntityKind.CHANNEL, text(entity, "value"))
+                parsed = Entity(EntityKind.CHANNEL, text(entity, "value"))
             case "canvas_id":
-                seen = Entity(EntityKind.CANVAS, text(entity, "value"))
+                parsed = Entity(EntityKind.CANVAS, text(entity, "value"))
             case "list_id":
-                seen = Entity(EntityKind.LIST, text(entity, "value"))
+                parsed = Entity(EntityKind.LIST, text(entity, "value"))
             case "message_context":
-                seen = Entity(
+                parsed = Entity(
                     EntityKind.MESSAGE, text(entity, "value", "channel_id"), text(entity, "value", "message_ts")
                 )
             case _:
                 continue
-        if _ENTITY_ID.fullmatch(seen.id) and (seen.kind is not EntityKind.MESSAGE or _TS.fullmatch(seen.ts)):
-            yield seen
+        if _ENTITY_ID.fullmatch(parsed.id) and (parsed.kind is not EntityKind.MESSAGE or _TS.fullmatch(parsed.ts)):
+            yield parsed
 
 
-def _who(body: JsonObject) -> str:
-    """Whose event it is: named in it, or the person for whom Slack delivers it."""
+def _event_user(body: JsonObject) -> str:
+    """Return the event's user: named in it, or else the person for whom Slack delivers it; "" for none."""
     if user := text(body, "event", "user"):
         return user
-    people = (one for one in items(body, "authorizations") if not flag(one, "is_bot"))
-    return next((text(one, "user_id") for one in people), "")
+    people = (authorization for authorization in items(body, "authorizations") if not flag(authorization, "is_bot"))
+    return next((text(authorization, "user_id") for authorization in people), "")
 
 
 # Messages, commands and shortcuts.
@@ -162,8 +162,8 @@ def _who(body: JsonObject) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SlackBot:
-    """The bot as Slack knows it. `address` is the workspace's, with a slash at its end; `prefix` stands before the
-    names of its commands.
+    """The bot as Slack knows it. `address`: the workspace's URL, which ends with a slash. `prefix`: begins the names of
+    its commands.
     """
 
     team: str
@@ -172,12 +172,9 @@ class SlackBot:
     address: str = ""
     name: str = "bot"
     prefix: str = ""
-    organization: str = ""
-    """What the workspace is called."""
-    app: str = PLATFORM
-    """Under which this app's troubles are told."""
-    enterprise: str = ""
-    """The organisation (E…) of which the workspace is a part; "" for none."""
+    organization: str = ""  # The workspace's name
+    app: str = PLATFORM  # The app's name in health reports
+    enterprise: str = ""  # The id (E…) of the organisation that owns the workspace; "" for none
 
     @property
     def source(self) -> str:
@@ -186,7 +183,7 @@ class SlackBot:
 
 @dataclass(frozen=True, slots=True)
 class SlackMessage:
-    """One message that somebody wrote, as Slack sent it: `text` still holds ids and escapes."""
+    """One message of a user or a bot, as Slack sent it: `text` still holds ids and escapes."""
 
     event_id: str
     channel: str
@@ -196,23 +193,18 @@ class SlackMessage:
     text: str
     direct: bool
     mentioned: bool
-    outside: bool
-    """Whether its author is of another workspace, or others than its organisation read along (`external`)."""
+    outside: bool  # Its author is from another workspace, or its channel is shared with one (`external`)
     external: bool = False
     files: tuple[Attachment, ...] = ()
     by_bot: bool = False
-    bot_name: str = ""
-    """Set for a message of another bot that has no user."""
-    sees: tuple[Entity, ...] | None = None
-    """What its author looked at, if Slack said so."""
-    closed: bool = False
-    """Whether Slack says with it that its channel is private, or a group message."""
-    action_token: str = field(default="", repr=False)
-    """The right to search for its author, for some minutes."""
+    bot_name: str = ""  # Set for a message of another bot that has no user
+    sees: tuple[Entity, ...] | None = None  # What its author viewed; None if Slack did not say
+    closed: bool = False  # Slack says with it that its channel is private, or a group message
+    action_token: str = field(default="", repr=False)  # Lets the bot search as its author, for some minutes
 
     @property
     def in_thread(self) -> bool:
-        """Whether it answers in a thread that had begun before it."""
+        """Whether it is a reply in a thread, as opposed to a thread's first message."""
         return self.thread_ts not in ("", self.ts)
 
     @property
@@ -221,7 +213,7 @@ class SlackMessage:
 
 
 def read_event(body: JsonObject, me: SlackBot, allowed_bots: frozenset[str] = frozenset()) -> SlackMessage | None:
-    """The message in an event's envelope; None if there is none for the bot."""
+    """Return the message in an event's envelope; None if there is none for the bot. `allowed_bots`: ids (B…)."""
     event = fields(body, "event")
     kind, user, bot = text(event, "type"), text(event, "user"), text(event, "bot_id")
     channel, ts = text(event, "channel"), text(event, "ts")
@@ -231,17 +223,17 @@ def read_event(body: JsonObject, me: SlackBot, allowed_bots: frozenset[str] = fr
         return None
     if text(event, "subtype") not in USER_SUBTYPES or flag(event, "hidden"):
         return None
-    written = text(event, "text")
+    message_text = text(event, "text")
     return SlackMessage(
         event_id=text(body, "event_id"),
         channel=channel,
         ts=ts,
         thread_ts=text(event, "thread_ts"),
         user=user or bot,
-        text=written,
+        text=message_text,
         direct=text(event, "channel_type") == "im" or (channel.startswith("D") and kind == "message"),
-        mentioned=kind == "app_mention" or me.user in mentioned_users(written),
-        outside=_outside(body, event, me),
+        mentioned=kind == "app_mention" or me.user in mentioned_users(message_text),
+        outside=_is_outsider(body, event, me),
         external=flag(body, "is_ext_shared_channel"),
         files=attachments(event, me),
         by_bot=bool(bot),
@@ -252,52 +244,54 @@ def read_event(body: JsonObject, me: SlackBot, allowed_bots: frozenset[str] = fr
     )
 
 
-def conversation(me: SlackBot, heard: SlackMessage) -> str:
-    """The thread that the message is in, or begins; also in a DM."""
-    return thread_conversation(me, heard.channel, heard.thread_ts or heard.ts)
+def conversation(me: SlackBot, message: SlackMessage) -> str:
+    """Return the id of the conversation: the thread that the message is in, or begins; also in a DM."""
+    return thread_conversation(me, message.channel, message.thread_ts or message.ts)
 
 
 def thread_conversation(me: SlackBot, channel: str, root: str) -> str:
+    """Return the id of a thread's conversation, "slack:T0123:C0123:<ts>". `root`: the thread's first message."""
     return f"{me.source}:{channel}:{root}"
 
 
 def root_of(conversation: str) -> str:
-    """The message that its thread began with, by the name of a conversation; "" for one that is no thread."""
+    """Return the time stamp of the message that began a conversation's thread; "" if it is not a thread."""
     root = conversation.rpartition(":")[2]
     return root if is_ts(root) else ""
 
 
 def whole_channel(me: SlackBot, channel: str) -> str:
-    """What was said in a DM outside its threads, while all of that was one conversation."""
+    """Return the id under which older versions stored a DM outside of its threads as one conversation."""
     return f"{me.source}:{channel}"
 
 
 def organization(me: SlackBot, *, full: bool) -> str:
-    """What the workspace is called, for its full members: whoever comes from another one is not of it."""
+    """Return the workspace's name for its full members, "" for guests and members of other workspaces."""
     return me.organization if full else ""
 
 
 def is_direct(channel: str) -> bool:
-    """Whether this is the id of direct messages of two."""
+    """Whether this is the id (D…) of a direct conversation of two."""
     return channel.startswith("D")
 
 
 def private_conversation(me: SlackBot, channel: str, user: str) -> str:
-    """What one person asks in a channel so that only they see the answer: never part of the channel."""
+    """Return the id of the conversation of what a person asks privately in a channel; it is apart from the channel."""
     return f"{me.source}:{channel}:private:{user}"
 
 
 def private_message(event: str) -> str:
-    """The id of such a question, which `event` names: a message in a channel, or a press of something."""
+    """Return the message id of a private question. `event`: what asked it, a message in a channel or a click."""
     return f"private:{event}"
 
 
 def person_id(me: SlackBot, user: str) -> str:
+    """Return the person's id, "slack:T0123:U0123"."""
     return f"{me.source}:{user}"
 
 
 def permalink(me: SlackBot, channel: str, ts: str, root: str = "") -> str | None:
-    """The link to a message, in the form that Slack itself gives."""
+    """Return the link to a message, in Slack's own form; None if the workspace's address is not known."""
     if not me.address:
         return None
     thread = f"?thread_ts={root}&cid={channel}" if root not in ("", ts) else ""
@@ -305,42 +299,42 @@ def permalink(me: SlackBot, channel: str, ts: str, root: str = "") -> str | None
 
 
 def budget_ids(words: str, me: SlackBot) -> str:
-    """The words of `/budget` with ids in place of mentions, as `bot.access.budgets` reads them."""
-    return _NAMED.sub(
+    """Replace mentions in the arguments of `/budget` by ids, as `bot.access.budgets` parses them."""
+    return _MENTION.sub(
         lambda found: f"person:{person_id(me, found[1])}" if found[1] else f"channel:{found[2]}",
         words,
     )
 
 
 def split_depth(words: str) -> tuple[Depth, str]:
-    """How deep the answer should go, and the question: "deep: why …", "fast: when …"."""
+    """Split "deep: why …" or "fast: when …" into the depth and the question."""
     first, colon, rest = words.strip().partition(":")
     depth = {"deep": Depth.DEEP, "fast": Depth.FAST}.get(first.strip().casefold())
     return (depth, rest.strip()) if colon and depth is not None and rest.strip() else (Depth.ADAPT, words.strip())
 
 
 def ask_words(words: str) -> tuple[str, bool]:
-    """The question of `/ask`, and whether its answer should be private: "privately what is …"."""
+    """Return the question of `/ask`, and whether its answer should be private: "privately what is …"."""
     first, _, rest = words.strip().partition(" ")
     private = first.casefold().rstrip(":,") in _PRIVATE
     return (rest.strip(), True) if private else (words.strip(), False)
 
 
-def split_private(written: str) -> str:
-    """The question in a message that asks it privately, as in "ask privately fast: why …"."""
-    first, _, rest = written.partition(" ")
-    words, _ = ask_words(rest if first.casefold() == "ask" else written)
-    return split_depth(words)[1] or written
+def split_private(message_text: str) -> str:
+    """Return the question in a message that asks privately, as in "ask privately fast: why …"."""
+    first, _, rest = message_text.partition(" ")
+    words, _ = ask_words(rest if first.casefold() == "ask" else message_text)
+    return split_depth(words)[1] or message_text
 
 
 def mistyped_private(words: str) -> str:
-    """The first word of the question, if it is most likely a mistyped "privately"; "" otherwise."""
+    """Return the first word of the question if it looks like a mistyped "privately"; else ""."""
     first = words.strip().partition(" ")[0].casefold().rstrip(":,")
-    return first if first not in _PRIVATE and get_close_matches(first, [PRIVATELY], 1, _ALIKE) else ""
+    return first if first not in _PRIVATE and get_close_matches(first, [PRIVATELY], 1, _SIMILARITY) else ""
 
 
 def is_ts(ts: str) -> bool:
-    """Whether this is one of Slack's time stamps, which name messages."""
+    """Whether this is one of Slack's time stamps, which are the ids of messages."""
     return bool(_TS.fullmatch(ts))
 
 
@@ -349,8 +343,8 @@ def time_of(ts: str) -> datetime:
 
 
 def attachments(message: JsonObject, me: SlackBot) -> tuple[Attachment, ...]:
-    """What is attached to a message. Only a clip that its author recorded, and that stands there without words
-    for the bot, is what they say: any other sound may be anybody's words.
+    """Return a message's attachments. Only a clip that its author recorded, in a message without other words, counts as
+    spoken by them: any other audio may hold another person's words.
     """
     author, wordless = text(message, "user"), not without_mention(text(message, "text"), me.user).strip()
     return tuple(
@@ -360,26 +354,26 @@ def attachments(message: JsonObject, me: SlackBot) -> tuple[Attachment, ...]:
 
 
 def attachment(file: JsonObject, *, spoken: bool = False) -> Attachment:
-    """An attached file, by its id and its URL: one from another workspace by its id alone, a deleted one not at all.
+    """Return an attached file, addressed by "<id> <url>": a file from another workspace by its id alone.
 
-    Nor has one that lies outside of Slack an address.
+    A deleted file, and one that is not stored in Slack, have no address.
     """
     name, kind = first_text(file, "name", "title") or "file", text(file, "mimetype")
-    if _is_clip(file):  # it comes as a film without pictures
+    if _is_clip(file):  # Slack sends a recording as a video without pictures
         kind = kind.replace("video/", "audio/") or "audio/mp4"
     url = url_of_file(file)
-    known = url or (text(file, "file_access") == "check_file_info" and not _is_remote(file))
+    has_address = url or (text(file, "file_access") == "check_file_info" and not _is_remote(file))
     return Attachment(
         name,
         kind,
         number(file, "size"),
-        f"{text(file, 'id')} {url}".rstrip() if known else "",
+        f"{text(file, 'id')} {url}".rstrip() if has_address else "",
         spoken=spoken,
     )
 
 
 def url_of_file(file: JsonObject) -> str:
-    """Where Slack keeps its bytes; "" for a file that lies elsewhere, whose address is whatever somebody wrote."""
+    """Return the URL of the file's bytes; "" for a file outside of Slack, whose URL may be any that a user typed."""
     return "" if _is_remote(file) else first_text(file, *_FILE_URLS)
 
 
@@ -388,26 +382,29 @@ def _is_remote(file: JsonObject) -> bool:
 
 
 def _is_clip(file: JsonObject) -> bool:
-    """Whether somebody recorded it in Slack to say something."""
+    """Whether it is an audio clip that was recorded in Slack."""
     return text(file, "subtype") == "slack_audio"
 
 
-def _outside(body: JsonObject, event: JsonObject, me: SlackBot) -> bool:
-    """Slack may name the organisation in place of a workspace: who its author is, their account says."""
-    told = (text(event, name) for name in ("user_team", "source_team", "team"))
-    home = next((one for one in told if one not in ("", me.enterprise)), me.team)
-    return flag(body, "is_ext_shared_channel") or home != me.team
+def _is_outsider(body: JsonObject, event: JsonObject, me: SlackBot) -> bool:
+    """Whether the author is from another workspace, or the channel is shared with one.
+
+    Slack may name the organisation in place of a workspace. The author's account then says where they belong.
+    """
+    team_ids = (text(event, name) for name in ("user_team", "source_team", "team"))
+    author_team = next((team_id for team_id in team_ids if team_id not in ("", me.enterprise)), me.team)
+    return flag(body, "is_ext_shared_channel") or author_team != me.team
 
 
-# Edits, deletions and channels that are closed in the events of Slack. Pure.
+# Edits, deletions, and channels that were made private. Pure.
 
-# What stands in place of a deleted message that begins a thread: such a deletion comes as an edit.
+# Slack replaces a deleted message that began a thread by a tombstone: such a deletion arrives as an edit.
 TOMBSTONE = "tombstone"
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A message that somebody edited, or deleted (`text` None). `ours`: the bot had written it."""
+    """A message was edited, or deleted (`text` None). `ours`: the bot had written it."""
 
     channel: str
     ts: str
@@ -417,8 +414,9 @@ class Changed:
 
 
 def read_change(body: JsonObject, me: SlackBot) -> Changed | None:
-    """The edit or the deletion in an event's envelope; None for any other, for a link that only unfolds, and for what
-    the bot itself edits.
+    """Return the edit or the deletion in an event's envelope.
+
+    None for any other event, for a link that only unfurls, and for the bot's own edits.
     """
     event = fields(body, "event")
     now, before = fields(event, "message"), fields(event, "previous_message")
@@ -439,7 +437,7 @@ def read_change(body: JsonObject, me: SlackBot) -> Changed | None:
 
 
 def read_closed(body: JsonObject) -> str | None:
-    """The channel that an event says was made private or shared with another workspace; None for any other event."""
+    """Return the channel that was made private or shared with another workspace; None for any other event."""
     event = fields(body, "event")
     match text(event, "type"), text(event, "subtype"):
         case ("message", "channel_convert_to_private") | ("channel_shared", _):
@@ -449,7 +447,7 @@ def read_closed(body: JsonObject) -> str | None:
 
 
 def read_gone(body: JsonObject, me: SlackBot) -> tuple[str, Gone] | None:
-    """The channel that an event says is no more, by a name of its own; None for any other event."""
+    """Return the deleted channel as "slack:T0123:C0123", and what it held; None for any other event."""
     event = fields(body, "event")
     if text(event, "type") not in ("channel_deleted", "group_deleted") or not (channel := text(event, "channel")):
         return None
@@ -458,26 +456,26 @@ def read_gone(body: JsonObject, me: SlackBot) -> tuple[str, Gone] | None:
 
 
 def is_revoked(body: JsonObject, me: SlackBot) -> bool:
-    """Whether an event says that the app was uninstalled, or its bot token revoked."""
+    """Whether the event says that the app was uninstalled, or its bot token revoked."""
     event = fields(body, "event")
     kind = text(event, "type")
     return kind == "app_uninstalled" or (kind == "tokens_revoked" and me.user in texts(event, "tokens", "bot"))
 
 
-# Reactions to messages, as light feedback. Pure.
+# Reactions to messages, as feedback. Pure.
 
-# By Slack's names. Whatever may mean anything else ("eyes", "heart") is none.
+# By Slack's names. A reaction that may mean something else ("eyes", "heart") is no verdict.
 _VERDICTS: Final = {
     **dict.fromkeys(("+1", "thumbsup", "white_check_mark", "heavy_check_mark", "100", "tada"), ReplyVerdict.GOOD),
     **dict.fromkeys(("-1", "thumbsdown", "x", "negative_squared_cross_mark"), ReplyVerdict.BAD),
 }
 
-DELETE: Final = frozenset({"wastebasket"})  # With these, the asker has a reply deleted
+DELETE: Final = frozenset({"wastebasket"})  # With these, the asker deletes a reply
 
 
 @dataclass(frozen=True, slots=True)
 class Reacted:
-    """`user` added a reaction to a message, or took it back. `name` is Slack's, without the tone of a skin."""
+    """`user` added a reaction to a message, or removed it. `name` is Slack's, without the skin tone."""
 
     channel: str
     ts: str
@@ -491,8 +489,9 @@ class Reacted:
 
 
 def read_reaction(body: JsonObject, me: SlackBot) -> Reacted | None:
-    """The reaction to a message of the bot in an event's envelope; None for any other event, and for one that says
-    nothing.
+    """Return the reaction to a message of the bot in an event's envelope.
+
+    None for any other event, and for a reaction without a meaning.
     """
     event = fields(body, "event")
     kind, user, channel = text(event, "type"), text(event, "user"), text(event, "item", "channel")
@@ -506,16 +505,17 @@ def read_reaction(body: JsonObject, me: SlackBot) -> Reacted | None:
     return Reacted(channel, ts, user, name, added=kind == "reaction_added")
 
 
-# Where an answer goes, as the text that is stored with the question: enough to answer after a restart. Pure.
+# Where an answer goes. It is stored with the question as text, so that the question can be answered after a restart.
+# Pure.
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyTo:
-    """`thread_ts` "" answers outside of threads; `private` so that only `user` sees it.
+    """`thread_ts`: "" to answer outside of threads. `private`: only `user` sees the answer.
 
-    `after` is the question's own time stamp: pages of its answer are newer. `response_url`, if there is one, answers
-    privately even where the bot is no member. `home`: what the view of the person's Home tab carries, if it was asked
-    for there; the answer is then shown there, and there is no channel. `scheduled`: the kind of schedule that asked.
+    `after`: the question's own time stamp; pages of its answer are newer. `response_url`: if set, answers privately
+    even where the bot is no member. `home`: the metadata of the person's Home tab, if they asked there; the answer is
+    then shown there, and `channel` is "". `scheduled`: the kind of schedule that asked; "" for none.
     """
 
     channel: str
@@ -529,28 +529,28 @@ class ReplyTo:
 
     @property
     def mentions(self) -> str:
-        """Whom what is shown calls: of a reminder for all to see its person; else nobody."""
+        """The user whom the reply mentions: the person of a reminder in a channel; else ""."""
         return self.user if self.scheduled == ScheduleKind.REMINDER and not is_direct(self.channel) else ""
 
     def encode(self, action_token: str = "") -> str:
-        """`action_token`: the message's, kept with its question alone. What is carried elsewhere, as by buttons, is
-        encoded anew, without it.
+        """Return it as JSON. `action_token`: the message's, stored with its question only. Buttons and other carriers
+        encode without it.
         """
         return json.dumps(asdict(self) | ({"action_token": action_token} if action_token else {}))
 
 
-def of_message(heard: SlackMessage) -> ReplyTo:
-    """Beside a message, in its thread if it is in one."""
-    return ReplyTo(heard.channel, heard.user, heard.thread_ts if heard.in_thread else "")
+def of_message(message: SlackMessage) -> ReplyTo:
+    """Return where to answer a message: its channel, in its thread if it is in one."""
+    return ReplyTo(message.channel, message.user, message.thread_ts if message.in_thread else "")
 
 
 def of_command(body: JsonObject) -> ReplyTo:
-    """Where a slash command was written, and by whom."""
+    """Return where a slash command was written, and by whom."""
     return ReplyTo(text(body, "channel_id"), text(body, "user_id"), response_url=text(body, "response_url"))
 
 
 def of_click(body: JsonObject) -> ReplyTo:
-    """Where a shortcut was used or a button clicked, and by whom."""
+    """Return where a shortcut was used or a button clicked, and by whom."""
     in_home = text(body, "view", "type") == "home"
     return ReplyTo(
         text(body, "channel", "id") or text(body, "container", "channel_id"),
@@ -562,7 +562,7 @@ def of_click(body: JsonObject) -> ReplyTo:
 
 
 def of_window(view: JsonObject) -> ReplyTo | None:
-    """Where a window was opened, which carries it as "to"; None for any other."""
+    """Return where a window was opened, from "to" in its metadata; None if it has none."""
     try:
         carried: Json = json.loads(text(view, "private_metadata"))
         return decode_reply_to(text(carried, "to"))
@@ -588,7 +588,7 @@ def decode_reply_to(stored: str) -> ReplyTo:
 
 
 def action_token_in(stored: str) -> str:
-    """The right to search that came with a question, as it was encoded; "" for none."""
+    """Return the search token that was encoded with a question (`ReplyTo.encode`); "" for none."""
     try:
         value: Json = json.loads(stored)
     except ValueError:

@@ -1,4 +1,4 @@
-"""From an event of Slack to the bot's hands."""
+"""Takes Slack's events in: answers, obeys or stores what they say, by the rules of `bot.message_intake`."""
 
 import asyncio
 import logging
@@ -35,25 +35,25 @@ from bot.texts import reply_texts
 
 log = logging.getLogger(__name__)
 
-CONTEXT_S = 2.0  # Slack wants its acknowledgement within three seconds, and what was found must still be stored
+CONTEXT_S = 2.0  # Slack wants its acknowledgement within three seconds, and the question must be stored before it
 
 
-# What a message of Slack orders to be done at once: slash commands do not work in threads. Pure.
+# Orders: commands that are written as messages, because slash commands do not work in threads. Pure.
 #
-# Rules. Only a message that is an order as a whole is one; everything else is a question, or talk. Who seems to want
-# something forgotten is asked, never answered by the model, which could claim to have done it.
+# Rules. A message is an order only as a whole; everything else is a question, or talk. A message that seems to ask for
+# something to be forgotten gets a confirmation, never an answer of the model, which could claim to have done it.
 
 
 @dataclass(frozen=True, slots=True)
 class AskPrivately:
-    """A question whose answer only the asker shall see. `words`: as behind "/ask privately"."""
+    """A question whose answer only the asker may see. `words`: the arguments of "/ask privately"."""
 
     words: str
 
 
 @dataclass(frozen=True, slots=True)
 class MistypedOrder:
-    """There is no such command ("": none was named by a slash); `near` may have been meant."""
+    """There is no command `name` ("": the message had no slash command); `near` may have been meant."""
 
     name: str
     near: str
@@ -62,54 +62,54 @@ class MistypedOrder:
 Order: TypeAlias = CommandMeant | AskPrivately | MistypedOrder
 
 
-def says_stop(heard: SlackMessage, me: SlackBot) -> bool:
+def says_stop(message: SlackMessage, me: SlackBot) -> bool:
     """Whether the message, without the mention, only says "stop"; "/stop" as a message, too."""
-    return is_stop(_said(heard, me).removeprefix("/").removeprefix(me.prefix))
+    return is_stop(_words_of(message, me).removeprefix("/").removeprefix(me.prefix))
 
 
-def read_order(heard: SlackMessage, me: SlackBot) -> Order | None:
-    """What the whole message orders; None for every other one."""
-    said = _said(heard, me)
-    word, _, rest = said.partition(" ")
+def read_order(message: SlackMessage, me: SlackBot) -> Order | None:
+    """Return what the message orders; None if it is not an order as a whole."""
+    words = _words_of(message, me)
+    word, _, rest = words.partition(" ")
     if word.startswith("/") and (name := word[1:].strip(" .!?")):
-        return _commanded(name.casefold().removeprefix(me.prefix), rest.strip(), heard, me)
-    if (meant := command_meant(said, COMMANDS, heard.time, partial(inbound.budget_ids, me=me))) is not None:
+        return _parse_slash_command(name.casefold().removeprefix(me.prefix), rest.strip(), message, me)
+    if (meant := command_meant(words, COMMANDS, message.time, partial(inbound.budget_ids, me=me))) is not None:
         return meant
     if word.casefold() == "ask":
-        return None if heard.direct else _private(rest)
-    near = nearly_meant(said, COMMANDS, heard.time)
+        return None if message.direct else _parse_private(rest)
+    near = nearly_meant(words, COMMANDS, message.time)
     return MistypedOrder("", near) if near else None
 
 
-def without_ask(said: str, me: SlackBot) -> str:
-    """A question without the command "/ask" that somebody wrote before it."""
-    word, _, rest = said.strip().partition(" ")
-    return rest.strip() if word.casefold() == f"/{me.prefix}ask" else said.strip()
+def without_ask(question: str, me: SlackBot) -> str:
+    """Return a question without the command "/ask" before it."""
+    word, _, rest = question.strip().partition(" ")
+    return rest.strip() if word.casefold() == f"/{me.prefix}ask" else question.strip()
 
 
-def _commanded(name: str, rest: str, heard: SlackMessage, me: SlackBot) -> Order | None:
-    """What is written behind a slash: a command, or what was meant for one; a path or the like is neither."""
+def _parse_slash_command(name: str, rest: str, message: SlackMessage, me: SlackBot) -> Order | None:
+    """Return the command behind a slash, or the one that was probably meant; None for a path or the like."""
     command = command_named(name, COMMANDS)
     if command is None or (name == "stop" and rest):
         near = nearest(name, rest, COMMANDS)
         return MistypedOrder(name, near) if near else None
     if name == "ask":
-        private = None if heard.direct else _private(rest)
-        return private or (None if rest or heard.files else CommandMeant(HELP))
+        private = None if message.direct else _parse_private(rest)
+        return private or (None if rest or message.files else CommandMeant(HELP))
     return CommandMeant(command, inbound.budget_ids(rest, me) if command.mentions else rest)
 
 
-def _private(rest: str) -> AskPrivately | MistypedOrder | None:
-    """What is asked behind "ask" if only the asker shall see the answer; None for what everybody may."""
+def _parse_private(rest: str) -> AskPrivately | MistypedOrder | None:
+    """Return what follows "ask" if its answer is private, or "privately" was probably meant; None otherwise."""
     words, private = inbound.ask_words(rest)
     if private:
         return AskPrivately(words)
-    nearly = inbound.mistyped_private(rest)
-    return MistypedOrder(f"ask {nearly}", f"ask {inbound.PRIVATELY}") if nearly else None
+    mistyped = inbound.mistyped_private(rest)
+    return MistypedOrder(f"ask {mistyped}", f"ask {inbound.PRIVATELY}") if mistyped else None
 
 
-def _said(heard: SlackMessage, me: SlackBot) -> str:
-    return without_mention(heard.text, me.user).strip()
+def _words_of(message: SlackMessage, me: SlackBot) -> str:
+    return without_mention(message.text, me.user).strip()
 
 
 T = TypeVar("T")
@@ -117,17 +117,17 @@ Before: TypeAlias = Callable[[SlackMessage], Awaitable[None]]
 
 
 async def nothing_missed(_: SlackMessage) -> None:
-    """Before this message."""
+    """Do nothing: there are no missed messages before this one."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlackIntake:
     """Rules
-    - What belongs to a message is read from Slack in bounded time: the question is then taken as it is. Who its author
-      is must be known (MemberUnknown otherwise). Nothing is asked about messages that are not for the bot.
-    - Orders and talk that is overheard obey the same lists and rates as questions. To have their own words forgotten,
-      people are let in whatever the lists say.
-    - Whether a channel is closed, a message itself says best.
+    - A question's context is read from Slack within CONTEXT_S; what takes longer is left out. The author must be known
+      (MemberUnknown otherwise). No request is made about messages that are not for the bot.
+    - Orders and overheard talk obey the same lists and rates as questions. Any person may have their own words
+      forgotten, whatever the lists say.
+    - Whether a channel is private, the message itself says most reliably.
     """
 
     host: Host
@@ -139,74 +139,73 @@ class SlackIntake:
     desk: PersonalCommands
     control: AnswerCommands
     agent: AgentDesk
-    uninstalled: asyncio.Event
-    """To be set once the app is, or its token revoked, and what was said there goes in time."""
+    uninstalled: asyncio.Event  # Set once the app is uninstalled, or its token revoked
     ours: OurBots
 
     @property
     def names(self) -> SlackNames:
         return SlackNames(self.people, self.places)
 
-    async def see(self, body: JsonObject, before: Before = nothing_missed, *, late: bool = False) -> bool:
-        """Take in what this event says, if it is for the bot. Whether it is a message that is new, and is answered.
+    async def handle_event(self, body: JsonObject, before: Before = nothing_missed, *, late: bool = False) -> bool:
+        """Handle an event, if it is for the bot. Return whether it is a new message that gets an answer.
 
-        `before`: takes in what was missed before a message. `late`: it was itself missed when it came: a refusal is
-        told to nobody. Raises CogencyError when it could not be stored.
+        `before`: takes in what was missed before a message. `late`: the event itself was missed; its author is then not
+        notified of a refusal. Raises CogencyError when it could not be stored.
         """
-        if (heard := inbound.read_event(body, self.me, self.allowed_bots)) is None:
-            await self._happened(body)
+        if (message := inbound.read_event(body, self.me, self.allowed_bots)) is None:
+            await self._handle_notice(body)
             return False
-        thread = f"{heard.channel}:{heard.thread_ts}" if heard.in_thread else ""
-        if await self.ours.is_for_another(heard.text, thread):
+        thread = f"{message.channel}:{message.thread_ts}" if message.in_thread else ""
+        if await self.ours.is_for_another(message.text, thread):
             return False
-        await before(heard)
-        conversation = inbound.conversation(self.me, heard)
+        await before(message)
+        conversation = inbound.conversation(self.me, message)
         participants = await self.host.conversations.participants(conversation)
-        order = read_order(heard, self.me)
-        decision = decide(self._facts(heard, participants, orders_something=order is not None, late=late))
-        if isinstance(decision, message_intake.TALK) and not (heard.direct or late):
-            self.host.ambient.heard(heard.channel, inbound.person_id(self.me, heard.user), heard.ts)
+        order = read_order(message, self.me)
+        decision = decide(self._facts(message, participants, orders_something=order is not None, late=late))
+        if isinstance(decision, message_intake.TALK) and not (message.direct or late):
+            self.host.ambient.heard(message.channel, inbound.person_id(self.me, message.user), message.ts)
         if isinstance(decision, message_intake.Consider):
-            self._consider(heard, conversation)
+            self._consider(message, conversation)
             return False
-        if isinstance(decision, message_intake.Ignore) or (author := await self._author(heard)).gone:
+        if isinstance(decision, message_intake.Ignore) or (author := await self._author(message)).gone:
             return False
         if isinstance(decision, message_intake.Stop):
-            decision = await self._stop(decision, heard, author)
+            decision = await self._stop(decision, message, author)
         match decision:
             case message_intake.Answer():
-                incoming = await self._question(heard, conversation, new=participants is None)
+                incoming = await self._read_question(message, conversation, new=participants is None)
                 try:
                     return await self.host.submit(incoming)
                 except Refused as refusal:
-                    _unless_unsure(author, refusal)
+                    _raise_if_unsure(author, refusal)
                     if not decision.late:
-                        await self.control.refused(refusal, heard)
+                        await self.control.notify_refused(refusal, message)
             case message_intake.Overhear():
-                await self.host.record_context_message(await self._incoming(heard, conversation))
+                await self.host.record_context_message(await self._incoming(message, conversation))
             case message_intake.Obey():
-                assert order is not None  # noqa: S101 -- that is what is obeyed
-                await self._obey(order, heard, author)
+                assert order is not None  # noqa: S101 -- only an order is obeyed
+                await self._run_once(message, partial(self._obey, order, message, author))
             case message_intake.Ignore():
                 pass
             case _:
                 assert_never(decision)
         return False
 
-    def _consider(self, heard: SlackMessage, conversation: str) -> None:
-        """A question that nobody asked the bot: it may answer in a thread below."""
-        read = partial(self._question, heard, conversation, new=False)
-        person = inbound.person_id(self.me, heard.user)
-        question = QuestionToAll(self.me.source, heard.channel, heard.ts, person, read, self.host.submit)
+    def _consider(self, message: SlackMessage, conversation: str) -> None:
+        """Offer an open question, which was not asked of the bot, for an ambient answer in a thread below it."""
+        read = partial(self._read_question, message, conversation, new=False)
+        person = inbound.person_id(self.me, message.user)
+        question = QuestionToAll(self.me.source, message.channel, message.ts, person, read, self.host.submit)
         self.host.ambient.consider(question)
 
-    async def _happened(self, body: JsonObject) -> None:
-        """What an event says that is no message."""
+    async def _handle_notice(self, body: JsonObject) -> None:
+        """Handle an event that is not a message."""
         if (home := home_opened(body)) is not None:
             self.desk.home.open(home)
         elif (event := inbound.read_agent_event(body)) is not None:
             if not isinstance(event, inbound.SessionStopped) or await self._may_stop(event):
-                await self.agent.see(event)
+                await self.agent.handle(event)
         elif inbound.is_revoked(body, self.me):
             gone = Gone(sources=frozenset({self.me.source}))
             await self.host.forgetting.gone(self.me.source, gone, at_once=False)
@@ -221,29 +220,29 @@ class SlackIntake:
             await self.desk.replies.reacted(reacted)
 
     def _facts(
-        self, heard: SlackMessage, participants: frozenset[str] | None, *, orders_something: bool, late: bool
+        self, message: SlackMessage, participants: frozenset[str] | None, *, orders_something: bool, late: bool
     ) -> MessageFacts:
         return MessageFacts(
-            author=inbound.person_id(self.me, heard.user),
-            direct=heard.direct,
-            mentioned=heard.mentioned,
+            author=inbound.person_id(self.me, message.user),
+            direct=message.direct,
+            mentioned=message.mentioned,
             participants=participants,
-            automatic=heard.by_bot,
-            stops=says_stop(heard, self.me),
+            automatic=message.by_bot,
+            stops=says_stop(message, self.me),
             orders=orders_something,
             late=late,
-            to_everybody=not (heard.in_thread or heard.files) and asks_everybody(heard.text),
+            to_everybody=not (message.in_thread or message.files) and asks_everybody(message.text),
         )
 
-    async def _admit_order(self, heard: SlackMessage, author: Member) -> None:
+    async def _admit_order(self, message: SlackMessage, author: Member) -> None:
         """Raises Refused."""
         person = author.person
-        who = Requester(person.id, heard.channel, author.groups, self.me.team)
-        authority = Authority.EMPLOYEE if heard.by_bot else author.authority
+        who = Requester(person.id, message.channel, author.groups, self.me.team)
+        authority = Authority.EMPLOYEE if message.by_bot else author.authority
         await self.host.admission.admit_order(who, authority, person.time_zone)
 
     async def _may_stop(self, stopped: inbound.SessionStopped) -> bool:
-        """Whether whoever pressed Slack's Stop button may; nobody is told that they may not."""
+        """Whether the user who pressed Slack's Stop button may stop answers. They are not notified if they may not."""
         if not stopped.user:
             return True
         member = await self.places.among(stopped.channel, await self.people.member(stopped.user))
@@ -255,42 +254,42 @@ class SlackIntake:
             return False
         return True
 
-    async def _stop(self, stop: message_intake.Stop, heard: SlackMessage, author: Member) -> message_intake.AfterStop:
-        """The word "stop"; what else is to be done about it."""
+    async def _stop(self, stop: message_intake.Stop, message: SlackMessage, author: Member) -> message_intake.AfterStop:
+        """Handle the word "stop"; return what else is to be done about the message."""
 
         async def stopped() -> bool:
-            await self._admit_order(heard, author)
-            if hushed := await self.host.ambient.hush(heard.channel, inbound.conversation(self.me, heard)):
-                await self.control.hushed(heard)
-            return await self.control.stop_in_words(heard) or hushed
+            await self._admit_order(message, author)
+            if is_hushed := await self.host.ambient.hush(message.channel, inbound.conversation(self.me, message)):
+                await self.control.notify_hushed(message)
+            return await self.control.stop_by_message(message) or is_hushed
 
-        told = partial(self.control.nothing_runs, heard), partial(self.control.refused, heard=heard)
-        obey = partial(message_intake.stop_by_word, stop, stopped, *told)
-        return await self._once(heard, obey) or message_intake.Ignore()
+        notifications = (
+            partial(self.control.notify_nothing_runs, message),
+            partial(self.control.notify_refused, heard=message),
+        )
+        obey = partial(message_intake.stop_by_word, stop, stopped, *notifications)
+        return await self._run_once(message, obey) or message_intake.Ignore()
 
-    async def _once(self, heard: SlackMessage, obey: Callable[[], Awaitable[T]]) -> T | None:
-        """One mention comes as two events, each to any process."""
-        return await self.host.claims.run_once(self.me.source, f"{heard.channel}:{heard.ts}", obey)
+    async def _run_once(self, message: SlackMessage, obey: Callable[[], Awaitable[T]]) -> T | None:
+        """Run `obey` once per message: a mention arrives as two events, which two processes may receive."""
+        return await self.host.claims.run_once(self.me.source, f"{message.channel}:{message.ts}", obey)
 
-    async def _obey(self, order: Order, heard: SlackMessage, author: Member) -> None:
-        await self._once(heard, partial(self._do, order, heard, author))
-
-    async def _do(self, order: Order, heard: SlackMessage, author: Member) -> None:
-        to = inbound.of_message(heard)
+    async def _obey(self, order: Order, message: SlackMessage, author: Member) -> None:
+        to = inbound.of_message(message)
         if not (isinstance(order, CommandMeant) and order.command.open_to_all):
             try:
-                await self._admit_order(heard, author)
+                await self._admit_order(message, author)
             except Refused as refusal:
-                await self.control.refused(refusal, heard)
+                await self.control.notify_refused(refusal, message)
                 return
         try:
             match order:
                 case CommandMeant(command, words):
-                    thread = await self.desk.direct.thread_of(heard) if command.name == "forget" else ()
-                    link = inbound.permalink(self.me, heard.channel, heard.ts, heard.thread_ts) or ""
-                    await self.desk.run(command, to, words, thread, (heard.files, link))
+                    thread = await self.desk.direct.thread_of(message) if command.name == "forget" else ()
+                    link = inbound.permalink(self.me, message.channel, message.ts, message.thread_ts) or ""
+                    await self.desk.run(command, to, words, thread, (message.files, link))
                 case AskPrivately(words):
-                    await self.desk.asking.ask_privately(heard, words)
+                    await self.desk.asking.ask_privately(message, words)
                 case MistypedOrder(name, near):
                     await self.desk.mistyped(to, name, near)
                 case _:
@@ -299,7 +298,7 @@ class SlackIntake:
             await self.desk.tell(to, error)
 
     async def _change(self, changed: inbound.Changed) -> None:
-        """An edited question is answered, and learned from, as edited; a deleted one not at all."""
+        """Amend an edited question, so that it is answered and learned from as edited; forget a deleted one."""
         self.host.ambient.changed(changed.channel, changed.ts)
         repeats = repeats_of(changed.ts)
         if changed.text is None:
@@ -308,89 +307,89 @@ class SlackIntake:
             if changed.ours:
                 await self.desk.replies.gone(changed.channel, changed.ts)
             return
-        text = (await self._asked(changed.text))[1]
-        said = naming(text, changed.files)
-        await self.host.forgetting.amend(changed.channel, changed.ts, said)
+        text = (await self._parse_question(changed.text))[1]
+        amended_text = naming(text, changed.files)
+        await self.host.forgetting.amend(changed.channel, changed.ts, amended_text)
         private = inbound.private_message(f"{changed.channel}:{changed.ts}")
-        await self._amend_known(changed.channel, repeats, said)
+        await self._amend_known(changed.channel, repeats, amended_text)
         alone = naming(inbound.split_private(text), changed.files)
         await self._amend_known(changed.channel, (private, *repeats_of(private)), alone)
 
     async def _amend_known(self, channel: str, messages: Iterable[str], text: str) -> None:
-        """Up to the first that is not known: none is asked again before the one before it."""
+        """Amend these messages up to the first that is not stored: repeats of a question are stored in their order."""
         for message in messages:
             if not await self.host.forgetting.amend(channel, message, text):
                 return
 
-    async def _asked(self, written: str) -> tuple[Depth, str]:
-        """What a message of Slack asks, and how deep."""
-        asked_for = without_ask(without_mention(written, self.me.user), self.me)
-        depth, asked = inbound.split_depth(await self.names.read(asked_for))
-        return depth, asked or f"@{self.me.name}"
+    async def _parse_question(self, message_text: str) -> tuple[Depth, str]:
+        """Return the depth that a message asks for, and its question; "@<bot>" for a bare mention."""
+        without_command = without_ask(without_mention(message_text, self.me.user), self.me)
+        depth, question = inbound.split_depth(await self.names.read(without_command))
+        return depth, question or f"@{self.me.name}"
 
-    async def _incoming(self, heard: SlackMessage, conversation: str) -> Incoming:
+    async def _incoming(self, message: SlackMessage, conversation: str) -> Incoming:
         member, channel, (depth, asked) = await asyncio.gather(
-            self._author(heard), self._channel(heard), self._asked(heard.text)
+            self._author(message), self._channel_place(message), self._parse_question(message.text)
         )
-        to = ReplyTo(heard.channel, heard.user, thread_ts=heard.thread_ts or heard.ts, after=heard.ts)
+        to = ReplyTo(message.channel, message.user, thread_ts=message.thread_ts or message.ts, after=message.ts)
         return Incoming(
             source=self.me.source,
-            event_id=heard.event_id or f"{heard.channel}:{heard.ts}",
-            channel=heard.channel,
-            message_id=heard.ts,
+            event_id=message.event_id or f"{message.channel}:{message.ts}",
+            channel=message.channel,
+            message_id=message.ts,
             conversation=conversation,
             person=member.person,
-            place=person_place(self.me, member) if heard.direct else self._read_by(heard, member, channel),
+            place=person_place(self.me, member) if message.direct else self._group_place(message, member, channel),
             text=asked,
-            time=heard.time,
-            permalink=inbound.permalink(self.me, heard.channel, heard.ts, heard.thread_ts),
-            reply_to=to.encode(heard.action_token),
+            time=message.time,
+            permalink=inbound.permalink(self.me, message.channel, message.ts, message.thread_ts),
+            reply_to=to.encode(message.action_token),
             depth=depth,
-            # Another bot that may talk to this one is on the operator's list: nobody else vouches for it.
-            authority=Authority.EMPLOYEE if heard.by_bot else member.authority,
+            # Another bot that may talk to this one is on the operator's list, which vouches for it.
+            authority=Authority.EMPLOYEE if message.by_bot else member.authority,
             roles=member.groups,
             team=self.me.team,
             organization=inbound.organization(self.me, full=member.full),
-            files=tuple(replace(file, author=member.person.name) for file in heard.files),
+            files=tuple(replace(file, author=member.person.name) for file in message.files),
         )
 
-    async def _question(self, heard: SlackMessage, conversation: str, *, new: bool) -> Incoming:
-        """A message with what belongs to it: the thread in which a conversation begins, linked messages."""
-        incoming = await self._incoming(heard, conversation)
+    async def _read_question(self, message: SlackMessage, conversation: str, *, new: bool) -> Incoming:
+        """Return a message with its context: the thread in which a conversation begins, and linked messages."""
+        incoming = await self._incoming(message, conversation)
         found: list[Quoted | Attachment] = []
         try:
             async with asyncio.timeout(CONTEXT_S):
-                if new and heard.in_thread:
-                    found += await self.threads.before(heard)
-                found += await self.threads.linked(heard, incoming.place)
-                if heard.direct:
-                    found += await self.agent.looking.beside(heard, incoming.person.name, incoming.place)
+                if new and message.in_thread:
+                    found += await self.threads.before(message)
+                found += await self.threads.linked(message, incoming.place)
+                if message.direct:
+                    found += await self.agent.looking.beside(message, incoming.person.name, incoming.place)
         except TimeoutError:
             found.append(Quoted("note", self.me.name, "(more belongs to this message; it could not be read in time)"))
-        quoted = tuple(one for one in found if isinstance(one, Quoted))
-        files = (*incoming.files, *(one for one in found if isinstance(one, Attachment)))
+        quoted = tuple(item for item in found if isinstance(item, Quoted))
+        files = (*incoming.files, *(item for item in found if isinstance(item, Attachment)))
         return replace(incoming, quoted=quoted, files=files)
 
-    def _read_by(self, heard: SlackMessage, author: Member, channel: Place) -> Place:
-        """Where a guest writes, one reads: also one that is not listed yet."""
-        return channel if author.full or heard.by_bot else group_place(self.me, heard.channel)
+    def _group_place(self, message: SlackMessage, author: Member, channel: Place) -> Place:
+        """A channel in which a guest writes is read by guests, also before its list of members says so."""
+        return channel if author.full or message.by_bot else group_place(self.me, message.channel)
 
-    async def _author(self, heard: SlackMessage) -> Member:
-        if heard.bot_name:
-            return member_of(self.me, heard.user, {"name": heard.bot_name})
-        member = await self.people.member(heard.user)
-        return member if heard.external else await self.places.among(heard.channel, member)
+    async def _author(self, message: SlackMessage) -> Member:
+        if message.bot_name:
+            return member_of(self.me, message.user, {"name": message.bot_name})
+        member = await self.people.member(message.user)
+        return member if message.external else await self.places.among(message.channel, member)
 
-    async def _channel(self, heard: SlackMessage) -> Place:
-        if heard.direct:
-            return group_place(self.me, heard.channel)
-        place = await self.places.of(heard.channel)
-        if heard.closed and place.within_team:
-            return await self.places.closed(heard.channel)
-        return group_place(self.me, heard.channel) if heard.outside and place.within_team else place
+    async def _channel_place(self, message: SlackMessage) -> Place:
+        if message.direct:
+            return group_place(self.me, message.channel)
+        place = await self.places.of(message.channel)
+        if message.closed and place.within_team:
+            return await self.places.closed(message.channel)
+        return group_place(self.me, message.channel) if message.outside and place.within_team else place
 
 
-def _unless_unsure(author: Member, refusal: Refused) -> None:
-    """Somebody who is refused while it is not known what they are is no stranger. Raises MemberUnknown."""
+def _raise_if_unsure(author: Member, refusal: Refused) -> None:
+    """Raise MemberUnknown if the refused author's groups could not be read: the refusal may be wrong."""
     if author.unsure:
         raise SlackMemberUnknown(SlackError(reply_texts.SLACK_GROUPS_UNREAD)) from refusal

@@ -81,7 +81,7 @@ class EventRetryQueue:
                 self._underway.begin(self.tell(body, why))
             return channel not in self._unstored and await self._keep(body)
         before = self.before if self.listening.behind else nothing_missed
-        seeing = asyncio.create_task(self.intake.see(body, before), name=ASKED)
+        seeing = asyncio.create_task(self.intake.handle_event(body, before), name=ASKED)
         self._underway.follow(seeing)
         await asyncio.wait({seeing}, timeout=ACK_S)
         if not seeing.done():
@@ -133,7 +133,7 @@ class EventRetryQueue:
         try:
             while lane:
                 try:
-                    see = partial(self.intake.see, lane[0], self.before)
+                    see = partial(self.intake.handle_event, lane[0], self.before)
                     await self.listening.insist(see, partial(self._tell_all, channel), passing=PASSING)
                 except CogencyError as error:
                     log.log(severity(error), "event %s was not taken in: %s", api.text(lane[0], "event_id"), error)
@@ -196,7 +196,7 @@ class EventRetryQueue:
         message = await message_at(self.api, link)
         if message is not None:
             with suppress(Refused):  # nobody waits to be told any more
-                await self.intake.see({"event": {**message, "type": kind, "channel": link.channel}}, late=True)
+                await self.intake.handle_event({"event": {**message, "type": kind, "channel": link.channel}}, late=True)
 
 
 def _channel(body: JsonObject) -> str:
@@ -425,12 +425,12 @@ class SlackMissed:
     async def _change(self, spot: Spot, message: JsonObject) -> None:
         """Take in what an event would have told."""
         now: JsonObject = {"type": "message", "subtype": "message_changed", "channel": spot.channel}
-        await self.intake.see({"event": {**now, "message": dict(message)}})
+        await self.intake.handle_event({"event": {**now, "message": dict(message)}})
 
     async def _take(self, spot: Spot, message: JsonObject) -> bool:
         event: JsonObject = {**message, "type": "message", "channel": spot.channel}
         with suppress(Refused):  # nobody waits to be told any more
-            return await self.intake.see({"event": dict(event)}, late=True)
+            return await self.intake.handle_event({"event": dict(event)}, late=True)
         return False
 
 

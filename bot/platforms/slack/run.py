@@ -229,7 +229,7 @@ def _put_together(
     intake = SlackIntake(host, me, settings.allowed_bots, *read, desk, control, agent, uninstalled, ours)
     listening = Watermark(host, me.source, clock)
     missed = SlackMissed(api, me, listening, intake, budgets)
-    owed = EventRetryQueue(listening, api, intake, missed.before, missed.gap, control.keep_waiting)
+    owed = EventRetryQueue(listening, api, intake, missed.before, missed.gap, control.notify_waiting)
     web = web_client(settings.api_base_url, session)
     bolt = bolt_app(web, app.bot_token, me, desk)
     delivery: Delivery

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.platforms.slack.inbound import (
-    MOST_ENTITIES,
+    MAX_ENTITIES,
     AgentOpened,
     Entity,
     EntityKind,
@@ -98,7 +98,7 @@ def test_of_many_things_those_that_come_first_are_kept() -> None:
     entities = [{"type": "slack#/types/channel_id", "value": f"C{number}"} for number in range(20)]
     event: Object = {"context": {"entities": entities}}
     assert entities_in(event, "context") == tuple(
-        Entity(EntityKind.CHANNEL, f"C{number}") for number in range(MOST_ENTITIES)
+        Entity(EntityKind.CHANNEL, f"C{number}") for number in range(MAX_ENTITIES)
     )
 
 
