@@ -176,7 +176,7 @@ class SlackAsking:
         await self.host.submit(self._private(question, await self._member(to.channel, to.user), to))
 
     async def _say(self, to: ReplyTo, markdown: str) -> None:
-        await Ephemeral(self.api, to).say(slash_commands.named(markdown, self.me.prefix))
+        await Ephemeral(self.api, to).send(slash_commands.named(markdown, self.me.prefix))
 
     async def _open(self, body: JsonObject, view: JsonObject) -> None:
         await self.api.call(Method.OPEN_VIEW, trigger_id=api.text(body, "trigger_id"), view=dict(view))

@@ -228,7 +228,7 @@ class PersonalCommands:
         """A click on a button of a panel, or a choice in its menu. Raises CogencyError."""
         press, to = press_of(body, action), inbound.of_click(body)
         if press is None or press.at.user != to.user:
-            await Ephemeral(self.api, to).say(reply_texts.NOT_YOURS)
+            await Ephemeral(self.api, to).send(reply_texts.NOT_YOURS)
             return
         to = replace(to, channel=press.at.channel or to.channel)
         caller = self._caller(to, press.at.thread)
@@ -295,7 +295,7 @@ class PersonalCommands:
 
     async def _say_panel(self, to: ReplyTo, command: Command, thread: Collection[str], panel: Panel) -> None:
         below = panel_blocks(panel, command, ShownTo(to.user, to.channel, thread))
-        await Ephemeral(self.api, to).say(named(panel.text, self.me.prefix), *below)
+        await Ephemeral(self.api, to).send(named(panel.text, self.me.prefix), *below)
 
     async def _replace(self, to: ReplyTo, command: Command, words: str, thread: Collection[str], panel: Panel) -> None:
         """Show it where the button stood that was pressed: in a message, or in the Home tab."""
@@ -357,7 +357,7 @@ class PersonalCommands:
         )
 
     async def _say(self, to: ReplyTo, markdown: str) -> None:
-        await Ephemeral(self.api, to).say(named(markdown, self.me.prefix))
+        await Ephemeral(self.api, to).send(named(markdown, self.me.prefix))
 
 
 def _shown_meanwhile(show: ShowPanel, most: int | None = None) -> ShowPanel:
@@ -566,4 +566,4 @@ class AnswerCommands:
             log.warning("that a message has to wait could not be said: %s", error)
 
     async def _say(self, to: ReplyTo, markdown: str) -> None:
-        await Ephemeral(self.api, to).say(named(markdown, self.me.prefix))
+        await Ephemeral(self.api, to).send(named(markdown, self.me.prefix))

@@ -265,7 +265,7 @@ class SlackIntake:
 
         notifications = (
             partial(self.control.notify_nothing_runs, message),
-            partial(self.control.notify_refused, heard=message),
+            partial(self.control.notify_refused, message=message),
         )
         obey = partial(message_intake.stop_by_word, stop, stopped, *notifications)
         return await self._run_once(message, obey) or message_intake.Ignore()
@@ -363,7 +363,7 @@ class SlackIntake:
                     found += await self.threads.before(message)
                 found += await self.threads.linked(message, incoming.place)
                 if message.direct:
-                    found += await self.agent.looking.beside(message, incoming.person.name, incoming.place)
+                    found += await self.agent.viewed.quotes_for(message, incoming.person.name, incoming.place)
         except TimeoutError:
             found.append(Quoted("note", self.me.name, "(more belongs to this message; it could not be read in time)"))
         quoted = tuple(item for item in found if isinstance(item, Quoted))

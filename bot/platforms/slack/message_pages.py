@@ -1,6 +1,6 @@
-"""Pages as ordinary messages, edited as they grow, and as native streams of Slack, which are appended to.
+"""Pages of replies: ordinary messages that are edited, and native streams of Slack that are appended to.
 
-And messages that one person alone sees.
+And ephemeral messages.
 """
 
 import logging
@@ -35,14 +35,14 @@ from bot.texts import reply_texts
 
 log = logging.getLogger(__name__)
 
-# What a workspace has refused is let be for a while, so that not every reply asks for it in vain: what the app cannot
-# do at all (an older workspace, a plan without agents, a scope not granted) everywhere, the rest in that channel.
+# A method that a workspace has refused is not tried again for a while. If the app cannot use it at all (an older
+# workspace, a plan without agents, a missing scope), that holds everywhere; otherwise in that channel.
 
-REFUSED_S: Final = 600.0  # How long a refusal holds for a channel: whoever changes that waits no longer
+REFUSED_S: Final = 600.0  # How long a refusal holds for a channel
 
-REFUSED_EVERYWHERE_S: Final = 3_600.0  # What the app may not do, or Slack cannot, rarely changes
+REFUSED_EVERYWHERE_S: Final = 3_600.0  # A workspace's features rarely change
 
-MOST_CHANNELS: Final = 2_000
+MAX_CHANNELS: Final = 2_000
 
 _EVERYWHERE: Final = frozenset(
     {
@@ -65,40 +65,43 @@ _EVERYWHERE: Final = frozenset(
 
 @dataclass(slots=True)
 class FeatureSupport:
-    """`plain_buttons`: it does not know the blocks that are made for replies of agents."""
+    """Which optional features a workspace has. `plain_buttons`: it does not know the blocks for replies of agents.
+
+    `now` and `until` are `Clock.monotonic` times.
+    """
 
     plain_buttons: bool = False
-    _resting: LRUCache[tuple[Method, str], float] = field(default_factory=lambda: LRUCache(MOST_CHANNELS))
-    """Until when each method is not tried; in "" everywhere."""
+    # By method and channel; the channel "" stands for all.
+    _suspended_until: LRUCache[tuple[Method, str], float] = field(default_factory=lambda: LRUCache(MAX_CHANNELS))
 
     def has(self, method: Method, channel: str, now: float) -> bool:
-        """Whether a method may be tried there."""
-        return all(self._resting.get((method, where), now) <= now for where in ("", channel))
+        """Whether a method may be tried in this channel."""
+        return all(self._suspended_until.get((method, where), now) <= now for where in ("", channel))
 
-    def refused(self, method: Method, channel: str, code: str, now: float) -> None:
-        """For this reason of Slack's."""
+    def mark_refused(self, method: Method, channel: str, code: str, now: float) -> None:
+        """Record that Slack refused a method with this error code."""
         if code in _EVERYWHERE:
-            self.rest(method, now + REFUSED_EVERYWHERE_S)
+            self.suspend(method, now + REFUSED_EVERYWHERE_S)
         else:
-            self._resting[method, channel] = now + REFUSED_S
+            self._suspended_until[method, channel] = now + REFUSED_S
 
-    def rest(self, method: Method, until: float) -> None:
-        """Do not try it anywhere for a while."""
-        self._resting[method, ""] = until
+    def suspend(self, method: Method, until: float) -> None:
+        """Do not try a method in any channel until then."""
+        self._suspended_until[method, ""] = until
 
 
-# Slack's refusals of a page, in the words of `bot.reply_surface`.
+# Slack's error codes, by the error of `bot.reply_surface` that each becomes.
 
 TOO_LONG: Final = frozenset({"msg_too_long", "msg_blocks_too_many", "markdown_text_too_long"})
-# A server knows less than what was sent; the words are not to blame.
+# The workspace does not know a kind of block; the text is not the reason.
 BLOCKS_REFUSED: Final = frozenset({"invalid_blocks", "invalid_blocks_format", "block_mismatch"})
 STREAMING: Final = "streaming_state_conflict"
 _LOCKED: Final = frozenset({"cant_update_message", "cant_delete_message", "edit_window_closed"})
-# What an operator can put right while the answer waits; any other refusal is for ever.
+# What an operator can fix while the answer waits; any other refusal is permanent.
 CURABLE: Final = frozenset(
     {"invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired", "missing_scope"}
 )
-# What an operator can do, as the log says it.
+# What an operator can do, for the log.
 _OPERATOR: Final = {
     "missing_scope": "`cogency doctor` says which scope is missing.",
     **dict.fromkeys(CURABLE - {"missing_scope"}, reply_texts.INSTALL_AGAIN),
@@ -107,11 +110,12 @@ _DELETED: Final = frozenset({"message_not_found", "thread_not_found", "no_such_t
 
 
 class StillStreaming(reply_surface.PageLocked):
-    """The message is a stream that nobody has ended."""
+    """The message is a stream that has not been ended."""
 
 
 @contextmanager
 def page_errors() -> Generator[None, None, None]:
+    """Translate SlackError into the SurfaceError that it means."""
     try:
         yield
     except SlackLimited as limited:
@@ -136,24 +140,24 @@ EVENT_TYPE = "cogency_page"
 
 
 def metadata_of(key: reply_surface.PageKey) -> Json:
-    """What makes a page known again."""
+    """Return the message metadata that identifies a page."""
     return {"event_type": EVENT_TYPE, "event_payload": {"key": str(key)}}
 
 
 @dataclass(frozen=True, slots=True)
 class MessagePages:
-    """Those of one reply. `name` stands for it in the budgets."""
+    """The pages of one reply, as ordinary messages. `name` identifies the reply in the call budgets."""
 
     api: SlackApi
     budgets: MethodRates
-    abilities: FeatureSupport
+    features: FeatureSupport
     clock: Clock
     to: ReplyTo
     conversation: str
     name: str
 
     async def post(self, key: reply_surface.PageKey, look: reply_surface.PageContent) -> str:
-        """Show a new page; its time stamp. Raises SurfaceError."""
+        """Post a new page and return its time stamp. Raises SurfaceError."""
         queue = self.budgets.posts(self.to.channel)
         await self._keep_pace(queue)
         where: dict[str, Json] = {"channel": self.to.channel, "thread_ts": self.to.thread_ts or None}
@@ -161,17 +165,17 @@ class MessagePages:
         return api.text(posted, "ts")
 
     async def edit(self, ts: str, look: reply_surface.PageContent, key: reply_surface.PageKey | None = None) -> None:
-        """Show the whole page anew; `key`, if it is not yet known by it. Raises SurfaceError."""
+        """Replace the whole page. `key`: to be added if the message's metadata has no key yet. Raises SurfaceError."""
         await self._keep_pace(self.budgets.updates)
         where: dict[str, Json] = {"channel": self.to.channel, "ts": ts}
         metadata = None if key is None else metadata_of(key)
         await self._write(self.budgets.updates, Method.UPDATE, look, {**where, "metadata": metadata})
 
     def buttons(self, look: reply_surface.PageContent) -> list[list[Json]]:
-        """What stands below the words, in each form that Slack may take, the best one first; [] for nothing."""
-        forms = dict.fromkeys((self.abilities.plain_buttons, True))
-        made = [button_rows(look.offers, look.turn, self.conversation, self.to, plain=plain) for plain in forms]
-        return [blocks for blocks in made if blocks]
+        """Return the blocks below the text in each form that Slack may take, the best one first; [] for none."""
+        forms = dict.fromkeys((self.features.plain_buttons, True))
+        rows = [button_rows(look.offers, look.turn, self.conversation, self.to, plain=plain) for plain in forms]
+        return [blocks for blocks in rows if blocks]
 
     async def _keep_pace(self, limit: MethodRate | MethodQueue) -> None:
         if (wait := await limit.ask(self.name, self.clock.monotonic())) > 0:
@@ -188,7 +192,7 @@ class MessagePages:
                 raise
 
     async def _send(self, method: Method, look: reply_surface.PageContent, where: dict[str, Json]) -> JsonObject:
-        """In the best form that Slack takes."""
+        """Send the page in the best form that Slack takes."""
         *better, last = self._forms(look)
         for form in better:
             try:
@@ -199,7 +203,7 @@ class MessagePages:
                 ):
                     raise
                 log.info("%s The page is shown in a simpler form.", refused)
-                self.abilities.plain_buttons |= "blocks" in form
+                self.features.plain_buttons |= "blocks" in form
         return await self.api.call(method, self.to.mentions, **where, **last)
 
     def _forms(self, look: reply_surface.PageContent) -> Iterator[dict[str, Json]]:
@@ -210,39 +214,39 @@ class MessagePages:
         for buttons in below:
             words: Json = {"type": "markdown", "text": look.text}
             yield {"text": notice(look.text), "blocks": [words, *buttons]}
-        if not self.to.mentions:  # beside it nothing else may stand
+        if not self.to.mentions:  # Slack takes markdown_text only alone
             yield {"markdown_text": look.text}
-        yield {"text": look.text}  # a server that does not know markdown_text
+        yield {"text": look.text}  # for a workspace that does not know markdown_text
 
 
-# One message that grows by Slack's native streaming.
+# Native streams: one message that Slack appends to.
 #
-# Theory of operation. Slack appends what it is sent, and nothing of it can be taken back. So each write sends what the
-# page has more than the stream, and of that only what will stay as it is once everything harmful is made harmless.
-# Steps go along as task cards: their details with the first card, their output with the last.
+# Theory of operation. What was appended cannot be changed. So each write sends only what the page has in addition to
+# the stream, and of that only the part that later escaping will not change (`markup.settled`). Steps are sent as task
+# cards: their details with the first card, their output with the last.
 #
 # Rules
 # - A stream lives for about five minutes and takes about eleven kilobytes, cards included. It is ended before that
 #   (PageFull), and the reply goes on in another one.
-# - Whether a write whose answer was lost took effect, nobody knows. Such a stream is ended without a word, and so is
-#   one whose text turns out to be another: `StreamEnded` says that its message is from now on edited as a whole.
-# - Text goes in chunks, never beside them: Slack takes no request with both.
+# - After a write whose answer was lost, the stream's content is not known. Such a stream is ended as it is, and so is
+#   one whose text no longer begins the page: `StreamEnded` means that its message is edited as a whole from now on.
+# - Text is sent in chunks, never beside them: Slack takes no request with both.
 
-# Slack ends a stream after about 300 seconds, whatever is appended; a minute is left for the last words.
+# Slack ends a stream after about 300 seconds, even while it is appended to; a minute is left for the end.
 AGE_S: Final = 240.0
 
-# Slack takes between 10,600 and 11,300 bytes, as others have measured; it documents no number.
-MOST_BYTES: Final = 9_000
+# Slack's limit is not documented; others have measured between 10,600 and 11,300 bytes.
+MAX_BYTES: Final = 9_000
 
-END_BYTES: Final = 600  # What the end of a stream may take beyond that: a fence's closer, or the output of its cards
+END_BYTES: Final = 600  # Allowed beyond MAX_BYTES at the end: the closing of a fence, or the output of cards
 
-CARD_BYTES: Final = 64  # What a card takes besides its texts
+CARD_BYTES: Final = 64  # Of a card, besides its texts
 
 _STATUS: Final = {StepState.RUNNING: "in_progress", StepState.DONE: "complete", StepState.FAILED: "error"}
 
 
 class StreamRefused(CogencyError):
-    """No stream can be started here; `code` is Slack's word for why. `passing`: there were too many of late."""
+    """No stream can be started here. `code`: Slack's error code. `passing`: only because of a rate limit."""
 
     def __init__(self, code: str, *, passing: bool = False) -> None:
         super().__init__(f"no stream: {code}")
@@ -251,7 +255,7 @@ class StreamRefused(CogencyError):
 
 
 class StreamEnded(CogencyError):
-    """The stream takes nothing more, and its message can be edited. `by_reader`: somebody stopped it."""
+    """The stream has ended, and its message can be edited. `by_reader`: a reader stopped it."""
 
     def __init__(self, *, by_reader: bool = False) -> None:
         super().__init__("the stream has ended")
@@ -260,8 +264,8 @@ class StreamEnded(CogencyError):
 
 @dataclass(frozen=True, slots=True)
 class StreamPlace:
-    """Where the streams of one reply go. `reader` and `team` are needed outside of direct messages: who sees the
-    message grow there; everybody else sees it at its end.
+    """Where the streams of one reply go. `reader` and `team` are needed outside of direct messages: the reader sees the
+    message grow; other members see it at its end.
     """
 
     channel: str
@@ -272,7 +276,7 @@ class StreamPlace:
 
 @dataclass(frozen=True, slots=True)
 class _Addition:
-    """What a look has more than a stream, and what the stream has then."""
+    """What a page has in addition to a stream (`chunks`), and what the stream holds after that."""
 
     chunks: list[Json]
     text: str
@@ -282,7 +286,7 @@ class _Addition:
 
 @dataclass(slots=True)
 class Stream:
-    """`began` is a `Clock.monotonic` time. `uncertain`: nobody knows what it shows."""
+    """A running stream. `began`: a `Clock.monotonic` time. `uncertain`: its content is not known."""
 
     place: StreamPlace
     ts: str
@@ -293,7 +297,7 @@ class Stream:
     uncertain: bool = False
 
     def addition(self, look: PageContent) -> _Addition | None:
-        """None if the look does not begin with what the stream shows."""
+        """Return what the page has in addition to the stream; None if it does not begin with the stream's text."""
         if not look.text.startswith(self.text):
             return None
         shown = neutral(look.text) if look.final else settled(look.text)
@@ -306,13 +310,13 @@ class Stream:
         size = len(more.encode()) + sum(_card_bytes(step) for step in changed)
         return _Addition(chunks, text, {**self.cards, **{step.id: step for step in changed}}, self.bytes + size)
 
-    def took(self, addition: _Addition) -> None:
+    def apply(self, addition: _Addition) -> None:
         self.text, self.cards, self.bytes = addition.text, addition.cards, addition.bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """The streams of one reply. `name` stands for it in the budgets."""
+    """The streams of one reply. `name` identifies the reply in the call budgets."""
 
     api: SlackApi
     budgets: MethodRates
@@ -321,7 +325,7 @@ class Streams:
     name: str
 
     async def start(self, look: PageContent) -> Stream:
-        """Begin a message with this look. Raises StreamRefused, or SurfaceError."""
+        """Start a stream that shows this page. Raises StreamRefused, or SurfaceError."""
         stream = Stream(self.place, "", self.clock.monotonic())
         addition = stream.addition(look)
         assert addition is not None  # noqa: S101 -- every text begins with an empty one
@@ -347,26 +351,26 @@ class Streams:
         except SlackDown as down:
             raise PageUnsent(str(down)) from down
         stream.ts = api.text(answer, "ts")
-        stream.took(addition)
+        stream.apply(addition)
         return stream
 
     async def grow(self, stream: Stream, look: PageContent) -> None:
-        """Add what the look has more. Raises StreamEnded, or SurfaceError."""
+        """Append what the page has in addition. Raises StreamEnded, or SurfaceError."""
         addition = await self._addition(stream, look)
-        if self.clock.monotonic() - stream.began > AGE_S or addition.bytes > MOST_BYTES:
+        if self.clock.monotonic() - stream.began > AGE_S or addition.bytes > MAX_BYTES:
             raise PageFull("a stream takes no more")
         if addition.chunks:
             await self._keep_pace(self.budgets.appends)
             await self._append(stream, addition)
 
     async def end(self, stream: Stream, look: PageContent, blocks: Sequence[list[Json]], **more: Json) -> int:
-        """Add the rest and end it, with the first of `blocks` that Slack takes below it, and other arguments of
-        `chat.stopStream`; how many it did not take. Raises as `grow` does.
+        """Append the rest and end the stream. Return how many of `blocks` Slack refused before it took one.
 
-        Where the end has to wait, the words do not.
+        `more`: other arguments of `chat.stopStream`. If the call budget does not allow the end yet, the rest is
+        appended first. Raises as `grow` does.
         """
         addition = await self._addition(stream, look)
-        if addition.bytes > MOST_BYTES + END_BYTES:
+        if addition.bytes > MAX_BYTES + END_BYTES:
             raise PageFull("a stream takes no more")
         try:
             await self._keep_pace(self.budgets.stops)
@@ -384,12 +388,12 @@ class Streams:
                 await self.drop(stream.ts)
                 raise StreamEnded from None
             else:
-                stream.took(addition)
+                stream.apply(addition)
                 return refused_forms
         raise AssertionError("without blocks, none is refused")
 
     async def drop(self, ts: str) -> None:
-        """End a stream of which nobody knows what it shows, or whether it is one. Raises PageUnsent or PageQueued."""
+        """End a stream whose content is not known, or that may have ended. Raises PageUnsent or PageQueued."""
         await self._keep_pace(self.budgets.stops)
         try:
             await self.api.call(Method.STOP_STREAM, channel=self.place.channel, ts=ts)
@@ -411,7 +415,7 @@ class Streams:
 
     async def _append(self, stream: Stream, addition: _Addition) -> None:
         await self._send(stream, self.budgets.appends, Method.APPEND_STREAM, chunks=addition.chunks)
-        stream.took(addition)
+        stream.apply(addition)
 
     async def _send(self, stream: Stream, budget: MethodRate, method: Method, **args: Json) -> None:
         try:
@@ -448,26 +452,25 @@ def _card(step: ShownStep, *, first: bool) -> Json:
 
 
 def _card_bytes(step: ShownStep) -> int:
-    """What Slack counts of a card; details twice, as others have measured."""
+    """Return the bytes that Slack counts for a card; it counts details twice, as others have measured."""
     texts = (step.title, step.details, step.details, step.output)
     return CARD_BYTES + sum(len(text.encode()) for text in texts)
 
 
 class Ephemeral:
-    """Saying something to one person, where nobody else sees it.
+    """Messages that only one person sees.
 
-    Rule: in place if Slack still allows it, by the `response_url` or as an ephemeral message; else in the person's
-    DM with the bot; never in the channel.
+    Rule: they are shown in place if Slack still allows it, by the `response_url` or as an ephemeral message; else in
+    the person's DM with the bot; never in the channel.
 
-    The words stand in a Markdown block. The message's own text is for notifications, and for clients without that
-    block.
+    The text is in a Markdown block. The message's own text is for notifications, and for clients without that block.
     """
 
     def __init__(self, api: SlackApi, to: ReplyTo) -> None:
         self._api = api
         self._to = to
 
-    async def say(self, markdown: str, *more: Json) -> None:
+    async def send(self, markdown: str, *more: Json) -> None:
         """Show the text, and `more` blocks below it. Raises SlackError."""
         blocks: list[Json] = [{"type": "markdown", "text": markdown}, *more]
         if self._to.response_url:
@@ -481,11 +484,11 @@ class Ephemeral:
                     blocks=blocks,
                 )
             except SlackRefused:
-                pass  # used up, or older than half an hour
+                pass  # the response_url was used five times, or is older than half an hour
             else:
                 return
         try:
-            await self._ephemeral(markdown, blocks)
+            await self._post(markdown, blocks)
         except SlackRefused:  # the bot is no member, or the person has left
             await self._api.call(
                 Method.POST,
@@ -495,17 +498,17 @@ class Ephemeral:
             )
 
     async def replace(self, markdown: str, *more: Json) -> None:
-        """Show it in the place of what was clicked; below that, where Slack no longer lets it be changed."""
+        """Replace the message that was clicked; if Slack no longer allows that, show a new one. Raises SlackError."""
         if not self._to.response_url:
-            await self.say(markdown, *more)
+            await self.send(markdown, *more)
             return
         blocks: list[Json] = [{"type": "markdown", "text": markdown}, *more]
         try:
             await self._api.respond(self._to.response_url, replace_original=True, text=mrkdwn(markdown), blocks=blocks)
         except SlackRefused:
-            await self.say(markdown, *more)
+            await self.send(markdown, *more)
 
-    async def _ephemeral(self, markdown: str, blocks: list[Json]) -> None:
+    async def _post(self, markdown: str, blocks: list[Json]) -> None:
         await self._api.call(
             Method.POST_EPHEMERAL,
             channel=self._to.channel,

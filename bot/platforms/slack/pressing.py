@@ -220,7 +220,7 @@ class ReplyPresses:
         )
 
     async def _say(self, to: ReplyTo, sentence: str) -> None:
-        await Ephemeral(self.api, to).say(sentence)
+        await Ephemeral(self.api, to).send(sentence)
 
 
 def _shown_on(body: JsonObject) -> str:

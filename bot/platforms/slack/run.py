@@ -201,9 +201,9 @@ def _put_together(
     telemetry: Telemetry,
     listener: EventsListener,
 ) -> _Parts:
-    ornaments, membership = BestEffortCalls(api, clock), SlackMembership(api, me)
+    best_effort, membership = BestEffortCalls(api, clock), SlackMembership(api, me)
     budgets = MethodRates(f"{me.source} {me.bot}", host.replicas)
-    sessions = AgentSessions(ornaments, clock, budgets.rate(Method.SET_SESSION, BEGINS_PER_MINUTE))
+    sessions = AgentSessions(best_effort, clock, budgets.rate(Method.SET_SESSION, BEGINS_PER_MINUTE))
     workspace = SurfaceParts(api, me, clock, settings.streaming, budgets)
     host.platforms.register_surface(me.source, SlackSurfaces(host, workspace, sessions))
     host.platforms.ask_readers(me.source, membership)
@@ -221,8 +221,8 @@ def _put_together(
     host.platforms.register_deletion(me.source, partial(_clear, api, sessions, home))
     desk = PersonalCommands(host, api, me, people, places, membership, budgets, clock, home)
     control = AnswerCommands(host, api, me, clock, NoticeThrottle(clock))
-    looking = ViewedEntities(me, places, threads, clock)
-    agent = AgentDesk(host, me, sessions, Prompts(host, me, people, ornaments, clock), looking)
+    viewed = ViewedEntities(me, places, threads, clock)
+    agent = AgentDesk(host, me, sessions, Prompts(host, me, people, best_effort, clock), viewed)
 
     ours, uninstalled = OurBots(host, me, clock), asyncio.Event()
     read = people, places, threads

@@ -44,68 +44,69 @@ from bot.texts import memory_texts
 
 log = logging.getLogger(__name__)
 
-OFFERS: Final = frozenset(ReplyAction) - {ReplyAction.STOP}  # Slack has a Stop button of its own while an agent works
+OFFERS: Final = frozenset(ReplyAction) - {ReplyAction.STOP}  # Slack shows its own Stop button while an agent works
 
 LIMITS: Final = Limits(
     page_chars=3_900,  # chat.update takes less than 4,000
-    edit_interval_s=0.8,  # a reader follows it; the workspace's budget of edits is what slows it down
+    edit_interval_s=0.8,  # readable; the workspace's call budget for edits is the real limit
     announce_final=False,
     offers=OFFERS,
 )
 STREAM_LIMITS: Final = Limits(
-    page_chars=8_400,  # with a few cards below what a stream takes
+    page_chars=8_400,  # leaves room for a few cards within a stream's limit
     page_bytes=8_400,
-    edit_interval_s=0.25,  # looks continuous; the workspace's budget of appends is what slows it down
+    edit_interval_s=0.25,  # looks continuous; the workspace's call budget for appends is the real limit
     grows_only=True,
     steps=True,
     offers=OFFERS,
 )
 
-# Of long work, beside which the thread goes on: the button of Slack's own is not there.
+# For long work, during which the thread goes on: Slack does not show its own Stop button there.
 WORK_LIMITS: Final = replace(
     LIMITS,
-    page_chars=3_400,  # with some lines of steps below
+    page_chars=3_400,  # leaves room for some lines of steps
     edit_interval_s=WORK_EDIT_S,
     offers=frozenset(ReplyAction),
     notes=True,
     step_lines=WORK_STEPS,
 )
 
-# How soon a page of steps alone is tried again where no stream can show it: words may have come.
-WORDLESS_S: Final = 1.0
+# When a page that has only steps is tried again where no stream can show it: it may have words by then.
+STEPS_RETRY_S: Final = 1.0
 
-LOOK_BACK: Final = 100  # Messages read to find a page again: it was posted moments ago
+LOOK_BACK: Final = 100  # Messages per page of history when a reply's page is searched: it was posted moments ago
 
-MOST_LOOKS: Final = 10
+MAX_FIND_PAGES: Final = 10  # Of history, for a scheduled reply
 
-HELD_S: Final = 0.5
-# Where half of a minute's edits are used up, an answer waits so long for its end before it begins to grow: what is
-# complete by then takes one post and no edit, and leaves the edits to answers that are long.
-MOST_HELD_S: Final = 6.0
+HOLD_RETRY_S: Final = 0.5
+# When half of a minute's edits are used up, an answer is held back for this long before its first post: an answer that
+# is complete by then takes one post and no edit, and leaves the edits to long answers.
+MAX_HOLD_S: Final = 6.0
 
 
 @dataclass(frozen=True, slots=True)
 class SurfaceParts:
-    """What all replies of a workspace share."""
+    """The parts that all replies of a workspace share."""
 
     api: SlackApi
     me: SlackBot
     clock: Clock
     streaming: Streaming = Streaming.DIRECT
     budgets: MethodRates = field(default_factory=MethodRates)
-    abilities: message_pages.FeatureSupport = field(default_factory=message_pages.FeatureSupport)
+    features: message_pages.FeatureSupport = field(default_factory=message_pages.FeatureSupport)
 
 
 class SlackSurface:
-    """`stop` ends the turn for good: a reader has stopped its stream.
+    """`stop` stops the turn: it is called when a reader has stopped the reply's stream.
 
-    Theory of operation. Where it may, a page grows as a native stream, and ends as a message with its key and its
-    buttons. Where no stream can be had, or one has died, its message is posted and edited instead; the words are the
-    same. A page is known by its key in the message's metadata, so that a post whose answer was lost, or whose process
-    died before storing it, is found by looking instead of posting again. A stream carries its key only at its end: an
-    unfinished one is found as the message of ours that belongs to nothing else.
+    Theory of operation. Where streams are allowed, a page grows as a native stream, and ends as a message with its key
+    and its buttons. Where no stream can be started, or one has failed, the page is a message that is posted and edited;
+    the text is the same. A page is identified by its key in the message's metadata. So a post whose answer was lost, or
+    whose process died before storing it, is found in the history instead of posted again. A stream gets its key only at
+    its end: an unfinished one is found as the bot's message in the thread that belongs to nothing else.
 
-    Each method's budget is asked first: what is not allowed now is refused, and comes back with newer text.
+    Every write asks its method's call budget first. A write that is not allowed now raises PageQueued, and is repeated
+    later with newer text.
     """
 
     def __init__(
@@ -127,7 +128,7 @@ class SlackSurface:
         name = f"{to.channel}:{to.thread_ts}:{to.after}"
         self._name = name
         self._messages = message_pages.MessagePages(
-            workspace.api, workspace.budgets, workspace.abilities, workspace.clock, to, conversation, name
+            workspace.api, workspace.budgets, workspace.features, workspace.clock, to, conversation, name
         )
         self._streams = message_pages.Streams(
             workspace.api, workspace.budgets, workspace.clock, _place(workspace, to), name
@@ -139,8 +140,8 @@ class SlackSurface:
         if to.scheduled == ScheduleKind.WORK:
             self._limits = WORK_LIMITS
         self._held_until: float | None = None
-        self._live: dict[str, message_pages.Stream] = {}  # The streams that have not ended, by their messages
-        # Every page that was seen here, and its key, as far as its message does not tell it yet.
+        self._live: dict[str, message_pages.Stream] = {}  # The streams that have not ended, by time stamp
+        # Each known page's key by time stamp; None once the message's metadata holds the key.
         self._keys: dict[str, PageKey | None] = {}
 
     @property
@@ -148,16 +149,18 @@ class SlackSurface:
         return self._limits
 
     async def find(self, key: PageKey) -> PageRef | None:
-        """Looks among what was said since the question. None also where we may not look."""
+        """Search the messages since the question. Return None also where the bot may not read them."""
         where: dict[str, Json] = {"channel": self._to.channel, "oldest": self._to.after or "0", "limit": LOOK_BACK}
         method = Method.REPLIES if self._to.thread_ts else Method.HISTORY
         where |= {"ts": self._to.thread_ts} if self._to.thread_ts else {}
-        pages = MOST_LOOKS if self._to.scheduled else 1  # a channel of which nobody asked anything goes on meanwhile
+        max_pages = (
+            MAX_FIND_PAGES if self._to.scheduled else 1
+        )  # a scheduled reply has no thread: others post meanwhile
         ours: list[JsonObject] = []
         with message_pages.page_errors():
             try:
-                async with aclosing(self._api.pages(method, pages, **where, include_all_metadata=True)) as said:
-                    async for page in said:
+                async with aclosing(self._api.pages(method, max_pages, **where, include_all_metadata=True)) as pages:
+                    async for page in pages:
                         ours += [message for message in api.items(page, "messages") if self._is_ours(message)]
             except SlackRefused:
                 return None
@@ -173,17 +176,17 @@ class SlackSurface:
         ts = "" if look.final else await self._start(key, look)
         if not ts:
             if not (look.text.strip() or look.note):
-                raise PageQueued(WORDLESS_S)
+                raise PageQueued(STEPS_RETRY_S)
             if not look.final and self._is_held():
-                raise PageQueued(HELD_S)
+                raise PageQueued(HOLD_RETRY_S)
             ts = await self._messages.post(key, look)
             self._keys[ts] = None
-        self._session.said()
+        self._session.mark_message_posted()
         return PageRef(ts)
 
     async def edit(self, page: PageRef, look: PageContent) -> None:
         stream = self._live.get(page.id)
-        if stream is None or not await self._grown(stream, look):
+        if stream is None or not await self._grow(stream, look):
             await self._rewrite(page.id, look)
         if look.final:
             self._workspace.budgets.left(self._name)
@@ -202,22 +205,22 @@ class SlackSurface:
 
     async def send_ephemeral(self, text: str) -> None:
         with message_pages.page_errors():
-            await Ephemeral(self._api, self._to).say(text)
+            await Ephemeral(self._api, self._to).send(text)
 
     async def show_waiting(self, turn: int) -> None:
         await _show_waiting(self._workspace, self._to, self._waiting, turn)
 
     async def status(self, text: str) -> None:
-        if not self._to.scheduled:  # nobody waits, and there is no thread to say it in
-            self._session.doing(text)
+        if not self._to.scheduled:  # else no user waits, and there is no thread to show it in
+            self._session.set_status(text)
 
     def finish(self, *, ended: bool) -> None:
         self._session.finish(ended=ended)
 
     def _is_held(self) -> bool:
-        """Whether a message that has to be edited later is not begun yet, because many are."""
+        """Whether a message that needs later edits is held back, because edits are scarce."""
         now = self._workspace.clock.monotonic()
-        self._held_until = self._held_until or now + MOST_HELD_S
+        self._held_until = self._held_until or now + MAX_HOLD_S
         return now < self._held_until and self._workspace.budgets.updates.is_scarce(now)
 
     def _may_stream(self) -> bool:
@@ -226,17 +229,17 @@ class SlackSurface:
             case Streaming.OFF:
                 return False
             case Streaming.DIRECT:
-                wanted = inbound.is_direct(self._to.channel)
+                is_enabled = inbound.is_direct(self._to.channel)
             case Streaming.EVERYWHERE:
-                wanted = True
+                is_enabled = True
             case _:
                 assert_never(self._workspace.streaming)
-        wanted = wanted and self._to.scheduled != ScheduleKind.WORK  # a stream lives for minutes
-        supported = self._workspace.abilities.has(Method.START_STREAM, self._to.channel, now)
-        return wanted and bool(self._to.thread_ts) and supported
+        is_enabled = is_enabled and self._to.scheduled != ScheduleKind.WORK  # a stream lives for minutes
+        supported = self._workspace.features.has(Method.START_STREAM, self._to.channel, now)
+        return is_enabled and bool(self._to.thread_ts) and supported
 
     async def _start(self, key: PageKey, look: PageContent) -> str:
-        """The time stamp of a stream that shows the look; "" where there cannot be one."""
+        """Start a stream that shows the look. Return its time stamp; "" where no stream can be started."""
         now = self._workspace.clock.monotonic()
         if not self._streaming or not await self._workspace.budgets.starts.spare(self._name, now):
             return ""
@@ -246,14 +249,14 @@ class SlackSurface:
             self._streaming = False
             if not refused.passing:
                 log.info("Slack streams no reply here: %s. It is edited instead.", refused.code)
-                self._workspace.abilities.refused(Method.START_STREAM, self._to.channel, refused.code, now)
+                self._workspace.features.mark_refused(Method.START_STREAM, self._to.channel, refused.code, now)
             return ""
         self._live[stream.ts] = stream
         self._keys[stream.ts] = key
         return stream.ts
 
-    async def _grown(self, stream: message_pages.Stream, look: PageContent) -> bool:
-        """Whether the stream shows the look; False where it has ended before."""
+    async def _grow(self, stream: message_pages.Stream, look: PageContent) -> bool:
+        """Show the look in the stream. Return False if the stream has ended before."""
         try:
             if not look.final:
                 await self._streams.grow(stream, look)
@@ -262,12 +265,12 @@ class SlackSurface:
         except message_pages.StreamEnded as ended:
             del self._live[stream.ts]
             if ended.by_reader:
-                await self._stopped()
+                await self._stop_turn()
             return False
         del self._live[stream.ts]
         self._keys[stream.ts] = None
         if look.last:
-            self._session.rests()
+            self._session.mark_idle()
         return True
 
     async def _end(self, stream: message_pages.Stream, look: PageContent) -> None:
@@ -280,12 +283,12 @@ class SlackSurface:
             session_status="active" if look.last else "processing",
         )
         if refused:
-            self._workspace.abilities.plain_buttons = True
+            self._workspace.features.plain_buttons = True
 
     async def _rewrite(self, ts: str, look: PageContent) -> None:
-        """Show the look in a message that is no stream any more; one of an earlier process may still be one."""
+        """Show the look in a message whose stream has ended; a stream of an earlier process is ended first."""
         if not (look.text.strip() or look.note):
-            return  # a page of steps alone keeps what it shows
+            return  # a page that has only steps keeps what it shows
         try:
             await self._messages.edit(ts, look, self._keys.get(ts))
         except message_pages.StillStreaming:
@@ -293,7 +296,7 @@ class SlackSurface:
             await self._messages.edit(ts, look, self._keys.get(ts))
         self._keys[ts] = None
 
-    async def _stopped(self) -> None:
+    async def _stop_turn(self) -> None:
         try:
             await self._stop()
         except CogencyError as error:
@@ -304,21 +307,23 @@ class SlackSurface:
         return api.text(message, "user") == me.user or api.text(message, "bot_id") == me.bot
 
     def _is_unfinished(self, message: JsonObject) -> bool:
-        """Whether it is a stream that nobody ended: an answer of ours in the thread that belongs to nothing else."""
+        """Whether it is a stream that was not ended: a message of the bot in the thread without a key or files."""
         ts = api.text(message, "ts")
         bare = not (_key(message) or api.items(message, "files"))
         return bare and ts != self._to.thread_ts and ts not in self._keys
 
 
 async def _show_waiting(workspace: SurfaceParts, to: ReplyTo, waiting: WaitingPanel | None, turn: int) -> None:
-    """What the asker alone may press. Slack forgets it as soon as they load the page anew, and shows it to nobody who
-    is away: the button below the reply is the way back to it.
+    """Show the asker the buttons that wait for them, as an ephemeral message.
+
+    Slack drops it when the asker reloads Slack, and does not deliver it while they are away. The button below the reply
+    shows it again.
     """
     if waiting is None or (panel := await waiting(turn)) is None:
         return
     below = panel_blocks(panel, tools.COMMAND, ShownTo(to.user, to.channel))
     with message_pages.page_errors():
-        await Ephemeral(workspace.api, to).say(named(panel.text, workspace.me.prefix), *below)
+        await Ephemeral(workspace.api, to).send(named(panel.text, workspace.me.prefix), *below)
 
 
 async def delete_page(api: SlackApi, page: ShownPage) -> None:
@@ -328,15 +333,15 @@ async def delete_page(api: SlackApi, page: ShownPage) -> None:
 
 
 async def undo_kept(api_: SlackApi, page: ShownPage) -> None:
-    """Let a page say that what it remembered is remembered no more. Raises SurfaceError."""
+    """Change a page to say that what it remembered was forgotten. Raises SurfaceError."""
     if attachments.is_file(page.page):
         return
     with message_pages.page_errors():
         shown = await message_at(api_, SlackMessageLink(page.channel, page.page, "")) or {}
         before = api.items(shown, "blocks")
         if (blocks := without(FACTS, before)) and blocks != before:
-            said = memory_texts.undone(api.text(shown, "text"))
-            await api_.call(Method.UPDATE, channel=page.channel, ts=page.page, text=said, blocks=blocks)
+            undone_text = memory_texts.undone(api.text(shown, "text"))
+            await api_.call(Method.UPDATE, channel=page.channel, ts=page.page, text=undone_text, blocks=blocks)
 
 
 def _place(workspace: SurfaceParts, to: ReplyTo) -> message_pages.StreamPlace:
@@ -349,16 +354,17 @@ def _key(message: JsonObject) -> str:
     return api.text(message, "metadata", "event_payload", "key")
 
 
-# An answer that only one person sees: `bot.reply_surface.Surface` for whispers.
-#
-# It cannot grow: an ephemeral message has no id to edit, and a `response_url` takes five messages at most. So it is
-# shown once, complete. Where it cannot be given in place any more, it goes to the person's DM, never to the channel.
-
-# A markdown block holds 12,000 characters; five pages, as many as a `response_url` takes, are 55,000.
+# A markdown block holds 12,000 characters; five pages, which a `response_url` takes, are 55,000.
 PRIVATE_LIMITS = Limits(page_chars=11_000, edit_interval_s=1.0, offers=frozenset(ReplyAction) - {ReplyAction.STOP})
 
 
 class PrivateSurface:
+    """A reply that only its asker sees: `bot.reply_surface.Surface` for ephemeral messages.
+
+    It cannot grow: an ephemeral message has no id to edit, and a `response_url` takes up to five messages. So it is
+    shown once, complete. Where it cannot be shown in place any more, it goes to the person's DM, never to the channel.
+    """
+
     def __init__(
         self, workspace: SurfaceParts, to: ReplyTo, conversation: str, waiting: WaitingPanel | None = None
     ) -> None:
@@ -367,13 +373,13 @@ class PrivateSurface:
         self._to = to
         self._conversation = conversation
         self._waiting = waiting
-        self._whisper = Ephemeral(workspace.api, to)
+        self._ephemeral = Ephemeral(workspace.api, to)
 
     @property
     def limits(self) -> Limits:
         return PRIVATE_LIMITS
 
-    async def find(self, key: PageKey) -> PageRef | None:  # noqa: ARG002 -- what only one person sees has no history
+    async def find(self, key: PageKey) -> PageRef | None:  # noqa: ARG002 -- ephemeral messages are in no history
         return None
 
     async def post(self, key: PageKey, look: PageContent) -> PageRef:
@@ -389,11 +395,11 @@ class PrivateSurface:
         )
         with message_pages.page_errors():
             try:
-                await self._whisper.say(look.text, *buttons)
+                await self._ephemeral.send(look.text, *buttons)
             except SlackRefused as refused:
                 if refused.code not in message_pages.BLOCKS_REFUSED:
                     raise
-                await self._whisper.say(look.text, *simpler)
+                await self._ephemeral.send(look.text, *simpler)
 
     async def delete(self, page: PageRef) -> None:
         """Nothing was shown."""
@@ -404,7 +410,7 @@ class PrivateSurface:
 
     async def send_ephemeral(self, text: str) -> None:
         with message_pages.page_errors():
-            await self._whisper.say(text)
+            await self._ephemeral.send(text)
 
     async def show_waiting(self, turn: int) -> None:
         await _show_waiting(self._workspace, self._to, self._waiting, turn)
@@ -413,11 +419,11 @@ class PrivateSurface:
         """There is no private status line."""
 
     def finish(self, *, ended: bool) -> None:
-        """As little."""
+        """There is no session to end."""
 
 
 class SlackSurfaces:
-    """Where an answer is shown, from what was stored with its question."""
+    """Makes the surface of a reply from what was stored with its question."""
 
     def __init__(self, host: Host, workspace: SurfaceParts, sessions: AgentSessions) -> None:
         self._host = host

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.platforms.slack.agent_view import (
+    MAX_MESSAGES,
     MESSAGE_CHARS,
-    MOST_MESSAGES,
     TITLE_CHARS,
     loading_messages,
     status_of,
@@ -50,5 +50,5 @@ def test_a_line_reads_on_from_the_name_of_the_bot() -> None:
 @given(st.text(min_size=1) | st.just(reply_texts.THINKING))
 def test_what_is_rotated_through_is_within_slacks_limits(doing: str) -> None:
     messages = loading_messages(doing)
-    assert len(messages) <= MOST_MESSAGES
+    assert len(messages) <= MAX_MESSAGES
     assert all(1 <= len(message) <= MESSAGE_CHARS for message in messages)

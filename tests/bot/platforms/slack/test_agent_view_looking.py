@@ -1,6 +1,6 @@
 """What people look at is remembered for a while, for as many people as there may be, and taken for one question."""
 
-from bot.platforms.slack.agent_view import MOST_PEOPLE, ViewedEntities
+from bot.platforms.slack.agent_view import MAX_PEOPLE, ViewedEntities
 from bot.platforms.slack.api import SlackApi
 from bot.platforms.slack.inbound import Entity, EntityKind, SlackBot, SlackMessage
 from bot.platforms.slack.members import Groups, Guests, People
@@ -26,28 +26,28 @@ async def noted(looking: ViewedEntities, user: str, sees: tuple[Entity, ...] | N
     heard = SlackMessage(
         "Ev1", DM, "1.1", "", user, "what is this?", direct=True, mentioned=False, outside=False, sees=sees
     )
-    return [quoted.text for quoted in await looking.beside(heard, "ann", group_place(ME, DM))]
+    return [quoted.text for quoted in await looking.quotes_for(heard, "ann", group_place(ME, DM))]
 
 
 async def test_it_is_taken_once_and_replaced_by_what_comes_later(slack: FakeSlack, api: SlackApi) -> None:
     view = looking(slack, api)
-    view.sees("U1", (Entity(EntityKind.LIST, "F2"),))
-    view.sees("U1", CANVAS)
-    view.sees("U2", CANVAS)
-    view.sees("U2", ())
+    view.record("U1", (Entity(EntityKind.LIST, "F2"),))
+    view.record("U1", CANVAS)
+    view.record("U2", CANVAS)
+    view.record("U2", ())
     assert [await noted(view, user) for user in ("U1", "U1", "U2")] == [["a canvas"], [], []]
 
 
 async def test_what_slack_says_with_the_message_holds(slack: FakeSlack, api: SlackApi) -> None:
     view = looking(slack, api)
-    view.sees("U1", CANVAS)
+    view.record("U1", CANVAS)
     assert await noted(view, "U1", ()) == []
     assert await noted(view, "U1") == []
 
 
 async def test_of_too_many_people_those_who_looked_last_are_remembered(slack: FakeSlack, api: SlackApi) -> None:
     view = looking(slack, api)
-    for number in range(MOST_PEOPLE + 1):
-        view.sees(f"U{number}", CANVAS)
+    for number in range(MAX_PEOPLE + 1):
+        view.record(f"U{number}", CANVAS)
     assert await noted(view, "U0") == []
-    assert await noted(view, f"U{MOST_PEOPLE}") == ["a canvas"]
+    assert await noted(view, f"U{MAX_PEOPLE}") == ["a canvas"]

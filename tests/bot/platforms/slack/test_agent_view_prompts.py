@@ -3,7 +3,7 @@
 from agent.errors import StoreError
 from agent.memory.audience import PersonAudience
 from bot.host import Suggestion, Viewer
-from bot.platforms.slack.agent_view import EVERY_S, GENERAL, TITLE_CHARS
+from bot.platforms.slack.agent_view import GENERAL, PROMPTS_INTERVAL_S, TITLE_CHARS
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
@@ -70,6 +70,6 @@ async def test_they_are_offered_anew_after_a_while() -> None:
             for _ in range(2):
                 await open_messages(slack)
             await slack.until(lambda: slack.state.called(METHOD))
-            clock.ahead_s += EVERY_S + 1
+            clock.ahead_s += PROMPTS_INTERVAL_S + 1
             await open_messages(slack)
             await slack.until(lambda: len(slack.state.called(METHOD)) == 2)

@@ -45,7 +45,7 @@ def begun(slack: FakeSlack, sessions: AgentSessions, question: str = "which colo
     """A reply whose bot thinks, and the thread of it."""
     root = slack.state.write(ANN, GENERAL, question)
     session = sessions.of(ReplyTo(GENERAL, ANN, root.ts, root.ts), question)
-    session.doing(reply_texts.THINKING)
+    session.set_status(reply_texts.THINKING)
     return session, root.ts
 
 
@@ -61,8 +61,8 @@ async def test_a_session_works_from_the_first_line_to_the_end(slack: FakeSlack, 
     session, thread = begun(slack, sessions)
     await thinking(slack)
     assert (seen(slack, thread).status, seen(slack, thread).title) == ("processing", "which colour?")
-    session.said()
-    session.doing("")
+    session.mark_message_posted()
+    session.set_status("")
     session.finish(ended=True)
     await sessions.close()
     assert seen(slack, thread).changes == ["processing", "processing", "active"]
@@ -75,8 +75,8 @@ async def test_a_session_that_slack_set_at_rest_itself_is_left_alone(
     session, thread = begun(slack, sessions)
     await slack.until(lambda: ornaments.answered == 2)
     seen(slack, thread).set("active")
-    session.said()
-    session.rests()
+    session.mark_message_posted()
+    session.mark_idle()
     session.finish(ended=True)
     await sessions.close()
     assert len(slack.state.called(SET_SESSION)) == 1
@@ -86,8 +86,8 @@ async def test_a_line_that_arrives_after_slack_set_the_session_at_rest_does_not_
     slack: FakeSlack, sessions: AgentSessions
 ) -> None:
     session, thread = begun(slack, sessions)
-    session.said()
-    session.rests()  # before the line is shown
+    session.mark_message_posted()
+    session.mark_idle()  # before the line is shown
     await thinking(slack)
     session.finish(ended=True)
     await sessions.close()
@@ -112,7 +112,7 @@ async def test_what_an_earlier_process_left_is_taken_away(slack: FakeSlack, sess
     stuck = slack.state.agents.sessions[GENERAL, root.ts] = FakeSession(slack.clock)
     stuck.set("processing")
     session = sessions.of(ReplyTo(GENERAL, ANN, root.ts, root.ts), "hello?")
-    session.doing("")
+    session.set_status("")
     session.finish(ended=True)
     await slack.until(lambda: stuck.status == "active")
 

@@ -14,7 +14,7 @@ from bot.platforms.slack.api import MethodRates, SlackApi
 from bot.platforms.slack.markup import neutral
 from bot.platforms.slack.message_pages import (
     AGE_S,
-    MOST_BYTES,
+    MAX_BYTES,
     Stream,
     StreamEnded,
     StreamPlace,
@@ -65,7 +65,7 @@ def written(stream: Stream, look: PageContent) -> str:
     """The words that are sent of this look."""
     addition = stream.addition(look)
     assert addition is not None
-    stream.took(addition)
+    stream.apply(addition)
     return "".join(api.text(chunk, "text") for chunk in addition.chunks)
 
 
@@ -86,13 +86,13 @@ def test_a_card_tells_its_details_once_and_its_output_at_its_end() -> None:
     assert first.chunks == [
         {"type": "task_update", "id": "1.1", "title": RUNNING.title, "status": "in_progress", "details": "boats"}
     ]
-    stream.took(first)
+    stream.apply(first)
     second = stream.addition(PageContent("", steps=(DONE,)))
     assert second is not None
     assert second.chunks == [
         {"type": "task_update", "id": "1.1", "title": DONE.title, "status": "complete", "output": "Done."}
     ]
-    stream.took(second)
+    stream.apply(second)
     assert stream.addition(PageContent("", steps=(DONE,))) == second.__class__([], "", {"1.1": DONE}, second.bytes)
 
 
@@ -118,9 +118,9 @@ async def test_a_stream_takes_no_more_when_it_is_old_but_its_end(room: Room) -> 
 
 
 async def test_a_stream_takes_no_more_when_it_is_large(room: Room) -> None:
-    stream = await room.streams.start(PageContent("船" * (MOST_BYTES // 3 - 10)))
+    stream = await room.streams.start(PageContent("船" * (MAX_BYTES // 3 - 10)))
     with pytest.raises(PageFull):
-        await room.streams.grow(stream, PageContent("船" * (MOST_BYTES // 3 + 10)))
+        await room.streams.grow(stream, PageContent("船" * (MAX_BYTES // 3 + 10)))
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ async def test_it_is_said_in_the_thread_by_the_address_that_came_with_the_reques
     slack: FakeSlack, api: SlackApi
 ) -> None:
     to = ReplyTo(GENERAL, ANN, ROOT, response_url=slack.response_url(GENERAL, ANN))
-    await Ephemeral(api, to).say(SECRET)
+    await Ephemeral(api, to).send(SECRET)
     assert whispered(slack) == [(GENERAL, ROOT, ANN, SECRET)]
     assert not slack.state.called("chat.postEphemeral")
 
@@ -46,7 +46,7 @@ async def test_it_is_said_in_the_thread_by_the_address_that_came_with_the_reques
 async def test_where_that_address_is_used_up_it_is_an_ephemeral_message(slack: FakeSlack, api: SlackApi) -> None:
     whisper = Ephemeral(api, ReplyTo(GENERAL, ANN, response_url=slack.response_url(GENERAL, ANN)))
     for _ in range(RESPONSES + 2):
-        await whisper.say(SECRET)
+        await whisper.send(SECRET)
     assert whispered(slack) == [(GENERAL, "", ANN, SECRET)] * (RESPONSES + 2)
     assert len(slack.state.called("chat.postEphemeral")) == 2
     assert not posted(slack)
@@ -55,7 +55,7 @@ async def test_where_that_address_is_used_up_it_is_an_ephemeral_message(slack: F
 async def test_where_that_address_is_too_old_it_is_an_ephemeral_message(slack: FakeSlack, api: SlackApi) -> None:
     to = ReplyTo(GENERAL, ANN, response_url=slack.response_url(GENERAL, ANN))
     slack.expire_all()
-    await Ephemeral(api, to).say(SECRET)
+    await Ephemeral(api, to).send(SECRET)
     assert whispered(slack) == [(GENERAL, "", ANN, SECRET)]
 
 
@@ -66,7 +66,7 @@ async def test_where_an_ephemeral_message_is_refused_it_is_a_direct_message(
     slack: FakeSlack, api: SlackApi, code: str
 ) -> None:
     slack.faults["chat.postEphemeral"].append(Fault(error=code))
-    await Ephemeral(api, ReplyTo(GENERAL, ANN, ROOT)).say(SECRET)
+    await Ephemeral(api, ReplyTo(GENERAL, ANN, ROOT)).send(SECRET)
     assert posted(slack) == [(DM, SECRET)]
     assert not slack.state.whispers
 
@@ -77,7 +77,7 @@ async def test_what_passes_is_no_reason_to_say_it_elsewhere(
 ) -> None:
     slack.faults["chat.postEphemeral"].append(fault)
     with pytest.raises(error):
-        await Ephemeral(api, ReplyTo(GENERAL, ANN)).say(SECRET)
+        await Ephemeral(api, ReplyTo(GENERAL, ANN)).send(SECRET)
     assert not posted(slack)
     assert not slack.state.whispers
 
@@ -86,7 +86,7 @@ async def test_where_a_direct_message_is_refused_too_nobody_is_told(slack: FakeS
     slack.faults["chat.postEphemeral"].append(Fault(error="user_not_in_channel"))
     slack.faults["chat.postMessage"].append(Fault(error="messages_tab_disabled"))
     with pytest.raises(SlackRefused):
-        await Ephemeral(api, ReplyTo(GENERAL, ANN)).say(SECRET)
+        await Ephemeral(api, ReplyTo(GENERAL, ANN)).send(SECRET)
     assert not posted(slack)
 
 
@@ -98,6 +98,6 @@ async def test_what_cannot_be_replaced_is_said_below(slack: FakeSlack, api: Slac
 
 
 async def test_notifications_show_the_words_without_the_marks_of_markdown(slack: FakeSlack, api: SlackApi) -> None:
-    await Ephemeral(api, ReplyTo(GENERAL, BOB)).say(SECRET)
+    await Ephemeral(api, ReplyTo(GENERAL, BOB)).send(SECRET)
     (call,) = slack.state.called("chat.postEphemeral")
     assert call.args["text"] == "You earn *enough*."

@@ -1,29 +1,29 @@
 """What a workspace has refused is let be for a while."""
 
-from bot.platforms.slack.message_pages import MOST_CHANNELS, REFUSED_EVERYWHERE_S, REFUSED_S, FeatureSupport
+from bot.platforms.slack.message_pages import MAX_CHANNELS, REFUSED_EVERYWHERE_S, REFUSED_S, FeatureSupport
 from bot.platforms.slack.options import Method
 
 STREAM = Method.START_STREAM
 
 
 def test_a_refusal_holds_for_its_channel_and_for_a_while() -> None:
-    abilities = FeatureSupport()
-    abilities.refused(STREAM, "D1", "channel_type_not_supported", 100.0)
-    assert not abilities.has(STREAM, "D1", 100.0 + REFUSED_S - 1)
-    assert abilities.has(STREAM, "D2", 100.0)
-    assert abilities.has(Method.SET_SESSION, "D1", 100.0)
-    assert abilities.has(STREAM, "D1", 100.0 + REFUSED_S)
+    features = FeatureSupport()
+    features.mark_refused(STREAM, "D1", "channel_type_not_supported", 100.0)
+    assert not features.has(STREAM, "D1", 100.0 + REFUSED_S - 1)
+    assert features.has(STREAM, "D2", 100.0)
+    assert features.has(Method.SET_SESSION, "D1", 100.0)
+    assert features.has(STREAM, "D1", 100.0 + REFUSED_S)
 
 
 def test_what_the_app_cannot_do_at_all_holds_everywhere() -> None:
-    abilities = FeatureSupport()
-    abilities.refused(STREAM, "D1", "unknown_method", 100.0)
-    assert not abilities.has(STREAM, "D2", 100.0 + REFUSED_EVERYWHERE_S - 1)
+    features = FeatureSupport()
+    features.mark_refused(STREAM, "D1", "unknown_method", 100.0)
+    assert not features.has(STREAM, "D2", 100.0 + REFUSED_EVERYWHERE_S - 1)
 
 
 def test_no_more_channels_are_remembered_than_fit() -> None:
-    abilities = FeatureSupport()
-    for number in range(MOST_CHANNELS + 1):
-        abilities.refused(STREAM, f"D{number}", "invalid_thread_ts", 0.0)
-    assert abilities.has(STREAM, "D0", 0.0)
-    assert not abilities.has(STREAM, f"D{MOST_CHANNELS}", 0.0)
+    features = FeatureSupport()
+    for number in range(MAX_CHANNELS + 1):
+        features.mark_refused(STREAM, f"D{number}", "invalid_thread_ts", 0.0)
+    assert features.has(STREAM, "D0", 0.0)
+    assert not features.has(STREAM, f"D{MAX_CHANNELS}", 0.0)

@@ -7,7 +7,7 @@ import pytest
 from bot.platforms.slack.agent_view import AgentSessions, BestEffortCalls
 from bot.platforms.slack.api import SlackApi
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, decode_reply_to
-from bot.platforms.slack.surface import LIMITS, MOST_HELD_S, PRIVATE_LIMITS, PrivateSurface, SlackSurface, SurfaceParts
+from bot.platforms.slack.surface import LIMITS, MAX_HOLD_S, PRIVATE_LIMITS, PrivateSurface, SlackSurface, SurfaceParts
 from bot.reply_surface import (
     PageContent,
     PageFull,
@@ -208,7 +208,7 @@ async def test_where_edits_are_scarce_an_answer_is_posted_once_complete_or_begun
     growing = of_workspace(workspace, to, sessions)
     with pytest.raises(PageQueued):
         await growing.post(KEY, PageContent("Hel"))
-    await clock.sleep(MOST_HELD_S)
+    await clock.sleep(MAX_HOLD_S)
     assert await growing.post(KEY, PageContent("Hel"))
     await clock.sleep(1.0)
     assert await of_workspace(workspace, to, sessions).post(PageKey(8, 0), PageContent("Hello.", final=True))
