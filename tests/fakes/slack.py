@@ -19,7 +19,7 @@ from typing import Any, Self
 from aiohttp import WSMsgType, web
 
 from agent.ports import Clock
-from bot.platforms.slack.sockets import ASKED
+from bot.platforms.slack.sockets import USER_TASKS
 from tests.fakes.slack_clicks import action_of, state_of
 from tests.fakes.slack_faults import Fault, limited
 from tests.fakes.slack_http import Posts
@@ -469,7 +469,7 @@ class FakeSlack:
 
 def _asked() -> list[asyncio.Task[object]]:
     """What adapters do now because somebody asked for it."""
-    return [task for task in asyncio.all_tasks() if task.get_name() == ASKED]
+    return [task for task in asyncio.all_tasks() if task.get_name() == USER_TASKS]
 
 
 def _failed(fault: Fault) -> web.Response:

@@ -27,7 +27,7 @@ from bot.platforms.slack.markup import SlackMessageLink
 from bot.platforms.slack.members import People
 from bot.platforms.slack.message_pages import FeatureSupport
 from bot.platforms.slack.places import Places, person_place
-from bot.platforms.slack.sockets import TaskGroup
+from bot.platforms.slack.sockets import BackgroundTasks
 from bot.platforms.slack.surroundings import Threads
 from bot.texts import command_texts, reply_texts
 from bot.texts.formatting import shortened
@@ -128,7 +128,7 @@ class AgentSessions:
     clock: Clock
     begins: MethodRate = field(default_factory=lambda: MethodRate(BEGINS_PER_MINUTE, window_s=60.0))
     titled: RecentKeys = field(default_factory=RecentKeys)  # Threads whose title is not to be replaced
-    underway: TaskGroup = field(default_factory=lambda: TaskGroup(CLOSE_S))
+    underway: BackgroundTasks = field(default_factory=lambda: BackgroundTasks(CLOSE_S))
 
     def of(self, to: ReplyTo, question: str) -> "AgentSession":
         """Return one reply's part in the session of its thread."""
@@ -152,7 +152,7 @@ class AgentSessions:
 
     def set_idle_soon(self, channel: str, thread: str) -> None:
         """Set a session idle without waiting for Slack."""
-        self.underway.begin(self.set_idle(channel, thread))
+        self.underway.start(self.set_idle(channel, thread))
 
     async def close(self) -> None:
         """Wait up to CLOSE_S for calls that set sessions idle."""
@@ -180,7 +180,7 @@ class AgentSession:
         """Show what the bot does now; "" when its words show that, or it does nothing."""
         self._line = line
         if self._task is None or self._task.done():
-            self._task = self._sessions.underway.begin(self._sync())
+            self._task = self._sessions.underway.start(self._sync())
         self._changed.set()
 
     def mark_message_posted(self) -> None:
@@ -365,7 +365,7 @@ class Prompts:
     best_effort: BestEffortCalls
     clock: Clock
     _offered: TTLCache[str, None] = field(init=False)
-    _offering: TaskGroup = field(default_factory=TaskGroup)
+    _offering: BackgroundTasks = field(default_factory=BackgroundTasks)
 
     def __post_init__(self) -> None:
         self._offered = TTLCache(MAX_PEOPLE, PROMPTS_INTERVAL_S, self.clock.monotonic)
@@ -375,7 +375,7 @@ class Prompts:
         if not opened.channel or opened.user in self._offered:
             return
         self._offered[opened.user] = None
-        self._offering.begin(self._offer(opened))
+        self._offering.start(self._offer(opened))
 
     async def close(self) -> None:
         await self._offering.close()

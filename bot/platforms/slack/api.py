@@ -1,12 +1,12 @@
-"""The Web API, as much of it as we use, and how often its methods may be called.
+"""The client of Slack's Web API, and the rates of its methods.
 
-Rules: every call names its `Method`, so that the manifest can be held to the scopes that the code needs. Whatever is
-written goes out harmless (see `outgoing`), so that no caller has to think of it.
+Rules: every call names its `Method`, so that a test compares the manifest's scopes with those that the code needs.
+Everything that is sent is made harmless here (`harmless`), so that no caller has to do it.
 
 SlackError
-├── SlackLimited    too fast: not before `retry_after_s`
+├── SlackLimited    rate limited: not again before `retry_after_s`
 ├── SlackDown       unreachable, too slow, or broken (5xx); whether the call took effect is not known
-└── SlackRefused    Slack said no; `code` is its word for why
+└── SlackRefused    Slack refused the call; `code` is its error code
 """
 
 import asyncio
@@ -35,25 +35,25 @@ from bot.setting_parsers import Secret
 from bot.telemetry import SILENT, RateLimited, Telemetry
 from bot.texts import reply_texts
 
-# What leaves for Slack: nothing in it pings anybody, and no link in it unfolds. Pure.
+# Makes what is sent to Slack harmless: no text mentions a user, and no link unfurls. Pure.
 #
-# Rule: every text that somebody may read is made harmless, wherever it stands in a message, a stream, a view or a
-# title. What only a machine reads comes back as it was sent.
+# Rule: every text that a user may read is made harmless, anywhere in a message, a stream, a view or a title. Fields
+# that only a program reads stay as they are.
 
-# Fields that nobody reads: they come back at a click, or lead somewhere.
+# Fields that no user reads: Slack sends them back at a click, or they are addresses.
 _OPAQUE: Final = frozenset(
     {"value", "private_metadata", "metadata", "action_id", "block_id", "callback_id", "external_id", "url", "id"}
     | {"query", "action_token"}
 )
 _USER: Final = re.compile(r"[UW][A-Z0-9]{1,30}", re.ASCII)
-# What a person finds in a field of a window, to be changed: shown as plain characters, and sent back by them.
-_TYPED: Final = frozenset({"initial_value"})
+# The initial text of an input field: Slack shows it as plain characters, and the user sends it back.
+_EDITABLE: Final = frozenset({"initial_value"})
 
 NO_UNFURL: Final[Mapping[str, Json]] = {"unfurl_links": False, "unfurl_media": False}
 
 
 def harmless(value: Json) -> Json:
-    """The same value with every text in it made harmless; lengths stay."""
+    """Return the value with every text in it made harmless; the texts keep their lengths."""
     match value:
         case str():
             return neutral(value)
@@ -66,29 +66,29 @@ def harmless(value: Json) -> Json:
 
 
 def harmless_fields(fields: Mapping[str, Json]) -> dict[str, Json]:
-    """The same for the fields of an object, or the arguments of a method."""
-    return {name: value if name in _OPAQUE | _TYPED else harmless(value) for name, value in fields.items()}
+    """Return the fields of an object, or the arguments of a method, made harmless."""
+    return {name: value if name in _OPAQUE | _EDITABLE else harmless(value) for name, value in fields.items()}
 
 
 def mentioning(message: dict[str, Json], user: str) -> dict[str, Json]:
-    """A message that is harmless but for calling this user; "" or what is no user's id calls nobody."""
+    """Return a harmless message that mentions this user (U…) first; unchanged for "" or what is no user's id."""
     if not _USER.fullmatch(user):
         return message
-    call, blocks = f"<@{user}>", message.get("blocks")
-    first: Json = {"type": "section", "text": {"type": "mrkdwn", "text": call}}
-    called: dict[str, Json] = {**message, "text": f"{call} {message.get('text', '')}"}
-    return {**called, "blocks": [first, *blocks]} if isinstance(blocks, list) else called
+    mention, blocks = f"<@{user}>", message.get("blocks")
+    first: Json = {"type": "section", "text": {"type": "mrkdwn", "text": mention}}
+    prefixed: dict[str, Json] = {**message, "text": f"{mention} {message.get('text', '')}"}
+    return {**prefixed, "blocks": [first, *blocks]} if isinstance(blocks, list) else prefixed
 
 
-# Reading what Slack sends, where every field may be missing. Pure.
+# Accessors for what Slack sends, in which every field may be missing. Pure.
 #
-# Rule: nothing here raises. A field that is missing or of another type reads as empty.
+# Rule: they raise nothing. A field that is missing or of another type reads as empty.
 
 Value: TypeAlias = "Json | JsonObject"
 
 
 def at(value: Value, *path: str) -> Value:
-    """The value under these keys, one inside the other; None where there is none."""
+    """Return the value at this path of keys; None if there is none."""
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     return value
@@ -100,7 +100,7 @@ def text(value: Value, *path: str) -> str:
 
 
 def first_text(value: Value, *keys: str) -> str:
-    """The first of these fields that holds a text."""
+    """Return the first non-empty text among these fields; "" for none."""
     return next((found for key in keys if (found := text(value, key))), "")
 
 
@@ -119,13 +119,13 @@ def fields(value: Value, *path: str) -> JsonObject:
 
 
 def texts(value: Value, *path: str) -> list[str]:
-    """The texts of a list; everything else in it is left out."""
+    """Return the texts in a list; other values in it are left out."""
     found = at(value, *path)
     return [item for item in found if isinstance(item, str)] if isinstance(found, list) else []
 
 
 def items(value: Value, *path: str) -> list[JsonObject]:
-    """The objects of a list; everything else in it is left out."""
+    """Return the objects in a list; other values in it are left out."""
     found = at(value, *path)
     return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
 
@@ -138,9 +138,9 @@ def has_more(page: JsonObject) -> bool:
     return bool(text(page, *_CURSOR))
 
 
-TIMEOUT_S = 10  # Slack answers within a second or is in trouble; a write in flight holds up a shutdown for no longer
+TIMEOUT_S = 10  # Slack normally answers within a second; a write in flight delays a shutdown by up to this
 
-FILE_TIMEOUT = ClientTimeout(total=30)  # Twenty megabytes on a slow line; whoever reads a file may have less patience
+FILE_TIMEOUT = ClientTimeout(total=30)  # Twenty megabytes on a slow line; a caller may allow less time
 
 CHUNK_BYTES = 16_384
 
@@ -148,13 +148,13 @@ _FILE_URL: Final = re.compile(
     r"(?P<origin>https?://[a-z0-9.-]+(?::[0-9]{1,5})?)(?P<path>/files-(?:pri|tmb)(?:/[A-Za-z0-9._~%!$&'()*+,;=:@-]+)+)"
     r"(?:\?[A-Za-z0-9._~%!$&'()*+,;=:@/-]*)?"
 )
-# Of a path only what has one reading: no dot segments, and nothing encoded that is a separator once it is decoded.
+# Ambiguous paths are refused: dot segments, and encoded characters that are separators once they are decoded.
 _TRICKS: Final = re.compile(r"/\.{1,2}(?:/|$)|%(?:2e|2f|5c|25|[01][0-9a-f]|7f)|%(?![0-9a-f]{2})", re.IGNORECASE)
 _FILE_ORIGIN: Final = re.compile(r"https://(?:files\.slack\.com|(?:[a-z0-9-]+\.)+slack-files\.com)")
 
-DEFAULT_RETRY_AFTER_S = 30.0  # When a limit comes without its header: Slack's own default
+DEFAULT_RETRY_AFTER_S = 30.0  # Without a Retry-After header: Slack's own default
 
-# What is answered once an app was uninstalled, or its token revoked.
+# Error codes after an app was uninstalled, or its token revoked.
 REVOKED: Final = frozenset({"account_inactive", "invalid_auth", "token_revoked"})
 
 _DOWN = frozenset(
@@ -164,7 +164,7 @@ _DOWN = frozenset(
 
 
 class _Response(Protocol):
-    """What slack-sdk answers, as far as we read it."""
+    """The fields of slack-sdk's response that are read here."""
 
     data: object
     headers: Mapping[str, str]
@@ -206,28 +206,29 @@ class SlackRefused(SlackError):
 
     @property
     def remedy(self) -> str:
-        """What somebody can do who wanted something written there."""
+        """What the user can do about it, as a sentence."""
         known = (why for code, why in reply_texts.SLACK_REMEDIES.items() if self.code.startswith(code))
         return next(known, reply_texts.SLACK_REMEDY)
 
 
 def file_url(url: str, api_base_url: str) -> URL | None:
-    """The address of a file of Slack, exactly as it is requested; None for any other, which gets no token. Pure.
+    """Return the URL of a file of Slack exactly as it is to be requested; None for any other URL, which must not get
+    the token. Pure.
 
-    Files lie on Slack's file hosts, and where the Web API has an address of one's own, beside that: everywhere under
-    /files-pri/ or /files-tmb/ alone.
+    Files are on Slack's file hosts, or, if `api_base_url` is not Slack's, on that host; always under /files-pri/ or
+    /files-tmb/.
     """
     scheme, separator, rest = url.partition("://")
     host, slash, path = rest.partition("/")
-    found = _FILE_URL.fullmatch(f"{scheme.lower()}{separator}{host.lower()}{slash}{path}")
-    if found is None or _TRICKS.search(found["path"]):
+    match = _FILE_URL.fullmatch(f"{scheme.lower()}{separator}{host.lower()}{slash}{path}")
+    if match is None or _TRICKS.search(match["path"]):
         return None
     base = urlsplit(api_base_url.lower())
-    beside_the_api = (
-        not f".{base.hostname}".endswith(".slack.com") and found["origin"] == f"{base.scheme}://{base.netloc}"
+    is_beside_api = (
+        not f".{base.hostname}".endswith(".slack.com") and match["origin"] == f"{base.scheme}://{base.netloc}"
     )
-    is_slacks = _FILE_ORIGIN.fullmatch(found["origin"].removesuffix(":443")) is not None
-    return URL(found[0], encoded=True) if is_slacks or beside_the_api else None
+    is_of_slack = _FILE_ORIGIN.fullmatch(match["origin"].removesuffix(":443")) is not None
+    return URL(match[0], encoded=True) if is_of_slack or is_beside_api else None
 
 
 class SlackApi:
@@ -243,26 +244,26 @@ class SlackApi:
         self._proxy = client.proxy
         self._base_url = client.base_url
         self._signed_in = False
-        self.granted: frozenset[str] = frozenset()  # The scopes of the bot token, as far as Slack said
-        self.said_at: datetime | None = None  # What time it was there
-        self.rotating: RotatingToken | None = None  # the token, where it is replaced while this is in use
-        self.revoked = asyncio.Event()  # Set once Slack took this bot token for good, after it had accepted it
+        self.granted: frozenset[str] = frozenset()  # The scopes of the bot token; empty if Slack did not say
+        self.server_time: datetime | None = None  # Slack's clock when `sign_in` was answered
+        self.rotating: RotatingToken | None = None  # The bot token, if it is replaced while this is in use
+        self.revoked = asyncio.Event()  # Set once Slack refuses the bot token after it had accepted it
 
     async def call(self, method: Method, mentions: str = "", /, **args: Json) -> JsonObject:
-        """The method's answer. Raises SlackError; None among the arguments means: leave it out.
+        """Call a method and return its answer. Arguments that are None are left out. Raises SlackError.
 
-        `mentions`: the id of whom the message calls, before its words.
+        `mentions`: the id (U…) of the user whom the message mentions before its text; "" for none.
         """
-        given = {name: value for name, value in args.items() if value is not None}
+        sent_args = {name: value for name, value in args.items() if value is not None}
         if method.verb == "GET":
-            return _body(await self._send(method, params=given, http_verb="GET"))
-        given = mentioning(harmless_fields(given), mentions)
-        return _body(await self._send(method, json={**NO_UNFURL, **given} if method is Method.POST else given))
+            return _body(await self._send(method, params=sent_args, http_verb="GET"))
+        sent_args = mentioning(harmless_fields(sent_args), mentions)
+        return _body(await self._send(method, json={**NO_UNFURL, **sent_args} if method is Method.POST else sent_args))
 
-    async def pages(self, method: Method, most: int, **args: Json) -> AsyncGenerator[JsonObject]:
-        """The method's answers page by page, so many at most; see `has_more`. Raises SlackError."""
+    async def pages(self, method: Method, max_pages: int, **args: Json) -> AsyncGenerator[JsonObject]:
+        """Yield the method's answers page by page, up to `max_pages`; see `has_more`. Raises SlackError."""
         cursor: str | None = None
-        for _ in range(most):
+        for _ in range(max_pages):
             page = await self.call(method, cursor=cursor, **args)
             yield page
             cursor = text(page, *_CURSOR)
@@ -270,30 +271,27 @@ class SlackApi:
                 return
 
     async def sign_in(self) -> JsonObject:
-        """Who the bot token belongs to; its scopes are then in `granted`, Slack's time in `said_at`.
-
-        Raises SlackError.
-        """
+        """Return the owner of the bot token (auth.test); sets `granted` and `server_time`. Raises SlackError."""
         response = await self._send(Method.AUTH_TEST)
         self.granted = _scopes(response)
-        self.said_at = _date(response)
+        self.server_time = _date(response)
         self._signed_in = True
         return _body(response)
 
     async def open_connection(self, app_token: Secret) -> str:
-        """The address of a new socket. Raises SlackError."""
+        """Return the address of a new socket. Raises SlackError."""
         headers = {"Authorization": f"Bearer {app_token.reveal()}"}
         return text(_body(await self._send(Method.OPEN_CONNECTION, headers=headers)), "url")
 
     async def export_manifest(self, app: str, config_token: Secret) -> JsonObject:
-        """The manifest of an app as it is set up. Raises SlackError."""
+        """Return the manifest of an app (A…) as it is configured in Slack. Raises SlackError."""
         headers = {"Authorization": f"Bearer {config_token.reveal()}"}
         answer = _body(await self._send(Method.EXPORT_MANIFEST, headers=headers, json={"app_id": app}))
         return fields(answer, "manifest")
 
     async def download(self, url: str, token: Secret, limit: int) -> bytes:
-        """The first `limit` bytes of a file of Slack; nothing is asked of any other address. The token does not follow
-        a redirect. Raises SlackError.
+        """Return the first `limit` bytes of a file of Slack. No other address is requested, and no redirect followed.
+        Raises SlackError.
         """
         address = file_url(url, self._base_url)
         if address is None:
@@ -311,16 +309,16 @@ class SlackApi:
                     if len(content) >= limit:
                         break
         except (ClientError, TimeoutError) as error:
-            raise SlackDown(reply_texts.SLACK_UNREACHABLE.format(method="a file", why=_in_words(error))) from error
+            raise SlackDown(reply_texts.SLACK_UNREACHABLE.format(method="a file", why=_reason(error))) from error
         return bytes(content[:limit])
 
     async def upload(self, url: str, content: bytes) -> None:
-        """Put a file where Slack said. Raises SlackError."""
+        """Upload a file to the URL that Slack gave. Raises SlackError."""
         try:
             async with self._session.post(url, data=content, proxy=self._proxy, timeout=FILE_TIMEOUT) as response:
                 status = response.status
         except (ClientError, TimeoutError, ValueError) as error:
-            raise SlackDown(reply_texts.SLACK_UNREACHABLE.format(method="a file", why=_in_words(error))) from error
+            raise SlackDown(reply_texts.SLACK_UNREACHABLE.format(method="a file", why=_reason(error))) from error
         if status != 200:
             raise SlackRefused("a file", f"status {status}")
 
@@ -335,34 +333,32 @@ class SlackApi:
     ) -> _Response:
         if (rotating := self.rotating) is not None:
             self._client.token = rotating.reveal()
-        sent = self._client.token or ""
+        sent_token = self._client.token or ""
         try:
             return await self._client.api_call(method, http_verb=http_verb, params=params, json=json, headers=headers)
         except SlackApiError as error:
-            meant = _translated(method, error)
-            refused = meant.code if isinstance(meant, SlackRefused) and headers is None else ""
-            if rotating is not None and await rotating.is_newer_than(sent, refused):
+            translated = _translate(method, error)
+            refusal_code = translated.code if isinstance(translated, SlackRefused) and headers is None else ""
+            if rotating is not None and await rotating.is_newer_than(sent_token, refusal_code):
                 return await self._send(method, http_verb=http_verb, params=params, json=json)
-            if isinstance(meant, SlackLimited):
+            if isinstance(translated, SlackLimited):
                 self._telemetry.tell(RateLimited(self._known_as))
-            elif refused in REVOKED and self._signed_in:
+            elif refusal_code in REVOKED and self._signed_in:
                 self.revoked.set()
-            raise meant from error
+            raise translated from error
         except (ClientError, SlackClientError, TimeoutError, ValueError, AttributeError) as error:
-            # The last: JSON that is no object, from whatever stands between; slack-sdk takes it for one.
-            raise SlackDown(reply_texts.SLACK_UNREACHABLE.format(method=method, why=_in_words(error))) from error
+            # AttributeError: JSON that is no object, from a proxy; slack-sdk takes it for one.
+            raise SlackDown(reply_texts.SLACK_UNREACHABLE.format(method=method, why=_reason(error))) from error
 
     async def respond(self, url: str, **message: Json) -> None:
-        """Answer through a `response_url`: valid for 30 minutes and five answers. None and errors as in `call`."""
-        given = {name: value for name, value in message.items() if value is not None}
-        said = {**NO_UNFURL, **harmless_fields(given)}
+        """Answer through a `response_url`, which takes five answers within 30 minutes. Arguments, errors: as `call`."""
+        sent_fields = {name: value for name, value in message.items() if value is not None}
+        payload = {**NO_UNFURL, **harmless_fields(sent_fields)}
         try:
-            async with self._session.post(url, json=said, proxy=self._proxy) as response:
+            async with self._session.post(url, json=payload, proxy=self._proxy) as response:
                 status, answer = response.status, await response.text()
         except (ClientError, TimeoutError) as error:
-            raise SlackDown(
-                reply_texts.SLACK_UNREACHABLE.format(method="response_url", why=_in_words(error))
-            ) from error
+            raise SlackDown(reply_texts.SLACK_UNREACHABLE.format(method="response_url", why=_reason(error))) from error
         if status == 429:
             self._telemetry.tell(RateLimited(self._known_as))
             raise SlackLimited("response_url", _seconds(response.headers.get("Retry-After", "")))
@@ -372,7 +368,7 @@ class SlackApi:
             raise SlackRefused("response_url", _refusal(answer) or f"status {status}")
 
 
-def _in_words(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     match error:
         case TimeoutError():
             return "no answer in time"
@@ -402,7 +398,7 @@ def _scopes(response: _Response) -> frozenset[str]:
     return frozenset(filter(None, map(str.strip, _header(response, "x-oauth-scopes").split(","))))
 
 
-def _translated(method: Method, error: SlackApiError) -> SlackError:
+def _translate(method: Method, error: SlackApiError) -> SlackError:
     if not isinstance(error.response, AsyncSlackResponse):
         return SlackDown(reply_texts.SLACK_FAILED.format(method=method, why="no readable answer"))
     response = cast("_Response", error.response)
@@ -423,22 +419,20 @@ def _seconds(header: str) -> float:
         return DEFAULT_RETRY_AFTER_S
 
 
-def _refusal(said: str) -> str:
-    """The error in an answer of a `response_url`: "ok" and {"ok": true} are none."""
+def _refusal(body: str) -> str:
+    """Return the error in the answer of a `response_url`; "" for "ok" and {"ok": true}."""
     try:
-        answer: Json = json.loads(said)
+        answer: Json = json.loads(body)
     except ValueError:
         return ""
     return text(answer, "error") if isinstance(answer, dict) and answer.get("ok") is False else ""
 
 
-# slack-sdk's client, as we use it.
-
 LOCAL: Final = ("localhost", "127.0.0.1", "::1")
 
 
 def web_client(base_url: str, session: ClientSession, token: str | None = None) -> AsyncWebClient:
-    """Without retries: a repeated post would be a second message, and replies repeat what may be repeated."""
+    """Return a client without retries: a repeated post would be a second message, and replies retry by themselves."""
     client = AsyncWebClient(token=token, base_url=base_url, session=session, retry_handlers=[])
     host = urlsplit(base_url).hostname or ""
     if host in LOCAL or proxy_bypass(host):
@@ -446,23 +440,18 @@ def web_client(base_url: str, session: ClientSession, token: str | None = None) 
     return client
 
 
-# How often the methods may be called, by all processes of this app in this workspace.
-
-
 @dataclass(slots=True)
 class MethodRates:
-    """One workspace's share of each method that replies use, for all open replies: a little less than its tier. `app`:
-    whose calls they are, for the processes that count them together.
+    """The call budgets of one app in one workspace, for all its replies and processes: each a little below Slack's
+    limit. `app`: names them for the replicas, which count together.
     """
 
     app: str = ""
     replicas: Replicas | None = None
-    updates: MethodRate = field(init=False)
-    """chat.update: tier 3, 50 a minute."""
-    starts: MethodRate = field(init=False)
-    appends: MethodRate = field(init=False)
-    stops: MethodRate = field(init=False)
-    """chat.startStream, appendStream and stopStream: tier 2, 20 a minute, but for the second: tier 4, 100."""
+    updates: MethodRate = field(init=False)  # chat.update: tier 3, 50 a minute
+    starts: MethodRate = field(init=False)  # chat.startStream: tier 2, 20 a minute
+    appends: MethodRate = field(init=False)  # chat.appendStream: tier 4, 100 a minute
+    stops: MethodRate = field(init=False)  # chat.stopStream: tier 2, 20 a minute
     _queues: dict[str, MethodQueue] = field(default_factory=dict[str, MethodQueue])
 
     def __post_init__(self) -> None:
@@ -472,20 +461,20 @@ class MethodRates:
         self.stops = self.rate(Method.STOP_STREAM, 19)
 
     def rate(self, name: str, calls: int) -> MethodRate:
-        """So many in any minute."""
+        """Return a budget of this many calls in any minute."""
         return MethodRate(calls, MINUTE, f"{self.app} {name}", self.replicas)
 
     def queue(self, name: str, interval_s: float) -> MethodQueue:
-        """The one of this name."""
+        """Return the queue with this name; the first call makes it."""
         if name not in self._queues:
             self._queues[name] = MethodQueue(interval_s, f"{self.app} {name}", self.replicas)
         return self._queues[name]
 
     def posts(self, channel: str) -> MethodQueue:
-        """chat.postMessage: one a second for each channel; short bursts pass, but nobody says how short."""
+        """Return the queue of chat.postMessage for a channel: one a second. Slack does not document its bursts."""
         return self.queue(f"{Method.POST} {channel}", 1.0)
 
     def left(self, who: str) -> None:
-        """This reply has ended."""
+        """Forget a reply that has ended, by its name in the budgets."""
         for budget in (self.updates, self.starts, self.appends, self.stops):
             budget.left(who)

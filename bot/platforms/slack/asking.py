@@ -23,7 +23,7 @@ from bot.platforms.slack.markup import quoted, readable
 from bot.platforms.slack.members import Member, People, SlackMemberUnknown
 from bot.platforms.slack.message_pages import Ephemeral
 from bot.platforms.slack.places import Places, person_place
-from bot.platforms.slack.sockets import TaskGroup
+from bot.platforms.slack.sockets import BackgroundTasks
 from bot.platforms.slack.surroundings import SlackNames
 from bot.texts import command_texts, formatting, reply_texts
 
@@ -90,7 +90,7 @@ class SlackAsking:
     membership: Membership
     budgets: MethodRates
     clock: Clock
-    underway: TaskGroup
+    underway: BackgroundTasks
     done: RecentKeys
 
     @property
@@ -188,7 +188,7 @@ class SlackAsking:
             if kept is None:  # forgotten meanwhile
                 await self.host.preferences.set(self._owner, event, None)
             else:
-                self.underway.begin(self._resume(kept))
+                self.underway.start(self._resume(kept))
 
     async def _resume(self, kept: _Kept) -> None:
         try:
@@ -223,7 +223,7 @@ class SlackAsking:
                     await self._forget(kept)
                     raise
                 if kept.attempt == TELL:
-                    self.underway.begin(self._tell_to_wait(kept.to))
+                    self.underway.start(self._tell_to_wait(kept.to))
                 asked_s = error.retry_after_s if isinstance(error, SlackLimited) else 0.0
                 await self.clock.sleep(max(backoff.failed(), asked_s))
             except CogencyError:

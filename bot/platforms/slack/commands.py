@@ -1,8 +1,8 @@
-"""Commands in Slack: as slash commands, as words behind a mention, as shortcuts, and their forms.
+"""Commands in Slack: slash commands, words behind a mention, shortcuts, and forms.
 
-Rules. What a command answers shows only to the person who used it, and a button works for nobody else. Commands obey
-the same lists and rates as questions, but for those that are open to all. A form is answered where its button stood: in
-a message, or in the Home tab. A private channel that was chosen in it counts only for who can read it at that moment.
+Rules. Only the person who used a command sees its answer, and only they can use its buttons. Commands obey the same
+lists and rates as questions, except those that are open to all. A form is answered where its button was: in a message,
+or in the Home tab. A private channel that was chosen in a form counts only if the person can read it at that moment.
 """
 
 import asyncio
@@ -57,67 +57,72 @@ from bot.platforms.slack.panels import (
 from bot.platforms.slack.places import Places, person_place, team_place
 from bot.platforms.slack.pressing import ReplyPresses
 from bot.platforms.slack.slash_commands import help_text, named
-from bot.platforms.slack.sockets import ASKED, TaskGroup
+from bot.platforms.slack.sockets import USER_TASKS, BackgroundTasks
 from bot.platforms.slack.surroundings import SlackNames
 from bot.texts import command_texts, formatting, memory_texts, reply_texts
 
-RECENT: Final = timedelta(hours=1)  # A question that is still being answered, or waits for it, came within this time
+ACTIVE_WINDOW: Final = timedelta(hours=1)  # Questions that wait or are being answered are at most this old
 
-MOST_RECENT: Final = 1_000  # Conversations of the whole workspace among which those of one person are looked for
+MAX_RECENT: Final = 1_000  # Conversations of the workspace among which a channel's are searched
 
-MOST_OWN: Final = 50  # Conversations of one channel of which it is asked who takes part
+MAX_OWN: Final = 50  # Conversations of one channel whose participants are read
 
 
 @dataclass(frozen=True, slots=True)
 class Direct:
-    """Direct messages as conversations: each of their threads is one.
+    """Finds the conversations that a command means, where Slack does not name a thread.
 
     Rules
-    - A message outside of threads begins a thread, in which it is answered.
-    - Words that mean a conversation ("stop") mean, outside of threads, all that goes on in the direct messages. The
-      command does so, too; in a channel, it means all that goes on there with this person alone.
-    - A whole direct channel was one conversation before its threads were. What is stored so keeps its name: it is found
-      by recall, stopped and forgotten like any other, as the thread that is meant outside of threads.
+    - Each thread in direct messages is one conversation. A message outside of threads begins a thread, in which it is
+      answered.
+    - Outside of threads, "stop" means all active conversations of the direct messages. So does the command; in a
+      channel, it means the active conversations with this person alone.
+    - Older versions stored a whole direct channel as one conversation. It keeps its id, and is recalled, stopped and
+      forgotten like any other: outside of threads, it is the thread that is meant.
     """
 
     host: Host
     me: SlackBot
     clock: Clock
 
-    async def going_on(self, channel: str) -> tuple[str, ...]:
-        """The conversations of a channel in which something may be answered now, the latest first."""
-        since = self.clock.now() - RECENT
-        seen = await self.host.conversations.last_seen(self.me.source, since=since, limit=MOST_RECENT)
-        return tuple(one.conversation for one in seen if one.channel == channel)
+    async def active(self, channel: str) -> tuple[str, ...]:
+        """Return the conversations of a channel that may have a running or waiting turn, the latest first."""
+        since = self.clock.now() - ACTIVE_WINDOW
+        seen = await self.host.conversations.last_seen(self.me.source, since=since, limit=MAX_RECENT)
+        return tuple(item.conversation for item in seen if item.channel == channel)
 
-    async def going_on_for(self, channel: str, person: str) -> list[str]:
-        """Those of them in which nobody else takes part."""
-        latest, alone = (await self.going_on(channel))[:MOST_OWN], frozenset({person})
-        return [one for one in latest if await self.host.conversations.participants(one) == alone]
+    async def active_with(self, channel: str, person: str) -> list[str]:
+        """Return the active conversations of a channel in which only this person takes part."""
+        conversations, alone = (await self.active(channel))[:MAX_OWN], frozenset({person})
+        return [
+            conversation
+            for conversation in conversations
+            if await self.host.conversations.participants(conversation) == alone
+        ]
 
-    async def thread_of(self, heard: SlackMessage) -> tuple[str, ...]:
-        """What "this thread" means in a message."""
-        if heard.direct and not heard.in_thread:
-            return await self.outside_threads(heard.channel)
-        return (inbound.conversation(self.me, heard),)
+    async def thread_of(self, message: SlackMessage) -> tuple[str, ...]:
+        """Return the conversations that "this thread" means in a message."""
+        if message.direct and not message.in_thread:
+            return await self.outside_threads(message.channel)
+        return (inbound.conversation(self.me, message),)
 
     async def thread_at(self, channel: str, ts: str, root: str) -> tuple[str, ...]:
-        """What "this thread" means at a message that was pointed at; `root` is "" outside of threads."""
+        """Return the conversations that "this thread" means at a selected message; `root` is "" outside of threads."""
         thread = inbound.thread_conversation(self.me, channel, root or ts)
         if root or await self.host.conversations.participants(thread) is not None:
             return (thread,)
         return await self.outside_threads(channel) or (thread,)
 
     async def outside_threads(self, channel: str) -> tuple[str, ...]:
-        """What "this thread" means where no thread is: () if nothing."""
+        """Return the conversations that "this thread" means outside of threads; () for none."""
         whole = inbound.whole_channel(self.me, channel)
         known = inbound.is_direct(channel) and await self.host.conversations.participants(whole) is not None
         return (whole,) if known else ()
 
 
-PREFILL_S: Final = 1.5  # Half of the time in which Slack lets a window be opened after a click
+PREFILL_S: Final = 1.5  # Half of the time within which Slack lets a window be opened after a click
 
-# How long the end of the process waits for what was asked for: as a rule, long enough for a receipt to be said.
+# How long the end of the process waits for running commands: usually enough to show the receipt of a deletion.
 CLOSE_S: Final = 1.0
 
 
@@ -132,10 +137,8 @@ class PersonalCommands:
     budgets: MethodRates
     clock: Clock
     home: Home
-    underway: TaskGroup = field(default_factory=lambda: TaskGroup(CLOSE_S, ASKED))
-    done: RecentKeys = field(default_factory=RecentKeys)
-    """What was asked by command and in windows."""
-    """The last verdict of each person on each reply."""
+    underway: BackgroundTasks = field(default_factory=lambda: BackgroundTasks(CLOSE_S, USER_TASKS))
+    handled: RecentKeys = field(default_factory=RecentKeys)  # Events of questions by command and window, to dedupe them
 
     @property
     def direct(self) -> Direct:
@@ -153,7 +156,7 @@ class PersonalCommands:
             self.budgets,
             self.clock,
             self.underway,
-            self.done,
+            self.handled,
         )
 
     @property
@@ -174,7 +177,7 @@ class PersonalCommands:
         await self.run(tools.COMMAND, to, tools.show_words(turn))
 
     async def _change(self, body: JsonObject, to: ReplyTo, words: str) -> None:
-        """Below a reply: the window of one schedule, whose answer stands below the reply; or several to choose from."""
+        """Open the window that changes one schedule of a reply; list them to choose from if there are several."""
         if not words.startswith(remind.CHANGES):
             await self.run(remind.COMMAND, to, words)
             return
@@ -184,19 +187,19 @@ class PersonalCommands:
     async def _open(
         self, form: PanelForm, call: CommandCall, to: ReplyTo, body: JsonObject, thread: Collection[str] = ()
     ) -> None:
-        made = await _made(form, call)
-        view = view_of(made, to, call.words, thread, await _prefilled(made, call))
+        built_form = await _build_form(form, call)
+        view = view_of(built_form, to, call.words, thread, await _prefill(built_form, call))
         await self.api.call(Method.OPEN_VIEW, trigger_id=text(body, "trigger_id"), view=dict(view))
 
     async def admit(self, body: JsonObject) -> None:
-        """Before a command or a shortcut is carried out. Raises Refused, or MemberUnknown."""
+        """Admit a command or a shortcut. Raises Refused, or MemberUnknown."""
         to = inbound.of_click(body) if fields(body, "user") else inbound.of_command(body)
         member = await self.places.among(to.channel, await self.people.member(to.user))
         who = Requester(member.person.id, to.channel, member.groups, self.me.team)
         await self.host.admission.admit_order(who, member.authority, member.person.time_zone)
 
     async def slash(self, command: Command, body: JsonObject) -> None:
-        """A slash command. Slack does not say in which thread it is written."""
+        """Carry out a slash command. Slack does not say in which thread it was typed."""
         if not command.open_to_all:
             await self.admit(body)
         to, words = inbound.of_command(body), text(body, "text")
@@ -210,22 +213,20 @@ class PersonalCommands:
         to: ReplyTo,
         words: str,
         thread: Collection[str] = (),
-        handed: tuple[Sequence[Attachment], str] = ((), ""),
+        attached: tuple[Sequence[Attachment], str] = ((), ""),
     ) -> None:
-        """Carry a command out, and show what it says. `thread`: the conversation in which it is used, if there is one.
+        """Carry a command out, and show its panel. `thread`: the conversations that "this thread" means.
 
-        `handed`: the files that came with it, and the link to their message.
-
-        Raises CogencyError.
+        `attached`: the files of its message, and the link to that message. Raises CogencyError.
         """
         if not command.mentions:
             words = await SlackNames(self.people, self.places).read(words)
-        show = partial(self._say_panel, to, command, thread)
-        meanwhile = _shown_meanwhile(show, most=1)  # Slack lets nothing be replaced that nobody has pressed
-        await show(await self._panel(command, self._caller(to, thread), words, show=meanwhile, handed=handed))
+        show = partial(self._send_panel, to, command, thread)
+        show_progress = _show_progress(show, limit=1)  # each is a new message: Slack replaces only what was clicked
+        await show(await self._panel(command, self._caller(to, thread), words, show=show_progress, attached=attached))
 
     async def pressed(self, body: JsonObject, action: JsonObject) -> None:
-        """A click on a button of a panel, or a choice in its menu. Raises CogencyError."""
+        """Handle a click on a button of a panel, or a choice in its menu. Raises CogencyError."""
         press, to = press_of(body, action), inbound.of_click(body)
         if press is None or press.at.user != to.user:
             await Ephemeral(self.api, to).send(reply_texts.NOT_YOURS)
@@ -234,15 +235,15 @@ class PersonalCommands:
         caller = self._caller(to, press.at.thread)
         if press.form is None:
             show = partial(self._replace, to, press.command, press.words, press.at.thread)
-            meanwhile = _shown_meanwhile(show)
+            show_progress = _show_progress(show)
             words, ticked = press.words, press.options
-            await show(await self._panel(press.command, caller, words, ticked, pressed=True, show=meanwhile))
+            await show(await self._panel(press.command, caller, words, ticked, pressed=True, show=show_progress))
         else:
             call = CommandCall(words=press.words, caller=caller, host=self.host, pressed=True)
             await self._open(press.form, call, to, body, press.at.thread)
 
     async def read_form(self, body: JsonObject) -> FormSent | None:
-        """A window that was sent, by whom it was opened for. Raises CogencyError."""
+        """Return what was submitted in a form's window; None if another person submitted it. Raises CogencyError."""
         view = fields(body, "view")
         sent = form_sent(view, self.me)
         if sent is None or sent.to.user != text(body, "user", "id"):
@@ -251,14 +252,14 @@ class PersonalCommands:
             return sent
         caller = self._caller(sent.to, sent.thread)
         call = CommandCall(words=sent.words, caller=caller, host=self.host, pressed=True)
-        return form_sent(view, self.me, await _made(sent.form, call))
+        return form_sent(view, self.me, await _build_form(sent.form, call))
 
     async def form_sent(self, sent: FormSent) -> None:
-        """One was sent, and has no mistakes: the command is told its words. Raises CogencyError."""
+        """Run the command of a submitted form without mistakes. Raises CogencyError."""
         caller = replace(self._caller(sent.to, sent.thread), in_form=True, elsewhere=sent.elsewhere)
         words = sent.form.spelled(sent.words, sent.filled)
         show, ticked = partial(self._replace, sent.to, sent.command, words, sent.thread), sent.form.ticked(sent.filled)
-        await show(await self._panel(sent.command, caller, words, ticked, show=_shown_meanwhile(show)))
+        await show(await self._panel(sent.command, caller, words, ticked, show=_show_progress(show)))
 
     async def _panel(
         self,
@@ -269,9 +270,9 @@ class PersonalCommands:
         *,
         show: ShowPanel,
         pressed: bool = False,
-        handed: tuple[Sequence[Attachment], str] = ((), ""),
+        attached: tuple[Sequence[Attachment], str] = ((), ""),
     ) -> Panel:
-        """What it answers; a file, which cannot be shown to one person alone, goes to their direct messages."""
+        """Run a command and return its panel. A file cannot be ephemeral: it goes to the person's direct messages."""
         if command.run is None:
             return Panel(help_text(self.me.prefix, self.me.name))
         call = CommandCall(
@@ -279,8 +280,8 @@ class PersonalCommands:
             caller=caller,
             host=self.host,
             options=options,
-            files=handed[0],
-            link=handed[1],
+            files=attached[0],
+            link=attached[1],
             pressed=pressed,
             show=show,
         )
@@ -293,25 +294,25 @@ class PersonalCommands:
             else command_texts.EXPORT_NOT_SENT
         )
 
-    async def _say_panel(self, to: ReplyTo, command: Command, thread: Collection[str], panel: Panel) -> None:
+    async def _send_panel(self, to: ReplyTo, command: Command, thread: Collection[str], panel: Panel) -> None:
         below = panel_blocks(panel, command, ShownTo(to.user, to.channel, thread))
         await Ephemeral(self.api, to).send(named(panel.text, self.me.prefix), *below)
 
     async def _replace(self, to: ReplyTo, command: Command, words: str, thread: Collection[str], panel: Panel) -> None:
-        """Show it where the button stood that was pressed: in a message, or in the Home tab."""
+        """Show the panel in place of the clicked one: in its message, or in the Home tab."""
         if to.home:
             await self.home.answered(to, command, panel, words)
         else:
             below = panel_blocks(panel, command, ShownTo(to.user, to.channel, thread))
             await Ephemeral(self.api, to).replace(named(panel.text, self.me.prefix), *below)
 
-    async def _send_file(self, user: str, said: str, file: PanelFile) -> bool:
-        """Whether it is in the person's direct messages now. Raises SlackError, but for a refusal."""
+    async def _send_file(self, user: str, message_text: str, file: PanelFile) -> bool:
+        """Post a file in the person's direct messages. Return False if Slack refused; raises any other SlackError."""
         data = file.content.encode()
         try:
             place = await self.api.call(Method.UPLOAD_URL, filename=file.name, length=len(data))
             await self.api.upload(text(place, "upload_url"), data)
-            posted = await self.api.call(Method.POST, channel=user, text=said)
+            posted = await self.api.call(Method.POST, channel=user, text=message_text)
             uploaded: Json = {"id": text(place, "file_id"), "title": file.name}
             await self.api.call(
                 Method.COMPLETE_UPLOAD,
@@ -324,8 +325,8 @@ class PersonalCommands:
         return True
 
     def _caller(self, to: ReplyTo, thread: Collection[str] = ()) -> "SlackCaller":
-        theirs = self.people, self.places, self.membership, self.direct
-        return SlackCaller(self.me, self.api, *theirs, to, frozenset(thread))
+        lookups = self.people, self.places, self.membership, self.direct
+        return SlackCaller(self.me, self.api, *lookups, to, frozenset(thread))
 
     async def memory_shortcut(self, body: JsonObject) -> None:
         await self.run(memory.COMMAND, inbound.of_click(body), "")
@@ -336,47 +337,47 @@ class PersonalCommands:
         thread = await self.direct.thread_at(to.channel, text(message, "ts"), text(message, "thread_ts"))
         await self.run(memory.FORGET_COMMAND, to, "thread", thread)
 
-    async def failed(self, body: JsonObject, error: CogencyError) -> None:
-        """Tell the person, in the error's own sentence."""
+    async def report_failure(self, body: JsonObject, error: CogencyError) -> None:
+        """Show an error to the user who sent `body`: a click, a command or a window."""
         to = inbound.of_window(fields(body, "view")) or (
             inbound.of_click(body) if fields(body, "user") else inbound.of_command(body)
         )
         if to.home:
             await self.home.failed(to, body, error)
         else:
-            await self.tell(to, error)
+            await self.send_error(to, error)
 
-    async def tell(self, to: ReplyTo, error: CogencyError) -> None:
-        await self._say(to, reply_texts.failure(error))
+    async def send_error(self, to: ReplyTo, error: CogencyError) -> None:
+        await self._send(to, reply_texts.failure(error))
 
-    async def mistyped(self, to: ReplyTo, name: str, near: str) -> None:
-        """There is no such command, or (no name) no such order."""
-        await self._say(
+    async def suggest_command(self, to: ReplyTo, name: str, near: str) -> None:
+        """Say that there is no command `name`, or (for "") no such order, and suggest `near`."""
+        await self._send(
             to,
             (command_texts.MISTYPED if name else command_texts.NEARLY).format(name=name, near=near, bot=self.me.name),
         )
 
-    async def _say(self, to: ReplyTo, markdown: str) -> None:
+    async def _send(self, to: ReplyTo, markdown: str) -> None:
         await Ephemeral(self.api, to).send(named(markdown, self.me.prefix))
 
 
-def _shown_meanwhile(show: ShowPanel, most: int | None = None) -> ShowPanel:
-    """Show panels before the answer, at most so many; one that Slack does not take is done without."""
-    shown = 0
+def _show_progress(show: ShowPanel, limit: int | None = None) -> ShowPanel:
+    """Wrap `show` for panels before the answer: up to `limit` of them, and without raising SlackError."""
+    count = 0
 
     async def run(panel: Panel) -> None:
-        nonlocal shown
-        if most is not None and shown >= most:
+        nonlocal count
+        if limit is not None and count >= limit:
             return
-        shown += 1
+        count += 1
         with suppress(SlackError):
             await show(panel)
 
     return run
 
 
-async def _made(form: PanelForm, call: CommandCall) -> PanelForm:
-    """The form as it is for the words of its button. Raises CogencyError, also when Slack forgets the click."""
+async def _build_form(form: PanelForm, call: CommandCall) -> PanelForm:
+    """Return the form as it is for the arguments of its button. Raises CogencyError, also after PREFILL_S."""
     if form.made is None:
         return form
     try:
@@ -386,8 +387,8 @@ async def _made(form: PanelForm, call: CommandCall) -> PanelForm:
         raise Refused(command_texts.WINDOW_TRY_AGAIN) from None
 
 
-async def _prefilled(form: PanelForm, call: CommandCall) -> Filled:
-    """What stands in it at first, if it is found before Slack forgets the click. Raises CogencyError."""
+async def _prefill(form: PanelForm, call: CommandCall) -> Filled:
+    """Return the form's initial values; none if they take longer than PREFILL_S. Raises CogencyError."""
     if form.prefill is None:
         return {}
     try:
@@ -399,9 +400,9 @@ async def _prefilled(form: PanelForm, call: CommandCall) -> Filled:
 
 @dataclass(frozen=True, slots=True)
 class SlackCaller:
-    """Implements `Caller`. `thread`: the conversation in which it is used, if there is one.
+    """Implements `Caller`. `thread`: the conversations that "this thread" means.
 
-    `in_form`: they send a form, perhaps for a channel `elsewhere`.
+    `in_form`: the person submits a form. `elsewhere`: the channel that they chose in it; "" for none.
     """
 
     me: SlackBot
@@ -436,9 +437,9 @@ class SlackCaller:
         person = (await self.people.member(self.to.user)).person
         return Forgetter(person.id, self.thread, person.time_zone)
 
-    async def ask_zone(self, words: str) -> PanelPart | None:  # noqa: ARG002 -- Slack's own settings ask
-        known = (await self.people.member(self.to.user)).person.time_zone
-        return None if known else PanelPart(command_texts.ZONE_OF_SLACK)
+    async def ask_zone(self, words: str) -> PanelPart | None:  # noqa: ARG002 -- Slack's own settings hold it
+        time_zone = (await self.people.member(self.to.user)).person.time_zone
+        return None if time_zone else PanelPart(command_texts.ZONE_OF_SLACK)
 
     async def keep_zone(self, zone: str) -> str:  # noqa: ARG002 -- as above
         return command_texts.ZONE_OF_SLACK
@@ -448,7 +449,7 @@ class SlackCaller:
         return ENTRY_CHARS
 
     async def policy_asker(self) -> PolicyAsker:
-        """A member's direct message, and their Home tab, are about the whole workspace."""
+        """In a member's direct messages and Home tab, policies are about the whole workspace."""
         member = await self._member()
         return PolicyAsker(member.person, member.authority, await self._place(member))
 
@@ -456,7 +457,7 @@ class SlackCaller:
         return await self.places.among(self.to.channel, await self.people.member(self.to.user))
 
     async def _place(self, member: Member) -> Place:
-        """Raises Refused for what they cannot read when they send a form."""
+        """Return the place that policies are about. Raises Refused if a form names a channel that they cannot read."""
         channel = self.elsewhere or ("" if self.to.home or inbound.is_direct(self.to.channel) else self.to.channel)
         if not channel and member.full:
             return team_place(self.me)
@@ -469,8 +470,8 @@ class SlackCaller:
 
     async def tool_asker(self) -> Asker:
         member, to = await self._member(), self.to
-        alone = to.home or inbound.is_direct(to.channel)
-        place = person_place(self.me, member) if alone else await self.places.asked_in(to.channel, member)
+        is_direct = to.home or inbound.is_direct(to.channel)
+        place = person_place(self.me, member) if is_direct else await self.places.asked_in(to.channel, member)
         return Asker(member.person, place, to.channel, member.authority)
 
     @property
@@ -482,17 +483,17 @@ class SlackCaller:
         return WINDOW_FIELDS
 
     async def stoppable(self) -> Stoppable:
-        """Slack does not say in which thread a command is written."""
-        theirs = await self.direct.going_on_for(self.to.channel, self.person.id)
-        return Stoppable(theirs, command_texts.STOP_IN_THREAD.format(name=self.me.name))
+        """Slack does not say in which thread a command was typed."""
+        conversations = await self.direct.active_with(self.to.channel, self.person.id)
+        return Stoppable(conversations, command_texts.STOP_IN_THREAD.format(name=self.me.name))
 
     async def begin_conversation(self) -> str:
         return command_texts.EACH_BEGINS
 
     async def announce(self, markdown: str) -> None:
-        said = named(markdown, self.me.prefix)
+        announcement = named(markdown, self.me.prefix)
         try:
-            await self.api.call(Method.POST, channel=self.to.channel, markdown_text=said)
+            await self.api.call(Method.POST, channel=self.to.channel, markdown_text=announcement)
         except SlackRefused as error:
             raise Refused(memory_texts.NOT_SAID_THERE) from error
 
@@ -503,17 +504,16 @@ class SlackCaller:
         return help_text(self.me.prefix, self.me.name)
 
 
-# The word "stop", and what is said to those whose message is not taken in.
-#
-# Rules. "stop" is never a question. Whoever can write in a thread can stop its answer. What is said about it shows only
-# to the person who asked.
-
-
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerCommands:
+    """The word "stop", and notices to the authors of messages that are refused or delayed.
+
+    Rules. "stop" is never a question. Any member who can write in a thread can stop its answer. Notices are ephemeral.
+    """
+
     host: Host
     api: SlackApi
     me: SlackBot
@@ -525,27 +525,26 @@ class AnswerCommands:
         return Direct(self.host, self.me, self.clock)
 
     async def stop_by_message(self, message: SlackMessage) -> bool:
-        """The word "stop": whether something ran. Raises CogencyError."""
+        """Stop what the message means. Return whether any turn was stopped. Raises CogencyError."""
         outside_threads = message.direct and not message.in_thread
-        meant = await self.direct.going_on(message.channel) if outside_threads else await self.direct.thread_of(message)
+        meant = await self.direct.active(message.channel) if outside_threads else await self.direct.thread_of(message)
         return any([await self.host.turns.stop_conversation(conversation) for conversation in meant])
 
     async def notify_hushed(self, message: SlackMessage) -> None:
-        await self._say(inbound.of_message(message), memory_texts.HUSHED)
+        await self._send(inbound.of_message(message), memory_texts.HUSHED)
 
     async def notify_nothing_runs(self, message: SlackMessage) -> None:
-        await self._say(inbound.of_message(message), reply_texts.NOTHING_RUNNING)
+        await self._send(inbound.of_message(message), reply_texts.NOTHING_RUNNING)
 
     async def notify_refused(self, refusal: Refused, message: SlackMessage) -> None:
-        """A message was not taken in: tell the person, unless they were told just now.
-
-        One mention comes as two events, each to any process. Raises StoreError.
+        """Show the author why their message was refused, once: a mention arrives as two events, which two processes may
+        receive. Nothing is shown if the refusal was already. Raises StoreError.
         """
 
         async def tell() -> None:
             log.info("a message was refused: %s", refusal)
             try:
-                await self._say(inbound.of_message(message), formatting.literal(str(refusal)))
+                await self._send(inbound.of_message(message), formatting.literal(str(refusal)))
             except SlackError as error:
                 log.warning("nor could that be said: %s", error)
 
@@ -553,7 +552,7 @@ class AnswerCommands:
             await self.host.claims.run_once(self.me.source, f"refused:{message.channel}:{message.ts}", tell)
 
     async def notify_waiting(self, body: JsonObject, why: CogencyError) -> None:
-        """What somebody asked cannot be taken in yet: tell them, unless they were told just now."""
+        """Tell the author of a question that it cannot be taken in yet, unless they read so just now."""
         message = inbound.read_event(body, self.me)
         if message is None or not (message.direct or message.mentioned):
             return
@@ -561,9 +560,9 @@ class AnswerCommands:
         if self.throttle.just_now(message.user, sentence):
             return
         try:
-            await self._say(inbound.of_message(message), sentence)
+            await self._send(inbound.of_message(message), sentence)
         except SlackError as error:
             log.warning("that a message has to wait could not be said: %s", error)
 
-    async def _say(self, to: ReplyTo, markdown: str) -> None:
+    async def _send(self, to: ReplyTo, markdown: str) -> None:
         await Ephemeral(self.api, to).send(named(markdown, self.me.prefix))

@@ -291,7 +291,7 @@ async def _ask(
         signed_in=who,
         granted=client.granted,
         ours=clock.now(),
-        theirs=client.said_at,
+        theirs=client.server_time,
         socket=await _told(_socket(client, way.app_token)) if isinstance(way, SocketMode) else None,
         channels=await _told(_channels(client)),
         groups={

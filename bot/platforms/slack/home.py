@@ -37,7 +37,7 @@ from bot.platforms.slack.members import People
 from bot.platforms.slack.panels import ENTRY_CHARS, ShownTo, panel_blocks, pressed_command
 from bot.platforms.slack.places import person_place, team_place
 from bot.platforms.slack.slash_commands import named
-from bot.platforms.slack.sockets import ASKED, TaskGroup
+from bot.platforms.slack.sockets import USER_TASKS, BackgroundTasks
 from bot.texts import command_texts, memory_texts, reply_texts
 
 # A person's Home tab as a view of Slack, and what its buttons and its opening say. Pure.
@@ -327,7 +327,7 @@ class Home:
     clock: Clock
     _opened: TTLCache[str, None] = field(init=False)
     _turns: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary[str, asyncio.Lock])
-    _showing: TaskGroup = field(default_factory=lambda: TaskGroup(name=ASKED))
+    _showing: BackgroundTasks = field(default_factory=lambda: BackgroundTasks(name=USER_TASKS))
 
     def __post_init__(self) -> None:
         self._opened = TTLCache(MAX_OPENED, BURST_S, self.clock.monotonic)
@@ -336,12 +336,12 @@ class Home:
         """They opened the tab: show it soon."""
         if to.user in self._opened:
             return
-        self._showing.begin(self._show(to.user, pages_of(to.home)))
+        self._showing.start(self._show(to.user, pages_of(to.home)))
         self._opened[to.user] = None
 
     def show_anew(self, user: str) -> None:
         """What it shows was forgotten elsewhere."""
-        self._showing.begin(self._show(user, Pages()))
+        self._showing.start(self._show(user, Pages()))
 
     async def close(self) -> None:
         await self._showing.close()

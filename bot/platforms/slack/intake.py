@@ -291,11 +291,11 @@ class SlackIntake:
                 case AskPrivately(words):
                     await self.desk.asking.ask_privately(message, words)
                 case MistypedOrder(name, near):
-                    await self.desk.mistyped(to, name, near)
+                    await self.desk.suggest_command(to, name, near)
                 case _:
                     assert_never(order)
         except (SettingsError, Refused) as error:
-            await self.desk.tell(to, error)
+            await self.desk.send_error(to, error)
 
     async def _change(self, changed: inbound.Changed) -> None:
         """Amend an edited question, so that it is answered and learned from as edited; forget a deleted one."""

@@ -21,7 +21,7 @@ from bot.platforms.slack.inbound import TOMBSTONE, SlackBot, SlackMessage
 from bot.platforms.slack.intake import Before, SlackIntake, nothing_missed
 from bot.platforms.slack.markup import SlackMessageLink
 from bot.platforms.slack.members import SlackMemberUnknown
-from bot.platforms.slack.sockets import ASKED, TaskGroup
+from bot.platforms.slack.sockets import USER_TASKS, BackgroundTasks
 from bot.platforms.slack.surroundings import message_at
 from bot.texts.formatting import counted
 from bot.turns.watermark import Watermark
@@ -66,7 +66,7 @@ class EventRetryQueue:
     """Why it did not work the second time either, by the channel."""
     _unstored: set[str] = field(default_factory=set[str])
     """The channels in which something waits for the database."""
-    _underway: TaskGroup = field(default_factory=lambda: TaskGroup(name=ASKED))
+    _underway: BackgroundTasks = field(default_factory=lambda: BackgroundTasks(name=USER_TASKS))
     _logged: OncePerMinute = field(default_factory=OncePerMinute)
 
     async def take(self, body: JsonObject) -> bool:
@@ -78,21 +78,21 @@ class EventRetryQueue:
         if (channel := _channel(body)) in self._lanes:
             self._put(body)
             if (why := self._why.get(channel)) is not None:
-                self._underway.begin(self.tell(body, why))
+                self._underway.start(self.tell(body, why))
             return channel not in self._unstored and await self._keep(body)
         before = self.before if self.listening.behind else nothing_missed
-        seeing = asyncio.create_task(self.intake.handle_event(body, before), name=ASKED)
-        self._underway.follow(seeing)
+        seeing = asyncio.create_task(self.intake.handle_event(body, before), name=USER_TASKS)
+        self._underway.add(seeing)
         await asyncio.wait({seeing}, timeout=ACK_S)
         if not seeing.done():
-            self._underway.begin(self._after(seeing, body))
+            self._underway.start(self._after(seeing, body))
             return await self._keep(body)
         return (error := seeing.exception()) is None or await self._failed(body, error)
 
     async def resume(self) -> None:
         """Take in what an earlier process kept. Raises StoreError."""
         for name, kind in (await self.listening.host.preferences.of(self._owner)).items():
-            self._underway.begin(self._again(name, kind))
+            self._underway.start(self._again(name, kind))
 
     async def close(self) -> None:
         await self._underway.close()
@@ -124,7 +124,7 @@ class EventRetryQueue:
         lane = self._lanes.get(channel)
         if lane is None:
             self._lanes[channel] = deque([body])
-            self._underway.begin(self._take_all(channel))
+            self._underway.start(self._take_all(channel))
         elif sum(map(len, self._lanes.values())) < MOST and body not in lane:
             lane.append(body)
 

@@ -1,10 +1,10 @@
-"""Slack, from signing in to serving: connects, hands over what comes, and shows the answers.
+"""Serves one Slack workspace: signs in, builds the adapter's parts, and routes events, commands and clicks to them.
 
-Rules: one workspace, one bot token (`bot.platforms.slack.apps` serves several). What is wrong at the start ends in one
-sentence that names the setting.
+Rules: one workspace, one bot token (`bot.platforms.slack.apps` serves several). A start-up failure is one sentence that
+names the setting.
 
-Commands, shortcuts, windows and buttons come through Bolt. All of it is acknowledged by us, after what it asks is
-stored. What Slack has to be asked about it is not waited for longer than Slack waits for us.
+Commands, shortcuts, windows and buttons arrive through Bolt. A question is acknowledged after it is stored, or after
+ACK_S if that takes longer; everything else is acknowledged at once.
 """
 
 import asyncio
@@ -87,14 +87,15 @@ from bot.turns.watermark import Watermark
 
 log = logging.getLogger(__name__)
 
-SIGNS_IN: Final = "SLACK_BOT_TOKEN"
-# Whose preferences say of which workspace each app was, by its name: a token that was taken back does not tell.
-SIGNED_IN: Final = "slack:workspaces"
-# What Slack says of a token that was good once; what was copied wrongly is `invalid_auth`.
-TAKEN_BACK: Final = frozenset({"account_inactive", "token_revoked"})
-SERVED_LATELY: Final = timedelta(minutes=2)  # Whoever serves an app says so every half minute (`bot.turns.watermark`)
+SIGN_IN_SETTING: Final = "SLACK_BOT_TOKEN"
+# The owner of the preferences that hold each app's workspace, by the app's name: Slack does not say to which workspace
+# a revoked token belonged.
+WORKSPACES: Final = "slack:workspaces"
+# Slack's error codes for a token that was valid once; one that was copied wrongly is `invalid_auth`.
+REVOKED_CODES: Final = frozenset({"account_inactive", "token_revoked"})
+SERVED_LATELY: Final = timedelta(minutes=2)  # A process that serves an app notes it every half minute (`Watermark`)
 DELIVERY_CLOSE_S: Final = 0.8
-# Supervisors kill after ten seconds, and Slack may have frozen: what has not ended by then is left to its fate.
+# Supervisors kill after ten seconds, and Slack may hang: what has not ended by then is cancelled.
 CLOSE_S: Final = 1.2
 
 
@@ -103,21 +104,21 @@ class SlackUnreachable(PlatformUnavailable):
 
 
 class AppRevoked(CogencyError):
-    """The app was uninstalled, or its token revoked: it cannot be served any more."""
+    """The app was uninstalled, or its token revoked: it can no longer be served."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """What runs while a workspace is served. `closing`: what ends with it, after nothing more is delivered."""
+    """What runs while a workspace is served. `closers` are called at its end, after delivery is closed."""
 
     delivery: Delivery
     listening: Watermark
     guests: Guests
-    owed: EventRetryQueue
+    retries: EventRetryQueue
     asking: SlackAsking
     ours: OurBots
     uninstalled: asyncio.Event
-    closing: tuple[Callable[[], Awaitable[None]], ...]
+    closers: tuple[Callable[[], Awaitable[None]], ...]
 
 
 async def serve(
@@ -128,10 +129,10 @@ async def serve(
     telemetry: Telemetry = SILENT,
     listener: EventsListener | None = None,
 ) -> None:
-    """Serve one app's workspace until cancelled. `listener`: which brings requests over HTTP; None: one of its own.
+    """Serve one app's workspace until cancelled. `listener`: receives requests over HTTP; None: its own.
 
-    Raises SettingsError when Slack does not take the tokens, AppRevoked when it takes them back, and SlackUnreachable
-    when it cannot be reached at the start. Sockets that cannot be opened are tried again here, for ever.
+    Raises SettingsError when Slack does not accept the tokens, AppRevoked when they are revoked, and SlackUnreachable
+    when it cannot be reached at the start. Sockets that cannot be opened are retried without end.
     """
     settings = settings.of(app)
     async with ClientSession(timeout=ClientTimeout(total=TIMEOUT_S)) as session:
@@ -141,8 +142,8 @@ async def serve(
         me = await _sign_in(host, api, app, settings, clock)
         log.info("signed in to Slack as %s%s", me.name, f", for {app.name}" if app.name else "")
         listener = EventsListener(clock) if listener is None else listener
-        parts = _put_together(host, app, settings, clock, session, api, me, telemetry, listener)
-        keeping: list[asyncio.Task[Any]] = [
+        parts = _build_parts(host, app, settings, clock, session, api, me, telemetry, listener)
+        background: list[asyncio.Task[Any]] = [
             asyncio.create_task(parts.listening.keep()),
             asyncio.create_task(parts.guests.keep()),
         ]
@@ -151,46 +152,46 @@ async def serve(
             await parts.ours.announce("" if app.team else app.name)
             await _note_workspace(host, app, me.source)
             await parts.listening.begin()
-            await parts.owed.resume()
+            await parts.retries.resume()
             await parts.asking.resume()
             await parts.delivery.open()
             ends = [asyncio.create_task(event.wait()) for event in (parts.uninstalled, api.revoked)]
-            keeping += ends
+            background += ends
             await asyncio.wait({parts.delivery.failed, *ends}, return_when=asyncio.FIRST_COMPLETED)
             if any(end.done() for end in ends):
-                await _leave(host, app, me.source, parts)
+                await _handle_revoked(host, app, me.source, parts)
                 raise AppRevoked(setup_texts.SLACK_APP_REVOKED)
             await parts.delivery.failed
         except SlackError as error:
-            _explain(error, settings, app.setting("SLACK_APP_TOKEN"))
+            _raise_startup_error(error, settings, app.setting("SLACK_APP_TOKEN"))
         finally:
-            for task in keeping:
+            for task in background:
                 task.cancel()
             await _close([parts.delivery.close], DELIVERY_CLOSE_S)
-            await _close(parts.closing, CLOSE_S)
+            await _close(parts.closers, CLOSE_S)
             host.platforms.unregister(me.source)
 
 
-async def _leave(host: Host, app: SlackApp, source: str, parts: _Parts) -> None:
-    """The app is gone: what was said in this workspace goes, too, unless it is back in time."""
+async def _handle_revoked(host: Host, app: SlackApp, source: str, parts: _Parts) -> None:
+    """Record that the app is gone: the workspace's content is erased later, unless the app is installed again."""
     await parts.listening.insist(parts.ours.withdraw)
-    await parts.listening.insist(partial(host.preferences.set, SIGNED_IN, app.known_as, None))
-    if not parts.uninstalled.is_set():  # Slack's answers alone told
+    await parts.listening.insist(partial(host.preferences.set, WORKSPACES, app.known_as, None))
+    if not parts.uninstalled.is_set():  # else the event has already recorded it
         gone = Gone(sources=frozenset({source}))
         await parts.listening.insist(partial(host.forgetting.gone, source, gone, at_once=False))
 
 
-async def _close(closing: Collection[Callable[[], Awaitable[None]]], patience_s: float) -> None:
-    tasks = [asyncio.ensure_future(close()) for close in closing]
-    done, hanging = await asyncio.wait(tasks, timeout=patience_s)
-    for task in hanging:
+async def _close(closers: Collection[Callable[[], Awaitable[None]]], patience_s: float) -> None:
+    tasks = [asyncio.ensure_future(close()) for close in closers]
+    done, unfinished = await asyncio.wait(tasks, timeout=patience_s)
+    for task in unfinished:
         task.cancel()
     for task in done:
         if (failed := task.exception()) is not None:
             log.warning("something of Slack could not be closed: %r", failed)
 
 
-def _put_together(
+def _build_parts(
     host: Host,
     app: SlackApp,
     settings: SlackSettings,
@@ -229,26 +230,26 @@ def _put_together(
     intake = SlackIntake(host, me, settings.allowed_bots, *read, desk, control, agent, uninstalled, ours)
     listening = Watermark(host, me.source, clock)
     missed = SlackMissed(api, me, listening, intake, budgets)
-    owed = EventRetryQueue(listening, api, intake, missed.before, missed.gap, control.notify_waiting)
+    retries = EventRetryQueue(listening, api, intake, missed.before, missed.gap, control.notify_waiting)
     web = web_client(settings.api_base_url, session)
     bolt = bolt_app(web, app.bot_token, me, desk)
     delivery: Delivery
     match app.delivery:
         case SocketMode():
-            delivery = Sockets(owed.take, bolt, api, web, app.delivery, clock, missed, telemetry, app.known_as)
+            delivery = Sockets(retries.take, bolt, api, web, app.delivery, clock, missed, telemetry, app.known_as)
         case HttpEvents():
-            delivery = EventsEndpoint(owed.take, bolt, app, me.team, me.user, app.delivery, clock, missed, listener)
+            delivery = EventsEndpoint(retries.take, bolt, app, me.team, me.user, app.delivery, clock, missed, listener)
         case _:
             assert_never(app.delivery)
     host.platforms.register_silence(me.source, delivery.silence)
-    ending = (desk.underway, missed, owed, groups, agent, home)
+    ending = (desk.underway, missed, retries, groups, agent, home)
     return _Parts(
-        delivery, listening, guests, owed, desk.asking, ours, uninstalled, tuple(part.close for part in ending)
+        delivery, listening, guests, retries, desk.asking, ours, uninstalled, tuple(part.close for part in ending)
     )
 
 
 async def _clear(api: SlackApi, sessions: AgentSessions, home: Home, shown: ShownPage) -> None:
-    """Take away what Slack shows of forgotten words. Raises SurfaceError."""
+    """Delete or replace what Slack shows of forgotten content. Raises SurfaceError."""
     match shown.what:
         case ShownReply.PAGE:
             await delete_page(api, shown)
@@ -266,53 +267,59 @@ async def _clear(api: SlackApi, sessions: AgentSessions, home: Home, shown: Show
 
 async def _sign_in(host: Host, api: SlackApi, app: SlackApp, settings: SlackSettings, clock: Clock) -> SlackBot:
     try:
-        who = await api.sign_in()
+        identity = await api.sign_in()
     except SlackError as error:
-        if isinstance(error, SlackRefused) and error.code in TAKEN_BACK and await _left(host, app, clock):
+        if (
+            isinstance(error, SlackRefused)
+            and error.code in REVOKED_CODES
+            and await _handle_revoked_earlier(host, app, clock)
+        ):
             raise AppRevoked(setup_texts.SLACK_APP_REVOKED) from error
-        _explain(error, settings, app.setting(SIGNS_IN))
+        _raise_startup_error(error, settings, app.setting(SIGN_IN_SETTING))
     features = wanted(settings)
     if api.granted and (missing := scopes(features) - optional_scopes(features) - api.granted):
         names = ", ".join(sorted(missing))
         if "chat:write" in missing:
-            raise SettingsError(setup_texts.SCOPES_LACKING.format(setting=app.setting(SIGNS_IN), names=names))
-        log.warning("%s lacks scopes; what needs them will not work: %s", app.setting(SIGNS_IN), names)
+            raise SettingsError(setup_texts.SCOPES_LACKING.format(setting=app.setting(SIGN_IN_SETTING), names=names))
+        log.warning("%s lacks scopes; what needs them will not work: %s", app.setting(SIGN_IN_SETTING), names)
     return SlackBot(
-        team=text(who, "team_id"),
-        user=text(who, "user_id"),
-        bot=text(who, "bot_id"),
-        address=text(who, "url"),
-        name=text(who, "user") or "bot",
+        team=text(identity, "team_id"),
+        user=text(identity, "user_id"),
+        bot=text(identity, "bot_id"),
+        address=text(identity, "url"),
+        name=text(identity, "user") or "bot",
         prefix=app.command_prefix,
-        organization=text(who, "team"),
+        organization=text(identity, "team"),
         app=app.known_as,
-        enterprise=text(who, "enterprise_id"),
+        enterprise=text(identity, "enterprise_id"),
     )
 
 
 async def _note_workspace(host: Host, app: SlackApp, source: str) -> None:
-    """For `_left`. It is served all the same if that cannot be kept."""
+    """Store the app's workspace for `_handle_revoked_earlier`. If that fails, the app is served all the same."""
     try:
-        await host.preferences.set(SIGNED_IN, app.known_as, source)
+        await host.preferences.set(WORKSPACES, app.known_as, source)
     except CogencyError as error:
         log.log(severity(error), "the workspace of %s could not be kept: %s", app.label, error)
 
 
-async def _left(host: Host, app: SlackApp, clock: Clock) -> bool:
-    """An app that was served before went while nobody listened: as `_leave`, once. False if that cannot be said: it was
-    never served, or another process serves it, whose token may be a newer one. Raises StoreError.
+async def _handle_revoked_earlier(host: Host, app: SlackApp, clock: Clock) -> bool:
+    """Do as `_handle_revoked`, once, for an app that was revoked while no process served it; return whether it was.
+
+    False if that is not known: the app was never served, or another process serves it, perhaps with a newer token.
+    Raises StoreError.
     """
-    source = (await host.preferences.of(SIGNED_IN)).get(app.known_as)
-    heard = await host.conversations.watermark(source) if source else None
-    if source is None or heard is None or clock.now() - heard < SERVED_LATELY:
+    source = (await host.preferences.of(WORKSPACES)).get(app.known_as)
+    last_served = await host.conversations.watermark(source) if source else None
+    if source is None or last_served is None or clock.now() - last_served < SERVED_LATELY:
         return False
     await host.forgetting.gone(source, Gone(sources=frozenset({source})), at_once=False)
-    await host.preferences.set(SIGNED_IN, app.known_as, None)
+    await host.preferences.set(WORKSPACES, app.known_as, None)
     return True
 
 
-def _explain(error: SlackError, settings: SlackSettings, setting: str) -> NoReturn:
-    """One sentence that names the setting."""
+def _raise_startup_error(error: SlackError, settings: SlackSettings, setting: str) -> NoReturn:
+    """Raise the error of a failed start: one sentence that names the setting."""
     if isinstance(error, SlackRefused):
         raise SettingsError(setup_texts.SLACK_LOGIN_REFUSED.format(setting=setting, code=error.code)) from error
     raise SlackUnreachable(
@@ -321,8 +328,7 @@ def _explain(error: SlackError, settings: SlackSettings, setting: str) -> NoRetu
     ) from error
 
 
-# How long a question that was asked by a command or a press may take to be taken in before it is acknowledged: it is
-# stored by then, and Slack waits for three seconds.
+# How long the acknowledgement of a command or a click waits for its question to be stored: Slack waits three seconds.
 ACK_S: Final = 2.0
 REMEDY: Final = "compare the app's commands with `cogency slack manifest`"
 
@@ -347,9 +353,7 @@ def bolt_app(
     me: SlackBot,
     desk: PersonalCommands,
 ) -> AsyncApp:
-    """The Bolt app, with all that it listens to.
-
-    `web` has no token of its own: Bolt would then ask whose it is."""
+    """Return the Bolt app with its listeners. `web` must have no token: Bolt would ask Slack whose it is."""
 
     async def authorize() -> AuthorizeResult:
         return AuthorizeResult(
@@ -357,23 +361,23 @@ def bolt_app(
         )
 
     quiet = logging.getLogger("slack_bolt")
-    quiet.setLevel(logging.ERROR)  # it warns of a token in the environment that it does not use, at every start
+    quiet.setLevel(logging.ERROR)  # it warns at every start of a token in the environment that it does not use
     app = AsyncApp(
-        name=quiet.name,  # to find a name by itself it reads the source of every caller, for a second
+        name=quiet.name,  # without a name Bolt reads the source of every caller, which takes a second
         logger=quiet,
         client=web,
         authorize=authorize,
         request_verification_enabled=False,
     )
-    on = cast("_Registry", app)
+    registry = cast("_Registry", app)
 
-    _listen(on, desk)
-    _listen_at_home(on, desk)
+    _listen(registry, desk)
+    _listen_at_home(registry, desk)
     return app
 
 
-def _listen(on: _Registry, desk: PersonalCommands) -> None:
-    """To commands, shortcuts, windows and buttons."""
+def _listen(registry: _Registry, desk: PersonalCommands) -> None:
+    """Register the listeners for commands, shortcuts, windows and buttons."""
     shortcuts = {
         panels.ANYWHERE_SHORTCUT: desk.asking.open_anywhere,
         panels.ASK_SHORTCUT: desk.asking.open_about,
@@ -381,40 +385,49 @@ def _listen(on: _Registry, desk: PersonalCommands) -> None:
         panels.FORGET_SHORTCUT: desk.forget_shortcut,
     }
     for command in SLASH_COMMANDS:
-        asks = command.name == "ask"
-        handle = _storing(desk, desk.asking.ask) if asks else _acting(desk, partial(desk.slash, command))
-        on.command(f"/{desk.me.prefix}{command.name}")(handle)
+        is_question = command.name == "ask"
+        handle = (
+            _ack_when_stored(desk, desk.asking.ask) if is_question else _ack_first(desk, partial(desk.slash, command))
+        )
+        registry.command(f"/{desk.me.prefix}{command.name}")(handle)
     for name, handle in shortcuts.items():
-        forgets = name == panels.FORGET_SHORTCUT
-        on.shortcut(name)(_acting(desk, handle if forgets else _admitted(desk, handle)))
-    on.shortcut(SUMMARISE.id)(_storing(desk, partial(desk.asking.ask_by_entry, SUMMARISE)))
-    on.command(unknown_commands(desk.me.prefix))(_unknown_command(desk))
-    on.view(panels.ANYWHERE_VIEW)(_storing(desk, desk.asking.asked_anywhere))
-    on.view(panels.ASK_VIEW)(_storing(desk, desk.asking.asked_about))
-    on.action(re.compile(f"^{panels.PRESS}:.*$"))(_clicked(desk, desk.pressed))
-    on.action(re.compile(f"^{panels.TICK}:.*$"))(_ticked)
-    asking = f"(?:{ReplyAction.CONTINUE}|{ReplyAction.REGENERATE})"
-    on.action(re.compile(f"^{block_kit.ACTION}:{asking}$"))(_asked_by_click(desk, desk.replies.clicked))
-    on.action(re.compile(f"^{block_kit.ACTION}:(?!{asking}$).*$"))(_clicked(desk, desk.replies.clicked))
+        is_forgetting = name == panels.FORGET_SHORTCUT
+        registry.shortcut(name)(_ack_first(desk, handle if is_forgetting else _admitted(desk, handle)))
+    registry.shortcut(SUMMARISE.id)(_ack_when_stored(desk, partial(desk.asking.ask_by_entry, SUMMARISE)))
+    registry.command(unknown_commands(desk.me.prefix))(_unknown_command(desk))
+    registry.view(panels.ANYWHERE_VIEW)(_ack_when_stored(desk, desk.asking.asked_anywhere))
+    registry.view(panels.ASK_VIEW)(_ack_when_stored(desk, desk.asking.asked_about))
+    registry.action(re.compile(f"^{panels.PRESS}:.*$"))(_ack_click(desk, desk.pressed))
+    registry.action(re.compile(f"^{panels.TICK}:.*$"))(_ack_tick)
+    question_actions = f"(?:{ReplyAction.CONTINUE}|{ReplyAction.REGENERATE})"
+    registry.action(re.compile(f"^{block_kit.ACTION}:{question_actions}$"))(
+        _ack_click_when_stored(desk, desk.replies.clicked)
+    )
+    registry.action(re.compile(f"^{block_kit.ACTION}:(?!{question_actions}$).*$"))(
+        _ack_click(desk, desk.replies.clicked)
+    )
 
 
 def unknown_commands(prefix: str) -> re.Pattern[str]:
-    """Every command but ours. Bolt asks the next listener that matches when one has not acknowledged in three seconds,
-    so a pattern that took in ours would tell a slow question that there is no such command."""
-    ours = "|".join(re.escape(command.name) for command in SLASH_COMMANDS)
-    return re.compile(rf"^(?!/{re.escape(prefix)}(?:{ours})$)")
+    """Return a pattern for every command that the bot does not know.
+
+    It must not match known ones: Bolt calls the next listener that matches when one has not acknowledged in three
+    seconds, and the asker of a slow question would read that there is no such command.
+    """
+    known = "|".join(re.escape(command.name) for command in SLASH_COMMANDS)
+    return re.compile(rf"^(?!/{re.escape(prefix)}(?:{known})$)")
 
 
-def _listen_at_home(on: _Registry, desk: PersonalCommands) -> None:
-    """To what only the Home tab has, and to the forms of commands."""
-    on.action(re.compile(f"^{home.HOME_ACTION}:.*$"))(_clicked(desk, desk.home.clicked))
+def _listen_at_home(registry: _Registry, desk: PersonalCommands) -> None:
+    """Register the listeners for the Home tab's own buttons, and for the forms of commands."""
+    registry.action(re.compile(f"^{home.HOME_ACTION}:.*$"))(_ack_click(desk, desk.home.clicked))
     for command in COMMANDS:
         for form in command.forms:
-            on.view(panels.view_id(form))(_filled_in(desk))
+            registry.view(panels.view_id(form))(_ack_form(desk))
 
 
-def _filled_in(desk: PersonalCommands) -> Callable[[AsyncAck, Body], Awaitable[None]]:
-    """A window with mistakes stays; else as `_acting`."""
+def _ack_form(desk: PersonalCommands) -> Callable[[AsyncAck, Body], Awaitable[None]]:
+    """Handle a submitted form: one with mistakes stays open, another is acknowledged at once."""
 
     async def run(ack: AsyncAck, body: Body) -> None:
         sent = None
@@ -425,62 +438,64 @@ def _filled_in(desk: PersonalCommands) -> Callable[[AsyncAck, Body], Awaitable[N
                 return
         except CogencyError as error:
             await ack()
-            await desk.failed(body, error)
+            await desk.report_failure(body, error)
             return
         await ack()
         if sent is not None:
-            await _told(desk, body, desk.form_sent(sent))
+            await _run(desk, body, desk.form_sent(sent))
 
     return run
 
 
-async def _ticked(ack: AsyncAck) -> None:
-    """A box beside a button: it is read when the button is pressed."""
+async def _ack_tick(ack: AsyncAck) -> None:
+    """Only acknowledge the click on a box: it is read when the button beside it is pressed."""
     await ack()
 
 
-def _clicked(desk: PersonalCommands, handle: ClickHandler) -> Callable[[AsyncAck, Body, Body], Awaitable[None]]:
-    """Acknowledge at once, as `_acting`."""
+def _ack_click(desk: PersonalCommands, handle: ClickHandler) -> Callable[[AsyncAck, Body, Body], Awaitable[None]]:
+    """Like `_ack_first`, for clicks."""
 
     async def run(ack: AsyncAck, body: Body, action: Body) -> None:
         await ack()
-        await _told(desk, body, handle(body, action))
+        await _run(desk, body, handle(body, action))
 
     return run
 
 
-def _asked_by_click(desk: PersonalCommands, handle: ClickHandler) -> Callable[[AsyncAck, Body, Body], Awaitable[None]]:
-    """Acknowledge after it is stored, as `_storing`."""
+def _ack_click_when_stored(
+    desk: PersonalCommands, handle: ClickHandler
+) -> Callable[[AsyncAck, Body, Body], Awaitable[None]]:
+    """Like `_ack_when_stored`, for clicks."""
 
     async def run(ack: AsyncAck, body: Body, action: Body) -> None:
-        await asyncio.wait({desk.underway.begin(_do(desk, body, handle(body, action)))}, timeout=ACK_S)
+        await asyncio.wait({desk.underway.start(_carry_out(desk, body, handle(body, action)))}, timeout=ACK_S)
         await ack()
 
     return run
 
 
-def _storing(desk: PersonalCommands, handle: Handler) -> Callable[[AsyncAck, Body], Awaitable[None]]:
-    """Acknowledge after it is stored, which it does first."""
+def _ack_when_stored(desk: PersonalCommands, handle: Handler) -> Callable[[AsyncAck, Body], Awaitable[None]]:
+    """Acknowledge after `handle` has stored a question, or after ACK_S."""
 
     async def run(ack: AsyncAck, body: Body) -> None:
-        await asyncio.wait({desk.underway.begin(_do(desk, body, handle(body)))}, timeout=ACK_S)
+        await asyncio.wait({desk.underway.start(_carry_out(desk, body, handle(body)))}, timeout=ACK_S)
         await ack()
 
     return run
 
 
-def _acting(desk: PersonalCommands, handle: Handler) -> Callable[[AsyncAck, Body], Awaitable[None]]:
-    """Acknowledge at once: what it does can be asked for again."""
+def _ack_first(desk: PersonalCommands, handle: Handler) -> Callable[[AsyncAck, Body], Awaitable[None]]:
+    """Acknowledge at once: if the process dies before `handle` ends, the user can repeat the request."""
 
     async def run(ack: AsyncAck, body: Body) -> None:
         await ack()
-        await _told(desk, body, handle(body))
+        await _run(desk, body, handle(body))
 
     return run
 
 
 def _admitted(desk: PersonalCommands, handle: Handler) -> Handler:
-    """Only for those who may give orders there, and not too often."""
+    """Handle only requests of users who may give orders there, and are within their rates."""
 
     async def run(body: Body) -> None:
         await desk.admit(body)
@@ -490,31 +505,31 @@ def _admitted(desk: PersonalCommands, handle: Handler) -> Handler:
 
 
 def _unknown_command(desk: PersonalCommands) -> Callable[[AsyncAck, Body], Awaitable[None]]:
-    """One that the app has in Slack, and this program does not know."""
+    """Handle a command that is configured in Slack, and that this version does not know."""
 
     async def run(ack: AsyncAck, body: Body) -> None:
         await ack()
         name = str(body.get("command", ""))
         prefix = f"/{desk.me.prefix}"
         log.warning("Slack sent the command %s, which is none of mine; mine begin with %s: %s", name, prefix, REMEDY)
-        await _told(desk, body, desk.mistyped(of_command(body), name.removeprefix("/"), f"{desk.me.prefix}ask"))
+        await _run(desk, body, desk.suggest_command(of_command(body), name.removeprefix("/"), f"{desk.me.prefix}ask"))
 
     return run
 
 
-async def _told(desk: PersonalCommands, body: Body, doing: Awaitable[None]) -> None:
-    """Do it, also while the bot ends; what goes wrong is told to the person."""
-    await desk.underway.begin(_do(desk, body, doing))
+async def _run(desk: PersonalCommands, body: Body, work: Awaitable[None]) -> None:
+    """Carry a request out in the background tasks, so that it can end while the bot closes."""
+    await desk.underway.start(_carry_out(desk, body, work))
 
 
-async def _do(desk: PersonalCommands, body: Body, doing: Awaitable[None]) -> None:
+async def _carry_out(desk: PersonalCommands, body: Body, work: Awaitable[None]) -> None:
     try:
-        await doing
+        await work
     except CogencyError as error:
-        # What somebody mistyped or may not do is nobody's failure.
+        # A mistyped or refused request is no failure of the bot.
         level = logging.INFO if isinstance(error, SettingsError | Refused) else severity(error)
         log.log(level, "a command was not carried out: %s", error)
         try:
-            await desk.failed(body, error)
-        except SlackError as silence:
-            log.warning("nor could that be said: %s", silence)
+            await desk.report_failure(body, error)
+        except SlackError as unsent:
+            log.warning("nor could that be said: %s", unsent)

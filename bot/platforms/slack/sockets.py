@@ -1,4 +1,4 @@
-"""Socket Mode without a gap: several sockets at once, and the next one is open before one of them closes."""
+"""Socket Mode without gaps: several sockets at once, each replaced by an open one before it closes."""
 
 import asyncio
 import json
@@ -26,104 +26,100 @@ from bot.platforms.slack.options import PLATFORM, SocketMode
 from bot.telemetry import SILENT, ConnectionClosed, ConnectionOpened, Telemetry
 from bot.texts import setup_texts
 
-# Who wants to know whether events come in, and what brings them.
-
 
 class ConnectionListener(Protocol):
-    """Wants to know whether events come in."""
+    """Is notified whether events can arrive."""
 
     def connected(self) -> None:
-        """They can."""
+        """Events can arrive."""
         ...
 
     def lost(self, why: str) -> None:
-        """From now on they cannot; `why` is a sentence for operators."""
+        """No events can arrive from now on; `why` is a sentence for operators."""
         ...
 
     def gap(self, since: datetime) -> None:
-        """They can, but between that time and now some did not."""
+        """Events can arrive, but some between that time and now were not delivered."""
         ...
 
 
 class Delivery(Protocol):
-    """Brings events. `failed` raises when none can come any more. `silence`: for how many seconds a connection that
-    counts as one has brought nothing, not even a heartbeat.
-    """
+    """Delivers events. `failed` raises when none can arrive any more."""
 
     failed: asyncio.Future[None]
 
-    def silence(self) -> float: ...
+    def silence(self) -> float:
+        """Return for how many seconds an open connection has brought nothing, not even a heartbeat."""
+        ...
 
     async def open(self) -> None:
-        """Begin. Raises SlackError, or SettingsError."""
+        """Start. Raises SlackError, or SettingsError."""
         ...
 
     async def close(self) -> None: ...
 
 
-# What was begun and nobody waits for, until it ends by itself or the adapter does.
-
-# The name of the tasks that do what somebody asked or what Slack told, as asyncio's tools list them.
-ASKED: Final = "slack: asked"
+# The name of tasks that handle events and requests of users, as asyncio's tools list it.
+USER_TASKS: Final = "slack: asked"
 
 
 @dataclass(slots=True)
-class TaskGroup:
-    """`patience_s`: how long `close` lets it come to its end; `name`: its tasks'."""
+class BackgroundTasks:
+    """Tasks that no caller waits for. `patience_s`: how long `close` waits before it cancels them."""
 
     patience_s: float = 0.0
     name: str = "slack: beside"
     _tasks: "set[asyncio.Task[Any]]" = field(default_factory=set["asyncio.Task[Any]"])
 
-    def begin(self, work: Coroutine[object, object, None]) -> "asyncio.Task[None]":
+    def start(self, work: Coroutine[object, object, None]) -> "asyncio.Task[None]":
         task = asyncio.create_task(work, name=self.name)
-        self.follow(task)
+        self.add(task)
         return task
 
-    def follow(self, task: "asyncio.Task[Any]") -> None:
-        """Let a task that runs already end with the others."""
+    def add(self, task: "asyncio.Task[Any]") -> None:
+        """Add a task that runs already: `close` ends it, too."""
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
-        """Nothing of it is left afterwards."""
+        """Wait up to `patience_s`, then cancel what still runs. No task is left afterwards."""
         if self._tasks and self.patience_s:
             await asyncio.wait(self._tasks, timeout=self.patience_s)
-        working = [*self._tasks]
-        for task in working:
+        remaining = [*self._tasks]
+        for task in remaining:
             task.cancel()
-        if working:
-            await asyncio.wait(working)
+        if remaining:
+            await asyncio.wait(remaining)
 
 
 log = logging.getLogger(__name__)
 
-CONNECT_S: Final = 10.0  # An address for a socket is good for one attempt; after that a new one is fetched
+CONNECT_S: Final = 10.0  # A socket's address is valid for one attempt; the next attempt fetches a new one
 
-# How long the old socket stays beside the new one: what came through it is acknowledged within three seconds.
+# How long the old socket stays open beside the new one: its events are acknowledged within three seconds.
 OVERLAP_S: Final = 4.0
 
+# The pause before the next attempt to open a socket doubles from the first to the second: Slack repeats events that
+# were not delivered after a minute.
 RETRY_S: Final = 2.5
-# Between attempts to open the next socket, doubling: Slack keeps events for its first repetition, which comes after a
-# minute.
-MOST_RETRY_S: Final = 60.0
+MAX_RETRY_S: Final = 60.0
 
-# Before another attempt when Slack says that there are too many, or no: an older process may be about to end.
-CROWDED_S: Final = 60.0
-CROWDED: Final = "too_many_websockets"
-# Characters of the message with which Slack ends a socket; an event is longer, and not read twice.
-MAX_GOODBYE: Final = 2_000
-EVENTS: Final = ("event_callback", "app_rate_limited")  # What Slack tells by itself
+# The pause after Slack refused a socket, or said that there are too many: an older process may be about to end.
+TOO_MANY_RETRY_S: Final = 60.0
+TOO_MANY_SOCKETS: Final = "too_many_websockets"
+# A longer message is an event, and not the message with which Slack ends a socket: it is not parsed a second time.
+MAX_DISCONNECT_CHARS: Final = 2_000
+EVENTS: Final = ("event_callback", "app_rate_limited")  # Types of payloads that are no click, command or window
 
 
 class Sockets:
-    """Keeps as many open as the settings say, one more while it follows another. `failed` raises when none is left.
+    """Keeps as many sockets open as the settings say. `failed` raises when none is left and Slack refuses a new one.
 
-    `take` takes an event in, and says whether it is stored; all else that people do goes to `app`.
+    `take` takes an event in, and returns whether it is stored; commands, clicks and windows go to `app`.
 
-    Slack refreshes each socket every few hours, and says so beforehand. Whatever the reason for which a client wants
-    another socket (a refresh, a broken line, silence), it asks here for a successor, and goes on until that one is
-    open. What Slack sent into a dying socket it sends again through another; the ledger knows it by its ids.
+    Theory of operation. Slack refreshes each socket every few hours, and announces it. When a client needs another
+    socket (a refresh, a broken connection, silence), it calls `on_ending`, and goes on until its successor is open.
+    Events that Slack sent into a dying socket it sends again through another; the ledger dedupes them by their ids.
     """
 
     def __init__(
@@ -134,7 +130,7 @@ class Sockets:
         web: AsyncWebClient,
         settings: SocketMode,
         clock: Clock,
-        line: ConnectionListener,
+        listener: ConnectionListener,
         telemetry: Telemetry = SILENT,
         known_as: str = PLATFORM,
     ) -> None:
@@ -146,19 +142,19 @@ class Sockets:
         self._web = web
         self._settings = settings
         self._clock = clock
-        self._line = line
+        self._listener = listener
         self._clients: list[_SocketClient] = []
-        self._openings = TaskGroup()
+        self._openings = BackgroundTasks()
         self._logged = OncePerMinute()
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def open(self) -> None:
-        """Begin to open the sockets, for as long as that takes: they open in the background."""
-        self._openings.begin(self._open_all())
+        """Open the sockets in the background, for as long as that takes."""
+        self._openings.start(self._open_all())
 
     def silence(self) -> float:
-        heard = [client.heard for client in [*self._clients] if not client.ending]
-        return self._clock.monotonic() - min(heard) if heard else 0.0
+        last_pongs = [client.last_pong for client in [*self._clients] if not client.is_ending]
+        return self._clock.monotonic() - min(last_pongs) if last_pongs else 0.0
 
     async def close(self) -> None:
         await self._openings.close()
@@ -170,12 +166,12 @@ class Sockets:
         await self._open_another()
         log.info("connected to Slack")
         for _ in range(1, self._settings.connections):
-            self._openings.begin(self._open_another())
+            self._openings.start(self._open_another())
 
     async def _open(self) -> None:
         """Raises SlackError."""
         address = await self._api.open_connection(self._settings.app_token)
-        client = _SocketClient(self._settings, self._web, address, self._clock, on_ending=self._succeed)
+        client = _SocketClient(self._settings, self._web, address, self._clock, on_ending=self._replace)
         client.socket_mode_request_listeners.append(self._handle)
         try:
             async with asyncio.timeout(CONNECT_S):
@@ -187,7 +183,7 @@ class Sockets:
                 await client.close()
         self._clients.append(client)
         self._telemetry.tell(ConnectionOpened(self._known_as, id(client)))
-        self._line.connected()
+        self._listener.connected()
 
     async def _handle(self, client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
         body = cast("JsonObject", request.payload)  # pyright: ignore[reportUnknownMemberType] -- slack-sdk's
@@ -198,24 +194,24 @@ class Sockets:
         with suppress(ConnectionError):  # lost with its socket: Slack sends the event again
             await send_async_response(client, request, response, start_time=0.0)
 
-    def _succeed(self, old: "_SocketClient") -> None:
+    def _replace(self, old: "_SocketClient") -> None:
         self._telemetry.tell(ConnectionClosed(self._known_as, id(old)))
-        if self._none_left():
-            self._line.lost(setup_texts.SOCKETS_CLOSED)
-        self._openings.begin(self._make_room(old) if old.crowded else self._change_over(old))
+        if self._all_ending():
+            self._listener.lost(setup_texts.SOCKETS_CLOSED)
+        self._openings.start(self._close_surplus(old) if old.is_surplus else self._open_successor(old))
 
-    def _none_left(self) -> bool:
-        return all(client.ending for client in self._clients)
+    def _all_ending(self) -> bool:
+        return all(client.is_ending for client in self._clients)
 
-    async def _change_over(self, old: "_SocketClient") -> None:
+    async def _open_successor(self, old: "_SocketClient") -> None:
         await self._open_another()
         await self._clock.sleep(OVERLAP_S)
         await self._retire(old)
 
-    async def _make_room(self, old: "_SocketClient") -> None:
+    async def _close_surplus(self, old: "_SocketClient") -> None:
         log.warning("Slack closes a socket: this app has more than it allows; set COGENCY_SLACK_CONNECTIONS lower")
         await self._retire(old)
-        await self._clock.sleep(CROWDED_S)
+        await self._clock.sleep(TOO_MANY_RETRY_S)
         await self._open_another()
 
     async def _retire(self, old: "_SocketClient") -> None:
@@ -223,20 +219,20 @@ class Sockets:
         self._clients.remove(old)
 
     async def _open_another(self) -> None:
-        backoff = Backoff(RETRY_S, MOST_RETRY_S)
+        backoff = Backoff(RETRY_S, MAX_RETRY_S)
         while True:
             try:
                 await self._open()
             except SlackRefused as refused:
-                if self._none_left():
+                if self._all_ending():
                     if not self.failed.done():
                         self.failed.set_exception(refused)
                     return
                 log.warning("another socket is refused, the bot goes on with those it has: %s", refused)
-                await self._clock.sleep(CROWDED_S)
+                await self._clock.sleep(TOO_MANY_RETRY_S)
             except SlackError as error:
-                if self._none_left():
-                    self._line.lost(str(error))
+                if self._all_ending():
+                    self._listener.lost(str(error))
                 if (more := self._logged.due(type(error).__name__, self._clock.monotonic())) is not None:
                     log.warning("a socket is not open yet, it is tried again: %s%s", error, more)
                 limited_s = error.retry_after_s if isinstance(error, SlackLimited) else 0.0
@@ -246,7 +242,7 @@ class Sockets:
 
 
 class _SocketClient(SocketModeClient):
-    """slack-sdk's client for one socket: at its end it asks, once, for a successor."""
+    """slack-sdk's client for one socket: at its end it calls `on_ending`, once."""
 
     def __init__(
         self,
@@ -259,34 +255,32 @@ class _SocketClient(SocketModeClient):
         super().__init__(app_token=settings.app_token.reveal(), web_client=web, ping_interval=settings.ping_s)
         self.proxy = web.proxy
         self.wss_uri = address
-        self.ending = False
-        self.crowded = False  # Slack ends it because there are too many
+        self.is_ending = False
+        self.is_surplus = False  # Slack ends it because there are too many
         self._clock = clock
-        # When an answer to a ping was last seen. Who looks for one is slack-sdk, which may stop, too.
-        self.heard = clock.monotonic()
-        self._answered: float | None = None
+        self.last_pong = clock.monotonic()  # When slack-sdk's check last saw a new answer to a ping
+        self._seen_pong: float | None = None
         self._on_ending = on_ending
-        self.on_message_listeners.append(self._note_crowd)
+        self.on_message_listeners.append(self._note_surplus)
 
-    async def _note_crowd(self, message: WSMessage) -> None:
-        """Before anything is done about it."""
-        words = str(message.data)
-        self.crowded = self.crowded or (len(words) < MAX_GOODBYE and _reason(words) == CROWDED)
+    async def _note_surplus(self, message: WSMessage) -> None:
+        data = str(message.data)
+        self.is_surplus = self.is_surplus or (len(data) < MAX_DISCONNECT_CHARS and _reason(data) == TOO_MANY_SOCKETS)
 
     async def is_ping_pong_failing(self) -> bool:
-        """Asked after each ping."""
-        if self.last_ping_pong_time != self._answered:
-            self._answered, self.heard = self.last_ping_pong_time, self._clock.monotonic()
+        """slack-sdk calls it after each ping."""
+        if self.last_ping_pong_time != self._seen_pong:
+            self._seen_pong, self.last_pong = self.last_ping_pong_time, self._clock.monotonic()
         return await super().is_ping_pong_failing()
 
     async def connect_to_new_endpoint(self, force: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002 -- slack-sdk's
-        if not (self.ending or self.closed):
-            self.ending = True
+        if not (self.is_ending or self.closed):
+            self.is_ending = True
             self._on_ending(self)
 
 
 def _reason(message: str) -> str:
-    """Why Slack ends this socket; "" if it does not."""
+    """Return why Slack ends this socket; "" if the message does not end it."""
     try:
         return "" if is_too_deep(message) else text(json.loads(message), "reason")
     except ValueError:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bot.health import SILENT_S
-from bot.platforms.slack.sockets import CROWDED
+from bot.platforms.slack.sockets import TOO_MANY_SOCKETS
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import SOCKETS, serving
@@ -133,7 +133,7 @@ async def test_one_too_many_is_closed_at_once_and_tried_again_later(slack: FakeS
     host = FakeHost()
     async with serving(slack, host, delivery=TWO):
         began = slack.clock.monotonic()
-        await slack.refresh(CROWDED)
+        await slack.refresh(TOO_MANY_SOCKETS)
         await slack.connected(1)
         assert slack.opened == 2
         await slack.acked(await slack.deliver(told(slack, "hello"), 0))
