@@ -137,7 +137,7 @@ class SlackAsking:
     async def asked_anywhere(self, body: JsonObject) -> None:
         """Its window was sent. Raises CogencyError when the question could not be stored."""
         view = api.fields(body, "view")
-        made = panels.asked_anywhere(view)
+        made = panels.read_anywhere_view(view)
         if made.question:
             user = api.text(body, "user", "id")
             question = SlackQuestion(api.text(view, "id"), made.question, made.private, made.depth)
@@ -155,7 +155,7 @@ class SlackAsking:
 
     async def asked_about(self, body: JsonObject) -> None:
         """Its window was sent. Raises CogencyError when the question could not be stored."""
-        asked = panels.asked(api.fields(body, "view"))
+        asked = panels.read_ask_view(api.fields(body, "view"))
         user = api.text(body, "user", "id")
         if asked is None or asked.to.user != user:
             return

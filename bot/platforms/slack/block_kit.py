@@ -1,9 +1,9 @@
-"""The pieces of Slack's Block Kit that are clicked or filled in, and the buttons below a reply made of them. Pure.
+"""Slack's Block Kit: elements that are clicked or filled in, and the buttons below a reply. Pure.
 
 Rules
-  A button carries what it does and for whom, as JSON, so that it works after a restart, on every replica, and for
-  nobody else. One below a reply carries its turn and where it stands, and no right: who may do what is asked of the
-  host at the click.
+  A button carries what it does and its user as JSON, so that it works after a restart, on every replica, and for that
+  user only. A button below a reply carries the reply's turn and place, and no permission: at the click, the host is
+  asked who may do it.
 """
 
 import json
@@ -18,7 +18,7 @@ from bot.platforms.slack.inbound import ReplyTo, decode_reply_to
 from bot.reply_surface import SCHEDULING, ReplyAction
 from bot.texts import command_texts, memory_texts, schedule_texts, tool_texts
 
-ROW_ELEMENTS: Final = 25  # That a block of actions holds
+ROW_ELEMENTS: Final = 25  # Slack's limit for a block of actions
 LABEL_CHARS: Final = 75  # Of a button, and of an option in a menu
 
 
@@ -27,29 +27,29 @@ def plain(words: str) -> dict[str, Json]:
 
 
 def button(action: str, label: str, carried: Mapping[str, Json], **more: Json) -> Json:
-    """`carried` is what a click brings back. `more`: its style and confirmation."""
+    """Return a button. `carried`: its payload, which a click brings back. `more`: its style and confirmation."""
     value = json.dumps(carried, ensure_ascii=False)
     return {"type": "button", "action_id": action, "text": plain(label), "value": value, **more}
 
 
 def carried_by(action: JsonObject) -> Json:
-    """What the button that was clicked carries; None if it is not one of ours."""
-    return _decoded(text(action, "value"))
+    """Return the payload of the button that was clicked; None if it is no JSON."""
+    return decode_payload(text(action, "value"))
 
 
 def carried_by_view(view: JsonObject) -> Json:
-    """What a view carries; None if it is not one of ours."""
-    return _decoded(text(view, "private_metadata"))
+    """Return the payload of a view; None if it is no JSON."""
+    return decode_payload(text(view, "private_metadata"))
 
 
 def row(elements: Sequence[Json]) -> list[Json]:
-    """These side by side, in as many blocks as they need; no block at all for none."""
+    """Return the elements side by side, in as many blocks as they need; [] for none."""
     blocks = range(0, len(elements), ROW_ELEMENTS)
     return [{"type": "actions", "elements": list(elements[first : first + ROW_ELEMENTS])} for first in blocks]
 
 
 def confirm_dialog(title: str, explanation: str, yes: str, no: str) -> Json:
-    """The question before something that cannot be undone."""
+    """Return the confirmation of an action that cannot be undone."""
     return {
         "title": plain(title),
         "text": plain(explanation),
@@ -60,7 +60,7 @@ def confirm_dialog(title: str, explanation: str, yes: str, no: str) -> Json:
 
 
 def window(callback: str, title: str, submit: str, carried: Mapping[str, Json], blocks: Sequence[Json]) -> JsonObject:
-    """A window with fields. `title` and `submit` take 24 characters."""
+    """Return a window with fields. `title` and `submit` take 24 characters."""
     return {
         "type": "modal",
         "callback_id": callback,
@@ -73,7 +73,7 @@ def window(callback: str, title: str, submit: str, carried: Mapping[str, Json], 
 
 
 def field(name: str, label: str, element: dict[str, Json], *, hint: str = "", optional: bool = False) -> Json:
-    """Something to fill in; `name` finds what was filled in (see `typed`)."""
+    """Return an input field. `name` finds its value afterwards (see `text_input`, `selected_option`)."""
     block: dict[str, Json] = {
         "type": "input",
         "block_id": name,
@@ -88,7 +88,7 @@ def field(name: str, label: str, element: dict[str, Json], *, hint: str = "", op
 
 
 def line(*, initial: str = "", multiline: bool = False, limit: int | None = None) -> dict[str, Json]:
-    """A field for text, of at most so many characters."""
+    """Return the element for text, of up to `limit` characters."""
     element: dict[str, Json] = {"type": "plain_text_input"}
     if multiline:
         element["multiline"] = True
@@ -104,12 +104,12 @@ def option(label: str, value: str) -> dict[str, Json]:
 
 
 def text_input(view: JsonObject, name: str) -> str:
-    """What was typed into the field with this name; "" for nothing."""
+    """Return the text in the field with this name; "" for none."""
     return text(view, "state", "values", name, name, "value").strip()
 
 
 def selected_option(view: JsonObject, name: str) -> str:
-    """What was picked in the field with this name: an option's value, or an id; "" for nothing."""
+    """Return what was selected in the field with this name: an option's value, or Slack's id; "" for none."""
     values = ("state", "values", name, name)
     return (
         text(view, *values, "selected_option", "value")
@@ -118,14 +118,14 @@ def selected_option(view: JsonObject, name: str) -> str:
     )
 
 
-def _decoded(carried: str) -> Json:
+def decode_payload(carried: str) -> Json:
     try:
         return json.loads(carried)
     except ValueError:
         return None
 
 
-# What the action ids of these buttons begin with; behind it a colon, and what the button does.
+# The action ids of a reply's buttons begin with it; a colon and the action follow.
 ACTION: Final = "cogency_reply"
 
 _LABELS: Final = {
@@ -141,7 +141,7 @@ _LABELS: Final = {
     ReplyAction.DECIDE: tool_texts.DECIDE_BUTTON,
     ReplyAction.ANSWER: command_texts.ANSWER_BUTTON,
 }
-# Blocks of a reply's own words: as they were sent, and as Slack stores them.
+# The types of a reply's text blocks: as they were sent, and as Slack stores them.
 _WORDS: Final = frozenset({"markdown", "rich_text"})
 _JUDGING: Final = (ReplyAction.GOOD, ReplyAction.BAD)
 _BUTTONS: Final = (
@@ -158,7 +158,7 @@ _BUTTONS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ReplyClick:
-    """A button below the reply of `turn` was clicked; `to` is where the reply stands, and whom it answers."""
+    """A button below the reply of `turn` was clicked. `to`: the reply's place, and the user whom it answers."""
 
     offer: ReplyAction
     turn: int
@@ -169,11 +169,11 @@ class ReplyClick:
 def button_rows(
     offers: AbstractSet[ReplyAction], turn: int, conversation: str, to: ReplyTo, *, plain: bool = False
 ) -> list[Json]:
-    """The blocks below a reply; [] where nothing is offered. Two at most.
+    """Return the blocks below a reply, up to two; [] if nothing is offered.
 
     `plain`: with ordinary buttons only, for a server that refuses `context_actions` (invalid_blocks).
     """
-    # The address of a response is long, and good for half an hour; what is pressed for is no schedule's.
+    # A `response_url` is long, and valid for half an hour. A click is not the schedule's.
     value = _Value(turn, conversation, replace(to, response_url="", scheduled=""))
     if plain:
         return row([_button(offer, value) for offer in ReplyAction if offer in offers])
@@ -185,70 +185,73 @@ def button_rows(
 
 
 def reply_click(action: JsonObject) -> ReplyClick | None:
-    """What a click asks for; None if it is not on one of these buttons."""
+    """Return what a click asks for; None if it is not on a reply's button."""
     try:
         value: Json = json.loads(text(action, "value"))
-        made = ReplyClick(
+        click = ReplyClick(
             ReplyAction(text(value, "do")), number(value, "turn"), text(value, "in"), decode_reply_to(text(value, "to"))
         )
     except ValueError:
         return None
-    return made if made.turn else None
+    return click if click.turn else None
 
 
 @dataclass(frozen=True, slots=True)
-class TakenBack:
-    """What is taken back of a reply: how its line begins, what stands in its place, and the buttons that go."""
+class Retraction:
+    """How a part of a reply is retracted: the line with this prefix is replaced, and the buttons `offers` removed.
 
-    begins: str
-    told: str
+    `rewrite` does so in Markdown.
+    """
+
+    prefix: str
+    replacement: str
     rewrite: Callable[[str], str]
     offers: frozenset[ReplyAction]
 
 
-FACTS: Final = TakenBack(
+FACTS: Final = Retraction(
     memory_texts.REMEMBERED, memory_texts.UNDONE, memory_texts.undone, frozenset({ReplyAction.UNDO})
 )
-SCHEDULES: Final = TakenBack(memory_texts.SCHEDULED, memory_texts.UNSCHEDULED, memory_texts.unscheduled, SCHEDULING)
+SCHEDULES: Final = Retraction(memory_texts.SCHEDULED, memory_texts.UNSCHEDULED, memory_texts.unscheduled, SCHEDULING)
 
 
-def without(gone: TakenBack, blocks: Sequence[JsonObject]) -> list[Json]:
-    """The blocks of a reply as Slack shows them, without the words that were taken back, and without their buttons; []
-    if its words are in none of them.
-    """
+def without(retraction: Retraction, blocks: Sequence[JsonObject]) -> list[Json]:
+    """Return the blocks of a reply, as Slack stores them, with a part retracted; [] if none of them has its text."""
     if not any(text(block, "type") in _WORDS for block in blocks):
         return []
-    left: list[Json] = []
+    kept_blocks: list[Json] = []
     for block in blocks:
         match block:
             case {"type": "actions", "elements": [*elements]}:
-                others = [one for one in elements if not _offers(one, gone.offers)]
-                left += [{**block, "elements": others}] if others else []
+                others = [element for element in elements if not _offers(element, retraction.offers)]
+                kept_blocks += [{**block, "elements": others}] if others else []
             case {"type": "markdown", "text": str(words)}:
-                left.append({**block, "text": gone.rewrite(words)})
+                kept_blocks.append({**block, "text": retraction.rewrite(words)})
             case {"type": "rich_text", "elements": [*parts]}:
-                left.append({**block, "elements": [_without_line(gone, part) for part in parts]})
+                kept_blocks.append({**block, "elements": [_without_line(retraction, part) for part in parts]})
             case _:
-                left.append({**block})
-    return left
+                kept_blocks.append({**block})
+    return kept_blocks
 
 
 def _offers(element: Json, offers: AbstractSet[ReplyAction]) -> bool:
     return isinstance(element, dict) and element.get("action_id") in {f"{ACTION}:{offer}" for offer in offers}
 
 
-def _without_line(gone: TakenBack, part: Json) -> Json:
-    """A part of rich text, into which Slack turns Markdown: the line is its last in italics, and may hold links."""
+def _without_line(retraction: Retraction, part: Json) -> Json:
+    """Retract the line in a part of rich text, into which Slack turns Markdown. It is the last such line in italics,
+    and may hold links.
+    """
     match part:
         case {"type": "rich_text_section", "elements": [*elements]}:
-            begins = [at for at, one in enumerate(elements) if _begins(one, gone.begins)]
-            if not begins:
+            starts = [at for at, element in enumerate(elements) if _begins(element, retraction.prefix)]
+            if not starts:
                 return part
-            others = [at for at, one in enumerate(elements) if at > begins[-1] and _begins(one, *_LINES)]
-            end = min(others, default=len(elements))
-            behind = [one for one in elements[begins[-1] : end] if not _is_italic(one)]
-            line: Json = {"type": "text", "text": gone.told.strip("*"), "style": {"italic": True}}
-            return {**part, "elements": [*elements[: begins[-1]], line, *behind, *elements[end:]]}
+            next_lines = [at for at, element in enumerate(elements) if at > starts[-1] and _begins(element, *_LINES)]
+            end = min(next_lines, default=len(elements))
+            behind = [element for element in elements[starts[-1] : end] if not _is_italic(element)]
+            line: Json = {"type": "text", "text": retraction.replacement.strip("*"), "style": {"italic": True}}
+            return {**part, "elements": [*elements[: starts[-1]], line, *behind, *elements[end:]]}
         case _:
             return part
 
@@ -257,8 +260,8 @@ _LINES: Final = (memory_texts.REMEMBERED, memory_texts.SCHEDULED)
 
 
 def _begins(element: Json, *lines: str) -> bool:
-    words = tuple(line.strip("*") for line in lines)
-    return isinstance(element, dict) and str(element.get("text", "")).startswith(words) and _is_italic(element)
+    prefixes = tuple(line.strip("*") for line in lines)
+    return isinstance(element, dict) and str(element.get("text", "")).startswith(prefixes) and _is_italic(element)
 
 
 def _is_italic(element: Json) -> bool:

@@ -301,7 +301,7 @@ class PersonalCommands:
     async def _replace(self, to: ReplyTo, command: Command, words: str, thread: Collection[str], panel: Panel) -> None:
         """Show the panel in place of the clicked one: in its message, or in the Home tab."""
         if to.home:
-            await self.home.answered(to, command, panel, words)
+            await self.home.show_answer(to, command, panel, words)
         else:
             below = panel_blocks(panel, command, ShownTo(to.user, to.channel, thread))
             await Ephemeral(self.api, to).replace(named(panel.text, self.me.prefix), *below)
@@ -343,7 +343,7 @@ class PersonalCommands:
             inbound.of_click(body) if fields(body, "user") else inbound.of_command(body)
         )
         if to.home:
-            await self.home.failed(to, body, error)
+            await self.home.show_failure(to, body, error)
         else:
             await self.send_error(to, error)
 

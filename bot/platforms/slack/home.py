@@ -1,4 +1,4 @@
-"""A person's Home tab: shown when they open it, and anew after everything that they do there."""
+"""A person's Home tab: published when they open it, and again after each action there."""
 
 import asyncio
 import json
@@ -40,27 +40,27 @@ from bot.platforms.slack.slash_commands import named
 from bot.platforms.slack.sockets import USER_TASKS, BackgroundTasks
 from bot.texts import command_texts, memory_texts, reply_texts
 
-# A person's Home tab as a view of Slack, and what its buttons and its opening say. Pure.
+# The Home tab as Slack's view, and the parsing of its events. Pure.
 #
 # Rules
-#   Everything is text and buttons of Slack, so that it reads in every theme and to a screen reader.
-#   Whatever is known, a view stays within Slack's limits: lists come page by page, and what no page can hold is cut.
-#   What the lists show stands in the view itself (`Pages`), so that every process can go on with it.
+#   It consists of Slack's own texts and buttons, so that it works in every theme and with screen readers.
+#   A view stays within Slack's limits for any content: lists have pages, and what does not fit a page is cut.
+#   The view itself carries the pages that its lists show (`Pages`), so that every process can handle its clicks.
 
 HOME_ACTION: Final = "cogency_home"
 VIEW: Final = "cogency_home"
 _POLICIES: Final = f"{HOME_ACTION}:policies"
 _AGAIN: Final = f"{HOME_ACTION}:again"
 
-SECTIONS: Final = 4  # Of one text: more is a wall that nobody reads; all of it stands behind the command
-# More than a page of the list has; with their buttons they leave half of Slack's hundred blocks to the rest.
+SECTIONS: Final = 4  # Of one text: a longer one is hard to read here; the command shows all of it
+# More than a page of the list has. With their buttons they leave half of Slack's hundred blocks to the rest.
 ENTRIES: Final = 20
 POLICIES_CHARS: Final = 1_500  # Of one page of policies: about ten of them
-_PAUSED: Final = lasting_text([PauseLearning()])  # How the list begins then; here `NOT_LEARNING` stands below it
+_PAUSED: Final = lasting_text([PauseLearning()])  # Begins a list of memories then; the tab says so below the list
 
 
 class Part(StrEnum):
-    """Where something is shown."""
+    """A section of the tab."""
 
     TOP = "top"
     MEMORY = "memory"
@@ -74,7 +74,7 @@ class Part(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What has just happened, as Markdown, shown where it was asked for; `below`: what may be done about it."""
+    """The answer to an action, as Markdown, shown in the section of that action. `below`: its blocks."""
 
     part: Part
     text: str
@@ -94,7 +94,7 @@ class Pages:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HomeContent:
-    """Everything that a home shows. `policies`: None for guests; `report`: None for all but operators."""
+    """Everything that the tab shows. `policies`: None for guests. `report`: None for all but operators."""
 
     user: str
     bot: str
@@ -113,7 +113,7 @@ class HomeContent:
 
 
 def home_opened(body: JsonObject) -> ReplyTo | None:
-    """Whose Home tab was opened, and what it shows; None for any other event."""
+    """Return the user whose Home tab was opened, with the pages that it shows; None for any other event."""
     event = body.get("event")
     user, kind, tab = text(event, "user"), text(event, "type"), text(event, "tab")
     if not user or (kind, tab) != ("app_home_opened", "home"):
@@ -122,7 +122,7 @@ def home_opened(body: JsonObject) -> ReplyTo | None:
 
 
 def pages_of(carried: str) -> Pages:
-    """The inverse of `Pages.encode`; the first pages for anything else."""
+    """Return the inverse of `Pages.encode`; the first pages for anything else."""
     try:
         value: Json = json.loads(carried)
     except ValueError:
@@ -130,14 +130,14 @@ def pages_of(carried: str) -> Pages:
     return Pages(max(1, number(value, "memory")), max(1, number(value, "policies")))
 
 
-def turned(action: JsonObject, pages: Pages) -> Pages:
-    """The pages after a click on one of the home's own buttons."""
+def pages_after(action: JsonObject, pages: Pages) -> Pages:
+    """Return the pages to show after a click on one of the tab's own buttons."""
     page = number(carried_by(action), "page")
     return replace(pages, policies=page) if page and text(action, "action_id").startswith(_POLICIES) else pages
 
 
 def part_of(body: JsonObject) -> Part:
-    """Where a click or a window belongs."""
+    """Return the section to which a click or a window belongs."""
     actions = body.get("actions")
     action = text(actions[0], "action_id") if isinstance(actions, list) and actions else ""
     found = form_named(text(body, "view", "callback_id").removeprefix(f"{panels.FORM}:"))
@@ -145,122 +145,122 @@ def part_of(body: JsonObject) -> Part:
     return _PARTS.get(command.name, Part.TOP) if command else Part.TOP
 
 
-def home_view(shown: HomeContent) -> JsonObject:
-    """The whole tab."""
-    is_new = not shown.memory.entries and not shown.account.month.calls
-    welcome = [_section(command_texts.WELCOME.format(bot=shown.bot))] if is_new else []
+def home_view(content: HomeContent) -> JsonObject:
+    """Return the whole tab."""
+    is_new = not content.memory.entries and not content.account.month.calls
+    welcome = [_section(command_texts.WELCOME.format(bot=content.bot))] if is_new else []
     every = (_memory, _forgetting, _schedules, _usage, _model, _policies, _operating)
-    parts = [part(shown) for part in every]
-    return _view(shown.pages, [*welcome, *_news(shown, Part.TOP), *(block for part in parts for block in part)])
+    parts = [part(content) for part in every]
+    return _view(content.pages, [*welcome, *_news(content, Part.TOP), *(block for part in parts for block in part)])
 
 
-def sorry_view(sentence: str, pages: Pages) -> JsonObject:
-    """In the place of everything, while it cannot be shown."""
+def error_view(sentence: str, pages: Pages) -> JsonObject:
+    """Return the tab with an error and a button to try again."""
     return _view(pages, [*_texts(sentence), *row([button(_AGAIN, command_texts.TRY_AGAIN, {})])])
 
 
 def closed_view(sentence: str) -> JsonObject:
-    """In the place of everything, for somebody whom the bot does not answer."""
+    """Return the tab for a person whom the bot does not answer."""
     return _view(Pages(), _texts(sentence))
 
 
-def _memory(shown: HomeContent) -> list[Json]:
-    listed = memory_panel(replace(shown.memory, entries=shown.memory.entries[:ENTRIES]), ENTRY_CHARS)
+def _memory(content: HomeContent) -> list[Json]:
+    listed = memory_panel(replace(content.memory, entries=content.memory.entries[:ENTRIES]), ENTRY_CHARS)
     stop, go_on = PanelAction(command_texts.STOP_LEARNING, "pause"), PanelAction(command_texts.LEARN_AGAIN, "resume")
-    deciding = Panel("", (stop if shown.learns else go_on, PanelAction(command_texts.EXPORT_BUTTON, "export")))
+    deciding = Panel("", (stop if content.learns else go_on, PanelAction(command_texts.EXPORT_BUTTON, "export")))
     return [
         _header(command_texts.HOME_MEMORY),
-        *_news(shown, Part.MEMORY),
-        *_texts(named(listed.text.removeprefix(_PAUSED).strip(), shown.prefix)),
-        *_below(listed, memory.COMMAND, shown.user),
-        _small(command_texts.LEARNING_ON if shown.learns else command_texts.LEARNING_OFF),
-        *_below(deciding, memory.COMMAND, shown.user),
+        *_news(content, Part.MEMORY),
+        *_texts(named(listed.text.removeprefix(_PAUSED).strip(), content.prefix)),
+        *_below(listed, memory.COMMAND, content.user),
+        _context(command_texts.LEARNING_ON if content.learns else command_texts.LEARNING_OFF),
+        *_below(deciding, memory.COMMAND, content.user),
     ]
 
 
-def _forgetting(shown: HomeContent) -> list[Json]:
+def _forgetting(content: HomeContent) -> list[Json]:
     return [
         _header(command_texts.HOME_FORGET),
         _section(command_texts.FORGET_SECTION),
-        *_below(Panel("", memory.choices(thread=False)), memory.FORGET_COMMAND, shown.user),
-        *_news(shown, Part.FORGETTING),
+        *_below(Panel("", memory.choices(thread=False)), memory.FORGET_COMMAND, content.user),
+        *_news(content, Part.FORGETTING),
     ]
 
 
-def _schedules(shown: HomeContent) -> list[Json]:
-    listed = remind.schedule_panel(shown.schedules)
+def _schedules(content: HomeContent) -> list[Json]:
+    listed = remind.schedule_panel(content.schedules)
     return [
         _header(command_texts.HOME_SCHEDULES),
-        *_news(shown, Part.SCHEDULES),
-        *_texts(named(listed.text, shown.prefix)),
-        *_below(listed, remind.COMMAND, shown.user),
+        *_news(content, Part.SCHEDULES),
+        *_texts(named(listed.text, content.prefix)),
+        *_below(listed, remind.COMMAND, content.user),
     ]
 
 
-def _usage(shown: HomeContent) -> list[Json]:
-    changing = Panel("", (budget.CHANGE.button(),) if shown.report is not None else ())
+def _usage(content: HomeContent) -> list[Json]:
+    changing = Panel("", (budget.CHANGE.button(),) if content.report is not None else ())
     return [
         _header(command_texts.HOME_USAGE),
-        *_news(shown, Part.USAGE),
-        *_texts(named(f"{account_text(shown.account)}\n\n{shown.budget}", shown.prefix)),
-        *_below(changing, budget.COMMAND, shown.user),
+        *_news(content, Part.USAGE),
+        *_texts(named(f"{account_text(content.account)}\n\n{content.budget}", content.prefix)),
+        *_below(changing, budget.COMMAND, content.user),
     ]
 
 
-def _model(shown: HomeContent) -> list[Json]:
+def _model(content: HomeContent) -> list[Json]:
     return [
         _header(command_texts.HOME_MODEL),
-        *_news(shown, Part.MODEL),
-        *_below(Panel("", parts=(talking.model_part(shown.models),)), talking.MODEL_COMMAND, shown.user),
+        *_news(content, Part.MODEL),
+        *_below(Panel("", parts=(talking.model_part(content.models),)), talking.MODEL_COMMAND, content.user),
     ]
 
 
-def _policies(shown: HomeContent) -> list[Json]:
-    if shown.policies is None:
+def _policies(content: HomeContent) -> list[Json]:
+    if content.policies is None:
         return []
-    pages = pieces(mrkdwn(named(shown.policies, shown.prefix)), POLICIES_CHARS)
-    page = max(1, min(shown.pages.policies, len(pages)))
+    pages = pieces(mrkdwn(named(content.policies, content.prefix)), POLICIES_CHARS)
+    page = max(1, min(content.pages.policies, len(pages)))
     around = {command_texts.EARLIER_PAGE: page - 1, command_texts.NEXT_PAGE: page + 1}
     turning = [
         button(f"{_POLICIES}:{other}", label, {"page": other})
         for label, other in around.items()
         if 1 <= other <= len(pages)
     ]
-    setting = Panel("", policy_actions(shown.policies) if shown.sets_policies else ())
+    setting = Panel("", policy_actions(content.policies) if content.sets_policies else ())
     return [
         _header(command_texts.HOME_POLICIES),
-        *_news(shown, Part.POLICIES),
+        *_news(content, Part.POLICIES),
         *[_section(piece) for piece in pages[page - 1 : page]],
         *row(turning),
-        *_below(setting, POLICY_COMMAND, shown.user),
+        *_below(setting, POLICY_COMMAND, content.user),
     ]
 
 
-def _operating(shown: HomeContent) -> list[Json]:
-    if shown.report is None:
+def _operating(content: HomeContent) -> list[Json]:
+    if content.report is None:
         return []
     opening = Panel("", (PanelAction(command_texts.OPEN_OPERATOR_PAGE),))
     return [
         _header(command_texts.HOME_OPERATORS),
-        *_news(shown, Part.OPERATING),
-        *_texts(shown.report),
-        *_below(opening, budget.OPERATOR_COMMAND, shown.user),
+        *_news(content, Part.OPERATING),
+        *_texts(content.report),
+        *_below(opening, budget.OPERATOR_COMMAND, content.user),
     ]
 
 
-def _news(shown: HomeContent, part: Part) -> list[Json]:
-    if shown.news is None or shown.news.part is not part:
+def _news(content: HomeContent, part: Part) -> list[Json]:
+    if content.news is None or content.news.part is not part:
         return []
-    told = shown.news.text
-    for list_below in (shown.policies or "", shown.memory.text):
-        told = told.removesuffix(list_below).strip()
-    if part is Part.MEMORY and (not told or told in _SHOWN_ANYWAY):
+    news_text = content.news.text
+    for list_below in (content.policies or "", content.memory.text):
+        news_text = news_text.removesuffix(list_below).strip()
+    if part is Part.MEMORY and (not news_text or news_text in _REDUNDANT_NEWS):
         return []
-    return [*_texts(named(told or shown.news.text, shown.prefix)), *shown.news.below]
+    return [*_texts(named(news_text or content.news.text, content.prefix)), *content.news.below]
 
 
 def _below(panel: Panel, command: Command, user: str) -> list[Json]:
-    """What stands below the text of a panel."""
+    """Return the blocks below the text of a panel."""
     return panel_blocks(panel, command, ShownTo(user), lambda words: _texts(words, limit=1))
 
 
@@ -273,22 +273,22 @@ def _header(words: str) -> Json:
 
 
 def _texts(markdown: str, limit: int = SECTIONS) -> list[Json]:
-    """Markdown as sections, at most so many; the end of a longer text is cut."""
-    found = pieces(mrkdwn(markdown), SECTION_CHARS - len(_MORE))
-    shown = found if len(found) <= limit else [*found[: limit - 1], found[limit - 1] + _MORE]
+    """Return Markdown as up to `limit` sections; the end of a longer text is cut."""
+    sections = pieces(mrkdwn(markdown), SECTION_CHARS - len(_MORE))
+    shown = sections if len(sections) <= limit else [*sections[: limit - 1], sections[limit - 1] + _MORE]
     return [_section(piece) for piece in shown]
 
 
-def _section(shown: str) -> Json:
-    return {"type": "section", "text": {"type": "mrkdwn", "text": shown, "verbatim": True}}
+def _section(mrkdwn_text: str) -> Json:
+    return {"type": "section", "text": {"type": "mrkdwn", "text": mrkdwn_text, "verbatim": True}}
 
 
-def _small(shown: str) -> Json:
-    return {"type": "context", "elements": [{"type": "mrkdwn", "text": shown}]}
+def _context(mrkdwn_text: str) -> Json:
+    return {"type": "context", "elements": [{"type": "mrkdwn", "text": mrkdwn_text}]}
 
 
 _MORE: Final = "\n…"
-# Where it is shown what a command says.
+# The section in which a command's answer is shown.
 _PARTS: Final = {
     "memory": Part.MEMORY,
     "forget": Part.FORGETTING,
@@ -301,13 +301,13 @@ _PARTS: Final = {
 
 log = logging.getLogger(__name__)
 
-# Going back and forth between the tabs opens it each time; what has changed by oneself is shown by oneself.
+# Each switch of tabs is an opening. The person's own changes are published at once anyway.
 BURST_S: Final = 2.0
-PATIENCE_S: Final = 60.0  # As long as Slack's limit of a minute lasts; after that they open the tab again
-MAX_OPENED: Final = 2_000  # As many people as open it within a burst
+MAX_RETRY_AFTER_S: Final = 60.0  # Slack's limits are per minute
+MAX_OPENED: Final = 2_000  # People who open the tab within BURST_S
 
-# The tab says itself whether the bot learns.
-_SHOWN_ANYWAY: Final = frozenset(
+# Answers that are not shown, because the tab itself says whether the bot learns.
+_REDUNDANT_NEWS: Final = frozenset(
     memory_texts.pause_text(on=on, here=False, for_everybody=False) for on in (True, False)
 )
 
@@ -315,9 +315,9 @@ _SHOWN_ANYWAY: Final = frozenset(
 @dataclass(slots=True)
 class Home:
     """Rules
-    Slack is told at once that the tab was opened; a burst of that shows it once.
-    One person's tab is built and shown one after the other, so that what is shown last is the latest.
-    What goes wrong is one sentence in the tab.
+    The event that the tab was opened is acknowledged at once; openings within BURST_S publish it once.
+    One person's tab is built and published one at a time, so that the last one published is the latest.
+    An error is one sentence in the tab.
     """
 
     host: Host
@@ -325,72 +325,72 @@ class Home:
     me: SlackBot
     people: People
     clock: Clock
-    _opened: TTLCache[str, None] = field(init=False)
-    _turns: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary[str, asyncio.Lock])
-    _showing: BackgroundTasks = field(default_factory=lambda: BackgroundTasks(name=USER_TASKS))
+    _recently_opened: TTLCache[str, None] = field(init=False)
+    _locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary[str, asyncio.Lock])
+    _tasks: BackgroundTasks = field(default_factory=lambda: BackgroundTasks(name=USER_TASKS))
 
     def __post_init__(self) -> None:
-        self._opened = TTLCache(MAX_OPENED, BURST_S, self.clock.monotonic)
+        self._recently_opened = TTLCache(MAX_OPENED, BURST_S, self.clock.monotonic)
 
     def open(self, to: ReplyTo) -> None:
-        """They opened the tab: show it soon."""
-        if to.user in self._opened:
+        """Publish the tab in the background: the person opened it."""
+        if to.user in self._recently_opened:
             return
-        self._showing.start(self._show(to.user, pages_of(to.home)))
-        self._opened[to.user] = None
+        self._tasks.start(self._show(to.user, pages_of(to.home)))
+        self._recently_opened[to.user] = None
 
-    def show_anew(self, user: str) -> None:
-        """What it shows was forgotten elsewhere."""
-        self._showing.start(self._show(user, Pages()))
+    def refresh(self, user: str) -> None:
+        """Publish the tab again in the background: what it shows was forgotten elsewhere."""
+        self._tasks.start(self._show(user, Pages()))
 
     async def close(self) -> None:
-        await self._showing.close()
+        await self._tasks.close()
 
     async def clicked(self, body: JsonObject, action: JsonObject) -> None:
-        """A click on what only the tab has: another page of policies. Raises CogencyError."""
+        """Handle a click on one of the tab's own buttons. Raises CogencyError."""
         to = of_click(body)
-        await self._show(to.user, turned(action, pages_of(to.home)))
+        await self._show(to.user, pages_after(action, pages_of(to.home)))
 
-    async def answered(self, to: ReplyTo, command: Command, panel: Panel, words: str) -> None:
-        """A command was used there, by a button: its answer stands above what the tab shows anyway."""
-        pages, asked = pages_of(to.home), read_memory_request(words)
-        if command.name == "memory" and isinstance(asked, ShowMemory):
-            await self._show(to.user, replace(pages, memory=asked.page))
+    async def show_answer(self, to: ReplyTo, command: Command, panel: Panel, words: str) -> None:
+        """Show the answer of a command that was used in the tab, above what the tab shows anyway."""
+        pages, request = pages_of(to.home), read_memory_request(words)
+        if command.name == "memory" and isinstance(request, ShowMemory):
+            await self._show(to.user, replace(pages, memory=request.page))
         elif command.name == "model":
             await self._show(to.user, pages)
         else:
             below = _below(replace(panel, parts=()), command, to.user)
             await self._show(to.user, pages, News(_PARTS.get(command.name, Part.TOP), panel.text, tuple(below)))
 
-    async def failed(self, to: ReplyTo, body: JsonObject, error: CogencyError) -> None:
-        """What was asked there did not work."""
+    async def show_failure(self, to: ReplyTo, body: JsonObject, error: CogencyError) -> None:
+        """Show why an action in the tab failed."""
         await self._show(to.user, pages_of(to.home), News(part_of(body), reply_texts.failure(error)))
 
     async def _show(self, user: str, pages: Pages, news: News | None = None) -> None:
-        async with self._turns.setdefault(user, asyncio.Lock()):
+        async with self._locks.setdefault(user, asyncio.Lock()):
             try:
-                shown = await self._contents(user, pages)
-                view = home_view(replace(shown, news=news))
+                content = await self._contents(user, pages)
+                view = home_view(replace(content, news=news))
             except Refused as refused:
                 view = closed_view(reply_texts.failure(refused))
             except CogencyError as error:
                 log.log(severity(error), "a Home tab could not be put together: %s", error)
-                view = sorry_view(reply_texts.failure(error), pages)
+                view = error_view(reply_texts.failure(error), pages)
             try:
                 await self._publish(user, view)
             except SlackError as error:
                 log.warning("a Home tab could not be shown: %s", error)
 
     async def _publish(self, user: str, view: JsonObject) -> None:
-        """Raises SlackError; what Slack only puts off is tried once more."""
+        """Publish a view; if Slack limits the call, try once more. Raises SlackError."""
         try:
             await self.api.call(Method.PUBLISH_VIEW, user_id=user, view=dict(view))
         except SlackLimited as limited:
-            await self.clock.sleep(min(limited.retry_after_s, PATIENCE_S))
+            await self.clock.sleep(min(limited.retry_after_s, MAX_RETRY_AFTER_S))
             await self.api.call(Method.PUBLISH_VIEW, user_id=user, view=dict(view))
 
     async def _contents(self, user: str, pages: Pages) -> HomeContent:
-        """Raises CogencyError."""
+        """Read everything that the tab shows. Raises CogencyError."""
         member = await self.people.member(user)
         person, operates = member.person, self.host.operates(member.person.id)
         who = Requester(person.id, "", member.groups, self.me.team)

@@ -1,8 +1,8 @@
-"""Panels of commands as blocks of Slack, what is pressed in them, and the windows of forms and questions. Pure.
+"""Panels of commands as Slack's blocks, the clicks in them, and the windows of forms and questions. Pure.
 
-Rules. A button carries what it tells its command, for whom and from where, so that it works after a restart, and for
-nobody else; a menu carries it in the id of its block. A form only spells what the command would be told. What cannot
-be read is said beside its field, and the window stays.
+Rules. A button carries its command's arguments, its user and its channel, so that it works after a restart, and for
+that user only; a menu carries them in the id of its block. A form only spells the arguments of its command. A value
+that cannot be read gets an error beside its field, and the window stays open.
 """
 
 import json
@@ -22,11 +22,11 @@ from bot.platforms.slack.inbound import ReplyTo, SlackBot, attachment, decode_re
 from bot.texts import command_texts
 from bot.texts.formatting import shortened
 
-# Of an entry in a list: a page of them stays under the 12,000 characters that Slack shows in one message.
+# Of an entry in a list: a page of entries stays under the 12,000 characters that Slack shows in one message.
 ENTRY_CHARS: Final = 600
-WINDOW_FIELDS: Final = 25  # Of a hundred blocks that a window may have: more nobody fills in at once
+WINDOW_FIELDS: Final = 25  # Slack allows a hundred blocks; more fields are too many to fill in at once
 OPTIONS: Final = 100  # In a menu
-OPTION_CHARS: Final = 150  # Of what an option in a menu stands for; what is longer can only be written
+OPTION_CHARS: Final = 150  # Of the value of a menu's option; a longer value can only be typed
 
 PRESS: Final = "cogency_press"
 TICK: Final = "cogency_tick"
@@ -37,7 +37,7 @@ TextBlocks = Callable[[str], list[Json]]
 
 @dataclass(frozen=True, slots=True)
 class ShownTo:
-    """To whom a panel is shown, and where its command was used; `thread`: the conversation, if there is one."""
+    """The user to whom a panel is shown, and where its command was used. `thread`: what "this thread" means there."""
 
     user: str
     channel: str = ""
@@ -46,7 +46,7 @@ class ShownTo:
 
 @dataclass(frozen=True, slots=True)
 class PanelPress:
-    """A button was pressed, or something chosen in a menu. `options`: the flags that were ticked beside it."""
+    """A button was clicked, or an option chosen in a menu. `options`: the flags that were ticked beside it."""
 
     command: Command
     words: str
@@ -57,7 +57,7 @@ class PanelPress:
 
 @dataclass(frozen=True, slots=True)
 class FormSent:
-    """`to`: where its button stood. `elsewhere`: the channel in which the command is used instead; "" if in none."""
+    """A form was submitted. `to`: where its button was. `elsewhere`: the channel that was chosen in it; "" for none."""
 
     command: Command
     form: PanelForm
@@ -73,21 +73,21 @@ def as_markdown(words: str) -> list[Json]:
 
 
 def panel_blocks(panel: Panel, command: Command, at: ShownTo, show: TextBlocks = as_markdown) -> list[Json]:
-    """What stands below the text of a panel."""
+    """Return the blocks below the text of a panel."""
     numbers = count()
     boxes = [_box(command, name, ticked=ticked) for name, ticked in panel.boxes.items()]
-    blocks = block_kit.row([*boxes, *(_button(one, command, at, next(numbers)) for one in panel.actions)])
+    blocks = block_kit.row([*boxes, *(_button(action, command, at, next(numbers)) for action in panel.actions)])
     for part in panel.parts:
         blocks += show(part.text) if part.text else []
-        blocks += block_kit.row([_button(one, command, at, next(numbers)) for one in part.actions])
+        blocks += block_kit.row([_button(action, command, at, next(numbers)) for action in part.actions])
         blocks += [] if part.select is None else _menu(part.select, command, at, next(numbers))
     return blocks
 
 
 def press_of(body: JsonObject, action: JsonObject) -> PanelPress | None:
-    """What was pressed or chosen; None if it is not one of ours."""
+    """Return what was clicked or chosen; None if it does not belong to a panel."""
     chosen = text(action, "selected_option", "value")
-    carried = _decoded(text(action, "block_id")) if chosen else block_kit.carried_by(action)
+    carried = block_kit.decode_payload(text(action, "block_id")) if chosen else block_kit.carried_by(action)
     command, user = pressed_command(text(action, "action_id")), text(carried, "user")
     if command is None or not user:
         return None
@@ -98,13 +98,13 @@ def press_of(body: JsonObject, action: JsonObject) -> PanelPress | None:
 
 
 def pressed_command(action_id: str) -> Command | None:
-    """The command in whose panel it stands."""
+    """Return the command whose panel has this action; None for any other action."""
     name = action_id.removeprefix(f"{PRESS}:").partition(":")[0]
-    return next((one for one in COMMANDS if one.name == name), None)
+    return next((command for command in COMMANDS if command.name == name), None)
 
 
 def view_id(form: PanelForm) -> str:
-    """The callback id of its window."""
+    """Return the callback id of the form's window."""
     return f"{FORM}:{form.name}"
 
 
@@ -115,52 +115,56 @@ def view_of(
     thread: Collection[str] = (),
     filled: Filled = MappingProxyType({}),
 ) -> JsonObject:
-    """The window, with what stands in it at first; it is answered where `to` says."""
+    """Return the form's window. `filled`: its initial values. `to`: where it is answered."""
     carried: dict[str, Json] = {"to": to.encode(), "words": words, "thread": [*sorted(thread)]}
-    shown = [one for one in form.fields if to.home or one.kind is not FieldKind.ELSEWHERE]
-    blocks = [_field(one, filled.get(one.name, "")) for one in shown]
+    shown = [form_field for form_field in form.fields if to.home or form_field.kind is not FieldKind.ELSEWHERE]
+    blocks = [_field(form_field, filled.get(form_field.name, "")) for form_field in shown]
     return block_kit.window(view_id(form), form.title, form.submit, carried, blocks)
 
 
-def form_sent(view: JsonObject, me: SlackBot, made: PanelForm | None = None) -> FormSent | None:
-    """What was filled in; None for another window. `made`: the form, where its fields were not known before."""
+def form_sent(view: JsonObject, me: SlackBot, built_form: PanelForm | None = None) -> FormSent | None:
+    """Return what was filled in; None for another window. `built_form`: the form, if its fields depend on a button."""
     found, to = form_named(text(view, "callback_id").removeprefix(f"{FORM}:")), of_window(view)
     if found is None or to is None:
         return None
-    command, form = found[0], made or found[1]
-    filled = {one.name: _filled(view, one, me) for one in form.fields}
-    elsewhere = next((filled[one.name] for one in form.fields if one.kind is FieldKind.ELSEWHERE), "")
+    command, form = found[0], built_form or found[1]
+    filled = {form_field.name: _filled(view, form_field, me) for form_field in form.fields}
+    elsewhere = next(
+        (filled[form_field.name] for form_field in form.fields if form_field.kind is FieldKind.ELSEWHERE), ""
+    )
     carried = block_kit.carried_by_view(view)
     return FormSent(command, form, text(carried, "words"), filled, to, _thread(carried), elsewhere)
 
 
-def _button(one: PanelAction, command: Command, at: ShownTo, number: int) -> Json:
-    carried = _carried(at, one.words) | ({"form": one.form.name} if one.form else {})
-    more: dict[str, Json] = {"style": "danger"} if one.danger else {}
-    if one.confirm:
-        more["confirm"] = block_kit.confirm_dialog(command_texts.ARE_YOU_SURE, one.confirm, one.label, "Keep")
-    return block_kit.button(f"{PRESS}:{command.name}:{number}", one.label, carried, **more)
+def _button(action: PanelAction, command: Command, at: ShownTo, number: int) -> Json:
+    carried = _carried(at, action.words) | ({"form": action.form.name} if action.form else {})
+    extras: dict[str, Json] = {"style": "danger"} if action.danger else {}
+    if action.confirm:
+        extras["confirm"] = block_kit.confirm_dialog(command_texts.ARE_YOU_SURE, action.confirm, action.label, "Keep")
+    return block_kit.button(f"{PRESS}:{command.name}:{number}", action.label, carried, **extras)
 
 
-def _menu(one: PanelSelect, command: Command, at: ShownTo, number: int) -> list[Json]:
-    fitting = [value for value in one.options if value.strip() and len(value) <= OPTION_CHARS]
-    labels = {value: shortened(one.options[value], block_kit.LABEL_CHARS) for value in fitting[:OPTIONS]}
+def _menu(select: PanelSelect, command: Command, at: ShownTo, number: int) -> list[Json]:
+    fitting = [value for value in select.options if value.strip() and len(value) <= OPTION_CHARS]
+    labels = {value: shortened(select.options[value], block_kit.LABEL_CHARS) for value in fitting[:OPTIONS]}
     options = {value: block_kit.option(label, value) for value, label in labels.items()}
     menu: dict[str, Json] = {
         "type": "static_select",
         "action_id": f"{PRESS}:{command.name}:{number}",
-        "placeholder": block_kit.plain(one.placeholder),
+        "placeholder": block_kit.plain(select.placeholder),
         "options": [*options.values()],
     }
-    if one.chosen in options:
-        menu["initial_option"] = options[one.chosen]
-    return [{"type": "actions", "block_id": json.dumps(_carried(at, one.words)), "elements": [menu]}]
+    if select.chosen in options:
+        menu["initial_option"] = options[select.chosen]
+    return [{"type": "actions", "block_id": json.dumps(_carried(at, select.words)), "elements": [menu]}]
 
 
 def _box(command: Command, name: str, *, ticked: bool) -> Json:
-    options: list[Json] = [block_kit.option(next(one.summary for one in command.arguments if one.name == name), name)]
-    more: dict[str, Json] = {"initial_options": options} if ticked else {}
-    return {"type": "checkboxes", "action_id": f"{TICK}:{name}", "options": options, **more}
+    options: list[Json] = [
+        block_kit.option(next(argument.summary for argument in command.arguments if argument.name == name), name)
+    ]
+    initial: dict[str, Json] = {"initial_options": options} if ticked else {}
+    return {"type": "checkboxes", "action_id": f"{TICK}:{name}", "options": options, **initial}
 
 
 def _carried(at: ShownTo, words: str) -> dict[str, Json]:
@@ -169,7 +173,7 @@ def _carried(at: ShownTo, words: str) -> dict[str, Json]:
 
 
 def _ticked(body: JsonObject) -> Mapping[str, str]:
-    """The boxes that are ticked in the message or the view of a click."""
+    """Return the boxes that are ticked in the message or the view of a click, each with "yes"."""
     blocks = [*fields(body, "state", "values").values(), *fields(body, "view", "state", "values").values()]
     boxes = [(name, box) for block in blocks if isinstance(block, dict) for name, box in block.items()]
     ticked = [name for name, box in boxes if name.startswith(TICK) and items(box, "selected_options")]
@@ -177,33 +181,30 @@ def _ticked(body: JsonObject) -> Mapping[str, str]:
 
 
 def _thread(carried: Json) -> tuple[str, ...]:
-    held = carried.get("thread") if isinstance(carried, dict) else None
-    return tuple(one for one in held if isinstance(one, str)) if isinstance(held, list) else ()
+    ids = carried.get("thread") if isinstance(carried, dict) else None
+    return tuple(id_ for id_ in ids if isinstance(id_, str)) if isinstance(ids, list) else ()
 
 
-def _decoded(carried: str) -> Json:
-    try:
-        return json.loads(carried)
-    except ValueError:
-        return None
+def _field(form_field: FormField, before: str) -> Json:
+    hint = "" if form_field.kind is FieldKind.BOX else form_field.hint
+    return block_kit.field(
+        form_field.name, form_field.label, _element(form_field, before), hint=hint, optional=form_field.optional
+    )
 
 
-def _field(one: FormField, before: str) -> Json:
-    hint = "" if one.kind is FieldKind.BOX else one.hint
-    return block_kit.field(one.name, one.label, _element(one, before), hint=hint, optional=one.optional)
-
-
-def _element(one: FormField, before: str) -> dict[str, Json]:
-    match one.kind:
+def _element(form_field: FormField, before: str) -> dict[str, Json]:
+    match form_field.kind:
         case FieldKind.LINE | FieldKind.LINES:
-            return block_kit.line(initial=before, multiline=one.kind is FieldKind.LINES, limit=one.max_chars)
+            return block_kit.line(
+                initial=before, multiline=form_field.kind is FieldKind.LINES, limit=form_field.max_chars
+            )
         case FieldKind.CHOICE:
-            options = [block_kit.option(label, value) for value, label in one.choices.items()]
+            options = [block_kit.option(label, value) for value, label in form_field.choices.items()]
             return {"type": "radio_buttons", "options": [*options], "initial_option": options[0]}
         case FieldKind.PICK | FieldKind.PICKS:
-            return _picks(one, before.split())
+            return _picks(form_field, before.split())
         case FieldKind.BOX:
-            return {"type": "checkboxes", "options": [block_kit.option(one.hint, one.name)]}
+            return {"type": "checkboxes", "options": [block_kit.option(form_field.hint, form_field.name)]}
         case FieldKind.PERSON:
             return {"type": "users_select"}
         case FieldKind.CHANNEL:
@@ -211,15 +212,16 @@ def _element(one: FormField, before: str) -> dict[str, Json]:
         case FieldKind.ELSEWHERE:
             return {"type": "conversations_select", "filter": {"include": ["private"]}}
         case _:
-            assert_never(one.kind)
+            assert_never(form_field.kind)
 
 
-def _picks(one: FormField, before: Collection[str]) -> dict[str, Json]:
+def _picks(form_field: FormField, before: Collection[str]) -> dict[str, Json]:
     options = {
-        value: block_kit.option(shortened(label, block_kit.LABEL_CHARS), value) for value, label in one.choices.items()
+        value: block_kit.option(shortened(label, block_kit.LABEL_CHARS), value)
+        for value, label in form_field.choices.items()
     }
     initial: list[Json] = [option for value, option in options.items() if value in before]
-    several = one.kind is FieldKind.PICKS
+    several = form_field.kind is FieldKind.PICKS
     menu: dict[str, Json] = {"type": "multi_static_select" if several else "static_select"}
     menu["options"] = [*options.values()]
     if initial and several:
@@ -229,27 +231,27 @@ def _picks(one: FormField, before: Collection[str]) -> dict[str, Json]:
     return menu
 
 
-def _filled(view: JsonObject, one: FormField, me: SlackBot) -> str:
-    match one.kind:
+def _filled(view: JsonObject, form_field: FormField, me: SlackBot) -> str:
+    match form_field.kind:
         case FieldKind.LINE | FieldKind.LINES:
-            return block_kit.text_input(view, one.name)
+            return block_kit.text_input(view, form_field.name)
         case FieldKind.PERSON:
-            user = block_kit.selected_option(view, one.name)
+            user = block_kit.selected_option(view, form_field.name)
             return person_id(me, user) if user else ""
         case FieldKind.BOX:
-            return "yes" if items(view, "state", "values", one.name, one.name, "selected_options") else ""
+            return "yes" if items(view, "state", "values", form_field.name, form_field.name, "selected_options") else ""
         case FieldKind.PICKS:
-            chosen = items(view, "state", "values", one.name, one.name, "selected_options")
+            chosen = items(view, "state", "values", form_field.name, form_field.name, "selected_options")
             return " ".join(text(option, "value") for option in chosen)
         case FieldKind.CHOICE | FieldKind.PICK | FieldKind.CHANNEL | FieldKind.ELSEWHERE:
-            return block_kit.selected_option(view, one.name)
+            return block_kit.selected_option(view, form_field.name)
         case _:
-            assert_never(one.kind)
+            assert_never(form_field.kind)
 
 
-# The windows in which a question is typed, and how they are read.
+# The windows for questions.
 #
-# Rule: a window carries where it is answered and for whom, so that it works after a restart, and for nobody else.
+# Rule: a window carries its user and where it is answered, so that it works after a restart, and for that user only.
 
 ASK_SHORTCUT = "cogency_ask"
 FORGET_SHORTCUT = "cogency_forget_thread"
@@ -264,16 +266,16 @@ _DEPTHS = (
     block_kit.option(command_texts.DEPTH_FAST, Depth.FAST),
 )
 
-MAX_FILES = 3  # Of the message that is asked about: what a view carries beside its words
+MAX_FILES = 3  # Of the message that is asked about: they fit a view's metadata beside its text
 MAX_NAME_CHARS = 80  # Of a file or an author, there
 FILE = "file of the message that is asked about"
 
-METADATA_CHARS = 3_000  # The most that a view carries; a longer message is asked about by its beginning
+METADATA_CHARS = 3_000  # Slack's limit for a view; of a longer message, only the beginning is carried
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A question about one message, typed into the view of the shortcut."""
+class QuestionAboutMessage:
+    """A question about a message. `about`: its text. `page`: its time stamp."""
 
     question: str
     author: str
@@ -281,12 +283,11 @@ class Asked:
     to: ReplyTo
     files: tuple[Attachment, ...] = ()
     page: str = ""
-    """The time stamp of that message."""
 
 
 @dataclass(frozen=True, slots=True)
-class AskedAnywhere:
-    """A question typed into the window that belongs to no channel; `channel` "" for the direct messages."""
+class QuestionAnywhere:
+    """A question from the window that belongs to no channel. `channel`: "" to answer in direct messages."""
 
     question: str
     channel: str
@@ -295,13 +296,13 @@ class AskedAnywhere:
 
 
 def ask_view(author: str, about: str, to: ReplyTo, files: Sequence[JsonObject] = (), page: str = "") -> JsonObject:
-    """The window in which a question about a message is typed. `files`: the message's, as Slack tells them."""
-    told = [_file(file) for file in files[:MAX_FILES]]
+    """Return the window for a question about a message. `files`: the message's, as Slack sent them."""
+    carried_files = [_file(file) for file in files[:MAX_FILES]]
     author = author[:MAX_NAME_CHARS]
-    carried = _carried_question(author, about, to, told, page)
+    carried = _carried_question(author, about, to, carried_files, page)
     while len(json.dumps(carried, ensure_ascii=False)) > METADATA_CHARS and about:
         about = about[: len(about) * 3 // 4]
-        carried = _carried_question(author, about, to, told, page)
+        carried = _carried_question(author, about, to, carried_files, page)
     label = command_texts.QUESTION_ALONE
     return block_kit.window(
         ASK_VIEW,
@@ -312,8 +313,8 @@ def ask_view(author: str, about: str, to: ReplyTo, files: Sequence[JsonObject] =
     )
 
 
-def asked(view: JsonObject) -> Asked | None:
-    """What was typed into the window; None if it is not one of ours."""
+def read_ask_view(view: JsonObject) -> QuestionAboutMessage | None:
+    """Return what was typed into the window; None if it is empty, or the window is not `ask_view`."""
     question = text(view, "state", "values", _QUESTION, _QUESTION, "value").strip()
     try:
         carried: Json = json.loads(text(view, "private_metadata"))
@@ -323,11 +324,11 @@ def asked(view: JsonObject) -> Asked | None:
     author = text(carried, "author")
     files = (replace(attachment(file), author=author, source=FILE) for file in items(carried, "files"))
     page = text(carried, "page")
-    return Asked(question, author, text(carried, "about"), to, tuple(files), page) if question else None
+    return QuestionAboutMessage(question, author, text(carried, "about"), to, tuple(files), page) if question else None
 
 
 def anywhere_view() -> JsonObject:
-    """The window in which something is asked from anywhere in Slack."""
+    """Return the window for a question from anywhere in Slack."""
     where: dict[str, Json] = {
         "type": "conversations_select",
         "default_to_current_conversation": True,
@@ -346,12 +347,12 @@ def anywhere_view() -> JsonObject:
     return block_kit.window(ANYWHERE_VIEW, "Ask", "Ask", {}, blocks)
 
 
-def asked_anywhere(view: JsonObject) -> AskedAnywhere:
-    """What was filled in there."""
+def read_anywhere_view(view: JsonObject) -> QuestionAnywhere:
+    """Return what was filled in in `anywhere_view`."""
     ticked = items(view, "state", "values", _PRIVATE, _PRIVATE, "selected_options")
     chosen = block_kit.selected_option(view, _DEPTH)
     depth = Depth(chosen) if chosen in {*Depth} else Depth.ADAPT
-    return AskedAnywhere(
+    return QuestionAnywhere(
         block_kit.text_input(view, _QUESTION), block_kit.selected_option(view, _WHERE), bool(ticked), depth
     )
 
@@ -361,10 +362,10 @@ def _carried_question(author: str, about: str, to: ReplyTo, files: list[Json], p
 
 
 def _file(file: JsonObject) -> Json:
-    """As much of a file as it takes to ask Slack for it later."""
-    named = {
+    """Return the fields of a file that are needed to fetch it later."""
+    texts = {
         "id": text(file, "id")[:20],
         "name": text(file, "name")[:MAX_NAME_CHARS],
         "mimetype": text(file, "mimetype")[:MAX_NAME_CHARS],
     }
-    return {**named, "size": number(file, "size"), "file_access": "check_file_info"}
+    return {**texts, "size": number(file, "size"), "file_access": "check_file_info"}

@@ -149,10 +149,10 @@ class ReplyPresses:
         person, cancels = inbound.person_id(self.me, here.user), made.offer is ReplyAction.CANCEL
         done = self.host.schedules.take_back(reply, person) if cancels else self.host.take_back(made.turn, person)
         await self._say(here, await done)
-        gone = block_kit.SCHEDULES if cancels else block_kit.FACTS
-        blocks, page = block_kit.without(gone, items(body, "message", "blocks")), text(body, "message", "ts")
+        retraction = block_kit.SCHEDULES if cancels else block_kit.FACTS
+        blocks, page = block_kit.without(retraction, items(body, "message", "blocks")), text(body, "message", "ts")
         if blocks and page:  # of what only one person sees, Slack tells no blocks
-            words = gone.rewrite(text(body, "message", "text"))
+            words = retraction.rewrite(text(body, "message", "text"))
             with suppress(SlackError):  # it stays as it was; that it is taken back has been said
                 await self.api.call(Method.UPDATE, channel=here.channel, ts=page, text=words, blocks=blocks)
 

@@ -258,7 +258,7 @@ async def _clear(api: SlackApi, sessions: AgentSessions, home: Home, shown: Show
                 with page_errors():
                     await sessions.untitle(shown.channel, root)
         case ShownReply.HOME:
-            home.show_anew(shown.page.rpartition(":")[2])
+            home.refresh(shown.page.rpartition(":")[2])
         case ShownReply.KEPT:
             await undo_kept(api, shown)
         case _:

@@ -21,7 +21,7 @@ from bot.host import MemoryAnswer, ModelMenu, ShownEntry
 from bot.memory.desk import FACT_CHARS
 from bot.memory.policies import MOST
 from bot.platforms.slack import home
-from bot.platforms.slack.home import HomeContent, News, Pages, Part, home_view, pages_of, sorry_view
+from bot.platforms.slack.home import HomeContent, News, Pages, Part, error_view, home_view, pages_of
 from bot.platforms.slack.inbound import ReplyTo
 from bot.platforms.slack.panels import ShownTo, panel_blocks, view_of
 from bot.schedule_desk import PAGE
@@ -117,7 +117,7 @@ def test_slack_takes_the_view_whatever_is_known(shown: HomeContent) -> None:
 @settings(deadline=None, max_examples=examples(30))
 @given(texts)
 def test_slack_takes_the_view_that_says_what_is_wrong(sentence: str) -> None:
-    assert problems(dict(sorry_view(sentence, Pages()))) == []
+    assert problems(dict(error_view(sentence, Pages()))) == []
 
 
 @pytest.mark.parametrize("home", ["", Pages(3, 2).encode()])
@@ -152,7 +152,7 @@ def test_as_many_policies_as_there_may_be_stand_on_pages_that_are_turned() -> No
         further = [one for one in buttons if one["action_id"] == f"{home.HOME_ACTION}:policies:{page + 1}"]
         if not further:
             break
-        assert home.turned(further[0], Pages(2, page)) == Pages(2, page + 1)
+        assert home.pages_after(further[0], Pages(2, page)) == Pages(2, page + 1)
     assert all(f"budget {number}:" in seen for number in range(1, MOST + 1))
 
 

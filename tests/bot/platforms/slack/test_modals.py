@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from agent.messages import Json
 from bot.platforms.slack.inbound import ReplyTo
-from bot.platforms.slack.panels import METADATA_CHARS, ask_view, asked
+from bot.platforms.slack.panels import METADATA_CHARS, ask_view, read_ask_view
 
 
 @given(st.text(max_size=300), st.text(max_size=9_000), st.text(max_size=300))
@@ -15,6 +15,6 @@ def test_a_window_carries_what_fits_whatever_somebody_is_called_or_wrote(author:
     assert isinstance(carried, str)
     assert len(carried) <= METADATA_CHARS
     typed: Json = {"values": {"question": {"question": {"value": "What?"}}}}
-    read = asked({"private_metadata": carried, "state": typed})
+    read = read_ask_view({"private_metadata": carried, "state": typed})
     assert read is not None
     assert about.startswith(read.about)
