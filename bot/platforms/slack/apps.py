@@ -1,4 +1,4 @@
-"""The apps of Slack that this process serves: each is started and stopped while the process lives, and fails alone."""
+"""The Slack apps that this process serves: each is started, stopped and retried by itself."""
 
 import asyncio
 import logging
@@ -22,33 +22,32 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-AGAIN_S: Final = 2.0
-# Between attempts to serve an app whose workspace cannot be reached, as between those for a platform.
-MOST_AGAIN_S: Final = 120.0
+# The pause between attempts to serve an app whose workspace cannot be reached grows from the first to the second.
+RETRY_S: Final = 2.0
+MAX_RETRY_S: Final = 120.0
 
 
 @dataclass(slots=True)
 class SlackApps:
-    """The running set of apps, by their names.
+    """The running apps, by their names.
 
     Rules
-    - Each app is served by a task of its own, with its own tokens, sockets, tiers of the Web API, caches and history.
-      What ends one (a token that is refused or revoked, a bug) is one line in the log and a trouble under its name,
-      and touches no other. What may pass is tried again for ever.
-    - An app is served once in a process. Replies go out by the app of their turn's workspace, as a process claims the
-      turns of those workspaces alone that it serves (`PlatformConnections.sources`).
-    - Over HTTP all of them share one listener.
+    - Each app is served by its own task, with its own tokens, sockets, call budgets, caches and history. If it ends (a
+      token that is refused or revoked, a bug), that is one line in the log and an error under its name in health
+      reports; other apps go on. A failure that may pass is retried without end.
+    - A process serves an app once. Replies are sent by the app of their turn's workspace: a process claims only turns
+      of the workspaces that it serves (`PlatformConnections.sources`).
+    - Over HTTP all apps share one listener.
     """
 
     host: Host
     settings: SlackSettings
     clock: Clock
     telemetry: Telemetry = SILENT
-    failures: list[CogencyError] = field(default_factory=list[CogencyError])
-    """Why apps were given up, the first at first."""
+    failures: list[CogencyError] = field(default_factory=list[CogencyError])  # Why apps were given up, in their order
     listener: EventsListener = field(init=False)
     _serving: dict[str, "asyncio.Task[None]"] = field(default_factory=dict[str, "asyncio.Task[None]"])
-    _changing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
@@ -56,35 +55,36 @@ class SlackApps:
 
     @property
     def running(self) -> Collection[str]:
-        """The names of those that are served, or tried again."""
+        """The names of the apps that are served, or retried."""
         return frozenset(self._serving)
 
     async def start(self, app: SlackApp) -> None:
-        """Begin to serve it; one of the same name is stopped first, as after its tokens were changed. Returns at once:
-        whether Slack takes its tokens is told as `connected`, under `app.known_as`.
+        """Start to serve an app. One of the same name is stopped first, as after a change of its tokens.
+
+        Returns at once. Whether Slack accepts the tokens is reported by `connected`, under `app.known_as`.
         """
-        async with self._changing:
+        async with self._lock:
             await self._stop(app.name)
-            task = asyncio.create_task(self._insist(app), name=app.label)
+            task = asyncio.create_task(self._serve_forever(app), name=app.label)
             self._serving[app.name] = task
-            task.add_done_callback(lambda done: self._ended(app, done))
+            task.add_done_callback(lambda done: self._task_done(app, done))
             self._changed.set()
 
     async def stop(self, name: str) -> None:
-        """Serve it no longer, and forget nothing of it; nothing happens for one that is not served. Returns once its
-        connections are closed. Replies that grow there are taken up by a process that serves it, or at its next start.
+        """Stop an app, if it runs, and return once its connections are closed. Nothing of it is erased. Its running
+        replies are taken over by another process that serves it, or at its next start.
         """
-        async with self._changing:
+        async with self._lock:
             await self._stop(name)
             self._changed.set()
 
     async def close(self) -> None:
-        """Stop all of them, side by side."""
-        async with self._changing:
+        """Stop all apps concurrently."""
+        async with self._lock:
             await asyncio.gather(*(self._stop(name) for name in [*self._serving]))
 
-    async def over(self) -> None:
-        """Until none is served any more."""
+    async def wait_until_empty(self) -> None:
+        """Return once no app is served."""
         while self._serving:
             self._changed.clear()
             await self._changed.wait()
@@ -94,24 +94,24 @@ class SlackApps:
             task.cancel()
             await asyncio.wait({task})
 
-    async def _insist(self, app: SlackApp) -> None:
-        """Serve it; begin anew where that cannot be done now. Raises CogencyError where it cannot be done at all."""
-        backoff = Backoff(AGAIN_S, MOST_AGAIN_S)
+    async def _serve_forever(self, app: SlackApp) -> None:
+        """Serve an app, again after failures that may pass. Raises CogencyError for any other failure."""
+        backoff = Backoff(RETRY_S, MAX_RETRY_S)
         while True:
             began = self.clock.monotonic()
             try:
                 await serve(self.host, app, self.settings, self.clock, self.telemetry, self.listener)
             except (PlatformUnavailable, StoreUnavailable) as error:
-                if self.clock.monotonic() - began > MOST_AGAIN_S:
-                    backoff.worked()  # it was served well for a while
-                asked_s = error.retry_after_s if isinstance(error, PlatformUnavailable) else 0.0
-                pause = max(backoff.failed(), asked_s)
+                if self.clock.monotonic() - began > MAX_RETRY_S:
+                    backoff.worked()  # it was served for a while
+                limited_s = error.retry_after_s if isinstance(error, PlatformUnavailable) else 0.0
+                pause = max(backoff.failed(), limited_s)
                 log.warning("%s: %s It is tried again in %.0f s.", app.label, error, pause)
                 self.host.platforms.connected(app.known_as, str(error))
                 await self.clock.sleep(pause)
 
-    def _ended(self, app: SlackApp, task: "asyncio.Task[None]") -> None:
-        """It was stopped, or given up."""
+    def _task_done(self, app: SlackApp, task: "asyncio.Task[None]") -> None:
+        """Record that an app was stopped, or given up."""
         if self._serving.get(app.name) is task:
             del self._serving[app.name]
         self._changed.set()
@@ -134,21 +134,22 @@ async def serve_apps(
     telemetry: Telemetry = SILENT,
     distributed: "DistributedApp | None" = None,
 ) -> NoReturn:
-    """Serve all of these until cancelled, and the workspaces that install one. Raises the first failure (CogencyError)
-    once none is left to serve, and none can be installed.
+    """Serve all apps until cancelled, and the workspaces that install the distributed one.
+
+    Raises the first failure (CogencyError) once no app is left, and none can be installed.
     """
-    served = SlackApps(host, settings, clock, telemetry)
+    running_apps = SlackApps(host, settings, clock, telemetry)
     async with AsyncExitStack() as stack:
-        stack.push_async_callback(served.close)
+        stack.push_async_callback(running_apps.close)
         installed = None
         if distributed is not None:
-            from bot.platforms.slack.installing import installing  # noqa: PLC0415 -- few are distributed
+            from bot.platforms.slack.installing import installing  # noqa: PLC0415 -- few apps are distributed
 
-            opening = installing(distributed, settings.api_base_url, served, host, clock)
+            opening = installing(distributed, settings.api_base_url, running_apps, host, clock)
             installed = await stack.enter_async_context(opening)
         for app in apps:
-            await served.start(app)
+            await running_apps.start(app)
         if installed is not None:
             await installed.keep()
-        await served.over()
-    raise served.failures[0]
+        await running_apps.wait_until_empty()
+    raise running_apps.failures[0]

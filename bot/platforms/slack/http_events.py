@@ -1,4 +1,4 @@
-"""Events over HTTP: Slack sends each as a signed request, to this process or to another behind the same balancer."""
+"""Events over HTTP: Slack sends each as a signed request, to any process behind the same load balancer."""
 
 import asyncio
 import json
@@ -33,32 +33,30 @@ from bot.platforms.slack.sockets import EVENTS, ConnectionListener
 from bot.setting_parsers import APP_NAME
 from bot.texts import setup_texts
 
-# Where the bot answers over HTTP.
-
-# For events, commands and what is clicked: one address for all of them; of several apps each has its own below it.
+# For events, commands and clicks. With several apps, each has its own path below it.
 EVENTS_PATH: Final = "/slack/events"
-HEALTH_PATH: Final = "/health"  # For the balancer: 200 as long as the process serves, 503 and "starting" before that
+HEALTH_PATH: Final = "/health"  # For the load balancer: 200 while the process serves, 503 and "starting" before that
 
 log = logging.getLogger(__name__)
 
-# The largest that Slack sends are windows with everything that was typed, a quarter of this.
+# Slack's largest requests are windows with long texts, up to a quarter of this.
 BODY_BYTES: Final = 1_048_576
-READ_S: Final = 5.0  # For the body: Slack itself waits for three seconds altogether
-LEAVE_S: Final = 3.0  # Requests in flight may end in this time at a shutdown: so long Slack waits
-# Why Slack sends again what did not get here. "http_timeout" is not among them: it was here, and took too long.
+READ_S: Final = 5.0  # For a body: Slack waits three seconds for the whole answer
+LEAVE_S: Final = 3.0  # For requests in flight at a shutdown: Slack waits no longer
+# Slack's reasons for a retry of what did not arrive, or was not stored. With "http_timeout", it arrived and took long.
 LOST_REASONS: Final = frozenset({"connection_failed", "ssl_error", "http_error", "too_many_redirects", "unknown_error"})
-REPEATED: Final = timedelta(minutes=7)  # For so long Slack sends an event again, at most: six minutes and a little
-STEP: Final = timedelta(minutes=1)  # Times of arrivals are kept so far apart
-GAP_PAUSE: Final = timedelta(minutes=5)  # Between two readings of history: so far apart are Slack's own attempts
+MAX_REPEAT: Final = timedelta(minutes=7)  # Slack retries an event for up to about six minutes
+STEP: Final = timedelta(minutes=1)  # Between the times of arrivals that are kept
+GAP_PAUSE: Final = timedelta(minutes=5)  # Between two readings of history: Slack's own attempts are this far apart
 
-AGE: Final = timedelta(minutes=5)  # Slack's own rule: what was signed longer ago is a repetition by somebody else
-AT_ONCE: Final = 64  # Bodies that are read at the same time; their most bytes fit into memory
-# A quarter of the files that most systems let a process have: models, platforms and the database need theirs.
-CONNECTIONS: Final = 256
+MAX_SIGNATURE_AGE: Final = timedelta(minutes=5)  # Slack's rule: an older signature is a replay
+MAX_READS: Final = 64  # Bodies that are read at the same time: at BODY_BYTES each, they fit into memory
+# A quarter of the file descriptors that most systems allow a process: models, platforms and the database need theirs.
+MAX_CONNECTIONS: Final = 256
 MAX_CHALLENGE_CHARS: Final = 200
 FORM: Final = "application/x-www-form-urlencoded"
-SIGNED_WITH: Final = "SLACK_SIGNING_SECRET"
-# Where something says of which workspace it is, the surest first.
+SIGNING_SETTING: Final = "SLACK_SIGNING_SECRET"
+# The fields that name a request's workspace, the most reliable first.
 TEAM_PATHS: Final = (("view", "app_installed_team_id"), ("team_id",), ("team", "id"), ("message", "team"))
 _APP_ID: Final = re.compile(r"A[A-Z0-9]{1,30}", re.ASCII)
 _SIGNATURE: Final = re.compile(r"v0=[0-9a-f]{64}")
@@ -79,15 +77,15 @@ class _SlackClock(VerifiersClock):
 
 
 class EventsEndpoint:
-    """What one app is brought over HTTP, by a listener that it may share with others. `failed` never does: whoever
-    comes next may be served.
+    """Receives one app's requests over HTTP, from a listener that it may share with others. `failed` never raises: the
+    next request may succeed.
 
     Rules
-    - A request is answered after what it brings is stored, or not with 200: Slack then sends it again, up to three
-      times, to whichever process the balancer chooses. The ledger knows it by its ids.
-    - Silence does not tell that requests got lost: a quiet workspace is as silent. What tells is a request that Slack
-      could not deliver at first, or that could not be stored: then history is read since the last one that arrived well
-      before it. What has arrived since then, anew, says nothing about what came in between.
+    - A request is answered with 200 only after its event is stored. Otherwise Slack sends it again, up to three times,
+      to any process behind the load balancer. The ledger dedupes it by its ids.
+    - Silence does not show that requests were lost: a quiet workspace is silent, too. A retry of a request that did not
+      arrive, or was not stored, shows it. History is then read since the last arrival before Slack may have started to
+      retry; later arrivals do not show that nothing was lost between them.
     """
 
     def __init__(
@@ -99,7 +97,7 @@ class EventsEndpoint:
         user: str,
         settings: HttpEvents,
         clock: Clock,
-        line: ConnectionListener,
+        connection: ConnectionListener,
         listener: "EventsListener",
     ) -> None:
         """`take` and `bolt` as in `Sockets`; `team`: the app's workspace (T…); `user`: its bot there (U…)."""
@@ -107,58 +105,58 @@ class EventsEndpoint:
         self.team = team
         self.user = user
         self.settings = settings
-        self._take_in = take
+        self._take = take
         self._bolt = bolt
         self._clock = clock
-        self._line = line
+        self._connection = connection
         self._listener = listener
         self._verifier = SignatureVerifier(settings.signing_secret.reveal(), _SlackClock(clock))
-        # When requests arrived well: the last time before what Slack may still be repeating, and those since.
-        self._well = deque([clock.now()])
-        self._read: datetime | None = None
+        # The times of first attempts that arrived: the last one older than MAX_REPEAT, and those since.
+        self._arrivals = deque([clock.now()])
+        self._last_gap: datetime | None = None
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def open(self) -> None:
-        """Begin to be brought requests. Raises SettingsError when the address cannot be had."""
+        """Start to receive requests. Raises SettingsError when the address is not available."""
         await self._listener.admit(self)
-        self._line.connected()
+        self._connection.connected()
 
     def silence(self) -> float:
-        """A quiet workspace is as silent as a lost one."""
+        """Return 0: over HTTP, a quiet workspace cannot be told from a lost connection."""
         return 0.0
 
     async def close(self) -> None:
         await self._listener.dismiss(self)
 
-    def signed(self, body: bytes, headers: Mapping[str, str]) -> bool:
+    def is_signed(self, body: bytes, headers: Mapping[str, str]) -> bool:
         """Whether Slack signed it for this app. The secret is compared in constant time."""
         return _is_signed(self._verifier, body, headers)
 
-    async def answer(self, asked: AsyncBoltRequest, headers: Mapping[str, str]) -> BoltResponse:
-        """What Slack is answered."""
-        if asked.body.get("type") in EVENTS:
-            response = BoltResponse(status=200 if await self._take_in(asked.body) else 503)
+    async def answer(self, request: AsyncBoltRequest, headers: Mapping[str, str]) -> BoltResponse:
+        """Handle a request and return the answer to Slack."""
+        if request.body.get("type") in EVENTS:
+            response = BoltResponse(status=200 if await self._take(request.body) else 503)
         else:
-            response = await self._bolt.async_dispatch(asked)
-        self._note(stored=response.status == 200, reason=headers.get("x-slack-retry-reason", ""))
+            response = await self._bolt.async_dispatch(request)
+        self._note_arrival(stored=response.status == 200, reason=headers.get("x-slack-retry-reason", ""))
         return response
 
-    def _note(self, *, stored: bool, reason: str) -> None:
-        """Whether something may have got lost, and since when."""
+    def _note_arrival(self, *, stored: bool, reason: str) -> None:
+        """Record an arrival; report a gap if it is a retry of a request that was lost."""
         if not stored:
             return
         now = self._clock.now()
-        if reason in LOST_REASONS and (self._read is None or now - self._read > GAP_PAUSE):
-            self._read = now
-            self._line.gap(self._well[0])
-        if not reason and now - self._well[-1] >= STEP:
-            self._well.append(now)
-        while len(self._well) > 1 and self._well[1] <= now - REPEATED:
-            self._well.popleft()
+        if reason in LOST_REASONS and (self._last_gap is None or now - self._last_gap > GAP_PAUSE):
+            self._last_gap = now
+            self._connection.gap(self._arrivals[0])
+        if not reason and now - self._arrivals[-1] >= STEP:
+            self._arrivals.append(now)
+        while len(self._arrivals) > 1 and self._arrivals[1] <= now - MAX_REPEAT:
+            self._arrivals.popleft()
 
 
 class ListenersPages(Protocol):
-    """Pages that are served beside what Slack brings, as `bot.platforms.slack.installing` makes them."""
+    """Pages that are served beside Slack's requests, such as those of `bot.platforms.slack.installing`."""
 
     @property
     def delivery(self) -> HttpEvents: ...
@@ -166,18 +164,18 @@ class ListenersPages(Protocol):
 
 
 class EventsListener:
-    """Listens for Slack's requests, for as long as an app is to be brought some, and finds the app that each is for.
+    """Listens for Slack's requests while an app is served, and routes each to its app.
 
     Rules
-    - Nothing is read that Slack did not sign within the last five minutes: what cannot be signed is refused by its
-      headers, before its body is read. Who is refused learns nothing of the reason, and the log has a line a minute.
-    - A request is for the app that its path names, /slack/events/NAME; at /slack/events for the only app, or for the
-      one with the id that its body says. It must be signed with that app's own secret: no other app's opens it. Where
-      an app is in several workspaces, the body says which.
-    - An app that is not served at this moment is answered with 503, so that Slack sends again what it brings.
-    - Nobody else's requests keep Slack's out, however many come: nothing counts them, and where too many bodies are
-      read at once, the one that has been awaited for longest is given up. Slack's arrive with their headers. So it is
-      with connections: each costs a file, and a process has few.
+    - Only requests that Slack signed within the last five minutes are handled: one whose headers cannot be a signature
+      is refused before its body is read. The answer does not say why, and the log has one line a minute.
+    - The path /slack/events/NAME names the app. At /slack/events it is the only app, or the one whose id the body
+      holds. The request must be signed with that app's own secret; no other app's is accepted. If an app is in several
+      workspaces, the body says which.
+    - A request for an app that is not served now is answered with 503, so that Slack sends it again.
+    - Requests of others cannot keep Slack's out: they are not rate limited together. If too many bodies are read at
+      once, the one that has waited longest is given up; Slack's arrive with their headers. Likewise the oldest idle
+      connections are closed: each costs a file descriptor.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -185,34 +183,34 @@ class EventsListener:
         self._logged = OncePerMinute()
         self._apps: list[EventsEndpoint] = []
         self._pages: ListenersPages | None = None
-        self._changing = asyncio.Lock()
-        self._reading: dict[asyncio.Timeout, None] = {}  # The ends of the bodies that are being read, the oldest first
-        self._answering: set[RequestHandler] = set()  # The connections by which something is asked
+        self._lock = asyncio.Lock()
+        self._body_timeouts: dict[asyncio.Timeout, None] = {}  # Of the bodies that are being read, the oldest first
+        self._busy: set[RequestHandler] = set()  # The connections with a request in flight
         self._runner: web.AppRunner | None = None
         self._listening: asyncio.Server | None = None
 
-    async def stay(self, pages: "ListenersPages") -> None:
-        """Listen until it is closed, also while there is no app, and serve these pages, too. Raises as `admit`."""
-        async with self._changing:
+    async def serve_pages(self, pages: "ListenersPages") -> None:
+        """Serve these pages, and listen until `close`, also while there is no app. Raises as `admit`."""
+        async with self._lock:
             self._pages = pages
             await self._open(pages.delivery)
 
     async def close(self) -> None:
-        async with self._changing:
+        async with self._lock:
             self._pages = None
             await self._close()
 
     async def admit(self, app: EventsEndpoint) -> None:
-        """Bring it what comes for it. Raises SettingsError when the address cannot be had."""
-        async with self._changing:
+        """Route an app's requests to it. Raises SettingsError when the address is not available."""
+        async with self._lock:
             if self._listening is None:
                 await self._open(app.settings)
             self._apps.append(app)
         log.info("requests for %s are taken at port %d, %s", app.app.label, self.port, events_path(app.app.name))
 
     async def dismiss(self, app: EventsEndpoint) -> None:
-        """Bring it nothing more."""
-        async with self._changing:
+        """Route no more requests to an app; stop listening after the last one."""
+        async with self._lock:
             if app in self._apps:
                 self._apps.remove(app)
             if not self._apps and self._pages is None:
@@ -225,7 +223,7 @@ class EventsListener:
         server.router.add_get(HEALTH_PATH, _healthy)
         if self._pages is not None:
             self._pages.add_to(server)
-        # Slack compresses nothing, and what others compress is not worth unpacking.
+        # Slack compresses nothing: unpacking would only serve attackers.
         self._runner = web.AppRunner(
             server,
             access_log=None,
@@ -246,7 +244,7 @@ class EventsListener:
 
     @property
     def port(self) -> int:
-        """Where it listens; 0 if it does not."""
+        """The port on which it listens; 0 if it does not."""
         sockets = self._listening.sockets if self._listening is not None else ()
         return sockets[0].getsockname()[1] if sockets else 0
 
@@ -259,118 +257,118 @@ class EventsListener:
             self._runner = None
 
     def _connected(self) -> RequestHandler:
-        """Somebody connects."""
+        """Make the handler of a new connection."""
         assert self._runner is not None  # noqa: S101 -- it listens
         assert self._runner.server is not None  # noqa: S101 -- as above
-        # Not at once: many may be let in together, and none of them is counted before its connection is made.
+        # Later: several may be accepted together, and none is in the server's list before its connection is made.
         asyncio.get_running_loop().call_later(0, self._close_oldest, self._runner.server)
         return self._runner.server()
 
     def _close_oldest(self, server: web.Server) -> None:
-        """Of too many connections those by which nothing is asked go, the oldest first."""
-        for one in server.connections[:-CONNECTIONS]:
-            if one not in self._answering:
-                one.force_close()
-                self._warn("more than %d connections to Slack's port are open: the oldest are closed", CONNECTIONS)
+        """Close idle connections above MAX_CONNECTIONS, the oldest first."""
+        for connection in server.connections[:-MAX_CONNECTIONS]:
+            if connection not in self._busy:
+                connection.force_close()
+                self._warn("more than %d connections to Slack's port are open: the oldest are closed", MAX_CONNECTIONS)
 
     async def _take(self, request: web.Request) -> web.StreamResponse:
-        self._answering.add(request.protocol)
+        self._busy.add(request.protocol)
         try:
             return await self._answer(request)
         finally:
-            self._answering.discard(request.protocol)
+            self._busy.discard(request.protocol)
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
-        if not self._may_be_signed(request.headers):
+        if not self._looks_signed(request.headers):
             if "x-slack-signature" in request.headers:
                 self._warn(UNSIGNED, self._secrets())
             return web.Response(status=401, headers={"Connection": "close"})
         try:
             async with asyncio.timeout(READ_S) as reading:
-                self._reading[reading] = None
+                self._body_timeouts[reading] = None
                 try:
-                    self._give_up_oldest()
+                    self._cancel_oldest()
                     body = await request.read()
                 finally:
-                    self._reading.pop(reading, None)
+                    self._body_timeouts.pop(reading, None)
         except TimeoutError:
             return web.Response(status=408, headers={"Connection": "close"})
         except (web.RequestPayloadError, ConnectionError):
             return web.Response(status=400)
         if (challenge := self._challenge(body, request.headers)) is not None:
             return web.Response(text=challenge)
-        meant = self._meant(request.match_info.get("app", ""), body, request.content_type)
-        if not meant:
+        candidates = self._candidates(request.match_info.get("app", ""), body, request.content_type)
+        if not candidates:
             return web.Response(status=503)
-        if not (signed := [app for app in meant if app.signed(body, request.headers)]):
-            self._warn(UNSIGNED, meant[0].app.setting(SIGNED_WITH))
+        if not (signers := [app for app in candidates if app.is_signed(body, request.headers)]):
+            self._warn(UNSIGNED, candidates[0].app.setting(SIGNING_SETTING))
             return web.Response(status=401)
         if not _is_object(body, request.content_type):
             self._warn("a request that Slack signed is not in a form of Slack's")
             return web.Response(status=400)
-        asked = AsyncBoltRequest(body=body.decode(), query=request.query_string, headers=dict(request.headers))
-        if (app := _in_team(signed, asked.body)) is None:
+        bolt_request = AsyncBoltRequest(body=body.decode(), query=request.query_string, headers=dict(request.headers))
+        if (app := _select_app(signers, bolt_request.body)) is None:
             return web.Response(status=503)
-        response = await app.answer(asked, request.headers)
+        response = await app.answer(bolt_request, request.headers)
         return await to_aiohttp_response(response)
 
-    def _meant(self, name: str, body: bytes, media_type: str) -> list[EventsEndpoint]:
-        """Whose request it claims to be; nothing of the body is believed for that but an id."""
+    def _candidates(self, name: str, body: bytes, media_type: str) -> list[EventsEndpoint]:
+        """Return the apps that the request may be for. Of the body, which is not verified yet, only an id is read."""
         if name:
             return [app for app in self._apps if app.app.name == name]
         if len(self._apps) < 2 and self._pages is None:
             return self._apps
         id_ = app_id_in(body, media_type)
-        if not (meant := [app for app in self._apps if id_ and app.app.app_id == id_]):
+        if not (candidates := [app for app in self._apps if id_ and app.app.app_id == id_]):
             self._warn(setup_texts.SLACK_APP_NOT_SERVED, id_ or "without an id", EVENTS_PATH)
-        return meant
+        return candidates
 
     def _challenge(self, body: bytes, headers: Mapping[str, str]) -> str | None:
-        """What Slack is to be answered that tries the address of an app which nobody has installed yet; else None."""
+        """Return the answer to Slack's test of the address, before any workspace has installed the app; else None."""
         if self._pages is None or b"url_verification" not in body:
             return None
         verifier = SignatureVerifier(self._pages.delivery.signing_secret.reveal(), _SlackClock(self._clock))
-        told = _json(body) if _is_signed(verifier, body, headers) else None
-        is_asked = isinstance(told, dict) and told.get("type") == "url_verification"
-        return api.text(told, "challenge")[:MAX_CHALLENGE_CHARS] if is_asked else None
+        parsed = _json(body) if _is_signed(verifier, body, headers) else None
+        is_verification = isinstance(parsed, dict) and parsed.get("type") == "url_verification"
+        return api.text(parsed, "challenge")[:MAX_CHALLENGE_CHARS] if is_verification else None
 
     def _secrets(self) -> str:
-        return self._apps[0].app.setting(SIGNED_WITH) if len(self._apps) == 1 else "its app's signing secret"
+        return self._apps[0].app.setting(SIGNING_SETTING) if len(self._apps) == 1 else "its app's signing secret"
 
-    def _give_up_oldest(self) -> None:
-        while len(self._reading) > AT_ONCE:
-            oldest = next(iter(self._reading))
-            del self._reading[oldest]
+    def _cancel_oldest(self) -> None:
+        while len(self._body_timeouts) > MAX_READS:
+            oldest = next(iter(self._body_timeouts))
+            del self._body_timeouts[oldest]
             if not oldest.expired():
                 oldest.reschedule(asyncio.get_running_loop().time())
             self._warn(
-                "more than %d requests that claim to be Slack's are read at once: the oldest are given up", AT_ONCE
+                "more than %d requests that claim to be Slack's are read at once: the oldest are given up", MAX_READS
             )
 
-    def _may_be_signed(self, headers: Mapping[str, str]) -> bool:
-        """Whether the headers have the form and the age of a signature: the body is not worth reading otherwise."""
-        at = headers.get("x-slack-request-timestamp", "")
-        if not _SIGNATURE.fullmatch(headers.get("x-slack-signature", "")) or not _SECONDS.fullmatch(at):
+    def _looks_signed(self, headers: Mapping[str, str]) -> bool:
+        """Whether the headers have the form and the age of a signature; otherwise the body is not read."""
+        timestamp = headers.get("x-slack-request-timestamp", "")
+        if not _SIGNATURE.fullmatch(headers.get("x-slack-signature", "")) or not _SECONDS.fullmatch(timestamp):
             return False
-        return abs(self._clock.now().timestamp() - int(at)) <= AGE.total_seconds()
+        return abs(self._clock.now().timestamp() - int(timestamp)) <= MAX_SIGNATURE_AGE.total_seconds()
 
     def _warn(self, sentence: str, *args: object) -> None:
-        """Once a minute, however much garbage comes."""
+        """Log a warning, up to once a minute."""
         if (more := self._logged.due(sentence, self._clock.monotonic())) is not None:
             log.warning("%s%s", sentence % args, more)
 
 
 def events_path(name: str) -> str:
-    """Where an app's requests are to be sent."""
+    """Return the path for an app's requests; `name` is "" for the only app."""
     return f"{EVENTS_PATH}/{name}" if name else EVENTS_PATH
 
 
 def app_id_in(body: bytes, media_type: str) -> str:
-    """The id of the app that a request says it is for; "" for none. Pure."""
-    found = _form(body) if media_type == FORM else _json(body)
-    if isinstance(found, dict) and isinstance(found.get("payload"), str):
-        found = _json(str(found["payload"]).encode())
-    id_ = api.text(found, "api_app_id") if isinstance(found, dict) else ""
+    """Return the id (A…) of the app that a request names; "" for none. Pure."""
+    parsed = _form(body) if media_type == FORM else _json(body)
+    if isinstance(parsed, dict) and isinstance(parsed.get("payload"), str):
+        parsed = _json(str(parsed["payload"]).encode())
+    id_ = api.text(parsed, "api_app_id") if isinstance(parsed, dict) else ""
     return id_ if _APP_ID.fullmatch(id_) else ""
 
 
@@ -381,18 +379,18 @@ def _is_signed(verifier: SignatureVerifier, body: bytes, headers: Mapping[str, s
         return False
 
 
-def _in_team(apps: Sequence[EventsEndpoint], body: Mapping[str, Any]) -> EventsEndpoint | None:
-    """Of one app in several workspaces the one that is meant: whose bot is named, else for which Slack delivers it,
-    else where it was. Of a channel that these share Slack tells once, for any of them.
+def _select_app(apps: Sequence[EventsEndpoint], body: Mapping[str, Any]) -> EventsEndpoint | None:
+    """Return the endpoint of the workspace that a request is for: the first whose bot is mentioned, else whose team the
+    request was delivered for, else whose team it names. For a channel that several share, Slack sends one request.
 
-    None: it was installed there by its page, and is not served here, or not yet.
+    None: the workspace installed the app by its page, and this process does not serve it, or not yet.
     """
     event = api.fields(dict(body), "event")
     named = [*mentioned_users(api.text(event, "text")), api.text(event, "item_user")]
-    told: list[str] = [api.text(one, "team_id") for one in api.items(dict(body), "authorizations")]
-    told += [api.text(dict(body), *path) for path in TEAM_PATHS]
+    teams: list[str] = [api.text(authorization, "team_id") for authorization in api.items(dict(body), "authorizations")]
+    teams += [api.text(dict(body), *path) for path in TEAM_PATHS]
     found = next((app for user in named for app in apps if user and app.user == user), None)
-    found = found or next((app for team in told for app in apps if team and app.team == team), None)
+    found = found or next((app for team in teams for app in apps if team and app.team == team), None)
     return found or next((app for app in apps if not app.app.team), None)
 
 
@@ -402,15 +400,15 @@ async def _healthy(_: web.Request) -> web.Response:
 
 @asynccontextmanager
 async def starting(settings: HttpEvents) -> AsyncGenerator[None]:
-    """Until the block ends the balancer is told that this process starts, and Slack to send again what it brings: that
-    it could not be delivered at first is why history is read then.
+    """Answer every request with 503 until the block ends. The load balancer learns that this process starts, and Slack
+    retries; such a retry makes the bot read history.
     """
     server = web.Application()
     server.router.add_route("*", "/{path:.*}", _starting)
     runner = web.AppRunner(server, access_log=None, logger=_quiet(log.debug), shutdown_timeout=0)
     await runner.setup()
     try:
-        with suppress(OSError):  # whoever serves says why the address cannot be had
+        with suppress(OSError):  # `EventsListener` reports why the address is not available
             await web.TCPSite(runner, settings.host, settings.port).start()
         yield
     finally:
@@ -422,15 +420,15 @@ async def _starting(_: web.Request) -> web.Response:
 
 
 def _is_object(body: bytes, media_type: str) -> bool:
-    """Whether it is JSON with an object in it, or a form, whose payload (if it has one) is such a JSON."""
-    found = _form(body) if media_type == FORM else _json(body)
-    if media_type == FORM and isinstance(found, dict) and "payload" in found:
-        found = _json(str(found["payload"]).encode())
-    return isinstance(found, dict)
+    """Whether it is a JSON object, or a form whose payload (if it has one) is a JSON object."""
+    parsed = _form(body) if media_type == FORM else _json(body)
+    if media_type == FORM and isinstance(parsed, dict) and "payload" in parsed:
+        parsed = _json(str(parsed["payload"]).encode())
+    return isinstance(parsed, dict)
 
 
 def _form(body: bytes) -> Json:
-    """The first value of each field; None if it cannot be read."""
+    """Return the first value of each field; None if the form cannot be read."""
     try:
         return {name: values[0] for name, values in parse_qs(body.decode(), max_num_fields=100).items()}
     except ValueError:
@@ -439,14 +437,14 @@ def _form(body: bytes) -> Json:
 
 def _json(body: bytes) -> Json:
     try:
-        written = body.decode()
-        return None if is_too_deep(written) else json.loads(written)
+        decoded = body.decode()
+        return None if is_too_deep(decoded) else json.loads(decoded)
     except ValueError:
         return None
 
 
 def _quiet(warn: Callable[[str], None]) -> logging.Logger:
-    """For aiohttp's server, which logs a traceback for each request that is no HTTP."""
+    """Return a logger for aiohttp's server, which otherwise logs a traceback for each request that is not HTTP."""
 
     class Once(logging.Filter):
         def filter(self, record: logging.LogRecord) -> bool:

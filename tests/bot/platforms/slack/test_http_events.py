@@ -12,11 +12,11 @@ from aiohttp import ClientConnectionError, ClientSession
 
 from agent.errors import SettingsError
 from bot.platforms.slack.http_events import (
-    AT_ONCE,
     BODY_BYTES,
-    CONNECTIONS,
     EVENTS_PATH,
     HEALTH_PATH,
+    MAX_CONNECTIONS,
+    MAX_READS,
     UNSIGNED,
     starting,
 )
@@ -250,7 +250,7 @@ async def test_bodies_that_never_come_keep_none_of_slacks_out(
     async with serving(slack, FakeHost(), delivery=at), asyncio.timeout(PATIENCE_S):
         fields = "".join(f"{name}: {held}\r\n" for name, held in slack.posts.signed(BODY).items())
         head = f"POST /slack/events HTTP/1.1\r\nHost: bot\r\n{fields}Content-Length: 100\r\n\r\n{{"
-        opened = [await asyncio.open_connection(at.host, at.port) for _ in range(AT_ONCE)]
+        opened = [await asyncio.open_connection(at.host, at.port) for _ in range(MAX_READS)]
         for _, writer in opened:
             writer.write(head.encode())
             await writer.drain()
@@ -270,7 +270,7 @@ async def test_connections_on_which_nothing_comes_take_no_files_from_others(
 ) -> None:
     at = http_events()
     async with serving(slack, FakeHost(), delivery=at), asyncio.timeout(PATIENCE_S):
-        opened = [await asyncio.open_connection(at.host, at.port) for _ in range(CONNECTIONS)]
+        opened = [await asyncio.open_connection(at.host, at.port) for _ in range(MAX_CONNECTIONS)]
         opened[1][1].write(b"POST /slack/events HTTP/1.1\r\nX-")
         more = [await asyncio.open_connection(at.host, at.port) for _ in range(3)]
         assert [await reader.read() for reader, _ in opened[:2]] == [b"", b""], "the oldest are closed"
