@@ -1,7 +1,6 @@
-"""`cogency doctor` for Slack: asks how the app is set up, and says what to change, without writing a word in a channel.
+"""`cogency doctor` for Slack: reads how the app is set up, and says what to change. It posts no message.
 
-What Slack did not tell is a fact, too, and a finding that says so. The remedy for anything about the app itself is its
-manifest: that cannot be half right.
+What Slack did not answer is a finding, too. The remedy for the app's own configuration is always its whole manifest.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -38,35 +37,36 @@ from bot.texts import setup_texts
 from bot.texts.formatting import counted
 
 T = TypeVar("T")
-Told: TypeAlias = T | SlackError
+Answer: TypeAlias = T | SlackError
 
 WHERE: Final = "Slack"
 problem = partial(Finding, Level.PROBLEM, WHERE)
 warning = partial(Finding, Level.WARNING, WHERE)
 note = partial(Finding, Level.NOTE, WHERE)
 good = partial(Finding, Level.GOOD, WHERE)
-NAMED: Final = 10  # Channels that are named; of more only the number is said
+MAX_NAMED: Final = 10  # Channels whose names are listed; of more only the number is
 
 
 @dataclass(frozen=True, slots=True)
 class SlackFacts:
-    """What Slack said. `socket`: whether Socket Mode can be had, None over HTTP. `set_up`: the manifest, if asked."""
+    """What Slack answered. `our_time` and `slack_time`: the clocks at the same moment. `socket`: whether Socket Mode
+    works; None over HTTP. `manifest`: the app's, if it was read.
+    """
 
     app: SlackApp
     settings: SlackSettings
-    signed_in: Told[JsonObject]
+    signed_in: Answer[JsonObject]
     granted: frozenset[str] = frozenset()
-    ours: datetime | None = None
-    theirs: datetime | None = None
-    """The time here and there, at one moment."""
-    socket: Told[bool] | None = None
-    channels: Told[tuple[str, ...]] = ()
-    groups: Mapping[str, Told[JsonObject]] = field(default_factory=dict[str, "Told[JsonObject]"])
-    set_up: Told[JsonObject] | None = None
+    our_time: datetime | None = None
+    slack_time: datetime | None = None
+    socket: Answer[bool] | None = None
+    channels: Answer[tuple[str, ...]] = ()
+    groups: Mapping[str, Answer[JsonObject]] = field(default_factory=dict[str, "Answer[JsonObject]"])
+    manifest: Answer[JsonObject] | None = None
 
 
 def findings(facts: SlackFacts) -> list[Finding]:
-    """Everything, in the order in which somebody would mend it."""
+    """Return all findings, in the order in which an operator would fix them."""
     if isinstance(facts.signed_in, SlackError):
         found = [_not_signed_in(facts.signed_in, facts)]
     else:
@@ -75,15 +75,17 @@ def findings(facts: SlackFacts) -> list[Finding]:
 
 
 def signed_in(facts: SlackFacts) -> list[Finding]:
-    who: JsonObject = {} if isinstance(facts.signed_in, SlackError) else facts.signed_in
-    return [good(f"signed in as {api.text(who, 'user')} in {api.text(who, 'team')} ({api.text(who, 'url')})")]
+    identity: JsonObject = {} if isinstance(facts.signed_in, SlackError) else facts.signed_in
+    return [
+        good(f"signed in as {api.text(identity, 'user')} in {api.text(identity, 'team')} ({api.text(identity, 'url')})")
+    ]
 
 
 def clock(facts: SlackFacts) -> list[Finding]:
-    if facts.ours is None or facts.theirs is None:
+    if facts.our_time is None or facts.slack_time is None:
         return []
     refused = setup_texts.CLOCK_REFUSED if isinstance(facts.app.delivery, HttpEvents) else ""
-    return [clock_finding(WHERE, WHERE, facts.ours, facts.theirs, refused=refused)]
+    return [clock_finding(WHERE, WHERE, facts.our_time, facts.slack_time, refused=refused)]
 
 
 def granted_scopes(facts: SlackFacts) -> list[Finding]:
@@ -91,37 +93,39 @@ def granted_scopes(facts: SlackFacts) -> list[Finding]:
         return [warning("which scopes the bot token has is not told", "")]
     missing = scopes(wanted(facts.settings)) - facts.granted
     found: list[Finding] = []
-    if own := sorted(scope for scope in missing if not needing(scope)):
+    if required := sorted(scope for scope in missing if not needing(scope)):
         found.append(
             problem(
-                f"the bot token lacks {_and(own)}, which the bot needs",
+                f"the bot token lacks {_and(required)}, which the bot needs",
                 setup_texts.TAKE_OVER_MANIFEST,
             )
         )
     for feature in SlackFeature:
         if lacking := sorted(scope for scope in missing if feature in needing(scope)):
-            said = f"the bot token lacks {_and(lacking)}: {feature} cannot work"
-            told = note if missing & optional_scopes({feature}) else warning
-            found.append(told(said, setup_texts.TAKE_OVER_MANIFEST))
-    if idle := sorted(facts.granted - scopes(EVERYTHING)):
-        said = f"the bot token has {_and(idle)}, which nothing needs"
-        found.append(warning(said, setup_texts.TAKE_OVER_MANIFEST))
+            sentence = f"the bot token lacks {_and(lacking)}: {feature} cannot work"
+            severity = note if missing & optional_scopes({feature}) else warning
+            found.append(severity(sentence, setup_texts.TAKE_OVER_MANIFEST))
+    if unused := sorted(facts.granted - scopes(EVERYTHING)):
+        sentence = f"the bot token has {_and(unused)}, which nothing needs"
+        found.append(warning(sentence, setup_texts.TAKE_OVER_MANIFEST))
     return found or [good("the bot token has exactly the scopes that are needed")]
 
 
 def delivery(facts: SlackFacts) -> list[Finding]:
-    way = facts.app.delivery
-    if isinstance(way, HttpEvents):
-        return [good(f"events come over HTTP, to {way.host}:{way.port}{events_path(facts.app.name)}")]
+    transport = facts.app.delivery
+    if isinstance(transport, HttpEvents):
+        return [good(f"events come over HTTP, to {transport.host}:{transport.port}{events_path(facts.app.name)}")]
     match facts.socket:
         case SlackRefused(code=code):
-            said = f"Socket Mode cannot be had with {facts.app.setting('SLACK_APP_TOKEN')} ({code})"
+            sentence = f"Socket Mode cannot be had with {facts.app.setting('SLACK_APP_TOKEN')} ({code})"
             remedy = setup_texts.SOCKET_MODE_ON
-            return [problem(said, remedy)]
+            return [problem(sentence, remedy)]
         case SlackError():
             return [warning("whether Socket Mode works could not be found out", str(facts.socket))]
         case _:
-            return [good(f"Socket Mode works, with {counted(way.connections, 'connection', 'connections')} at once")]
+            return [
+                good(f"Socket Mode works, with {counted(transport.connections, 'connection', 'connections')} at once")
+            ]
 
 
 def channels(facts: SlackFacts) -> list[Finding]:
@@ -132,22 +136,22 @@ def channels(facts: SlackFacts) -> list[Finding]:
             remedy = setup_texts.INVITE_BOT
             return [note("the bot is in no channel", remedy)]
         case names:
-            listed = f": {', '.join(f'#{name}' for name in names)}" if len(names) <= NAMED else ""
+            listed = f": {', '.join(f'#{name}' for name in names)}" if len(names) <= MAX_NAMED else ""
             return [good(f"the bot is in {counted(len(names), 'channel', 'channels')}{listed}")]
 
 
 def groups(facts: SlackFacts) -> list[Finding]:
     remedy = setup_texts.CHECK_GROUPS
     return [
-        warning(f"who is in the user group {group} is not told ({_why(told)})", remedy)
-        for group, told in facts.groups.items()
-        if isinstance(told, SlackError)
+        warning(f"who is in the user group {group} is not told ({_why(answer)})", remedy)
+        for group, answer in facts.groups.items()
+        if isinstance(answer, SlackError)
     ]
 
 
 def app(facts: SlackFacts) -> list[Finding]:
-    """How the app is set up, by its own manifest."""
-    match facts.set_up:
+    """Compare the app's configuration with its own manifest."""
+    match facts.manifest:
         case None:
             return [
                 note(
@@ -157,51 +161,51 @@ def app(facts: SlackFacts) -> list[Finding]:
             ]
         case SlackError():
             remedy = setup_texts.RENEW_CONFIG
-            return [warning(f"the app's manifest is not told ({_why(facts.set_up)})", remedy)]
-        case has:
-            found = [finding for compare in COMPARED for finding in compare(has, facts.app)]
+            return [warning(f"the app's manifest is not told ({_why(facts.manifest)})", remedy)]
+        case manifest:
+            found = [finding for compare in COMPARED for finding in compare(manifest, facts.app)]
             return found or [good("the app is set up as its manifest says")]
 
 
-def app_events(has: JsonObject, app: SlackApp) -> list[Finding]:  # noqa: ARG001 -- as the others
-    subscribed = frozenset(api.texts(api.fields(has, "settings", "event_subscriptions"), "bot_events"))
+def app_events(manifest: JsonObject, app: SlackApp) -> list[Finding]:  # noqa: ARG001 -- as the others
+    subscribed = frozenset(api.texts(api.fields(manifest, "settings", "event_subscriptions"), "bot_events"))
     found: list[Finding] = []
-    if own := sorted(events(()) - subscribed):
-        said = f"the app is not told of {_and(own)}, which the bot needs"
-        found.append(problem(said, setup_texts.TAKE_OVER_MANIFEST))
+    if required := sorted(events(()) - subscribed):
+        sentence = f"the app is not told of {_and(required)}, which the bot needs"
+        found.append(problem(sentence, setup_texts.TAKE_OVER_MANIFEST))
     for feature in SlackFeature:
         if lacking := sorted(events({feature}) - events(()) - subscribed):
-            said = f"the app is not told of {_and(lacking)}: {feature} cannot work"
-            found.append(warning(said, setup_texts.TAKE_OVER_MANIFEST))
+            sentence = f"the app is not told of {_and(lacking)}: {feature} cannot work"
+            found.append(warning(sentence, setup_texts.TAKE_OVER_MANIFEST))
     return found
 
 
-def app_commands(has: JsonObject, app: SlackApp) -> list[Finding]:
-    known = {api.text(command, "command") for command in api.items(api.fields(has, "features"), "slash_commands")}
-    missing = [name for one in SLASH_COMMANDS if (name := f"/{app.command_prefix}{one.name}") not in known]
+def app_commands(manifest: JsonObject, app: SlackApp) -> list[Finding]:
+    known = {api.text(command, "command") for command in api.items(api.fields(manifest, "features"), "slash_commands")}
+    missing = [name for command in SLASH_COMMANDS if (name := f"/{app.command_prefix}{command.name}") not in known]
     if not missing:
         return []
     which = "command" if len(missing) == 1 else "commands"
     return [warning(f"the app has no {which} {_and(missing)}", setup_texts.TAKE_OVER_MANIFEST)]
 
 
-def app_delivery(has: JsonObject, app: SlackApp) -> list[Finding]:
+def app_delivery(manifest: JsonObject, app: SlackApp) -> list[Finding]:
     over_http = isinstance(app.delivery, HttpEvents)
-    by_socket = api.flag(api.fields(has, "settings"), "socket_mode_enabled")
+    by_socket = api.flag(api.fields(manifest, "settings"), "socket_mode_enabled")
     if by_socket and over_http:
         remedy = setup_texts.HTTP_OR_SOCKETS
         return [problem("the app sends events through sockets, not over HTTP", remedy)]
     if not (by_socket or over_http):
         return [problem("Socket Mode is switched off in the app", setup_texts.TAKE_OVER_MANIFEST)]
-    return [] if by_socket else _request_urls(has, app)
+    return [] if by_socket else _request_urls(manifest, app)
 
 
-def app_surfaces(has: JsonObject, app: SlackApp) -> list[Finding]:  # noqa: ARG001 -- as the others
-    features, home = api.fields(has, "features"), api.fields(has, "features", "app_home")
+def app_surfaces(manifest: JsonObject, app: SlackApp) -> list[Finding]:  # noqa: ARG001 -- as the others
+    features, home = api.fields(manifest, "features"), api.fields(manifest, "features", "app_home")
     found: list[Finding] = []
     if not api.flag(home, "messages_tab_enabled") or api.flag(home, "messages_tab_read_only_enabled"):
         found.append(problem("nobody can write direct messages to the app", setup_texts.TAKE_OVER_MANIFEST))
-    if not api.flag(api.fields(has, "settings", "interactivity"), "is_enabled"):
+    if not api.flag(api.fields(manifest, "settings", "interactivity"), "is_enabled"):
         found.append(problem("buttons and windows of the app do nothing", setup_texts.TAKE_OVER_MANIFEST))
     if not api.flag(home, "home_tab_enabled"):
         found.append(
@@ -241,82 +245,88 @@ def _not_signed_in(error: SlackError, facts: SlackFacts) -> Finding:
     if isinstance(error, SlackRefused):
         remedy = setup_texts.COPY_SLACK_AGAIN
         return problem(f"{facts.app.setting('SLACK_BOT_TOKEN')} is not accepted ({error.code})", remedy)
-    said = f"Slack does not answer at {facts.settings.api_base_url}"
-    return problem(said, setup_texts.CHECK_NETWORK.format(error=error))
+    sentence = f"Slack does not answer at {facts.settings.api_base_url}"
+    return problem(sentence, setup_texts.CHECK_NETWORK.format(error=error))
 
 
-def _request_urls(has: JsonObject, app: SlackApp) -> list[Finding]:
+def _request_urls(manifest: JsonObject, app: SlackApp) -> list[Finding]:
     urls = (
-        api.text(api.fields(has, "settings", "event_subscriptions"), "request_url"),
-        api.text(api.fields(has, "settings", "interactivity"), "request_url"),
+        api.text(api.fields(manifest, "settings", "event_subscriptions"), "request_url"),
+        api.text(api.fields(manifest, "settings", "interactivity"), "request_url"),
     )
     shared = (EVENTS_PATH,) if app.app_id or not app.name else ()
     if all(url.endswith((events_path(app.name), *shared)) for url in urls):
         return []
-    said = f"not everything of the app is sent to an address that ends in {events_path(app.name)}"
-    return [problem(said, setup_texts.HTTP_MANIFEST)]
+    sentence = f"not everything of the app is sent to an address that ends in {events_path(app.name)}"
+    return [problem(sentence, setup_texts.HTTP_MANIFEST)]
 
 
-def _why(told: object) -> str:
-    return told.code if isinstance(told, SlackRefused) else str(told)
+def _why(error: object) -> str:
+    return error.code if isinstance(error, SlackRefused) else str(error)
 
 
 def _and(words: Collection[str]) -> str:
-    *most, last = words
-    return f"{', '.join(most)} and {last}" if most else last
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last
 
 
-MOST_CHANNELS: Final = 200  # One page, as large as Slack recommends: whoever is in more channels than that knows it
+MAX_CHANNELS: Final = 200  # One page, as large as Slack recommends
 
 
 async def examine(
     app: SlackApp, settings: SlackSettings, clock: Clock, config_token: Secret | None = None
 ) -> list[Finding]:
-    """`config_token`: with it the app is compared with its manifest. Raises nothing that Slack can cause."""
+    """Return the findings about an app. `config_token`: if given, the app is compared with its manifest. Errors of
+    Slack become findings.
+    """
     async with ClientSession(timeout=ClientTimeout(total=TIMEOUT_S)) as session:
         client = web_client(settings.api_base_url, session, app.bot_token.reveal())
-        return findings(await _ask(SlackApi(client, session), app, settings.of(app), clock, config_token))
+        return findings(await _read_facts(SlackApi(client, session), app, settings.of(app), clock, config_token))
 
 
-async def _ask(
+async def _read_facts(
     client: SlackApi, app: SlackApp, settings: SlackSettings, clock: Clock, config_token: Secret | None
 ) -> SlackFacts:
-    who = await _told(client.sign_in())
-    if isinstance(who, SlackError):
-        return SlackFacts(app, settings, who)
-    way = app.delivery
+    identity = await _answer_or_error(client.sign_in())
+    if isinstance(identity, SlackError):
+        return SlackFacts(app, settings, identity)
+    transport = app.delivery
     return SlackFacts(
         app=app,
         settings=settings,
-        signed_in=who,
+        signed_in=identity,
         granted=client.granted,
-        ours=clock.now(),
-        theirs=client.server_time,
-        socket=await _told(_socket(client, way.app_token)) if isinstance(way, SocketMode) else None,
-        channels=await _told(_channels(client)),
+        our_time=clock.now(),
+        slack_time=client.server_time,
+        socket=await _answer_or_error(_socket(client, transport.app_token))
+        if isinstance(transport, SocketMode)
+        else None,
+        channels=await _answer_or_error(_channels(client)),
         groups={
-            group: await _told(client.call(Method.GROUP_MEMBERS, usergroup=group))
+            group: await _answer_or_error(client.call(Method.GROUP_MEMBERS, usergroup=group))
             for group in sorted(settings.named_groups)
         },
-        set_up=None if config_token is None else await _told(_app(client, api.text(who, "bot_id"), config_token)),
+        manifest=None
+        if config_token is None
+        else await _answer_or_error(_app(client, api.text(identity, "bot_id"), config_token)),
     )
 
 
-async def _told(asking: Awaitable[T]) -> Told[T]:
+async def _answer_or_error(request: Awaitable[T]) -> Answer[T]:
     try:
-        return await asking
+        return await request
     except SlackError as error:
         return error
 
 
 async def _socket(client: SlackApi, app_token: Secret) -> bool:
-    """An address for one is fetched, and none is opened: a running bot keeps its own."""
+    """Fetch the address of a socket, without opening one: a running bot's sockets stay open."""
     return bool(await client.open_connection(app_token))
 
 
 async def _channels(client: SlackApi) -> tuple[str, ...]:
     page = await client.call(
-        Method.CONVERSATIONS, types="public_channel,private_channel", exclude_archived=True, limit=MOST_CHANNELS
+        Method.CONVERSATIONS, types="public_channel,private_channel", exclude_archived=True, limit=MAX_CHANNELS
     )
     return tuple(api.first_text(channel, "name", "id") for channel in api.items(page, "channels"))
 

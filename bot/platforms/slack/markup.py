@@ -1,8 +1,8 @@
-"""Between Slack's way of writing a message and plain text. Pure.
+"""Converts between Slack's markup, plain text and Markdown. Pure.
 
-The rules. Inwards, what Slack marks up as `<…>` becomes what a person reads: names instead of ids. Outwards, nothing
-that a model writes can ping anybody: what would be a mention keeps its length, and shows as the same word in other
-characters. (A replacement, not an addition: a page that fits must still fit.)
+Rules. Incoming, Slack's `<…>` becomes what a person reads: names instead of ids. Outgoing, a model's text can mention
+no one: what would be a mention shows as the same word with another sign, of the same length, so that a page that fits
+still fits.
 """
 
 import re
@@ -31,8 +31,8 @@ _GROUP = r"channel|here|everyone|group|subteam"
 _OPENING = re.compile(
     rf"(?:<|&lt;?|&#0{{0,5}}60;?|&#x0{{0,4}}3c;?)(?=\\?(?:{_AT}|(?:{_CALL})\\?(?:{_GROUP}|&)))", re.IGNORECASE
 )
-_NAMED = re.compile(rf"(?:(?<!\w)@|(?!@)(?:{_AT}))(?=(?:{_GROUP})\b)", re.IGNORECASE)
-# What may still become a ping at the end of a text that grows; the longest that is one has 40 characters.
+_AT_MENTION = re.compile(rf"(?:(?<!\w)@|(?!@)(?:{_AT}))(?=(?:{_GROUP})\b)", re.IGNORECASE)
+# The end of a growing text that may still become a mention; the longest such end has 40 characters.
 _UNDECIDED = re.compile(r"[<&@][<&@!\\#;\w]{0,47}\Z")
 _WORD = re.compile(r"\w\Z")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
@@ -40,7 +40,7 @@ _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 
 @dataclass(frozen=True, slots=True)
 class SlackMessageLink:
-    """A link to a message. `root` is the thread that it lies in, as far as the link says."""
+    """A link to a message. `root`: the first message of its thread, if the link says so; else ""."""
 
     channel: str
     ts: str
@@ -48,22 +48,22 @@ class SlackMessageLink:
 
 
 def mentioned_users(text: str) -> tuple[str, ...]:
-    """The ids of the users that a message of Slack mentions, each once."""
+    """Return the ids of the users that a message of Slack mentions, each once."""
     return tuple(dict.fromkeys(_USER.findall(text)))
 
 
 def mentioned_channels(text: str) -> tuple[str, ...]:
-    """The ids of the channels that a message of Slack mentions without saying their names, each once."""
+    """Return the ids of the channels that a message of Slack mentions without their names, each once."""
     return tuple(dict.fromkeys(_CHANNEL.findall(text)))
 
 
 def readable(text: str, names: Mapping[str, str]) -> str:
-    """A message of Slack as a person reads it; `names` by the ids of users and channels, an unknown id stays an id."""
-    return _unescaped(_TOKEN.sub(lambda token: _shown(token[1], names), text)).strip()
+    """Return a message of Slack as a person reads it. `names`: by ids of users and channels; other ids stay."""
+    return _unescaped(_TOKEN.sub(lambda token: _readable_token(token[1], names), text)).strip()
 
 
 def without_mention(text: str, user: str) -> str:
-    """A message of Slack without the mentions of `user` that it begins with."""
+    """Return a message of Slack without the mentions of `user` at its beginning."""
     end = 0
     while (found := _LEADING_USER.match(text, end)) and found[1] == user:
         end = found.end()
@@ -71,7 +71,7 @@ def without_mention(text: str, user: str) -> str:
 
 
 def message_links(text: str) -> tuple[SlackMessageLink, ...]:
-    """The messages that a message of Slack links to, each once."""
+    """Return the messages to which a message of Slack links, each once."""
     found = [
         SlackMessageLink(link["channel"], f"{link['seconds']}.{link['fraction']}", link["root"] or "")
         for link in _PERMALINK.finditer(text)
@@ -80,30 +80,30 @@ def message_links(text: str) -> tuple[SlackMessageLink, ...]:
 
 
 def neutral(text: str) -> str:
-    """Markdown that pings nobody, of the same length: "<@U1>" becomes "‹@U1>", "@here" becomes "＠here"."""
-    text = _OPENING.sub(lambda found: _in_its_place("‹", found[0]), text)
-    return _NAMED.sub(lambda found: _in_its_place("＠", found[0]), text)
+    """Return Markdown that mentions no one, of the same length: "<@U1>" becomes "‹@U1>", "@here" becomes "＠here"."""
+    text = _OPENING.sub(lambda found: _pad("‹", found[0]), text)
+    return _AT_MENTION.sub(lambda found: _pad("＠", found[0]), text)
 
 
 def settled(text: str) -> str:
-    """The beginning of `neutral(text)` that stays as it is, whatever is added to the text: what may be sent of a text
-    that can only be appended to. The rest reads the same alone as behind it: it never begins with what a word ends.
+    """Return the beginning of `neutral(text)` that no addition to the text can change. It may be sent to a stream,
+    which can only be appended to. It never ends with a word, so that `neutral` gives the same for the rest alone.
     """
     undecided = _UNDECIDED.search(text)
-    shown = neutral(text)[: undecided.start() if undecided else len(text)]
-    return shown[:-1] if _WORD.search(shown) else shown
+    prefix = neutral(text)[: undecided.start() if undecided else len(text)]
+    return prefix[:-1] if _WORD.search(prefix) else prefix
 
 
 def quoted(text: str) -> str:
-    """The text as a quotation in Markdown."""
+    """Return the text as a quotation in Markdown."""
     return "\n".join(f"> {line}" for line in text.splitlines())
 
 
-def _in_its_place(sign: str, mark: str) -> str:
+def _pad(sign: str, mark: str) -> str:
     return sign.ljust(len(mark), "\u2060")
 
 
-def _shown(token: str, names: Mapping[str, str]) -> str:
+def _readable_token(token: str, names: Mapping[str, str]) -> str:
     target, _, label = token.partition("|")
     match target[:1]:
         case "@":
@@ -127,67 +127,66 @@ def _unescaped(text: str) -> str:
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
-# From Markdown to Slack's older way of writing, "mrkdwn", where Slack takes nothing else. Pure.
+# From Markdown to Slack's older markup, "mrkdwn", where Slack takes nothing else. Pure.
 #
 # Rules
-# - Nothing that is written gets lost: what mrkdwn has no form for keeps its words, and a table stands in a code block.
-# - Slack knows no way to escape its marks, so a "*" that stood for itself stays one. "&", "<" and ">" are escaped.
+# - No text gets lost: what mrkdwn has no form for keeps its words, and a table becomes a code block.
+# - Slack has no escape for its marks, so a literal "*" stays one. "&", "<" and ">" are escaped.
 # - Marks hold for one line only, so they are set on each.
 
-SECTION_CHARS: Final = 3_000  # The most that the text of a section holds
+SECTION_CHARS: Final = 3_000  # Slack's limit for the text of a section
 
 _FENCE: Final = "```"
 _RULE: Final = "─" * 12
 _INDENT: Final = "    "
 
-# Of the tables of a text, some 30 µs each: more than a chat shows well. What has more is shown as it was written.
+# In the tables of a text, at some 30 µs each: more than a chat shows well. With more, tables are not parsed.
 MAX_CELLS: Final = 1_000
-
 
 NOTICE_CHARS: Final = 3_000  # Of the text that Slack wants beside a page's blocks: notifications show a line of it
 
 
 def notice(markdown: str) -> str:
-    """The beginning of the text in mrkdwn: what stands beside blocks that hold the whole. No more of it is read than
-    that takes, as Markdown is seldom twice as long.
+    """Return the beginning of the text in mrkdwn, to be sent beside blocks that hold the whole. Only as much is parsed
+    as that takes: Markdown is seldom twice as long.
     """
     return mrkdwn(markdown[: 2 * NOTICE_CHARS])[:NOTICE_CHARS]
 
 
 def mrkdwn(markdown: str) -> str:
-    """The text in mrkdwn, of any length."""
-    tables = _cells_at_most(markdown) <= MAX_CELLS
+    """Return the text in mrkdwn, of any length."""
+    tables = _max_cells(markdown) <= MAX_CELLS
     return _blocks(Node(_parser(tables=tables).parse(markdown)).children).strip("\n")
 
 
-def _cells_at_most(markdown: str) -> int:
-    """No table of the text has more: each line of its block is a row, filled up to as many cells as the widest has."""
+def _max_cells(markdown: str) -> int:
+    """Return an upper bound of the cells in the text's tables: each line of a block counts as a row of the widest."""
     blocks = _BLANK_LINE.split(markdown) if "|" in markdown else []
     lines = (block.split("\n") for block in blocks if "|" in block)
-    return sum((max(line.count("|") for line in each) + 1) * len(each) for each in lines)
+    return sum((max(line.count("|") for line in rows) + 1) * len(rows) for rows in lines)
 
 
-def pieces(shown: str, limit: int = SECTION_CHARS) -> list[str]:
-    """A text in mrkdwn in pieces of at most `limit` characters (16 or more), cut between lines or words where there are
-    any; a code block that is cut goes on in the next one. None of them is empty.
+def pieces(mrkdwn_text: str, limit: int = SECTION_CHARS) -> list[str]:
+    """Split a text in mrkdwn into pieces of up to `limit` characters (16 or more), between lines or words if possible.
+    A code block that is cut goes on in the next piece. No piece is empty.
     """
-    found, current, code, size = list[str](), list[str](), False, 0
+    finished, current, code, size = list[str](), list[str](), False, 0
     room = limit - 2 * (len(_FENCE) + 1)
-    for line in (part for whole in shown.split("\n") for part in _cut(whole, room)):
+    for line in (part for whole in mrkdwn_text.split("\n") for part in _cut(whole, room)):
         if current not in ([], [_FENCE]) and size + len(line) > room + (len(_FENCE) + 1) * code:
-            found.append("\n".join([*current, _FENCE] if code else current))
+            finished.append("\n".join([*current, _FENCE] if code else current))
             current = [_FENCE] if code else []
             size = (len(_FENCE) + 1) * code
         current.append(line)
         size += len(line) + 1
         code ^= line.startswith(_FENCE)
-    found.append("\n".join([*current, _FENCE] if code else current))
-    return [piece.strip("\n") for piece in found if piece.strip()]
+    finished.append("\n".join([*current, _FENCE] if code else current))
+    return [piece.strip("\n") for piece in finished if piece.strip()]
 
 
 @cache
 def _parser(*, tables: bool) -> MarkdownIt:
-    """HTML is text."""
+    """Return a parser for which HTML is plain text."""
     return MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", *(["table"] if tables else [])])
 
 
@@ -225,7 +224,7 @@ def _items(node: Node) -> Iterator[str]:
 
 
 def _indented(lines: str) -> Iterator[str]:
-    """Not what stands in a code block, or around it: its marks must begin their line."""
+    """Indent lines, except code blocks and their fences, which must begin their lines."""
     code = False
     for line in lines.split("\n") if lines else ():
         fence = line.startswith(_FENCE)
@@ -249,7 +248,7 @@ def _inline(node: Node, *, bold: bool = True) -> str:
 
 
 def _span(node: Node, *, bold: bool) -> str:
-    """`bold` False: it is bold already."""
+    """Return an inline node in mrkdwn. `bold`: False inside of bold text."""
     match node.type:
         case "inline":
             return _inline(node, bold=bold)
@@ -282,24 +281,24 @@ def _link(address: str, words: str) -> str:
 
 
 def _plain(node: Node) -> str:
-    """The words alone."""
+    """Return the text of a node without marks."""
     if node.type in ("softbreak", "hardbreak"):
         return " "
     return "".join(_plain(child) for child in node.children) if node.children else node.content
 
 
-def _marked(shown: str, mark: str) -> str:
-    return "\n".join(f"{mark}{line}{mark}" if line.strip() else line for line in shown.split("\n"))
+def _marked(mrkdwn_text: str, mark: str) -> str:
+    return "\n".join(f"{mark}{line}{mark}" if line.strip() else line for line in mrkdwn_text.split("\n"))
 
 
 def _escaped(text: str) -> str:
-    """Three backticks would begin a code block, or end it: something invisible parts them."""
+    """Escape a text. Three backticks, which would begin or end a code block, are parted by invisible characters."""
     text = text.replace(_FENCE, "`\u2060`\u2060`")
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _cut(line: str, limit: int) -> Iterator[str]:
-    """A line in parts of at most so many characters: between words, else before a link or an escaped sign, else
+    """Yield a line in parts of up to `limit` characters: cut between words, else before a link or an escaped sign, else
     anywhere.
     """
     while len(line) > limit:

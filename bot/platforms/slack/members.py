@@ -1,4 +1,4 @@
-"""Who wrote: the name, the time zone, and what they are in the workspace."""
+"""The people of a workspace: names, time zones, authority, user groups, guests, and the installation's other bots."""
 
 import asyncio
 import logging
@@ -22,22 +22,22 @@ from bot.platforms.slack.markup import mentioned_users
 from bot.platforms.slack.options import PLATFORM, Method
 from bot.texts import reply_texts
 
-# Which of the operator's user groups somebody is in: managers, and roles that lists name.
+# User groups: those whose members are managers, and those that the operator's lists name as roles.
 #
 # Rules
-# - A group's members are asked for when somebody in question writes, at most once a minute, whatever the answer.
-# - Unknown fails closed: nobody is a manager or has a role that lets them in, and everybody has one that keeps them
-#   out. It is said to be unknown, so that whoever is refused for that alone waits instead.
+# - A group's members are read when a person's groups are needed, up to once a minute, also after a failure.
+# - Unknown fails closed: the person is no manager, has no role that lets them in, and has every role that keeps them
+#   out. The result says that it is unsure, so that a person who is refused only for that waits instead.
 
 log = logging.getLogger(__name__)
 
-GROUPS_MAX_AGE_S: Final = 60.0  # So long a change may take to count, as with everything about a person
-PATIENCE_S: Final = 1.5  # For a group's members: Slack wants its acknowledgement within three seconds
+GROUPS_MAX_AGE_S: Final = 60.0  # How long a change may take to count, as with everything about a person
+PATIENCE_S: Final = 1.5  # For members of groups and channels: Slack wants its acknowledgement within three seconds
 
 
 @dataclass(frozen=True, slots=True)
-class Belonging:
-    """`roles` are ids of groups. `unsure`: whether they are in others, too, is not known now."""
+class GroupMembership:
+    """A person's user groups. `roles`: ids (S…) of groups. `unsure`: whether they are in others is not known now."""
 
     manager: bool = False
     roles: frozenset[str] = frozenset()
@@ -46,121 +46,126 @@ class Belonging:
 
 @dataclass(slots=True)
 class Groups:
-    """`managers`, `allowed` and `denied` are ids (S…) of groups."""
+    """Reads and caches the members of user groups. `managers`, `allowed` and `denied` are ids (S…) of groups.
+
+    `serves_others`: other workspaces are served, too. A group that this one does not know is then theirs, and empty
+    here; otherwise its id is mistyped, and its members are unknown.
+    """
 
     api: SlackApi
     clock: Clock
     managers: frozenset[str] = frozenset()
     allowed: frozenset[str] = frozenset()
     denied: frozenset[str] = frozenset()
-    elsewhere: bool = False
-    """Whether other workspaces are served, too: a group that is not known here is one of theirs, and has nobody in it.
-    Where there is one workspace alone it is mistyped, and its members are unknown."""
-    _asked: dict[str, tuple[float, "asyncio.Task[frozenset[str] | None]"]] = field(
+    serves_others: bool = False
+    _tasks: dict[str, tuple[float, "asyncio.Task[frozenset[str] | None]"]] = field(
         default_factory=dict[str, "tuple[float, asyncio.Task[frozenset[str] | None]]"]
     )
 
-    async def of(self, user: str, most_s: float = GROUPS_MAX_AGE_S) -> Belonging:
-        """As it was within `most_s` seconds. Never raises: a failure is unknown."""
+    async def of(self, user: str, max_age_s: float = GROUPS_MAX_AGE_S) -> GroupMembership:
+        """Return a user's groups, at most `max_age_s` seconds old. Never raises: after a failure they are unsure."""
         groups = sorted(self.managers | self.allowed | self.denied)
-        members = dict(zip(groups, await self._members(groups, most_s), strict=True))
-        surely = {group for group, users in members.items() if users is not None and user in users}
+        members = dict(zip(groups, await self._members(groups, max_age_s), strict=True))
+        in_groups = {group for group, users in members.items() if users is not None and user in users}
         unknown = {group for group, users in members.items() if users is None}
-        return Belonging(bool(surely & self.managers), frozenset(surely | (unknown & self.denied)), bool(unknown))
+        return GroupMembership(
+            bool(in_groups & self.managers), frozenset(in_groups | (unknown & self.denied)), bool(unknown)
+        )
 
     async def close(self) -> None:
-        tasks = [task for _, task in self._asked.values()]
-        for task in tasks:
+        running = [task for _, task in self._tasks.values()]
+        for task in running:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*running, return_exceptions=True)
 
-    async def _members(self, groups: Collection[str], most_s: float) -> list[frozenset[str] | None]:
-        """Of each group; None for unknown."""
-        asked = [self._ask(group, most_s) for group in groups]
-        if asked:
-            await asyncio.wait(asked, timeout=PATIENCE_S)
-        return [task.result() if task.done() else None for task in asked]
+    async def _members(self, groups: Collection[str], max_age_s: float) -> list[frozenset[str] | None]:
+        """Return the members of each group; None for unknown."""
+        tasks = [self._ask(group, max_age_s) for group in groups]
+        if tasks:
+            await asyncio.wait(tasks, timeout=PATIENCE_S)
+        return [task.result() if task.done() else None for task in tasks]
 
-    def _ask(self, group: str, most_s: float) -> "asyncio.Task[frozenset[str] | None]":
+    def _ask(self, group: str, max_age_s: float) -> "asyncio.Task[frozenset[str] | None]":
         now = self.clock.monotonic()
-        when, task = self._asked.get(group, (float("-inf"), None))
-        if task is None or now - when > most_s:
+        asked_at, task = self._tasks.get(group, (float("-inf"), None))
+        if task is None or now - asked_at > max_age_s:
             task = asyncio.create_task(self._load(group))
-            self._asked[group] = (now, task)
+            self._tasks[group] = (now, task)
         return task
 
     async def _load(self, group: str) -> frozenset[str] | None:
         try:
             return frozenset(api.texts(await self.api.call(Method.GROUP_MEMBERS, usergroup=group), "users"))
         except SlackError as error:
-            if self.elsewhere and isinstance(error, SlackRefused) and error.code == "no_such_subteam":
+            if self.serves_others and isinstance(error, SlackRefused) and error.code == "no_such_subteam":
                 return frozenset()
             log.warning("who is in the user group %s is not known: %s", group, error)
             return None
 
 
-# Which bots are ours: the apps that this installation has in other workspaces, whichever process serves them.
-#
-# Rule: in a channel that two of their workspaces share each of them is told of each message, and a message is taken in
-# once. What mentions one of ours is for that one, of several for the first; the others leave it alone, unheard. In a
-# thread so is what follows and mentions none.
-
 OUR_BOTS: Final = "slack:bots"
-# With a channel and the first message of a thread: where another one than that of the first message was addressed.
+# With a channel and a thread's first message, the owner of the preference LAST: the bot that was addressed last there.
 ADDRESSED: Final = "thread:"
 LAST: Final = "bot"
 
 
 class OurBots:
+    """The bots of this installation: its apps in other workspaces, whichever process serves them.
+
+    Rule: in a channel that two of their workspaces share, each bot receives each message, and only one may take it in.
+    A message that mentions one of the bots is for that one, of several for the first. In a thread, messages without a
+    mention are for the bot that was mentioned last.
+    """
+
     def __init__(self, host: Host, me: SlackBot, clock: Clock) -> None:
         self._host = host
         self._me = me
         self._known = ExpiringCache(host.preferences.of, clock)
 
     async def announce(self, name: str) -> None:
-        """This is one of them, and is called so among them. Raises StoreError."""
+        """Record this bot, and the name of its app for the workspace. Raises StoreError."""
         if name:
             await self._host.preferences.set(f"{WORKSPACE}{self._me.source}", APP, name)
         if self._me.app != PLATFORM:
             await self._host.preferences.set(OUR_BOTS, self._me.user, self._me.source)
 
     async def withdraw(self) -> None:
-        """It is none of them any more. Raises StoreError."""
+        """Delete the record of this bot. Raises StoreError."""
         await self._host.preferences.set(OUR_BOTS, self._me.user, None)
 
-    async def is_for_another(self, written: str, thread: str = "") -> bool:
-        """Whether a message of these words mentions one of them, and not this one first; or mentions none, in a thread
-        (its channel and first message) where another was mentioned last. Raises StoreError.
+    async def is_for_another(self, message_text: str, thread: str = "") -> bool:
+        """Whether a message is for another bot: it mentions that one first, or none in a thread where that one was
+        mentioned last. `thread`: "C0123:<ts of its first message>". Raises StoreError.
         """
         if self._me.app == PLATFORM:
             return False
-        mentioned = mentioned_users(written)
+        mentioned = mentioned_users(message_text)
         ours = {**await self._known.get(OUR_BOTS), self._me.user: ""} if mentioned or thread else {}
         addressed = next((user for user in mentioned if user in ours), "")
         if not thread or len(ours) == 1:
             return addressed not in ("", self._me.user)
         place, choices = f"{ADDRESSED}{thread}", self._host.preferences
-        last = (await choices.of(place)).get(LAST)
-        if addressed and addressed != (last or self._me.user):
+        last_addressed = (await choices.of(place)).get(LAST)
+        if addressed and addressed != (last_addressed or self._me.user):
             await choices.set(place, LAST, addressed)
-        return (addressed or last or self._me.user) != self._me.user
+        return (addressed or last_addressed or self._me.user) != self._me.user
 
 
 STRANGER_FACTS = ("is_stranger", "is_bot", "deleted")
 GUEST_FACTS = ("is_restricted", "is_ultra_restricted", "is_invited_user")
-# Of those who read already: somebody who was invited may become a full member.
+# Of guests who already read channels: a person who was only invited may still become a full member.
 GUEST_MARKS = ("is_restricted", "is_ultra_restricted", "is_stranger")
 ADMIN_FACTS = ("is_primary_owner", "is_owner", "is_admin")
 _ZONES = available_timezones()
 
-# Slack's words for: this app does not see such a person.
+# Slack's error codes for a person that this app cannot see.
 UNSEEN = frozenset({"user_not_found", "user_not_visible", "users_not_found"})
 
-MAX_NAMES = 30  # Names looked up for one message, with the thread before it; whoever comes after keeps their id
+MAX_NAMES = 30  # Names looked up for one message, with the thread before it; more people keep their ids
 
 
 class SlackMemberUnknown(SlackError):
-    """Slack does not say who somebody is, which may pass: what they ask waits, and is tried again."""
+    """A person could not be read, which may pass: what they ask waits, and is retried."""
 
     def __init__(self, why: SlackError) -> None:
         super().__init__(reply_texts.SLACK_WHO.format(why=why))
@@ -168,9 +173,9 @@ class SlackMemberUnknown(SlackError):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """`gone`: deactivated. `groups`: ids of the user groups that count as roles here; `unsure`: there may be more.
-
-    `colleague`: a full member of another workspace of the same organisation, who is a stranger in this one.
+    """A person in the workspace. `gone`: deactivated. `groups`: ids (S…) of their user groups that count as roles;
+    `unsure`: there may be more. `colleague`: a full member of another workspace of the same organisation, who is a
+    stranger in this one.
     """
 
     person: Person
@@ -182,12 +187,12 @@ class Member:
 
     @property
     def full(self) -> bool:
-        """Of this workspace, and neither a guest nor a stranger."""
+        """Whether they are a member of this workspace, and neither a guest nor a stranger."""
         return self.authority >= Authority.EMPLOYEE and not self.colleague
 
 
 def member_of(me: SlackBot, user: str, info: JsonObject) -> Member:
-    """`info` is the `user` of users.info, {} if unknown. Pure."""
+    """Parse a member. `info`: the `user` of users.info; {} if unknown. Pure."""
     name = api.first_text(api.fields(info, "profile"), "display_name", "real_name") or api.first_text(
         info, "real_name", "name"
     )
@@ -196,10 +201,10 @@ def member_of(me: SlackBot, user: str, info: JsonObject) -> Member:
     return Member(person, _authority(me, info), gone=api.flag(info, "deleted"), colleague=_is_colleague(me, info))
 
 
-def belonging(member: Member, to: Belonging) -> Member:
-    """The same person with what their user groups make of them. Pure."""
-    authority = Authority.MANAGER if to.manager and member.full else member.authority
-    return replace(member, authority=max(authority, member.authority), groups=to.roles, unsure=to.unsure)
+def with_groups(member: Member, groups: GroupMembership) -> Member:
+    """Return the member with their user groups, and the authority that these give. Pure."""
+    authority = Authority.MANAGER if groups.manager and member.full else member.authority
+    return replace(member, authority=max(authority, member.authority), groups=groups.roles, unsure=groups.unsure)
 
 
 def is_guest(me: SlackBot, info: JsonObject) -> bool:
@@ -210,13 +215,13 @@ def is_guest(me: SlackBot, info: JsonObject) -> bool:
 
 
 class People:
-    """Looks people up, and remembers them for a minute.
+    """Looks people up, and caches them for a minute.
 
     Rules
-    - People of other workspaces, bots, people who were deactivated and people whom the bot may not see are strangers,
-      with their id as name where Slack tells none, in UTC. Guests are members of some channels only.
-    - Unknown is not no: where Slack does not answer, or not this app, nobody is taken for a stranger (MemberUnknown).
-    - Slack knows no managers: the operator names user groups. Only a full member can be one.
+    - People of other workspaces, bots, deactivated people and people whom the bot may not see are strangers. If Slack
+      gives no name or zone, it is their id, and UTC. Guests are members of some channels only.
+    - Unknown is not no: if Slack does not answer, or refuses, no person is taken for a stranger (MemberUnknown).
+    - Slack has no managers: the operator names user groups. Only a full member can be a manager.
     """
 
     def __init__(self, api: SlackApi, me: SlackBot, clock: Clock, groups: Groups) -> None:
@@ -225,19 +230,19 @@ class People:
         self._groups = groups
         self._known = ExpiringCache(self._load, clock)
 
-    async def member(self, user: str, most_s: float = GROUPS_MAX_AGE_S) -> Member:
-        """As they were within `most_s` seconds. Raises MemberUnknown."""
+    async def member(self, user: str, max_age_s: float = GROUPS_MAX_AGE_S) -> Member:
+        """Return a member, at most `max_age_s` seconds old. Raises MemberUnknown."""
         try:
-            member, to = await asyncio.gather(self._known.get(user, most_s), self._groups.of(user, most_s))
+            member, groups = await asyncio.gather(self._known.get(user, max_age_s), self._groups.of(user, max_age_s))
         except SlackError as error:
             raise SlackMemberUnknown(error) from error
-        return belonging(member, to)
+        return with_groups(member, groups)
 
     async def names(self, users: Iterable[str]) -> dict[str, str]:
-        """Their names by id; the bot's own too. Never raises: whoever is not known keeps their id."""
-        wanted = [user for user in dict.fromkeys(users) if user != self._me.user][:MAX_NAMES]
-        names = await asyncio.gather(*(self._name(user) for user in wanted))
-        return dict(zip(wanted, names, strict=True)) | {self._me.user: self._me.name}
+        """Return people's names by id, and the bot's own. Never raises: the name of an unknown person is their id."""
+        user_ids = [user for user in dict.fromkeys(users) if user != self._me.user][:MAX_NAMES]
+        names = await asyncio.gather(*(self._name(user) for user in user_ids))
+        return dict(zip(user_ids, names, strict=True)) | {self._me.user: self._me.name}
 
     async def _name(self, user: str) -> str:
         try:
@@ -268,65 +273,63 @@ def _is_home(me: SlackBot, info: JsonObject) -> bool:
 
 
 def _is_colleague(me: SlackBot, info: JsonObject) -> bool:
-    theirs = api.text(info, "enterprise_user", "enterprise_id")
-    elsewhere = bool(me.enterprise) and theirs == me.enterprise and not _is_home(me, info)
-    return elsewhere and not any(api.flag(info, fact) for fact in (*STRANGER_FACTS, *GUEST_FACTS))
+    enterprise = api.text(info, "enterprise_user", "enterprise_id")
+    is_of_other_workspace = bool(me.enterprise) and enterprise == me.enterprise and not _is_home(me, info)
+    return is_of_other_workspace and not any(api.flag(info, fact) for fact in (*STRANGER_FACTS, *GUEST_FACTS))
 
 
-# Whether a guest reads a public channel: there not everybody is a full member, so it is a group of its own.
-#
-# Rules
-# - The workspace's guests are listed in the background, so that a workspace without any costs a question nothing. Where
-#   there are some, the members of the channel are asked for.
-# - Unknown fails closed: without a list that is recent enough, without an answer in time, or behind too many pages a
-#   guest may read along, so the channel is a group of its own.
-# - Slack does not tell this app of guests that come, so a new one counts after the next listing.
-
-# How often guests are listed: so long may a new one count as a full member, and it costs a few requests.
-EVERY_S: Final = 180.0
-AGAIN_S: Final = 30.0  # After a listing that failed
-# What was listed longer ago is not known any more. A listing with all its pages takes half of it.
+# How often guests are listed: a new guest may count as a full member for this long. A listing costs a few requests.
+LIST_INTERVAL_S: Final = 180.0
+RETRY_S: Final = 30.0  # After a listing that failed
+# An older list does not count. A listing with all its pages takes half of this.
 MAX_AGE_S: Final = 600.0
-PAGE: Final = 200  # Of the workspace's people: as many as Slack recommends
-# Twenty thousand people, which take five minutes at the pace that Slack allows; of more the guests are not known.
+PAGE: Final = 200  # Of the workspace's people: Slack recommends no more
+# Twenty thousand people, which take five minutes at the pace that Slack allows; with more, guests are unknown.
 MAX_PAGES: Final = 100
-PAGE_PAUSE_S: Final = 3.0  # Twenty requests a minute are what Slack promises for listing people
-MEMBERS_PAGE: Final = 1_000  # Slack's own limit: somebody waits
-MAX_MEMBERS_PAGES: Final = 5  # In a channel with more than five thousand members a guest may well be
-"""For the first listing, or for the members of a channel: Slack wants its acknowledgement within three seconds."""
+PAGE_PAUSE_S: Final = 3.0  # Slack guarantees twenty listings of people a minute
+MEMBERS_PAGE: Final = 1_000  # Slack's own limit, for few requests: a user waits
+MAX_MEMBERS_PAGES: Final = 5  # A channel with more than five thousand members is taken to have guests
 
 
 class Guests:
-    """Listed while `keep` runs."""
+    """Says whether guests read a public channel: it is then a group of its own, as not every reader is a full member.
+
+    Rules
+    - The workspace's guests are listed in the background, while `keep` runs, so that a workspace without guests costs a
+      question no request. If there are some, the channel's members are read.
+    - Unknown fails closed: without a recent list, without an answer in time, or with too many pages, a guest may be
+      among the readers.
+    - Slack sends this app no event about new guests: a new one counts after the next listing.
+    """
 
     def __init__(self, api: SlackApi, me: SlackBot, clock: Clock) -> None:
         self._api = api
         self._me = me
         self._clock = clock
-        self._listed = asyncio.Event()
+        self._is_listed = asyncio.Event()
         self._guests: frozenset[str] = frozenset()
-        self._as_of = float("-inf")
+        self._listed_at = float("-inf")
 
     async def keep(self) -> None:
-        """List the guests now and then, until cancelled."""
+        """List the guests every LIST_INTERVAL_S, until cancelled."""
         while True:
             began = self._clock.monotonic()
             try:
                 self._guests = await self._list()
             except SlackError as error:
                 log.info("the workspace's guests are not known: %s", error)
-                pause = max(AGAIN_S, error.retry_after_s if isinstance(error, SlackLimited) else 0.0)
+                pause = max(RETRY_S, error.retry_after_s if isinstance(error, SlackLimited) else 0.0)
             else:
-                self._as_of, pause = began, EVERY_S
-                self._listed.set()
+                self._listed_at, pause = began, LIST_INTERVAL_S
+                self._is_listed.set()
             await self._clock.sleep(pause)
 
     async def read(self, channel: str) -> bool:
         """Whether a guest may be a member of this public channel. Raises SlackError for unknown."""
         try:
             async with asyncio.timeout(PATIENCE_S):
-                await self._listed.wait()
-                if self._clock.monotonic() - self._as_of > MAX_AGE_S:
+                await self._is_listed.wait()
+                if self._clock.monotonic() - self._listed_at > MAX_AGE_S:
                     raise SlackDown(reply_texts.SLACK_GUESTS_UNKNOWN)
                 return bool(self._guests) and await self._any_in(channel)
         except TimeoutError as error:
@@ -339,14 +342,14 @@ class Guests:
             async for page in pages:
                 if self._guests.intersection(api.texts(page, "members")):
                     return True
-        return api.has_more(page)  # of too many nobody knows
+        return api.has_more(page)  # too many to read: unknown
 
     async def _list(self) -> frozenset[str]:
-        """Raises SlackError, also when there is no end to the people."""
+        """Return the ids of all guests. Raises SlackError, also after MAX_PAGES."""
         found: set[str] = set()
         async with aclosing(self._api.pages(Method.USERS, MAX_PAGES, limit=PAGE)) as pages:
             async for page in pages:
-                found |= {api.text(one, "id") for one in api.items(page, "members") if is_guest(self._me, one)}
+                found |= {api.text(member, "id") for member in api.items(page, "members") if is_guest(self._me, member)}
                 if not api.has_more(page):
                     return frozenset(found)
                 await self._clock.sleep(PAGE_PAUSE_S)

@@ -1,4 +1,4 @@
-"""What the Slack adapter needs to be told, and what the bot can be in Slack, feature by feature. Pure."""
+"""The Slack adapter's settings, and what each feature needs of Slack: methods, events and scopes. Pure."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
@@ -15,29 +15,25 @@ PLATFORM: Final = "slack"  # Sources, and ids of people, begin with it: "slack:T
 
 @dataclass(frozen=True, slots=True)
 class SocketMode:
-    """Events come through sockets that the bot opens: nothing of it has to be reached from outside."""
+    """Events arrive through sockets that the bot opens: it need not be reachable from outside."""
 
-    app_token: Secret
-    """xapp-…, with the scope connections:write."""
+    app_token: Secret  # xapp-…, with the scope connections:write
+    # Open at once; Slack sends each event through one of them. If one dies unnoticed, Slack sends its events again
+    # through the other. Slack allows ten for all processes together.
     connections: int = 2
-    """Open at once; Slack sends each event through any of them. While one is dead and nobody has noticed yet, the other
-    goes on, and what was lost comes again through it. Slack allows ten for all processes together."""
-    ping_s: float = 5.0
-    """How often a socket is tried; one that was silent for four times as long is dead, and replaced."""
+    ping_s: float = 5.0  # Between pings; a socket that was silent for four times as long is dead, and replaced
 
 
 @dataclass(frozen=True, slots=True)
 class HttpEvents:
-    """Events come as requests, each to any of several processes on one database."""
+    """Events arrive as requests, each at any of several processes on one database."""
 
-    signing_secret: Secret
-    """Of the app's page "Basic Information": whoever does not know it is not Slack."""
+    signing_secret: Secret  # From the app's page "Basic Information"; it proves that a request is Slack's
     host: str
-    port: int
-    """Where to listen; what Slack reaches is a balancer or proxy before it, which speaks TLS. 0: any that is free."""
+    port: int  # Slack reaches a load balancer or proxy before it, which speaks TLS. 0: any free port
+    # A connection without a complete request head is closed after that: a little later than load balancers close
+    # theirs, and soon enough that one client cannot hold all of them.
     idle_s: float = 75.0
-    """A connection on which no request comes, or only half of its head, is closed after that: a little later than
-    balancers let go of theirs, and before somebody can hold them all."""
 
 
 Delivery: TypeAlias = SocketMode | HttpEvents
@@ -47,67 +43,62 @@ REFUSED_TOKEN: Final = frozenset({"invalid_auth", "token_expired", "token_revoke
 
 
 class RotatingToken(Secret):
-    """A bot token that ends within hours, and is replaced while its app is served.
+    """A bot token that expires within hours, and is replaced while its app is served.
 
-    `look`: the one that counts now; "" for none. It raises CogencyError where that cannot be told.
+    `read_current` returns the stored token; "" for none. It may raise CogencyError.
     """
 
-    __slots__ = ("_look",)
+    __slots__ = ("_read_current",)
 
-    def __init__(self, value: str, look: Callable[[], Awaitable[str]]) -> None:
+    def __init__(self, value: str, read_current: Callable[[], Awaitable[str]]) -> None:
         super().__init__(value)
-        self._look = look
+        self._read_current = read_current
 
     def replace(self, value: str) -> None:
         self._value = value
 
     async def is_newer_than(self, refused: str, code: str) -> bool:
-        """Whether another one than this, which Slack did not take, counts now. `code`: Slack's word for why."""
+        """Whether there is another token than `refused`, which Slack refused with the error `code`."""
         if code not in REFUSED_TOKEN:
             return False
         with suppress(CogencyError):
-            if self._value == refused and (newest := await self._look()):
-                self._value = newest
+            if self._value == refused and (current := await self._read_current()):
+                self._value = current
         return self._value != refused
 
 
 @dataclass(frozen=True, slots=True)
 class SlackApp:
-    """One app, in the one workspace that its bot token is of: what it takes to be it. Nothing here holds for another.
+    """The settings of one app, in the one workspace of its bot token.
 
-    `name`: what the operator calls it, in small letters; "" for the only one, which the environment describes.
+    `name`: in lower case; "" for the only app, which the environment describes.
     """
 
-    bot_token: Secret
-    """xoxb-…, of the app's page "OAuth & Permissions"."""
+    bot_token: Secret  # xoxb-…, from the app's page "OAuth & Permissions"
     delivery: Delivery
     name: str = ""
-    app_id: str = ""
-    """A…; over HTTP, several apps at one address are told apart by it."""
+    app_id: str = ""  # A…; over HTTP it distinguishes several apps at one address
+    # The names of all slash commands begin with it, for a workspace in which other apps use them: "cogency-" makes them
+    # /cogency-ask and so on. The app's manifest must say the same.
     command_prefix: str = ""
-    """What the names of all slash commands begin with, for a workspace in which other apps want them: "cogency-" makes
-    them /cogency-ask and so on. The app's manifest must say the same."""
+    # Ids (S…) of user groups of its workspace whose members are managers, besides those of `SlackSettings`.
     managers: frozenset[str] = frozenset()
-    """Ids (S…) of user groups of its workspace whose members are managers, besides those of `SlackSettings`."""
-    file: str = ""
-    """Where it is described, for whoever has to change that; "" for the environment."""
-    budget: Budget | None = None
-    """What its workspace may spend in a day, if that is not the usual."""
-    team: str = ""
-    """T…, where it was installed by its page, as in other workspaces: it is brought what is of this one alone."""
+    file: str = ""  # The file that describes it, for error messages; "" for the environment
+    budget: Budget | None = None  # Its workspace's daily budget, if it has its own
+    team: str = ""  # T…, if the workspace installed the app by its page: only its requests are routed to this app
 
     @property
     def label(self) -> str:
-        """What people are shown: "Slack", or "Slack acme"."""
+        """The name for people: "Slack", or "Slack acme"."""
         return f"Slack {self.name}".rstrip()
 
     @property
     def known_as(self) -> str:
-        """Its name where platforms have one, as in metrics and for troubles: "slack", or "slack:acme"."""
+        """The name as a platform, in metrics and health reports: "slack", or "slack:acme"."""
         return f"{PLATFORM}:{self.name}" if self.name else PLATFORM
 
     def setting(self, variable: str) -> str:
-        """How the operator finds what SLACK_… would be: the variable itself, or the app's own key and file."""
+        """Return how an operator finds the setting SLACK_…: the variable itself, or the app's own key and file."""
         if not self.name:
             return variable
         return f"{variable.removeprefix('SLACK_').lower()} of the app {self.name} in {self.file or 'the database'}"
@@ -115,50 +106,47 @@ class SlackApp:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """An app that other workspaces install by themselves. `address`: by which Slack and browsers reach the bot."""
+    """An app that other workspaces install by themselves. `address`: the URL at which Slack and browsers reach it."""
 
     client_id: str
     client_secret: Secret
     address: str
     delivery: HttpEvents
-    installers: frozenset[str] = frozenset()
-    """Ids of workspaces (T…) and organizations (E…) that may; "*" for everybody; none for nobody."""
+    installers: frozenset[str] = frozenset()  # Ids of workspaces (T…) and organizations (E…) that may; "*" for all
     command_prefix: str = ""
-    scopes: tuple[str, ...] = ()
-    """What the bot is to be let do there."""
+    scopes: tuple[str, ...] = ()  # That the app asks for
 
 
 @dataclass(frozen=True, slots=True)
 class SlackSettings:
-    """What holds for every app that is served."""
+    """The settings of all apps."""
 
     api_base_url: str = "https://slack.com/api"
+    # Ids (B…) of other bots that may talk to this one. Two bots that answer each other never stop.
     allowed_bots: frozenset[str] = frozenset()
-    """Ids (B…) of other bots that may talk to this one. Two bots that answer each other never stop."""
-    managers: frozenset[str] = frozenset()
-    """Ids (S…) of user groups whose members are managers: Slack itself knows none."""
-    groups: frozenset[str] = frozenset()
-    """Ids (S…) of user groups that the operator's lists name as roles, and…"""
+    managers: frozenset[str] = frozenset()  # Ids (S…) of user groups whose members are managers: Slack has no such role
+    groups: frozenset[str] = frozenset()  # Ids (S…) of user groups that the operator's lists name as roles
+    # Those of them whose members are kept out. If Slack does not list the members, every person counts as one.
     denied: frozenset[str] = frozenset()
-    """… those of them whose members are kept out: where Slack does not tell, everybody counts as one."""
     streaming: Streaming = Streaming.DIRECT
 
     @property
     def named_groups(self) -> frozenset[str]:
-        """Every user group that the bot asks about."""
+        """All user groups whose members are read."""
         return self.managers | self.groups | self.denied
 
     def of(self, app: SlackApp) -> "SlackSettings":
-        """The same, with what this app adds."""
+        """Return the settings with what this app adds."""
         return replace(self, managers=self.managers | app.managers)
 
 
 # What each feature needs of Slack: methods, events and scopes.
 #
 # Rules
-# - Every call names its `Method`, and every event that is read stands here: the manifest asks for what the code needs.
+# - Every call names its `Method`, and every event that is read is listed here: the manifest asks for what the code
+#   needs.
 # - A method or an event that no feature claims belongs to the bot itself, and is always needed.
-# - A feature that is left out costs nothing but itself: what needs it is refused by Slack, and said in one sentence.
+# - Without a feature, the rest works: Slack refuses its calls, and the user reads one sentence.
 
 T = TypeVar("T")
 
@@ -166,7 +154,7 @@ _HISTORY = ("channels:history", "groups:history", "im:history", "mpim:history")
 
 
 class Method(StrEnum):
-    """Its name, how it is called (one that only reads takes no JSON), and the scopes that it needs."""
+    """A method of the Web API: its name, its HTTP verb (a GET takes no JSON), and the scopes that it needs."""
 
     verb: str
     scopes: tuple[str, ...]
@@ -195,7 +183,7 @@ class Method(StrEnum):
     USERS = "users.list", "GET", "users:read"
     CHANNEL = "conversations.info", "GET", "channels:read", "groups:read", "mpim:read"  # never asked about a DM
     MEMBERS = "conversations.members", "GET", "channels:read", "groups:read", "mpim:read"  # never asked about a DM
-    OPEN = "conversations.open", "POST", "im:write"  # without it words for one person alone cannot be edited
+    OPEN = "conversations.open", "POST", "im:write"  # without it, a reply in direct messages cannot be edited
     CONVERSATIONS = "users.conversations", "GET", "channels:read", "groups:read", "im:read", "mpim:read"
     REPLIES = "conversations.replies", "GET", *_HISTORY
     HISTORY = "conversations.history", "GET", *_HISTORY
@@ -232,20 +220,14 @@ EVENT_SCOPES: Final[Mapping[str, str]] = {
 
 
 class SlackFeature(StrEnum):
-    AGENT = "agent"
-    """The agent's surface: prompts, titles, the Stop button, what the person looks at."""
-    HOME = "home"
-    """The Home tab: one's memory, budget and settings."""
+    AGENT = "agent"  # The agent view: prompts, titles, the Stop button, what the person views
+    HOME = "home"  # The Home tab: a person's memory, budget and settings
     COMMANDS = "commands"
     SHORTCUTS = "shortcuts"
-    FILES = "files"
-    """Files both ways: those that people attach, and long results."""
-    REACTIONS = "reactions"
-    """Thumbs on a reply as feedback."""
-    GROUPS = "groups"
-    """User groups as managers and as roles."""
-    SEARCH = "search"
-    """Slack's own search of the public channels, for who asks in a message."""
+    FILES = "files"  # Files that people attach, and long results as files
+    REACTIONS = "reactions"  # Thumbs on a reply as feedback
+    GROUPS = "groups"  # User groups as managers and as roles
+    SEARCH = "search"  # Slack's own search of public channels, for questions that are messages
 
 
 EVERYTHING: Final = frozenset(SlackFeature)
@@ -264,7 +246,7 @@ _EVENTS: Final[Mapping[SlackFeature, frozenset[str]]] = {
     SlackFeature.HOME: frozenset({"app_home_opened"}),
     SlackFeature.REACTIONS: frozenset({"reaction_added", "reaction_removed"}),
 }
-# What is neither a method's nor an event's.
+# The scopes that belong to no method and no event.
 _SCOPES: Final[Mapping[SlackFeature, frozenset[str]]] = {
     SlackFeature.COMMANDS: frozenset({"commands"}),
     SlackFeature.SHORTCUTS: frozenset({"commands"}),
@@ -273,18 +255,18 @@ _SCOPES: Final[Mapping[SlackFeature, frozenset[str]]] = {
 
 
 def wanted(settings: SlackSettings) -> frozenset[SlackFeature]:
-    """Everything but what these settings do not use."""
+    """Return all features that these settings use."""
     return EVERYTHING if settings.named_groups else EVERYTHING - {SlackFeature.GROUPS}
 
 
 def events(features: Collection[SlackFeature]) -> frozenset[str]:
-    """Those that the app subscribes to."""
-    return frozenset(EVENT_SCOPES) - _left_out(_EVENTS, features)
+    """Return the events to which the app subscribes."""
+    return frozenset(EVENT_SCOPES) - _unclaimed(_EVENTS, features)
 
 
 def scopes(features: Collection[SlackFeature]) -> frozenset[str]:
-    """Everything that the bot token needs for these, and nothing else."""
-    methods = frozenset(Method) - _left_out(_METHODS, features)
+    """Return exactly the scopes that the bot token needs for these features."""
+    methods = frozenset(Method) - _unclaimed(_METHODS, features)
     of_methods = (scope for method in methods for scope in method.scopes)
     of_events = (EVENT_SCOPES[event] for event in events(features))
     own = (scope for feature in features for scope in _SCOPES.get(feature, ()))
@@ -292,18 +274,18 @@ def scopes(features: Collection[SlackFeature]) -> frozenset[str]:
 
 
 def optional_scopes(features: Collection[SlackFeature]) -> frozenset[str]:
-    """Those of them that an admin may refuse at the installation: what needs them is then not offered."""
+    """Return those scopes that an admin may refuse at the installation: what needs them is then not offered."""
     return frozenset(Method.SEARCH.scopes) & scopes(features)
 
 
 def needing(scope: str) -> frozenset[SlackFeature]:
-    """The features that do not work without this scope; none for one that the bot itself needs, or nothing does."""
+    """Return the features that need this scope; none if the bot itself needs it, or nothing does."""
     if scope in scopes(()):
         return frozenset()
     return frozenset(feature for feature in SlackFeature if scope in scopes({feature}))
 
 
-def _left_out(claims: Mapping[SlackFeature, frozenset[T]], features: Collection[SlackFeature]) -> frozenset[T]:
-    """What only features that were not chosen claim."""
-    chosen = {one for feature in features for one in claims.get(feature, ())}
-    return frozenset(one for ones in claims.values() for one in ones) - chosen
+def _unclaimed(claims: Mapping[SlackFeature, frozenset[T]], features: Collection[SlackFeature]) -> frozenset[T]:
+    """Return what only other features than these claim."""
+    chosen = {claim for feature in features for claim in claims.get(feature, ())}
+    return frozenset(claim for of_feature in claims.values() for claim in of_feature) - chosen

@@ -209,7 +209,7 @@ def _build_parts(
     host.platforms.register_surface(me.source, SlackSurfaces(host, workspace, sessions))
     host.platforms.ask_readers(me.source, membership)
     guests = Guests(api, me, clock)
-    groups = Groups(api, clock, settings.managers, settings.groups, settings.denied, elsewhere=bool(app.name))
+    groups = Groups(api, clock, settings.managers, settings.groups, settings.denied, serves_others=bool(app.name))
     people, places = People(api, me, clock, groups), Places(host, api, me, clock, guests)
     threads = Threads(api, me, people, places, membership)
     host.platforms.register_fetcher(me.source, SlackFiles(api, app.bot_token).fetch, threads.files_now)

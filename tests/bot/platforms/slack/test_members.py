@@ -9,7 +9,7 @@ from agent.admission_terms import Authority
 from agent.records import Incoming
 from bot.access.acl import AccessRules, parse_entries, refusal
 from bot.platforms.slack.inbound import SlackBot
-from bot.platforms.slack.members import Belonging, belonging, member_of
+from bot.platforms.slack.members import GroupMembership, member_of, with_groups
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
@@ -38,7 +38,7 @@ FAULTS = [DOWN, limited(30), Fault(error="missing_scope"), Fault(error="no_such_
 def test_only_a_full_member_becomes_a_manager_and_nobody_loses_by_it(
     facts: dict[str, Any], authority: Authority
 ) -> None:
-    assert belonging(member_of(US, "U1", facts), Belonging(manager=True)).authority is authority
+    assert with_groups(member_of(US, "U1", facts), GroupMembership(manager=True)).authority is authority
 
 
 @pytest.mark.parametrize(
