@@ -308,7 +308,7 @@ class ViewedEntities:
     async def _read_message(self, entity: Entity, target: Place) -> tuple[Quoted, ...]:
         if entity.kind is not EntityKind.MESSAGE:
             return ()
-        return await self.threads.one(SlackMessageLink(entity.id, entity.ts, ""), target, MESSAGE)
+        return await self.threads.read_message(SlackMessageLink(entity.id, entity.ts, ""), target, MESSAGE)
 
     async def _describe(self, entity: Entity) -> str:
         link = self._link(entity)

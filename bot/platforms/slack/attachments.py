@@ -1,8 +1,8 @@
-"""How the bytes of an attached file are fetched from Slack.
+"""Fetches attached files from Slack, and shares the files of replies.
 
-Rules. A file is read as a stream and cut at the caller's bound, whatever its announced size. The bot's token goes to
-Slack's own files only (`api.file_url` says which addresses these are), and never along with a redirect. What lies
-elsewhere, and is only linked in Slack as a remote file, is not fetched.
+Rules. A file is read as a stream and cut at the caller's limit, whatever its announced size. The bot's token is sent
+only to Slack's own file addresses (`api.file_url`), and never along with a redirect. A remote file, which Slack only
+links to, is not fetched.
 """
 
 import logging
@@ -23,79 +23,78 @@ class SlackFiles:
         self._token = token
 
     async def fetch(self, address: str, limit: int) -> bytes | None:
-        """The first `limit` bytes of the file at an address as `inbound` makes it: its id, and its URL if known.
+        """Return the first `limit` bytes of a file. `address`: "<id> <url>", or the id alone (`inbound.attachment`).
 
-        None if Slack does not give them, or somebody else would have to.
+        None if Slack refuses, or does not store the file.
         """
         file, _, url = address.partition(" ")
         try:
-            url = url or await self._ask(file)
+            url = url or await self._find_url(file)
             return await self._api.download(url, self._token, limit) if url else None
         except SlackError:
             return None
 
-    async def _ask(self, file: str) -> str:
-        """Of a file from another workspace an event tells no more than its id."""
+    async def _find_url(self, file: str) -> str:
+        """Return the URL of a file whose event gave only the id, as from another workspace. Raises SlackError."""
         return url_of_file(fields(await self._api.call(Method.FILE, file=file), "file"))
 
 
-# Handing files over in Slack: asked for a place, put there, and then shared in a thread.
+# Sharing files: each is uploaded to a URL that Slack gives, then all are shared in a thread.
 #
-# Slack shows a file as soon as its sharing is complete, in one message for all of them, which it posts by itself.
-# Nothing can be written into that message to find it by, so after a crash it is known by the names and sizes of its
-# files.
+# Slack itself posts one message for all files once they are shared. It can hold no key, so after a crash it is
+# found by the names and sizes of its files.
 
 log = logging.getLogger(__name__)
 
-LOOK_BACK = 100  # Messages read to find what was shared: it was moments ago
+LOOK_BACK = 100  # Messages read to find shared files: they were posted moments ago
 
 
 async def share_files(api: SlackApi, files: Sequence[OutFile], channel: str, thread_ts: str) -> tuple[str, ...]:
-    """Share the files in one message; their ids, also where Slack failed at the end, so that whoever deletes the reply
-    deletes what may be shown. Raises SlackError.
+    """Share the files in one message and return their ids. These are returned also if Slack failed at the end, so that
+    files that may be shown are deleted with the reply. Raises SlackError.
     """
-    placed: list[tuple[str, str]] = []
+    uploaded: list[tuple[str, str]] = []
     for file in files:
         place = await api.call(Method.UPLOAD_URL, filename=file.name, length=len(file.content))
         await api.upload(text(place, "upload_url"), file.content)
-        placed.append((text(place, "file_id"), file.name))
-    told: list[Json] = [{"id": file, "title": name} for file, name in placed]
+        uploaded.append((text(place, "file_id"), file.name))
+    shared_files: list[Json] = [{"id": file, "title": name} for file, name in uploaded]
     try:
-        await api.call(Method.COMPLETE_UPLOAD, files=told, channel_id=channel, thread_ts=thread_ts or None)
+        await api.call(Method.COMPLETE_UPLOAD, files=shared_files, channel_id=channel, thread_ts=thread_ts or None)
     except SlackDown as error:
         log.warning("whether the files of a reply are shown is not known: %s", error)
-    return tuple(file for file, _ in placed)
+    return tuple(file for file, _ in uploaded)
 
 
 async def share_alone(api: SlackApi, files: Sequence[OutFile], user: str) -> tuple[str, ...]:
-    """Share the files where only this person sees them: in their direct messages. Raises SlackError."""
+    """Share the files in this user's direct messages, where only they see them; return the ids. Raises SlackError."""
     posted = await api.call(
         Method.POST, channel=user, text=reply_texts.FILES_BELOW, unfurl_links=False, unfurl_media=False
     )
     return await share_files(api, files, text(posted, "channel"), text(posted, "ts"))
 
 
-async def shared(api: SlackApi, me: SlackBot, to: ReplyTo, files: Sequence[OutFile]) -> tuple[str, ...]:
-    """The ids under which these files of ours stand behind the question; () if not all do. Raises SlackError."""
+async def find_shared(api: SlackApi, me: SlackBot, to: ReplyTo, files: Sequence[OutFile]) -> tuple[str, ...]:
+    """Return the ids of these files if the bot has shared them all since the question; else (). Raises SlackError."""
     where: dict[str, Json] = {"channel": to.channel, "oldest": to.after or "0", "limit": LOOK_BACK}
     where |= {"ts": to.thread_ts} if to.thread_ts else {}
     try:
-        said = await api.call(Method.REPLIES if to.thread_ts else Method.HISTORY, **where)
-    except SlackRefused:  # we may not look
+        page = await api.call(Method.REPLIES if to.thread_ts else Method.HISTORY, **where)
+    except SlackRefused:  # the bot may not read there
         return ()
     ours = [
         file
-        for message in items(said, "messages")
+        for message in items(page, "messages")
         if text(message, "user") == me.user or text(message, "bot_id") == me.bot
         for file in items(message, "files")
     ]
     found = {(text(file, "name") or text(file, "title"), number(file, "size")): text(file, "id") for file in ours}
-    wanted = [(file.name, len(file.content)) for file in files]
-    return tuple(found[one] for one in wanted) if all(one in found for one in wanted) else ()
+    expected = [(file.name, len(file.content)) for file in files]
+    return tuple(found[key] for key in expected) if all(key in found for key in expected) else ()
 
 
 async def delete_shown(api: SlackApi, channel: str, page: str) -> None:
-    """Delete what a reply has shown: a message by its time stamp, a file by its id. Raises SlackError."""
+    """Delete a page of a reply: a message by its time stamp, a file by its id (F…). Raises SlackError."""
     if is_file(page):
         await api.call(Method.DELETE_FILE, file=page)
     else:

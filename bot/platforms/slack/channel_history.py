@@ -1,12 +1,12 @@
-"""What was written in Slack's channels and threads, read from Slack when somebody asks for it.
+"""Reads Slack's channels and threads for the tool `read_channel`.
 
 Rules
-- Who may read what is asked of Slack at each call, past everything that is remembered: whether the channel is public,
-  whether the asker is a full member of the workspace, and else whether they are in the channel.
-- Calls are spaced as Slack's tier allows. Slack holds an app that is distributed outside of its marketplace to one call
-  and 15 messages a minute: what it says in Retry-After is waited for as long as somebody may wait, and then what was
-  read is told.
-- Deleted messages, and what Slack itself says in a channel, are not read; edited ones are as they are now.
+- Permission is read from Slack at each call, without caches: whether the channel is public, whether the asker is a full
+  member of the workspace, and otherwise whether they are in the channel.
+- Calls are spaced as Slack's tier allows. Slack limits an app that is distributed outside of its marketplace to one
+  call and 15 messages a minute: a Retry-After of up to PATIENCE_S is waited for; after that, the result says what was
+  not read.
+- Deleted messages and Slack's own notices are left out; edited messages are read as they are now.
 """
 
 import re
@@ -43,11 +43,11 @@ from bot.platforms.slack.members import People, member_of
 from bot.platforms.slack.places import KINDS, MAX_PAGES, PAGE, Places
 
 MESSAGES_PAGE: Final = 200  # Slack recommends no more; it takes 999
-MAX_THREADS: Final = 20  # Of a channel's threads the newest are read along: a call each, which takes half a minute
-MAX_PEOPLE: Final = 150  # Names looked up for one call, at a hundred a minute; whoever comes after keeps their id
+MAX_THREADS: Final = 20  # Of a channel's threads, the newest are read, too: a call each, half a minute in all
+MAX_PEOPLE: Final = 150  # Names looked up for one reading, at a hundred a minute; more people keep their ids
 NAMES_AT_ONCE: Final = 30
-INTERVAL_S: Final = 1.3  # Fifty calls a minute are allowed of each method
-# Of one reading, its threads included: two minutes, and twice what a week of 2,000 messages takes.
+INTERVAL_S: Final = 1.3  # Slack allows fifty calls a minute of each method
+# Of one reading with its threads: two minutes, and twice what a week of 2,000 messages takes.
 MAX_CALLS: Final = 40
 PATIENCE_S: Final = 75.0  # For one Retry-After: the usual ones are below a minute
 
@@ -67,37 +67,38 @@ _LINK: Final = re.compile(r"https?://[^\s<>|/]{1,255}/archives/([CGD][A-Z0-9]+)/
 
 
 @dataclass(frozen=True, slots=True)
-class Meant:
-    """A channel by its id or (else) by its name, and the first message of a thread; "" for none."""
+class ChannelRef:
+    """A channel by its id or its name, and the first message of a thread. "" for none."""
 
     id: str = ""
     name: str = ""
     root: str = ""
 
 
-def meant(where: str, here: str, thread: str) -> Meant:
-    """What somebody means by `where`, who asks in the channel `here`, perhaps in a thread. Pure.
+def parse_channel(where: str, here: str, thread: str) -> ChannelRef:
+    """Parse the channel or thread that `where` names: an id, a name, a mention, a link, or a word such as "here".
 
-    Raises ToolError.
+    `here` and `thread`: the channel and the thread in which the person asks; `thread` is "" outside of threads. Raises
+    ToolError. Pure.
     """
-    said = where.strip()
-    if links := message_links(said.replace("&amp;", "&")):
-        return Meant(links[0].channel, root=links[0].root or links[0].ts)
-    if said.casefold() in ("thread", "this thread"):
+    place = where.strip()
+    if links := message_links(place.replace("&amp;", "&")):
+        return ChannelRef(links[0].channel, root=links[0].root or links[0].ts)
+    if place.casefold() in ("thread", "this thread"):
         if not thread:
             raise ToolError(NO_THREAD, ours=True)
-        return Meant(here, root=thread)
-    if said.casefold() in ("", "channel", "this channel", "here"):
-        return Meant(here)
-    if found := _TOKEN.match(said) or _LINK.search(said):
-        return Meant(found[1])
-    name = said.removeprefix("#").strip()
-    return Meant(name) if _ID.fullmatch(name) and any(map(str.isdigit, name)) else Meant(name=name.casefold())
+        return ChannelRef(here, root=thread)
+    if place.casefold() in ("", "channel", "this channel", "here"):
+        return ChannelRef(here)
+    if found := _TOKEN.match(place) or _LINK.search(place):
+        return ChannelRef(found[1])
+    name = place.removeprefix("#").strip()
+    return ChannelRef(name) if _ID.fullmatch(name) and any(map(str.isdigit, name)) else ChannelRef(name=name.casefold())
 
 
 @dataclass(slots=True)
 class SlackChannelReader:
-    """The port ChannelReader."""
+    """Implements `ChannelReader`."""
 
     api: SlackApi
     me: SlackBot
@@ -108,31 +109,31 @@ class SlackChannelReader:
     budgets: MethodRates = field(default_factory=MethodRates)
 
     async def find(self, where: str, context: ToolContext) -> FoundChannel | None:
-        wanted = meant(where, context.channel, _thread_of(context))
+        ref = parse_channel(where, context.channel, _thread_of(context))
         try:
-            channel = wanted.id or await self._named(wanted.name)
+            channel = ref.id or await self._find_by_name(ref.name)
             if not channel:
                 return None
             if inbound.is_direct(channel):
                 if channel == context.channel:
                     raise ToolError(DIRECT, ours=True)
                 return None
-            return await self._found(channel, wanted.root, context)
+            return await self._build_found(channel, ref.root, context)
         except SlackError as error:
             raise ToolError(NOT_TOLD, ours=True) from error
 
-    async def _found(self, channel: str, root: str, context: ToolContext) -> FoundChannel:
+    async def _build_found(self, channel: str, root: str, context: ToolContext) -> FoundChannel:
         place, public = await self.places.now(channel)
         if isinstance(context.place.audience, GroupAudience) and context.channel == channel:
-            place = context.place  # where a guest asks, they read, too
-        reads = (public and await self._is_full_member(context.person.id)) or await self._is_in(channel, context)
-        shown = (await self.places.names([channel])).get(channel)  # of a public one
-        name = f"#{shown}" if shown else "the channel"
+            place = context.place  # it already knows whether a guest reads there
+        can_read = (public and await self._is_full_member(context.person.id)) or await self._is_in(channel, context)
+        public_name = (await self.places.names([channel])).get(channel)
+        name = f"#{public_name}" if public_name else "the channel"
         id_ = f"{channel}:{root}" if root else channel
         link = inbound.permalink(self.me, channel, root) if root else f"{self.me.address}archives/{channel}"
         begins = inbound.time_of(root) if root else None
         name = f"the thread in {name}" if root else name
-        return FoundChannel(id_, channel, name, place.audience, reads, begins=begins, link=link or "")
+        return FoundChannel(id_, channel, name, place.audience, can_read, begins=begins, link=link or "")
 
     async def _is_full_member(self, person: str) -> bool:
         user = person.removeprefix(f"{self.me.source}:")
@@ -140,15 +141,15 @@ class SlackChannelReader:
         return member.full and not member.gone
 
     async def _is_in(self, channel: str, context: ToolContext) -> bool:
-        """Raises SlackError for unknown."""
+        """Whether the asker is in the channel. Raises SlackError if that is not known."""
         group = f"{self.me.source}:{channel}"
-        reads = (await self.membership.readable(context.person.id, [group])).get(group)
-        if reads is None:
+        can_read = (await self.membership.readable(context.person.id, [group])).get(group)
+        if can_read is None:
             raise SlackRefused(Method.CONVERSATIONS, "unknown")
-        return reads
+        return can_read
 
-    async def _named(self, name: str) -> str:
-        """The channel of this name in which the bot is; "" for none. Raises SlackError."""
+    async def _find_by_name(self, name: str) -> str:
+        """Return the id of the channel with this name that the bot is in; "" for none. Raises SlackError."""
         listed = self.api.pages(Method.CONVERSATIONS, MAX_PAGES, types=KINDS, exclude_archived=True, limit=PAGE)
         async with aclosing(listed) as pages:
             async for page in pages:
@@ -166,19 +167,19 @@ class SlackChannelReader:
                 if isinstance(page, float):
                     yield ChannelPage(waits_s=page)
                     continue
-                said = [one for one in items(page, "messages") if _was_said(one)]
-                yield ChannelPage(await self._messages(id_, said, names, threads_read=bool(root)))
-                threads += [one for one in said if not root and number(one, "reply_count")]
-                count += len(said)
-                if count >= limit and not root:  # a thread is told from its beginning, a channel from its end
+                messages = [message for message in items(page, "messages") if _is_readable(message)]
+                yield ChannelPage(await self._messages(id_, messages, names, threads_read=bool(root)))
+                threads += [message for message in messages if not root and number(message, "reply_count")]
+                count += len(messages)
+                if count >= limit and not root:  # Slack pages a thread from its beginning, a channel from its end
                     break
-            for first in sorted(threads, key=lambda one: text(one, "latest_reply"), reverse=True)[:MAX_THREADS]:
+            for first in sorted(threads, key=lambda message: text(message, "latest_reply"), reverse=True)[:MAX_THREADS]:
                 async for page in self._pages(calls, id_, text(first, "ts"), span.until):
                     if isinstance(page, float):
                         yield ChannelPage(waits_s=page)
                         continue
-                    said = [one for one in items(page, "messages") if _was_said(one)]
-                    yield ChannelPage(await self._messages(id_, said, names, threads_read=True))
+                    messages = [message for message in items(page, "messages") if _is_readable(message)]
+                    yield ChannelPage(await self._messages(id_, messages, names, threads_read=True))
             if next(calls, None) is None:
                 yield ChannelPage(left=LONG_THREADS)
         except SlackLimited:
@@ -193,9 +194,8 @@ class SlackChannelReader:
     async def _pages(
         self, calls: Iterator[int], channel: str, root: str, until: datetime, since: datetime | None = None
     ) -> AsyncGenerator[JsonObject | float, None]:
-        """Each page of a channel or of a thread; before one that has to wait, the seconds. One of `calls` for each.
-
-        Raises SlackError.
+        """Yield each page of a channel or thread; before a page that has to wait, the seconds. Each call takes one of
+        `calls`. Raises SlackError.
         """
         method = Method.REPLIES if root else Method.HISTORY
         cursor, pace = "", self.budgets.queue(f"{method} read", INTERVAL_S)
@@ -224,25 +224,31 @@ class SlackChannelReader:
                 return
 
     async def _messages(
-        self, channel: str, said: Sequence[JsonObject], names: "_Names", *, threads_read: bool
+        self, channel: str, messages: Sequence[JsonObject], names: "_Names", *, threads_read: bool
     ) -> tuple[ChannelMessage, ...]:
-        await names.learn(said)
-        return tuple(self._message(channel, one, names.known, threads_read=threads_read) for one in said)
+        await names.learn(messages)
+        return tuple(self._message(channel, message, names.known, threads_read=threads_read) for message in messages)
 
-    def _message(self, channel: str, one: JsonObject, names: dict[str, str], *, threads_read: bool) -> ChannelMessage:
-        ts, root, user, bot = (text(one, key) for key in ("ts", "thread_ts", "user", "bot_id"))
+    def _message(
+        self, channel: str, message: JsonObject, names: dict[str, str], *, threads_read: bool
+    ) -> ChannelMessage:
+        ts, root, user, bot = (text(message, key) for key in ("ts", "thread_ts", "user", "bot_id"))
         is_reply = inbound.is_ts(root) and root != ts
         return ChannelMessage(
             id=ts,
             person=inbound.person_id(self.me, user or bot),
-            name=names.get(user) or first_text(one, "username") or text(one, "bot_profile", "name") or user or bot,
+            name=names.get(user)
+            or first_text(message, "username")
+            or text(message, "bot_profile", "name")
+            or user
+            or bot,
             time=inbound.time_of(ts),
-            text=readable(_words(one), names),
+            text=readable(_message_text(message), names),
             link=inbound.permalink(self.me, channel, ts, root) or "",
-            files=tuple(first_text(file, "name", "title") or "file" for file in items(one, "files")),
+            files=tuple(first_text(file, "name", "title") or "file" for file in items(message, "files")),
             root=root if is_reply else "",
             begun=inbound.time_of(root) if is_reply else None,
-            unread=0 if threads_read else number(one, "reply_count"),
+            unread=0 if threads_read else number(message, "reply_count"),
             by_bot=bool(bot),
             ours=bot == self.me.bot or user == self.me.user,
         )
@@ -250,36 +256,43 @@ class SlackChannelReader:
 
 @dataclass(slots=True)
 class _Names:
-    """Of the people and public channels that some messages name."""
+    """Names of people and public channels, by their ids, as far as messages need them."""
 
     people: People
     places: Places
     known: dict[str, str] = field(default_factory=dict[str, str])
 
-    async def learn(self, said: Collection[JsonObject]) -> None:
-        users = {user for one in said for user in (text(one, "user"), *mentioned_users(_words(one))) if user}
+    async def learn(self, messages: Collection[JsonObject]) -> None:
+        users = {
+            user
+            for message in messages
+            for user in (text(message, "user"), *mentioned_users(_message_text(message)))
+            if user
+        }
         new = sorted(users - self.known.keys())[: max(0, MAX_PEOPLE - len(self.known))]
         for start in range(0, len(new), NAMES_AT_ONCE):
             self.known |= await self.people.names(new[start : start + NAMES_AT_ONCE])
-        channels = {channel for one in said for channel in mentioned_channels(_words(one))} - self.known.keys()
+        channels = {
+            channel for message in messages for channel in mentioned_channels(_message_text(message))
+        } - self.known.keys()
         self.known |= await self.places.names(sorted(channels))
 
 
-def _words(message: JsonObject) -> str:
-    """What it says; of one that is nothing but attachments, as alerts are, what stands in them."""
+def _message_text(message: JsonObject) -> str:
+    """Return a message's text; for one that has only attachments, such as an alert, their texts."""
     return text(message, "text") or "\n".join(
-        first_text(one, "text", "fallback", "title") for one in items(message, "attachments")
+        first_text(attachment, "text", "fallback", "title") for attachment in items(message, "attachments")
     )
 
 
-def _was_said(message: JsonObject) -> bool:
-    """Whether somebody wrote it, and it still stands."""
+def _is_readable(message: JsonObject) -> bool:
+    """Whether it was written by a user or a bot, and not deleted."""
     subtype, ts = text(message, "subtype"), text(message, "ts")
     return subtype in USER_SUBTYPES and subtype != TOMBSTONE and inbound.is_ts(ts)
 
 
 def _thread_of(context: ToolContext) -> str:
-    """The first message of the thread in which somebody asks; "" outside of threads."""
+    """Return the first message of the thread in which the person asks; "" outside of threads."""
     root = inbound.root_of(context.conversation)
     try:
         return "" if inbound.decode_reply_to(context.reply_to).after == root else root

@@ -1,6 +1,7 @@
-"""The manifest of the Slack app: from the features that somebody wants to what Slack is given. Pure.
+"""The manifest of the Slack app for a set of features. Pure.
 
-Rule: exactly what the features need, within Slack's limits (a test holds every combination to Slack's own schema).
+Rule: it asks for exactly what the features need, within Slack's limits (a test checks every combination against Slack's
+own schema).
 """
 
 import json
@@ -49,10 +50,10 @@ _NOT_IN_HANDLES: Final = re.compile(r"[^a-z0-9_.-]+")
 def manifest(
     features: Collection[SlackFeature] = EVERYTHING, *, name: str = NAME, prefix: str = "", url: str = "", app: str = ""
 ) -> dict[str, Json]:
-    """What Slack is given; `url` is where it reaches the bot, "" for Socket Mode; `app`: what it is called
-    among several, "" for the only one.
+    """Return the manifest. `url`: where Slack reaches the bot; "" for Socket Mode. `app`: the app's name among several;
+    "" for the only one.
 
-    Raises ValueError with the end of a sentence, for a name or an address that Slack does not take.
+    Raises ValueError, with the end of a sentence, for a name or an address that Slack does not accept.
     """
     request = {"request_url": _request_url(url, app)} if url else {}
     if not 0 < len(name) <= NAME_CHARS or not name.isprintable() or name.isspace():
@@ -77,7 +78,7 @@ def manifest(
 
 
 def as_yaml(value: JsonObject) -> str:
-    """For people, with a heading that says what to do with it."""
+    """Return the manifest as YAML for people, with a heading that says what to do with it."""
     return HEADING + yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=120)
 
 
@@ -86,11 +87,11 @@ def as_json(value: JsonObject) -> str:
 
 
 def _scopes(features: Collection[SlackFeature]) -> dict[str, Json]:
-    """Optional ones stand in both lists."""
-    wanted: dict[str, Json] = {"bot": [*sorted(scopes(features))]}
+    """Return the scopes; optional ones are in both lists."""
+    lists: dict[str, Json] = {"bot": [*sorted(scopes(features))]}
     if refusable := optional_scopes(features):
-        wanted["bot_optional"] = [*sorted(refusable)]
-    return wanted
+        lists["bot_optional"] = [*sorted(refusable)]
+    return lists
 
 
 def _features(features: Collection[SlackFeature], name: str, prefix: str, request: dict[str, str]) -> dict[str, Json]:
@@ -129,7 +130,7 @@ def _command(command: Command, prefix: str, request: dict[str, str]) -> Json:
 
 
 def _handle(name: str) -> str:
-    """How the bot is mentioned: lower-case letters, digits, and what else Slack takes."""
+    """Return the name by which the bot is mentioned, of the characters that Slack allows."""
     return _NOT_IN_HANDLES.sub("-", name.lower()).strip("-.") or "bot"
 
 

@@ -1,10 +1,12 @@
-"""What Slack says of a schedule that is due: whether it may still be done, for whom, and who reads it there.
+"""Decides whether a schedule that is due may still be carried out: for whom, where, and who reads it there.
 
 Rules
-  All of it is asked now, of Slack: seconds count, as what was taken away from somebody is not theirs any more.
-  What is no more is a no, which is told to the person; what Slack does not tell now is tried again.
-  What a person was shown is a channel, and whether it was public: what they said for a private channel is not said in a
-  public one, and nothing in a channel that is shared with others since. Where fewer read it now, they do.
+  Everything is read from Slack at that moment: a right that was taken away counts within seconds.
+  If the person or the channel is gone, the occurrence is refused, and the person notified. If Slack does not answer, it
+  is retried.
+  A person made the schedule for a channel that was public or private at that time. What they wrote for a private
+  channel is not posted if it is public now, and nothing is posted in a channel that is shared with others since. If
+  fewer people read the channel now, it is posted for those.
 """
 
 import re
@@ -60,29 +62,28 @@ from bot.platforms.slack.message_pages import CURABLE
 from bot.platforms.slack.places import KINDS, SHARED, Places, channel_place, group_place, person_place
 from bot.texts import reply_texts
 
-# What was posted for an occurrence is newer than when it was admitted, by any clock that is so far off at most.
+# An occurrence's reply is searched from this long before its admission: clocks may differ.
 LOOK_BEHIND: Final = timedelta(minutes=5)
-MOST_MEMBERS_PAGES: Final = 10
-# As many of a person's channels as Slack tells at once; ten such pages for who is in so many.
-MOST_CHANNELS: Final = 200
+MAX_MEMBERS_PAGES: Final = 10
+MAX_CHANNELS: Final = 200  # Of a person, per page
 
 _GONE: Final = frozenset({"channel_not_found", "not_in_channel", "is_archived", "channel_is_archived"})
 _SCHEDULE: Final = re.compile(rf"{SCHEDULED}\d{{1,19}}", re.ASCII)
-# How the conversation ends in which long work runs, or its end is told.
-_BESIDE: Final = re.compile(rf"(?:{WORK}:\d{{1,19}})?(?:{TELLS})?\Z", re.ASCII)
+# The end of a conversation's id in which long work runs, or its result is posted.
+_WORK_SUFFIX: Final = re.compile(rf"(?:{WORK}:\d{{1,19}})?(?:{TELLS})?\Z", re.ASCII)
 
 
 def schedule_conversation(me: SlackBot, channel: str, schedule: int) -> str:
-    """What a schedule asks and says in a channel, time after time: no thread of it."""
+    """Return the id of a schedule's conversation in a channel, for all its occurrences; it is no thread."""
     return f"{whole_channel(me, channel)}:{SCHEDULED}{schedule}"
 
 
 def is_conversation_of(me: SlackBot, channel: str, conversation: str) -> bool:
-    """Whether all who read this channel may read what was said there: its whole, a thread, or a schedule's."""
+    """Whether all readers of this channel may read a conversation: the whole channel, a thread, or a schedule of it."""
     whole = whole_channel(me, channel)
-    known = _BESIDE.sub("", conversation)
-    part = known.removeprefix(f"{whole}:")
-    return known == whole or is_ts(part) or _SCHEDULE.fullmatch(part) is not None
+    base = _WORK_SUFFIX.sub("", conversation)
+    part = base.removeprefix(f"{whole}:")
+    return base == whole or is_ts(part) or _SCHEDULE.fullmatch(part) is not None
 
 
 @dataclass(slots=True)
@@ -99,7 +100,7 @@ class SlackSchedules:
     _channels: ExpiringCache[JsonObject] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._channels = ExpiringCache(self._told, self.clock)
+        self._channels = ExpiringCache(self._load_channel, self.clock)
 
     async def admit(self, occurrence: Occurrence) -> Admitted:
         made, name = occurrence.schedule.made, occurrence_id(occurrence.schedule.id, occurrence.time)
@@ -108,7 +109,7 @@ class SlackSchedules:
         if (why := self._refusal(made, member)) is not None:
             return NotAllowed(why)
         if made.direct or isinstance(made.place.audience, PersonAudience):
-            return await self._alone(occurrence.schedule, occurrence.time, member, name, made.kind)
+            return await self._direct_incoming(occurrence.schedule, occurrence.time, member, name, made.kind)
         place = await self._place(made, self._user(made.person))
         if isinstance(place, NotAllowed):
             return place
@@ -117,13 +118,13 @@ class SlackSchedules:
     async def direct(self, schedule: Schedule, time: datetime) -> Incoming:
         member = await self.people.member(self._user(schedule.made.person), FRESH_S)
         name = f"{occurrence_id(schedule.id, time)}:told"
-        return await self._alone(schedule, time, member, name, ScheduleKind.REMINDER)
+        return await self._direct_incoming(schedule, time, member, name, ScheduleKind.REMINDER)
 
     def _user(self, person: str) -> str:
         return person.removeprefix(f"{self.me.source}:")
 
     def _refusal(self, made: NewSchedule, member: Member) -> str | None:
-        """Why they may ask nothing there any more. Raises MemberUnknown where that is not known."""
+        """Return why the person may not ask there now; None if they may. Raises MemberUnknown if that is not known."""
         if member.gone:
             return reply_texts.SCHEDULE_PERSON_GONE
         who = Requester(member.person.id, made.channel, member.groups, self.me.team)
@@ -133,7 +134,7 @@ class SlackSchedules:
         return why
 
     async def _place(self, made: NewSchedule, user: str) -> Place | NotAllowed:
-        """Who reads the channel now, if the person and the bot are in it. Raises SlackError and StoreError."""
+        """Return the channel's place now, if the person and the bot are in it. Raises SlackError and StoreError."""
         channel = made.channel
         try:
             info = await self._channels.get(channel, FRESH_S)
@@ -161,29 +162,33 @@ class SlackSchedules:
             return NotAllowed(reply_texts.SCHEDULE_WIDER) if shared_since else now
         return now
 
-    async def _told(self, channel: str) -> JsonObject:
+    async def _load_channel(self, channel: str) -> JsonObject:
         return fields(await self.api.call(Method.CHANNEL, channel=channel), "channel")
 
     async def _is_in(self, user: str, channel: str) -> bool:
-        """Asked of the channel; where that has too many members, of the person. Raises SlackError."""
+        """Whether the user is in the channel: by its members, or if these are too many, by the user's channels. Raises
+        SlackError.
+        """
         page: JsonObject = {}
-        members = self.api.pages(Method.MEMBERS, MOST_MEMBERS_PAGES, channel=channel, limit=MEMBERS_PAGE)
+        members = self.api.pages(Method.MEMBERS, MAX_MEMBERS_PAGES, channel=channel, limit=MEMBERS_PAGE)
         async with aclosing(members) as pages:
             async for page in pages:
                 if user in texts(page, "members"):
                     return True
         if not has_more(page):
             return False
-        theirs = self.api.pages(Method.CONVERSATIONS, MOST_MEMBERS_PAGES, user=user, types=KINDS, limit=MOST_CHANNELS)
-        async with aclosing(theirs) as pages:
+        conversations = self.api.pages(
+            Method.CONVERSATIONS, MAX_MEMBERS_PAGES, user=user, types=KINDS, limit=MAX_CHANNELS
+        )
+        async with aclosing(conversations) as pages:
             async for page in pages:
-                if any(text(one, "id") == channel for one in items(page, "channels")):
+                if any(text(item, "id") == channel for item in items(page, "channels")):
                     return True
         if has_more(page):
             raise SlackDown(reply_texts.SLACK_READERS_UNKNOWN)
         return False
 
-    async def _alone(
+    async def _direct_incoming(
         self, schedule: Schedule, time: datetime, member: Member, name: str, kind: ScheduleKind
     ) -> Incoming:
         place, channel = person_place(self.me, member), schedule.made.channel
@@ -192,8 +197,8 @@ class SlackSchedules:
         return self._incoming(schedule, time, member, place, channel, name, kind)
 
     async def _open(self, user: str) -> str:
-        """Their direct messages; the user's own id, to which words can be posted, where Slack does not say which those
-        are: whether they can be is seen then. Raises SlackError for what may pass.
+        """Return the user's direct channel with the bot. If Slack refuses to open it, return the user's id, to which
+        Slack may still let the bot post. Raises SlackError for failures that may pass.
         """
         try:
             opened = await self.api.call(Method.OPEN, users=user)
@@ -214,17 +219,17 @@ class SlackSchedules:
         kind: ScheduleKind,
     ) -> Incoming:
         after = (self.clock.now() - LOOK_BEHIND).timestamp()
-        beside, thread = schedule_conversation(self.me, channel, schedule.id), ""
-        asked = schedule.made.conversation
-        if kind is ScheduleKind.WORK and is_conversation_of(self.me, channel, asked):
-            beside, thread = work_conversation(asked, schedule.id), root_of(asked)
+        conversation, thread = schedule_conversation(self.me, channel, schedule.id), ""
+        asked_in = schedule.made.conversation
+        if kind is ScheduleKind.WORK and is_conversation_of(self.me, channel, asked_in):
+            conversation, thread = work_conversation(asked_in, schedule.id), root_of(asked_in)
         to = ReplyTo(channel, self._user(schedule.made.person), thread, f"{after:.6f}", scheduled=kind)
         return Incoming(
             source=self.me.source,
             event_id=name,
             channel=channel,
             message_id=name,
-            conversation=beside,
+            conversation=conversation,
             person=member.person,
             place=place,
             text=schedule.made.words,

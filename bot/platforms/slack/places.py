@@ -1,4 +1,4 @@
-"""Where a message is read, and so what may be used in the answer."""
+"""The places of Slack's channels: who reads a message there, and so what may be used in the answer."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,11 +17,11 @@ from bot.platforms.slack.api import Method, SlackApi, SlackError, fields, flag, 
 from bot.platforms.slack.inbound import SlackBot, is_direct
 from bot.platforms.slack.members import Guests, Member, SlackMemberUnknown
 
-# A channel of which any of these is true is read by people of other organisations, or soon is.
+# If any of these is true, people of other organisations read the channel, or soon will.
 EXTERNAL = ("is_ext_shared", "is_pending_ext_shared")
-# A channel of which any of these is true is read by others than the workspace's own people, or soon is.
+# If any of these is true, people of other workspaces read the channel, or soon will.
 SHARED = (*EXTERNAL, "is_shared", "is_org_shared", "is_global_shared")
-NARROW = ("is_private", "is_im", "is_mpim", *SHARED)  # A channel of which any of these is true is not simply public
+NARROW = ("is_private", "is_im", "is_mpim", *SHARED)  # If any of these is true, the channel is not simply public
 
 _KIND, _CLOSED, _OPEN = "kind", "closed", "open"
 
@@ -29,16 +29,16 @@ MAX_NAMES = 5  # Names looked up for one message: each may cost a request before
 
 
 def channel_place(me: SlackBot, channel: str, info: JsonObject) -> Place:
-    """The place of a channel; `info` is the `channel` of conversations.info, {} if unknown. Pure."""
+    """Return the place of a channel. `info`: the `channel` of conversations.info; {} if unknown. Pure."""
     if flag(info, "is_channel") and not any(flag(info, fact) for fact in NARROW):
         return team_place(me)
     return closed_place(me, channel) if info else group_place(me, channel)
 
 
 def is_of_organization(me: SlackBot, info: JsonObject) -> bool:
-    """Whether a channel is shared between workspaces of the bot's organisation, and with nobody else. Pure.
+    """Whether a channel is shared between workspaces of the bot's organisation only. Pure.
 
-    In doubt it is not: where Slack does not say so, or names another organisation, or anybody who was invited.
+    False in doubt: if Slack does not say so, names another organisation, or lists a pending invitation.
     """
     invited = any(info.get(pending) for pending in ("pending_shared", "pending_connected_team_ids"))
     named = {text(info, "enterprise_id"), text(info, "context_enterprise_id")} - {"", me.enterprise}
@@ -47,45 +47,47 @@ def is_of_organization(me: SlackBot, info: JsonObject) -> bool:
 
 
 def team_place(me: SlackBot) -> Place:
-    """All public channels of the workspace. Pure."""
+    """Return the place of all public channels of the workspace. Pure."""
     return Place(TeamAudience(me.source), within_team=me.source)
 
 
 def group_place(me: SlackBot, channel: str) -> Place:
-    """The place of whatever is not known to be public. Pure."""
+    """Return the place of a channel that is not known to be public. Pure."""
     return Place(GroupAudience(f"{me.source}:{channel}"))
 
 
 def closed_place(me: SlackBot, channel: str) -> Place:
-    """The place of a channel of which Slack said that it is private or shared. Pure."""
+    """Return the place of a channel that Slack says is private or shared. Pure."""
     return replace(group_place(me, channel), whole_channel=True)
 
 
 def person_place(me: SlackBot, member: Member) -> Place:
-    """Where only this person reads: their DM with the bot, or an answer that only they see. Pure."""
+    """Return the place that only this person reads: their DM with the bot, or an ephemeral answer. Pure."""
     return Place(PersonAudience(member.person.id), within_team=me.source if member.full else None)
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
-    """`name`: "" unless the channel is public. `closing`: the latest of which was known. `of_organization`: the bot's
-    organisation alone reads it.
+class _ChannelFacts:
+    """A channel as it was read. `name`: "" unless the channel is public. `mark`: the stored mark that it was read
+    with (`Places._read_mark`). `of_organization`: only workspaces of the bot's organisation read it.
     """
 
     place: Place
     name: str
-    closing: str = ""
+    mark: str = ""
     of_organization: bool = False
 
 
 class Places:
-    """Looks channels up, and remembers them for a minute.
+    """Looks channels up, and caches them for a minute.
 
-    Rules. Everything that is shared with another workspace, private, or unknown is a group of its own, in which nothing
-    from elsewhere may be used; so is a public channel that a guest reads, or may read (see `guests`). Only a channel
-    that is known to be private or shared keeps what it held before to itself: guests and failures come and go.
-    What one process learns of a channel that was closed counts in all of them at once: it is kept in the store, and
-    what was known before that is no longer used.
+    Rules
+    - A channel that is shared with another workspace, private, or unknown is a group of its own, in which nothing from
+      elsewhere may be used. So is a public channel that a guest reads, or may read (`Guests`).
+    - Only a channel that is known to be private or shared keeps its earlier content to itself: guests and failures come
+      and go.
+    - When one process learns that a channel was made private or shared, it stores a mark; a cached channel with another
+      mark is read again, in all processes.
     """
 
     def __init__(self, host: Host, api: SlackApi, me: SlackBot, clock: Clock, guests: Guests) -> None:
@@ -97,28 +99,28 @@ class Places:
         self._known = ExpiringCache(self._load, clock)
 
     async def of(self, channel: str) -> Place:
-        """Never raises: a failure is a group of its own, and so is a DM, which is nobody's to look into."""
+        """Return a channel's place. Never raises: after a failure, and for a DM, it is a group of its own."""
         if channel.startswith("D"):
             return group_place(self._me, channel)
         try:
-            known = await self._known.get(channel)
-            if known.place.within_team and known.closing != await self._closing(channel):
+            facts = await self._known.get(channel)
+            if facts.place.within_team and facts.mark != await self._read_mark(channel):
                 self._known.drop(channel)
-                known = await self._known.get(channel)
+                facts = await self._known.get(channel)
         except (SlackError, StoreError):
             return group_place(self._me, channel)
-        return known.place
+        return facts.place
 
     async def now(self, channel: str) -> tuple[Place, bool]:
-        """The same, as Slack says at this moment; and whether it is known to be public, which every member can read."""
+        """Return a channel's place, read without the cache, and whether it is public, so that all members read it."""
         self._known.drop(channel)
         return await self.of(channel), bool(await self._name(channel))
 
     async def names(self, channels: Iterable[str]) -> dict[str, str]:
-        """The names of these channels by id, as far as they are public. Never raises."""
-        wanted = list(dict.fromkeys(channels))[:MAX_NAMES]
-        names = await asyncio.gather(*(self._name(channel) for channel in wanted))
-        return {channel: name for channel, name in zip(wanted, names, strict=True) if name}
+        """Return the names of the public ones of these channels, by id. Never raises."""
+        channel_ids = list(dict.fromkeys(channels))[:MAX_NAMES]
+        names = await asyncio.gather(*(self._name(channel) for channel in channel_ids))
+        return {channel: name for channel, name in zip(channel_ids, names, strict=True) if name}
 
     async def _name(self, channel: str) -> str:
         try:
@@ -127,74 +129,73 @@ class Places:
             return ""
 
     async def asked_in(self, channel: str, author: Member) -> Place:
-        """The place of what somebody asks there. Where a guest writes, one reads: also one that is not listed yet."""
+        """Return the place of a question in this channel. If a guest asks, a guest reads it, even one not listed."""
         place = await self.of(channel)
         return place if author.full else group_place(self._me, channel)
 
     async def among(self, channel: str, member: Member) -> Member:
-        """The same person with what they are in this channel: where only workspaces of one organisation share it, full
-        members of the others may ask as those of this one may, and are no members of it for that. Raises
+        """Return the member with their authority in this channel. If only workspaces of one organisation share it, full
+        members of the others may ask like this workspace's own, but do not become its members. Raises
         SlackMemberUnknown and StoreError.
         """
         if not member.colleague or not channel or is_direct(channel):
             return member
         try:
-            known = await self._known.get(channel)
+            facts = await self._known.get(channel)
         except SlackError as error:
             raise SlackMemberUnknown(error) from error
-        return replace(member, authority=Authority.EMPLOYEE) if known.of_organization else member
+        return replace(member, authority=Authority.EMPLOYEE) if facts.of_organization else member
 
     async def closed(self, channel: str) -> Place:
-        """It was made private or shared: in all processes. The place that it is now. Raises StoreError."""
+        """Record for all processes that a channel was made private or shared. Return its place. Raises StoreError."""
         self._known.drop(channel)
-        await self._mark(channel, _CLOSED)
+        await self._write_mark(channel, _CLOSED)
         return closed_place(self._me, channel)
 
-    async def _mark(self, channel: str, kind: str) -> str:
-        """Tell all processes. Raises StoreError."""
-        marked = f"{kind} {self._clock.now().isoformat()}"
-        await self._host.preferences.set(self._owner(channel), _KIND, marked)
-        return marked
+    async def _write_mark(self, channel: str, kind: str) -> str:
+        """Store a channel's mark, "<kind> <time>", for all processes. Raises StoreError."""
+        mark = f"{kind} {self._clock.now().isoformat()}"
+        await self._host.preferences.set(self._owner(channel), _KIND, mark)
+        return mark
 
     def _owner(self, channel: str) -> str:
         return f"place:{self._me.source}:{channel}"
 
-    async def _closing(self, channel: str) -> str:
-        """Since when it is closed, or open again, as far as any process knows. Raises StoreError."""
+    async def _read_mark(self, channel: str) -> str:
+        """Return a channel's mark: since when it is closed, or open again; "" for none. Raises StoreError."""
         return (await self._host.preferences.of(self._owner(channel))).get(_KIND, "")
 
     async def closed_after(self, channel: str, time: datetime) -> bool:
-        """Whether it was made private or shared after that time, as far as any process knows. Raises StoreError."""
-        kind, _, since = (await self._closing(channel)).partition(" ")
+        """Whether a process recorded that it was made private or shared after that time. Raises StoreError."""
+        kind, _, since = (await self._read_mark(channel)).partition(" ")
         return kind == _CLOSED and datetime.fromisoformat(since) > time
 
-    async def _load(self, channel: str) -> _Known:
-        closing = await self._closing(channel)
+    async def _load(self, channel: str) -> _ChannelFacts:
+        mark = await self._read_mark(channel)
         info = fields(await self._api.call(Method.CHANNEL, channel=channel), "channel")
         place = channel_place(self._me, channel, info)
-        if place.whole_channel and not closing.startswith(_CLOSED):
-            closing = await self._mark(channel, _CLOSED)
-        elif place.within_team and closing.startswith(_CLOSED):
-            closing = await self._mark(channel, _OPEN)
+        if place.whole_channel and not mark.startswith(_CLOSED):
+            mark = await self._write_mark(channel, _CLOSED)
+        elif place.within_team and mark.startswith(_CLOSED):
+            mark = await self._write_mark(channel, _OPEN)
         if not isinstance(place.audience, TeamAudience):
-            return _Known(place, "", closing, is_of_organization(self._me, info))
+            return _ChannelFacts(place, "", mark, is_of_organization(self._me, info))
         read_by_guests = await self._guests.read(channel)
-        return _Known(group_place(self._me, channel) if read_by_guests else place, text(info, "name"), closing)
+        return _ChannelFacts(group_place(self._me, channel) if read_by_guests else place, text(info, "name"), mark)
 
 
-# Who can read which private channel, group DM or shared channel of the workspace now: its members.
-#
-# Rule: Slack lists a person's channels, of the private ones those in which the bot is, too. What is not among them is a
-# no; what Slack does not tell, or tells behind too many pages, is unknown.
-
-# Public ones, too: a channel that is shared with another workspace is a group place.
+# Public channels, too: one that is shared with another workspace is a group place.
 KINDS = "public_channel,private_channel,mpim"
-PAGE = 200  # As many as Slack recommends
-MAX_PAGES = 5  # A thousand channels: somebody waits, and hardly anybody is in more
+PAGE = 200  # Slack recommends no more
+MAX_PAGES = 5  # A thousand channels: a user waits, and few people are in more
 
 
 class SlackMembership:
-    """The port Membership."""
+    """Implements `Membership`: who can read which private channel, group DM or shared channel now.
+
+    Rule: Slack lists a person's channels, of the private ones only those that the bot is in. A person cannot read a
+    channel that is not listed. If Slack does not answer, or lists too many pages, the channel is left out: unknown.
+    """
 
     def __init__(self, api: SlackApi, me: SlackBot) -> None:
         self._api = api
@@ -213,7 +214,7 @@ class SlackMembership:
                     found |= {channels[channel]: True for channel in ids & channels.keys()}
                     if len(found) == len(channels):
                         return found
-            if has_more(page):  # whoever is in more of them than are read may be in these, too
+            if has_more(page):  # the person may be in channels on the pages that were not read
                 return found
         except SlackError:
             return found

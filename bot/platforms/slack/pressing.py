@@ -1,4 +1,4 @@
-"""What readers do about a reply: judge it, delete it, have it answered again or go on."""
+"""Buttons and reactions on a reply: judge it, delete it, regenerate it, continue it, undo what it did."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -27,21 +27,24 @@ from bot.platforms.slack.surroundings import message_at
 from bot.reply_surface import SCHEDULING, ReplyAction
 from bot.texts import reply_texts
 
-# What brings no words of a place anywhere.
+# The actions that show no content of the reply's place: they do not need the right to read it.
 JUDGING: Final = frozenset(
     {ReplyAction.GOOD, ReplyAction.BAD, ReplyAction.DELETE, ReplyAction.UNDO, ReplyAction.DECIDE, ReplyAction.ANSWER}
     | SCHEDULING
 )
 
-LOOK_S: Final = 2.0  # Slack wants a press acknowledged within three seconds, and what it asks must still be stored
+FILES_S: Final = 2.0  # Slack wants a click acknowledged within three seconds, after its question is stored
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyPresses:
-    """Rules. Everybody who reads a reply may judge it, once, and change their mind. Only the asker has it deleted or
-    answered again. "Continue" is a question in the presser's name. What is asked so is stored before Slack is told
-    that the press arrived, and once for each reply, however often the button is pressed. What is said about it shows
-    only to the presser; to a reaction, nothing is said.
+    """Rules. Each reader of a reply may judge it, once, and change their verdict. Only the asker may delete or
+    regenerate it. "Continue" is a question of the user who clicked. Such a question is stored before the click is
+    acknowledged, and once for each reply, however often the button is clicked. Answers to a click are ephemeral; a
+    reaction gets none.
+
+    `may_read` raises Refused, or SlackError, unless a user can read a channel now. `show_waiting` shows what a turn
+    waits for to the person for whom it waits. `change` opens `/schedules` for a schedule (`change_words`).
     """
 
     host: Host
@@ -50,62 +53,61 @@ class ReplyPresses:
     people: People
     places: Places
     may_read: Callable[[str, str], Awaitable[None]]
-    """Raises Refused, or SlackError, unless this user can read this channel now."""
     clock: Clock
     show_waiting: Callable[[ReplyTo, int], Awaitable[None]]
-    """What this turn waits for, to whoever it waits for."""
     change: Callable[[JsonObject, ReplyTo, str], Awaitable[None]]
-    """Have `/schedules` change what these words of it name (`ScheduleAnswers.change_words`)."""
 
     async def clicked(self, body: JsonObject, action: JsonObject) -> None:
-        """A button below a reply. Raises CogencyError when what it asks for could not be stored."""
-        made = block_kit.reply_click(action)
+        """Handle a click on a button below a reply. Raises CogencyError when its request could not be stored."""
+        click = block_kit.reply_click(action)
         user = text(body, "user", "id")
-        if made is None or not user:
+        if click is None or not user:
             return
-        here = replace(of_click(body), thread_ts=made.to.thread_ts, after=_shown_on(body) or made.to.after)
-        await self._check(made, here)
-        match made.offer:
+        clicked_at = replace(of_click(body), thread_ts=click.to.thread_ts, after=_page_of(body) or click.to.after)
+        await self._check(click, clicked_at)
+        match click.offer:
             case ReplyAction.STOP:
-                await self.host.turns.stop_conversation(made.conversation, alone=True)
+                await self.host.turns.stop_conversation(click.conversation, alone=True)
             case ReplyAction.GOOD:
-                await self._judge(made, here, ReplyVerdict.GOOD)
+                await self._judge(click, clicked_at, ReplyVerdict.GOOD)
             case ReplyAction.BAD:
-                await self._judge(made, here, ReplyVerdict.BAD)
+                await self._judge(click, clicked_at, ReplyVerdict.BAD)
             case ReplyAction.DELETE:
-                await self._delete(made, here)
+                await self._delete(click, clicked_at)
             case ReplyAction.UNDO | ReplyAction.CANCEL:
-                await self._take_back(made, here, body)
+                await self._take_back(click, clicked_at, body)
             case ReplyAction.CHANGE:
-                await self._change(made, here, body)
+                await self._change(click, clicked_at, body)
             case ReplyAction.DECIDE | ReplyAction.ANSWER:
-                await self.show_waiting(here, made.turn)
+                await self.show_waiting(clicked_at, click.turn)
             case ReplyAction.CONTINUE:
-                await self._ask(await self._question(made, here, f"continue:{made.turn}", reply_texts.GO_ON), here)
+                await self._ask(
+                    await self._question(click, clicked_at, f"continue:{click.turn}", reply_texts.GO_ON), clicked_at
+                )
             case ReplyAction.REGENERATE:
-                await self._again(made, here)
+                await self._regenerate(click, clicked_at)
             case _:
-                assert_never(made.offer)
+                assert_never(click.offer)
 
-    async def _check(self, made: ReplyClick, here: ReplyTo) -> None:
-        """What a button carries counts only for who can read it there. Raises Refused, or SlackError.
+    async def _check(self, click: ReplyClick, clicked_at: ReplyTo) -> None:
+        """Raise Refused, or SlackError, unless the user can read the conversation that the button names.
 
-        Where a button was pressed Slack says itself; what another place holds is asked about.
+        Slack itself says in which channel the button was clicked; for any other channel, Slack is asked.
         """
-        channel, elsewhere = made.to.channel, made.to.channel != here.channel
-        if made.to.private:
-            if made.conversation != inbound.private_conversation(self.me, channel, here.user):
+        channel, is_elsewhere = click.to.channel, click.to.channel != clicked_at.channel
+        if click.to.private:
+            if click.conversation != inbound.private_conversation(self.me, channel, clicked_at.user):
                 raise Refused(reply_texts.NOT_YOURS)
             return
-        if not is_conversation_of(self.me, channel, made.conversation):
+        if not is_conversation_of(self.me, channel, click.conversation):
             raise Refused(reply_texts.NO_SUCH_REPLY)
-        if inbound.is_direct(channel) and elsewhere:
+        if inbound.is_direct(channel) and is_elsewhere:
             raise Refused(reply_texts.NOT_YOURS)
-        if not inbound.is_direct(channel) and (elsewhere or made.offer not in JUDGING):
-            await self.may_read(here.user, channel)
+        if not inbound.is_direct(channel) and (is_elsewhere or click.offer not in JUDGING):
+            await self.may_read(clicked_at.user, channel)
 
     async def reacted(self, reacted: Reacted) -> None:
-        """Somebody reacted to a message, or took that back. Raises CogencyError."""
+        """Handle a reaction that was added or removed. Raises CogencyError."""
         reply = await self.host.feedback.at(self.me.source, reacted.ts, reacted.channel)
         person = inbound.person_id(self.me, reacted.user)
         if reply is None:
@@ -116,101 +118,105 @@ class ReplyPresses:
             if reacted.added and reply.person == person:
                 await self.host.feedback.delete(reply.turn, person)
         elif reacted.verdict is not None:
-            note = self.host.feedback.judge if reacted.added else self.host.feedback.take_verdict_back
-            await note(reply.turn, person, reacted.verdict)
+            record = self.host.feedback.judge if reacted.added else self.host.feedback.take_verdict_back
+            await record(reply.turn, person, reacted.verdict)
 
     async def gone(self, channel: str, page: str) -> None:
-        """Somebody deleted a page of a reply: its words are forgotten, and its other pages go, too."""
+        """Forget a reply and delete its other pages: a user deleted one of them."""
         reply = await self.host.feedback.at(self.me.source, page, channel)
         if reply is not None:
             await self.host.feedback.delete(reply.turn, reply.person)
 
-    async def _judge(self, made: ReplyClick, here: ReplyTo, verdict: ReplyVerdict) -> None:
-        person = inbound.person_id(self.me, here.user)
-        kept = await self._known(made) is not None and await self.host.feedback.judge(made.turn, person, verdict)
-        await self._say(here, reply_texts.NOTED if kept else reply_texts.NO_SUCH_REPLY)
+    async def _judge(self, click: ReplyClick, clicked_at: ReplyTo, verdict: ReplyVerdict) -> None:
+        person = inbound.person_id(self.me, clicked_at.user)
+        is_recorded = await self._find_reply(click) is not None and await self.host.feedback.judge(
+            click.turn, person, verdict
+        )
+        await self._send(clicked_at, reply_texts.NOTED if is_recorded else reply_texts.NO_SUCH_REPLY)
 
-    async def _delete(self, made: ReplyClick, here: ReplyTo) -> None:
-        """A private answer stands in no channel: its message goes by the way on which the press came."""
-        person = inbound.person_id(self.me, here.user)
-        reply = await self._known(made)
-        if reply is None or not await self.host.feedback.delete(made.turn, person):
-            await self._say(here, reply_texts.NO_SUCH_REPLY)
-        elif made.to.private and here.response_url:
-            await self.api.respond(here.response_url, delete_original=True)
+    async def _delete(self, click: ReplyClick, clicked_at: ReplyTo) -> None:
+        """Delete a reply. A private one is in no channel: its message is deleted by the click's `response_url`."""
+        person = inbound.person_id(self.me, clicked_at.user)
+        reply = await self._find_reply(click)
+        if reply is None or not await self.host.feedback.delete(click.turn, person):
+            await self._send(clicked_at, reply_texts.NO_SUCH_REPLY)
+        elif click.to.private and clicked_at.response_url:
+            await self.api.respond(clicked_at.response_url, delete_original=True)
             if sum(page.startswith(EPHEMERAL_PAGE) for page in reply.pages) > 1:
-                await self._say(here, reply_texts.ONLY_THIS_PAGE)
+                await self._send(clicked_at, reply_texts.ONLY_THIS_PAGE)
 
-    async def _take_back(self, made: ReplyClick, here: ReplyTo, body: JsonObject) -> None:
-        """What was remembered, or what is done at a time; the page then says so."""
-        if (reply := await self._known(made)) is None:
-            await self._say(here, reply_texts.NO_SUCH_REPLY)
+    async def _take_back(self, click: ReplyClick, clicked_at: ReplyTo, body: JsonObject) -> None:
+        """Undo what a reply remembered, or cancel its schedule, and change the page to say so."""
+        if (reply := await self._find_reply(click)) is None:
+            await self._send(clicked_at, reply_texts.NO_SUCH_REPLY)
             return
-        person, cancels = inbound.person_id(self.me, here.user), made.offer is ReplyAction.CANCEL
-        done = self.host.schedules.take_back(reply, person) if cancels else self.host.take_back(made.turn, person)
-        await self._say(here, await done)
-        retraction = block_kit.SCHEDULES if cancels else block_kit.FACTS
+        person, is_cancel = inbound.person_id(self.me, clicked_at.user), click.offer is ReplyAction.CANCEL
+        taking_back = (
+            self.host.schedules.take_back(reply, person) if is_cancel else self.host.take_back(click.turn, person)
+        )
+        await self._send(clicked_at, await taking_back)
+        retraction = block_kit.SCHEDULES if is_cancel else block_kit.FACTS
         blocks, page = block_kit.without(retraction, items(body, "message", "blocks")), text(body, "message", "ts")
-        if blocks and page:  # of what only one person sees, Slack tells no blocks
+        if blocks and page:  # Slack sends no blocks of an ephemeral message
             words = retraction.rewrite(text(body, "message", "text"))
-            with suppress(SlackError):  # it stays as it was; that it is taken back has been said
-                await self.api.call(Method.UPDATE, channel=here.channel, ts=page, text=words, blocks=blocks)
+            with suppress(SlackError):  # best effort: the user has read that it was undone
+                await self.api.call(Method.UPDATE, channel=clicked_at.channel, ts=page, text=words, blocks=blocks)
 
-    async def _change(self, made: ReplyClick, here: ReplyTo, body: JsonObject) -> None:
-        if (reply := await self._known(made)) is None:
-            await self._say(here, reply_texts.NO_SUCH_REPLY)
+    async def _change(self, click: ReplyClick, clicked_at: ReplyTo, body: JsonObject) -> None:
+        if (reply := await self._find_reply(click)) is None:
+            await self._send(clicked_at, reply_texts.NO_SUCH_REPLY)
             return
-        words = await self.host.schedules.change_words(reply, inbound.person_id(self.me, here.user))
-        await self.change(body, here, words)
+        words = await self.host.schedules.change_words(reply, inbound.person_id(self.me, clicked_at.user))
+        await self.change(body, clicked_at, words)
 
-    async def _again(self, made: ReplyClick, here: ReplyTo) -> None:
-        reply = await self._known(made)
+    async def _regenerate(self, click: ReplyClick, clicked_at: ReplyTo) -> None:
+        reply = await self._find_reply(click)
         if reply is None:
-            await self._say(here, reply_texts.NO_SUCH_REPLY)
+            await self._send(clicked_at, reply_texts.NO_SUCH_REPLY)
         else:
-            once = message_intake.repeat_question(reply, inbound.person_id(self.me, here.user))
-            asked = await self._question(made, here, once, reply.question)
-            incoming = message_intake.check_readers(asked, reply)
-            files = await self._files(message_of(reply.message_id), made.to, incoming.person.name)
-            await self._ask(replace(incoming, files=files), here)
+            once = message_intake.repeat_question(reply, inbound.person_id(self.me, clicked_at.user))
+            question = await self._question(click, clicked_at, once, reply.question)
+            incoming = message_intake.check_readers(question, reply)
+            files = await self._files(message_of(reply.message_id), click.to, incoming.person.name)
+            await self._ask(replace(incoming, files=files), clicked_at)
 
-    async def _known(self, made: ReplyClick) -> Answered | None:
-        """The reply that the button stands below; None if it is forgotten, or if its number is now another reply's, as
-        after a return to an older copy of the database: what that one says may not be for those who read here.
+    async def _find_reply(self, click: ReplyClick) -> Answered | None:
+        """Return the reply above the button; None if it was forgotten. Also None if its number now belongs to another
+        reply, as after a restore of an older database: that one may not be for the readers here.
         """
-        reply = await self.host.feedback.of(made.turn)
-        here = reply is not None and asked_in(reply.conversation) == asked_in(made.conversation)
-        return reply if here else None
+        reply = await self.host.feedback.of(click.turn)
+        is_same = reply is not None and asked_in(reply.conversation) == asked_in(click.conversation)
+        return reply if is_same else None
 
     async def _files(self, ts: str, to: ReplyTo, author: str) -> tuple[Attachment, ...]:
-        """What is attached to the question; () where that cannot be told in time."""
+        """Return the files of the question; () if they cannot be read within FILES_S."""
         if not inbound.is_ts(ts):
             return ()
         try:
-            async with asyncio.timeout(LOOK_S):
+            async with asyncio.timeout(FILES_S):
                 message = await message_at(self.api, SlackMessageLink(to.channel, ts, to.thread_ts))
         except (SlackError, TimeoutError):
             return ()
         return tuple(replace(file, author=author) for file in inbound.attachments(message or {}, self.me))
 
-    async def _ask(self, incoming: Incoming, here: ReplyTo) -> None:
+    async def _ask(self, incoming: Incoming, clicked_at: ReplyTo) -> None:
         if not await self.host.submit(incoming):
-            await self._say(here, reply_texts.ASKED_ALREADY)
+            await self._send(clicked_at, reply_texts.ASKED_ALREADY)
 
-    async def _question(self, made: ReplyClick, here: ReplyTo, once: str, asked: str) -> Incoming:
-        """A question of the presser, answered where the reply stands. `once` names it for ever."""
-        member = await self.places.among(made.to.channel, await self.people.member(here.user))
-        to = replace(here, channel=made.to.channel, private=made.to.private)
-        alone = to.private or inbound.is_direct(to.channel)
+    async def _question(self, click: ReplyClick, clicked_at: ReplyTo, once: str, question_text: str) -> Incoming:
+        """Return a question of the user who clicked, answered where the reply is. `once`: its dedupe key."""
+        member = await self.places.among(click.to.channel, await self.people.member(clicked_at.user))
+        to = replace(clicked_at, channel=click.to.channel, private=click.to.private)
+        is_alone = to.private or inbound.is_direct(to.channel)
         return Incoming(
             source=self.me.source,
             event_id=f"{to.channel}:{once}",
             channel=to.channel,
             message_id=once,
-            conversation=asked_in(made.conversation),
+            conversation=asked_in(click.conversation),
             person=member.person,
-            place=person_place(self.me, member) if alone else await self.places.asked_in(to.channel, member),
-            text=asked,
+            place=person_place(self.me, member) if is_alone else await self.places.asked_in(to.channel, member),
+            text=question_text,
             authority=member.authority,
             roles=member.groups,
             team=self.me.team,
@@ -219,10 +225,10 @@ class ReplyPresses:
             reply_to=(to if to.private else replace(to, response_url="")).encode(),
         )
 
-    async def _say(self, to: ReplyTo, sentence: str) -> None:
+    async def _send(self, to: ReplyTo, sentence: str) -> None:
         await Ephemeral(self.api, to).send(sentence)
 
 
-def _shown_on(body: JsonObject) -> str:
-    """The page below which the button stands."""
+def _page_of(body: JsonObject) -> str:
+    """Return the time stamp of the page above the button."""
     return text(body, "container", "message_ts") or text(body, "message", "ts")

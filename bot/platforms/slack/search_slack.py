@@ -1,13 +1,13 @@
 """`search_slack`: Slack's own search of the workspace's public channels (the Real-time Search API).
 
 Rules
-- Slack searches for the asker of one message: the event's action token goes back with the call, and is kept nowhere
-  but with the turn that answers it. What was asked by a command or a button has none; the tool stands there all the
-  same, so that what a person's questions begin with stays the same.
-- It is offered where the app was granted the scope; an admin may refuse that.
-- What comes back may be kept for the turn only, and belongs to the workspace: public channels alone are searched. Where
-  others may read the answer it is refused in words.
-- Where Slack does not offer the search, that is said in a sentence, and not asked again for some minutes.
+- Slack searches on behalf of a message's author: the call needs the event's action token, which is stored only with the
+  turn. A command or a button brings no token; the tool is offered all the same, so that the prefix of a person's
+  questions stays the same.
+- It is offered if the app was granted the scope, which an admin may refuse.
+- Results may be kept for the turn only, and belong to the workspace: only public channels are searched. If other people
+  may read the answer, the search is refused with a sentence.
+- If the search is not available to the app, the model reads a sentence, and Slack is not asked again for OFF_S.
 """
 
 from collections.abc import Sequence
@@ -38,15 +38,15 @@ from bot.platforms.slack.markup import readable
 
 NAME: Final = "search_slack"
 PUBLIC: Final = "search:read.public"
-# What is searched, by the scope that it takes.
+# What is searched, and the scope that each needs.
 CONTENTS: Final = {"messages": PUBLIC, "files": "search:read.files", "users": "search:read.users"}
-MOST: Final = 20  # Slack's own limit of a page; each further page counts as a call of ten a minute
+MAX_HITS: Final = 20  # Slack's limit of a page; each further page is a call, of ten a minute
 HIT_CHARS: Final = 700
-BESIDE_CHARS: Final = 200
-BESIDE: Final = 2  # Messages before a hit, and after it
+CONTEXT_CHARS: Final = 200
+CONTEXT_MESSAGES: Final = 2  # Messages before a hit, and after it
 OFF_S: Final = 600.0
 
-# Slack's words for a search that this app does not have, now or here.
+# Slack's error codes for a search that is not available to this app.
 _OFF: Final = frozenset(
     {
         "assistant_search_context_disabled",
@@ -92,7 +92,7 @@ SCHEMA: Final[JsonObject] = {
 
 
 def search_tools(api: SlackApi, me: SlackBot, clock: Clock) -> Sequence[Tool]:
-    """The tool, if the app was granted what it needs."""
+    """Return the tool, if the app was granted its scope."""
     return [SearchSlackTool(api, me, clock)] if PUBLIC in api.granted else []
 
 
@@ -106,14 +106,13 @@ class SearchSlackTool:
     description: str = "Search public channels."
     effect: ToolEffect = ToolEffect.READS
     schema: JsonObject = field(default_factory=lambda: SCHEMA)
-    _off: tuple[float, str] = (float("-inf"), "")
-    """Until when it is not asked again, and why."""
+    _off_until: tuple[float, str] = (float("-inf"), "")  # Not called before this time (monotonic), and the error code
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         audience = TeamAudience(self.me.source)
         if not may_be_read_out(audience, context.place, reads=context.place.within_team == self.me.source):
             raise ToolError(NOT_HERE, ours=True)
-        until, why = self._off
+        until, why = self._off_until
         if self.clock.monotonic() < until:
             raise ToolError(OFF.format(code=why), ours=True)
         found, links = await self._search(args, context), CitableLinks(context)
@@ -122,7 +121,7 @@ class SearchSlackTool:
         return ToolOutput(about, parts=parts, audience=audience, keep=Keep.TURN, references=references)
 
     async def _search(self, args: JsonObject, context: ToolContext) -> JsonObject:
-        """Raises ToolError."""
+        """Return Slack's answer. Raises ToolError."""
         times = {"after": _seconds(args, "since", context), "before": _seconds(args, "until", context)}
         if not (token := inbound.action_token_in(context.reply_to)):
             raise ToolError(NOT_ASKED_SO, ours=True)
@@ -135,14 +134,14 @@ class SearchSlackTool:
                 content_types=",".join(name for name, scope in CONTENTS.items() if scope in self.api.granted),
                 include_context_messages=True,
                 include_bots=True,
-                limit=MOST,
+                limit=MAX_HITS,
                 **times,
             )
         except SlackRefused as refused:
             if refused.code == "invalid_action_token":
                 raise ToolError(TOO_LATE, ours=True) from refused
             if refused.code in _OFF:
-                self._off = self.clock.monotonic() + OFF_S, refused.code
+                self._off_until = self.clock.monotonic() + OFF_S, refused.code
             raise ToolError(OFF.format(code=refused.code), ours=True) from refused
         except SlackLimited as limited:
             raise ToolError(SLOWLY.format(seconds=limited.retry_after_s), ours=True) from limited
@@ -152,29 +151,31 @@ class SearchSlackTool:
 
 def _messages(found: JsonObject, zone: tzinfo, links: CitableLinks) -> list[ResultPart]:
     parts = list[ResultPart]()
-    for one in items(found, "results", "messages")[:MOST]:
-        who = first_text(one, "author_name", "author_user_id") or "somebody"
-        bot = " (a bot)" if flag(one, "is_author_bot") else ""
-        where, when = first_text(one, "channel_name", "channel_id"), _time(text(one, "message_ts"), zone)
-        parts.append(_linked(f"#{where}, {who}{bot}, {when}", text(one, "permalink"), links))
-        said = neutralise(_shortened(readable(text(one, "content"), {}), HIT_CHARS))
-        parts.append("\n".join([*_beside(one, "before"), *continued(said.splitlines()), *_beside(one, "after")]))
+    for hit in items(found, "results", "messages")[:MAX_HITS]:
+        who = first_text(hit, "author_name", "author_user_id") or "somebody"
+        bot = " (a bot)" if flag(hit, "is_author_bot") else ""
+        where, when = first_text(hit, "channel_name", "channel_id"), _time(text(hit, "message_ts"), zone)
+        parts.append(_linked(f"#{where}, {who}{bot}, {when}", text(hit, "permalink"), links))
+        content = neutralise(_shortened(readable(text(hit, "content"), {}), HIT_CHARS))
+        parts.append(
+            "\n".join([*_context_lines(hit, "before"), *continued(content.splitlines()), *_context_lines(hit, "after")])
+        )
     return parts
 
 
 def _others(found: JsonObject, links: CitableLinks) -> list[ResultPart]:
-    """Files and people."""
+    """Return the files and people that were found."""
     parts = list[ResultPart]()
-    for one in items(found, "results", "files")[:MOST]:
-        kind, who = text(one, "file_type"), text(one, "author_name")
-        about = ", ".join(filter(None, [f"file {first_text(one, 'title', 'file_id')}", kind, who]))
-        parts.append(_linked(about, text(one, "permalink"), links))
-        if content := _shortened(text(one, "content"), BESIDE_CHARS):
+    for hit in items(found, "results", "files")[:MAX_HITS]:
+        kind, who = text(hit, "file_type"), text(hit, "author_name")
+        about = ", ".join(filter(None, [f"file {first_text(hit, 'title', 'file_id')}", kind, who]))
+        parts.append(_linked(about, text(hit, "permalink"), links))
+        if content := _shortened(text(hit, "content"), CONTEXT_CHARS):
             parts.append("\n".join(continued(neutralise(content).splitlines())))
-    for one in items(found, "results", "users")[:MOST]:
-        name = first_text(one, "full_name", "real_name", "display_name", "name", "username")
-        about = ", ".join(filter(None, [f"person {name}", text(one, "title")])) if name else ""
-        parts += [_linked(about, text(one, "permalink"), links)] if about else []
+    for hit in items(found, "results", "users")[:MAX_HITS]:
+        name = first_text(hit, "full_name", "real_name", "display_name", "name", "username")
+        about = ", ".join(filter(None, [f"person {name}", text(hit, "title")])) if name else ""
+        parts += [_linked(about, text(hit, "permalink"), links)] if about else []
     return parts
 
 
@@ -186,17 +187,17 @@ def _linked(head: str, url: str, links: CitableLinks) -> ResultPart:
     return Link(url, f"[{number}] {shown}" if number else shown)
 
 
-def _beside(one: JsonObject, side: str) -> list[str]:
-    """The messages next to a hit: the last ones before it, the first ones after it."""
-    said = items(one, "context_messages", side)
-    near = said[-BESIDE:] if side == "before" else said[:BESIDE]
-    lines = (" ".join(readable(text(message, "text"), {}).split()) for message in near)
-    return [f"> ({side}: {neutralise(_shortened(line, BESIDE_CHARS))})" for line in lines if line]
+def _context_lines(hit: JsonObject, side: str) -> list[str]:
+    """Return lines for the messages next to a hit: the last ones before it, the first ones after it."""
+    messages = items(hit, "context_messages", side)
+    nearest = messages[-CONTEXT_MESSAGES:] if side == "before" else messages[:CONTEXT_MESSAGES]
+    lines = (" ".join(readable(text(message, "text"), {}).split()) for message in nearest)
+    return [f"> ({side}: {neutralise(_shortened(line, CONTEXT_CHARS))})" for line in lines if line]
 
 
-def _shortened(said: str, most: int) -> str:
-    said = said.strip()
-    return said if len(said) <= most else f"{said[:most]} […]"
+def _shortened(content: str, limit: int) -> str:
+    content = content.strip()
+    return content if len(content) <= limit else f"{content[:limit]} […]"
 
 
 def _time(ts: str, zone: tzinfo) -> str:
@@ -204,6 +205,6 @@ def _time(ts: str, zone: tzinfo) -> str:
 
 
 def _seconds(args: JsonObject, name: str, context: ToolContext) -> int | None:
-    """Raises ToolError for a time that is not understood."""
-    found = told_time(args, name, context, ends=name == "until")
-    return None if found is None else int(found.timestamp())
+    """Return an argument's time as a Unix time; None for none. Raises ToolError if it is not understood."""
+    time = told_time(args, name, context, ends=name == "until")
+    return None if time is None else int(time.timestamp())

@@ -199,7 +199,7 @@ class SlackSurface:
 
     async def attach(self, key: PageKey, files: Sequence[OutFile], *, again: bool) -> tuple[PageRef, ...]:  # noqa: ARG002 -- Slack takes no key with a file
         with message_pages.page_errors():
-            shared = await attachments.shared(self._api, self._workspace.me, self._to, files) if again else ()
+            shared = await attachments.find_shared(self._api, self._workspace.me, self._to, files) if again else ()
             shared = shared or await attachments.share_files(self._api, files, self._to.channel, self._to.thread_ts)
         return tuple(map(PageRef, shared))
 

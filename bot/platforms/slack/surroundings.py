@@ -1,4 +1,4 @@
-"""What a question refers to: the thread in which the bot is first mentioned, and the messages that are linked."""
+"""The context of a question: the thread in which the bot is first mentioned, and linked messages."""
 
 import asyncio
 import re
@@ -27,28 +27,29 @@ from bot.platforms.slack.options import PLATFORM
 from bot.platforms.slack.places import Places
 from bot.texts.formatting import literal
 
-# Names in the place of ids: what a message of Slack says, as a person reads it.
-#
-# Rules. What is looked up is bounded, also in time, and remembered for a minute; whatever is not found keeps its id.
-# Only the names of public channels are looked up: a private one may say more than those who read the answer know.
-
 PATIENCE_S: Final = 1.0  # For all names of a message: Slack wants its acknowledgement within three seconds
 
-# How the text of a budget that is not the reader's own begins.
+# The beginning of a text about a budget that is not the reader's own.
 _ABOUT: Final = re.compile(rf"(Person|Channel) `(?:{PLATFORM}:[^`]*:)?(\w+)`")
 
 
 @dataclass(frozen=True, slots=True)
 class SlackNames:
+    """Replaces the ids in messages by names.
+
+    Rules. Lookups are bounded in number and time, and cached for a minute; an id that is not found stays. Only names of
+    public channels are looked up: the name of a private one may be unknown to readers of the answer.
+    """
+
     people: People
     places: Places
 
-    async def read(self, written: str) -> str:
-        """A message as a person reads it."""
-        return readable(written, await self.of(written))
+    async def read(self, message_text: str) -> str:
+        """Return a message as a person reads it."""
+        return readable(message_text, await self.of(message_text))
 
     async def in_budget(self, answer: str) -> str:
-        """What `/budget` says, with the name of the person or the public channel that it is about."""
+        """Return an answer of `/budget` with the name of its person or public channel instead of the id."""
         found = _ABOUT.match(answer)
         if found is None:
             return answer
@@ -57,37 +58,41 @@ class SlackNames:
         name = f"{'@' if is_person else '#'}{literal(names[id_])}" if id_ in names else found[0]
         return name + answer[found.end() :]
 
-    async def of(self, *written: str, users: tuple[str, ...] = ()) -> dict[str, str]:
-        """The names of those who are mentioned there, and of these users, by their ids."""
-        mentioned = [user for one in written for user in mentioned_users(one)]
-        channels = [channel for one in written for channel in mentioned_channels(one)]
+    async def of(self, *texts: str, users: tuple[str, ...] = ()) -> dict[str, str]:
+        """Return the names of all users and channels that the texts mention, and of `users`, by their ids."""
+        mentioned = [user for message_text in texts for user in mentioned_users(message_text)]
+        channels = [channel for message_text in texts for channel in mentioned_channels(message_text)]
         try:
             async with asyncio.timeout(PATIENCE_S):
                 people, places = await asyncio.gather(
                     self.people.names([*users, *mentioned]), self.places.names(channels)
                 )
         except TimeoutError:
-            return await self.people.names([])  # who is asked needs no asking
+            return await self.people.names([])  # the bot's own name, which needs no request
         return people | places
 
 
-MAX_MESSAGES = 100  # As many as a person would scroll back
+MAX_MESSAGES = 100  # The last ones of a thread
 
 MAX_CHARS = 24_000  # About half of a turn's history budget: the rest is for the conversation that begins
 
-MAX_FILES = 5  # The last ones: whoever asks about a file in a thread has just seen it
+MAX_FILES = 5  # The last ones of a thread: a question about a file mostly means one of these
 
 MAX_REQUESTS = 5
-PAGE = 200  # A thread is told from its beginning, 200 messages at a time: a thousand, then the newest are not reached
+PAGE = (
+    200  # Slack pages a thread from its beginning: of a thread with over a thousand messages, the newest are not read
+)
 
 LINKED = "linked message"
 MAX_LINKS = 3  # Each costs a request before the question is acknowledged
 
 
 class Threads:
-    """Rules. The thread is read once, when the conversation with the bot begins, and is bounded: its first message and
-    the last ones before the question. A linked message is read only if what is said there may be used where the
-    answer is read. What cannot be read is left out: the question is answered without it.
+    """Reads the context of questions.
+
+    Rules. A thread is read once, when the conversation with the bot begins, and within bounds: its first message and
+    the last ones before the question. A linked message is read only if its channel's content may be used where the
+    answer is read. What cannot be read is left out.
     """
 
     def __init__(self, api: SlackApi, me: SlackBot, people: People, places: Places, membership: Membership) -> None:
@@ -97,27 +102,32 @@ class Threads:
         self._places = places
         self._membership = membership
 
-    async def before(self, heard: SlackMessage) -> tuple[Quoted | Attachment, ...]:
-        """The thread up to this message, oldest first, and its last files; () if it cannot be read."""
-        kept: deque[JsonObject] = deque(maxlen=MAX_MESSAGES)
+    async def before(self, message: SlackMessage) -> tuple[Quoted | Attachment, ...]:
+        """Return the thread before this message, the oldest first, and its last files; () if it cannot be read."""
+        latest: deque[JsonObject] = deque(maxlen=MAX_MESSAGES)
         first: JsonObject = {}
-        where: dict[str, Json] = {"channel": heard.channel, "ts": heard.thread_ts, "latest": heard.ts, "limit": PAGE}
+        where: dict[str, Json] = {
+            "channel": message.channel,
+            "ts": message.thread_ts,
+            "latest": message.ts,
+            "limit": PAGE,
+        }
         try:
             async for page in self._api.pages(Method.REPLIES, MAX_REQUESTS, **where):
-                messages = [m for m in items(page, "messages") if text(m, "ts") < heard.ts]
+                messages = [item for item in items(page, "messages") if text(item, "ts") < message.ts]
                 first = first or (messages[0] if messages else {})
-                kept.extend(messages)
+                latest.extend(messages)
         except SlackError:
             return ()
-        thread = [*kept] if not kept or kept[0] is first else [first, *kept]
-        told = _bounded(thread)
-        return (*await self._quoted(told, "earlier in this thread"), *_files(told))
+        thread = [*latest] if not latest or latest[0] is first else [first, *latest]
+        shown = _bounded(thread)
+        return (*await self._quoted(shown, "earlier in this thread"), *_files(shown))
 
     async def files_now(self, message: AttachedMessage, person: str) -> tuple[Attachment, ...] | None:
-        """The port `FilesNow`: what is attached to a message, for whoever is in its channel at this moment, or may go
-        there. A question that was asked by a command stands in no channel.
+        """Implements `FilesNow`: return a message's files; None if the person cannot read its channel now, or Slack
+        does not answer. A question that was asked by a command is no message, and has none.
         """
-        if not await self._reads(person, message):
+        if not await self._can_read(person, message):
             return None
         if not is_ts(message.message_id):
             return ()
@@ -128,31 +138,31 @@ class Threads:
             return None
         return attachments(found or {}, self._me)
 
-    async def _reads(self, person: str, message: AttachedMessage) -> bool:
+    async def _can_read(self, person: str, message: AttachedMessage) -> bool:
         if is_direct(message.channel):
             return message.person == person
         if (await self._places.of(message.channel)).within_team:
-            return True  # it is public, and what was said there may be used for full members only
+            return True  # it is public, and its content may be used for full members only
         place = f"{self._me.source}:{message.channel}"
         return (await self._membership.readable(person, [place])).get(place, False)
 
-    async def linked(self, heard: SlackMessage, target: Place) -> tuple[Quoted, ...]:
-        """The messages that this one links to, as far as they may be used in an answer that is read at `target`."""
+    async def linked(self, message: SlackMessage, target: Place) -> tuple[Quoted, ...]:
+        """Return the linked messages that may be used in an answer that is read at `target`."""
         found: list[Quoted] = []
-        for link in message_links(heard.text.replace("&amp;", "&"))[:MAX_LINKS]:
-            if link.channel == heard.channel:
+        for link in message_links(message.text.replace("&amp;", "&"))[:MAX_LINKS]:
+            if link.channel == message.channel:
                 found += await self._read(link, LINKED)
             else:
-                found += await self.one(link, target, LINKED)
+                found += await self.read_message(link, target, LINKED)
         return tuple(found)
 
-    async def one(self, link: SlackMessageLink, target: Place, source: str) -> tuple[Quoted, ...]:
-        """One message, called `source`, if it may be used in an answer that is read at `target`; else ()."""
+    async def read_message(self, link: SlackMessageLink, target: Place, source: str) -> tuple[Quoted, ...]:
+        """Return a message if it may be used in an answer that is read at `target`; else (). `source`: its label."""
         place = await self._places.of(link.channel)
         return await self._read(link, source) if await self._may_be_used(place, target) else ()
 
     async def _may_be_used(self, source: Place, target: Place) -> bool:
-        """What is said in a group may be used where only a member of it reads, as it is at this moment."""
+        """Whether content of `source` may be used at `target`. A group's may, if only a current member reads there."""
         readable: set[str] = set()
         if isinstance(source.audience, GroupAudience) and isinstance(target.audience, PersonAudience):
             place = source.audience.place
@@ -171,14 +181,14 @@ class Threads:
         users = tuple(filter(None, (text(message, "user") for message in messages)))
         names = await self._names.of(*(text(message, "text") for message in messages), users=users)
         return tuple(
-            Quoted(source, _author(message, names), shown, (text(message, "ts"),))
+            Quoted(source, _author(message, names), message_text, (text(message, "ts"),))
             for message in messages
-            if (shown := readable(text(message, "text"), names))
+            if (message_text := readable(text(message, "text"), names))
         )
 
 
 async def message_at(api: SlackApi, link: SlackMessageLink) -> JsonObject | None:
-    """One message; None if it is not there any more. Raises SlackError."""
+    """Return the linked message; None if it was deleted. Raises SlackError."""
     page = await api.call(
         Method.REPLIES,
         channel=link.channel,
@@ -202,14 +212,14 @@ def _author(message: JsonObject, names: dict[str, str]) -> str:
 
 
 def _bounded(thread: Sequence[JsonObject]) -> list[JsonObject]:
-    """The first message, and as many of the last as fit into the limit, in their order."""
+    """Return the first message, and as many of the last as fit into MAX_CHARS, in their order."""
     if not thread:
         return []
     chars = len(text(thread[0], "text"))
-    kept: list[JsonObject] = []
+    latest: list[JsonObject] = []
     for message in reversed(thread[1:]):
         chars += len(text(message, "text"))
         if chars > MAX_CHARS:
             break
-        kept.append(message)
-    return [thread[0], *reversed(kept)]
+        latest.append(message)
+    return [thread[0], *reversed(latest)]

@@ -18,7 +18,7 @@ from agent.errors import ToolError
 from agent.ports import ToolContext
 from agent.tools.read_channel import ReadChannelTool
 from bot.platforms.slack.api import SlackApi
-from bot.platforms.slack.channel_history import Meant, SlackChannelReader, meant
+from bot.platforms.slack.channel_history import ChannelRef, SlackChannelReader, parse_channel
 from bot.platforms.slack.inbound import ReplyTo, SlackBot
 from bot.platforms.slack.members import Groups, Guests, People
 from bot.platforms.slack.places import Places, SlackMembership, person_place
@@ -34,28 +34,28 @@ LINK: Final = "https://acme.slack.com/archives/C0PIER/p1700000000000100"
 @pytest.mark.parametrize(
     ("where", "is_meant"),
     [
-        ("", Meant("C0HERE")),
-        ("this channel", Meant("C0HERE")),
-        ("thread", Meant("C0HERE", root="1.2")),
-        ("#Pier", Meant(name="pier")),
-        ("pier", Meant(name="pier")),
-        ("PIER", Meant(name="pier")),
-        ("C0PIER", Meant("C0PIER")),
-        ("#C0PIER", Meant("C0PIER")),
-        ("<#C0PIER|pier>", Meant("C0PIER")),
-        ("<#C0PIER>", Meant("C0PIER")),
-        ("https://acme.slack.com/archives/C0PIER", Meant("C0PIER")),
-        (LINK, Meant("C0PIER", root="1700000000.000100")),
-        (f"<{LINK}?thread_ts=1600000000.000001&amp;cid=C0PIER>", Meant("C0PIER", root="1600000000.000001")),
+        ("", ChannelRef("C0HERE")),
+        ("this channel", ChannelRef("C0HERE")),
+        ("thread", ChannelRef("C0HERE", root="1.2")),
+        ("#Pier", ChannelRef(name="pier")),
+        ("pier", ChannelRef(name="pier")),
+        ("PIER", ChannelRef(name="pier")),
+        ("C0PIER", ChannelRef("C0PIER")),
+        ("#C0PIER", ChannelRef("C0PIER")),
+        ("<#C0PIER|pier>", ChannelRef("C0PIER")),
+        ("<#C0PIER>", ChannelRef("C0PIER")),
+        ("https://acme.slack.com/archives/C0PIER", ChannelRef("C0PIER")),
+        (LINK, ChannelRef("C0PIER", root="1700000000.000100")),
+        (f"<{LINK}?thread_ts=1600000000.000001&amp;cid=C0PIER>", ChannelRef("C0PIER", root="1600000000.000001")),
     ],
 )
-def test_a_channel_or_thread_is_meant_as_people_and_slack_write_it(where: str, is_meant: Meant) -> None:
-    assert meant(where, "C0HERE", "1.2") == is_meant
+def test_a_channel_or_thread_is_meant_as_people_and_slack_write_it(where: str, is_meant: ChannelRef) -> None:
+    assert parse_channel(where, "C0HERE", "1.2") == is_meant
 
 
 def test_a_thread_is_none_where_nobody_asks_in_one() -> None:
     with pytest.raises(ToolError, match="stands in no thread"):
-        meant("thread", "C0HERE", "")
+        parse_channel("thread", "C0HERE", "")
 
 
 @dataclass
