@@ -436,7 +436,9 @@ class AgentDesk:
         """Stop what runs in that thread, and nothing else. Slack leaves the session's status to the app."""
         channel, thread = stopped.channel, stopped.thread
         conversation = (
-            inbound.thread_conversation(self.me, channel, thread) if thread else inbound.whole_channel(self.me, channel)
+            inbound.thread_conversation(self.me, channel, thread)
+            if thread
+            else inbound.channel_conversation(self.me, channel)
         )
         await self.host.turns.stop_conversation(conversation)
         self.sessions.set_idle_soon(channel, thread)

@@ -100,15 +100,15 @@ class SlackAsking:
 
     async def _member(self, channel: str, user: str) -> Member:
         """Return the asker as a member of this channel. Raises MemberUnknown and StoreError."""
-        return await self.places.among(channel, await self.people.member(user))
+        return await self.places.member_in(channel, await self.people.member(user))
 
     async def ask(self, body: JsonObject) -> None:
         """Handle the command `/ask`. Raises CogencyError when the question could not be stored."""
         to, event = inbound.of_command(body), api.text(body, "trigger_id") or self.clock.now().isoformat()
-        words, private = inbound.ask_words(api.text(body, "text"))
+        words, private = inbound.split_privacy(api.text(body, "text"))
         depth, question = inbound.split_depth(words)
         if not private:
-            question, private = inbound.ask_words(question)
+            question, private = inbound.split_privacy(question)
         mistyped = "" if private or inbound.is_direct(to.channel) else inbound.mistyped_private(question)
         if mistyped:
             await self._send(to, command_texts.NEARLY_PRIVATE.format(word=formatting.literal(mistyped)))
@@ -137,7 +137,7 @@ class SlackAsking:
         """Open the window of the shortcut "Ask", which belongs to no channel."""
         await self._open(body, panels.anywhere_view())
 
-    async def asked_anywhere(self, body: JsonObject) -> None:
+    async def submit_anywhere(self, body: JsonObject) -> None:
         """Handle the submitted window of "Ask". Raises CogencyError when the question could not be stored."""
         view = api.fields(body, "view")
         sent = panels.read_anywhere_view(view)
@@ -156,7 +156,7 @@ class SlackAsking:
         to, files = inbound.of_click(body), api.items(message, "files")
         await self._open(body, panels.ask_view(author, about, to, files, api.text(message, "ts")))
 
-    async def asked_about(self, body: JsonObject) -> None:
+    async def submit_about(self, body: JsonObject) -> None:
         """Handle the submitted window of "Ask about this message". Raises CogencyError when it could not be stored."""
         sent = panels.read_ask_view(api.fields(body, "view"))
         user = api.text(body, "user", "id")
@@ -331,7 +331,7 @@ class SlackAsking:
         person = inbound.person_id(self.me, pending.to.user)
         channel = pending.to.channel or pending.to.user
         conversations = [
-            inbound.whole_channel(self.me, channel),
+            inbound.channel_conversation(self.me, channel),
             inbound.private_conversation(self.me, channel, pending.to.user),
         ]
         await self.host.preferences.set(person, _preference(pending.question.event), pending.encode(conversations))
@@ -391,7 +391,7 @@ class SlackAsking:
             source=self.me.source,
             event_id=f"private:{question.event}",
             channel=to.channel,
-            message_id=inbound.private_message(question.event),
+            message_id=inbound.private_message_id(question.event),
             conversation=inbound.private_conversation(self.me, to.channel, to.user),
             person=member.person,
             place=person_place(self.me, member),

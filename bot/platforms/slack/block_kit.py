@@ -26,18 +26,18 @@ def plain(words: str) -> dict[str, Json]:
     return {"type": "plain_text", "text": words}
 
 
-def button(action: str, label: str, carried: Mapping[str, Json], **more: Json) -> Json:
+def button(action: str, label: str, payload: Mapping[str, Json], **more: Json) -> Json:
     """Return a button. `carried`: its payload, which a click brings back. `more`: its style and confirmation."""
-    value = json.dumps(carried, ensure_ascii=False)
+    value = json.dumps(payload, ensure_ascii=False)
     return {"type": "button", "action_id": action, "text": plain(label), "value": value, **more}
 
 
-def carried_by(action: JsonObject) -> Json:
+def button_payload(action: JsonObject) -> Json:
     """Return the payload of the button that was clicked; None if it is no JSON."""
     return decode_payload(text(action, "value"))
 
 
-def carried_by_view(view: JsonObject) -> Json:
+def view_payload(view: JsonObject) -> Json:
     """Return the payload of a view; None if it is no JSON."""
     return decode_payload(text(view, "private_metadata"))
 
@@ -59,7 +59,7 @@ def confirm_dialog(title: str, explanation: str, yes: str, no: str) -> Json:
     }
 
 
-def window(callback: str, title: str, submit: str, carried: Mapping[str, Json], blocks: Sequence[Json]) -> JsonObject:
+def window(callback: str, title: str, submit: str, payload: Mapping[str, Json], blocks: Sequence[Json]) -> JsonObject:
     """Return a window with fields. `title` and `submit` take 24 characters."""
     return {
         "type": "modal",
@@ -67,7 +67,7 @@ def window(callback: str, title: str, submit: str, carried: Mapping[str, Json], 
         "title": plain(title),
         "submit": plain(submit),
         "close": plain("Cancel"),
-        "private_metadata": json.dumps(carried, ensure_ascii=False),
+        "private_metadata": json.dumps(payload, ensure_ascii=False),
         "blocks": list(blocks),
     }
 
@@ -118,9 +118,9 @@ def selected_option(view: JsonObject, name: str) -> str:
     )
 
 
-def decode_payload(carried: str) -> Json:
+def decode_payload(payload: str) -> Json:
     try:
-        return json.loads(carried)
+        return json.loads(payload)
     except ValueError:
         return None
 

@@ -123,7 +123,7 @@ class SlackChannelReader:
             raise ToolError(NOT_TOLD, ours=True) from error
 
     async def _build_found(self, channel: str, root: str, context: ToolContext) -> FoundChannel:
-        place, public = await self.places.now(channel)
+        place, public = await self.places.read_now(channel)
         if isinstance(context.place.audience, GroupAudience) and context.channel == channel:
             place = context.place  # it already knows whether a guest reads there
         can_read = (public and await self._is_full_member(context.person.id)) or await self._is_in(channel, context)

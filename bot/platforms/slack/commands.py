@@ -49,9 +49,9 @@ from bot.platforms.slack.panels import (
     WINDOW_FIELDS,
     FormSent,
     ShownTo,
-    form_sent,
     panel_blocks,
     press_of,
+    read_form_view,
     view_of,
 )
 from bot.platforms.slack.places import Places, person_place, team_place
@@ -115,7 +115,7 @@ class Direct:
 
     async def outside_threads(self, channel: str) -> tuple[str, ...]:
         """Return the conversations that "this thread" means outside of threads; () for none."""
-        whole = inbound.whole_channel(self.me, channel)
+        whole = inbound.channel_conversation(self.me, channel)
         known = inbound.is_direct(channel) and await self.host.conversations.participants(whole) is not None
         return (whole,) if known else ()
 
@@ -194,7 +194,7 @@ class PersonalCommands:
     async def admit(self, body: JsonObject) -> None:
         """Admit a command or a shortcut. Raises Refused, or MemberUnknown."""
         to = inbound.of_click(body) if fields(body, "user") else inbound.of_command(body)
-        member = await self.places.among(to.channel, await self.people.member(to.user))
+        member = await self.places.member_in(to.channel, await self.people.member(to.user))
         who = Requester(member.person.id, to.channel, member.groups, self.me.team)
         await self.host.admission.admit_order(who, member.authority, member.person.time_zone)
 
@@ -225,7 +225,7 @@ class PersonalCommands:
         show_progress = _show_progress(show, limit=1)  # each is a new message: Slack replaces only what was clicked
         await show(await self._panel(command, self._caller(to, thread), words, show=show_progress, attached=attached))
 
-    async def pressed(self, body: JsonObject, action: JsonObject) -> None:
+    async def handle_press(self, body: JsonObject, action: JsonObject) -> None:
         """Handle a click on a button of a panel, or a choice in its menu. Raises CogencyError."""
         press, to = press_of(body, action), inbound.of_click(body)
         if press is None or press.at.user != to.user:
@@ -245,16 +245,16 @@ class PersonalCommands:
     async def read_form(self, body: JsonObject) -> FormSent | None:
         """Return what was submitted in a form's window; None if another person submitted it. Raises CogencyError."""
         view = fields(body, "view")
-        sent = form_sent(view, self.me)
+        sent = read_form_view(view, self.me)
         if sent is None or sent.to.user != text(body, "user", "id"):
             return None
         if sent.form.made is None:
             return sent
         caller = self._caller(sent.to, sent.thread)
         call = CommandCall(words=sent.words, caller=caller, host=self.host, pressed=True)
-        return form_sent(view, self.me, await _build_form(sent.form, call))
+        return read_form_view(view, self.me, await _build_form(sent.form, call))
 
-    async def form_sent(self, sent: FormSent) -> None:
+    async def submit_form(self, sent: FormSent) -> None:
         """Run the command of a submitted form without mistakes. Raises CogencyError."""
         caller = replace(self._caller(sent.to, sent.thread), in_form=True, elsewhere=sent.elsewhere)
         words = sent.form.spelled(sent.words, sent.filled)
@@ -454,7 +454,7 @@ class SlackCaller:
         return PolicyAsker(member.person, member.authority, await self._place(member))
 
     async def _member(self) -> Member:
-        return await self.places.among(self.to.channel, await self.people.member(self.to.user))
+        return await self.places.member_in(self.to.channel, await self.people.member(self.to.user))
 
     async def _place(self, member: Member) -> Place:
         """Return the place that policies are about. Raises Refused if a form names a channel that they cannot read."""

@@ -30,7 +30,7 @@ from bot.memory.learning import PAUSE
 from bot.memory.view import PauseLearning, ShowMemory, lasting_text, read_memory_request
 from bot.platforms.slack import panels
 from bot.platforms.slack.api import Method, SlackApi, SlackError, SlackLimited, number, text
-from bot.platforms.slack.block_kit import button, carried_by, plain, row
+from bot.platforms.slack.block_kit import button, button_payload, plain, row
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, of_click
 from bot.platforms.slack.markup import SECTION_CHARS, mrkdwn, pieces
 from bot.platforms.slack.members import People
@@ -112,7 +112,7 @@ class HomeContent:
     news: News | None = None
 
 
-def home_opened(body: JsonObject) -> ReplyTo | None:
+def read_home_opened(body: JsonObject) -> ReplyTo | None:
     """Return the user whose Home tab was opened, with the pages that it shows; None for any other event."""
     event = body.get("event")
     user, kind, tab = text(event, "user"), text(event, "type"), text(event, "tab")
@@ -121,10 +121,10 @@ def home_opened(body: JsonObject) -> ReplyTo | None:
     return ReplyTo("", user, home=text(event, "view", "private_metadata") or Pages().encode())
 
 
-def pages_of(carried: str) -> Pages:
+def pages_of(encoded: str) -> Pages:
     """Return the inverse of `Pages.encode`; the first pages for anything else."""
     try:
-        value: Json = json.loads(carried)
+        value: Json = json.loads(encoded)
     except ValueError:
         return Pages()
     return Pages(max(1, number(value, "memory")), max(1, number(value, "policies")))
@@ -132,7 +132,7 @@ def pages_of(carried: str) -> Pages:
 
 def pages_after(action: JsonObject, pages: Pages) -> Pages:
     """Return the pages to show after a click on one of the tab's own buttons."""
-    page = number(carried_by(action), "page")
+    page = number(button_payload(action), "page")
     return replace(pages, policies=page) if page and text(action, "action_id").startswith(_POLICIES) else pages
 
 
@@ -346,7 +346,7 @@ class Home:
     async def close(self) -> None:
         await self._tasks.close()
 
-    async def clicked(self, body: JsonObject, action: JsonObject) -> None:
+    async def handle_click(self, body: JsonObject, action: JsonObject) -> None:
         """Handle a click on one of the tab's own buttons. Raises CogencyError."""
         to = of_click(body)
         await self._show(to.user, pages_after(action, pages_of(to.home)))

@@ -260,7 +260,7 @@ def root_of(conversation: str) -> str:
     return root if is_ts(root) else ""
 
 
-def whole_channel(me: SlackBot, channel: str) -> str:
+def channel_conversation(me: SlackBot, channel: str) -> str:
     """Return the id under which older versions stored a DM outside of its threads as one conversation."""
     return f"{me.source}:{channel}"
 
@@ -280,7 +280,7 @@ def private_conversation(me: SlackBot, channel: str, user: str) -> str:
     return f"{me.source}:{channel}:private:{user}"
 
 
-def private_message(event: str) -> str:
+def private_message_id(event: str) -> str:
     """Return the message id of a private question. `event`: what asked it, a message in a channel or a click."""
     return f"private:{event}"
 
@@ -313,17 +313,17 @@ def split_depth(words: str) -> tuple[Depth, str]:
     return (depth, rest.strip()) if colon and depth is not None and rest.strip() else (Depth.ADAPT, words.strip())
 
 
-def ask_words(words: str) -> tuple[str, bool]:
+def split_privacy(words: str) -> tuple[str, bool]:
     """Return the question of `/ask`, and whether its answer should be private: "privately what is …"."""
     first, _, rest = words.strip().partition(" ")
     private = first.casefold().rstrip(":,") in _PRIVATE
     return (rest.strip(), True) if private else (words.strip(), False)
 
 
-def split_private(message_text: str) -> str:
+def private_question(message_text: str) -> str:
     """Return the question in a message that asks privately, as in "ask privately fast: why …"."""
     first, _, rest = message_text.partition(" ")
-    words, _ = ask_words(rest if first.casefold() == "ask" else message_text)
+    words, _ = split_privacy(rest if first.casefold() == "ask" else message_text)
     return split_depth(words)[1] or message_text
 
 
@@ -436,7 +436,7 @@ def read_change(body: JsonObject, me: SlackBot) -> Changed | None:
             return None
 
 
-def read_closed(body: JsonObject) -> str | None:
+def read_closed_channel(body: JsonObject) -> str | None:
     """Return the channel that was made private or shared with another workspace; None for any other event."""
     event = fields(body, "event")
     match text(event, "type"), text(event, "subtype"):
@@ -446,7 +446,7 @@ def read_closed(body: JsonObject) -> str | None:
             return None
 
 
-def read_gone(body: JsonObject, me: SlackBot) -> tuple[str, Gone] | None:
+def read_deleted_channel(body: JsonObject, me: SlackBot) -> tuple[str, Gone] | None:
     """Return the deleted channel as "slack:T0123:C0123", and what it held; None for any other event."""
     event = fields(body, "event")
     if text(event, "type") not in ("channel_deleted", "group_deleted") or not (channel := text(event, "channel")):
@@ -564,8 +564,8 @@ def of_click(body: JsonObject) -> ReplyTo:
 def of_window(view: JsonObject) -> ReplyTo | None:
     """Return where a window was opened, from "to" in its metadata; None if it has none."""
     try:
-        carried: Json = json.loads(text(view, "private_metadata"))
-        return decode_reply_to(text(carried, "to"))
+        metadata: Json = json.loads(text(view, "private_metadata"))
+        return decode_reply_to(text(metadata, "to"))
     except ValueError:
         return None
 

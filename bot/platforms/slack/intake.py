@@ -24,7 +24,7 @@ from bot.platforms.slack import inbound
 from bot.platforms.slack.agent_view import AgentDesk
 from bot.platforms.slack.api import SlackError
 from bot.platforms.slack.commands import AnswerCommands, PersonalCommands
-from bot.platforms.slack.home import home_opened
+from bot.platforms.slack.home import read_home_opened
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, SlackMessage
 from bot.platforms.slack.markup import without_mention
 from bot.platforms.slack.members import Member, OurBots, People, SlackMemberUnknown, member_of
@@ -101,7 +101,7 @@ def _parse_slash_command(name: str, rest: str, message: SlackMessage, me: SlackB
 
 def _parse_private(rest: str) -> AskPrivately | MistypedOrder | None:
     """Return what follows "ask" if its answer is private, or "privately" was probably meant; None otherwise."""
-    words, private = inbound.ask_words(rest)
+    words, private = inbound.split_privacy(rest)
     if private:
         return AskPrivately(words)
     mistyped = inbound.mistyped_private(rest)
@@ -140,7 +140,7 @@ class SlackIntake:
     control: AnswerCommands
     agent: AgentDesk
     uninstalled: asyncio.Event  # Set once the app is uninstalled, or its token revoked
-    ours: OurBots
+    our_bots: OurBots
 
     @property
     def names(self) -> SlackNames:
@@ -156,7 +156,7 @@ class SlackIntake:
             await self._handle_notice(body)
             return False
         thread = f"{message.channel}:{message.thread_ts}" if message.in_thread else ""
-        if await self.ours.is_for_another(message.text, thread):
+        if await self.our_bots.is_for_another(message.text, thread):
             return False
         await before(message)
         conversation = inbound.conversation(self.me, message)
@@ -201,7 +201,7 @@ class SlackIntake:
 
     async def _handle_notice(self, body: JsonObject) -> None:
         """Handle an event that is not a message."""
-        if (home := home_opened(body)) is not None:
+        if (home := read_home_opened(body)) is not None:
             self.desk.home.open(home)
         elif (event := inbound.read_agent_event(body)) is not None:
             if not isinstance(event, inbound.SessionStopped) or await self._may_stop(event):
@@ -210,14 +210,14 @@ class SlackIntake:
             gone = Gone(sources=frozenset({self.me.source}))
             await self.host.forgetting.gone(self.me.source, gone, at_once=False)
             self.uninstalled.set()
-        elif (gone := inbound.read_gone(body, self.me)) is not None:
+        elif (gone := inbound.read_deleted_channel(body, self.me)) is not None:
             await self.host.forgetting.gone(*gone, at_once=True)
-        elif (closed := inbound.read_closed(body)) is not None:
-            await self.host.restrict_place(closed, await self.places.closed(closed))
-        elif (changed := inbound.read_change(body, self.me)) is not None:
-            await self._change(changed)
-        elif (reacted := inbound.read_reaction(body, self.me)) is not None:
-            await self.desk.replies.reacted(reacted)
+        elif (closed := inbound.read_closed_channel(body)) is not None:
+            await self.host.restrict_place(closed, await self.places.mark_closed(closed))
+        elif (change := inbound.read_change(body, self.me)) is not None:
+            await self._change(change)
+        elif (reaction := inbound.read_reaction(body, self.me)) is not None:
+            await self.desk.replies.handle_reaction(reaction)
 
     def _facts(
         self, message: SlackMessage, participants: frozenset[str] | None, *, orders_something: bool, late: bool
@@ -245,7 +245,7 @@ class SlackIntake:
         """Whether the user who pressed Slack's Stop button may stop answers. They are not notified if they may not."""
         if not stopped.user:
             return True
-        member = await self.places.among(stopped.channel, await self.people.member(stopped.user))
+        member = await self.places.member_in(stopped.channel, await self.people.member(stopped.user))
         who = Requester(member.person.id, stopped.channel, member.groups, self.me.team)
         try:
             await self.host.admission.admit_order(who, member.authority, member.person.time_zone)
@@ -257,7 +257,7 @@ class SlackIntake:
     async def _stop(self, stop: message_intake.Stop, message: SlackMessage, author: Member) -> message_intake.AfterStop:
         """Handle the word "stop"; return what else is to be done about the message."""
 
-        async def stopped() -> bool:
+        async def stop_all() -> bool:
             await self._admit_order(message, author)
             if is_hushed := await self.host.ambient.hush(message.channel, inbound.conversation(self.me, message)):
                 await self.control.notify_hushed(message)
@@ -267,7 +267,7 @@ class SlackIntake:
             partial(self.control.notify_nothing_runs, message),
             partial(self.control.notify_refused, message=message),
         )
-        obey = partial(message_intake.stop_by_word, stop, stopped, *notifications)
+        obey = partial(message_intake.stop_by_word, stop, stop_all, *notifications)
         return await self._run_once(message, obey) or message_intake.Ignore()
 
     async def _run_once(self, message: SlackMessage, obey: Callable[[], Awaitable[T]]) -> T | None:
@@ -297,23 +297,23 @@ class SlackIntake:
         except (SettingsError, Refused) as error:
             await self.desk.send_error(to, error)
 
-    async def _change(self, changed: inbound.Changed) -> None:
+    async def _change(self, change: inbound.Changed) -> None:
         """Amend an edited question, so that it is answered and learned from as edited; forget a deleted one."""
-        self.host.ambient.changed(changed.channel, changed.ts)
-        repeats = repeats_of(changed.ts)
-        if changed.text is None:
-            private = inbound.private_message(f"{changed.channel}:{changed.ts}")
-            await self.host.forgetting.deleted(changed.channel, {changed.ts, private, *repeats, *repeats_of(private)})
-            if changed.ours:
-                await self.desk.replies.gone(changed.channel, changed.ts)
+        self.host.ambient.changed(change.channel, change.ts)
+        repeats = repeats_of(change.ts)
+        if change.text is None:
+            private = inbound.private_message_id(f"{change.channel}:{change.ts}")
+            await self.host.forgetting.deleted(change.channel, {change.ts, private, *repeats, *repeats_of(private)})
+            if change.ours:
+                await self.desk.replies.page_deleted(change.channel, change.ts)
             return
-        text = (await self._parse_question(changed.text))[1]
-        amended_text = naming(text, changed.files)
-        await self.host.forgetting.amend(changed.channel, changed.ts, amended_text)
-        private = inbound.private_message(f"{changed.channel}:{changed.ts}")
-        await self._amend_known(changed.channel, repeats, amended_text)
-        alone = naming(inbound.split_private(text), changed.files)
-        await self._amend_known(changed.channel, (private, *repeats_of(private)), alone)
+        text = (await self._parse_question(change.text))[1]
+        amended_text = naming(text, change.files)
+        await self.host.forgetting.amend(change.channel, change.ts, amended_text)
+        private = inbound.private_message_id(f"{change.channel}:{change.ts}")
+        await self._amend_known(change.channel, repeats, amended_text)
+        alone = naming(inbound.private_question(text), change.files)
+        await self._amend_known(change.channel, (private, *repeats_of(private)), alone)
 
     async def _amend_known(self, channel: str, messages: Iterable[str], text: str) -> None:
         """Amend these messages up to the first that is not stored: repeats of a question are stored in their order."""
@@ -378,14 +378,14 @@ class SlackIntake:
         if message.bot_name:
             return member_of(self.me, message.user, {"name": message.bot_name})
         member = await self.people.member(message.user)
-        return member if message.external else await self.places.among(message.channel, member)
+        return member if message.external else await self.places.member_in(message.channel, member)
 
     async def _channel_place(self, message: SlackMessage) -> Place:
         if message.direct:
             return group_place(self.me, message.channel)
         place = await self.places.of(message.channel)
         if message.closed and place.within_team:
-            return await self.places.closed(message.channel)
+            return await self.places.mark_closed(message.channel)
         return group_place(self.me, message.channel) if message.outside and place.within_team else place
 
 

@@ -324,7 +324,7 @@ class Guests:
                 self._is_listed.set()
             await self._clock.sleep(pause)
 
-    async def read(self, channel: str) -> bool:
+    async def may_read(self, channel: str) -> bool:
         """Whether a guest may be a member of this public channel. Raises SlackError for unknown."""
         try:
             async with asyncio.timeout(PATIENCE_S):

@@ -55,7 +55,7 @@ class EventRetryQueue:
       pointers name are read again.
     """
 
-    listening: Watermark
+    watermark: Watermark
     api: SlackApi
     intake: SlackIntake
     before: Before
@@ -78,7 +78,7 @@ class EventRetryQueue:
             if (last_error := self._last_errors.get(channel)) is not None:
                 self._tasks.start(self.notify(body, last_error))
             return channel not in self._unstored and await self._store_pointer(body)
-        before = self.before if self.listening.behind else nothing_missed
+        before = self.before if self.watermark.behind else nothing_missed
         handling = asyncio.create_task(self.intake.handle_event(body, before), name=USER_TASKS)
         self._tasks.add(handling)
         await asyncio.wait({handling}, timeout=ACK_S)
@@ -89,7 +89,7 @@ class EventRetryQueue:
 
     async def resume(self) -> None:
         """Retry what an earlier process stored pointers to. Raises StoreError."""
-        for name, kind in (await self.listening.host.preferences.of(self._owner)).items():
+        for name, kind in (await self.watermark.host.preferences.of(self._owner)).items():
             self._tasks.start(self._retry_pointer(name, kind))
 
     async def close(self) -> None:
@@ -132,7 +132,7 @@ class EventRetryQueue:
             while events:
                 try:
                     handle = partial(self.intake.handle_event, events[0], self.before)
-                    await self.listening.insist(handle, partial(self._notify_all, channel), passing=PASSING)
+                    await self.watermark.insist(handle, partial(self._notify_all, channel), passing=PASSING)
                 except CogencyError as error:
                     log.log(severity(error), "event %s was not taken in: %s", api.text(events[0], "event_id"), error)
                 await self._delete_pointer(events.popleft())
@@ -151,14 +151,14 @@ class EventRetryQueue:
         """Log that authors cannot be read; an unavailable database is logged elsewhere."""
         if not isinstance(error, SlackMemberUnknown):
             return
-        more = self._logged.due(str(error), self.listening.clock.monotonic())
+        more = self._logged.due(str(error), self.watermark.clock.monotonic())
         if more is not None:
             log.warning("messages wait until Slack tells who wrote them: %s%s %s", error.__cause__, more, REMEDY)
 
     @property
     def _owner(self) -> str:
         """The owner of the preferences that hold pointers."""
-        return f"owed:{self.listening.source}"
+        return f"owed:{self.watermark.source}"
 
     async def _store_pointer(self, body: JsonObject) -> bool:
         """Store a pointer by which the next process finds the message. Return False if there is none, or it failed."""
@@ -166,7 +166,7 @@ class EventRetryQueue:
         if not name:
             return False
         try:
-            await self.listening.host.preferences.set(self._owner, name, api.text(body, "event", "type"))
+            await self.watermark.host.preferences.set(self._owner, name, api.text(body, "event", "type"))
         except StoreError:
             return False
         return True
@@ -174,7 +174,7 @@ class EventRetryQueue:
     async def _delete_pointer(self, body: JsonObject) -> None:
         if name := _pointer(body):
             try:
-                await self.listening.host.preferences.set(self._owner, name, None)
+                await self.watermark.host.preferences.set(self._owner, name, None)
             except StoreError as error:
                 log.log(severity(error), "a message that was taken in will be looked at once more: %s", error)
 
@@ -184,7 +184,7 @@ class EventRetryQueue:
         root, _, ts = rest.partition(":")
         link, passing = SlackMessageLink(channel, ts, root), (*PASSING, SlackDown, SlackLimited)
         try:
-            await self.listening.insist(partial(self._handle_pointed, link, kind), passing=passing)
+            await self.watermark.insist(partial(self._handle_pointed, link, kind), passing=passing)
         except CogencyError as error:
             log.log(severity(error), "what was asked earlier in %s was not taken in: %s", channel, error)
         await self._delete_pointer({"event": {"type": "message", "channel": channel, "thread_ts": root, "ts": ts}})
@@ -251,7 +251,7 @@ class SlackMissed:
 
     api: SlackApi
     me: SlackBot
-    listening: Watermark
+    watermark: Watermark
     intake: SlackIntake
     budgets: MethodRates = field(default_factory=MethodRates)
     _since: datetime | None = None
@@ -265,24 +265,24 @@ class SlackMissed:
     def connected(self) -> None:
         """A connection is open: catch up if it is the first, or after an outage."""
         first = self._catching_up is None
-        if first or (not self.listening.behind and self.listening.silent_for() > OUTAGE):
-            self._begin(self.listening.since())
-        self.listening.connected = True
-        self.listening.host.platforms.connected(self.me.app)
+        if first or (not self.watermark.behind and self.watermark.silent_for() > OUTAGE):
+            self._begin(self.watermark.since())
+        self.watermark.connected = True
+        self.watermark.host.platforms.connected(self.me.app)
 
     def lost(self, why: str) -> None:
         """The last connection is closing, or dead."""
-        self.listening.connected = False
-        self.listening.host.platforms.connected(self.me.app, why)
+        self.watermark.connected = False
+        self.watermark.host.platforms.connected(self.me.app, why)
 
     def gap(self, since: datetime) -> None:
         """Catch up: some events between that time and now were not delivered."""
-        bounds, now = self.listening.bounds, self.listening.clock.now()
-        if not self.listening.behind:
+        bounds, now = self.watermark.bounds, self.watermark.clock.now()
+        if not self.watermark.behind:
             self._begin(max(since - bounds.overlap, now - bounds.age))
 
     def _begin(self, since: datetime | None) -> None:
-        self.listening.behind = True
+        self.watermark.behind = True
         self._since = since
         self._catching_up = asyncio.create_task(self._catch_up())
 
@@ -312,12 +312,12 @@ class SlackMissed:
         self._reads.clear()
         self._other_threads.clear()
         self._found_count = 0
-        self.listening.behind = False
-        await self.listening.note()
+        self.watermark.behind = False
+        await self.watermark.note()
 
     async def _read_all(self) -> int:
         """Read all places, the failed ones again. Return how many could not be read."""
-        bounds, clock = self.listening.bounds, self.listening.clock
+        bounds, clock = self.watermark.bounds, self.watermark.clock
         known = await self._known_spots()
         other_spots = [spot for spot in await self._all_spots() if spot not in known]
         spots, limit = deque([*known[: bounds.places], *other_spots]), 2 * bounds.places
@@ -341,10 +341,10 @@ class SlackMissed:
         return len(failed)
 
     async def _known_spots(self) -> list[Spot]:
-        bounds, clock = self.listening.bounds, self.listening.clock
+        bounds, clock = self.watermark.bounds, self.watermark.clock
         lately = clock.now() - bounds.known
         try:
-            seen = await self.listening.host.conversations.last_seen(self.me.source, since=lately, limit=bounds.places)
+            seen = await self.watermark.host.conversations.last_seen(self.me.source, since=lately, limit=bounds.places)
         except CogencyError as error:
             log.log(severity(error), "where the bot had conversations is not known: %s", error)
             return []
@@ -402,7 +402,7 @@ class SlackMissed:
         Raises SlackError.
         """
         method = Method.REPLIES if spot.root else Method.HISTORY
-        clock, pace = self.listening.clock, self.budgets.queue(f"{method} missed", INTERVAL_S)
+        clock, pace = self.watermark.clock, self.budgets.queue(f"{method} missed", INTERVAL_S)
         wait = await pace.book(clock.monotonic())
         if paced:
             await clock.sleep(wait)
@@ -413,7 +413,7 @@ class SlackMissed:
                 ts=spot.root or None,
                 oldest=since if spot.root else None,  # Slack pages a thread from its beginning, a channel from its end
                 latest=latest or None,
-                limit=self.listening.bounds.messages,
+                limit=self.watermark.bounds.messages,
             )
         except SlackLimited as limited:
             await pace.hold(clock.monotonic(), limited.retry_after_s)

@@ -51,11 +51,11 @@ from bot.platforms.slack.api import (
 from bot.platforms.slack.inbound import (
     ReplyTo,
     SlackBot,
+    channel_conversation,
     is_direct,
     is_ts,
     organization,
     root_of,
-    whole_channel,
 )
 from bot.platforms.slack.members import MEMBERS_PAGE, Guests, Member, People, SlackMemberUnknown
 from bot.platforms.slack.message_pages import CURABLE
@@ -75,12 +75,12 @@ _WORK_SUFFIX: Final = re.compile(rf"(?:{WORK}:\d{{1,19}})?(?:{TELLS})?\Z", re.AS
 
 def schedule_conversation(me: SlackBot, channel: str, schedule: int) -> str:
     """Return the id of a schedule's conversation in a channel, for all its occurrences; it is no thread."""
-    return f"{whole_channel(me, channel)}:{SCHEDULED}{schedule}"
+    return f"{channel_conversation(me, channel)}:{SCHEDULED}{schedule}"
 
 
 def is_conversation_of(me: SlackBot, channel: str, conversation: str) -> bool:
     """Whether all readers of this channel may read a conversation: the whole channel, a thread, or a schedule of it."""
-    whole = whole_channel(me, channel)
+    whole = channel_conversation(me, channel)
     base = _WORK_SUFFIX.sub("", conversation)
     part = base.removeprefix(f"{whole}:")
     return base == whole or is_ts(part) or _SCHEDULE.fullmatch(part) is not None
@@ -103,17 +103,19 @@ class SlackSchedules:
         self._channels = ExpiringCache(self._load_channel, self.clock)
 
     async def admit(self, occurrence: Occurrence) -> Admitted:
-        made, name = occurrence.schedule.made, occurrence_id(occurrence.schedule.id, occurrence.time)
-        member = await self.people.member(self._user(made.person), FRESH_S)
-        member = member if made.direct else await self.places.among(made.channel, member)
-        if (why := self._refusal(made, member)) is not None:
+        new_schedule, name = occurrence.schedule.made, occurrence_id(occurrence.schedule.id, occurrence.time)
+        member = await self.people.member(self._user(new_schedule.person), FRESH_S)
+        member = member if new_schedule.direct else await self.places.member_in(new_schedule.channel, member)
+        if (why := self._refusal(new_schedule, member)) is not None:
             return NotAllowed(why)
-        if made.direct or isinstance(made.place.audience, PersonAudience):
-            return await self._direct_incoming(occurrence.schedule, occurrence.time, member, name, made.kind)
-        place = await self._place(made, self._user(made.person))
+        if new_schedule.direct or isinstance(new_schedule.place.audience, PersonAudience):
+            return await self._direct_incoming(occurrence.schedule, occurrence.time, member, name, new_schedule.kind)
+        place = await self._place(new_schedule, self._user(new_schedule.person))
         if isinstance(place, NotAllowed):
             return place
-        return self._incoming(occurrence.schedule, occurrence.time, member, place, made.channel, name, made.kind)
+        return self._incoming(
+            occurrence.schedule, occurrence.time, member, place, new_schedule.channel, name, new_schedule.kind
+        )
 
     async def direct(self, schedule: Schedule, time: datetime) -> Incoming:
         member = await self.people.member(self._user(schedule.made.person), FRESH_S)
@@ -123,19 +125,19 @@ class SlackSchedules:
     def _user(self, person: str) -> str:
         return person.removeprefix(f"{self.me.source}:")
 
-    def _refusal(self, made: NewSchedule, member: Member) -> str | None:
+    def _refusal(self, new_schedule: NewSchedule, member: Member) -> str | None:
         """Return why the person may not ask there now; None if they may. Raises MemberUnknown if that is not known."""
         if member.gone:
             return reply_texts.SCHEDULE_PERSON_GONE
-        who = Requester(member.person.id, made.channel, member.groups, self.me.team)
+        who = Requester(member.person.id, new_schedule.channel, member.groups, self.me.team)
         why = self.host.admission.closed_to(who, member.authority)
         if why is not None and member.unsure:
             raise SlackMemberUnknown(SlackError(reply_texts.SLACK_GROUPS_UNREAD))
         return why
 
-    async def _place(self, made: NewSchedule, user: str) -> Place | NotAllowed:
+    async def _place(self, new_schedule: NewSchedule, user: str) -> Place | NotAllowed:
         """Return the channel's place now, if the person and the bot are in it. Raises SlackError and StoreError."""
-        channel = made.channel
+        channel = new_schedule.channel
         try:
             info = await self._channels.get(channel, FRESH_S)
             if flag(info, "is_archived"):
@@ -148,17 +150,20 @@ class SlackSchedules:
             if refused.code not in _GONE:
                 raise
             return NotAllowed(reply_texts.SCHEDULE_PLACE_GONE)
-        return await self._not_wider(made, info)
+        return await self._not_wider(new_schedule, info)
 
-    async def _not_wider(self, made: NewSchedule, info: JsonObject) -> Place | NotAllowed:
-        now, was_public = channel_place(self.me, made.channel, info), isinstance(made.place.audience, TeamAudience)
+    async def _not_wider(self, new_schedule: NewSchedule, info: JsonObject) -> Place | NotAllowed:
+        now, was_public = (
+            channel_place(self.me, new_schedule.channel, info),
+            isinstance(new_schedule.place.audience, TeamAudience),
+        )
         if isinstance(now.audience, TeamAudience):
-            if made.place.is_closed:
+            if new_schedule.place.is_closed:
                 return NotAllowed(reply_texts.SCHEDULE_WIDER)
-            with_guests = not was_public or await self.guests.read(made.channel)
-            return group_place(self.me, made.channel) if with_guests else now
+            with_guests = not was_public or await self.guests.may_read(new_schedule.channel)
+            return group_place(self.me, new_schedule.channel) if with_guests else now
         if any(flag(info, fact) for fact in SHARED):
-            shared_since = was_public or await self.places.closed_after(made.channel, made.created)
+            shared_since = was_public or await self.places.was_closed_after(new_schedule.channel, new_schedule.created)
             return NotAllowed(reply_texts.SCHEDULE_WIDER) if shared_since else now
         return now
 

@@ -87,13 +87,13 @@ def panel_blocks(panel: Panel, command: Command, at: ShownTo, show: TextBlocks =
 def press_of(body: JsonObject, action: JsonObject) -> PanelPress | None:
     """Return what was clicked or chosen; None if it does not belong to a panel."""
     chosen = text(action, "selected_option", "value")
-    carried = block_kit.decode_payload(text(action, "block_id")) if chosen else block_kit.carried_by(action)
-    command, user = pressed_command(text(action, "action_id")), text(carried, "user")
+    payload = block_kit.decode_payload(text(action, "block_id")) if chosen else block_kit.button_payload(action)
+    command, user = pressed_command(text(action, "action_id")), text(payload, "user")
     if command is None or not user:
         return None
-    found = form_named(text(carried, "form"))
-    at = ShownTo(user, text(carried, "channel"), _thread(carried))
-    words = f"{text(carried, 'words')} {chosen}".strip()
+    found = form_named(text(payload, "form"))
+    at = ShownTo(user, text(payload, "channel"), _thread(payload))
+    words = f"{text(payload, 'words')} {chosen}".strip()
     return PanelPress(command, words, at, found[1] if found else None, _ticked(body))
 
 
@@ -116,13 +116,13 @@ def view_of(
     filled: Filled = MappingProxyType({}),
 ) -> JsonObject:
     """Return the form's window. `filled`: its initial values. `to`: where it is answered."""
-    carried: dict[str, Json] = {"to": to.encode(), "words": words, "thread": [*sorted(thread)]}
+    payload: dict[str, Json] = {"to": to.encode(), "words": words, "thread": [*sorted(thread)]}
     shown = [form_field for form_field in form.fields if to.home or form_field.kind is not FieldKind.ELSEWHERE]
     blocks = [_field(form_field, filled.get(form_field.name, "")) for form_field in shown]
-    return block_kit.window(view_id(form), form.title, form.submit, carried, blocks)
+    return block_kit.window(view_id(form), form.title, form.submit, payload, blocks)
 
 
-def form_sent(view: JsonObject, me: SlackBot, built_form: PanelForm | None = None) -> FormSent | None:
+def read_form_view(view: JsonObject, me: SlackBot, built_form: PanelForm | None = None) -> FormSent | None:
     """Return what was filled in; None for another window. `built_form`: the form, if its fields depend on a button."""
     found, to = form_named(text(view, "callback_id").removeprefix(f"{FORM}:")), of_window(view)
     if found is None or to is None:
@@ -132,16 +132,16 @@ def form_sent(view: JsonObject, me: SlackBot, built_form: PanelForm | None = Non
     elsewhere = next(
         (filled[form_field.name] for form_field in form.fields if form_field.kind is FieldKind.ELSEWHERE), ""
     )
-    carried = block_kit.carried_by_view(view)
-    return FormSent(command, form, text(carried, "words"), filled, to, _thread(carried), elsewhere)
+    payload = block_kit.view_payload(view)
+    return FormSent(command, form, text(payload, "words"), filled, to, _thread(payload), elsewhere)
 
 
 def _button(action: PanelAction, command: Command, at: ShownTo, number: int) -> Json:
-    carried = _carried(at, action.words) | ({"form": action.form.name} if action.form else {})
+    payload = _payload(at, action.words) | ({"form": action.form.name} if action.form else {})
     extras: dict[str, Json] = {"style": "danger"} if action.danger else {}
     if action.confirm:
         extras["confirm"] = block_kit.confirm_dialog(command_texts.ARE_YOU_SURE, action.confirm, action.label, "Keep")
-    return block_kit.button(f"{PRESS}:{command.name}:{number}", action.label, carried, **extras)
+    return block_kit.button(f"{PRESS}:{command.name}:{number}", action.label, payload, **extras)
 
 
 def _menu(select: PanelSelect, command: Command, at: ShownTo, number: int) -> list[Json]:
@@ -156,7 +156,7 @@ def _menu(select: PanelSelect, command: Command, at: ShownTo, number: int) -> li
     }
     if select.chosen in options:
         menu["initial_option"] = options[select.chosen]
-    return [{"type": "actions", "block_id": json.dumps(_carried(at, select.words)), "elements": [menu]}]
+    return [{"type": "actions", "block_id": json.dumps(_payload(at, select.words)), "elements": [menu]}]
 
 
 def _box(command: Command, name: str, *, ticked: bool) -> Json:
@@ -167,9 +167,9 @@ def _box(command: Command, name: str, *, ticked: bool) -> Json:
     return {"type": "checkboxes", "action_id": f"{TICK}:{name}", "options": options, **initial}
 
 
-def _carried(at: ShownTo, words: str) -> dict[str, Json]:
-    carried: dict[str, Json] = {"user": at.user, "words": words, "channel": at.channel, "thread": [*sorted(at.thread)]}
-    return {name: value for name, value in carried.items() if value}
+def _payload(at: ShownTo, words: str) -> dict[str, Json]:
+    payload: dict[str, Json] = {"user": at.user, "words": words, "channel": at.channel, "thread": [*sorted(at.thread)]}
+    return {name: value for name, value in payload.items() if value}
 
 
 def _ticked(body: JsonObject) -> Mapping[str, str]:
@@ -180,8 +180,8 @@ def _ticked(body: JsonObject) -> Mapping[str, str]:
     return {name.removeprefix(f"{TICK}:"): "yes" for name in ticked}
 
 
-def _thread(carried: Json) -> tuple[str, ...]:
-    ids = carried.get("thread") if isinstance(carried, dict) else None
+def _thread(payload: Json) -> tuple[str, ...]:
+    ids = payload.get("thread") if isinstance(payload, dict) else None
     return tuple(id_ for id_ in ids if isinstance(id_, str)) if isinstance(ids, list) else ()
 
 
@@ -299,16 +299,16 @@ def ask_view(author: str, about: str, to: ReplyTo, files: Sequence[JsonObject] =
     """Return the window for a question about a message. `files`: the message's, as Slack sent them."""
     carried_files = [_file(file) for file in files[:MAX_FILES]]
     author = author[:MAX_NAME_CHARS]
-    carried = _carried_question(author, about, to, carried_files, page)
-    while len(json.dumps(carried, ensure_ascii=False)) > METADATA_CHARS and about:
+    payload = _question_payload(author, about, to, carried_files, page)
+    while len(json.dumps(payload, ensure_ascii=False)) > METADATA_CHARS and about:
         about = about[: len(about) * 3 // 4]
-        carried = _carried_question(author, about, to, carried_files, page)
+        payload = _question_payload(author, about, to, carried_files, page)
     label = command_texts.QUESTION_ALONE
     return block_kit.window(
         ASK_VIEW,
         command_texts.ASK_ABOUT_MESSAGE,
         "Ask",
-        carried,
+        payload,
         [block_kit.field(_QUESTION, label, block_kit.line(multiline=True))],
     )
 
@@ -317,14 +317,14 @@ def read_ask_view(view: JsonObject) -> QuestionAboutMessage | None:
     """Return what was typed into the window; None if it is empty, or the window is not `ask_view`."""
     question = text(view, "state", "values", _QUESTION, _QUESTION, "value").strip()
     try:
-        carried: Json = json.loads(text(view, "private_metadata"))
-        to = decode_reply_to(text(carried, "to"))
+        payload: Json = json.loads(text(view, "private_metadata"))
+        to = decode_reply_to(text(payload, "to"))
     except ValueError:
         return None
-    author = text(carried, "author")
-    files = (replace(attachment(file), author=author, source=FILE) for file in items(carried, "files"))
-    page = text(carried, "page")
-    return QuestionAboutMessage(question, author, text(carried, "about"), to, tuple(files), page) if question else None
+    author = text(payload, "author")
+    files = (replace(attachment(file), author=author, source=FILE) for file in items(payload, "files"))
+    page = text(payload, "page")
+    return QuestionAboutMessage(question, author, text(payload, "about"), to, tuple(files), page) if question else None
 
 
 def anywhere_view() -> JsonObject:
@@ -357,7 +357,7 @@ def read_anywhere_view(view: JsonObject) -> QuestionAnywhere:
     )
 
 
-def _carried_question(author: str, about: str, to: ReplyTo, files: list[Json], page: str) -> dict[str, Json]:
+def _question_payload(author: str, about: str, to: ReplyTo, files: list[Json], page: str) -> dict[str, Json]:
     return {"author": author, "about": about, "to": to.encode(), "files": files, "page": page}
 
 

@@ -111,7 +111,7 @@ class Places:
             return group_place(self._me, channel)
         return facts.place
 
-    async def now(self, channel: str) -> tuple[Place, bool]:
+    async def read_now(self, channel: str) -> tuple[Place, bool]:
         """Return a channel's place, read without the cache, and whether it is public, so that all members read it."""
         self._known.drop(channel)
         return await self.of(channel), bool(await self._name(channel))
@@ -133,7 +133,7 @@ class Places:
         place = await self.of(channel)
         return place if author.full else group_place(self._me, channel)
 
-    async def among(self, channel: str, member: Member) -> Member:
+    async def member_in(self, channel: str, member: Member) -> Member:
         """Return the member with their authority in this channel. If only workspaces of one organisation share it, full
         members of the others may ask like this workspace's own, but do not become its members. Raises
         SlackMemberUnknown and StoreError.
@@ -146,7 +146,7 @@ class Places:
             raise SlackMemberUnknown(error) from error
         return replace(member, authority=Authority.EMPLOYEE) if facts.of_organization else member
 
-    async def closed(self, channel: str) -> Place:
+    async def mark_closed(self, channel: str) -> Place:
         """Record for all processes that a channel was made private or shared. Return its place. Raises StoreError."""
         self._known.drop(channel)
         await self._write_mark(channel, _CLOSED)
@@ -165,7 +165,7 @@ class Places:
         """Return a channel's mark: since when it is closed, or open again; "" for none. Raises StoreError."""
         return (await self._host.preferences.of(self._owner(channel))).get(_KIND, "")
 
-    async def closed_after(self, channel: str, time: datetime) -> bool:
+    async def was_closed_after(self, channel: str, time: datetime) -> bool:
         """Whether a process recorded that it was made private or shared after that time. Raises StoreError."""
         kind, _, since = (await self._read_mark(channel)).partition(" ")
         return kind == _CLOSED and datetime.fromisoformat(since) > time
@@ -180,7 +180,7 @@ class Places:
             mark = await self._write_mark(channel, _OPEN)
         if not isinstance(place.audience, TeamAudience):
             return _ChannelFacts(place, "", mark, is_of_organization(self._me, info))
-        read_by_guests = await self._guests.read(channel)
+        read_by_guests = await self._guests.may_read(channel)
         return _ChannelFacts(group_place(self._me, channel) if read_by_guests else place, text(info, "name"), mark)
 
 

@@ -57,7 +57,7 @@ class ReplyPresses:
     show_waiting: Callable[[ReplyTo, int], Awaitable[None]]
     change: Callable[[JsonObject, ReplyTo, str], Awaitable[None]]
 
-    async def clicked(self, body: JsonObject, action: JsonObject) -> None:
+    async def handle_click(self, body: JsonObject, action: JsonObject) -> None:
         """Handle a click on a button below a reply. Raises CogencyError when its request could not be stored."""
         click = block_kit.reply_click(action)
         user = text(body, "user", "id")
@@ -106,7 +106,7 @@ class ReplyPresses:
         if not inbound.is_direct(channel) and (is_elsewhere or click.offer not in JUDGING):
             await self.may_read(clicked_at.user, channel)
 
-    async def reacted(self, reacted: Reacted) -> None:
+    async def handle_reaction(self, reacted: Reacted) -> None:
         """Handle a reaction that was added or removed. Raises CogencyError."""
         reply = await self.host.feedback.at(self.me.source, reacted.ts, reacted.channel)
         person = inbound.person_id(self.me, reacted.user)
@@ -121,7 +121,7 @@ class ReplyPresses:
             record = self.host.feedback.judge if reacted.added else self.host.feedback.take_verdict_back
             await record(reply.turn, person, reacted.verdict)
 
-    async def gone(self, channel: str, page: str) -> None:
+    async def page_deleted(self, channel: str, page: str) -> None:
         """Forget a reply and delete its other pages: a user deleted one of them."""
         reply = await self.host.feedback.at(self.me.source, page, channel)
         if reply is not None:
@@ -205,7 +205,7 @@ class ReplyPresses:
 
     async def _question(self, click: ReplyClick, clicked_at: ReplyTo, once: str, question_text: str) -> Incoming:
         """Return a question of the user who clicked, answered where the reply is. `once`: its dedupe key."""
-        member = await self.places.among(click.to.channel, await self.people.member(clicked_at.user))
+        member = await self.places.member_in(click.to.channel, await self.people.member(clicked_at.user))
         to = replace(clicked_at, channel=click.to.channel, private=click.to.private)
         is_alone = to.private or inbound.is_direct(to.channel)
         return Incoming(

@@ -112,11 +112,11 @@ class _Parts:
     """What runs while a workspace is served. `closers` are called at its end, after delivery is closed."""
 
     delivery: Delivery
-    listening: Watermark
+    watermark: Watermark
     guests: Guests
     retries: EventRetryQueue
     asking: SlackAsking
-    ours: OurBots
+    our_bots: OurBots
     uninstalled: asyncio.Event
     closers: tuple[Callable[[], Awaitable[None]], ...]
 
@@ -144,14 +144,14 @@ async def serve(
         listener = EventsListener(clock) if listener is None else listener
         parts = _build_parts(host, app, settings, clock, session, api, me, telemetry, listener)
         background: list[asyncio.Task[Any]] = [
-            asyncio.create_task(parts.listening.keep()),
+            asyncio.create_task(parts.watermark.keep()),
             asyncio.create_task(parts.guests.keep()),
         ]
         try:
             await host.forgetting.back([me.source])
-            await parts.ours.announce("" if app.team else app.name)
+            await parts.our_bots.announce("" if app.team else app.name)
             await _note_workspace(host, app, me.source)
-            await parts.listening.begin()
+            await parts.watermark.begin()
             await parts.retries.resume()
             await parts.asking.resume()
             await parts.delivery.open()
@@ -174,11 +174,11 @@ async def serve(
 
 async def _handle_revoked(host: Host, app: SlackApp, source: str, parts: _Parts) -> None:
     """Record that the app is gone: the workspace's content is erased later, unless the app is installed again."""
-    await parts.listening.insist(parts.ours.withdraw)
-    await parts.listening.insist(partial(host.preferences.set, WORKSPACES, app.known_as, None))
+    await parts.watermark.insist(parts.our_bots.withdraw)
+    await parts.watermark.insist(partial(host.preferences.set, WORKSPACES, app.known_as, None))
     if not parts.uninstalled.is_set():  # else the event has already recorded it
         gone = Gone(sources=frozenset({source}))
-        await parts.listening.insist(partial(host.forgetting.gone, source, gone, at_once=False))
+        await parts.watermark.insist(partial(host.forgetting.gone, source, gone, at_once=False))
 
 
 async def _close(closers: Collection[Callable[[], Awaitable[None]]], patience_s: float) -> None:
@@ -225,12 +225,12 @@ def _build_parts(
     viewed = ViewedEntities(me, places, threads, clock)
     agent = AgentDesk(host, me, sessions, Prompts(host, me, people, best_effort, clock), viewed)
 
-    ours, uninstalled = OurBots(host, me, clock), asyncio.Event()
+    our_bots, uninstalled = OurBots(host, me, clock), asyncio.Event()
     read = people, places, threads
-    intake = SlackIntake(host, me, settings.allowed_bots, *read, desk, control, agent, uninstalled, ours)
-    listening = Watermark(host, me.source, clock)
-    missed = SlackMissed(api, me, listening, intake, budgets)
-    retries = EventRetryQueue(listening, api, intake, missed.before, missed.gap, control.notify_waiting)
+    intake = SlackIntake(host, me, settings.allowed_bots, *read, desk, control, agent, uninstalled, our_bots)
+    watermark = Watermark(host, me.source, clock)
+    missed = SlackMissed(api, me, watermark, intake, budgets)
+    retries = EventRetryQueue(watermark, api, intake, missed.before, missed.gap, control.notify_waiting)
     web = web_client(settings.api_base_url, session)
     bolt = bolt_app(web, app.bot_token, me, desk)
     delivery: Delivery
@@ -244,7 +244,7 @@ def _build_parts(
     host.platforms.register_silence(me.source, delivery.silence)
     ending = (desk.underway, missed, retries, groups, agent, home)
     return _Parts(
-        delivery, listening, guests, retries, desk.asking, ours, uninstalled, tuple(part.close for part in ending)
+        delivery, watermark, guests, retries, desk.asking, our_bots, uninstalled, tuple(part.close for part in ending)
     )
 
 
@@ -395,16 +395,16 @@ def _listen(registry: _Registry, desk: PersonalCommands) -> None:
         registry.shortcut(name)(_ack_first(desk, handle if is_forgetting else _admitted(desk, handle)))
     registry.shortcut(SUMMARISE.id)(_ack_when_stored(desk, partial(desk.asking.ask_by_entry, SUMMARISE)))
     registry.command(unknown_commands(desk.me.prefix))(_unknown_command(desk))
-    registry.view(panels.ANYWHERE_VIEW)(_ack_when_stored(desk, desk.asking.asked_anywhere))
-    registry.view(panels.ASK_VIEW)(_ack_when_stored(desk, desk.asking.asked_about))
-    registry.action(re.compile(f"^{panels.PRESS}:.*$"))(_ack_click(desk, desk.pressed))
+    registry.view(panels.ANYWHERE_VIEW)(_ack_when_stored(desk, desk.asking.submit_anywhere))
+    registry.view(panels.ASK_VIEW)(_ack_when_stored(desk, desk.asking.submit_about))
+    registry.action(re.compile(f"^{panels.PRESS}:.*$"))(_ack_click(desk, desk.handle_press))
     registry.action(re.compile(f"^{panels.TICK}:.*$"))(_ack_tick)
     question_actions = f"(?:{ReplyAction.CONTINUE}|{ReplyAction.REGENERATE})"
     registry.action(re.compile(f"^{block_kit.ACTION}:{question_actions}$"))(
-        _ack_click_when_stored(desk, desk.replies.clicked)
+        _ack_click_when_stored(desk, desk.replies.handle_click)
     )
     registry.action(re.compile(f"^{block_kit.ACTION}:(?!{question_actions}$).*$"))(
-        _ack_click(desk, desk.replies.clicked)
+        _ack_click(desk, desk.replies.handle_click)
     )
 
 
@@ -420,7 +420,7 @@ def unknown_commands(prefix: str) -> re.Pattern[str]:
 
 def _listen_at_home(registry: _Registry, desk: PersonalCommands) -> None:
     """Register the listeners for the Home tab's own buttons, and for the forms of commands."""
-    registry.action(re.compile(f"^{home.HOME_ACTION}:.*$"))(_ack_click(desk, desk.home.clicked))
+    registry.action(re.compile(f"^{home.HOME_ACTION}:.*$"))(_ack_click(desk, desk.home.handle_click))
     for command in COMMANDS:
         for form in command.forms:
             registry.view(panels.view_id(form))(_ack_form(desk))
@@ -442,7 +442,7 @@ def _ack_form(desk: PersonalCommands) -> Callable[[AsyncAck, Body], Awaitable[No
             return
         await ack()
         if sent is not None:
-            await _run(desk, body, desk.form_sent(sent))
+            await _run(desk, body, desk.submit_form(sent))
 
     return run
 

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from bot.platforms.slack.inbound import (
     SlackBot,
-    ask_words,
     conversation,
     mistyped_private,
     organization,
     permalink,
     read_event,
+    split_privacy,
     time_of,
 )
 
@@ -99,7 +99,7 @@ def test_no_event_is_too_strange_to_be_read(event: dict[str, Any]) -> None:
     ],
 )
 def test_a_question_may_ask_for_a_private_answer(words: str, asked: tuple[str, bool]) -> None:
-    assert ask_words(words) == asked
+    assert split_privacy(words) == asked
 
 
 @pytest.mark.parametrize("word", ["privatly", "Privatley:", "prvately", "pirvately", "privateley", "privatelly"])
