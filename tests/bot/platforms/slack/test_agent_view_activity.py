@@ -1,4 +1,4 @@
-"""Titles and lines, within the limits that Slack has for them."""
+"""Titles and statuses stay within Slack's limits."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What people look at is remembered for a while, for as many people as there may be, and taken for one question."""
+"""What people view is remembered for a while, for a bounded number of people, and for one question."""
 
 from bot.platforms.slack.agent_view import MAX_PEOPLE, ViewedEntities
 from bot.platforms.slack.api import SlackApi
@@ -22,7 +22,7 @@ def looking(slack: FakeSlack, api: SlackApi) -> ViewedEntities:
 
 
 async def noted(looking: ViewedEntities, user: str, sees: tuple[Entity, ...] | None = None) -> list[str]:
-    """The notes beside a direct message of this user."""
+    """Return the notes beside a direct message of this user."""
     heard = SlackMessage(
         "Ev1", DM, "1.1", "", user, "what is this?", direct=True, mentioned=False, outside=False, sees=sees
     )

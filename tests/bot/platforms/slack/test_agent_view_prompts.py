@@ -1,4 +1,4 @@
-"""What is offered to somebody who opens the agent's conversations, and for whom it is put together."""
+"""Prompts are suggested to a person who opens the agent's conversations."""
 
 from agent.errors import StoreError
 from agent.memory.audience import PersonAudience
@@ -15,7 +15,7 @@ OWN = Suggestion("Go on: the boat", "Where did we stop with the boat?")
 
 
 class Suggesting(FakeHost):
-    """Remembers for whom it was asked."""
+    """A host that records for whom it was asked."""
 
     viewer: Viewer | None = None
 

@@ -1,4 +1,4 @@
-"""One reply's part in its session: what Slack is told, in which order, and what is left out."""
+"""One reply's part in its session: which calls Slack receives, and in which order."""
 
 from collections.abc import AsyncGenerator
 
@@ -19,7 +19,7 @@ SET_SESSION, SET_LINE = "agents.sessions.setStatus", "assistant.threads.setStatu
 
 
 class Counted(BestEffortCalls):
-    """`answered`: how many calls have come back."""
+    """Counts calls. `answered`: how many have returned."""
 
     answered = 0
 
@@ -42,7 +42,7 @@ async def sessions(slack: FakeSlack, ornaments: Counted) -> AsyncGenerator[Agent
 
 
 def begun(slack: FakeSlack, sessions: AgentSessions, question: str = "which colour?") -> tuple[AgentSession, str]:
-    """A reply whose bot thinks, and the thread of it."""
+    """Return the session of a reply whose bot thinks, and its thread."""
     root = slack.state.write(ANN, GENERAL, question)
     session = sessions.of(ReplyTo(GENERAL, ANN, root.ts, root.ts), question)
     session.set_status(reply_texts.THINKING)

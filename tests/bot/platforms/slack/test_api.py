@@ -1,4 +1,4 @@
-"""Whatever is answered in Slack's place is one of the errors that callers expect; the token goes to files alone."""
+"""Any answer becomes one of the errors that callers expect; the token is sent only to Slack's file addresses."""
 
 from urllib.parse import unquote, urlsplit
 

@@ -1,4 +1,4 @@
-"""Nothing that leaves for Slack pings anybody, wherever in a message it stands."""
+"""No text that is sent to Slack mentions a user, anywhere in a message."""
 
 import re
 from collections.abc import AsyncGenerator
@@ -29,7 +29,7 @@ VALUES = st.recursive(
 
 
 def shown(value: Any) -> list[str]:
-    """Every text that somebody may read."""
+    """Return every text that a user may read."""
     match value:
         case str():
             return [value]

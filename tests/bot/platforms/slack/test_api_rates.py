@@ -1,4 +1,4 @@
-"""One method's calls, shared among the open replies, within Slack's limit at every moment."""
+"""One method's calls are shared among the open replies, and stay within Slack's limit at every moment."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from bot.platforms.slack.api import MethodRates
 
 
 def calls(budget: MethodRate, replies: int, seconds: float, step: float = 0.1) -> list[tuple[float, str]]:
-    """Who called when, if each of so many replies asks as soon as it may."""
+    """Return which reply called when, if each of `replies` asks as soon as it may."""
     made: list[tuple[float, str]] = []
     ready = dict.fromkeys(map(str, range(replies)), 0.0)
     now = 0.0
@@ -133,8 +133,8 @@ def test_calls_are_scarce_while_half_of_a_window_is_used_up() -> None:
 
 @dataclass(frozen=True)
 class Ask:
-    """Somebody asks after so many seconds, or on a clock that was put back; `stays`: whether they come back if refused,
-    or else say so (`polite`).
+    """A reply asks after some seconds, or on a clock that was put back. `stays`: it asks again if refused; otherwise it
+    says so if it is `polite`.
     """
 
     who: int

@@ -1,4 +1,4 @@
-"""Asking from anywhere, in other words, and under other names: what the host is told, and who sees what."""
+"""Questions by command and window, by words, and under a prefix: what the host receives, and who sees the answer."""
 
 import asyncio
 from dataclasses import dataclass
@@ -294,7 +294,7 @@ async def test_a_question_that_was_forgotten_while_it_waited_is_neither_stored_a
 
 @dataclass
 class DyingHost(FakeHost):
-    """Never stores a question, as if the process were killed before."""
+    """A host that stores no question, as if the process were killed before."""
 
     async def submit(self, incoming: Incoming) -> bool:  # noqa: ARG002 -- it is never stored
         await asyncio.Event().wait()

@@ -1,4 +1,4 @@
-"""What stands below a reply, and how clicks on it are read."""
+"""The blocks below a reply, and the clicks on them."""
 
 from collections.abc import Iterator
 from typing import Any, cast
@@ -27,7 +27,7 @@ def elements(blocks: list[Json]) -> Iterator[dict[str, Any]]:
 
 
 def values(blocks: list[Json]) -> Iterator[dict[str, Any]]:
-    """Everything that somebody can click, as Slack would send it."""
+    """Return every possible click, as Slack would send it."""
     for element in elements(blocks):
         if element["type"] == "feedback_buttons":
             yield from (element["positive_button"], element["negative_button"])

@@ -1,4 +1,4 @@
-"""Which channel is meant, and who may have it read out: in workspaces of every kind, asked from everywhere."""
+"""Which channel a question means, and who may read it: in workspaces of every kind, asked from every place."""
 
 import asyncio
 from contextlib import suppress
@@ -60,7 +60,7 @@ def test_a_thread_is_none_where_nobody_asks_in_one() -> None:
 
 @dataclass
 class Direct:
-    """Slack's client, without a network between it and the workspace."""
+    """A client that calls the fake workspace without a network."""
 
     workspace: Workspace
     token: str = BOT_TOKEN
@@ -92,7 +92,7 @@ SOURCE: Final = f"slack:{TEAM}"
 
 @dataclass(frozen=True)
 class Kind:
-    """A channel: of which kind, who is in it, and whether it is shared with another workspace."""
+    """A channel: its kind, its members, and whether it is shared with another workspace."""
 
     kind: str
     members: frozenset[str]
@@ -100,7 +100,7 @@ class Kind:
 
 
 def readers_of(channel: FakeChannel) -> frozenset[str]:
-    """Who can truly read it."""
+    """Return the people who can in fact read it."""
     return frozenset(channel.members - {BOT_USER}) | (FULL if channel.kind == "public" else frozenset[str]())
 
 
@@ -114,7 +114,9 @@ CHANNELS = st.builds(
 
 @dataclass(frozen=True)
 class Question:
-    """Who asks where (None: in direct messages) about which channel, written how; `leaves`: they leave it first."""
+    """A question: its asker, its place (None: direct messages), the channel that it is about, and how that is written.
+    `leaves`: the asker leaves the channel first.
+    """
 
     asker: str
     here: int | None

@@ -1,4 +1,4 @@
-"""Commands, shortcuts and buttons: what they ask of the host, and who sees the answer."""
+"""Commands, shortcuts and buttons: what the host receives, and who sees the answer."""
 
 from dataclasses import replace
 
@@ -222,7 +222,7 @@ async def test_something_else_is_said_in_a_window_and_shown_before_it_is_erased(
 
 
 async def forgot_thread(slack: FakeSlack, host: FakeHost) -> frozenset[str]:
-    """Ann agrees to forget "this thread": what that is."""
+    """Return what ann forgets when she confirms "this thread"."""
     await slack.until(lambda: slack.state.whispers)
     await slack.click(ANN, slack.state.whispers[-1], "Forget")
     await slack.until(lambda: host.forgotten)

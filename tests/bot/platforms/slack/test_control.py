@@ -1,4 +1,4 @@
-"""Stopping, going on and choosing in Slack: what it asks of the host, and who sees what is said about it."""
+"""Stop, continue and the choice of a model in Slack: what the host receives, and who sees the answer."""
 
 import pytest
 
@@ -174,7 +174,7 @@ async def test_slacks_own_stop_button_stops_the_session(slack: FakeSlack) -> Non
 
 
 async def cut(slack: FakeSlack, host: FakeHost) -> FakeMessage | FakeWhisper:
-    """The last question's answer was cut: where the button stands."""
+    """Cut the last question's answer, and return where its button is."""
     asked = host.taken[-1]
     await host.surface(asked).post(PageKey(1, 0), PageContent("Half an", final=True, offers=CONTINUE, turn=1))
     return [*slack.state.answers(asked.channel), *slack.state.whispers][-1]

@@ -40,7 +40,7 @@ async def examined(slack: FakeSlack, config: Secret | None = CONFIG, **more: Any
 
 
 def wrong(found: list[Finding]) -> list[str]:
-    """Level and words of what is not as it should be."""
+    """Return the level and text of every finding that is no praise."""
     return [f"{finding.level}: {finding.what}" for finding in found if finding.level is not Level.GOOD]
 
 

@@ -1,4 +1,4 @@
-"""The Home tab in Slack: what a person sees there, what its buttons ask of the host, and that Slack takes the view."""
+"""The Home tab: what a person sees, what the host receives from its buttons, and that Slack accepts the view."""
 
 import asyncio
 
@@ -413,7 +413,7 @@ async def test_of_many_clicks_at_once_the_last_view_shows_what_all_of_them_did(s
 
 
 class Answering(FakeHost):
-    """Remembers something, and answers some words in their own way."""
+    """A host with memory, and with its own answers to some words."""
 
     def __init__(self, remembered: MemoryAnswer, answers: dict[str, MemoryAnswer]) -> None:
         super().__init__(remembered)

@@ -1,4 +1,4 @@
-"""The Home tab as a view: whatever is known, Slack takes it, and its buttons say whose they are and what they do."""
+"""The Home tab as a view: Slack accepts it for any content, and its buttons carry their user and command."""
 
 import json
 from dataclasses import replace

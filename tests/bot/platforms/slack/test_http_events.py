@@ -1,4 +1,4 @@
-"""Only what Slack signed lately is read; everything else learns nothing."""
+"""Only recent requests that Slack signed are read; any other gets no reason for its refusal."""
 
 import asyncio
 import json
@@ -69,7 +69,7 @@ async def test_an_address_that_is_taken_stops_no_start_before_its_reason_is_told
 
 
 def stale(slack: FakeSlack, minutes: float) -> Headers:
-    """Signed by Slack, but at another time."""
+    """Return headers with Slack's signature of another time."""
     now = slack.posts.clock
     slack.posts.clock = FastClock(slack.clock.now() + timedelta(minutes=minutes))
     headers = slack.posts.signed(BODY)

@@ -1,4 +1,4 @@
-"""What events and words mean, without any network."""
+"""Parsing of events and words, without a network."""
 
 from typing import Any
 

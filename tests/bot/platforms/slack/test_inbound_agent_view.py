@@ -1,4 +1,4 @@
-"""What events say of the agent that Slack shows, in the shapes that its pages and types give."""
+"""Parsing of agent events, in the shapes that Slack documents."""
 
 from typing import Any
 

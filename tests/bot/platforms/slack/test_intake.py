@@ -1,4 +1,4 @@
-"""What a message of Slack orders to be done at once."""
+"""Which messages are orders."""
 
 from dataclasses import replace
 

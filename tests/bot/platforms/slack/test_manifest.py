@@ -1,4 +1,4 @@
-"""The app's manifest: what Slack accepts, and exactly what the code needs, for every choice of features."""
+"""The app's manifest: Slack accepts it, and it asks for exactly what the code needs, for every choice of features."""
 
 import ast
 import json

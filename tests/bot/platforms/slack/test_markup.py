@@ -1,4 +1,4 @@
-"""Names in, no pings out."""
+"""Incoming ids become names; outgoing text mentions no one."""
 
 import re
 

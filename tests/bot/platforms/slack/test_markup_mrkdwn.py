@@ -1,4 +1,4 @@
-"""Markdown in Slack's older way of writing."""
+"""Markdown in Slack's older markup."""
 
 import re
 import time
@@ -66,7 +66,7 @@ FORMS = (
 
 @st.composite
 def texts(draw: st.DrawFn) -> str:
-    """Many forms, with a word of its own in each."""
+    """Return Markdown of many forms, each with a different word."""
     forms = draw(st.lists(st.sampled_from(FORMS), max_size=25))
     return " ".join(form.format(f"w{number}w") for number, form in enumerate(forms))
 
@@ -137,7 +137,7 @@ def test_the_notice_of_a_short_text_is_all_of_it() -> None:
 
 
 def cpu_seconds(text: str) -> float:
-    """Of a notice, at its best of three."""
+    """Return the time that a notice takes, the best of three."""
     taken: list[float] = []
     for _ in range(3):
         begun = time.process_time()

@@ -1,4 +1,4 @@
-"""User groups make managers and roles; what Slack does not tell lets nobody in and keeps everybody out."""
+"""User groups make managers and roles; unknown members are let in by no group, and kept out by each."""
 
 import asyncio
 from typing import Any

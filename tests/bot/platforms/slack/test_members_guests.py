@@ -1,4 +1,4 @@
-"""A public channel is the workspace's only while no guest reads it, silently or not; unknown means that one may."""
+"""A public channel has the workspace's place only while no guest reads it; unknown means that one may."""
 
 import pytest
 
@@ -25,7 +25,7 @@ async def asked(slack: FakeSlack, user: str = "U0ANN", channel: str = GENERAL) -
 
 
 def guest(slack: FakeSlack, **facts: bool) -> str:
-    """A guest who reads along in the public channel."""
+    """Add a guest to the public channel."""
     gil = slack.state.user("gil", **(facts or {"is_restricted": True}))
     slack.state.channels[GENERAL].members.add(gil)
     return gil

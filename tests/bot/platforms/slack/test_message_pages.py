@@ -1,4 +1,4 @@
-"""One stream: what is sent of a look, and what each answer of Slack means for it."""
+"""One stream: what is sent of a page, and what each answer of Slack means for it."""
 
 from collections.abc import AsyncGenerator
 
@@ -62,7 +62,7 @@ def empty() -> Stream:
 
 
 def written(stream: Stream, look: PageContent) -> str:
-    """The words that are sent of this look."""
+    """Return the text that is sent of this page."""
     addition = stream.addition(look)
     assert addition is not None
     stream.apply(addition)

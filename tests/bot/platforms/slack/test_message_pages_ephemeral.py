@@ -1,4 +1,4 @@
-"""What only one person may see is never said in the channel, whatever Slack refuses."""
+"""An ephemeral message is never posted in the channel, whatever Slack refuses."""
 
 from collections.abc import AsyncGenerator
 

@@ -1,4 +1,4 @@
-"""What a workspace has refused is let be for a while."""
+"""A method that a workspace refused is not tried for a while."""
 
 from bot.platforms.slack.message_pages import MAX_CHANNELS, REFUSED_EVERYWHERE_S, REFUSED_S, FeatureSupport
 from bot.platforms.slack.options import Method

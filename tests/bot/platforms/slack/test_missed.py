@@ -1,4 +1,4 @@
-"""What people write in Slack while the bot is away is taken in once it is back; over real sockets and slack-bolt."""
+"""Messages that are written while the bot is away are taken in later; over real sockets and slack-bolt."""
 
 import asyncio
 import logging
@@ -29,7 +29,7 @@ TEAM = "slack:T0TEAM"
 
 
 async def talked(slack: FakeSlack, host: FakeHost) -> FakeMessage:
-    """The bot listened until a moment ago; Ann has asked it something in a channel, and directly. The former."""
+    """Ann asks in a channel and directly, then the bot stops. Return the question in the channel."""
     async with serving(slack, host):
         asked = await slack.say(ANN, GENERAL, f"{ME} which colour has the boat?")
         await slack.say(ANN, DM, "good morning")
@@ -40,14 +40,14 @@ async def talked(slack: FakeSlack, host: FakeHost) -> FakeMessage:
 
 
 async def all_heard(host: FakeHost) -> None:
-    """Until the time is kept anew: everything that was missed has been looked at."""
+    """Wait until the watermark moves: the bot has caught up."""
     async with asyncio.timeout(PATIENCE_S):
         await host.noted.wait()
 
 
 @asynccontextmanager
 async def back(slack: FakeSlack, host: FakeHost) -> AsyncGenerator[None, None]:
-    """The bot is there again, and has caught up."""
+    """Start the bot again, and wait until it has caught up."""
     async with serving(slack, host):
         await all_heard(host)
         yield
@@ -190,7 +190,7 @@ async def test_a_place_that_is_gone_does_not_keep_others_from_it(slack: FakeSlac
 
 
 class Strict(FakeHost):
-    """Takes nothing more in after the first two."""
+    """A host that takes in only two messages."""
 
     async def submit(self, incoming: Incoming) -> bool:
         if len(self.taken) >= 2 and incoming not in self.taken:

@@ -1,4 +1,4 @@
-"""The windows in which a question is typed."""
+"""The windows for questions."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Windows below what a command says: who is offered which, and that their answer takes the command's place."""
+"""Windows below a command's answer: who is offered which, and that their answer replaces the command's."""
 
 from typing import Any
 

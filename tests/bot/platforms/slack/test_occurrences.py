@@ -1,4 +1,4 @@
-"""A schedule that is due on Slack: what its person may have said now, where, and how it is posted."""
+"""A schedule that is due on Slack: whether it may be carried out now, where, and how it is posted."""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""`/memory` in Slack: the list with its buttons, its window and its file, for the person alone."""
+"""`/memory` in Slack: the list with its buttons, its window and its file, which only the person sees."""
 
 from dataclasses import replace
 from typing import Any
@@ -27,7 +27,7 @@ LIST = MemoryAnswer("I remember:", (BOAT, TEA), page=2, pages=3)
 
 
 def labels(whisper: FakeWhisper) -> list[list[str]]:
-    """The buttons in each row."""
+    """Return the buttons in each row."""
     rows = [block["elements"] for block in whisper.blocks if block["type"] == "actions"]
     return [[button["text"]["text"] for button in row] for row in rows]
 

@@ -1,4 +1,4 @@
-"""Who reads a channel of Slack, by what Slack says of it: whatever is not simply public is a group of its own."""
+"""The place of a channel, by what Slack says of it: one that is not simply public is a group of its own."""
 
 from typing import Any
 
@@ -84,7 +84,7 @@ def test_what_only_one_person_reads_lies_within_the_workspace_for_full_members(
 
 
 async def asked_in(slack: FakeSlack, channel: str, **envelope: Any) -> Place:
-    """The place of a question that ann asks there."""
+    """Return the place of a question that ann asks there."""
     host = FakeHost()
     async with serving(slack, host):
         message = slack.state.write("U0ANN", channel, f"<@{BOT_USER}> hello")

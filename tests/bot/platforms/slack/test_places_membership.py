@@ -1,4 +1,4 @@
-"""Who can read a group place of Slack now: whoever Slack lists as its member; all else is unknown, or a no."""
+"""Only the members that Slack lists can read a group place; any other person cannot, or it is unknown."""
 
 from collections.abc import Mapping
 

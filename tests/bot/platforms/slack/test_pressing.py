@@ -1,4 +1,4 @@
-"""What readers do about a reply: what it asks of the host, and who sees what is said about it."""
+"""Buttons and reactions on a reply: what the host receives, and who sees the answer."""
 
 from dataclasses import dataclass, field, replace
 from typing import cast
@@ -33,7 +33,7 @@ PRIVATE = f"{TEAM}:{GENERAL}:private:{ANN}"
 def blocks_below(
     offers: frozenset[ReplyAction], turn: int, conversation: str, to: ReplyTo, *, plain: bool = False
 ) -> list[Object]:
-    """What stands below a reply, as Slack holds it."""
+    """Return the blocks below a reply, as Slack stores them."""
     return [cast("Object", block) for block in button_rows(offers, turn, conversation, to, plain=plain)]
 
 
@@ -43,7 +43,7 @@ def reply(
     channel: str = GENERAL,
     audience: str = label(TeamAudience(TEAM)),
 ) -> tuple[FakeHost, FakeMessage]:
-    """A host that knows a reply to ann, and where it stands."""
+    """A host that knows a reply to ann, and its place."""
     conversation = f"{TEAM}:{channel}:{ROOT}"
     shown = slack.state.write(BOT_USER, channel, "It is blue.", ROOT, bot_id=BOT_ID)
     shown.blocks = blocks_below(offers, 7, conversation, ReplyTo(channel, ANN, ROOT, after=ROOT))
@@ -53,7 +53,7 @@ def reply(
 
 @dataclass
 class OneSchedule(NothingScheduled):
-    """What came of ann's question: number 3."""
+    """The reply to ann's question: turn 3."""
 
     told: list[str] = field(default_factory=list[str])
     cancelled: list[int] = field(default_factory=list[int])

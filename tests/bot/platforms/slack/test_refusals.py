@@ -1,4 +1,4 @@
-"""Who may not ask in Slack is told so alone, once a minute; who they are is what Slack says at that moment."""
+"""A refused person reads why, ephemerally, once a minute; their account is read from Slack at that moment."""
 
 import asyncio
 import logging

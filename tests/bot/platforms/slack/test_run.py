@@ -1,4 +1,4 @@
-"""What people write in Slack reaches the host, once, before Slack is told; over real sockets and slack-bolt."""
+"""A message reaches the host once, before it is acknowledged; over real sockets and slack-bolt."""
 
 import asyncio
 import linecache
@@ -136,7 +136,7 @@ async def test_what_could_not_be_stored_is_not_acknowledged(slack: FakeSlack) ->
 
 @dataclass
 class FullHost(FakeHost):
-    """The next `failures` calls that store something find no space."""
+    """A host whose next `failures` calls to store something fail: the disk is full."""
 
     failures: int = 0
 

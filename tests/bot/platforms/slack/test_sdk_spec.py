@@ -1,4 +1,4 @@
-"""The check that holds each request to Slack against the SDK can fail, and passes what the SDK itself would send."""
+"""The check of requests against the SDK can fail, and passes what the SDK itself would send."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The names of slash commands, and where they are named."""
+"""The names of slash commands, and texts that name them."""
 
 import pytest
 
@@ -44,7 +44,7 @@ def test_the_help_about_memory_is_named_in_the_same_way() -> None:
 @pytest.mark.parametrize("prefix", ["", "my-"])
 @pytest.mark.parametrize("line", [memory_texts.LEARNS, memory_texts.KEEPS])
 def test_a_notice_below_a_reply_says_that_its_command_has_no_slash_in_a_thread(line: str, prefix: str) -> None:
-    """Slack refuses slash commands there, and most replies stand in one."""
+    """Slack refuses slash commands in threads, and most replies are in one."""
     shown = notice(line, prefix)
     assert f"`/{prefix}memory" in shown
     assert shown.endswith(" (In a thread, write that to me without the slash.)*")

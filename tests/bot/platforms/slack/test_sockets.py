@@ -1,4 +1,4 @@
-"""Several sockets at once: each is watched and followed by itself, and while one is left nothing is lost."""
+"""Several sockets at once: each is replaced by itself, and while one is left no event is lost."""
 
 from dataclasses import replace
 
@@ -80,7 +80,7 @@ async def test_how_long_a_socket_is_silent_is_told_and_an_answered_ping_ends_it(
 
 
 async def test_a_socket_whose_watch_has_stopped_is_silent_for_ever_longer(slack: FakeSlack) -> None:
-    """slack-sdk replaces what answers no ping; here it asks for none any more, as if its task had died."""
+    """slack-sdk replaces a socket that answers no ping; here it sends no more pings, as if its task had died."""
     host = FakeHost()
     async with serving(slack, host, delivery=replace(WATCHED, ping_s=3600.0)):
         [silence] = host.silences.values()

@@ -1,4 +1,4 @@
-"""What was begun comes to its end, or is ended: nothing of it outlives the adapter."""
+"""Background tasks end, or are cancelled: none outlives the adapter."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The surfaces of Slack: what each answer of the Web API means for a page."""
+"""Slack's surfaces: what each answer of the Web API means for a page."""
 
 from dataclasses import replace
 

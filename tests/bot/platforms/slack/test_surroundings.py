@@ -1,4 +1,4 @@
-"""What comes along with a question: the thread before it, and linked messages."""
+"""The context of a question: the thread before it, and linked messages."""
 
 from typing import Any
 
@@ -20,13 +20,13 @@ def link(message: FakeMessage) -> str:
 
 
 async def quoted(slack: FakeSlack, text: str, channel: str = GENERAL, **more: Any) -> list[tuple[str, str, str]]:
-    """What came along with this question of ann, as (source, author, text)."""
+    """Return the context of this question of ann, as (source, author, text)."""
     taken = await asked(slack, text, channel, **more)
     return [(quoted.source, quoted.author, quoted.text) for quoted in taken.quoted]
 
 
 async def asked(slack: FakeSlack, text: str, channel: str = GENERAL, **more: Any) -> Incoming:
-    """A question of ann, as the bot takes it."""
+    """Return a question of ann, as the bot receives it."""
     host = FakeHost()
     async with serving(slack, host):
         await slack.say(ANN, channel, text, **more)
