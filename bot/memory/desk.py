@@ -1,4 +1,4 @@
-"""A person's view of what is known about them: seeing it, and deciding about it."""
+"""Commands by which people see, correct, export and delete what is known about them, and judge or delete replies."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -31,17 +31,17 @@ from bot.reply_surface import PageGone, PageLocked, SurfaceError
 from bot.texts import command_texts, memory_texts, reply_texts
 from bot.texts.formatting import shortened, zone_of
 
-# What somebody may want to ask next, from what is known about them. Pure.
+# Suggested questions, from what is known about a person. Pure.
 #
-# Rule: only what may be shown where it is suggested goes in, and only what the person said or asked themselves.
+# Rule: suggestions use only what may be shown at their place, and only what the person wrote or asked themselves.
 
-TITLE_CHARS: Final = 60  # What fits a button on a phone
+TITLE_CHARS: Final = 60  # Fits a button on a phone
 QUESTION_CHARS: Final = 300
-NEWEST: Final = 3  # Of each kind: an older one is hardly what somebody is about now
+NEWEST: Final = 3  # Of each kind: people seldom return to older ones
 
 
 def suggestions(threads: Sequence[Thread], entries: Sequence[ProfileEntry], limit: int) -> tuple[Suggestion, ...]:
-    """At most `limit`, by turns of each kind: the latest thread, the newest goal, the newest project, and so on."""
+    """Return up to `limit` suggestions, alternating by kind: the latest thread, the newest goal, the newest project…"""
     newest = sorted(entries, key=lambda entry: entry.time, reverse=True)
     goals = [entry.text for entry in newest if entry.field is ProfileField.GOALS]
     projects = [entry.key or entry.text for entry in newest if entry.field is ProfileField.PROJECTS]
@@ -50,7 +50,7 @@ def suggestions(threads: Sequence[Thread], entries: Sequence[ProfileEntry], limi
         (memory_texts.GOAL, goals),
         (memory_texts.PROJECT, projects),
     )
-    kinds = [[_suggestion(form, what) for what in _distinct(some)] for form, some in forms]
+    kinds = [[_suggestion(form, what) for what in _distinct(texts)] for form, texts in forms]
     by_turns = [kind[place] for place in range(NEWEST) for kind in kinds if place < len(kind)]
     return tuple(by_turns[: max(limit, 0)])
 
@@ -66,30 +66,32 @@ def _suggestion(form: tuple[str, str], what: str) -> Suggestion:
     return Suggestion(title.format(what=shortened(what, room)), question.format(what=shortened(what, QUESTION_CHARS)))
 
 
-NUMBERS: Final = "memory numbers"  # The preference that keeps which number stands for what
-# How long what was deleted can be brought back: long enough to see that it was the wrong one.
+NUMBERS: Final = "memory numbers"  # The preference that stores an `EntryNumbers`
+# How long a deletion can be undone: long enough to notice that the wrong entry was deleted.
 UNDO: Final = timedelta(minutes=1)
-TURN_DIGITS: Final = 19  # Of a number that a database holds
-# How often a change begins anew because something was learned meanwhile; between two of those are seconds.
+TURN_DIGITS: Final = 19  # Of the largest integer in a database
+# Retries of a change after a concurrent write; learning writes are seconds apart.
 TRIES: Final = 9
-FACT_CHARS: Final = 2_000  # As much as may be remembered at once
-PAGE: Final = 200  # Messages of an export that are read at once: some milliseconds in which no answer can be stored
-MAX_THREADS: Final = 10_000  # Of an export: more than anybody began, and a file that still opens
+FACT_CHARS: Final = 2_000  # The limit for one remembered fact
+PAGE: Final = 200  # Messages read at once for an export: no answer can be stored for those few milliseconds
+MAX_THREADS: Final = 10_000  # In an export: more than any person starts, in a file that still opens
 
 
 async def flowing(place: Place) -> frozenset[str]:
-    """What may be shown where nobody can be asked who reads elsewhere."""
+    """Return the audiences that may be shown at a place, where no platform can say who reads which group."""
     return may_flow_from(place)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryDesk:
-    """Rules
-    Only what may be shown at the viewer's place is listed, and only what is listed there can be decided about. What
-    is deleted is shown and used no more; the messages that it came from teach it no more. For a minute it can be
-    brought back, by whoever deleted it; then it is erased as forgetting erases.
-    A correction is a statement of its own: it belongs to the place where it is made, and needs no source.
-    "Everywhere" is for what comes from the person's own words alone, and works in replies to them alone.
+    """Answers `/memory`.
+
+    Rules
+      Only entries that may be shown at the viewer's place are listed, and only listed entries can be changed there.
+      A deleted entry is no longer shown or used, and not learned again from the messages it came from. For a minute the
+      person who deleted it can undo that; then it is erased as by forgetting.
+      A correction is a new statement: it belongs to the place where it is made, and has no source.
+      "Everywhere" applies only to entries from the person's own words, and only in replies to that person.
     """
 
     facts: Facts
@@ -101,7 +103,7 @@ class MemoryDesk:
     schedules: Schedules
     clock: Clock
     audiences: Callable[[Place], Awaitable[frozenset[str]]] = flowing
-    """What may be shown at a place."""
+    """Returns the labels of the audiences that may be shown at a place."""
 
     @property
     def pauses(self) -> LearningPauses:
@@ -111,22 +113,22 @@ class MemoryDesk:
     def kept(self) -> KeptNotice:
         return KeptNotice(self.facts, self.profiles, self.forgetting, self.clock)
 
-    async def answer(self, viewer: Viewer, asked: str) -> MemoryAnswer:
-        """What `/memory` with these words says to this person there, for them alone. Raises StoreError."""
-        request = view.read_memory_request(asked)
+    async def answer(self, viewer: Viewer, words: str) -> MemoryAnswer:
+        """Return the answer to `/memory` with these words, for the viewer alone. Raises StoreError."""
+        request = view.read_memory_request(words)
         match request:
             case view.ShowMemory(page):
                 return await self._list(viewer, "", page)
-            case view.ShowEntry(which):
-                return await self._opened(viewer, which)
-            case view.DeleteEntry(which):
-                return await self._decide(viewer, which, self._delete, undo=True)
-            case view.UndoDelete(which):
-                return await self._undo(viewer, which)
-            case view.CorrectEntry(which, text):
-                return await self._decide(viewer, which, lambda one, here: self._correct(one, here, text))
-            case view.UseEverywhere(which, on):
-                return await self._decide(viewer, which, lambda one, here: self._open(one, here, on=on))
+            case view.ShowEntry(ref):
+                return await self._show_entry(viewer, ref)
+            case view.DeleteEntry(ref):
+                return await self._decide(viewer, ref, self._delete, undo=True)
+            case view.UndoDelete(ref):
+                return await self._undo(viewer, ref)
+            case view.CorrectEntry(ref, text):
+                return await self._decide(viewer, ref, lambda item, at: self._correct(item, at, text))
+            case view.UseEverywhere(ref, on):
+                return await self._decide(viewer, ref, lambda item, at: self._use_everywhere(item, at, on=on))
             case view.ExportMemory():
                 return MemoryAnswer(memory_texts.EXPORTED, file=await self._export(viewer))
             case view.PauseLearning():
@@ -142,232 +144,249 @@ class MemoryDesk:
                 assert_never(request)
 
     async def suggestions(self, viewer: Viewer, limit: int) -> tuple[Suggestion, ...]:
-        """What the viewer may want to ask next. Raises StoreError."""
-        here, person = await self.audiences(viewer.place), viewer.person.id
-        threads = await self.conversations.threads(person, limit=NEWEST, audiences=here)
-        profile = await self.profiles.readable(person, here)
+        """Return questions that the viewer may want to ask next. Raises StoreError."""
+        audiences, person = await self.audiences(viewer.place), viewer.person.id
+        threads = await self.conversations.threads(person, limit=NEWEST, audiences=audiences)
+        profile = await self.profiles.readable(person, audiences)
         return suggestions(threads, profile.entries, limit)
 
     async def known(self, viewer: Viewer, *, past: bool = False) -> list[Remembered]:
-        """Everything that is known about the viewer and may be shown to them there; `past`: also what is superseded."""
-        person, here = viewer.person.id, await self.audiences(viewer.place)
-        facts = [one for one in await self.facts.readable(person, here) if one.person and (past or one.is_valid)]
-        return [*facts, *await self.profiles.known(person, here)]
+        """Return all entries about the viewer that may be shown at their place; `past`: also superseded facts."""
+        person, audiences = viewer.person.id, await self.audiences(viewer.place)
+        facts = [
+            fact for fact in await self.facts.readable(person, audiences) if fact.person and (past or fact.is_valid)
+        ]
+        return [*facts, *await self.profiles.known(person, audiences)]
 
-    async def _opened(self, viewer: Viewer, which: str) -> MemoryAnswer:
-        """One entry, and the page on which it stands."""
-        key = await self._key(viewer, which)
+    async def _show_entry(self, viewer: Viewer, ref: str) -> MemoryAnswer:
+        """Return one entry, and the page that lists it."""
+        key = await self._key_of(viewer, ref)
         listed = await self._list(viewer, key=key)
-        found = tuple(entry for entry in listed.entries if entry.key == key)
-        return replace(listed, text="", entries=found, opened=True) if found else _missing(which)
+        shown = tuple(entry for entry in listed.entries if entry.key == key)
+        return replace(listed, text="", entries=shown, opened=True) if shown else _missing(ref)
 
     async def _list(self, viewer: Viewer, before: str = "", page: int = 1, key: str | None = None) -> MemoryAnswer:
-        """The list as it is now, below what has just happened: that page, or the one on which this entry stands."""
+        """Return the current list below the text `before`: this page, or the one that lists the entry of `key`."""
         known = await self.known(viewer)
-        numbers = await self._numbered(viewer, lambda earlier: earlier.including(view.key_of(one) for one in known))
-        shown, here, pages = view.page_of(known, numbers, page, key)
-        own = await self.facts.in_own_words(viewer.person.id, [one.id for one in shown if isinstance(one, Fact)])
-        entries = view.listed_entries(shown, numbers, zone_of(viewer.person.time_zone), own)
+        numbers = await self._update_numbers(
+            viewer, lambda earlier: earlier.including(view.key_of(item) for item in known)
+        )
+        shown, current, pages = view.page_of(known, numbers, page, key)
+        own_words = await self.facts.in_own_words(
+            viewer.person.id, [item.id for item in shown if isinstance(item, Fact)]
+        )
+        entries = view.listed_entries(shown, numbers, zone_of(viewer.person.time_zone), own_words)
         paused = view.lasting_text(await self.pauses.lasting(viewer.person.id, viewer.channel))
         heading = memory_texts.MEMORY_HEADING if entries else memory_texts.NOTHING_REMEMBERED
-        out = (await self.preferences.of(viewer.person.id)).get(SHARING) == PAUSED
-        kept_back = memory_texts.OWN_KEPT_BACK if out else ""
-        parts = [before, paused, kept_back, view.full_text(known), heading]
-        return MemoryAnswer("\n\n".join(filter(None, parts)), entries, here, pages)
+        opted_out = (await self.preferences.of(viewer.person.id)).get(SHARING) == PAUSED
+        sharing = memory_texts.OWN_KEPT_BACK if opted_out else ""
+        parts = [before, paused, sharing, view.full_text(known), heading]
+        return MemoryAnswer("\n\n".join(filter(None, parts)), entries, current, pages)
 
     async def _numbers(self, viewer: Viewer) -> EntryNumbers:
         return decode_numbers((await self.preferences.of(viewer.person.id)).get(NUMBERS, ""))
 
-    async def _numbered(self, viewer: Viewer, how: Callable[[EntryNumbers], EntryNumbers]) -> EntryNumbers:
-        """Change the numbers, however many lists are made at the same moment: no number is given twice."""
+    async def _update_numbers(self, viewer: Viewer, change: Callable[[EntryNumbers], EntryNumbers]) -> EntryNumbers:
+        """Update the stored numbers and return them. Concurrent lists never get one number for two entries."""
         person = viewer.person.id
         for _ in range(TRIES):
-            kept = (await self.preferences.of(person)).get(NUMBERS)
-            before = decode_numbers(kept or "")
-            after = how(before)
-            if after == before or await self.preferences.swap(person, NUMBERS, kept, after.encode()):
+            stored = (await self.preferences.of(person)).get(NUMBERS)
+            before = decode_numbers(stored or "")
+            after = change(before)
+            if after == before or await self.preferences.swap(person, NUMBERS, stored, after.encode()):
                 return after
         raise StoreError(memory_texts.LISTS_AT_ONCE)
 
-    async def _key(self, viewer: Viewer, which: str) -> str | None:
-        return (await self._numbers(viewer)).key(int(which)) if which.isdecimal() else which
+    async def _key_of(self, viewer: Viewer, ref: str) -> str | None:
+        return (await self._numbers(viewer)).key(int(ref)) if ref.isdecimal() else ref
 
     async def _decide(
-        self, viewer: Viewer, which: str, do: Callable[[Remembered, Viewer], Awaitable[str]], *, undo: bool = False
+        self, viewer: Viewer, ref: str, do: Callable[[Remembered, Viewer], Awaitable[str]], *, undo: bool = False
     ) -> MemoryAnswer:
-        """Do it to the entry that is meant, if it is still known and may be shown here; then show the list. `do` may
-        raise Refused: then nothing is changed.
+        """Apply `do` to the referred entry, if it still exists and may be shown here; return the list below its text.
 
-        `undo`: what is done can be undone.
+        `do` may raise Refused; then nothing has changed. `undo`: offer to undo it.
         """
-        key = await self._key(viewer, which)
-        meant = next((one for one in await self.known(viewer) if view.key_of(one) == key), None)
-        if meant is None:
-            return _missing(which)
+        key = await self._key_of(viewer, ref)
+        item = next((candidate for candidate in await self.known(viewer) if view.key_of(candidate) == key), None)
+        if item is None:
+            return _missing(ref)
         try:
-            done = await do(meant, viewer)
-        except Refused as why:
-            return replace(await self._list(viewer, str(why)), refused=True)
+            done = await do(item, viewer)
+        except Refused as refused:
+            return replace(await self._list(viewer, str(refused)), refused=True)
         shown = await self._list(viewer, done)
-        return replace(shown, undo=view.key_of(meant)) if undo else shown
+        return replace(shown, undo=view.key_of(item)) if undo else shown
 
-    async def _delete(self, one: Remembered, viewer: Viewer) -> str:
-        plan, until = await self._plan(one, viewer), self.clock.now() + UNDO
-        key, number = view.key_of(one), (await self._numbers(viewer)).of.get(view.key_of(one))
-        return view.deleted_text(one, number, await self.forgetting.delete_entries(plan, key, until))
+    async def _delete(self, item: Remembered, viewer: Viewer) -> str:
+        plan, until = await self._plan(item, viewer), self.clock.now() + UNDO
+        key, number = view.key_of(item), (await self._numbers(viewer)).of.get(view.key_of(item))
+        return view.deleted_text(item, number, await self.forgetting.delete_entries(plan, key, until))
 
-    async def _undo(self, viewer: Viewer, which: str) -> MemoryAnswer:
-        if which.startswith(view.OF_TURN):
-            turn = which.removeprefix(view.OF_TURN)
-            known = turn.isdecimal() and len(turn) < TURN_DIGITS
-            return MemoryAnswer(await self.kept.take_back(int(turn), viewer.person.id)) if known else _NOT_BACK
-        key = await self._key(viewer, which) if which else None
-        back = None if which and key is None else await self.forgetting.undo(viewer.person.id, key)
-        if back is None:
+    async def _undo(self, viewer: Viewer, ref: str) -> MemoryAnswer:
+        if ref.startswith(view.OF_TURN):
+            turn = ref.removeprefix(view.OF_TURN)
+            is_turn = turn.isdecimal() and len(turn) < TURN_DIGITS
+            return MemoryAnswer(await self.kept.take_back(int(turn), viewer.person.id)) if is_turn else _NOT_BACK
+        key = await self._key_of(viewer, ref) if ref else None
+        restored = None if ref and key is None else await self.forgetting.undo(viewer.person.id, key)
+        if restored is None:
             return _NOT_BACK
-        shown = next((one for one in await self.known(viewer) if view.key_of(one) == back), None)
-        said = view.entry_sentence(shown) if shown else memory_texts.ELSEWHERE
-        return await self._list(viewer, memory_texts.BACK.format(said=said))
+        item = next((candidate for candidate in await self.known(viewer) if view.key_of(candidate) == restored), None)
+        sentence = view.entry_sentence(item) if item else memory_texts.ELSEWHERE
+        return await self._list(viewer, memory_texts.BACK.format(said=sentence))
 
     async def settle(self, key: str) -> None:
-        """Erase what was deleted under this key at once: nobody is left to bring it back. Raises StoreError."""
+        """Erase at once what was deleted under this key, where no undo is offered. Raises StoreError."""
         await self.forgetting.wipe(key)
 
-    async def _plan(self, one: Remembered, viewer: Viewer) -> EntriesPlan:
+    async def _plan(self, item: Remembered, viewer: Viewer) -> EntriesPlan:
         person = viewer.person.id
-        if isinstance(one, ProfileEntry):
-            return EntriesPlan(person, entries=frozenset({one.id}))
-        history = await self.facts.readable(person, frozenset({one.audience}))
-        return EntriesPlan(person, facts=led_to(history, one.id))
+        if isinstance(item, ProfileEntry):
+            return EntriesPlan(person, entries=frozenset({item.id}))
+        history = await self.facts.readable(person, frozenset({item.audience}))
+        return EntriesPlan(person, facts=led_to(history, item.id))
 
-    async def _correct(self, one: Remembered, viewer: Viewer, text: str) -> str:
+    async def _correct(self, item: Remembered, viewer: Viewer, text: str) -> str:
         if has_secret(text):
             raise Refused(memory_texts.NO_SECRETS)
-        own = text.removeprefix(f"{one.key}:").strip()
-        most = TEXT_CHARS if isinstance(one, ProfileEntry) else FACT_CHARS
-        if len(own) > most:
-            raise Refused(memory_texts.ENTRY_TOO_LONG.format(most=most))
-        if own == (one.text if isinstance(one, ProfileEntry) else one.value):
+        new_text = text.removeprefix(f"{item.key}:").strip()
+        limit = TEXT_CHARS if isinstance(item, ProfileEntry) else FACT_CHARS
+        if len(new_text) > limit:
+            raise Refused(memory_texts.ENTRY_TOO_LONG.format(most=limit))
+        if new_text == (item.text if isinstance(item, ProfileEntry) else item.value):
             return memory_texts.SAME
-        keep = self._state(one, viewer, own) if isinstance(one, ProfileEntry) else self._write(one, viewer, own)
-        added = await keep
+        storing = (
+            self._store_entry(item, viewer, new_text)
+            if isinstance(item, ProfileEntry)
+            else self._store_fact(item, viewer, new_text)
+        )
+        added = await storing
         if added is None:
-            raise Refused(memory_texts.LEARNING if isinstance(one, ProfileEntry) else memory_texts.BOUND)
-        before, after = view.key_of(one), view.key_of(added)
-        await self._numbered(viewer, lambda numbers: numbers.moved(before, after))
-        # The new one stands before the old one falls, whatever happens in between.
-        narrower = added.audience != one.audience and not one.everywhere
-        receipt = await self.forgetting.forget_entries(await self._plan(one, viewer), self.clock.now())
-        return view.corrected_text(one, receipt, narrower=narrower)
+            raise Refused(memory_texts.LEARNING if isinstance(item, ProfileEntry) else memory_texts.BOUND)
+        before, after = view.key_of(item), view.key_of(added)
+        await self._update_numbers(viewer, lambda numbers: numbers.moved(before, after))
+        # The new entry is stored before the old one is erased, so that a crash between the two loses neither.
+        narrower = added.audience != item.audience and not item.everywhere
+        receipt = await self.forgetting.forget_entries(await self._plan(item, viewer), self.clock.now())
+        return view.corrected_text(item, receipt, narrower=narrower)
 
-    async def _write(self, one: Fact, viewer: Viewer, own: str) -> Fact | None:
-        """Keep the person's own words as a fact; None if something greater than their word stands in the way."""
+    async def _store_fact(self, fact: Fact, viewer: Viewer, text: str) -> Fact | None:
+        """Store the person's words as a fact; return None if a fact of higher authority prevents it."""
         written = await self.facts.write(
             NewFact(
                 id="",
-                key=one.key,
-                value=own,
+                key=fact.key,
+                value=text,
                 source=CORRECTION,
                 timestamp=self.clock.now(),
                 audience=label(viewer.place.audience),
                 person=viewer.person.id,
-                authority=one.authority,
-                scope=one.scope,
-                scope_id=one.scope_id,
-                is_constraint=one.is_constraint,
-                constraint_type=one.constraint_type,
+                authority=fact.authority,
+                scope=fact.scope,
+                scope_id=fact.scope_id,
+                is_constraint=fact.is_constraint,
+                constraint_type=fact.constraint_type,
             )
         )
         if not isinstance(written, Written):
             return None
-        if one.everywhere:
+        if fact.everywhere:
             await self.facts.open(viewer.person.id, written.fact.id, everywhere=True)
         return written.fact
 
-    async def _state(self, one: ProfileEntry, viewer: Viewer, own: str) -> ProfileEntry | None:
-        """Keep the person's own words beside the entry; None if the profile changed all the time."""
+    async def _store_entry(self, item: ProfileEntry, viewer: Viewer, text: str) -> ProfileEntry | None:
+        """Store the person's words as a new entry; return None if the profile kept changing."""
         partition, now = Partition(viewer.person.id, label(viewer.place.audience)), self.clock.now()
-        entry = replace(one, id=0, text=tidy(own), audience=partition.audience, sources=(), time=now, confidence=1.0)
-        if not await self._change(partition, lambda profile: stated(profile, entry, now)):
+        entry = replace(item, id=0, text=tidy(text), audience=partition.audience, sources=(), time=now, confidence=1.0)
+        if not await self._change_profile(partition, lambda profile: stated(profile, entry, now)):
             return None
         entries = (await self.profiles.of(partition)).entries
-        return max((kept for kept in entries if kept.text == entry.text), key=lambda kept: kept.id, default=None)
+        return max(
+            (candidate for candidate in entries if candidate.text == entry.text),
+            key=lambda candidate: candidate.id,
+            default=None,
+        )
 
-    async def _open(self, one: Remembered, viewer: Viewer, *, on: bool) -> str:
+    async def _use_everywhere(self, item: Remembered, viewer: Viewer, *, on: bool) -> str:
         person = viewer.person.id
-        if isinstance(one, Fact):
-            if on and one.id not in await self.facts.in_own_words(person, [one.id]):
+        if isinstance(item, Fact):
+            if on and item.id not in await self.facts.in_own_words(person, [item.id]):
                 raise Refused(memory_texts.NOT_YOUR_WORDS)
-            await self.facts.open(person, one.id, everywhere=on)
+            await self.facts.open(person, item.id, everywhere=on)
             return memory_texts.USED_EVERYWHERE if on else memory_texts.USED_HERE
-        partition = Partition(person, one.audience)
-        if not await self._change(partition, lambda profile: opened(profile, one.id, everywhere=on)):
+        partition = Partition(person, item.audience)
+        if not await self._change_profile(partition, lambda profile: opened(profile, item.id, everywhere=on)):
             raise Refused(memory_texts.LEARNING)
         return memory_texts.USED_EVERYWHERE if on else memory_texts.USED_HERE
 
-    async def _change(self, partition: Partition, how: Callable[[UserProfile], UserProfile]) -> bool:
+    async def _change_profile(self, partition: Partition, change: Callable[[UserProfile], UserProfile]) -> bool:
         for _ in range(TRIES):
-            if await self.profiles.save(partition, how(await self.profiles.of(partition))):
+            if await self.profiles.save(partition, change(await self.profiles.of(partition))):
                 return True
         return False
 
     async def _export(self, viewer: Viewer) -> str:
         person, now = viewer.person, self.clock.now()
-        here = await self.audiences(viewer.place)
-        threads = await self.conversations.threads(person.id, limit=MAX_THREADS, audiences=here)
+        audiences = await self.audiences(viewer.place)
+        threads = await self.conversations.threads(person.id, limit=MAX_THREADS, audiences=audiences)
         totals = await self.spending.totals(SpendingPeriod.month_of(now), By.DAY, person=person.id)
-        chosen = await self.preferences.of(person.id)
-        choices = {name: value for name, value in chosen.items() if name != NUMBERS}
-        known, messages = await self.known(viewer, past=True), await self._messages(person.id, here)
-        mine = [one for one in await self.schedules.of_person(person.id) if label(one.made.place.audience) in here]
-        made = as_json, person, known, threads, messages, choices, mine, account(totals, now), now
-        return await asyncio.to_thread(*made)  # megabytes, while other answers grow
+        preferences = await self.preferences.of(person.id)
+        choices = {name: value for name, value in preferences.items() if name != NUMBERS}
+        known, messages = await self.known(viewer, past=True), await self._messages(person.id, audiences)
+        schedules = [
+            schedule
+            for schedule in await self.schedules.of_person(person.id)
+            if label(schedule.made.place.audience) in audiences
+        ]
+        made = as_json, person, known, threads, messages, choices, schedules, account(totals, now), now
+        return await asyncio.to_thread(*made)  # encoding megabytes would block the event loop
 
-    async def _messages(self, person: str, here: frozenset[str]) -> ExportedMessages:
+    async def _messages(self, person: str, audiences: frozenset[str]) -> ExportedMessages:
         messages, before = ExportedMessages(), None
-        while page := await self.conversations.messages_of(person, here, before=before, limit=PAGE):
+        while page := await self.conversations.messages_of(person, audiences, before=before, limit=PAGE):
             if not messages.take(page):
                 break
             before = page[-1].id
         return messages
 
-    async def _pause(self, viewer: Viewer, asked: view.PauseLearning) -> MemoryAnswer:
-        channel = viewer.channel if asked.here else None
-        if asked.for_everybody and not (viewer.manages and viewer.channel):
+    async def _pause(self, viewer: Viewer, request: view.PauseLearning) -> MemoryAnswer:
+        channel = viewer.channel if request.here else None
+        if request.for_everybody and not (viewer.manages and viewer.channel):
             return MemoryAnswer(memory_texts.NOT_THE_MANAGER, refused=True)
-        await self.pauses.set(None if asked.for_everybody else viewer.person.id, channel or None, on=asked.on)
-        done = memory_texts.pause_text(on=asked.on, here=bool(channel), for_everybody=asked.for_everybody)
-        if asked.on:
+        await self.pauses.set(None if request.for_everybody else viewer.person.id, channel or None, on=request.on)
+        done = memory_texts.pause_text(on=request.on, here=bool(channel), for_everybody=request.for_everybody)
+        if request.on:
             return MemoryAnswer(done)
         still = view.lasting_text(await self.pauses.lasting(viewer.person.id, viewer.channel))
         return MemoryAnswer("\n\n".join(filter(None, [done, still])))
 
 
-def _missing(which: str) -> MemoryAnswer:
-    number = memory_texts.NO_NUMBER.format(number=which)
-    return MemoryAnswer(number if which.isdecimal() else memory_texts.NO_ENTRY, refused=True)
+def _missing(ref: str) -> MemoryAnswer:
+    no_number = memory_texts.NO_NUMBER.format(number=ref)
+    return MemoryAnswer(no_number if ref.isdecimal() else memory_texts.NO_ENTRY, refused=True)
 
 
 _NOT_BACK: Final = MemoryAnswer(memory_texts.NOT_BACK, refused=True)
 
 
-# What people do about a reply that has ended: say what they think of it, or have it deleted.
+# Feedback on a finished reply, and its deletion.
 #
 # Rules
-#   Whoever can see a reply may judge it, and change their mind: what they take back counts only if they said nothing
-#   after it. Only who asked, or an operator, may delete it.
-#   Its words are forgotten first, and then its pages are deleted in the platform; a page that cannot be deleted now is
-#   deleted later, by a job.
+#   Each person who can see a reply may judge it, and change their verdict. Taking a verdict back counts only if it is
+#   the person's latest. Only the asker or an operator may delete a reply.
+#   The reply's text is forgotten first, then its pages are deleted on the platform. A job later deletes pages that
+#   cannot be deleted now.
 
-# Between the buttons below a reply and its place in the store lies a moment, longer where files are handed over; who
-# presses then waits for so long, which leaves platforms their three seconds.
+# A reply's buttons appear shortly before the reply is stored, earlier where files are uploaded. A button pressed in
+# between waits this long, within the three seconds that platforms allow.
 ENDING_S: Final = 1.5
 LOOK_S: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyFeedback:
-    """`deletions`: how to delete a page, by the source of its question."""
+    """`deletions`: deletes a page, by the source of its question."""
 
     replies: Replies
     ledger: Ledger
@@ -377,16 +396,16 @@ class ReplyFeedback:
     deletions: Mapping[str, Delete]
     access: AccessRules
     withdraw: Callable[[str, str], Awaitable[bool]]
-    """Takes back a question, by its channel and message."""
+    """Withdraws a question, by its channel and message id."""
     disliked: Callable[[Answered], Awaitable[None]] | None = None
-    """Is told of a reply that somebody found bad, or had deleted."""
-    _said_last: LRUCache[tuple[int, str], ReplyVerdict] = field(default_factory=lambda: LRUCache(MAX_ENTRIES))
+    """Receives each reply that a person judged bad or deleted."""
+    _last_verdicts: LRUCache[tuple[int, str], ReplyVerdict] = field(default_factory=lambda: LRUCache(MAX_ENTRIES))
 
     async def at(self, source: str, page: str, channel: str = "") -> Answered | None:
         return await self.replies.by_page(source, page, channel)
 
     async def of(self, turn: int) -> Answered | None:
-        """The reply of a turn, which may just be ending. Raises StoreError."""
+        """Return the reply of a turn, waiting for one that is just ending. Raises StoreError."""
         until = self.clock.monotonic() + ENDING_S
         while (reply := await self.replies.by_turn(turn)) is None and await self.ledger.pages(turn) is None:
             if self.clock.monotonic() >= until:
@@ -395,8 +414,8 @@ class ReplyFeedback:
         return reply
 
     async def judge(self, turn: int, person: str, verdict: ReplyVerdict) -> bool:
-        """False if there is no such reply any more. Raises StoreError."""
-        self._said_last[turn, person] = verdict
+        """Store a person's verdict; return False if the reply no longer exists. Raises StoreError."""
+        self._last_verdicts[turn, person] = verdict
         known = await self.replies.judge(turn, person, verdict, self.clock.now())
         judged = await self.replies.by_turn(turn) if known and verdict is ReplyVerdict.BAD and self.disliked else None
         if judged is not None and self.disliked is not None:
@@ -404,7 +423,7 @@ class ReplyFeedback:
         return known
 
     async def take_verdict_back(self, turn: int, person: str, verdict: ReplyVerdict) -> None:
-        if self._said_last.get((turn, person), verdict) == verdict:
+        if self._last_verdicts.get((turn, person), verdict) == verdict:
             await self.replies.judge(turn, person, None, self.clock.now())
 
     async def delete_running(self, source: str, page: str, person: str, channel: str = "") -> bool:
@@ -414,7 +433,7 @@ class ReplyFeedback:
         return await self.withdraw(reply.channel, reply.message_id)
 
     async def delete(self, turn: int, person: str) -> bool:
-        """False if there is no such reply any more. Raises Refused, StoreError."""
+        """Forget a reply and delete its pages; return False if it no longer exists. Raises Refused, StoreError."""
         reply = await self.replies.by_turn(turn)
         if reply is None:
             return False
@@ -436,5 +455,5 @@ class ReplyFeedback:
         except (PageGone, PageLocked):
             return
         except SurfaceError:
-            pass  # later
+            pass  # the job below tries again
         await self.jobs.schedule(DELETE_REPLY, page.key, page.encode(), self.clock.now())

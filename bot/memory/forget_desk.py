@@ -1,4 +1,4 @@
-"""Forgetting, as people ask for it and as platforms tell of it."""
+"""Forgetting, as people request it and as platforms report deleted messages, edited messages and lost places."""
 
 import asyncio
 import json
@@ -22,21 +22,21 @@ from bot.memory.retention import BATCH, DELETED, GONE, sweep_soon
 from bot.texts import memory_texts
 from bot.texts.formatting import zone_of
 
-# What `/forget` is asked, read from its words; the same on every platform. Pure.
+# The requests of `/forget`, parsed from the words after it; the same on every platform. Pure.
 #
 #     thread | everything | 2 hours | the last 3 days | today | since Monday | since 14:30 | about Apollo
 #
-# Rules. "2 days" are the last 48 hours; what names days of the calendar, such as "yesterday", means those days where
-# the person is. Nothing is guessed: what cannot be read gets one sentence that says what can be written.
+# Rules. "2 days" are the last 48 hours; calendar words such as "yesterday" mean days in the person's time zone. Nothing
+# is guessed: words that cannot be parsed get one sentence that says what to write.
 
 
-# In a message; a longer one talks about forgetting. With `/forget` there is no such limit.
+# In a message; a longer one talks about forgetting. `/forget` has no such limit.
 MAX_REQUEST_WORDS: Final = 4
-MAX_ABOUT_CHARS: Final = 50  # A name or a few words; a button has to carry them
-MIN_ABOUT_CHARS: Final = 3  # Of one word: fewer letters stand in nearly everything
-MIN_CJK_CHARS: Final = 2  # The same where a letter is a syllable or a word: of Chinese, Japanese and Korean
-RELATED: Final = "+"  # Behind a wish in a button: with what may have been made of it
-MAX_TOKEN_CHARS: Final = 70  # Of the 100 that Discord's buttons hold; the rest says whose they are
+MAX_ABOUT_CHARS: Final = 50  # A name or a few words, which a button has to carry
+MIN_ABOUT_CHARS: Final = 3  # In one word: fewer letters occur in nearly every text
+MIN_CJK_CHARS: Final = 2  # The same for Chinese, Japanese and Korean, where a character is a syllable or a word
+RELATED: Final = "+"  # Marks a wish in a button that includes related messages
+MAX_TOKEN_CHARS: Final = 70  # Of the 100 that a Discord button holds; the rest identifies its owner
 
 _TALK: Final = frozenset({"it", "that", "them", "this"})
 _THREAD: Final = frozenset({"thread", "this thread", "this", "here", "this conversation"})
@@ -52,13 +52,13 @@ _LAST: Final = re.compile(
     r"(?:the )?(?P<led>last |past )?(?:(?P<count>\d{1,3}|an?|one|two|three|four|five|six) )?"
     r"(?P<unit>minute|hour|day|week)(?P<many>s)?"
 )
-# Whoever is asked what to forget may write the command once more.
+# A person who is asked what to forget may repeat the command in the reply.
 _COMMAND: Final = re.compile(r"^/?forget(?: |$)", re.IGNORECASE)
 _CJK_WORD: Final = re.compile(
     rf"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]{{{MIN_CJK_CHARS}}}"
 )
 _FILLERS: Final = frozenset({"in", "on", "the", "of", "from"})
-_SECONDS: Final = re.compile(r"\d{1,11}", re.ASCII)  # Since 1970: more of them are no time that a clock can tell
+_SECONDS: Final = re.compile(r"\d{1,11}", re.ASCII)  # Since 1970: `datetime` holds no time with more digits
 _CLOCK: Final = re.compile(r"(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)")
 
 
@@ -69,7 +69,7 @@ class UnclearForget:
 
 @dataclass(frozen=True, slots=True)
 class ForgetAsker:
-    """Whose wish it is, what "this thread" means to them (nothing: they are in none), and when."""
+    """Who asks, and when. `thread`: the ids of the conversation that "this thread" means; empty outside of threads."""
 
     person: str
     thread: frozenset[str]
@@ -78,9 +78,9 @@ class ForgetAsker:
 
 
 def read_forget_request(words: str, asker: ForgetAsker) -> Wish | UnclearForget | None:
-    """What these words ask to forget; None if they say nothing."""
-    said = _COMMAND.sub("", " ".join(words.split()), count=1)
-    plain = said.casefold().strip(" .!?")
+    """Return what these words ask to forget; None for no words."""
+    request = _COMMAND.sub("", " ".join(words.split()), count=1)
+    plain = request.casefold().strip(" .!?")
     if not plain:
         return None
     if plain in _THREAD:
@@ -88,25 +88,25 @@ def read_forget_request(words: str, asker: ForgetAsker) -> Wish | UnclearForget 
     if plain in _EVERYTHING:
         return Everything(asker.person)
     if plain.startswith("about "):
-        return _about(said[len("about ") :].strip(" .!?“”\"'"), asker)
+        return _about(request[len("about ") :].strip(" .!?“”\"'"), asker)
     period = _period(plain, asker)
     if period is None or period.since >= asker.now:
         ways = f"`thread`, {memory_texts.FORGET_WAYS}" if asker.thread else memory_texts.FORGET_WAYS
-        return UnclearForget(memory_texts.FORGET_UNCLEAR.format(said=_shown(said), ways=ways))
+        return UnclearForget(memory_texts.FORGET_UNCLEAR.format(said=_excerpt(request), ways=ways))
     until = min(period.until, asker.now).replace(microsecond=0) + timedelta(seconds=1)
     return During(asker.person, TimeSpan(period.since.astimezone(UTC).replace(microsecond=0), until))
 
 
 def needs_zone(words: str, now: datetime) -> bool:
-    """Whether it depends on somebody's clock what these words mean: "today" does, "2 hours" and "thread" do not."""
-    west, east = (
+    """Return whether the meaning of these words depends on a time zone: "today" does, "2 hours" and "thread" do not."""
+    in_west, in_east = (
         ForgetAsker("", frozenset({"here"}), now, zone) for zone in ("Pacific/Pago_Pago", "Pacific/Kiritimati")
     )
-    return read_forget_request(words, west) != read_forget_request(words, east)
+    return read_forget_request(words, in_west) != read_forget_request(words, in_east)
 
 
 def is_request(words: str, now: datetime) -> bool:
-    """Whether the words behind "forget" in a message are a wish, not talk: "it", or "about it, what is the time?"."""
+    """Return whether the words after "forget" in a message are a request; "it" and "about it, why?" are not."""
     about, _, rest = words.casefold().partition(" ")
     if "," in words or "?" in words or len(words.split()) > MAX_REQUEST_WORDS or (about == "about" and rest in _TALK):
         return False
@@ -115,8 +115,8 @@ def is_request(words: str, now: datetime) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class AgreedForget:
-    """What somebody agreed to: a wish, the name of what it would erase (see `Preview`; "": whatever it is), and
-    whether what may have been made of it falls, too.
+    """What a person agreed to erase. `name`: of the preview that they saw (see `Preview`); "" for any. `related`:
+    whether related messages, which may rest on the erased ones, are erased, too.
     """
 
     wish: Wish
@@ -125,10 +125,11 @@ class AgreedForget:
 
 
 def forget_token(wish: Wish, name: str, *, related: bool = False) -> str:
-    """The wish as a button carries it, in at most `MAX_TOKEN_CHARS`: without the person and without the thread, because
-    whoever presses it wishes it for themselves, and there.
+    """Encode a wish for a button, in up to `MAX_TOKEN_CHARS`. It holds neither a person nor a thread: they are those of
+    the person who presses the button, and of the place where they do.
 
-    `name`: of what it would erase; another one later means that this has changed. `related`: what else was shown, too.
+    `name`: of the preview; a different name later means that what would be erased has changed. `related`: erase the
+    related messages, too.
     """
     too = RELATED if related else ""
     match wish:
@@ -144,9 +145,9 @@ def forget_token(wish: Wish, name: str, *, related: bool = False) -> str:
             assert_never(wish)
 
 
-def wish_of(kept: str, asker: ForgetAsker) -> AgreedForget | None:
-    """The inverse of `token`; None for anything else."""
-    kind, *rest = kept.split("|")
+def wish_of(token: str, asker: ForgetAsker) -> AgreedForget | None:
+    """Decode the output of `forget_token`; return None for anything else."""
+    kind, *rest = token.split("|")
     related = kind.endswith(RELATED)
     match [kind.removesuffix(RELATED), *rest]:
         case ["thread", *name] if asker.thread and len(name) == int(related):
@@ -174,7 +175,7 @@ def _about(words: str, asker: ForgetAsker) -> Wish | UnclearForget:
 
 
 def _is_long(word: str) -> bool:
-    """Vowel signs and accents count, too: in many scripts they are half of a word."""
+    """Return whether a word has enough letters. Vowel signs count, too: in many scripts they are half of a word."""
     return sum(category(char)[0] in "LMN" for char in word) >= MIN_ABOUT_CHARS
 
 
@@ -185,80 +186,79 @@ def _period(plain: str, asker: ForgetAsker) -> TimeSpan | None:
         return TimeSpan(asker.now - number * _UNITS[last["unit"]], asker.now) if number else None
     since, _, rest = plain.partition(" ")
     if since == "since":
-        began = _clock(rest, asker) or _day(rest, asker)
-        return None if began is None else TimeSpan(began.since, asker.now)
+        start = _clock(rest, asker) or _day(rest, asker)
+        return None if start is None else TimeSpan(start.since, asker.now)
     return _day(plain, asker)
 
 
 def _is_span(last: re.Match[str]) -> bool:
-    """ "2 hours", "the last hour", "hour"; but "last week" is a week of the calendar."""
+    """Return whether the words mean a span up to now, as "2 hours" and "hour" do; "last week" is a calendar week."""
     return not (last["led"] and last["unit"] == "week" and not last["count"])
 
 
 def _clock(plain: str, asker: ForgetAsker) -> TimeSpan | None:
-    """From that time of today on; where it is yet to come, of yesterday."""
-    found = _CLOCK.fullmatch(plain)
-    if found is None:
+    """Return the span since this time of today; since that of yesterday, if it is still to come today."""
+    clock = _CLOCK.fullmatch(plain)
+    if clock is None:
         return None
-    here = asker.now.astimezone(zone_of(asker.time_zone))
-    began = here.replace(hour=int(found["hour"]), minute=int(found["minute"]), second=0, microsecond=0)
-    return TimeSpan(began if began <= here else began - timedelta(days=1), asker.now)
+    local = asker.now.astimezone(zone_of(asker.time_zone))
+    start = local.replace(hour=int(clock["hour"]), minute=int(clock["minute"]), second=0, microsecond=0)
+    return TimeSpan(start if start <= local else start - timedelta(days=1), asker.now)
 
 
 def _day(plain: str, asker: ForgetAsker) -> TimeSpan | None:
-    """The days that the words name, if each word has a part in that: "everything but today" is not today."""
-    for asked in (plain, f"on {plain}", f"in {plain}"):
-        found = periods_in(asked, asker.now, asker.time_zone)
-        if len(found) == 1:
-            words = asked.split()
+    """Return the days that the words name, if each word matters: "everything but today" does not mean today."""
+    for phrase in (plain, f"on {plain}", f"in {plain}"):
+        periods = periods_in(phrase, asker.now, asker.time_zone)
+        if len(periods) == 1:
+            words = phrase.split()
             without = (words[:at] + words[at + 1 :] for at, word in enumerate(words) if word not in _FILLERS)
-            idle = any(periods_in(" ".join(rest), asker.now, asker.time_zone) == found for rest in without)
-            return None if idle else found[0]
+            has_filler = any(periods_in(" ".join(rest), asker.now, asker.time_zone) == periods for rest in without)
+            return None if has_filler else periods[0]
     return None
 
 
-def _shown(text: str) -> str:
+def _excerpt(text: str) -> str:
     short = text if len(text) <= 40 else f"{text[:39]}…"
     return short.replace("`", "")
 
 
-# What is said before something is forgotten. Pure.
+# The confirmation before something is forgotten.
 #
-# Rule: who agrees must know to what. What will be erased is counted, for what was chosen by time or by words its
-# first lines are shown, and moments stand with the time zone that they are meant in: where a platform tells none,
-# that is UTC.
+# Rule: a person must know what they agree to. What will be erased is counted. For a choice by time or by words the
+# first lines are shown. Times are shown with their time zone: UTC where the platform reports none.
 
 
-# After that a turn whose question was deleted while it ran has surely ended, or its worker has.
+# By then a turn whose question was deleted while it ran has ended, or its worker has.
 TAKEN_BACK = timedelta(minutes=5)
 
-AT_ONCE: Final = 2  # Searches for what would fall, of all people: half of the connections that read an SQLite file
-MOST_WAITING: Final = 3  # Of one person, behind the one that runs; more are pressed by nobody who reads the answers
-# How long somebody waits until they are told how far it is, and how long then until they are told again. So few times
-# because Slack takes five answers to one click, of which the last says what was found.
+AT_ONCE: Final = 2  # Concurrent searches of all people: half of the connections that read an SQLite file
+MAX_WAITING: Final = 3  # Searches of one person behind the running one: a person who reads the answers needs no more
+# Pauses before each report of progress. They are few because Slack accepts five answers to one click, and the last one
+# shows the result.
 TELL_AFTER_S: Final = (1.5, 6.0, 30.0)
 
 
-# Before the moment at which a long search began: the person's preference by which other processes know of it.
+# The prefix of a person's preference that shows a long search to other processes; its start time follows.
 SEARCH: Final = "forget.search "
-LOOKING, ERASING, STOPPED = "looking", "erasing", "stopped"  # What it holds, in this order or without the second
-LISTEN_S: Final = 1.0  # How often a long search asks whether it was stopped elsewhere
-LONGEST: Final = timedelta(hours=1)  # Of a search; the mark of an older one was left by a process that is gone
+LOOKING, ERASING, STOPPED = "looking", "erasing", "stopped"  # Its values, in this order; ERASING may be skipped
+LISTEN_S: Final = 1.0  # How often a long search checks whether another process stopped it
+LONGEST: Final = timedelta(hours=1)  # Of a search; an older mark was left by a process that is gone
 
 
 class _Stopped(Exception):
-    """Its person wants nothing looked for any more."""
+    """The person stopped the search."""
 
 
 @dataclass(slots=True, eq=False)
 class _Search:
-    """One that runs, seen from the thread that searches and by those who wait. Implements `Watch`."""
+    """The state of a running search, shared by its thread and the tasks that wait for it. Implements `Watch`."""
 
     found: int = 0
     erasing: bool = False
     stopped: bool = False
     mark: str = ""
-    """Its preference; "" while nobody was shown a way to stop it."""
+    """The name of its preference; "" until the person was offered to stop it."""
     marking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __call__(self, found: int) -> None:
@@ -269,13 +269,16 @@ class _Search:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetDesk:
-    """Rules
-    Nobody's things are erased before they have seen how much it is, and agreed to exactly that.
-    To find what falls takes seconds where much was said, so people take turns, and each has few of them at a time.
-    Meanwhile they are told how much was found, and may stop it, in whichever process, until something is erased.
-    Who deletes or edits a message in the platform has agreed by doing so; nobody waits for a receipt, so the bytes
-    are wiped a little later, for many at once. Each edit takes the database for itself, so of a flood the last of each
-    message are kept one by one, at the rate of new messages.
+    """Runs `/forget`, and forgets what platforms report as edited, deleted or gone.
+
+    Rules
+      A person's data is erased only after they have seen how much it is, and agreed to exactly that.
+      Finding what would be erased takes seconds where there are many messages. So searches run in fair turns by person,
+      and each person has few at a time. The person sees how much was found so far, and may stop the search from any
+      process until something is erased.
+      Deleting or editing a message on the platform counts as agreement. No receipt is shown, so the bytes are wiped a
+      little later, for many messages at once. Each edit locks the database, so in a flood of edits only the last one of
+      each message is stored, at the rate of new messages.
     """
 
     forgetting: Forgetting
@@ -284,39 +287,39 @@ class ForgetDesk:
     preferences: Preferences
     clock: Clock
     edits: RateCounter = field(default_factory=RateCounter)
-    """Of what people edit: as much as they may write anew is kept at once, the rest later."""
+    """Counts edits against the rates of new messages: edits within them are stored at once, the rest later."""
     is_exempt: Callable[[str], bool] = lambda _: False
-    """Whether a person may edit as much as they like."""
+    """Returns whether a person may edit without a limit."""
     take_back: Callable[[str, str | None], Awaitable[None]]
-    """End the running turns of a person in a conversation (None: all), and delete what they have shown."""
+    """Ends the running turns of a person in a conversation (None: all), and deletes the replies shown so far."""
     withdraw: Callable[[str, str], Awaitable[bool]]
-    """Do not answer a message that was deleted, and take back what was said already; False if it has its answer."""
+    """Cancels the answer to a deleted message, and deletes the reply shown so far; False if the answer is complete."""
     learn_at: Callable[[datetime], datetime | None] = lambda _: None
-    """When to learn from words that were edited now; None: not."""
+    """Returns when to learn from a message that was edited now; None: do not learn."""
     sources: Callable[[], Collection[str]] = tuple
-    """The platforms that this process reaches."""
+    """Returns the platforms that this process is connected to."""
     grace: timedelta = timedelta(days=30)
-    """How long what was said stays after the bot was taken out of a place: it may have been a mistake."""
+    """How long messages of a place are kept after the bot was removed from it, which may have been a mistake."""
     revoke: Callable[[str], Awaitable[str]] | None = None
-    """Have a person's accounts at servers of tools end there, too: a sentence about what was not confirmed, or ""."""
+    """Revokes a person's accounts at tool servers; returns a sentence about those that did not confirm it, or ""."""
     tell_after_s: Sequence[float] = TELL_AFTER_S
 
     _turns: FairTurns = field(default_factory=lambda: FairTurns(AT_ONCE), init=False)
     _searches: dict[str, list[_Search]] = field(default_factory=dict[str, list[_Search]], init=False)
-    """By person."""
+    """Running and waiting searches, by person."""
 
     async def ask(self, who: Forgetter, words: str, tell: TellProgress = untold) -> ForgetAnswer:
-        """What these words would erase. Raises StoreError."""
-        return await self._in_turn(who, tell, lambda search: self._asked(who, words, search))
+        """Return the question that shows what these words would erase. Raises StoreError."""
+        return await self._in_turn(who, tell, lambda search: self._ask(who, words, search))
 
     async def forget(
         self, who: Forgetter, token: str, *, replies: bool = False, tell: TellProgress = untold
     ) -> ForgetAnswer:
-        """Erase what they agreed to; ask again if it has changed. Raises StoreError."""
-        return await self._in_turn(who, tell, lambda search: self._forgotten(who, token, search, replies=replies))
+        """Erase what the person agreed to; ask again if it has changed since. Raises StoreError."""
+        return await self._in_turn(who, tell, lambda search: self._forget(who, token, search, replies=replies))
 
     def stop(self, person: str) -> bool:
-        searches = [one for one in self._searches.get(person, ()) if not one.erasing]
+        searches = [search for search in self._searches.get(person, ()) if not search.erasing]
         for search in searches:
             search.stopped = True
         return bool(searches)
@@ -335,66 +338,66 @@ class ForgetDesk:
     async def _in_turn(
         self, who: Forgetter, tell: TellProgress, work: Callable[[_Search], Awaitable[ForgetAnswer]]
     ) -> ForgetAnswer:
-        if len(self._searches.get(who.person, ())) > MOST_WAITING:
+        if len(self._searches.get(who.person, ())) > MAX_WAITING:
             return ForgetAnswer(memory_texts.FORGETTING, refused=True)
         search = _Search()
         self._searches.setdefault(who.person, []).append(search)
-        working = asyncio.ensure_future(self._worked(who.person, search, work))
-        listening = asyncio.ensure_future(self._listen(who.person, working, search))
+        task = asyncio.ensure_future(self._run(who.person, search, work))
+        listener = asyncio.ensure_future(self._listen(who.person, task, search))
         try:
-            await self._tell(working, search, tell)
-            return await working
+            await self._tell(task, search, tell)
+            return await task
         except _Stopped:
             return ForgetAnswer(memory_texts.FORGET_STOPPED)
         finally:
-            listening.cancel()
-            if not working.done():  # nobody waits for it any more
+            listener.cancel()
+            if not task.done():  # the caller was cancelled
                 search.stopped = True
-                working.cancel()
-                await asyncio.wait({working})
+                task.cancel()
+                await asyncio.wait({task})
             self._searches[who.person].remove(search)
             if not self._searches[who.person]:
                 del self._searches[who.person]
-            await asyncio.wait({listening})
-            with suppress(StoreError):  # what is left of it is passed over when it is old
+            await asyncio.wait({listener})
+            with suppress(StoreError):  # a mark that stays is ignored once it is older than LONGEST
                 await self._unmark(who.person, search)
 
-    async def _worked(
+    async def _run(
         self, person: str, search: _Search, work: Callable[[_Search], Awaitable[ForgetAnswer]]
     ) -> ForgetAnswer:
         async with self._turns.turn(person):
             search(0)
             return await work(search)
 
-    async def _tell(self, working: "asyncio.Future[ForgetAnswer]", search: _Search, tell: TellProgress) -> None:
-        """Tell how far it is, now and then, until it has ended or there is no more to be told."""
+    async def _tell(self, work: "asyncio.Future[ForgetAnswer]", search: _Search, tell: TellProgress) -> None:
+        """Report progress after each pause, until the search has ended or no report is left."""
         for seconds in self.tell_after_s:
             pause = asyncio.ensure_future(self.clock.sleep(seconds))
             try:
-                await asyncio.wait({working, pause}, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait({work, pause}, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 pause.cancel()
-            if working.done() or search.stopped:
+            if work.done() or search.stopped:
                 return
             await tell(ForgetProgress(search.found, erasing=search.erasing))
 
-    async def _listen(self, person: str, working: "asyncio.Future[ForgetAnswer]", search: _Search) -> None:
-        """Once it takes long, let other processes know of it, and hear of them that it is to end."""
+    async def _listen(self, person: str, work: "asyncio.Future[ForgetAnswer]", search: _Search) -> None:
+        """Once the search takes long, mark it for other processes, and stop it if one of them asks."""
         pause_s = next(iter(self.tell_after_s), None)
-        while pause_s is not None and not (working.done() or search.erasing or search.stopped):
+        while pause_s is not None and not (work.done() or search.erasing or search.stopped):
             await self.clock.sleep(pause_s)
             pause_s = LISTEN_S
-            with suppress(StoreError):  # it goes on, and asks again
+            with suppress(StoreError):  # the next pass tries again
                 async with search.marking:
                     if not (search.mark or search.erasing):
                         mark = f"{SEARCH}{self.clock.now().isoformat()}"
                         await self.preferences.set(person, mark, LOOKING)
                         search.mark = mark
                 if (await self.preferences.of(person)).get(search.mark) == STOPPED:
-                    search.stopped = True  # never taken back: it may have been stopped here meanwhile
+                    search.stopped = True  # only ever set, as `stop` may have set it meanwhile
 
     async def _begin_erasing(self, person: str, search: _Search) -> None:
-        """From now on nothing stops it, here or elsewhere."""
+        """Start the part that can no longer be stopped, in any process. Raises _Stopped if it was stopped before."""
         search(0)
         search.erasing = True
         async with search.marking:
@@ -407,11 +410,11 @@ class ForgetDesk:
             await self.preferences.set(person, search.mark, None)
             search.mark = ""
 
-    async def _asked(self, who: Forgetter, words: str, search: _Search) -> ForgetAnswer:
-        answer = await self._answered(who, words, search)
+    async def _ask(self, who: Forgetter, words: str, search: _Search) -> ForgetAnswer:
+        answer = await self._reply_to(who, words, search)
         return replace(answer, by_clock=not who.time_zone and needs_zone(words, self.clock.now()))
 
-    async def _answered(self, who: Forgetter, words: str, search: _Search) -> ForgetAnswer:
+    async def _reply_to(self, who: Forgetter, words: str, search: _Search) -> ForgetAnswer:
         match read_forget_request(words, self._asker(who)):
             case None:
                 return ForgetAnswer(memory_texts.FORGET_WHICH, refused=True)
@@ -420,7 +423,7 @@ class ForgetDesk:
             case wish:
                 return await self._question(who, wish, search)
 
-    async def _forgotten(self, who: Forgetter, token: str, search: _Search, *, replies: bool) -> ForgetAnswer:
+    async def _forget(self, who: Forgetter, token: str, search: _Search, *, replies: bool) -> ForgetAnswer:
         agreed = wish_of(token, self._asker(who))
         if agreed is None:
             return ForgetAnswer(memory_texts.FORGET_UNREADABLE, refused=True)
@@ -429,10 +432,10 @@ class ForgetDesk:
             again = await self._question(who, wish, search)
             return replace(again, text=f"{memory_texts.FORGET_CHANGED} {again.text}")
         await self._begin_erasing(who.person, search)
-        for conversation in _taken_back(wish):
+        for conversation in _ended_conversations(wish):
             await self.take_back(who.person, conversation)
-        receipt, untold = await self.erase(wish, who.person, replies=replies, related=agreed.related)
-        return ForgetAnswer(f"{memory_texts.receipt_text(receipt)} {untold}".rstrip())
+        receipt, unrevoked = await self.erase(wish, who.person, replies=replies, related=agreed.related)
+        return ForgetAnswer(f"{memory_texts.receipt_text(receipt)} {unrevoked}".rstrip())
 
     async def erase(
         self,
@@ -443,33 +446,33 @@ class ForgetDesk:
         related: bool = False,
         limit: int | None = None,
     ) -> tuple[Receipt, str]:
-        """Erase what was agreed to, when nothing of it is answered any more; and the sentence about accounts elsewhere
-        of which nobody could say that they have ended. `person`: whose it is, "" for a place. Raises StoreError.
+        """Erase what was agreed to, once no turn answers any of it. Return the receipt, and the sentence about accounts
+        elsewhere whose end was not confirmed. `person`: the owner's id, "" for a place. Raises StoreError.
         """
         titles = await self.forgetting.titles(plan)
-        untold = await self.revoke(person) if self.revoke and isinstance(plan, Everything) else ""
+        unrevoked = await self.revoke(person) if self.revoke and isinstance(plan, Everything) else ""
         receipt = await self.forgetting.forget(plan, self.clock.now(), replies=replies, related=related, limit=limit)
         homes = [ShownPage(source, "", person, ShownReply.HOME) for source in self.sources()]
-        await self._clear([*titles, *(home for home in homes if person.startswith(f"{home.source}:"))])
-        return receipt, untold
+        await self._delete_pages([*titles, *(home for home in homes if person.startswith(f"{home.source}:"))])
+        return receipt, unrevoked
 
     async def amend(self, channel: str, message_id: str, text: str) -> bool:
         person, now = await self.forgetting.author(channel, message_id), self.clock.now()
         if person is None:
             return False
         if self.is_exempt(person) or await self.edits.obstacle(person, channel, now) is None:
-            return await self._amended(channel, message_id, text)
+            return await self._store_edit(channel, message_id, text)
         key, payload = post_key(channel, message_id), json.dumps([channel, message_id, text])
         if not await self.jobs.replace(EDIT, key, payload=payload, person=person):
             await self.jobs.schedule(EDIT, key, payload, self.edits.book(person, channel, now), person=person)
         return True
 
     async def keep_edit(self, job: Job) -> None:
-        """The job: an edit for which it was too soon; the last one of its message. Raises StoreError."""
+        """Run the job: store the last edit of a message that exceeded its author's rate. Raises StoreError."""
         channel, message_id, text = json.loads(job.payload)
-        await self._amended(channel, message_id, text, job)
+        await self._store_edit(channel, message_id, text, job)
 
-    async def _amended(self, channel: str, message_id: str, text: str, job: Job | None = None) -> bool:
+    async def _store_edit(self, channel: str, message_id: str, text: str, job: Job | None = None) -> bool:
         if await self.ledger.amend(channel, message_id, text, job):
             return True
         now = self.clock.now()
@@ -480,18 +483,18 @@ class ForgetDesk:
 
     async def deleted(self, channel: str, messages: Collection[str]) -> None:
         now = self.clock.now()
-        running = [each for each in messages if await self.withdraw(channel, each)]
-        for each in running:  # what the turn had remembered by then
-            await self.jobs.cancel(EDIT, post_key(channel, each))
-            payload = json.dumps([channel, each])
-            await self.jobs.schedule(DELETED, f"{channel} {each}", payload, now + TAKEN_BACK)
+        running = [message for message in messages if await self.withdraw(channel, message)]
+        for message in running:  # a job erases what the turn has stored by then
+            await self.jobs.cancel(EDIT, post_key(channel, message))
+            payload = json.dumps([channel, message])
+            await self.jobs.schedule(DELETED, f"{channel} {message}", payload, now + TAKEN_BACK)
         if ended := frozenset(messages) - set(running):
             plan = Deleted(channel, ended)
             titles = await self.forgetting.titles(plan)
             erased = await self.forgetting.retire(plan, now, BATCH)
             if any(erased.values()):
                 await sweep_soon(self.jobs, now)
-            await self._clear(titles)
+            await self._delete_pages(titles)
 
     async def gone(self, name: str, gone: Gone, *, at_once: bool) -> None:
         run_at = self.clock.now() + (timedelta() if at_once else self.grace)
@@ -501,19 +504,19 @@ class ForgetDesk:
         for name in names:
             await self.jobs.cancel(GONE, name)
 
-    async def _clear(self, shown: Sequence[ShownPage]) -> None:
-        """Have platforms show it no longer, as far as this process reaches them."""
-        here, now = self.sources(), self.clock.now()
-        for one in shown:
-            if one.source in here:
-                await self.jobs.schedule(DELETE_REPLY, one.key, one.encode(), now)
+    async def _delete_pages(self, pages: Sequence[ShownPage]) -> None:
+        """Schedule the deletion of these pages on the platforms that this process is connected to."""
+        connected, now = self.sources(), self.clock.now()
+        for page in pages:
+            if page.source in connected:
+                await self.jobs.schedule(DELETE_REPLY, page.key, page.encode(), now)
 
     def _asker(self, who: Forgetter) -> ForgetAsker:
         return ForgetAsker(who.person, who.thread, self.clock.now(), who.time_zone)
 
     async def _question(self, who: Forgetter, wish: Wish, search: _Search) -> ForgetAnswer:
         preview, zone = await self.forgetting.preview(wish, search), zone_of(who.time_zone)
-        if preview.is_empty and not isinstance(wish, Everything):  # that also takes what no preview counts
+        if preview.is_empty and not isinstance(wish, Everything):  # Everything also erases what no preview counts
             return ForgetAnswer(memory_texts.nothing_to_forget(wish, zone))
         return ForgetAnswer(
             memory_texts.forget_question(wish, preview, zone),
@@ -522,8 +525,8 @@ class ForgetDesk:
         )
 
 
-def _taken_back(wish: Wish) -> Collection[str | None]:
-    """The conversations whose running answers fall with the wish (None: all)."""
+def _ended_conversations(wish: Wish) -> Collection[str | None]:
+    """Return the conversations whose running turns the wish ends (None: all)."""
     match wish:
         case OneThread(_, conversations):
             return conversations

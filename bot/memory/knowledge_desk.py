@@ -1,6 +1,6 @@
-"""What places know: documents that people hand in, shown and removed; `/learn` and `/knowledge` on every platform.
+"""The documents that people add to places: learned with `/learn`, shown and removed with `/knowledge`.
 
-Pages of the web are looked at again, each about once a day, by a job that one process at a time does.
+A job, in one process at a time, reads each linked web page again about once a day.
 """
 
 import asyncio
@@ -42,27 +42,28 @@ from bot.texts import memory_texts
 from bot.texts.formatting import counted, literal, shortened, zone_of
 
 PAGE: Final = 6  # Documents on a page: with their buttons they fit one message on every platform
-SHOWN: Final = 3  # Passages of a document that is opened
+SHOWN: Final = 3  # Passages shown of an opened document
 SHOWN_CHARS: Final = 500
-MAX_FILES: Final = 5  # Learned at once: each may take a minute to be read
+MAX_FILES: Final = 5  # Learned at once: reading each may take a minute
 _NUMBERED: Final = re.compile(r"(show|open|remove|delete|page)\s+#?(\d{1,9})", re.IGNORECASE | re.ASCII)
 
-# Of an address that is shown as a link: six longer ones may not fit one message. Of others the beginning is shown.
+# The longest address shown as a link: six longer ones may not fit one message. Others are shortened.
 LINK_CHARS: Final = 200
 ADDRESS_CHARS: Final = 80
 FAULT_CHARS: Final = 120
 LOOKS: Final = "linked_pages"  # The kind of the job
-# How often pages that are due are looked at: a few each time, so that they are spread over the day.
+# The interval of the job: it reads a few due pages each time, so that they are spread over the day.
 LOOKS_EACH: Final = timedelta(minutes=10)
-LOOKS_MOST: Final = 12  # At each of those times; 1,700 in a day. Of more, each is looked at less often than once a day.
-LOOK_PAUSE_S: Final = 1.0  # Between two pages, so that no site is asked for many of its own at once
+LOOKS_MOST: Final = 12  # Pages per interval, 1,700 a day. Where there are more, each is read less often than daily.
+LOOK_PAUSE_S: Final = 1.0  # Between two pages, so that no site receives a burst of requests
 
-# All of a file, by the source of its message and the person whose turn it is to have files read.
+# Reads a whole file. Arguments: the file, the source of its message, and the person in whose fair turn it is read.
 ReadFile = Callable[[Attachment, str, str], Awaitable[ReadDocument]]
-# All of a page of the web, by its address and that person, unless it is the version that is known. It never raises.
+# Reads a whole web page, unless it is the known version. Arguments: its address, that person, and the known document.
+# Never raises.
 ReadPage = Callable[[str, str, Document | None], Awaitable[ReadLink]]
 
-TellAll = Callable[[str], Awaitable[None]]  # Says something to all who read a place. Raises Refused where it cannot.
+TellAll = Callable[[str], Awaitable[None]]  # Posts to all who read a place. Raises Refused where that is impossible.
 
 
 async def untold(_: str) -> None:
@@ -73,31 +74,33 @@ log = logging.getLogger(__name__)
 
 
 def is_knowledge_request(words: str) -> bool:
-    """Whether these words are understood behind `/knowledge`."""
-    meant = words.strip()
+    """Return whether these words are a request of `/knowledge`."""
+    text = words.strip()
     return (
-        meant.casefold() in {"", "list", "show"} or asks_to_share(words) is not None or bool(_NUMBERED.fullmatch(meant))
+        text.casefold() in {"", "list", "show"} or asks_to_share(words) is not None or bool(_NUMBERED.fullmatch(text))
     )
 
 
 def asks_to_share(words: str) -> bool | None:
-    """Whether they ask for what is told in this place to serve others, or no longer; None: neither."""
+    """Return whether the words switch sharing of this place on or off; None: neither."""
     return {"share on": True, "share off": False}.get(" ".join(words.casefold().split()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnowledgeDesk:
-    """Rules
-    Who manages a channel has it learn; in direct messages everybody has their own. What is learned belongs to the
-    audience of that place: everybody who may read there finds it there, and in a public channel the team in its other
-    public channels, as with what is said. Guests neither find nor see any of it.
-    Who manages the channel where a document was handed in removes it, or who handed it in; of a team's also its
-    managers. Removed is removed: the bytes are wiped before that is said.
-    A document is somebody else's words: what it says is quoted to the model, and commands nothing.
-    A page of the web is asked for as by anybody: nobody is signed in, and what may be reached is decided each time.
-    What people tell the bot in a public channel serves others of the team only if who manages the channel wants that
-    (`agent.memory.documents.SHARING`), and only what is told from then on. All who read there are told before it is
-    switched on; switching it off waits for nothing.
+    """Answers `/learn` and `/knowledge`.
+
+    Rules
+      A channel's managers add documents to it; in direct messages each person adds their own. A document belongs to the
+      audience of its place: everybody who may read there finds it there, and the team finds that of a public channel
+      also in its other public channels, as with messages. Guests neither find nor see any document.
+      A document is removed by the person who added it, or by a manager of its channel; a team's also by a manager of
+      the team. The bytes are wiped before the removal is confirmed.
+      A document's text was written by others: it is quoted to the model, and is never an instruction.
+      Web pages are requested without signing in, and each request is checked by the web guard.
+      Facts that people tell the bot in a public channel serve others of the team only if a manager of the channel
+      switches that on (`agent.memory.documents.SHARING`), and only facts told from then on. It is announced to all who
+      read there before it is switched on; it is switched off at once.
     """
 
     documents: Documents
@@ -106,10 +109,10 @@ class KnowledgeDesk:
     clock: Clock
     preferences: Preferences
     audiences: Callable[[Place], Awaitable[frozenset[str]]] = flowing
-    """What may be shown at a place."""
+    """Returns the labels of the audiences that may be shown at a place."""
     operates: Callable[[str], bool] = lambda _: False
     read_page: ReadPage | None = None
-    """None where the operator has not given the bot the web."""
+    """None where the operator has not enabled web access."""
 
     async def learn(
         self, asker: PlaceAsker, files: Sequence[Attachment], link: str = "", pages: Sequence[str] = ()
@@ -120,27 +123,29 @@ class KnowledgeDesk:
             return KnowledgeAnswer(memory_texts.NOTHING_TO_LEARN, refused=True)
         if not files and self.read_page is None:
             return KnowledgeAnswer(memory_texts.NO_LINKS, refused=True)
-        told = [await self._file(asker, file, link) for file in files[:MAX_FILES]]
-        told += [await self._page(asker, page) for page in pages[: MAX_FILES - len(told)]]
+        outcomes = [await self._learn_file(asker, file, link) for file in files[:MAX_FILES]]
+        outcomes += [await self._learn_page(asker, page) for page in pages[: MAX_FILES - len(outcomes)]]
         if len(files) + len(pages) > MAX_FILES:
-            told.append((False, memory_texts.FIRST_FILES.format(most=MAX_FILES)))
-        return KnowledgeAnswer("\n".join(said for _, said in told), refused=not any(done for done, _ in told))
+            outcomes.append((False, memory_texts.FIRST_FILES.format(most=MAX_FILES)))
+        return KnowledgeAnswer(
+            "\n".join(sentence for _, sentence in outcomes), refused=not any(learned for learned, _ in outcomes)
+        )
 
     async def answer(self, asker: PlaceAsker, words: str, say: TellAll = untold) -> KnowledgeAnswer:
         if asker.authority < Authority.EMPLOYEE and not self.operates(asker.person.id):
             return KnowledgeAnswer(memory_texts.NOT_FOR_GUESTS, refused=True)
         if (on := asks_to_share(words)) is not None:
             return await self._share(asker, say, on=on)
-        asked = _NUMBERED.fullmatch(words.strip())
-        match asked[1].casefold() if asked else words.strip().casefold():
-            case "" | "list" | "show" if asked is None:
-                return await self._listed(asker, 1)
-            case "page" if asked is not None:
-                return await self._listed(asker, int(asked[2]))
-            case "show" | "open" if asked is not None:
-                return await self._opened(asker, int(asked[2]))
-            case "remove" | "delete" if asked is not None:
-                return await self._removed(asker, int(asked[2]))
+        numbered = _NUMBERED.fullmatch(words.strip())
+        match numbered[1].casefold() if numbered else words.strip().casefold():
+            case "" | "list" | "show" if numbered is None:
+                return await self._list(asker, 1)
+            case "page" if numbered is not None:
+                return await self._list(asker, int(numbered[2]))
+            case "show" | "open" if numbered is not None:
+                return await self._open(asker, int(numbered[2]))
+            case "remove" | "delete" if numbered is not None:
+                return await self._remove(asker, int(numbered[2]))
             case _:
                 return KnowledgeAnswer(memory_texts.KNOWLEDGE_USAGE, refused=True)
 
@@ -152,15 +157,15 @@ class KnowledgeDesk:
             return KnowledgeAnswer(memory_texts.SHARED_IN_PUBLIC, refused=True)
         if on == await self._shares(asker):
             return KnowledgeAnswer(memory_texts.SHARES_ALREADY if on else memory_texts.SHARES_NOTHING, refused=True)
-        who = literal(asker.person.name) or memory_texts.A_MANAGER
-        told = (memory_texts.SHARING_ON if on else memory_texts.SHARING_OFF).format(who=who)
+        name = literal(asker.person.name) or memory_texts.A_MANAGER
+        announcement = (memory_texts.SHARING_ON if on else memory_texts.SHARING_OFF).format(who=name)
         if not on:
             await self.preferences.set(owner_of(asker.channel), SHARING, None)
         try:
-            await say(told)
-        except Refused as why:
-            done = f"{memory_texts.SHARED_NO_MORE} {why}"
-            return KnowledgeAnswer(memory_texts.NOT_SWITCHED.format(why=why) if on else done, refused=on)
+            await say(announcement)
+        except Refused as refused:
+            done = f"{memory_texts.SHARED_NO_MORE} {refused}"
+            return KnowledgeAnswer(memory_texts.NOT_SWITCHED.format(why=refused) if on else done, refused=on)
         if on:
             await self.preferences.set(owner_of(asker.channel), SHARING, ON)
         return KnowledgeAnswer(memory_texts.SHARED_FROM_NOW if on else memory_texts.SHARED_NO_MORE, shares=on)
@@ -168,26 +173,26 @@ class KnowledgeDesk:
     async def _shares(self, asker: PlaceAsker) -> bool:
         return (await self.preferences.of(owner_of(asker.channel))).get(SHARING) == ON
 
-    async def _file(self, asker: PlaceAsker, file: Attachment, link: str) -> tuple[bool, str]:
+    async def _learn_file(self, asker: PlaceAsker, file: Attachment, link: str) -> tuple[bool, str]:
         name = shown_note(file.name)[:MAX_NAME_CHARS] or "document"
-        return await self._learned(asker, name, await self.read(file, asker.source, asker.person.id), link)
+        return await self._store(asker, name, await self.read(file, asker.source, asker.person.id), link)
 
-    async def _page(self, asker: PlaceAsker, address: str) -> tuple[bool, str]:
+    async def _learn_page(self, asker: PlaceAsker, address: str) -> tuple[bool, str]:
         if self.read_page is None:
             return False, memory_texts.NO_LINKS
         read = await self.read_page(address, asker.person.id, None)
         page = LinkedPage(read.address, self.clock.now(), read.etag, read.modified, is_own=read.is_own)
-        return await self._learned(asker, page_name(read), read.document, read.link, page)
+        return await self._store(asker, page_name(read), read.document, read.link, page)
 
-    async def _learned(
+    async def _store(
         self, asker: PlaceAsker, name: str, read: ReadDocument, link: str, page: LinkedPage | None = None
     ) -> tuple[bool, str]:
-        """Whether it is known now, and the sentence about it."""
-        said, (passages, why) = literal(name), await cut(read)
+        """Store a document; return whether it is stored, and the sentence about it."""
+        shown_name, (passages, why) = literal(name), await cut(read)
         if not passages:
-            if page is not None:  # a server may have a word in why it cannot be read
-                said, why = literal(shortened(page.address, ADDRESS_CHARS)), literal(why)
-            return False, memory_texts.NOT_LEARNED.format(name=said, why=why)
+            if page is not None:  # the reason may contain text of the server
+                shown_name, why = literal(shortened(page.address, ADDRESS_CHARS)), literal(why)
+            return False, memory_texts.NOT_LEARNED.format(name=shown_name, why=why)
         new = NewDocument(
             name=name,
             audience=label(asker.place.audience),
@@ -206,40 +211,40 @@ class KnowledgeDesk:
             case DocumentRefused.MANY:
                 return False, memory_texts.TOO_MANY_DOCUMENTS
             case DocumentRefused.LARGE:
-                return False, memory_texts.NO_ROOM.format(name=said)
+                return False, memory_texts.NO_ROOM.format(name=shown_name)
             case None | DocumentRefused.GONE:
                 pages = f"{counted(read.of, 'page', 'pages')}, " if read.of else ""
                 size = f"{pages}{counted(len(passages), 'passage', 'passages')}"
-                done = memory_texts.LEARNED.format(name=said, size=size, who=_readers(asker.place.audience))
+                done = memory_texts.LEARNED.format(name=shown_name, size=size, who=_readers(asker.place.audience))
                 return True, f"{done} {memory_texts.NOT_ALL_READ.format(why=read.why)}" if read.why else done
 
-    async def _listed(self, asker: PlaceAsker, page: int, before: str = "") -> KnowledgeAnswer:
-        known = await self.documents.listed(await self.audiences(asker.place))
+    async def _list(self, asker: PlaceAsker, page: int, before: str = "") -> KnowledgeAnswer:
+        documents = await self.documents.listed(await self.audiences(asker.place))
         is_public = isinstance(asker.place.audience, TeamAudience)
         shares = is_public and await self._shares(asker)
-        may = shares if is_public and (asker.manages or self.operates(asker.person.id)) else None
+        switch = shares if is_public and (asker.manages or self.operates(asker.person.id)) else None
         before = " ".join(filter(None, [before, memory_texts.SHARES_HERE if shares else ""]))
-        if not known:
+        if not documents:
             nothing = memory_texts.NOTHING_KNOWN if self.may_learn(asker) else memory_texts.NOTHING_KNOWN_YET
-            return KnowledgeAnswer(" ".join(filter(None, [before, nothing])), shares=may)
-        pages = -(-len(known) // PAGE)
-        here = min(max(page, 1), pages)
-        shown = tuple(self._shown(asker, one) for one in known[(here - 1) * PAGE : here * PAGE])
-        heading = memory_texts.KNOWN_HERE.format(many=counted(len(known), "document", "documents"))
-        return KnowledgeAnswer("\n\n".join(filter(None, [before, heading])), shown, here, pages, shares=may)
+            return KnowledgeAnswer(" ".join(filter(None, [before, nothing])), shares=switch)
+        pages = -(-len(documents) // PAGE)
+        current = min(max(page, 1), pages)
+        shown = tuple(self._describe(asker, document) for document in documents[(current - 1) * PAGE : current * PAGE])
+        heading = memory_texts.KNOWN_HERE.format(many=counted(len(documents), "document", "documents"))
+        return KnowledgeAnswer("\n\n".join(filter(None, [before, heading])), shown, current, pages, shares=switch)
 
-    async def _opened(self, asker: PlaceAsker, id_: int) -> KnowledgeAnswer:
-        found = await self.documents.opened(id_, await self.audiences(asker.place), SHOWN)
-        if found is None:
+    async def _open(self, asker: PlaceAsker, id_: int) -> KnowledgeAnswer:
+        opened = await self.documents.opened(id_, await self.audiences(asker.place), SHOWN)
+        if opened is None:
             return KnowledgeAnswer(memory_texts.NO_SUCH_DOCUMENT.format(number=id_), refused=True)
-        document, first = found
-        begins = [f"> {literal(shortened(' '.join(one.text.split()), SHOWN_CHARS))}" for one in first]
-        text = "\n\n".join([memory_texts.BEGINS_SO, *begins])
-        return KnowledgeAnswer(text, (self._shown(asker, document),))
+        document, passages = opened
+        excerpts = [f"> {literal(shortened(' '.join(passage.text.split()), SHOWN_CHARS))}" for passage in passages]
+        text = "\n\n".join([memory_texts.BEGINS_SO, *excerpts])
+        return KnowledgeAnswer(text, (self._describe(asker, document),))
 
-    async def _removed(self, asker: PlaceAsker, id_: int) -> KnowledgeAnswer:
-        known = await self.documents.listed(await self.audiences(asker.place))
-        document = next((one for one in known if one.id == id_), None)
+    async def _remove(self, asker: PlaceAsker, id_: int) -> KnowledgeAnswer:
+        documents = await self.documents.listed(await self.audiences(asker.place))
+        document = next((candidate for candidate in documents if candidate.id == id_), None)
         if document is None:
             return KnowledgeAnswer(memory_texts.NO_SUCH_DOCUMENT.format(number=id_), refused=True)
         if not self._may_remove(asker, document):
@@ -247,38 +252,38 @@ class KnowledgeDesk:
         await self.documents.remove(id_)
         wiped = await self.forgetting.sweep()
         done = memory_texts.DOCUMENT_REMOVED if wiped else memory_texts.DOCUMENT_REMOVED_LATER
-        return await self._listed(asker, 1, done.format(name=literal(document.name)))
+        return await self._list(asker, 1, done.format(name=literal(document.name)))
 
-    def _shown(self, asker: PlaceAsker, document: Document) -> ShownDocument:
+    def _describe(self, asker: PlaceAsker, document: Document) -> ShownDocument:
         name, page = literal(document.name), document.web
         link = document.link if page is None or len(document.link) <= LINK_CHARS else ""
-        named = f"[{name}]({link})" if link else name
+        title = f"[{name}]({link})" if link else name
         pages = counted(document.pages, "page", "pages") if document.pages else ""
         zone = zone_of(asker.person.time_zone)
         day = document.time.astimezone(zone).date().isoformat()
-        at = "" if page is None else literal(shortened(page.address, ADDRESS_CHARS))
+        address = "" if page is None else literal(shortened(page.address, ADDRESS_CHARS))
         learned = f"learned {day} by {literal(document.by)}" if document.by else f"learned {day}"
         if page is not None:
             learned = f"as of {day}, handed in by {literal(document.by)}" if document.by else f"as of {day}"
-        unread = ""
+        fault = ""
         if page is not None and page.since is not None:
             since = page.since.astimezone(zone).date().isoformat()
-            unread = memory_texts.UNREAD_SINCE.format(day=since, why=literal(shortened(page.fault, FAULT_CHARS)))
-        about = ", ".join(filter(None, [at, pages, learned, _where(document.audience), unread]))
-        return ShownDocument(document.id, f"**{document.id}** {named} ({about})", self._may_remove(asker, document))
+            fault = memory_texts.UNREAD_SINCE.format(day=since, why=literal(shortened(page.fault, FAULT_CHARS)))
+        details = ", ".join(filter(None, [address, pages, learned, _where(document.audience), fault]))
+        return ShownDocument(document.id, f"**{document.id}** {title} ({details})", self._may_remove(asker, document))
 
     def may_learn(self, asker: PlaceAsker) -> bool:
         own = asker.place.audience == PersonAudience(asker.person.id)
         return own or asker.manages or self.operates(asker.person.id)
 
     def _may_remove(self, asker: PlaceAsker, document: Document) -> bool:
-        here = asker.manages and document.channel == asker.channel
-        of_team = asker.authority >= Authority.MANAGER and isinstance(audience_of(document.audience), TeamAudience)
-        return here or of_team or document.person == asker.person.id or self.operates(asker.person.id)
+        manages_channel = asker.manages and document.channel == asker.channel
+        manages_team = asker.authority >= Authority.MANAGER and isinstance(audience_of(document.audience), TeamAudience)
+        return manages_channel or manages_team or document.person == asker.person.id or self.operates(asker.person.id)
 
 
 async def cut(read: ReadDocument) -> tuple[list[Passage], str]:
-    """The passages of what was read; why there are none."""
+    """Return the passages of a document, or none and the reason."""
     too_long = memory_texts.TOO_LONG_TO_LEARN.format(chars=f"{MAX_CHARS:,}")
     if sum(len(page.text) for page in read.pages) > MAX_CHARS:
         return [], too_long
@@ -289,30 +294,30 @@ async def cut(read: ReadDocument) -> tuple[list[Passage], str]:
 
 
 def page_name(read: ReadLink) -> str:
-    """A page's title; else the last part of its address."""
+    """Return a page's title; else the last part of its address."""
     split = urlsplit(read.link or read.address)
     last = unquote(split.path.rstrip("/").rpartition("/")[2])
     return shown_note(read.document.title or last or split.netloc)[:MAX_NAME_CHARS] or "page"
 
 
 def digest_of(name: str, passages: Sequence[Passage]) -> str:
-    """What tells one version of a page from another: all that would be kept of it."""
-    told = sha256(name.encode())
-    for one in passages:
-        told.update(f"\0{one.page}\0{one.heading}\0{one.text}".encode())
-    return told.hexdigest()
+    """Return a digest of all that would be stored of a page; it differs between versions of the page."""
+    digest = sha256(name.encode())
+    for passage in passages:
+        digest.update(f"\0{passage.page}\0{passage.heading}\0{passage.text}".encode())
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class LinkedPages:
-    """Looks again at the pages of the web that places know; the words are replaced only where they differ.
+    """Reads the linked web pages again; a document is replaced only where its text differs.
 
     Rules
-      Each look is asked for as the first one was, by the same guard: what may not be read any more is not. What cannot
-      be read keeps its last version, and says since when and why.
-      Whose document it is, and who may find it, counts at the moment in which a new version is kept: what was removed
-      or forgotten while it was read comes to nothing.
-      No model is asked, so that it costs nobody anything.
+      Each request passes the same guard as the first: an address that may no longer be reached is not read. A page that
+      cannot be read keeps its last version, and shows since when and why.
+      A document's owner and audience are those at the time when a new version is stored; a document that was removed or
+      forgotten during the request is not stored again.
+      No model is called, so it costs nothing.
     """
 
     documents: Documents
@@ -326,25 +331,25 @@ class LinkedPages:
         return {LOOKS: self.look}
 
     async def begin(self) -> None:
-        """Look at what is due, now and from now on. Raises StoreError."""
+        """Schedule the job. Raises StoreError."""
         await self.jobs.schedule(LOOKS, "", "", self.clock.now())
 
     async def look(self, job: Job) -> None:
-        """The job: a few of those that are due, the one that waited longest first. Raises StoreError."""
+        """Run the job: read a few of the due pages, longest due first. Raises StoreError."""
         replaced = 0
         for _ in range(LOOKS_MOST):
             known = await self.documents.next_look(self.clock.now())
             if known is None or known.web is None:
                 break
-            replaced += await self._look(known, known.web)
+            replaced += await self._refresh(known, known.web)
             await self.clock.sleep(LOOK_PAUSE_S)
         if replaced:
             await self.forgetting.sweep()
             log.info("%s on the web changed, and is read anew", counted(replaced, "document", "documents"))
         await self.jobs.schedule(job.kind, job.key, "", self.clock.now() + LOOKS_EACH)
 
-    async def _look(self, known: Document, page: LinkedPage) -> bool:
-        """Whether there is a new version."""
+    async def _refresh(self, known: Document, page: LinkedPage) -> bool:
+        """Read a page again; return whether a new version was stored."""
         read = await self.read_page(page.address, known.person, known)
         now = self.clock.now()
         seen = replace(page, seen=now, since=None, fault="")
@@ -352,7 +357,7 @@ class LinkedPages:
             await self.documents.looked(known.id, seen)
             return False
         name, (passages, why) = page_name(read), await cut(read.document)
-        if read.document.why and len(passages) < known.passages:  # a busy machine reads less of it
+        if read.document.why and len(passages) < known.passages:  # a busy machine may read only a part in time
             why = why or memory_texts.ONLY_A_PART
         if not why:
             digest = digest_of(name, passages)
@@ -360,15 +365,15 @@ class LinkedPages:
             if digest == page.digest and read.link == known.link:
                 await self.documents.looked(known.id, seen)
                 return False
-            why = await self._renewed(known, name, read, passages, seen)
+            why = await self._store_version(known, name, read, passages, seen)
         if why:
             await self.documents.looked(known.id, replace(page, seen=now, since=page.since or now, fault=why))
         return not why
 
-    async def _renewed(
+    async def _store_version(
         self, known: Document, name: str, read: ReadLink, passages: Sequence[Passage], seen: LinkedPage
     ) -> str:
-        """Keep it; why not."""
+        """Store the new version; return why that is impossible, or ""."""
         new = NewDocument(
             name=name,
             audience=known.audience,

@@ -1,5 +1,6 @@
-"""Learning who people are, and summarising long conversations, in the background; and what people are told of what a
-turn has kept. Nobody waits for it: while this machine's own model is needed for an answer, it gives way.
+"""Background learning about people, summaries of long conversations, and the notices that tell people what is stored.
+
+No reply waits for this work. While the model on this machine is needed for an answer, learning and summarising yield.
 """
 
 import asyncio
@@ -53,29 +54,32 @@ SYNTHESIZER = ImpressionSynthesizer()
 @dataclass(frozen=True, slots=True)
 class LearningLimits:
     quiet: timedelta = timedelta(minutes=1)
-    """After the last answer: a conversation in full swing goes in one call, and answers have the model first."""
+    """Delay after the last answer: an active conversation is read in one call, and answers get the model first."""
     batch: int = 40
-    """Messages in one call: of more a model tells less about each."""
+    """Messages per call: given more, a model extracts less from each."""
     batch_chars: int = 16_000
-    """About 4,000 tokens of messages, so that the prompt fits a small local model. One message always goes."""
+    """About 4,000 tokens of messages, so that the prompt fits a small local model. At least one message is sent."""
     known: int = 50
-    """Facts that are known already, shown to the model: about as many things as a person follows at a time."""
+    """Known facts shown to the model: about as many things as a person is concerned with at a time."""
     tries: int = 5
-    """How often a model may answer nonsense before the messages are given up: a quarter of an hour by now."""
+    """Unreadable model answers before the messages are skipped: about a quarter of an hour of retries."""
 
 
 @dataclass(frozen=True, slots=True)
 class Learner:
-    """Theory of operation. The end of an answered turn marks its question as to be learned from, and puts the job of
-    its partition (person and audience) a quiet minute off; so what is said in a row goes in one model call. The job
-    asks for insights, keeps them, and when enough is new and nothing waits any more, asks for a synthesis. The
-    ledger of jobs runs one job of a partition at a time, in whatever process; a profile is kept only by whoever read
-    its newest revision.
+    """Learns profiles and facts from people's messages, as a job of each partition.
+
+    Theory of operation. When a turn ends with an answer, its question is marked as unlearned and the job of its
+    partition (person and audience) is scheduled a minute later, so that consecutive messages share one model call. The
+    job extracts insights and saves them. When enough is new and no message waits, it synthesises the profile. The
+    jobs table runs one job of a partition at a time across all processes, and a profile is saved only over the
+    revision that was read.
 
     Rules
-      Nobody waits for it. While this machine's own model is needed for an answer, it gives way, and begins again later.
-      A message is marked until what it tells is kept. An answer that cannot be read changes nothing, and is asked for
-      again later; messages of which a model makes nonsense every time are given up after `tries`.
+      No reply waits for learning. While the model on this machine is needed for an answer, the job stops and is
+      scheduled again.
+      A message stays marked until its insights are saved. An unreadable answer changes nothing, and the job is tried
+      again; messages that yield unreadable answers every time are skipped after `tries`.
     """
 
     profiles: Profiles
@@ -89,50 +93,50 @@ class Learner:
     limits: LearningLimits = LearningLimits()
 
     def due(self, now: datetime) -> datetime | None:
-        """When to learn from a turn that ends now; None while there is no model that can."""
+        """Return when to learn from a turn that ends at `now`; None while no model can learn."""
         return now + self.limits.quiet if self.model().can_learn else None
 
     async def learn(self, job: Job) -> None:
-        """The job: learn from the oldest messages that wait in a partition. Raises ProviderError and StoreError."""
+        """Run the job: learn from the oldest unlearned messages of a partition. Raises ProviderError and StoreError."""
         if not self.model().can_learn:
             return
         partition = partition_of(job.person, job.key)
         last_try = job.attempts >= self.limits.tries
         waiting = await self.profiles.unlearned(partition, self.limits.batch + 1)
-        said = self._batch(waiting)
+        batch = self._first_batch(waiting)
         authority = Authority(int(job.payload or Authority.EMPLOYEE))
-        if said and not await self._extract(partition, said, authority, last_try=last_try):
+        if batch and not await self._extract(partition, batch, authority, last_try=last_try):
             if await self.profiles.unlearned(partition, 1):
-                await self._again(job, self.limits.quiet)
-        elif len(said) < len(waiting):
-            await self._again(job, timedelta())
+                await self._reschedule(job, self.limits.quiet)
+        elif len(batch) < len(waiting):
+            await self._reschedule(job, timedelta())
         elif not await self._synthesise(partition, last_try=last_try):
-            await self._again(job, self.limits.quiet)
+            await self._reschedule(job, self.limits.quiet)
 
     async def _extract(
         self, partition: Partition, messages: Sequence[Utterance], authority: Authority, *, last_try: bool
     ) -> bool:
-        """Keep what these messages tell; False if that has to begin again later.
+        """Save what these messages tell; return False if the extraction must be repeated later.
 
-        `authority`: of the person where they wrote last.
+        `authority`: the person's, at the place of their latest message.
         """
-        # Shown by number, so that the model names what has changed, under the same key.
+        # Known facts are numbered in the prompt, so that the model reports a change under the same key.
         known = await self.facts.latest(partition.person, partition.audience, self.limits.known)
         answer = await self._ask(partition, self.synthesizer.insight_prompt(messages, known))
         if answer is None:
             return False
         insights = self.synthesizer.read_insights(answer, messages)
         if insights is None:
-            _complain(last_try=last_try)
+            _handle_unreadable(last_try=last_try)
         before = await self.profiles.of(partition)
         profile = learned(before, partition.audience, insights or (), len(messages), self.clock.now())
         stated = [fact.written(partition, authority) for fact in self.synthesizer.read_facts(answer, messages, known)]
         return await self.profiles.save(partition, profile, messages, stated)
 
     async def _synthesise(self, partition: Partition, *, last_try: bool) -> bool:
-        """Refine the profile if that is due; False if it has to begin again later.
+        """Refine the profile if that is due; return False if the synthesis must be repeated later.
 
-        What became of the profile meanwhile stands: the next synthesis knows of it.
+        A concurrent change of the profile wins: the next synthesis includes it.
         """
         profile = await self.profiles.of(partition)
         if not self.synthesizer.is_due(profile):
@@ -142,45 +146,45 @@ class Learner:
             return False
         refined = self.synthesizer.read_synthesis(answer, profile, self.clock.now())
         if refined is None:
-            _complain(last_try=last_try)
+            _handle_unreadable(last_try=last_try)
         await self.profiles.save(partition, refined or synthesised(profile))
         return True
 
     async def _ask(self, partition: Partition, prompt: Sequence[Message]) -> str | None:
-        """The model's answer; None if somebody who waits for theirs needs the model."""
+        """Return the model's answer; None if a reply needs the model."""
 
         async def count(call: ModelCall) -> None:
             await self.spending.charge(partition.person, LEARNING, [call], self.clock.now())
 
         model = self.model()
-        asking = complete(model.provider, as_data(prompt), count, OPTIONS)
-        return await self.floor.while_free(asking) if model.is_local else await asking
+        call = complete(model.provider, as_data(prompt), count, OPTIONS)
+        return await self.floor.while_free(call) if model.is_local else await call
 
-    async def _again(self, job: Job, after: timedelta) -> None:
+    async def _reschedule(self, job: Job, after: timedelta) -> None:
         await self.jobs.schedule(job.kind, job.key, job.payload, self.clock.now() + after, person=job.person)
 
-    def _batch(self, waiting: Sequence[Utterance]) -> Sequence[Utterance]:
+    def _first_batch(self, waiting: Sequence[Utterance]) -> Sequence[Utterance]:
         chars = 0
-        for number, one in enumerate(waiting[: self.limits.batch]):
-            chars += min(len(one.text), self.synthesizer.utterance_chars)
-            if number and chars > self.limits.batch_chars:
-                return waiting[:number]
+        for index, message in enumerate(waiting[: self.limits.batch]):
+            chars += min(len(message.text), self.synthesizer.utterance_chars)
+            if index and chars > self.limits.batch_chars:
+                return waiting[:index]
         return waiting[: self.limits.batch]
 
 
-def _complain(*, last_try: bool) -> None:
-    """An answer cannot be read. Raises ProviderUnavailable unless it was the last try."""
+def _handle_unreadable(*, last_try: bool) -> None:
+    """Raise ProviderUnavailable for an unreadable answer; on the last try, log a warning instead."""
     if not last_try:
         raise ProviderUnavailable(setup_texts.JOB_UNREADABLE)
     log.warning("the model for learning answers nonsense every time: nothing is learned from some messages")
 
 
-# Whether the bot may learn from what somebody says, where they say it: people may pause that.
+# Pauses: people may stop the bot from learning from their messages.
 #
 # Rules
-#   A pause of the person, of theirs in a channel, or of the channel for everybody: each is enough. What is said
-#   during a pause is never learned later. So after a pause only what was said after its end counts; and what waits to
-#   be learned from when a pause begins is passed over.
+#   A pause applies to a person everywhere, to a person in one channel, or to everybody in one channel; any of them is
+#   enough. Messages written during a pause are never learned from later: after a pause only messages written after
+#   its end count, and messages still unlearned when a pause begins are skipped.
 
 PAUSE: Final = "learning"  # The preference's name
 
@@ -192,38 +196,38 @@ class LearningPauses:
     clock: Clock
 
     async def may_learn(self, incoming: Incoming) -> bool:
-        """Whether this message may be learned from. Raises StoreError."""
+        """Return whether the bot may learn from this message. Raises StoreError."""
         own = await self.preferences.of(incoming.person.id)
         common = await self.preferences.of(owner_of(incoming.channel))
-        kept = (own.get(PAUSE), own.get(name_in(incoming.channel)), common.get(PAUSE))
-        return all(_allows(one, incoming.time) for one in kept)
+        values = (own.get(PAUSE), own.get(name_in(incoming.channel)), common.get(PAUSE))
+        return all(_allows(value, incoming.time) for value in values)
 
     async def is_paused(self, person: str) -> bool:
-        """Whether the person has paused learning everywhere. Raises StoreError."""
+        """Return whether the person has paused learning everywhere. Raises StoreError."""
         return (await self.preferences.of(person)).get(PAUSE) == PAUSED
 
     async def among(self, people: Collection[str], channel: str) -> frozenset[str]:
-        """Those of these people who have paused it, there or everywhere. Raises StoreError."""
-        found = set[str]()
+        """Return those of `people` who have paused learning, in the channel or everywhere. Raises StoreError."""
+        paused = set[str]()
         for person in people:
-            kept = await self.preferences.of(person)
-            if PAUSED in (kept.get(PAUSE), kept.get(name_in(channel))):
-                found.add(person)
-        return frozenset(found)
+            preferences = await self.preferences.of(person)
+            if PAUSED in (preferences.get(PAUSE), preferences.get(name_in(channel))):
+                paused.add(person)
+        return frozenset(paused)
 
     async def lasting(self, person: str, channel: str) -> list[PauseLearning]:
-        """The pauses for which nothing is learned from this person there, the widest first. Raises StoreError."""
+        """Return the pauses that apply to this person in this channel, the widest first. Raises StoreError."""
         own = await self.preferences.of(person)
         common = await self.preferences.of(owner_of(channel))
-        kept = (
+        candidates = (
             (own.get(PAUSE), PauseLearning()),
             (own.get(name_in(channel)), PauseLearning(here=True)),
             (common.get(PAUSE), PauseLearning(here=True, for_everybody=True)),
         )
-        return [pause for value, pause in kept if value == PAUSED]
+        return [pause for value, pause in candidates if value == PAUSED]
 
     async def set(self, person: str | None, channel: str | None, *, on: bool) -> None:
-        """Pause, or go on: for a person (None: everybody), in a channel (None: everywhere). Raises StoreError."""
+        """Pause or resume learning of a person (None: everybody) in a channel (None: everywhere). Raises StoreError."""
         owner = owner_of(channel or "") if person is None else person
         name = PAUSE if person is None or channel is None else name_in(channel)
         if on:
@@ -235,45 +239,50 @@ class LearningPauses:
 
 
 def owner_of(channel: str) -> str:
-    """Under whose name choices for a channel are kept."""
+    """Return the owner under which a channel's preferences are stored."""
     return f"channel:{channel}"
 
 
 def name_in(channel: str) -> str:
-    """The preference of a person who pauses learning in one channel."""
+    """Return the name of the preference by which a person pauses learning in one channel."""
     return f"{PAUSE} in {channel}"
 
 
-def _allows(kept: str | None, said: datetime) -> bool:
-    """`kept`: nothing, that it is paused, or when a pause ended."""
-    if kept is None:
+def _allows(value: str | None, written: datetime) -> bool:
+    """Return whether a preference allows learning from a message of this time.
+
+    `value`: None, PAUSED, or when a pause ended, in ISO's form.
+    """
+    if value is None:
         return True
     try:
-        return said > datetime.fromisoformat(kept)
+        return written > datetime.fromisoformat(value)
     except ValueError:
         return False
 
 
-# Summarising what long conversations are about to lose from the model's sight. Until it is done the beginnings of what
-# was said stand in the context (`agent.summary.digest`).
+# Summaries of the messages that no longer fit into the context of a long conversation. Until a summary is ready, the
+# context holds the first words of each of these messages (`agent.summary.digest`).
 #
 # Rules
-#   It takes the model that learns. Its calls are charged to whoever's question made it due, and none is made once a
-#   budget of theirs is used up, or where there is only the rehearsal: then the summary is what code can extract.
-#   What was forgotten, edited or summarised by somebody else meanwhile is not brought back: the next turn asks anew.
+#   The model for learning writes the summaries. Its calls are charged to the person whose question made the summary
+#   due. None is made once that person's budget is used up, or where only the rehearsal is configured: then code
+#   extracts the summary.
+#   A summary is discarded if its messages were forgotten, edited or summarised by another process meanwhile: the next
+#   turn schedules a new one.
 
-# After so many failures code extracts what it can: the beginning of a conversation waits for no service.
+# After this many failures code extracts the summary: the start of a conversation does not wait for a service.
 TRIES: Final = 3
 GIVE_WAY: Final = timedelta(seconds=30)
 
 
-async def may_spend(person: str) -> bool:  # noqa: ARG001 -- nobody's budget is kept
+async def may_spend(person: str) -> bool:  # noqa: ARG001 -- without budgets, each person may spend
     return True
 
 
 @dataclass(frozen=True, slots=True)
 class Summariser:
-    """`has_budget`: whether anything may be spent on this person now."""
+    """`has_budget`: whether this person, by id, may spend anything now."""
 
     summaries: Summaries
     jobs: Jobs
@@ -284,31 +293,31 @@ class Summariser:
     has_budget: Callable[[str], Awaitable[bool]] = may_spend
 
     async def summarise(self, job: Job) -> None:
-        """The job: a conversation up to a message. Raises StoreError and the errors of the model's provider."""
+        """Run the job: summarise a conversation up to a message. Raises StoreError and the provider's errors."""
         before = await self.summaries.uncovered(job.conversation, int(job.payload))
         if before is None or not before.messages:
             return
-        said = summary_batch(before.messages)
-        after = await self._summary(job, before, said)
+        batch = summary_batch(before.messages)
+        after = await self._summary(job, before, batch)
         if after is None:
-            await self._again(job, GIVE_WAY)
-        elif not await self.summaries.keep(job.conversation, before, said, after):
+            await self._reschedule(job, GIVE_WAY)
+        elif not await self.summaries.keep(job.conversation, before, batch, after):
             log.info("a summary was not kept: what it was made of has changed meanwhile")
-        elif len(said) < len(before.messages):
-            await self._again(job, timedelta())
+        elif len(batch) < len(before.messages):
+            await self._reschedule(job, timedelta())
 
     async def _summary(self, job: Job, before: Uncovered, messages: Sequence[StoredMessage]) -> SituationSummary | None:
-        """None if somebody who waits for an answer needs the model."""
+        """Return the new summary; None if a reply needs the model."""
         model = self.model()
-        names = speakers([(one.person, one.name) for one in messages])
+        names = speakers([(message.person, message.name) for message in messages])
         if not model.can_learn or job.attempts > TRIES or not await self.has_budget(job.person):
             return extracted(before.summary, messages, names)
 
         async def count(call: ModelCall) -> None:
             await self.spending.charge(job.person, SUMMARY, [call], self.clock.now())
 
-        asking = complete(model.provider, as_data(summary_prompt(before.summary, messages, names)), count, OPTIONS)
-        answer = await self.floor.while_free(asking) if model.is_local else await asking
+        call = complete(model.provider, as_data(summary_prompt(before.summary, messages, names)), count, OPTIONS)
+        answer = await self.floor.while_free(call) if model.is_local else await call
         if answer is None:
             return None
         after = read_summary(answer, before.summary)
@@ -316,18 +325,17 @@ class Summariser:
             raise ProviderUnavailable(setup_texts.JOB_UNREADABLE)
         return after
 
-    async def _again(self, job: Job, after: timedelta) -> None:
+    async def _reschedule(self, job: Job, after: timedelta) -> None:
         run_at = self.clock.now() + after
         await self.jobs.schedule(
             SUMMARY, job.key, job.payload, run_at, person=job.person, conversation=job.conversation
         )
 
 
-# What people are told of it: the line under the first reply to a person says what is remembered, and how to see, stop
-# and erase it.
+# The first notice: a line under the first reply to a person says what is remembered, and how to see, stop and erase it.
 #
-# Rule: once for each person, whichever of several processes answers them first, and however often that answer is begun
-# anew after a crash. So the person's preferences keep in which turn it is said, and only that turn says it.
+# Rule: each person gets it once, whichever process answers first, and however often a crash restarts that answer. So a
+# preference of the person stores the turn that shows it, and only that turn does.
 
 TOLD: Final = "told"  # The preference's name
 
@@ -348,8 +356,8 @@ class LearningSchedule:
 
 @dataclass(frozen=True, slots=True)
 class FirstNotice:
-    """`learns`: whether anything is learned from what people write, now. `named`: a text for this person, with the
-    commands as they are called where they read it.
+    """`learns`: whether the bot learns from messages now. `named`: takes a person's id and a text, and returns the text
+    with the commands as they are called on that person's platform.
     """
 
     preferences: Preferences
@@ -357,23 +365,25 @@ class FirstNotice:
     named: Callable[[str, str], str] = lambda _, text: text
 
     async def line(self, person: str, turn: int) -> str:
-        """What this turn says to the person, as Markdown; "" if another one has said it. Raises StoreError."""
-        told, mine = (await self.preferences.of(person)).get(TOLD), str(turn)
-        if told != mine and not (told is None and await self.preferences.swap(person, TOLD, None, mine)):
+        """Return the notice for this turn's reply, as Markdown; "" if another turn shows it. Raises StoreError."""
+        shown_in, this_turn = (await self.preferences.of(person)).get(TOLD), str(turn)
+        if shown_in != this_turn and not (
+            shown_in is None and await self.preferences.swap(person, TOLD, None, this_turn)
+        ):
             return ""
         return self.named(person, memory_texts.LEARNS if self.learns() else memory_texts.KEEPS)
 
 
-# What a turn has kept of its asker, said below its answer, and taken back where they do not want that.
+# The line below an answer that lists the facts which the turn stored about its asker, and the undo of that.
 #
 # Rules
-#   Code says it, from what is kept, and not the model. So nothing is kept of anybody without their seeing it. Taken
-#   back is what the turn's question taught, also what was learned from it since, for the profile, too: by the asker
-#   alone, once. It is erased, what it had superseded holds again, and the question teaches no more. What the profile
-#   has of other messages as well stays.
+#   Code writes the line from the stored facts, not the model, so no fact is stored without its person seeing it.
+#   Only the asker may take them back, once. Taking back erases all that the turn's question taught, including profile
+#   entries learned from it since; superseded facts are valid again, and nothing more is learned from the question.
+#   Profile entries that also rest on other messages stay.
 
-LINE_CHARS: Final = 200  # Of one fact below an answer: two lines of a phone; `/memory` shows the whole of it
-MOST: Final = 5  # Facts that are named; of more, how many there are
+LINE_CHARS: Final = 200  # Per fact below an answer: two lines on a phone; `/memory` shows the whole fact
+MAX_NAMED: Final = 5  # Facts listed; any others are only counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,52 +394,58 @@ class KeptNotice:
     clock: Clock
 
     async def line(self, turn: int) -> str:
-        """What stands below the answer of this turn, as Markdown; "" if it kept nothing. Raises StoreError."""
-        kept = [_with_former(one) for one in await self.facts.kept_in(turn) if one.fact.is_valid]
-        return memory_texts.KEPT.format(facts=_named(kept)) if kept else ""
+        """Return the line below the answer of this turn, as Markdown; "" if it stored nothing. Raises StoreError."""
+        texts = [_with_former(write) for write in await self.facts.kept_in(turn) if write.fact.is_valid]
+        return memory_texts.KEPT.format(facts=_listed(texts)) if texts else ""
 
     async def take_back(self, turn: int, person: str) -> str:
-        """What is said to a person who wants that undone. Raises Refused for anybody else, and StoreError."""
-        kept = await self.facts.kept_in(turn)
-        if any(one.fact.person != person for one in kept):
+        """Erase what this turn stored, and return the sentence for the person. Raises StoreError, and Refused if they
+        are not the asker.
+        """
+        writes = await self.facts.kept_in(turn)
+        if any(write.fact.person != person for write in writes):
             raise Refused(reply_texts.NOT_YOURS)
-        if not kept:
+        if not writes:
             return memory_texts.NOTHING_KEPT
-        places = frozenset(one.fact.audience for one in kept)
-        taught = {one.fact.source_message for one in kept}
+        places = frozenset(write.fact.audience for write in writes)
+        taught = {write.fact.source_message for write in writes}
         learned = [
             entry.id
             for entry in await self.profiles.known(person, places)
             if entry.sources and taught.issuperset(entry.sources) and not entry.is_settled
         ]
-        plan = EntriesPlan(person, frozenset(learned), frozenset(one.fact.id for one in kept))
+        plan = EntriesPlan(person, frozenset(learned), frozenset(write.fact.id for write in writes))
         await self.forgetting.forget_entries(plan, self.clock.now())
-        done = memory_texts.TAKEN_BACK.format(facts=_named([_short(one.fact.said) for one in kept]))
-        now = {one.id for one in await self.facts.readable(person, places) if one.is_valid}
-        before = [_short(old.said) for one in kept for old in one.superseded if old.id in now]
-        return memory_texts.HOLDS_AGAIN.format(done=done, before=_named(before)) if before else done
+        done = memory_texts.TAKEN_BACK.format(facts=_listed([_shorten(write.fact.said) for write in writes]))
+        valid = {fact.id for fact in await self.facts.readable(person, places) if fact.is_valid}
+        before = [_shorten(old.said) for write in writes for old in write.superseded if old.id in valid]
+        return memory_texts.HOLDS_AGAIN.format(done=done, before=_listed(before)) if before else done
 
 
-def _with_former(one: Written) -> str:
-    said, before = _short(one.fact.said), _named([_short(old.said) for old in one.superseded])
-    return memory_texts.INSTEAD.format(fact=said, before=before) if before else said
+def _with_former(write: Written) -> str:
+    fact, superseded = _shorten(write.fact.said), _listed([_shorten(old.said) for old in write.superseded])
+    return memory_texts.INSTEAD.format(fact=fact, before=superseded) if superseded else fact
 
 
-def _named(texts: Sequence[str]) -> str:
-    named = "; ".join(texts[:MOST])
-    return named if len(texts) <= MOST else memory_texts.MORE_FACTS.format(facts=named, many=len(texts) - MOST)
+def _listed(texts: Sequence[str]) -> str:
+    listed = "; ".join(texts[:MAX_NAMED])
+    return (
+        listed if len(texts) <= MAX_NAMED else memory_texts.MORE_FACTS.format(facts=listed, many=len(texts) - MAX_NAMED)
+    )
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     return literal(shortened(" ".join(text.split()), LINE_CHARS))
 
 
-# What a search would have found for its person elsewhere, told to them alone: a number, and never to the model.
+# The notice of how many more messages a turn's searches would have found in direct messages. Only the asker sees the
+# number; the model never does.
 #
-# Rule: only what this very person may read in their direct messages counts, at this moment.
+# Rule: only messages count that the asker may read in their direct messages at this moment.
 
 RECALL: Final = "recall"
-# Of one turn: a model that looks for more has found no words for it, and each search is made twice.
+# Searches of one turn that are counted: a model that searches more often lacks the right words, and each search runs
+# twice.
 MAX_SEARCHES: Final = 3
 
 
@@ -440,7 +456,7 @@ class WithheldNotice:
     clock: Clock
 
     async def aside(self, question: Incoming, actions: Sequence[ActionRecord]) -> str:
-        """The sentence for the person alone, "" where nothing was left out."""
+        """Return the sentence that only the asker sees; "" where nothing was left out."""
         try:
             count = await self.count(question, actions)
         except StoreError as error:
@@ -449,30 +465,29 @@ class WithheldNotice:
         return memory_texts.withheld_text(count) if count else ""
 
     async def count(self, question: Incoming, actions: Sequence[ActionRecord]) -> int:
-        """How many messages the searches of this turn would have found in direct messages besides. Raises StoreError.
-
-        0 where only the person reads.
+        """Return how many more messages the turn's searches would have found in direct messages; 0 where only the asker
+        reads. Raises StoreError.
         """
         alone = Place(PersonAudience(question.person.id))
         searches = [call.args for action in actions for call in action.calls if call.name == RECALL][:MAX_SEARCHES]
         if question.place.audience == alone.audience or not searches:
             return 0
         groups = await self.readers.groups_of(alone)
-        found = await asyncio.gather(*(self._hidden(args, question, alone, groups) for args in searches))
+        found = await asyncio.gather(*(self._only_alone(args, question, alone, groups) for args in searches))
         return len(frozenset[int]().union(*found))
 
-    async def _hidden(
+    async def _only_alone(
         self, args: JsonObject, question: Incoming, alone: Place, groups: frozenset[str]
     ) -> frozenset[int]:
-        """The ids of what this search finds for the person alone, as it would in direct messages."""
-        here = ToolContext(question.person, question.place, question.conversation, 0, self.clock.now())
+        """Return the ids of messages that this search would find only in direct messages with the asker."""
+        context = ToolContext(question.person, question.place, question.conversation, 0, self.clock.now())
         try:
-            shown = query_of(args, here)
-            wider = query_of(args, replace(here, place=alone, readable_groups=groups))
-        except ToolError:  # the model was told so, and looked for nothing
+            allowed = query_of(args, context)
+            wider = query_of(args, replace(context, place=alone, readable_groups=groups))
+        except ToolError:  # the tool returned this error to the model, and did not search
             return frozenset()
-        hits = await self.memories.search(replace(wider, audiences=shown.audiences | wider.audiences, shared=False))
-        return frozenset(hit.message.id for hit in hits if not shown.admits(hit.message))
+        hits = await self.memories.search(replace(wider, audiences=allowed.audiences | wider.audiences, shared=False))
+        return frozenset(hit.message.id for hit in hits if not allowed.admits(hit.message))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What who manages a channel chooses for it: who may ask, models, words, learning; `/channel` on every platform."""
+"""The rules that managers set for a channel: who may ask, models, instructions, learning. `/channel` changes them."""
 
 import json
 import logging
@@ -34,14 +34,14 @@ from bot.texts.formatting import counted, literal, shortened, zone_of
 
 log = logging.getLogger(__name__)
 
-# What `/channel` is asked, read from its words; the same on every platform. Pure.
+# The requests of `/channel`, parsed from the words after it; the same on every platform. Pure.
 
-MAX_INSTRUCTIONS: Final = 1_000  # About 250 tokens: they stand in the cached beginning of every question asked there
+MAX_INSTRUCTIONS: Final = 1_000  # About 250 tokens, which are part of the prefix of every question asked there
 MAX_LANGUAGE: Final = 40
 MAX_LISTED: Final = 50  # People, roles and models in one list
-DAILY: Final = 10  # Answers to what was not said to the bot, where only "on" was said
+DAILY: Final = 10  # Ambient answers a day, where the request is "on" without a number
 MAX_HISTORY: Final = 30
-TRIES: Final = 9  # How often a change is tried that another one came between
+TRIES: Final = 9  # Attempts of a change when concurrent changes interfere
 SHOWN_CHARS: Final = 80  # Of a text in the history
 
 # A role of Discord, or a user group of Slack, as their clients write it.
@@ -58,7 +58,7 @@ class ShowPlace:
 
 @dataclass(frozen=True, slots=True)
 class ChangePlace:
-    """`value` in the form in which it is kept; "" for what the operator's settings say."""
+    """`value`: in the form in which it is stored; "" for the operator's settings."""
 
     rule: PlaceRule
     value: str
@@ -122,26 +122,26 @@ def _unclear() -> UnclearPlace:
 
 
 def _who(rest: str) -> PlaceRequest:
-    named = _MENTIONED.sub(lambda found: f" role:{found[1] or found[2]} ", rest).replace(",", " ").split()
-    words = [word for word in named if word.casefold() not in {"and", "only"}]
+    given = _MENTIONED.sub(lambda found: f" role:{found[1] or found[2]} ", rest).replace(",", " ").split()
+    words = [word for word in given if word.casefold() not in {"and", "only"}]
     if len(words) == 1 and words[0].casefold() in _USUAL:
         return ChangePlace(PlaceRule.WHO, "")
-    listed = [word.casefold() if word.casefold() == MEMBERS else word for word in words[:MAX_LISTED]]
+    entries = [word.casefold() if word.casefold() == MEMBERS else word for word in words[:MAX_LISTED]]
     try:
-        parse_entries(",".join(one for one in listed if one != MEMBERS))
+        parse_entries(",".join(entry for entry in entries if entry != MEMBERS))
     except ValueError:
         return UnclearPlace(memory_texts.WHO_UNCLEAR)
-    if not listed or any(one.startswith(("team:", "channel:")) for one in listed):
+    if not entries or any(entry.startswith(("team:", "channel:")) for entry in entries):
         return UnclearPlace(memory_texts.WHO_UNCLEAR)
-    return ChangePlace(PlaceRule.WHO, " ".join(dict.fromkeys(listed)))
+    return ChangePlace(PlaceRule.WHO, " ".join(dict.fromkeys(entries)))
 
 
-# The choices and their history, as they are kept.
+# The rules and their history, as they are stored.
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceChange:
-    """`at`: a time in ISO's form; `by`: the authority of who did it, who is not named: it outlives them."""
+    """`at`: a time in ISO's form. `by`: the author's authority; names are not stored, as the history outlives them."""
 
     number: int
     rule: str
@@ -158,7 +158,7 @@ class KeptPlace:
 
     @classmethod
     def read(cls, kept: Mapping[str, str]) -> Self:
-        """Raises StoreError."""
+        """Parse a place's preferences. Raises StoreError."""
         rules, lines = PlaceRules.kept(kept), kept.get(PLACE, "").split("\n")[1:]
         try:
             return cls(rules, tuple(PlaceChange(**cast("dict[str, object]", json.loads(line))) for line in lines))  # pyright: ignore[reportArgumentType] -- as `text` made it
@@ -175,28 +175,30 @@ class KeptPlace:
         if change.rule is not PlaceRule.LEARNING:
             rules = PlaceRules({**rules.chosen, change.rule.value: change.value})
         number = self.history[-1].number + 1 if self.history else 1
-        done = PlaceChange(number, change.rule.value, before, change.value, now.isoformat(), int(by))
-        return replace(self, rules=rules, history=(*self.history, done))
+        entry = PlaceChange(number, change.rule.value, before, change.value, now.isoformat(), int(by))
+        return replace(self, rules=rules, history=(*self.history, entry))
 
 
 # Seeing and changing them.
 
-# Says something to all who read a place. Raises Refused where it cannot.
+# Posts a message to all who read a place. Raises Refused where that is impossible.
 Say: TypeAlias = Callable[[str], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaceDesk:
-    """Rules
-    Everybody who reads a channel may see what was chosen for it; who manages it changes it. What the settings of the
-    operator do not allow is refused with a sentence, and if they change later, ignored.
-    A choice counts from the next message on, in every process: it is read with each question.
-    Each change is in the history, without its maker's name, as with policies; with it in the operators' audit. Undoing
-    one is a change like any other.
-    What concerns others is said to all who read there before it is switched on: learning, and answers to what nobody
-    asked the bot.
-    Instructions are words of who manages the place, and stay when their writer goes. They are text for the model, and
-    nothing that decides over audience, authority or calls reads them.
+    """Answers `/channel`.
+
+    Rules
+      Everybody who reads a channel may see its rules; its managers change them. A value that the operator's settings do
+      not allow is refused with a sentence; if the settings forbid it later, it is ignored.
+      A change applies from the next message on, in every process: the rules are read with each question.
+      Each change is in the history, without its author's name, as with policies; the operators' audit has the name.
+      Undoing a change is a change like any other.
+      Learning and ambient answers concern others, so they are announced to all who read there before they are switched
+      on.
+      Instructions belong to the place and stay when their author leaves. They are text for the model; no code that
+      decides about audience, authority or calls reads them.
     """
 
     preferences: Preferences
@@ -206,24 +208,25 @@ class PlaceDesk:
     clock: Clock
     access: AccessRules
     most_ambient: int = 0
-    """Answers a day in a channel to what was not said to the bot; 0: nobody may switch them on."""
+    """The limit of ambient answers a day in a channel; 0: they cannot be switched on."""
     can_judge: Callable[[], bool] = lambda: True
-    """Whether there is a model that tells which message may be answered."""
+    """Returns whether there is a model that judges which messages may be answered."""
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Among which may be chosen for everybody there."""
+        """The models that may be chosen for a channel."""
         return self.model_desk.for_everybody()
 
     async def chosen(self, channel: str) -> Mapping[str, str]:
-        """By the names of the rules; what is not there is as usual. Raises StoreError."""
+        """Return a channel's values by the names of the rules; a missing one means the default. Raises StoreError."""
         rules = PlaceRules.kept(await self.preferences.of(place_owner(channel)))
         learning = await self._current(channel, rules, PlaceRule.LEARNING)
         return {**rules.chosen, **({PlaceRule.LEARNING.value: learning} if learning else {})}
 
     async def answer(self, asker: PlaceAsker, words: str, say: Say, deaf: str = "") -> PlaceAnswer:
-        """What `/channel` with these words says to them. `say` tells all there; `deaf`: why what is not said to the bot
-        is not heard there. Raises StoreError.
+        """Return the answer to `/channel` with these words. Raises StoreError.
+
+        `say`: posts to all who read there. `deaf`: why the bot does not receive the channel's other messages, or "".
         """
         if not asker.channel:
             return PlaceAnswer(memory_texts.NO_CHANNEL_HERE, refused=True)
@@ -231,7 +234,7 @@ class PlaceDesk:
         try:
             match request:
                 case ShowPlace(past):
-                    return await (self._past(asker) if past else self._shown(asker))
+                    return await (self._show_history(asker) if past else self._show(asker))
                 case UnclearPlace(sentence):
                     return PlaceAnswer(sentence, refused=True)
                 case ChangePlace():
@@ -248,7 +251,7 @@ class PlaceDesk:
 
     async def _undo(self, asker: PlaceAsker, number: int | None, say: Say, deaf: str) -> PlaceAnswer:
         history = KeptPlace.read(await self.preferences.of(place_owner(asker.channel))).history
-        change = next((one for one in reversed(history) if number in {None, one.number}), None)
+        change = next((past for past in reversed(history) if number in {None, past.number}), None)
         if change is None:
             return PlaceAnswer(memory_texts.NO_SUCH_CHANGE, refused=True)
         return await self._change(asker, ChangePlace(PlaceRule(change.rule), change.before), say, deaf)
@@ -261,33 +264,34 @@ class PlaceDesk:
         rules = PlaceRules.kept(await self.preferences.of(owner))
         before = await self._current(asker.channel, rules, change.rule)
         if before == change.value:
-            return await self._shown(asker, memory_texts.SO_ALREADY)
+            return await self._show(asker, memory_texts.SO_ALREADY)
         if change.rule is PlaceRule.MODEL and change.value and rules.models and change.value not in rules.models:
             raise Refused(memory_texts.NOT_AMONG_MODELS.format(names=", ".join(rules.models)))
-        if (told := _announced(change, before)) is not None:
-            who = literal(asker.person.name) or memory_texts.A_MANAGER
+        if (announcement := _announcement(change, before)) is not None:
+            name = literal(asker.person.name) or memory_texts.A_MANAGER
             try:
-                await say(told.format(who=who, many=counted(int(change.value or 0), "answer", "answers")))
-            except Refused as why:
-                if change.value or change.rule is not PlaceRule.AMBIENT:  # to be silent needs nobody's knowledge
-                    raise Refused(memory_texts.NOT_SWITCHED.format(why=why)) from None
+                await say(announcement.format(who=name, many=counted(int(change.value or 0), "answer", "answers")))
+            except Refused as refused:
+                # Ambient answers may be switched off without a notice.
+                if change.value or change.rule is not PlaceRule.AMBIENT:
+                    raise Refused(memory_texts.NOT_SWITCHED.format(why=refused)) from None
         if change.rule is PlaceRule.AMBIENT and not before:
-            await self._begin_anew(owner)
+            await self._reset_ambient(owner)
         if change.rule is PlaceRule.LEARNING:
             await self.pauses.set(None, asker.channel, on=change.value == OFF)
-        await self._keep(asker, change, before)
-        return await self._shown(asker, memory_texts.CHOSEN_FOR_CHANNEL)
+        await self._store(asker, change, before)
+        return await self._show(asker, memory_texts.CHOSEN_FOR_CHANNEL)
 
-    async def _begin_anew(self, owner: str) -> None:
+    async def _reset_ambient(self, owner: str) -> None:
         kept = (await self.preferences.of(owner)).get(AmbientState.NAME)
-        if kept is not None:  # else nothing was answered there yet; what comes between has the newer say
+        if kept is not None:  # else nothing was answered there yet; a concurrent newer state wins
             after = AmbientState.kept({AmbientState.NAME: kept}).switched_on()
             await self.preferences.swap(owner, AmbientState.NAME, kept, str(after))
 
-    async def _keep(self, asker: PlaceAsker, change: ChangePlace, before: str) -> None:
+    async def _store(self, asker: PlaceAsker, change: ChangePlace, before: str) -> None:
         owner, now = place_owner(asker.channel), self.clock.now()
         by = Authority.ADMIN if self.access.is_operator(asker.person.id) else max(asker.authority, Authority.MANAGER)
-        row = policy_change(now, _in_audit(change), asker.person.id, asker.channel)
+        row = policy_change(now, _audit_text(change), asker.person.id, asker.channel)
         for _ in range(TRIES):
             kept = await self.preferences.of(owner)
             after = KeptPlace.read(kept).changed(change, before, now, by)
@@ -297,13 +301,13 @@ class PlaceDesk:
         raise StoreError(reply_texts.TOO_MUCH_AT_ONCE)
 
     def _check(self, change: ChangePlace, deaf: str) -> None:
-        """Whether the operator's settings allow it. Raises Refused."""
-        value, open_ = change.value, self.models
+        """Raise Refused if the operator's settings do not allow this change."""
+        value, allowed = change.value, self.models
         match change.rule:
-            case PlaceRule.MODELS | PlaceRule.MODEL if not set(value.split()) <= set(open_):
-                raise Refused(reply_texts.model_not_allowed(open_) if open_ else memory_texts.ONE_MODEL)
+            case PlaceRule.MODELS | PlaceRule.MODEL if not set(value.split()) <= set(allowed):
+                raise Refused(reply_texts.model_not_allowed(allowed) if allowed else memory_texts.ONE_MODEL)
             case PlaceRule.WHO:
-                unknown = [one for one in value.split() if one.startswith("role:S") and not self._knows(one)]
+                unknown = [role for role in value.split() if role.startswith("role:S") and not self._knows(role)]
                 if unknown:
                     raise Refused(memory_texts.GROUP_UNKNOWN)
             case PlaceRule.INSTRUCTIONS if has_secret(value):
@@ -319,10 +323,12 @@ class PlaceDesk:
                 pass
 
     def _knows(self, role: str) -> bool:
-        """A user group of Slack is asked about only where the operator's settings name it."""
-        named = {one.id for one in self.access.allow if one.kind is AccessKind.ROLE}
-        named |= {one.id for listed in self.access.models.values() for one in listed if one.kind is AccessKind.ROLE}
-        return role.partition(":")[2] in named
+        """Return whether the operator's settings name this role: Slack is asked only about those user groups."""
+        known = {entry.id for entry in self.access.allow if entry.kind is AccessKind.ROLE}
+        known |= {
+            entry.id for entries in self.access.models.values() for entry in entries if entry.kind is AccessKind.ROLE
+        }
+        return role.partition(":")[2] in known
 
     async def _current(self, channel: str, rules: PlaceRules, rule: PlaceRule) -> str:
         if rule is not PlaceRule.LEARNING:
@@ -330,19 +336,19 @@ class PlaceDesk:
         lasting = await self.pauses.lasting("", channel)
         return OFF if any(pause.for_everybody for pause in lasting) else ""
 
-    async def _shown(self, asker: PlaceAsker, before: str = "") -> PlaceAnswer:
-        chosen, may = await self.chosen(asker.channel), self._may_change(asker)
+    async def _show(self, asker: PlaceAsker, before: str = "") -> PlaceAnswer:
+        chosen, may_change = await self.chosen(asker.channel), self._may_change(asker)
         lines = [
             f"- **{memory_texts.PLACE_RULES[rule]}**: {self._value(rule, chosen.get(rule, ''))}" for rule in PlaceRule
         ]
-        how = memory_texts.PLACE_USAGE if may else memory_texts.NOT_YOUR_CHANNEL
-        text = "\n\n".join(filter(None, [before, memory_texts.PLACE_HEADING, "\n".join(lines), how]))
-        return PlaceAnswer(text, chosen if may else None, most_ambient=self.most_ambient)
+        hint = memory_texts.PLACE_USAGE if may_change else memory_texts.NOT_YOUR_CHANNEL
+        text = "\n\n".join(filter(None, [before, memory_texts.PLACE_HEADING, "\n".join(lines), hint]))
+        return PlaceAnswer(text, chosen if may_change else None, most_ambient=self.most_ambient)
 
-    async def _past(self, asker: PlaceAsker) -> PlaceAnswer:
+    async def _show_history(self, asker: PlaceAsker) -> PlaceAnswer:
         history = KeptPlace.read(await self.preferences.of(place_owner(asker.channel))).history
         zone = zone_of(asker.person.time_zone)
-        lines = [self._line(one, zone) for one in history]
+        lines = [self._line(change, zone) for change in history]
         return PlaceAnswer("\n".join([memory_texts.PLACE_HISTORY, "", *lines]) if lines else memory_texts.NO_CHANGES)
 
     def _line(self, change: PlaceChange, zone: tzinfo) -> str:
@@ -354,12 +360,12 @@ class PlaceDesk:
         )
 
     def _value(self, rule: PlaceRule, value: str) -> str:
-        """What is kept, as people read it."""
+        """Format a stored value for people."""
         if not value:
             return memory_texts.PLACE_USUAL[rule]
         match rule:
             case PlaceRule.WHO:
-                return ", ".join(map(_named, value.split()))
+                return ", ".join(map(_mention, value.split()))
             case PlaceRule.MODELS:
                 return ", ".join(map(literal, value.split()))
             case PlaceRule.AMBIENT:
@@ -370,8 +376,8 @@ class PlaceDesk:
                 return literal(value)
 
 
-def _named(entry: str) -> str:
-    """As the platforms' clients show names."""
+def _mention(entry: str) -> str:
+    """Format an entry as a mention, which the platform's client shows as a name."""
     kind, _, id_ = entry.partition(":")
     if kind == AccessKind.PERSON:
         return f"<@{id_.rpartition(':')[2]}>"
@@ -380,7 +386,7 @@ def _named(entry: str) -> str:
     return memory_texts.FULL_MEMBERS
 
 
-def _announced(change: ChangePlace, before: str) -> str | None:
+def _announcement(change: ChangePlace, before: str) -> str | None:
     match change.rule:
         case PlaceRule.AMBIENT if change.value and not before:
             return memory_texts.SAID_AMBIENT_ON
@@ -392,15 +398,17 @@ def _announced(change: ChangePlace, before: str) -> str | None:
             return None
 
 
-def _in_audit(change: ChangePlace) -> str:
-    """Ids of people stand between blanks, so that forgetting finds them; of instructions only that there are some."""
+def _audit_text(change: ChangePlace) -> str:
+    """Format a change for the audit: people's ids separated by blanks, so that forgetting finds them; of instructions
+    only the length.
+    """
     if change.rule is PlaceRule.INSTRUCTIONS and change.value:
         return f"channel {change.rule}: {counted(len(change.value), 'character', 'characters')}"
     return f"channel {change.rule}: {change.value.replace('person:', '') or 'usual'}"
 
 
 def is_place_request(words: str) -> bool:
-    """Whether these words, behind its name in a message without a slash, order something: instructions need a colon."""
+    """Return whether these words are a request in a message without a slash, where instructions need a colon."""
     if words.casefold().startswith("instructions ") or not words.strip():
         return False
     return not isinstance(read_place_request(words), UnclearPlace)

@@ -1,4 +1,4 @@
-"""What binds everybody in a place: seeing it, setting it, taking it back. `/policy` on every platform."""
+"""Policies, the facts that bind everybody in a place: showing, setting and removing them with `/policy`."""
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,13 +18,13 @@ from bot.memory.desk import flowing
 from bot.texts import memory_texts
 from bot.texts.formatting import literal, zone_of
 
-# What `/policy` is asked, read from its words; the same on every platform. Pure.
+# The requests of `/policy`, parsed from the words after it; the same on every platform. Pure.
 #
-# The words: nothing or "list"; "history"; "set budget: at most 5,000 EUR a month" (without a colon it has no name, and
-# replaces nothing by it); "remove 3", with the number that the list shows.
+# The words: nothing or "list"; "history"; "set budget: at most 5,000 EUR a month" (without a colon the policy has no
+# name, and replaces no other one); "remove 3", with the number that the list shows.
 
 MAX_NAME_CHARS: Final = 80
-MAX_CHARS: Final = 500  # Policies stand in every context of their place
+MAX_CHARS: Final = 500  # Policies are part of every context of their place
 _WORD: Final = re.compile(r"\w+")
 
 
@@ -56,7 +56,7 @@ Request: TypeAlias = ShowPolicies | SetPolicy | RemovePolicy | UnclearPolicy
 
 
 def read_policy_request(words: str) -> Request:
-    """The request; what is none is `Unclear`, with one sentence."""
+    """Return the request in the words after `/policy`; `UnclearPolicy`, with one sentence, for anything else."""
     text = " ".join(words.split())
     word, _, rest = text.partition(" ")
     match word.casefold():
@@ -76,7 +76,7 @@ def _set(rest: str) -> Request:
     name, colon, text = (part.strip() for part in rest.partition(": "))
     if not colon:
         name, text = "", rest.strip()
-    # One plain word is a name without what holds; many languages write a whole rule without a blank.
+    # One ASCII word is a name without a text; in many other scripts a whole rule has no blank.
     is_name_alone = not colon and text.isascii() and " " not in text
     if not text or text == ":" or text.endswith(":") or is_name_alone:
         return UnclearPolicy(memory_texts.POLICY_USAGE)
@@ -86,7 +86,7 @@ def _set(rest: str) -> Request:
 
 
 def _kind(name: str) -> ConstraintType:
-    """What it is about by its name: "travel budget", "deadline of Apollo"."""
+    """Return the kind that a policy's name mentions: "travel budget", "deadline of Apollo"."""
     words = _WORD.findall(name.casefold())
     return next((kind for kind in ConstraintType if kind.value in words), ConstraintType.POLICY)
 
@@ -94,31 +94,33 @@ def _kind(name: str) -> ConstraintType:
 _NUMBER: Final = re.compile(r"#?(\d{1,12})", re.ASCII)
 
 SOURCE: Final = "policy"
-MOST: Final = 50  # Of one place: all of them have to fit into every context
+MOST: Final = 50  # Policies of one place: all of them have to fit into every context
 NOT_A_MANAGER: Final = str(Refusal.NOT_A_MANAGER)
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyDesk:
-    """Rules
-    Everybody sees what holds where they ask. Managers and above set and remove; whoever is refused reads one
-    sentence. Authority is what the platform says at this moment, and never what somebody says about themselves.
-    A policy belongs to the place where it is set: to the whole team in a public channel, else to that channel. It is
-    removed where it was set. It is nobody's in particular, and names nobody.
-    What is replaced or removed stays in the history.
+    """Answers `/policy`.
+
+    Rules
+      Everybody sees the policies that apply where they ask. Managers and above set and remove them; others are refused
+      with one sentence. Authority is what the platform reports at this moment, never what a person claims.
+      A policy belongs to the place where it is set: to the whole team in a public channel, else to that channel. It is
+      removed where it was set. It belongs to no person, and its author's name is not stored.
+      Replaced and removed policies stay in the history.
     """
 
     facts: Facts
     clock: Clock
     audiences: Callable[[Place], Awaitable[frozenset[str]]] = flowing
-    """What may be shown at a place."""
+    """Returns the labels of the audiences that may be shown at a place."""
 
     async def answer(self, asker: PolicyAsker, words: str) -> CommandAnswer:
-        """What `/policy` with these words says to this person there, for them alone. Raises StoreError."""
+        """Return the answer to `/policy` with these words, for the asker alone. Raises StoreError."""
         request = read_policy_request(words)
         match request:
             case ShowPolicies(past):
-                return await self._shown(asker, past=past)
+                return await self._show(asker, past=past)
             case UnclearPolicy(sentence):
                 return CommandAnswer(sentence, refused=True)
             case SetPolicy() | RemovePolicy() if asker.authority < POLICY_AUTHORITY:
@@ -130,10 +132,10 @@ class PolicyDesk:
             case _:
                 assert_never(request)
 
-    async def _shown(self, asker: PolicyAsker, before: str = "", *, past: bool = False) -> CommandAnswer:
-        known = [one for one in await self._all(asker) if past or one.is_valid]
+    async def _show(self, asker: PolicyAsker, before: str = "", *, past: bool = False) -> CommandAnswer:
+        known = [fact for fact in await self._all(asker) if past or fact.is_valid]
         zone = zone_of(asker.person.time_zone)
-        listed = [_line(one, known, zone) for one in known if one.value]
+        listed = [_line(fact, known, zone) for fact in known if fact.value]
         heading = memory_texts.POLICY_HISTORY if past else memory_texts.POLICY_HEADING
         if not listed:
             heading = memory_texts.NO_POLICY
@@ -142,28 +144,28 @@ class PolicyDesk:
     async def _set(self, asker: PolicyAsker, name: str, text: str, kind: ConstraintType) -> CommandAnswer:
         if has_secret(f"{name}: {text}"):
             return CommandAnswer(memory_texts.NO_SECRETS, refused=True)
-        here = label(asker.place.audience)
-        if sum(one.is_valid and one.audience == here for one in await self._all(asker)) >= MOST:
+        audience = label(asker.place.audience)
+        if sum(fact.is_valid and fact.audience == audience for fact in await self._all(asker)) >= MOST:
             return CommandAnswer(memory_texts.POLICIES_FULL.format(limit=MOST), refused=True)
-        outcome = await self.facts.write(self._new(asker, name, text, kind))
+        outcome = await self.facts.write(self._new_fact(asker, name, text, kind))
         if isinstance(outcome, WriteRefused):
             return CommandAnswer(str(outcome.why), refused=True)
-        replaced = "; ".join(literal(one.said) for one in outcome.superseded)
+        replaced = "; ".join(literal(fact.said) for fact in outcome.superseded)
         done = memory_texts.POLICY_REPLACED.format(replaced=replaced) if replaced else memory_texts.POLICY_SET
-        return await self._shown(asker, done)
+        return await self._show(asker, done)
 
     async def _remove(self, asker: PolicyAsker, number: str) -> CommandAnswer:
-        outcome = await self.facts.retract(number, self._new(asker, "", "", ConstraintType.POLICY))
+        outcome = await self.facts.retract(number, self._new_fact(asker, "", "", ConstraintType.POLICY))
         if outcome is None:
             return CommandAnswer(memory_texts.NO_POLICY_NUMBER.format(number=number), refused=True)
         if isinstance(outcome, WriteRefused):
             return CommandAnswer(str(outcome.why), refused=True)
-        return await self._shown(asker, memory_texts.POLICY_REMOVED)
+        return await self._show(asker, memory_texts.POLICY_REMOVED)
 
     async def _all(self, asker: PolicyAsker) -> list[Fact]:
         return await self.facts.readable("", await self.audiences(asker.place))
 
-    def _new(self, asker: PolicyAsker, name: str, text: str, kind: ConstraintType) -> NewFact:
+    def _new_fact(self, asker: PolicyAsker, name: str, text: str, kind: ConstraintType) -> NewFact:
         return NewFact(
             id="",
             key=name,
@@ -178,16 +180,16 @@ class PolicyDesk:
         )
 
 
-def _line(one: Fact, known: Sequence[Fact], zone: tzinfo) -> str:
-    """Its number is its id, so that it stands for the same thing for ever; as text, as Markdown counts lists anew."""
-    after = next((other for other in known if other.id == one.superseded_by), None)
+def _line(fact: Fact, known: Sequence[Fact], zone: tzinfo) -> str:
+    """Return a policy's line. Its number is its id, which never changes, as text: Markdown renumbers lists."""
+    successor = next((other for other in known if other.id == fact.superseded_by), None)
     end = ""
-    if after is not None:
-        did = "replaced" if after.value else "removed"
-        end = f"; {did} {_when(after, zone)}"
-    return f"- **{one.id}** {literal(one.said)} (set {_when(one, zone)}{end})"
+    if successor is not None:
+        change = "replaced" if successor.value else "removed"
+        end = f"; {change} {_when(successor, zone)}"
+    return f"- **{fact.id}** {literal(fact.said)} (set {_when(fact, zone)}{end})"
 
 
-def _when(one: Fact, zone: tzinfo) -> str:
-    by = {Authority.ADMIN: "an administrator", Authority.MANAGER: "a manager"}.get(one.authority, "somebody")
-    return f"{one.timestamp.astimezone(zone).date().isoformat()} by {by}"
+def _when(fact: Fact, zone: tzinfo) -> str:
+    by = {Authority.ADMIN: "an administrator", Authority.MANAGER: "a manager"}.get(fact.authority, "somebody")
+    return f"{fact.timestamp.astimezone(zone).date().isoformat()} by {by}"

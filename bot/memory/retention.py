@@ -1,7 +1,7 @@
-"""Erasing for which nobody waits: jobs of the ledger, in batches, between which answers have the database.
+"""Background erasure: jobs that erase in batches, so that answers can use the database in between.
 
-Theory of operation. A job erases batch after batch until one finds nothing, then has the bytes wiped, once. If the
-process dies, the job begins again and finds less. What is past its time is looked for once a day.
+Theory of operation. A job erases batch after batch until one finds nothing, then wipes the freed bytes once. If the
+process dies, the job starts again and finds less. Expired messages are looked for once a day.
 """
 
 import json
@@ -28,16 +28,16 @@ GONE: Final = "forget_gone"
 EXPIRED: Final = "forget_expired"
 SWEEP: Final = "sweep"
 
-BATCH: Final = 200  # Messages erased in one transaction: some tens of milliseconds in which no answer can be stored
-PAUSE_S: Final = 0.1  # Between two batches, so that whoever waits for the database gets it
-# One wiping serves all that is deleted within a minute; each takes about a second on a large database.
+BATCH: Final = 200  # Messages erased in one transaction: no answer can be stored for some tens of milliseconds
+PAUSE_S: Final = 0.1  # Between two batches, so that waiting writers get the database
+# One sweep serves all that is deleted within a minute; each takes about a second on a large database.
 SWEEP_AFTER: Final = timedelta(minutes=1)
-EVERY: Final = timedelta(days=1)  # How often what is past its time is looked for: people think of retention in days
+EVERY: Final = timedelta(days=1)  # Between two searches for expired messages: retention is set in days
 
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """`days`: how long is kept what was said in each kind of place; other kinds are kept for ever."""
+    """`days`: how long messages are kept, by the kind of place; those of other kinds are kept without a limit."""
 
     forgetting: Forgetting
     jobs: Jobs
@@ -55,71 +55,71 @@ class Retention:
         }
 
     async def begin(self) -> None:
-        """Look for what is past its time now, and from now on each day; or no longer. Raises StoreError."""
+        """Schedule the daily erasure of expired messages, or cancel it where `days` is empty. Raises StoreError."""
         if self.days:
             await self.jobs.schedule(EXPIRED, "", "", self.clock.now())
         else:
             await self.jobs.cancel(EXPIRED, "")
 
     async def deleted(self, job: Job) -> None:
-        """The job: messages that were deleted while they were answered. Raises StoreError."""
+        """Run the job: erase a message that was deleted while it was answered. Raises StoreError."""
         channel, message = json.loads(job.payload)
-        await self._retire(Deleted(channel, frozenset({message})))
+        await self._erase(Deleted(channel, frozenset({message})))
         await self.forgetting.sweep()
 
     async def gone(self, job: Job) -> None:
-        """The job: what was said in a place that is no more. Raises StoreError."""
-        erased = await self._retire(Gone.decode(job.payload))
+        """Run the job: erase all messages of a place that is gone. Raises StoreError."""
+        erased = await self._erase(Gone.decode(job.payload))
         await self.forgetting.sweep()
-        log.info("forgot what was said in a place that is gone: %s", _counted(erased))
+        log.info("forgot what was said in a place that is gone: %s", _format_counts(erased))
 
     async def expired(self, job: Job) -> None:
-        """The job: what is past its time. Raises StoreError."""
+        """Run the job: erase expired messages. Raises StoreError."""
         now = self.clock.now()
         plans = [Expired(kind, now - timedelta(days=days)) for kind, days in self.days.items()]
         erased: dict[str, int] = {}
         for plan in plans:
-            erased = _sum(erased, await self._retire(plan))
+            erased = _add_counts(erased, await self._erase(plan))
         if erased:
             await self.forgetting.sweep()
-            log.info("forgot what was past its time: %s", _counted(erased))
+            log.info("forgot what was past its time: %s", _format_counts(erased))
         await self.jobs.schedule(job.kind, job.key, "", now + EVERY)
 
     async def entries(self, job: Job) -> None:
-        """The job: what a person deleted a minute ago and has not brought back. Raises StoreError."""
+        """Run the job: erase entries that a person deleted a minute ago and did not restore. Raises StoreError."""
         if not await self.forgetting.wipe(job.key):
             await sweep_soon(self.jobs, self.clock.now())
 
     async def sweep(self, job: Job) -> None:  # noqa: ARG002 -- a handler takes its job
-        """The job: wipe the bytes of what was erased. Raises StoreError."""
+        """Run the job: wipe the bytes of what was erased. Raises StoreError."""
         await self.forgetting.sweep()
 
-    async def _retire(self, plan: ForgettingPlan) -> dict[str, int]:
+    async def _erase(self, plan: ForgettingPlan) -> dict[str, int]:
         erased: dict[str, int] = {}
         while any((batch := await self.forgetting.retire(plan, self.clock.now(), BATCH)).values()):
-            erased = _sum(erased, batch)
+            erased = _add_counts(erased, batch)
             await self.clock.sleep(PAUSE_S)
         return erased
 
 
 async def sweep_soon(jobs: Jobs, now: datetime) -> None:
-    """Have the bytes wiped of what was just erased. Raises StoreError."""
+    """Schedule wiping the bytes of what was just erased. Raises StoreError."""
     await jobs.schedule(SWEEP, "", "", now + SWEEP_AFTER)
 
 
-def _sum(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
-    return {kind: one.get(kind, 0) + other.get(kind, 0) for kind in {**one, **other}}
+def _add_counts(first: Mapping[str, int], second: Mapping[str, int]) -> dict[str, int]:
+    return {kind: first.get(kind, 0) + second.get(kind, 0) for kind in {**first, **second}}
 
 
-def _counted(erased: Mapping[str, int]) -> str:
+def _format_counts(erased: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in sorted(erased.items()) if count) or "nothing"
 
 
-# Deleting the bot's replies in their platforms, after their words were forgotten.
+# Deletion of the bot's replies on their platforms, after their text was forgotten.
 #
 # Rules
-#   One page at a time, at a pace that leaves the platforms' limits to the answers. What cannot be deleted any more,
-#   because it is gone or may not be touched, is done; everything else is tried again later.
+#   Pages are deleted one at a time, at a pace that leaves the platforms' rate limits to the answers. A page that is
+#   gone or may not be touched counts as deleted; any other failure is tried again later.
 
 PAGE_PAUSE_S = 1.5  # Forty a minute: Slack allows fifty deletions, Discord more
 
@@ -130,10 +130,10 @@ Delete = Callable[[ShownPage], Awaitable[None]]
 class ReplyDeletion:
     clock: Clock
     platforms: Mapping[str, Delete]
-    """How to delete a page, by the source of its question; those that are not connected are missing."""
+    """Deletes a page, by the source of its question; platforms that are not connected are missing."""
 
     async def delete(self, job: Job) -> None:
-        """The job: delete one page. Raises SurfaceError to be tried again."""
+        """Run the job: delete one page. Raises SurfaceError if it is to be tried again."""
         page = ShownPage.decode(job.payload)
         if page.source not in self.platforms:
             raise PageUnsent(f"{page.source} is not connected")
@@ -147,16 +147,16 @@ class ReplyDeletion:
         await self.clock.sleep(PAGE_PAUSE_S)
 
 
-# What vendors keep of a turn, and its deletion there, also after a crash.
+# Deletion of the context that vendors store for a turn, even after a crash.
 #
-# Theory of operation. As soon as a vendor keeps something, its deletion is a job of the ledger, due a while later. A
-# turn that ends well has it deleted and takes the job back; after a crash, or with a vendor that is down, the job
-# does it. Nothing is left to remember by anybody, and forgetting has nothing of its own to do at a vendor.
+# Theory of operation. As soon as a vendor stores context, a job is scheduled that deletes it a while later. A turn that
+# ends well deletes it itself and cancels the job; after a crash, or while the vendor is down, the job deletes it. So no
+# process has to remember the handle, and forgetting needs no call to a vendor.
 
 KIND = "vendor_copy"
-GUARD = timedelta(minutes=30)  # Longer than any turn runs: until then the turn itself has it deleted
+GUARD = timedelta(minutes=30)  # Longer than any turn runs: before that the turn itself deletes the context
 
-# Have the vendor of this model drop these handles; what may still be there.
+# Drops these handles at the vendor of this model; returns those that may still exist.
 Forget = Callable[[str, Sequence[str]], Awaitable[Sequence[str]]]
 
 
@@ -167,7 +167,7 @@ class VendorCopies:
     forget: Forget
 
     async def see(self, event: AgentEvent) -> None:
-        """Note what is kept from now on, and what no longer is. Raises StoreError."""
+        """Schedule the deletion of an opened handle; cancel it for a closed one. Raises StoreError."""
         match event:
             case HandleOpened(model, handle):
                 payload = json.dumps({"model": model, "handle": handle})
@@ -178,7 +178,7 @@ class VendorCopies:
                 pass
 
     async def drop(self, job: Job) -> None:
-        """The job: delete it at the vendor. Raises ProviderUnavailable while it may still be there."""
+        """Run the job: delete a handle at its vendor. Raises ProviderUnavailable while it may still exist."""
         copy = cast("dict[str, str]", json.loads(job.payload))
         if await self.forget(copy["model"], [copy["handle"]]):
             raise ProviderUnavailable(setup_texts.COPY_STILL_KEPT.format(model=copy["model"]))

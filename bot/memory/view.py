@@ -1,7 +1,7 @@
-"""What `/memory` shows and says, as Markdown, and everything that is known of a person as JSON. Pure.
+"""The requests and answers of `/memory`, as Markdown, and a person's export, as JSON. Pure.
 
-Rules. Every entry says where it came from: the day, with the link to the message where there is one, and the kind of
-place. What people wrote is shown literally. An entry's number is text: Markdown counts the items of its own lists anew.
+Rules. Every entry shows its source: the day, with a link to the message where there is one, and the kind of place.
+People's text is escaped and shown literally. An entry's number is written as text, because Markdown renumbers lists.
 """
 
 import json
@@ -25,64 +25,66 @@ from bot.host import ShownEntry
 from bot.texts import memory_texts
 from bot.texts.formatting import literal, shortened
 
-# What `/memory` is asked, read from its words; the same on every platform, and what buttons say. Pure.
+# The requests of `/memory`, parsed from the words after it; the same on every platform and in buttons. Pure.
 #
-# Rules. An entry is named by its number, which is its own for as long as it is known, or by its key, which is what
-# buttons carry. What cannot be read gets one sentence that says what can be written.
+# Rules. An entry is referred to by its number, which it keeps while it exists, or by its key, which buttons carry.
+# Words that cannot be parsed get one sentence that says what to write.
 
-OF_TURN: Final = "t:"  # Before a turn's number, in the place of an entry's
+OF_TURN: Final = "t:"  # Precedes a turn's number where an entry's key could stand
 
 
 @dataclass(frozen=True, slots=True)
 class ShowMemory:
-    """The list; `page` counts from 1."""
+    """Show the list; `page` counts from 1."""
 
     page: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class ShowEntry:
-    """An entry, whole."""
+    """Show one entry in full."""
 
-    which: str
+    ref: str
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteEntry:
-    which: str
+    ref: str
 
 
 @dataclass(frozen=True, slots=True)
 class UndoDelete:
-    """Bring back what was deleted; `which` "": the last."""
+    """Restore a deleted entry; `ref` "": the last one."""
 
-    which: str = ""
+    ref: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class CorrectEntry:
-    which: str
+    ref: str
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class UseEverywhere:
-    """Use it in all replies to its person; `on` False: only where it was said."""
+    """Use an entry in all replies to its person; `on` False: only at the place where it was written."""
 
-    which: str
+    ref: str
     on: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class ExportMemory:
-    """`path`: where a terminal writes it; "" to show it."""
+    """`path`: the file that a terminal writes; "" to print the export."""
 
     path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class PauseLearning:
-    """Stop learning, or (`on` False) begin again: `here` only, or everywhere; there `for_everybody`, or for oneself."""
+    """Stop learning, or (`on` False) resume it: in this channel (`here`) or everywhere. In a channel, `for_everybody`
+    or only for the viewer.
+    """
 
     on: bool = True
     here: bool = False
@@ -91,7 +93,7 @@ class PauseLearning:
 
 @dataclass(frozen=True, slots=True)
 class ShareOwn:
-    """Leave what they say in public to serve others where that is switched on, or (`on` False) take it out."""
+    """Let the viewer's public messages serve answers to others where sharing is on; `on` False: withhold them."""
 
     on: bool
 
@@ -103,7 +105,7 @@ class MemoryHelp:
 
 @dataclass(frozen=True, slots=True)
 class UnclearMemory:
-    """It is no request; `sentence` says what to write instead."""
+    """The words are no request; `sentence` says what to write instead."""
 
     sentence: str
 
@@ -124,27 +126,27 @@ Request: TypeAlias = (
 
 
 def read_memory_request(words: str) -> Request:
-    """The request in the words after `/memory`. Never raises."""
+    """Return the request in the words after `/memory`. Never raises."""
     first, _, rest = words.strip().partition(" ")
     word, rest = first.casefold(), rest.strip()
-    which, _, text = rest.removeprefix("#").partition(" ")
-    names_entry = _WHICH.fullmatch(which) is not None
+    ref, _, text = rest.removeprefix("#").partition(" ")
+    names_entry = _REF.fullmatch(ref) is not None
     where = " ".join(rest.split()).casefold()
     match word:
         case "" | "show" if not rest:
             return ShowMemory()
         case "show" if names_entry and not text:
-            return ShowEntry(which)
+            return ShowEntry(ref)
         case "page" if rest.isascii() and rest.isdecimal() and len(rest) < 7 and int(rest) > 0:
             return ShowMemory(int(rest))
         case "delete" if names_entry and not text:
-            return DeleteEntry(which)
-        case "undo" if not text and (names_entry or not which):
-            return UndoDelete(which)
+            return DeleteEntry(ref)
+        case "undo" if not text and (names_entry or not ref):
+            return UndoDelete(ref)
         case "correct" if names_entry and text.strip():
-            return CorrectEntry(which, text.strip())
+            return CorrectEntry(ref, text.strip())
         case "everywhere" | "here" if names_entry and not text:
-            return UseEverywhere(which, on=word == "everywhere")
+            return UseEverywhere(ref, on=word == "everywhere")
         case "export":
             return ExportMemory(rest)
         case "pause" | "resume" if where in _HERE | _EVERYBODY | {""}:
@@ -156,9 +158,9 @@ def read_memory_request(words: str) -> Request:
         case _ if word in memory_texts.MEMORY_FORMS:
             return UnclearMemory(memory_texts.MEMORY_FORMS[word])
         case _:
-            near = get_close_matches(word, memory_texts.MEMORY_FORMS, n=1)
-            meant = memory_texts.DID_YOU_MEAN.format(word=near[0]) if near else ""
-            return UnclearMemory(meant + memory_texts.MEMORY_USAGE)
+            close = get_close_matches(word, memory_texts.MEMORY_FORMS, n=1)
+            hint = memory_texts.DID_YOU_MEAN.format(word=close[0]) if close else ""
+            return UnclearMemory(hint + memory_texts.MEMORY_USAGE)
 
 
 def show_words(key: str) -> str:
@@ -178,7 +180,7 @@ def undo_turn_words(turn: int) -> str:
 
 
 def correct_words(key: str) -> str:
-    """What the entry shall say stands behind them."""
+    """Return the words before which the entry's new text is written."""
     return f"correct {key}"
 
 
@@ -190,23 +192,23 @@ def page_words(page: int) -> str:
     return f"page {page}"
 
 
-_WHICH: Final = re.compile(r"\d{1,9}|[a-z]:[\w-]{1,80}", re.ASCII)
+_REF: Final = re.compile(r"\d{1,9}|[a-z]:[\w-]{1,80}", re.ASCII)
 _HERE: Final = frozenset({"here", "in this channel"})
 _EVERYBODY: Final = frozenset({"here for everybody", "here for everyone", "in this channel for everybody"})
 
 
-# The numbers by which a person names what is known about them: once given, never given to anything else. Pure.
+# The numbers by which a person refers to entries. A number is never given to a second entry. Pure.
 #
-# Rule. A number stands for what was listed under it, also when the list has changed meanwhile. So numbers have gaps
-# where something was forgotten, and of what is listed no more only the newest are kept, so that there are `MOST` or
-# as many as the list has; what had one of the others gets a new one.
+# Rule. A number stands for the entry listed under it, even after the list has changed. So numbers have gaps where
+# entries were forgotten. Numbers of entries that are no longer listed are dropped, oldest first, until `MOST` or as
+# many as the list has remain; an entry whose number was dropped gets a new one if it is listed again.
 
-MOST: Final = 500  # More than most lists hold; the text of them stays under 20,000 characters
+MOST: Final = 500  # More than most lists hold; encoded, these numbers stay under 20,000 characters
 
 
 @dataclass(frozen=True, slots=True)
 class EntryNumbers:
-    """`of`: the number of each key, in their order. `last`: the highest that was ever given."""
+    """`of`: the number of each key, in ascending order. `last`: the highest number ever given."""
 
     of: dict[str, int] = field(default_factory=dict[str, int])
     last: int = 0
@@ -218,53 +220,56 @@ class EntryNumbers:
         listed = dict.fromkeys(keys)
         new = [key for key in listed if key not in self.of]
         given = self.of | {key: number for number, key in enumerate(new, self.last + 1)}
-        gone = [key for key in self.of if key not in listed]
-        dropped = set(gone[: max(0, len(given) - MOST)])
+        unlisted = [key for key in self.of if key not in listed]
+        dropped = set(unlisted[: max(0, len(given) - MOST)])
         return EntryNumbers({key: given[key] for key in given if key not in dropped}, self.last + len(new))
 
     def moved(self, key: str, to: str) -> "EntryNumbers":
-        """`to` has come in the place of `key`, and has its number."""
-        return EntryNumbers({to if one == key else one: number for one, number in self.of.items()}, self.last)
+        """Return the numbers with `to` in the place of `key`, under the same number."""
+        return EntryNumbers({to if listed == key else listed: number for listed, number in self.of.items()}, self.last)
 
     def encode(self) -> str:
         return json.dumps({"last": self.last, "of": self.of}, separators=(",", ":"))
 
 
-def decode_numbers(kept: str) -> EntryNumbers:
-    """The inverse of `Numbers.encode`; no numbers for anything else."""
+def decode_numbers(text: str) -> EntryNumbers:
+    """Parse the output of `EntryNumbers.encode`; return no numbers for anything else."""
     try:
-        read: object = json.loads(kept)
+        parsed: object = json.loads(text)
     except ValueError:
         return EntryNumbers()
-    found = cast("dict[str, object]", read) if isinstance(read, dict) else {}
-    last, of = found.get("last"), found.get("of")
-    if not isinstance(last, int) or not isinstance(of, dict):
+    fields = cast("dict[str, object]", parsed) if isinstance(parsed, dict) else {}
+    last, by_key = fields.get("last"), fields.get("of")
+    if not isinstance(last, int) or not isinstance(by_key, dict):
         return EntryNumbers()
-    given = cast("dict[str, object]", of)
-    return EntryNumbers({key: number for key, number in given.items() if isinstance(number, int)}, last)
+    numbers = cast("dict[str, object]", by_key)
+    return EntryNumbers({key: number for key, number in numbers.items() if isinstance(number, int)}, last)
 
 
-BACKSLASH: Final = "\\"  # At the end of a shortened text, what it escaped is gone
-# Entries on a page: with their buttons they fit one message on every platform, and one screen of a phone.
+BACKSLASH: Final = "\\"  # Left at the end of a shortened text, it would escape what follows
+# Entries per page: with their buttons they fit one message on every platform, and one screen of a phone.
 PAGE: Final = 6
 
-SAID_CHARS: Final = 200  # Of an entry, where a sentence names it
+SAID_CHARS: Final = 200  # Of an entry's text, where a sentence quotes it
 
 
-def key_of(one: Remembered) -> str:
-    """What stands for it in words and buttons: for exactly what it says now.
+def key_of(item: Remembered) -> str:
+    """Return the key that refers to an entry, with its present text, in commands and buttons: "f:ID" or "p:ID-HASH".
 
-    A fact is never edited. An entry that says something else, as more was learned, is another one for whoever decides.
+    A fact is never edited. A profile entry's text changes as more is learned; its key then changes, too, so that a
+    decision never applies to a text that the person has not seen.
     """
-    if not isinstance(one, ProfileEntry):
-        return f"f:{one.id}"
-    return f"p:{one.id}-{crc32(f'{one.field} {one.said}'.encode('utf-8', 'replace')):08x}"
+    if not isinstance(item, ProfileEntry):
+        return f"f:{item.id}"
+    return f"p:{item.id}-{crc32(f'{item.field} {item.said}'.encode('utf-8', 'replace')):08x}"
 
 
-def entry_sentence(one: Remembered) -> str:
-    """What an entry says, in a sentence."""
+def entry_sentence(item: Remembered) -> str:
+    """Return an entry's text, quoted and shortened for use in a sentence."""
     text = (
-        f"{memory_texts.FIELDS[one.field]}: {literal(one.said)}" if isinstance(one, ProfileEntry) else literal(one.said)
+        f"{memory_texts.FIELDS[item.field]}: {literal(item.said)}"
+        if isinstance(item, ProfileEntry)
+        else literal(item.said)
     )
     return f"“{shortened(text, SAID_CHARS).rstrip(BACKSLASH)}”"
 
@@ -272,97 +277,98 @@ def entry_sentence(one: Remembered) -> str:
 def listed_entries(
     known: Sequence[Remembered], numbers: EntryNumbers, zone: tzinfo, own_words: Container[str]
 ) -> tuple[ShownEntry, ...]:
-    """These, in the order of their numbers, which `numbers` holds; days are of `zone`.
+    """Return the entries as they are shown, in the order of their numbers in `numbers`; days are of `zone`.
 
-    `own_words`: the ids of the facts that say nothing but what the person wrote themselves. What was learned comes from
-    nothing else.
+    `own_words`: the ids of facts that come from the person's own words alone. Profile entries always do.
     """
-    shown = (_entry(one, numbers.of[key_of(one)], zone, own_words) for one in known)
+    shown = (_entry(item, numbers.of[key_of(item)], zone, own_words) for item in known)
     return tuple(sorted(shown, key=lambda entry: entry.number))
 
 
 def page_of(
     known: Sequence[Remembered], numbers: EntryNumbers, page: int, key: str | None = None
 ) -> tuple[list[Remembered], int, int]:
-    """What stands on a page, the number of it and of all pages; the nearest page, if there is no such one.
+    """Return the entries of a page, its number and the count of pages; the nearest page if there is no such page.
 
-    `key`: of an entry, whose page is meant if it has one.
+    `key`: of an entry; if it is listed, its page is returned instead of `page`.
     """
-    in_order = sorted(known, key=lambda one: numbers.of[key_of(one)])
-    place = next((at for at, one in enumerate(in_order) if key_of(one) == key), None)
-    wanted, pages = page if place is None else place // PAGE + 1, max(1, -(-len(known) // PAGE))
-    here = min(max(wanted, 1), pages)
-    return in_order[(here - 1) * PAGE : here * PAGE], here, pages
+    in_order = sorted(known, key=lambda item: numbers.of[key_of(item)])
+    index = next((index for index, item in enumerate(in_order) if key_of(item) == key), None)
+    target, pages = page if index is None else index // PAGE + 1, max(1, -(-len(known) // PAGE))
+    current = min(max(target, 1), pages)
+    return in_order[(current - 1) * PAGE : current * PAGE], current, pages
 
 
 def entry_line(entry: ShownEntry, limit: int | None = None) -> str:
-    """One entry on one line; of its text at most so many characters."""
+    """Return one entry on one line, with up to `limit` characters of its text."""
     text = entry.text if limit is None else shortened(entry.text, limit).rstrip(BACKSLASH)
     return f"**{entry.number}** {text} ({entry.source})"
 
 
-def deleted_text(one: Remembered, number: int | None, receipt: Receipt) -> str:
-    """An entry was deleted, and can be brought back. It claims no more than the receipt does."""
-    done = memory_texts.DELETED.format(said=f"entry {number}, {entry_sentence(one)}" if number else entry_sentence(one))
+def deleted_text(item: Remembered, number: int | None, receipt: Receipt) -> str:
+    """Return the sentence after a deletion that can be undone. It claims no more than the receipt does."""
+    done = memory_texts.DELETED.format(
+        said=f"entry {number}, {entry_sentence(item)}" if number else entry_sentence(item)
+    )
     return f"{done} {memory_texts.STILL_FOUND}" if receipt.found_again else done
 
 
-def corrected_text(one: Remembered, receipt: Receipt, *, narrower: bool = False) -> str:
-    """It was deleted, and the person's words are in its place; `narrower`: they may be used in fewer places."""
-    done = memory_texts.CORRECTED.format(said=entry_sentence(one))
-    return _proved(f"{done} {memory_texts.BETWEEN_US}" if narrower else done, receipt)
+def corrected_text(item: Remembered, receipt: Receipt, *, narrower: bool = False) -> str:
+    """Return the sentence after a correction; `narrower`: the new entry may be used in fewer places than the old."""
+    done = memory_texts.CORRECTED.format(said=entry_sentence(item))
+    return _with_proof(f"{done} {memory_texts.BETWEEN_US}" if narrower else done, receipt)
 
 
 def lasting_text(pauses: Sequence[PauseLearning]) -> str:
-    """Which pauses hold where this is read; "" for none."""
-    return "\n".join(memory_texts.paused_text(here=one.here, for_everybody=one.for_everybody) for one in pauses)
+    """Return the sentences about the pauses that apply at the viewer's place; "" for none."""
+    return "\n".join(memory_texts.paused_text(here=pause.here, for_everybody=pause.for_everybody) for pause in pauses)
 
 
 def full_text(known: Sequence[Remembered]) -> str:
-    """What is said where a place holds as much as it may; "" where none does."""
-    many = Counter(one.audience for one in known if isinstance(one, Fact))
-    full = max(many.values(), default=0) >= FACTS_KEPT - FACTS_MADE_ROOM
-    return memory_texts.MEMORY_FULL.format(most=FACTS_KEPT) if full else ""
+    """Return the notice that an audience holds as many facts as it may; "" where none does."""
+    counts = Counter(item.audience for item in known if isinstance(item, Fact))
+    largest = max(counts.values(), default=0) >= FACTS_KEPT - FACTS_MADE_ROOM
+    return memory_texts.MEMORY_FULL.format(most=FACTS_KEPT) if largest else ""
 
 
-def _entry(one: Remembered, number: int, zone: tzinfo, own_words: Container[str]) -> ShownEntry:
-    if isinstance(one, ProfileEntry):
-        text, plain, own = f"{memory_texts.FIELDS[one.field]}: {literal(one.said)}", one.text, True
+def _entry(item: Remembered, number: int, zone: tzinfo, own_words: Container[str]) -> ShownEntry:
+    if isinstance(item, ProfileEntry):
+        text, plain, own = f"{memory_texts.FIELDS[item.field]}: {literal(item.said)}", item.text, True
     else:
-        review = " (this rests on something that has changed)" if one.needs_review else ""
+        review = " (this rests on something that has changed)" if item.needs_review else ""
         text, plain, own = (
-            literal(one.said) + memory_texts.ASSUMED.get(one.scope, "") + review,
-            one.value,
-            one.id in own_words,
+            literal(item.said) + memory_texts.ASSUMED.get(item.scope, "") + review,
+            item.value,
+            item.id in own_words,
         )
     return ShownEntry(
-        key_of(one),
+        key_of(item),
         number,
         text,
-        _source(one, zone),
-        may_go_everywhere=own and not one.everywhere,
-        everywhere=one.everywhere,
+        _source(item, zone),
+        may_go_everywhere=own and not item.everywhere,
+        everywhere=item.everywhere,
         plain=plain,
     )
 
 
-def _proved(done: str, receipt: Receipt) -> str:
+def _with_proof(sentence: str, receipt: Receipt) -> str:
     if receipt.found_again:
-        return f"{done} {memory_texts.STILL_FOUND}"
-    return done if receipt.bytes_gone or receipt.kept_by_server else f"{done} {memory_texts.LATER}"
+        return f"{sentence} {memory_texts.STILL_FOUND}"
+    return sentence if receipt.bytes_gone or receipt.kept_by_server else f"{sentence} {memory_texts.LATER}"
 
 
-def _source(one: Remembered, zone: tzinfo) -> str:
-    is_entry = isinstance(one, ProfileEntry)
-    said = (one.time if is_entry else one.timestamp).astimezone(zone).date().isoformat()
-    when = f"[{said}]({one.permalink})" if one.permalink else said
-    stated = not one.sources if is_entry else one.source == CORRECTION
-    notes = (["your correction"] if stated else []) + (["used everywhere"] if one.everywhere else [])
-    return ", ".join([when, _where(one.audience), *notes])
+def _source(item: Remembered, zone: tzinfo) -> str:
+    is_entry = isinstance(item, ProfileEntry)
+    day = (item.time if is_entry else item.timestamp).astimezone(zone).date().isoformat()
+    when = f"[{day}]({item.permalink})" if item.permalink else day
+    stated = not item.sources if is_entry else item.source == CORRECTION
+    notes = (["your correction"] if stated else []) + (["used everywhere"] if item.everywhere else [])
+    return ", ".join([when, _where(item.audience), *notes])
 
 
 def _where(audience: str) -> str:
-    """The kind of place in which it was said; the link leads to the place itself."""
+    """Return the kind of place of an audience; the source's link leads to the place itself."""
     match audience_of(audience):
         case PersonAudience():
             return "between us"
@@ -372,39 +378,41 @@ def _where(audience: str) -> str:
             return "in a public channel"
 
 
-# Everything that is known about a person, as JSON that they may keep or take elsewhere.
+# The export of all that is known about a person, as JSON.
 #
 # The schema (version 1) is described in `docs/export.md`. Times are ISO 8601 in UTC, audiences are labels ("person:…",
 # "group:…", "team:…"), money is in US dollars at list prices.
 
 EXPORT_VERSION: Final = 1
-# What the messages of one file may take: with the rest it stays below the 10 MiB that Discord takes.
+# For the messages in a file: with everything else it stays below the 10 MiB that Discord accepts.
 MESSAGES_BYTES: Final = 8_000_000
-INDENT: Final = 60  # What the blanks before the lines of one message add to it, at most
+INDENT: Final = 60  # Upper bound of what indentation adds to one message, in bytes
 
 
 @dataclass(slots=True)
 class ExportedMessages:
-    """What the person wrote and was answered, as far as it fits; taken newest first, exported oldest first."""
+    """The person's messages and the bot's replies, as far as they fit; added newest first, exported oldest first."""
 
     complete: bool = True
-    _taken: list[Json] = field(default_factory=list[Json])
-    _left: int = MESSAGES_BYTES
+    _messages: list[Json] = field(default_factory=list[Json])
+    _bytes_left: int = MESSAGES_BYTES
 
     def take(self, page: Sequence[StoredMessage]) -> bool:
-        """Take older messages, the newest of them first. False once nothing more fits."""
-        for one in page:
-            made = _message(one)
-            self._left -= len(json.dumps(made, ensure_ascii=False, indent=2).encode("utf-8", "replace")) + INDENT
-            if self._left < 0:
+        """Add a page of older messages, newest first. Return False once nothing more fits."""
+        for message in page:
+            exported = _message(message)
+            self._bytes_left -= (
+                len(json.dumps(exported, ensure_ascii=False, indent=2).encode("utf-8", "replace")) + INDENT
+            )
+            if self._bytes_left < 0:
                 self.complete = False
                 return False
-            self._taken.append(made)
+            self._messages.append(exported)
         return True
 
     @property
     def exported(self) -> Iterator[Json]:
-        return reversed(self._taken)
+        return reversed(self._messages)
 
 
 def as_json(
@@ -417,97 +425,97 @@ def as_json(
     spent: SpendingAccount,
     now: datetime,
 ) -> str:
-    profile: list[Json] = [_profile_entry(one) for one in known if isinstance(one, ProfileEntry)]
-    facts: list[Json] = [_fact(one) for one in known if isinstance(one, Fact)]
-    listed: list[Json] = [_thread(one) for one in threads]
-    whole: Json = {
+    profile: list[Json] = [_profile_entry(item) for item in known if isinstance(item, ProfileEntry)]
+    facts: list[Json] = [_fact(item) for item in known if isinstance(item, Fact)]
+    thread_list: list[Json] = [_thread(item) for item in threads]
+    export: Json = {
         "version": EXPORT_VERSION,
         "exported": _time(now),
         "person": {"id": person.id, "name": person.name, "time_zone": person.time_zone},
         "profile": profile,
         "facts": facts,
-        "threads": listed,
+        "threads": thread_list,
         "messages": [*messages.exported],
         "messages_complete": messages.complete,
         "preferences": dict(choices),
-        "schedules": [_scheduled(one) for one in scheduled],
+        "schedules": [_scheduled(item) for item in scheduled],
         "spending": {"today": _spent(spent.today), "month": _spent(spent.month)},
     }
-    return json.dumps(whole, ensure_ascii=False, indent=2)
+    return json.dumps(export, ensure_ascii=False, indent=2)
 
 
-def _profile_entry(one: ProfileEntry) -> Json:
+def _profile_entry(entry: ProfileEntry) -> Json:
     return {
-        "field": one.field.value,
-        "key": one.key or None,
-        "text": one.text,
-        "audience": one.audience,
-        "time": _time(one.time),
-        "confidence": one.confidence,
-        "source": one.permalink,
-        "corrected": not one.sources,
-        "everywhere": one.everywhere,
+        "field": entry.field.value,
+        "key": entry.key or None,
+        "text": entry.text,
+        "audience": entry.audience,
+        "time": _time(entry.time),
+        "confidence": entry.confidence,
+        "source": entry.permalink,
+        "corrected": not entry.sources,
+        "everywhere": entry.everywhere,
     }
 
 
-def _fact(one: Fact) -> Json:
+def _fact(fact: Fact) -> Json:
     return {
-        "key": one.key or None,
-        "text": one.value,
-        "audience": one.audience,
-        "time": _time(one.timestamp),
-        "source": one.permalink,
-        "scope": one.scope.value,
-        "is_constraint": one.is_constraint,
-        "superseded": not one.is_valid,
-        "needs_review": one.needs_review,
-        "corrected": one.source == CORRECTION,
-        "everywhere": one.everywhere,
+        "key": fact.key or None,
+        "text": fact.value,
+        "audience": fact.audience,
+        "time": _time(fact.timestamp),
+        "source": fact.permalink,
+        "scope": fact.scope.value,
+        "is_constraint": fact.is_constraint,
+        "superseded": not fact.is_valid,
+        "needs_review": fact.needs_review,
+        "corrected": fact.source == CORRECTION,
+        "everywhere": fact.everywhere,
     }
 
 
-def _scheduled(one: Schedule) -> Json:
-    made, timing = one.made, one.made.timing
+def _scheduled(schedule: Schedule) -> Json:
+    terms, timing = schedule.made, schedule.made.timing
     return {
-        "id": one.id,
-        "kind": made.kind.value,
-        "text": made.words,
-        "audience": label(made.place.audience),
-        "time": _time(made.created),
+        "id": schedule.id,
+        "kind": terms.kind.value,
+        "text": terms.words,
+        "audience": label(terms.place.audience),
+        "time": _time(terms.created),
         "zone": timing.zone,
         "at": timing.at and _time(timing.at),
         "rule": timing.rule or None,
         "until": timing.until and _time(timing.until),
-        "next": one.next and _time(one.next),
-        "state": one.state.value,
+        "next": schedule.next and _time(schedule.next),
+        "state": schedule.state.value,
     }
 
 
-def _thread(one: Thread) -> Json:
-    return {"id": one.conversation, "title": one.title, "last": _time(one.last), "messages": one.messages}
+def _thread(thread: Thread) -> Json:
+    return {"id": thread.conversation, "title": thread.title, "last": _time(thread.last), "messages": thread.messages}
 
 
-def _message(one: StoredMessage) -> Json:
+def _message(message: StoredMessage) -> Json:
     return {
-        "thread": one.conversation,
-        "author": "you" if one.author is Author.PERSON else "bot",
-        "text": one.text,
-        "time": _time(one.time),
-        "audience": one.audience,
-        "source": one.permalink,
+        "thread": message.conversation,
+        "author": "you" if message.author is Author.PERSON else "bot",
+        "text": message.text,
+        "time": _time(message.time),
+        "audience": message.audience,
+        "source": message.permalink,
     }
 
 
 def _spent(spent: Spent) -> Json:
-    used = spent.usage
+    usage = spent.usage
     return {
         "calls": spent.calls,
-        "input_uncached": used.input_uncached,
-        "input_cached": used.input_cached,
-        "input_written": used.input_written,
-        "output": used.output,
-        "reasoning": used.reasoning,
-        "estimated": used.estimated,
+        "input_uncached": usage.input_uncached,
+        "input_cached": usage.input_cached,
+        "input_written": usage.input_written,
+        "output": usage.output,
+        "reasoning": usage.reasoning,
+        "estimated": usage.estimated,
         "cost_usd": None if spent.calls and spent.calls == spent.unpriced else spent.cost / NANO,
         "calls_without_price": spent.unpriced,
     }

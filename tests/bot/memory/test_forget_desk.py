@@ -13,7 +13,7 @@ from agent.memory.forgetting_plans import EDIT, ForgettingPlan, Gone, Preview, W
 from agent.records import Closing, Incoming, Job, Receipt, ShownPage
 from bot.access.admission import RateCounter, RateLimits
 from bot.host import ForgetProgress, Forgetter
-from bot.memory.forget_desk import LISTEN_S, LONGEST, MOST_WAITING, SEARCH, TELL_AFTER_S, ForgetDesk
+from bot.memory.forget_desk import LISTEN_S, LONGEST, MAX_WAITING, SEARCH, TELL_AFTER_S, ForgetDesk
 from bot.memory.retention import EVERY, EXPIRED, GONE, SWEEP, ReplyDeletion, Retention
 from bot.reply_surface import PageGone, PageUnsent
 from bot.scheduler import JobWorker
@@ -137,7 +137,7 @@ async def test_a_flood_of_wishes_to_forget_keeps_nobody_elses_waiting() -> None:
         slow.go_on.set()
         answers = [one.text for one in await asyncio.gather(*flood)]
         await others
-    assert answers.count(memory_texts.FORGETTING) == 50 - 1 - MOST_WAITING
+    assert answers.count(memory_texts.FORGETTING) == 50 - 1 - MAX_WAITING
     assert "2 messages" in answers[0]
 
 
