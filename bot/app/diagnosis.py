@@ -1,9 +1,10 @@
-"""What `cogency doctor` finds on this machine, and mends: who can read secrets, the disk, terms of vendors, traces.
+"""The checks and repairs of `cogency doctor` on this machine: file rights, disk, database, vendors' terms, traces.
 
 Rules
-  Only rights are changed, to narrower ones, of files that are ours and that a start would read or write; and a database
-  is brought to the newest version, after a backup. Nothing is mended that belongs to somebody else, or is a link.
-  Whoever may read is told by the rights of a file and of every folder above it. Root reads everything, and is not told.
+  There are two repairs: rights are narrowed, of files that our user owns and that a start would read or write; and a
+  database is migrated to the newest version after a backup. Files of other users and symbolic links are not changed.
+  Who can read a file follows from its rights and those of each folder above it. Root can read every file, and is not
+  reported.
 """
 
 import asyncio
@@ -40,14 +41,14 @@ from store.engine import database_beside, look_at, open_store
 from store.migrations import HEAD
 from store.replicas import listed
 
-# Checks that wait for others.
+# Checks that wait for other services.
 
 Tried: TypeAlias = Callable[[], Awaitable[list[Finding]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One that waits for something. `late`: how bad it is if that does not come within `seconds`."""
+    """A check with a time limit. `late`: the level of the finding if it does not end within `seconds`."""
 
     where: str
     run: Tried
@@ -63,13 +64,17 @@ class Check:
             return [Finding(self.late, self.where, what, setup_texts.LOOK_AGAIN)]
 
 
-def nobody(_: Sequence[str]) -> None:
-    """Nobody looks."""
+def ignore_progress(_: Sequence[str]) -> None:
+    """Ignore the progress."""
 
 
-async def side_by_side(checks: Sequence[Check], tell: Callable[[Sequence[str]], object] = nobody) -> list[Finding]:
-    """What they find, in their order."""
-    tasks = {asyncio.ensure_future(one.within()): one.where for one in checks}
+async def run_concurrently(
+    checks: Sequence[Check], tell: Callable[[Sequence[str]], object] = ignore_progress
+) -> list[Finding]:
+    """Run the checks concurrently; return their findings in the order of the checks. `tell`: receives the names of
+    those that still run.
+    """
+    tasks = {asyncio.ensure_future(check.within()): check.where for check in checks}
     waiting = set(tasks)
     try:
         while waiting:
@@ -86,12 +91,14 @@ async def side_by_side(checks: Sequence[Check], tell: Callable[[Sequence[str]], 
 
 _ACL: Final = "system.posix_acl_access"
 _USER, _GROUP_OWNER, _GROUP, _MASK = 0x02, 0x04, 0x08, 0x10
-_ANYBODY: Final = 2**32 - 1  # As an access list names its own group, and nobody in particular
+_UNDEFINED: Final = 2**32 - 1  # The id in entries of an access list that name no user or group
 
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """Of a file or a folder. `named`: whom an access list lets read besides; `listed`: whether it has such a list."""
+    """The rights of a file or a folder. `named`: users and groups that an access list lets read it; `listed`: whether
+    it has an access list.
+    """
 
     mode: int
     owner: int
@@ -101,13 +108,13 @@ class Rights:
 
     @property
     def is_sticky(self) -> bool:
-        """Whether only its owner may take a file out of this folder, or put another in its place."""
+        """Whether only a file's owner may remove or replace it in this folder."""
         return bool(self.mode & stat.S_ISVTX)
 
 
 @dataclass(frozen=True, slots=True)
 class AccountNames:
-    """How the system calls users and groups. `is_own`: whether a group is that of one user alone."""
+    """Looks up the system's names of users and groups. `is_own`: whether a group has only this user."""
 
     user: Callable[[int], str] = owner_name
     group: Callable[[int], str] = group_name
@@ -115,54 +122,54 @@ class AccountNames:
 
 
 def rights_of(path: Path, names: AccountNames) -> Rights | None:
-    """None if it is not there, or not for us to see."""
+    """Return the rights of a path; None if it does not exist or is not accessible."""
     try:
         status = path.stat()
     except OSError:
         return None
     listed = b""
     if hasattr(os, "getxattr"):
-        with suppress(OSError):  # it has none, or its file system knows none
+        with suppress(OSError):  # it has no access list, or its file system supports none
             listed = os.getxattr(path, _ACL)
     return with_acl(Rights(stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid), listed, names)
 
 
 def with_acl(rights: Rights, acl: bytes, names: AccountNames) -> Rights:
-    """What an access list makes of a mode, whose bits of the group are then the most that anybody named may do.
+    """Apply an access list to a mode. With a list, the mode's group bits are the mask that limits all its entries.
 
-    `acl`: as Linux keeps it: a version, then a tag, what it lets do, and a number for each entry.
+    `acl`: in Linux's form: a version, then a tag, permission bits and an id for each entry.
     """
     entries = [struct.unpack_from("<HHI", acl, at) for at in range(4, len(acl) - 7, 8)]
     if not entries:
         return rights
-    most = next((may for tag, may, _ in entries if tag == _MASK), 7)
-    named = [
-        names.user(number) if tag == _USER else setup_texts.THE_GROUP.format(name=names.group(number))
-        for tag, may, number in entries
-        if tag in {_USER, _GROUP} and may & most & 4 and number != _ANYBODY
+    mask = next((bits for tag, bits, _ in entries if tag == _MASK), 7)
+    readable_by = [
+        names.user(id_) if tag == _USER else setup_texts.THE_GROUP.format(name=names.group(id_))
+        for tag, bits, id_ in entries
+        if tag in {_USER, _GROUP} and bits & mask & 4 and id_ != _UNDEFINED
     ]
-    own = next((may for tag, may, _ in entries if tag == _GROUP_OWNER), 0) & most
-    return Rights(rights.mode & ~0o070 | own << 3, rights.owner, rights.group, tuple(named), listed=True)
+    group_bits = next((bits for tag, bits, _ in entries if tag == _GROUP_OWNER), 0) & mask
+    return Rights(rights.mode & ~0o070 | group_bits << 3, rights.owner, rights.group, tuple(readable_by), listed=True)
 
 
 def readers(file: Rights, above: Sequence[Rights], names: AccountNames) -> list[str]:
-    """Who can read a file besides its owner, through these folders."""
-    for_all, by_list = (all(test(one) for one in above) for test in (_lets_all, _may_let))
+    """Return who can read a file besides its owner, given the folders above it."""
+    for_all, by_list = (all(test(rights) for rights in above) for test in (_all_may_enter, _some_may_enter))
     if file.mode & stat.S_IROTH and (for_all or by_list):
         return [setup_texts.EVERYBODY if for_all else setup_texts.WHOM_A_LIST_LETS]
-    groups = sorted({one.group for one in (file, *above)} - {0})
+    groups = sorted({rights.group for rights in (file, *above)} - {0})
     found = [
         setup_texts.THE_GROUP.format(name=names.group(group))
         for group in groups
         if not names.is_own(group, file.owner)
-        and _lets(file, group, stat.S_IRGRP, stat.S_IROTH)
-        and all(_lets(one, group, stat.S_IXGRP, stat.S_IXOTH) for one in above)
+        and _allows(file, group, stat.S_IRGRP, stat.S_IROTH)
+        and all(_allows(rights, group, stat.S_IXGRP, stat.S_IXOTH) for rights in above)
     ]
     return [*found, *(file.named if by_list else ())]
 
 
 def writers(folder: Rights, names: AccountNames) -> list[str]:
-    """Who can put another file in the place of one in this folder, besides its owner."""
+    """Return who can replace a file in this folder besides the folder's owner."""
     if folder.is_sticky:
         return []
     if folder.mode & stat.S_IWOTH:
@@ -171,27 +178,27 @@ def writers(folder: Rights, names: AccountNames) -> list[str]:
     return [setup_texts.THE_GROUP.format(name=names.group(folder.group))] if by_group else []
 
 
-def _lets(one: Rights, group: int, as_group: int, as_other: int) -> bool:
-    return bool(one.mode & (as_group if one.group == group else as_other))
+def _allows(rights: Rights, group: int, as_group: int, as_other: int) -> bool:
+    return bool(rights.mode & (as_group if rights.group == group else as_other))
 
 
-def _lets_all(one: Rights) -> bool:
-    return bool(one.mode & stat.S_IXOTH)
+def _all_may_enter(rights: Rights) -> bool:
+    return bool(rights.mode & stat.S_IXOTH)
 
 
-def _may_let(one: Rights) -> bool:
-    return one.listed or _lets_all(one)
+def _some_may_enter(rights: Rights) -> bool:
+    return rights.listed or _all_may_enter(rights)
 
 
 # The files that a bot has.
 
-MOST_BACKUPS: Final = 5  # Each of so many in one folder is told of: who has more closes the folder
-MOST_ENTRIES: Final = 10_000  # Of a folder, among which backups are looked for
+MAX_BACKUPS: Final = 5  # Reported for one folder: with more of them, its owner closes the folder
+MAX_ENTRIES: Final = 10_000  # Of a folder that are searched for backups
 
 
 @dataclass(frozen=True, slots=True)
 class KeptFile:
-    """`holds`: what stands in it, as the end of a sentence."""
+    """A file of the bot. `holds`: what it contains, as the end of a sentence."""
 
     path: Path
     where: str
@@ -199,7 +206,7 @@ class KeptFile:
 
 
 def kept_files(settings: Settings, dotenv: Path | None) -> list[KeptFile]:
-    """Those that are there."""
+    """Return the bot's files that exist: settings, secrets, database and backups."""
     found = [KeptFile(dotenv, "Settings", setup_texts.HOLDS_KEYS)] if dotenv is not None else []
     found += [
         KeptFile(Path(file).expanduser(), "Settings", setup_texts.HOLDS_SETTING.format(setting=setting))
@@ -222,30 +229,30 @@ def kept_files(settings: Settings, dotenv: Path | None) -> list[KeptFile]:
     found += [
         KeptFile(file, "Database", setup_texts.HOLDS_WORDS)
         for folder in sorted(folders)
-        for file in islice(_backups(folder), MOST_BACKUPS)
+        for file in islice(_backups(folder), MAX_BACKUPS)
     ]
-    return [one for one in found if _is_file(one.path)]
+    return [file for file in found if _is_file(file.path)]
 
 
 def database_file(settings: Settings) -> Path | None:
-    """None for one in memory, or on a server."""
+    """Return the path of an SQLite database; None for one in memory or on a server."""
     scheme, _, rest = settings.database_url.partition("://")
     return sqlite_path(rest) if scheme.partition("+")[0] == "sqlite" else None
 
 
 def _holds_secrets(settings: Settings) -> bool:
-    """Whether values that servers of tools get as secrets stand in their file itself."""
+    """Return whether the file of tool servers itself contains secrets of theirs."""
     try:
         text = Path(settings.mcp or "").expanduser().read_text("utf-8-sig")
         return any(secret in text for server in mcp_file(settings).servers for secret in server.secrets if secret)
     except (OSError, UnicodeDecodeError, SettingsError):
-        return False  # it is told where the servers are needed
+        return False  # the check of tool servers reports the error
 
 
 def _backups(folder: Path) -> Iterator[Path]:
     try:
         with os.scandir(folder) as entries:
-            names = [entry.name for entry in islice(entries, MOST_ENTRIES) if entry.name.endswith(".backup")]
+            names = [entry.name for entry in islice(entries, MAX_ENTRIES) if entry.name.endswith(".backup")]
     except OSError:
         names = []
     return (folder / name for name in sorted(names))
@@ -261,103 +268,104 @@ def _is_file(path: Path) -> bool:
 def _above(path: Path) -> list[Path]:
     try:
         return list(path.resolve().parents)
-    except (OSError, RuntimeError):  # links that lead in a circle
+    except (OSError, RuntimeError):  # RuntimeError: circular links
         return []
 
 
 def file_findings_of(files: Sequence[KeptFile], names: AccountNames = AccountNames()) -> list[Finding]:
-    """Who else can read these files, and who can put others in their place."""
+    """Check who else can read these files, and who can replace them."""
     if sys.platform == "win32":
         return []
-    found = [finding for one in files if (finding := _read_by(one, names)) is not None]
+    found = [finding for file in files if (finding := _read_by(file, names)) is not None]
     folders = dict[Path, KeptFile]()
-    for one in files:
-        for folder in _above(one.path):
-            folders.setdefault(folder, one)
-    for folder, one in folders.items():
+    for file in files:
+        for folder in _above(file.path):
+            folders.setdefault(folder, file)
+    for folder, file in folders.items():
         rights = rights_of(folder, names)
         if rights is not None and (who := writers(rights, names)):
-            what = setup_texts.FOLDER_WRITABLE.format(who=_listed(who), folder=folder, file=one.path)
-            found.append(Finding(Level.WARNING, one.where, what, setup_texts.FOLDER_CLOSE.format(folder=folder)))
+            what = setup_texts.FOLDER_WRITABLE.format(who=_join(who), folder=folder, file=file.path)
+            found.append(Finding(Level.WARNING, file.where, what, setup_texts.FOLDER_CLOSE.format(folder=folder)))
     if files and not found:
         found.append(Finding(Level.GOOD, "Settings", setup_texts.FILES_CLOSED))
     return found
 
 
-def _read_by(one: KeptFile, names: AccountNames) -> Finding | None:
-    rights = rights_of(one.path, names)
+def _read_by(file: KeptFile, names: AccountNames) -> Finding | None:
+    rights = rights_of(file.path, names)
     if rights is None:
         return None
-    folders = _above(one.path)
-    above = [known for folder in folders if (known := rights_of(folder, names)) is not None]
-    remedy = setup_texts.FILE_CLOSE.format(file=one.path)
+    folders = _above(file.path)
+    above = [rights_above for folder in folders if (rights_above := rights_of(folder, names)) is not None]
+    remedy = setup_texts.FILE_CLOSE.format(file=file.path)
     if who := readers(rights, above, names):
-        prepared = rights.owner == 0 and os.geteuid() != 0
-        what = setup_texts.FILE_OPEN.format(who=_listed(who), file=one.path, holds=one.holds)
-        remedy = setup_texts.ROOTS_FILE.format(file=one.path) if prepared else remedy
-        return Finding(Level.NOTE if prepared else Level.WARNING, one.where, what, remedy)
+        is_roots = rights.owner == 0 and os.geteuid() != 0
+        what = setup_texts.FILE_OPEN.format(who=_join(who), file=file.path, holds=file.holds)
+        remedy = setup_texts.ROOTS_FILE.format(file=file.path) if is_roots else remedy
+        return Finding(Level.NOTE if is_roots else Level.WARNING, file.where, what, remedy)
     if readers(rights, (), names):
         closed = next(
-            (folder for folder, known in zip(folders, above, strict=False) if not _may_let(known)), folders[0]
+            (folder for folder, rights_above in zip(folders, above, strict=False) if not _some_may_enter(rights_above)),
+            folders[0],
         )
-        what = setup_texts.FILE_SHELTERED.format(folder=closed, file=one.path, holds=one.holds)
-        return Finding(Level.NOTE, one.where, what, remedy)
+        what = setup_texts.FILE_SHELTERED.format(folder=closed, file=file.path, holds=file.holds)
+        return Finding(Level.NOTE, file.where, what, remedy)
     return None
 
 
-def _listed(who: Sequence[str]) -> str:
-    *most, last = who
-    return f"{', '.join(most)} and {last}" if most else last
+def _join(who: Sequence[str]) -> str:
+    *others, last = who
+    return f"{', '.join(others)} and {last}" if others else last
 
 
-# Mending.
+# Repairs.
 
 
 def close_files(settings: Settings, files: Sequence[KeptFile], names: AccountNames = AccountNames()) -> list[Finding]:
-    """Take the rights of others away, where the files are ours: what was done, and what was not with the reason."""
+    """Remove other users' rights from files that our user owns; return what was changed, and what was not and why."""
     if sys.platform == "win32":
         return []
-    open_ = [one for one in files if (rights := rights_of(one.path, names)) and readers(rights, (), names)]
-    found = [_closed(one.path, one.where, stat.S_IRWXG | stat.S_IRWXO, names) for one in open_]
+    readable = [file for file in files if (rights := rights_of(file.path, names)) and readers(rights, (), names)]
+    found = [_narrow(file.path, file.where, stat.S_IRWXG | stat.S_IRWXO, names) for file in readable]
     if (database := database_file(settings)) is not None:
         rights = rights_of(database.parent, names)
         if rights is not None and writers(rights, names):
-            found.append(_closed(database.parent, "Database", stat.S_IWGRP | stat.S_IWOTH, names))
+            found.append(_narrow(database.parent, "Database", stat.S_IWGRP | stat.S_IWOTH, names))
     return found
 
 
-def _closed(path: Path, where: str, taken: int, names: AccountNames) -> Finding:
-    """`taken`: the rights that are taken away."""
+def _narrow(path: Path, where: str, taken: int, names: AccountNames) -> Finding:
+    """Remove the rights `taken`, a mode's bits, from a file or folder."""
     finding = Finding(Level.NOTE, where, "")
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     except OSError as error:
         what = setup_texts.FIX_LINK if path.is_symlink() else setup_texts.FIX_FAILED
-        return _with(finding, what.format(file=path, reason=error.strerror))
+        return _with_text(finding, what.format(file=path, reason=error.strerror))
     try:
-        status = os.fstat(descriptor)  # what was opened is what is changed
+        status = os.fstat(descriptor)  # by the descriptor, so that the file checked is the file changed
         if status.st_uid != os.geteuid():
-            return _with(finding, setup_texts.FIX_NOT_OURS.format(file=path, owner=names.user(status.st_uid)))
+            return _with_text(finding, setup_texts.FIX_NOT_OURS.format(file=path, owner=names.user(status.st_uid)))
         before = stat.S_IMODE(status.st_mode)
         if os.geteuid() == 0 and status.st_gid != 0:
-            taken &= ~stat.S_IRWXG  # a service that is not root may read it by its group
+            taken &= ~stat.S_IRWXG  # a service that is not root may need the group's rights
         os.fchmod(descriptor, before & ~taken)
     except OSError as error:
-        return _with(finding, setup_texts.FIX_FAILED.format(file=path, reason=error.strerror))
+        return _with_text(finding, setup_texts.FIX_FAILED.format(file=path, reason=error.strerror))
     finally:
         os.close(descriptor)
     if before & ~taken == before:
-        return _with(finding, setup_texts.FIX_GROUP_STAYS.format(file=path, group=names.group(status.st_gid)))
-    said = setup_texts.FIXED_RIGHTS.format(file=path, after=f"{before & ~taken:03o}", before=f"{before:03o}")
-    return Finding(Level.FIXED, where, said)
+        return _with_text(finding, setup_texts.FIX_GROUP_STAYS.format(file=path, group=names.group(status.st_gid)))
+    sentence = setup_texts.FIXED_RIGHTS.format(file=path, after=f"{before & ~taken:03o}", before=f"{before:03o}")
+    return Finding(Level.FIXED, where, sentence)
 
 
-def _with(finding: Finding, what: str) -> Finding:
+def _with_text(finding: Finding, what: str) -> Finding:
     return Finding(finding.level, finding.where, what)
 
 
 async def shards_held(settings: Settings, now: datetime) -> list[Finding]:
-    """Which process holds which connection to Discord. Nothing while none does. Raises StoreError."""
+    """Return which process holds which shard of Discord; no finding while none does. Raises StoreError."""
     if database_file(settings) is not None:
         return []
     database = database_beside(settings.database_url)
@@ -369,8 +377,8 @@ async def shards_held(settings: Settings, now: datetime) -> list[Finding]:
 
 def shard_findings(shards: Sequence[ListedShard]) -> list[Finding]:
     held = dict[str, list[str]]()
-    for one in shards:
-        held.setdefault(one.owner, []).append(str(one.number))
+    for shard in shards:
+        held.setdefault(shard.owner, []).append(str(shard.number))
     free = held.pop("", [])
     if not held:
         return []
@@ -383,7 +391,7 @@ def shard_findings(shards: Sequence[ListedShard]) -> list[Finding]:
 
 
 async def migrate_after_backup(settings: Settings, now: datetime) -> list[Finding]:
-    """Bring an SQLite file to the newest version, after a backup beside it. Raises nothing."""
+    """Migrate an SQLite database to the newest version, after a backup beside it. Raises nothing."""
     try:
         look = await look_at(settings.database_url)
         if look.version in {None, HEAD}:
@@ -399,22 +407,21 @@ async def migrate_after_backup(settings: Settings, now: datetime) -> list[Findin
         await store.close()
     except StoreError as error:
         return [Finding(Level.PROBLEM, "Database", setup_texts.FIX_NOT_MIGRATED, str(error))]
-    said = setup_texts.FIXED_VERSION.format(where=look.where, before=look.version, after=HEAD, file=file)
-    return [Finding(Level.FIXED, "Database", said)]
+    sentence = setup_texts.FIXED_VERSION.format(where=look.where, before=look.version, after=HEAD, file=file)
+    return [Finding(Level.FIXED, "Database", sentence)]
 
 
 # The disk.
 
-# Besides room for a copy of the database, as a backup or an upgrade makes: for its log, and the system's own files.
+# Free space needed besides a copy of the database, as backups and upgrades make: for its log and the system's files.
 SPARE_BYTES: Final = 200_000_000
 SPARE_FILES: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class DiskFacts:
-    """Of the file system below `folder`. `files`: how many may still be made, None where it has no such limit.
-
-    `taken`: by the database and its log.
+    """A file system. `folder`: the database's, or the nearest that exists; `free`: free bytes; `taken`: bytes of the
+    database and its log; `files`: how many more files it can hold, None without such a limit.
     """
 
     folder: Path
@@ -425,12 +432,12 @@ class DiskFacts:
 
 
 def disk_facts(settings: Settings) -> DiskFacts | None:
-    """None where no file is kept here, or the system does not say."""
+    """Return the facts of the database's file system; None without an SQLite file, or if the system reports none."""
     database = database_file(settings)
     if database is None or not hasattr(os, "statvfs"):
         return None
     try:
-        folder = next(one for one in database.parents if one.exists())
+        folder = next(parent for parent in database.parents if parent.exists())
         status = os.statvfs(folder)
         parts = [Path(f"{database}{part}") for part in ("", "-wal")]
         taken = sum(part.stat().st_size for part in parts if part.is_file())
@@ -446,56 +453,56 @@ def disk_findings(facts: DiskFacts | None) -> list[Finding]:
         return []
     warning = partial(Finding, Level.WARNING, "Disk")
     takes = setup_texts.DISK_TAKEN.format(taken=size(facts.taken)) if facts.taken else ""
-    said = setup_texts.DISK_FREE.format(free=size(facts.free), folder=facts.folder, takes=takes)
+    sentence = setup_texts.DISK_FREE.format(free=size(facts.free), folder=facts.folder, takes=takes)
     found = list[Finding]()
     if facts.read_only:
         found.append(warning(setup_texts.DISK_READ_ONLY.format(folder=facts.folder), setup_texts.DISK_MOUNT))
     if facts.free < facts.taken + SPARE_BYTES:
-        found.append(warning(said, setup_texts.DISK_ROOM.format(needed=size(facts.taken + SPARE_BYTES))))
+        found.append(warning(sentence, setup_texts.DISK_ROOM.format(needed=size(facts.taken + SPARE_BYTES))))
     if facts.files is not None and facts.files < SPARE_FILES:
         found.append(
             warning(setup_texts.DISK_FILES.format(files=facts.files, folder=facts.folder), setup_texts.DISK_INODES)
         )
-    return found or [Finding(Level.GOOD, "Disk", said)]
+    return found or [Finding(Level.GOOD, "Disk", sentence)]
 
 
 def size(count: int) -> str:
-    """As people read it: "1.4 GB"."""
+    """Format a number of bytes for people: "1.4 GB"."""
     units = [(10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")]
     return next((f"{count / unit:.1f} {name}" for unit, name in units if count >= unit), f"{count} bytes")
 
 
-# The clock, by what a model's vendor says: a platform is asked by its own module.
+# The clock, compared with that of a model's vendor. Each platform's module compares it with the platform's.
 
 ASKING_S: Final = 10.0
 
 
 async def vendors_clock(endpoint: Endpoint, clock: Clock) -> list[Finding]:
-    """What time it is there; nothing where it does not say. No key is sent."""
+    """Compare the clock with the vendor's; no finding if the vendor reports no time. No key is sent."""
     http = Http(proxies=not endpoint.is_local)
     try:
         async with asyncio.timeout(ASKING_S), http.request("HEAD", f"{endpoint.base_url}/models", {}) as reply:
-            theirs, ours = reply.headers.get("date", ""), clock.now()
-        return [clock_finding("Model", endpoint.label, ours, parsedate_to_datetime(theirs).astimezone(UTC))]
+            vendor_date, now = reply.headers.get("date", ""), clock.now()
+        return [clock_finding("Model", endpoint.label, now, parsedate_to_datetime(vendor_date).astimezone(UTC))]
     except (TransportError, TimeoutError, ValueError):
         return []
     finally:
         await http.aclose()
 
 
-# Servers of tools at which each person signs in: nobody's token is at hand, but a server says that it wants one.
+# Tool servers to which each person signs in: there is no token to check with, but a server asks for one.
 
 _PING: Final = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}'
 _MCP_HEADERS: Final = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
 
 
 async def asks_who_signs_in(name: str, reach: HttpReach, clock: Clock) -> list[Finding]:
-    """Whether it is there, and wants to know who asks. Nothing but a ping is sent."""
+    """Check that a server answers, and that it asks for a token. Only a ping is sent."""
     http, finding = Http(proxies=True), partial(Finding, where="Tools")
-    began, headers = clock.monotonic(), {**reach.headers, **_MCP_HEADERS}
+    started, headers = clock.monotonic(), {**reach.headers, **_MCP_HEADERS}
     try:
         async with asyncio.timeout(ASKING_S), http.request("POST", reach.url, headers, _PING) as reply:
-            seconds, status = clock.monotonic() - began, reply.status
+            seconds, status = clock.monotonic() - started, reply.status
     except (TransportError, TimeoutError):
         return [
             finding(Level.WARNING, what=setup_texts.SIGN_IN_AWAY.format(name=name), remedy=setup_texts.CHECK_MCP_ENTRY)
@@ -510,11 +517,11 @@ async def asks_who_signs_in(name: str, reach: HttpReach, clock: Clock) -> list[F
     return [finding(Level.WARNING, what=what, remedy=setup_texts.CHECK_MCP_ENTRY)]
 
 
-# What vendors may do with what people say.
+# What vendors may do with people's messages.
 
 _FREE_ROUTER: Final = "openrouter/free"
 _FREE_VARIANT: Final = ":free"
-# Where a key of a plan that costs nothing lets its vendor train on what it is sent, and looks like any other.
+# Vendors whose free plan allows training on requests, where its keys cannot be told from those of paid plans.
 UNSEEN_TIERS: Final[Mapping[str, tuple[str, str]]] = {
     "gemini": ("the free tier", "https://ai.google.dev/gemini-api/terms#unpaid-services"),
     "gemini-live": ("the free tier", "https://ai.google.dev/gemini-api/terms#unpaid-services"),
@@ -525,20 +532,20 @@ UNSEEN_TIERS: Final[Mapping[str, tuple[str, str]]] = {
 def training_findings(
     models: Collection[str], endpoint: Callable[[str], Endpoint], *, on_discord: bool
 ) -> list[Finding]:
-    """What can be known by the names of models ("provider:name") and by where they are: of OpenRouter which are free,
-    of the others that it cannot be known.
+    """Check the models ("provider:name") for plans that allow training. OpenRouter's free models are known by name; for
+    other vendors the finding says that the plan cannot be determined.
     """
-    free = sorted(one for one in models if _is_free(one))
+    free = sorted(model for model in models if _is_free(model))
     found = list[Finding]()
     if free:
-        what = setup_texts.FREE_MODELS.format(models=_listed(free))
+        what = setup_texts.FREE_MODELS.format(models=_join(free))
         found.append(Finding(Level.WARNING, "Model", what, setup_texts.FREE_MODELS_REMEDY))
-    told = set[str]()
-    for name in sorted({one.partition(":")[0] for one in models} & UNSEEN_TIERS.keys()):
-        at, (plan, terms) = endpoint(name), UNSEEN_TIERS[name]
-        if at.key_required and at.key_setting not in told:  # else it is somebody's gateway
-            told.add(at.key_setting)
-            what = setup_texts.TIER_UNSEEN.format(key=at.key_setting, plan=plan, label=at.label)
+    reported = set[str]()
+    for name in sorted({model.partition(":")[0] for model in models} & UNSEEN_TIERS.keys()):
+        service, (plan, terms) = endpoint(name), UNSEEN_TIERS[name]
+        if service.key_required and service.key_setting not in reported:  # a private gateway requires no key
+            reported.add(service.key_setting)
+            what = setup_texts.TIER_UNSEEN.format(key=service.key_setting, plan=plan, label=service.label)
             found.append(Finding(Level.NOTE, "Model", what, setup_texts.TIER_REMEDY.format(terms=terms)))
     if found and on_discord:
         found.append(Finding(Level.NOTE, "Discord", setup_texts.DISCORD_FORBIDS, setup_texts.DISCORD_POLICY))
@@ -556,19 +563,23 @@ _CONTENT: Final = ("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "TRACEL
 _ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 
 
-def trace_findings(settings: Settings, found: Callable[[str], object]) -> list[Finding]:
-    """Nothing is said where no traces are sent. `found`: finds a module by its name, or None."""
-    said = settings.opentelemetry
+def trace_findings(settings: Settings, find_module: Callable[[str], object]) -> list[Finding]:
+    """Check where traces are sent; no finding where they are off. `find_module`: as for `no_traces`."""
+    variables = settings.opentelemetry
     if not sends_traces(settings):
         return []
     finding = partial(Finding, where="Traces")
-    if why := no_traces(settings, found):
+    if why := no_traces(settings, find_module):
         return [finding(Level.WARNING, what=setup_texts.TRACES_NOT_SENT, remedy=why)]
-    address = next(said[name].strip() for name in _ENDPOINTS if said.get(name, "").strip())
+    address = next(variables[name].strip() for name in _ENDPOINTS if variables.get(name, "").strip())
     parts = urlsplit(address)
-    told = [finding(Level.GOOD, what=setup_texts.TRACES_SENT.format(host=parts.hostname or address))]
+    findings = [finding(Level.GOOD, what=setup_texts.TRACES_SENT.format(host=parts.hostname or address))]
     if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
         what = setup_texts.TRACES_PLAIN.format(host=parts.hostname)
-        told = [finding(Level.WARNING, what=what, remedy=setup_texts.TRACES_HTTPS)]
-    on = [name for name in _CONTENT if said.get(name, "").strip().lower() not in {"", "false", "no_content", "0"}]
-    return told + [finding(Level.NOTE, what=setup_texts.TRACES_WORDLESS.format(name=name)) for name in on]
+        findings = [finding(Level.WARNING, what=what, remedy=setup_texts.TRACES_HTTPS)]
+    content_settings = [
+        name for name in _CONTENT if variables.get(name, "").strip().lower() not in {"", "false", "no_content", "0"}
+    ]
+    return findings + [
+        finding(Level.NOTE, what=setup_texts.TRACES_WORDLESS.format(name=name)) for name in content_settings
+    ]

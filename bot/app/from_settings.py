@@ -1,4 +1,4 @@
-"""What each platform's adapter and each model needs to be told, from the program's settings. And the models."""
+"""Derives the settings of platforms, access rules, budgets and models from the program's settings; opens the models."""
 
 import random
 import tomllib
@@ -38,11 +38,11 @@ from bot.texts import page_texts, setup_texts
 from bot.tools.mcp_config import is_plain_loopback
 
 KEY_FILE: Final = "_file"
-HTTP: Final = "http/protobuf"  # How traces are sent, as OpenTelemetry calls it
+HTTP: Final = "http/protobuf"  # OpenTelemetry's name of the protocol by which traces are sent
 
 
 def operator_address(settings: Settings) -> str:
-    """By which browsers reach the operators' page, "" where it is off. Raises SettingsError."""
+    """Return the address of the operators' page for browsers, "" where it is off. Raises SettingsError."""
     if settings.operator_page is None:
         return ""
     host, port = settings.operator_page
@@ -58,7 +58,7 @@ def operator_address(settings: Settings) -> str:
 
 
 def slack_settings(settings: Settings) -> SlackSettings:
-    """What holds for each app of Slack."""
+    """Return the settings that all Slack apps share."""
     return SlackSettings(
         settings.slack_api_base_url,
         settings.allowed_bots,
@@ -70,7 +70,7 @@ def slack_settings(settings: Settings) -> SlackSettings:
 
 
 def slack_apps(settings: Settings) -> tuple[SlackApp, ...]:
-    """The apps of Slack; none without a token. Raises SettingsError when not everything is there that one takes."""
+    """Return the Slack apps; none without a token. Raises SettingsError where an app lacks a setting."""
     if settings.slack_apps is not None:
         if settings.slack_bot_token or settings.slack_app_token or settings.slack_client_id:
             raise SettingsError(page_texts.TWO_SLACK_LISTS)
@@ -85,7 +85,7 @@ def slack_apps(settings: Settings) -> tuple[SlackApp, ...]:
 
 
 def slack_distribution(settings: Settings) -> Distribution | None:
-    """The app that other workspaces may install; None without a client's id. Raises SettingsError."""
+    """Return the app that other workspaces may install; None without a client id. Raises SettingsError."""
     if not settings.slack_client_id:
         return None
     if settings.slack_bot_token is not None:
@@ -127,23 +127,26 @@ def manifest_text(
     *,
     as_json: bool,
 ) -> str:
-    """The manifest of the app `name`; `app`: what it is called among several. Raises SettingsError."""
-    from bot.platforms.slack import manifest  # noqa: PLC0415 -- who does without Slack does not load it
+    """Return the manifest of the app `name`; `app`: its name in the file of apps, or "". Raises SettingsError."""
+    from bot.platforms.slack import manifest  # noqa: PLC0415 -- a bot without Slack does not load it
 
-    usual = _command_prefix(settings, app)
+    default = _command_prefix(settings, app)
     try:
-        made = manifest.manifest(features, name=name, prefix=usual if prefix is None else prefix, url=url, app=app)
+        built = manifest.manifest(features, name=name, prefix=default if prefix is None else prefix, url=url, app=app)
     except ValueError as error:
         raise SettingsError(setup_texts.NO_MANIFEST.format(error=error)) from error
-    return manifest.as_json(made) if as_json else manifest.as_yaml(made)
+    return manifest.as_json(built) if as_json else manifest.as_yaml(built)
 
 
 def _command_prefix(settings: Settings, app: str) -> str:
-    """What the commands of this app begin with. One that is not described yet is about to be: it has the usual."""
+    """Return the prefix of an app's commands; the default for an app that is not described yet."""
     if not app or settings.slack_apps is None:
         return settings.slack_command_prefix
     described = apps_in_file(settings, settings.slack_apps)
-    return next((one.command_prefix for one in described if one.name == app), settings.slack_command_prefix)
+    return next(
+        (candidate.command_prefix for candidate in described if candidate.name == app),
+        settings.slack_command_prefix,
+    )
 
 
 # The file that describes several apps: a table for each, under its name.
@@ -162,111 +165,112 @@ APP_KEYS: Final[Mapping[str, Callable[[str], object]]] = {
     TOKENS_PER_DAY: parsers.limit(10**12),
     DOLLARS_PER_DAY: parsers.dollars,
 }
-# Each may stand in a file of its own, which NAME_file names.
+# Each may be in a file of its own, which the key NAME_file names.
 SECRET_KEYS: Final = ("bot_token", "app_token", "signing_secret")
 
 
 def apps_in_file(settings: Settings, name: str) -> tuple[SlackApp, ...]:
-    """The apps that the file describes, in its order. It holds tokens, so it is judged as `.env` is.
+    """Return the apps that the file describes, in its order. It holds tokens, so its rights are checked as those of
+    `.env` are.
 
-    Raises SettingsError with the file, the app and the key, or with the line that is no TOML.
+    Raises SettingsError with the file, the app and the key, or with the line that is not TOML.
     """
     file, content = named_file(SLACK_APPS, name)
     try:
         tables: Mapping[str, Any] = tomllib.loads(content)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise SettingsError(page_texts.SLACK_APPS_NO_TOML.format(file=file, error=error)) from None
-    apps = tuple(_app_in(settings, file, called, table) for called, table in tables.items())
+    apps = tuple(_app_in(settings, file, app_name, table) for app_name, table in tables.items())
     if not apps:
         raise SettingsError(page_texts.SLACK_APPS_EMPTY.format(file=file))
     tokens = [app.bot_token.reveal() for app in apps]
-    if twice := [app.name for app, token in zip(apps, tokens, strict=True) if tokens.count(token) > 1]:
-        raise SettingsError(page_texts.SLACK_APP_TWICE.format(file=file, names=" and ".join(twice)))
+    if repeated := [app.name for app, token in zip(apps, tokens, strict=True) if tokens.count(token) > 1]:
+        raise SettingsError(page_texts.SLACK_APP_TWICE.format(file=file, names=" and ".join(repeated)))
     return apps
 
 
 def app_secret_files(name: str) -> list[Path]:
-    """The files of tokens that the file of apps names, as far as it can be read."""
+    """Return the token files that the file of apps names, as far as it can be read."""
     try:
         file, content = named_file(SLACK_APPS, name)
         tables: Mapping[str, Any] = tomllib.loads(content)
     except (SettingsError, tomllib.TOMLDecodeError, RecursionError):
-        return []  # it is told where the apps are needed
+        return []  # `apps_in_file` reports the error
     keys = [f"{key}{KEY_FILE}" for key in SECRET_KEYS]
-    read = [cast("dict[str, object]", table) for table in tables.values() if isinstance(table, dict)]
-    named = [table.get(key) for table in read for key in keys]
-    return [file.parent / Path(one).expanduser() for one in named if isinstance(one, str)]
+    valid = [cast("dict[str, object]", table) for table in tables.values() if isinstance(table, dict)]
+    files = [table.get(key) for table in valid for key in keys]
+    return [file.parent / Path(file_name).expanduser() for file_name in files if isinstance(file_name, str)]
 
 
 def _app_in(settings: Settings, file: Path, name: str, table: object) -> SlackApp:
-    def wrong(problem: str) -> SettingsError:
+    def error(problem: str) -> SettingsError:
         return SettingsError(page_texts.SLACK_APP_WRONG.format(file=file, app=name, problem=problem))
 
     try:
         parsers.slack_app(name)
     except ValueError as problem:
-        raise wrong(f"its name {problem}") from None
+        raise error(f"its name {problem}") from None
     if not isinstance(table, dict):
-        raise wrong(page_texts.SLACK_APP_TABLE)
-    found = dict[str, Any]()
+        raise error(page_texts.SLACK_APP_TABLE)
+    values = dict[str, Any]()
     for key, value in cast("dict[str, object]", table).items():
-        own = key.removesuffix(KEY_FILE)
-        in_file = own != key and own in SECRET_KEYS
-        if own not in APP_KEYS or (own != key and not in_file):
-            known = ", ".join([*APP_KEYS, *(f"{one}{KEY_FILE}" for one in SECRET_KEYS)])
-            raise wrong(page_texts.SLACK_APP_KEY.format(key=key, known=known))
-        if own in found:
-            raise wrong(page_texts.SLACK_APP_KEY_TWICE.format(key=own, file=f"{own}{KEY_FILE}"))
-        written = ",".join(map(str, cast("list[object]", value))) if isinstance(value, list) else value
-        if own in (TOKENS_PER_DAY, DOLLARS_PER_DAY) and isinstance(value, int | float) and not isinstance(value, bool):
-            written = str(value)
-        if not isinstance(written, str) or not written.strip():
-            raise wrong(page_texts.SLACK_APP_TEXT.format(key=key))
+        base = key.removesuffix(KEY_FILE)
+        in_file = base != key and base in SECRET_KEYS
+        if base not in APP_KEYS or (base != key and not in_file):
+            known = ", ".join([*APP_KEYS, *(f"{secret}{KEY_FILE}" for secret in SECRET_KEYS)])
+            raise error(page_texts.SLACK_APP_KEY.format(key=key, known=known))
+        if base in values:
+            raise error(page_texts.SLACK_APP_KEY_TWICE.format(key=base, file=f"{base}{KEY_FILE}"))
+        text = ",".join(map(str, cast("list[object]", value))) if isinstance(value, list) else value
+        if base in (TOKENS_PER_DAY, DOLLARS_PER_DAY) and isinstance(value, int | float) and not isinstance(value, bool):
+            text = str(value)
+        if not isinstance(text, str) or not text.strip():
+            raise error(page_texts.SLACK_APP_TEXT.format(key=key))
         if in_file:
-            written = named_file(f"{key} of the app {name} in {file}", str(file.parent / Path(written).expanduser()))[1]
+            text = named_file(f"{key} of the app {name} in {file}", str(file.parent / Path(text).expanduser()))[1]
         try:
-            found[own] = APP_KEYS[own](written.strip())
+            values[base] = APP_KEYS[base](text.strip())
         except ValueError as problem:
-            raise wrong(f"{key} {problem}") from None
-    return _app_of(settings, file, name, found, wrong)
+            raise error(f"{key} {problem}") from None
+    return _app_of(settings, file, name, values, error)
 
 
 def _app_of(
-    settings: Settings, file: Path, name: str, found: Mapping[str, Any], wrong: Callable[[str], SettingsError]
+    settings: Settings, file: Path, name: str, values: Mapping[str, Any], error: Callable[[str], SettingsError]
 ) -> SlackApp:
-    if "bot_token" not in found:
-        raise wrong(page_texts.SLACK_APP_INCOMPLETE)
-    if ("app_token" in found) == ("signing_secret" in found):
-        raise wrong(page_texts.SLACK_APP_WAYS)
+    if "bot_token" not in values:
+        raise error(page_texts.SLACK_APP_INCOMPLETE)
+    if ("app_token" in values) == ("signing_secret" in values):
+        raise error(page_texts.SLACK_APP_WAYS)
     delivery: Delivery
-    if "app_token" in found:
-        delivery = SocketMode(found["app_token"], settings.slack_connections)
+    if "app_token" in values:
+        delivery = SocketMode(values["app_token"], settings.slack_connections)
     elif settings.slack_http is None:
-        raise wrong(page_texts.SLACK_APP_NO_HTTP)
+        raise error(page_texts.SLACK_APP_NO_HTTP)
     else:
-        delivery = HttpEvents(found["signing_secret"], *settings.slack_http)
+        delivery = HttpEvents(values["signing_secret"], *settings.slack_http)
     return SlackApp(
-        found["bot_token"],
+        values["bot_token"],
         delivery,
         name,
-        found.get("app_id", ""),
-        found.get("command_prefix", settings.slack_command_prefix),
-        found.get("managers", frozenset()),
+        values.get("app_id", ""),
+        values.get("command_prefix", settings.slack_command_prefix),
+        values.get("managers", frozenset()),
         file.name,
-        budget=_budget(settings, found),
+        budget=_budget(settings, values),
     )
 
 
-def _budget(settings: Settings, found: Mapping[str, Any]) -> Budget | None:
-    """What its table says, with the usual for what it does not; None if it says nothing."""
-    if not {TOKENS_PER_DAY, DOLLARS_PER_DAY} & found.keys():
+def _budget(settings: Settings, values: Mapping[str, Any]) -> Budget | None:
+    """Return the budget of an app's table, completed with the workspace's default; None if the table sets none."""
+    if not {TOKENS_PER_DAY, DOLLARS_PER_DAY} & values.keys():
         return None
-    money = found.get(DOLLARS_PER_DAY, settings.workspace_dollars)
-    return Budget(found.get(TOKENS_PER_DAY, settings.workspace_tokens), money)
+    money = values.get(DOLLARS_PER_DAY, settings.workspace_dollars)
+    return Budget(values.get(TOKENS_PER_DAY, settings.workspace_tokens), money)
 
 
 def _groups(*lists: Entries) -> frozenset[str]:
-    """The user groups of Slack that lists name as roles."""
+    """Return the Slack user groups that access lists name as roles."""
     roles = (entry.id for entries in lists for entry in entries if entry.kind is AccessKind.ROLE)
     return frozenset(role for role in roles if role.startswith("S"))
 
@@ -283,7 +287,7 @@ def _delivery(settings: Settings) -> Delivery:
 
 
 def discord_settings(settings: Settings) -> DiscordSettings | None:
-    """None without a token. Raises SettingsError when every server would be left."""
+    """Return Discord's settings; None without a token. Raises SettingsError if the bot would leave every server."""
     if settings.discord_token is None:
         return None
     home = frozenset(entry.id for entry in settings.allow if entry.kind is AccessKind.TEAM and entry.id.isdecimal())
@@ -306,13 +310,13 @@ def discord_settings(settings: Settings) -> DiscordSettings | None:
     )
 
 
-# From the settings to the rules of the gate: who may ask, how much, and for how much. Pure.
+# The rules of admission control: who may ask, how often, and for how much money. Pure.
 
 
 def policy_file(settings: Settings) -> tuple[PolicyRow, ...]:
-    """What the file says that COGENCY_TOOL_POLICY names, which is read as `.env` is.
+    """Return the rows of the file that COGENCY_TOOL_POLICY names, which is read as `.env` is.
 
-    Raises SettingsError, also where a row cannot be read: it may be the one that forbids something.
+    Raises SettingsError, also for a single unreadable row: it may be the one that forbids something.
     """
     if settings.tool_policy is None:
         return ()
@@ -320,13 +324,13 @@ def policy_file(settings: Settings) -> tuple[PolicyRow, ...]:
     rows, faults = read_rows(content)
     if faults:
         more = [f"and {len(faults) - MAX_FAULTS:,} more"] if len(faults) > MAX_FAULTS else []
-        told = "; ".join([*faults[:MAX_FAULTS], *more])
-        raise SettingsError(setup_texts.POLICY_FAULTS.format(setting=TOOL_POLICY, file=file, faults=told))
+        listed = "; ".join([*faults[:MAX_FAULTS], *more])
+        raise SettingsError(setup_texts.POLICY_FAULTS.format(setting=TOOL_POLICY, file=file, faults=listed))
     return rows
 
 
 def gate_rules(settings: Settings) -> AdmissionRules:
-    """Who may ask, and how much."""
+    """Return who may ask, and how often."""
     return AdmissionRules(
         access_rules(settings),
         RateLimits.of(
@@ -343,7 +347,7 @@ def access_rules(settings: Settings) -> AccessRules:
 
 
 def budgets(settings: Settings) -> Budgets:
-    """What may be spent in a day. Raises SettingsError."""
+    """Return what may be spent in a day. Raises SettingsError."""
     return Budgets(
         person=Budget(settings.person_tokens, settings.person_dollars),
         channel=Budget(settings.channel_tokens, settings.channel_dollars),
@@ -358,32 +362,35 @@ def _app_budgets(settings: Settings, file: str) -> dict[str, Budget]:
 
 
 def for_play(settings: Settings, database: Path) -> Settings:
-    """For the page to try the bot, whose people are its own: whom a service lets in, and what it serves, goes."""
-    usual = Settings()
-    own = ["allow", "deny", "open_to", "model_access", "operators"]
-    own += ["health", "operator_page", "operator_address", "supervisor"]
-    own += ["slack_apps", "slack_http", "slack_app_token", "slack_bot_token", "discord_token"]
+    """Return the settings for the page to try the bot: without access lists, other platforms and operators' pages."""
+    defaults = Settings()
+    reset = ["allow", "deny", "open_to", "model_access", "operators"]
+    reset += ["health", "operator_page", "operator_address", "supervisor"]
+    reset += ["slack_apps", "slack_http", "slack_app_token", "slack_bot_token", "discord_token"]
     return replace(
         settings,
         database_url=f"sqlite:///{database.absolute().as_posix()}",
-        **{name: getattr(usual, name) for name in own},
+        **{name: getattr(defaults, name) for name in reset},
     )
 
 
 def sends_traces(settings: Settings) -> bool:
-    """Whether OpenTelemetry's variables name somebody to whom traces are sent."""
-    said = settings.opentelemetry
-    named = any(said.get(name) for name in ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"))
-    is_off = said.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
-    return named and not is_off and said.get("OTEL_TRACES_EXPORTER", "otlp").strip().lower() == "otlp"
+    """Return whether OpenTelemetry's variables name an endpoint for traces, and do not switch them off."""
+    variables = settings.opentelemetry
+    has_endpoint = any(
+        variables.get(name) for name in ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+    )
+    is_off = variables.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
+    return has_endpoint and not is_off and variables.get("OTEL_TRACES_EXPORTER", "otlp").strip().lower() == "otlp"
 
 
-def no_traces(settings: Settings, found: Callable[[str], object]) -> str:
-    """Why none can be sent, "" if they can. The variables may be everybody's on a machine: the bot serves all the same.
+def no_traces(settings: Settings, find_module: Callable[[str], object]) -> str:
+    """Return why traces cannot be sent, "" if they can. The variables may be set for a whole machine, so this does not
+    stop the bot.
 
-    `found`: finds a module by its name, or None.
+    `find_module`: finds a module by its name, or returns None.
     """
-    if not all(map(found, ("opentelemetry", "opentelemetry.sdk", "opentelemetry.exporter"))):
+    if not all(map(find_module, ("opentelemetry", "opentelemetry.sdk", "opentelemetry.exporter"))):
         return setup_texts.OTEL_MISSING
     names = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
     protocol = next((settings.opentelemetry[name].strip() for name in names if name in settings.opentelemetry), HTTP)
@@ -391,13 +398,13 @@ def no_traces(settings: Settings, found: Callable[[str], object]) -> str:
 
 
 def model_settings(settings: Settings) -> ModelSettings:
-    """The settings that a model needs; they have the same names in both."""
+    """Return the settings of models; they have the same names in both classes."""
     return ModelSettings(**{field.name: getattr(settings, field.name) for field in fields(ModelSettings)})
 
 
 @asynccontextmanager
 async def open_models(settings: Settings) -> AsyncGenerator[ModelSwitch, None]:
-    """The model that the settings choose, and those that are chosen later. Raises SettingsError."""
+    """Open the models, and close them when the block ends. Raises SettingsError."""
     switch = await ModelSwitch.open(model_settings(settings), CLOCK, random.random)
     try:
         yield switch

@@ -1,9 +1,9 @@
-"""What an operator asks of the bot while it runs or stands: costs, budgets, migrations, checks of it all.
+"""The operators' commands, for a bot that runs or is stopped: costs, budgets, backups, migrations, plug-ins, checks.
 
-Rules of `cogency doctor`, which changes nothing unless it is asked to, and writes to nobody
-  Each part raises nothing; what is wrong with it is its finding.
-  What stops a start, or an answer, is a problem here, and nothing else is: the table of broken worlds in its tests is
-  tried on both.
+Rules of `cogency doctor`, which changes nothing unless it is run with --fix, and sends no message
+  A check raises nothing; an error becomes its finding.
+  A finding is a problem if and only if it prevents a start or an answer: the broken set-ups in the tests are tried with
+  both the checks and a start.
 """
 
 import asyncio
@@ -33,11 +33,11 @@ from bot.app.diagnosis import (
     disk_facts,
     disk_findings,
     file_findings_of,
+    ignore_progress,
     kept_files,
     migrate_after_backup,
-    nobody,
+    run_concurrently,
     shards_held,
-    side_by_side,
     trace_findings,
     training_findings,
     vendors_clock,
@@ -81,7 +81,7 @@ from store.migrations import HEAD
 
 
 async def spent(settings: Settings, days: int, by: By) -> tuple[list[Total], SpendingPeriod]:
-    """What was spent in the last `days` days, also while the bot runs. Raises StoreError."""
+    """Return what was spent in the last `days` days, and the period. Works while the bot runs. Raises StoreError."""
     period = SpendingPeriod.days_until(CLOCK.now(), days)
     async with open_spending(settings.database_url) as spending:
         return await spending.totals(period, by), period
@@ -91,15 +91,15 @@ AUDIT_DAYS: Final = 30  # As many as `cogency usage` shows
 
 
 async def audited(settings: Settings, since: datetime | None) -> AsyncGenerator[Sequence[AuditedCall], None]:
-    """The tools' calls from that time on, some at a time, also while the bot runs. Raises StoreError."""
-    begin = since or CLOCK.now() - timedelta(days=AUDIT_DAYS)
-    async with open_audit(settings.database_url) as audit, aclosing(pages(audit, begin)) as found:
-        async for calls in found:
+    """Yield the audited tool calls since that time, in batches. Works while the bot runs. Raises StoreError."""
+    start = since or CLOCK.now() - timedelta(days=AUDIT_DAYS)
+    async with open_audit(settings.database_url) as audit, aclosing(pages(audit, start)) as batches:
+        async for calls in batches:
             yield calls
 
 
 async def budget(settings: Settings, person: str, words: str) -> CommandAnswer:
-    """See or change a budget, as `bot.access.budgets` reads the words. Raises StoreError."""
+    """Show or change a budget, as `bot.access.budgets` reads the words. Raises StoreError."""
     store = await open_store(settings.database_url)
     try:
         return await budget_desk(settings, store).answer(person, "terminal", words)
@@ -108,35 +108,38 @@ async def budget(settings: Settings, person: str, words: str) -> CommandAnswer:
 
 
 async def operator_link(settings: Settings) -> str:
-    """What lets somebody in on the operators' page. Raises SettingsError and StoreError."""
+    """Return a new link that signs an operator in to the operators' page. Raises SettingsError and StoreError."""
     if not (address := operator_address(settings)):
         raise SettingsError(setup_texts.OPERATOR_PAGE_OFF)
     async with open_operator_sessions(settings.database_url) as sessions:
         link = await OperatorLinks(sessions, CLOCK, new_secret, address).new()
-    told = setup_texts.OPERATOR_LINK.format(minutes=LINK_LASTS.seconds // 60, link=link)
+    message = setup_texts.OPERATOR_LINK.format(minutes=LINK_LASTS.seconds // 60, link=link)
     if settings.operator_address or settings.operator_page is None:
-        return told
-    return f"{told}\n{setup_texts.OPERATOR_LINK_REMOTE.format(port=settings.operator_page[1])}"
+        return message
+    return f"{message}\n{setup_texts.OPERATOR_LINK_REMOTE.format(port=settings.operator_page[1])}"
 
 
 async def operator_sessions(settings: Settings) -> str:
-    """Who is signed in there. Raises StoreError."""
+    """Return the list of sessions on the operators' page. Raises StoreError."""
     now = CLOCK.now()
     async with open_operator_sessions(settings.database_url) as sessions:
-        listed = await sessions.listed(now, now - SESSION_IDLE)
-    lines = [setup_texts.SESSION_LINE.format(opened=one.opened, seen=one.seen, expires=one.expires) for one in listed]
+        rows = await sessions.listed(now, now - SESSION_IDLE)
+    lines = [
+        setup_texts.SESSION_LINE.format(opened=session.opened, seen=session.seen, expires=session.expires)
+        for session in rows
+    ]
     return "\n".join(lines) or setup_texts.NO_SESSIONS
 
 
 async def sign_operators_out(settings: Settings) -> str:
-    """Raises StoreError."""
+    """End all sessions on the operators' page. Raises StoreError."""
     async with open_operator_sessions(settings.database_url) as sessions:
         ended = await sessions.end_all()
     return setup_texts.SIGNED_OUT_ALL.format(sessions=counted(ended, "session", "sessions"))
 
 
 def add_plugin(settings: Settings, path: Path) -> tuple[bool, list[str]]:
-    """List a plug-in: whether it is used from now on, and what is said. Raises SettingsError."""
+    """Add a plug-in to the list; return whether it is in use now, and the messages. Raises SettingsError."""
     listing, new = plugin_list(settings), load_plugin(path.absolute())
     if not new.skills and not new.servers:
         return False, [*new.sentences, setup_texts.PLUGIN_UNUSABLE.format(root=new.root)]
@@ -151,7 +154,7 @@ def add_plugin(settings: Settings, path: Path) -> tuple[bool, list[str]]:
 
 
 def remove_plugin(settings: Settings, name: str) -> tuple[bool, str]:
-    """Take a plug-in off the list: whether it is, and what is said. Raises SettingsError."""
+    """Remove a plug-in from the list; return whether it was removed, and the message. Raises SettingsError."""
     listing = plugin_list(settings)
     folders = listing.listed()
     for plugin in load_plugins(listing.folders()):
@@ -166,33 +169,33 @@ def remove_plugin(settings: Settings, name: str) -> tuple[bool, str]:
 
 
 async def back_up(settings: Settings, file: Path, tell: Tell, *, replace: bool) -> str:
-    """Write a backup; the sentence about it. Raises StoreError."""
+    """Write a backup; return the message about it. Raises StoreError."""
     holding = await backup(settings.database_url, file, CLOCK.now(), replace=replace, tell=tell)
     return setup_texts.BACKED_UP.format(file=file, held=holding, version=holding.version)
 
 
 async def restore_backup(settings: Settings, file: Path, tell: Tell, *, replace: bool) -> list[str]:
-    """Restore a backup; the sentences about it. Raises StoreError."""
+    """Restore a backup; return the messages about it. Raises StoreError."""
     holding = look_into(file)
     restored = await restore(file, settings.database_url, CLOCK.now(), replace=replace, tell=tell)
-    made = "a time that it does not name" if holding.made is None else f"{holding.made:%Y-%m-%d %H:%M} UTC"
-    told = [setup_texts.HOLDS.format(file=file, held=holding, made=made)]
+    written = "a time that it does not name" if holding.made is None else f"{holding.made:%Y-%m-%d %H:%M} UTC"
+    messages = [setup_texts.HOLDS.format(file=file, held=holding, made=written)]
     if restored.again:
-        told.append(setup_texts.FORGOTTEN_AGAIN.format(messages=counted(restored.again, "message", "messages")))
+        messages.append(setup_texts.FORGOTTEN_AGAIN.format(messages=counted(restored.again, "message", "messages")))
     elif not restored.knows:
-        told.append(setup_texts.FORGOTTEN_UNKNOWN)
+        messages.append(setup_texts.FORGOTTEN_UNKNOWN)
     where = (await look_at(settings.database_url)).where
-    return [*told, setup_texts.RESTORED.format(where=where)]
+    return [*messages, setup_texts.RESTORED.format(where=where)]
 
 
 async def copy_database(settings: Settings, source: str | None, target: str, tell: Tell, *, replace: bool) -> str:
-    """Let another database hold what this one does; the sentence about it. Raises StoreError."""
+    """Copy one database into another; return the message about it. Raises StoreError."""
     holding = await copy(source or settings.database_url, target, CLOCK.now(), replace=replace, tell=tell)
     return setup_texts.COPIED.format(where=(await look_at(target)).where, held=holding)
 
 
 async def migrate(settings: Settings) -> str:
-    """Bring the database to the newest version; the sentence that says so. Raises StoreError."""
+    """Migrate the database to the newest version; return the message about it. Raises StoreError."""
     store = await open_store(settings.database_url)
     await store.close()
     match store.version_before:
@@ -209,26 +212,31 @@ async def migrate(settings: Settings) -> str:
 async def migrate_back(
     settings: Settings, version: str, file: Path | None, tell: Tell, *, lose: bool
 ) -> tuple[bool, list[str]]:
-    """Bring the database to an earlier version: whether it is there now, and what is said. Raises StoreError."""
+    """Migrate the database to an earlier version; return whether it has that version now, and the messages. Raises
+    StoreError.
+    """
     now = CLOCK.now()
     saved_to = file or Path(f"cogency-{HEAD}-{now:%Y%m%d-%H%M%S}.backup")
-    back = await go_back(settings.database_url, version, saved_to, now, lose=lose, tell=tell)
-    lost = "\n".join(f"{count:>9,}  {what}" for what, count in back.lost.items())
-    if back.to == HEAD:
-        return True, [setup_texts.BACK_IS_THERE.format(where=back.where, version=HEAD)]
-    if back.saved is None:
-        return False, [setup_texts.BACK_LOSES.format(where=back.where, to=back.to, lost=lost), setup_texts.BACK_REFUSED]
-    said = [setup_texts.BACKED_UP.format(file=saved_to, held=back.saved, version=back.saved.version)]
-    said += [setup_texts.BACK_LOST.format(lost=lost)] if lost else []
-    return True, [*said, setup_texts.BACK_DONE.format(where=back.where, before=HEAD, to=back.to)]
+    result = await go_back(settings.database_url, version, saved_to, now, lose=lose, tell=tell)
+    losses = "\n".join(f"{count:>9,}  {what}" for what, count in result.lost.items())
+    if result.to == HEAD:
+        return True, [setup_texts.BACK_IS_THERE.format(where=result.where, version=HEAD)]
+    if result.saved is None:
+        return False, [
+            setup_texts.BACK_LOSES.format(where=result.where, to=result.to, lost=losses),
+            setup_texts.BACK_REFUSED,
+        ]
+    messages = [setup_texts.BACKED_UP.format(file=saved_to, held=result.saved, version=result.saved.version)]
+    messages += [setup_texts.BACK_LOST.format(lost=losses)] if losses else []
+    return True, [*messages, setup_texts.BACK_DONE.format(where=result.where, before=HEAD, to=result.to)]
 
 
 async def charge(settings: Settings, person: str, kind: str, calls: Sequence[ModelCall]) -> None:
-    """Keep what an operator's own calls took, also while the bot runs. Raises StoreError."""
+    """Store the cost of an operator's own model calls. Works while the bot runs. Raises StoreError."""
     if not calls:
         return
     try:
-        store = await open_store(settings.database_url)  # a new one is made
+        store = await open_store(settings.database_url)  # creates the database if there is none
     except StoreLocked:
         pass
     else:
@@ -239,9 +247,10 @@ async def charge(settings: Settings, person: str, kind: str, calls: Sequence[Mod
 
 @asynccontextmanager
 async def open_checking(settings: Settings) -> AsyncGenerator[tuple[Provider, Registry, str], None]:
-    """A model, the tools that it is asked about, and the line that says why it is this one. Nothing is stored.
+    """Open the model to check, the tools for its probes, and the line that says why this model was chosen.
 
-    Raises SettingsError where none is configured: rehearsal follows rules, so there is nothing to find out.
+    Nothing is stored. Raises SettingsError where no model is configured: the rehearsal follows rules and needs no
+    check.
     """
     store = await open_store("sqlite://")
     try:
@@ -261,15 +270,15 @@ ONE_WORD = Message(Role.USER, "Answer with the one word: yes")
 
 DATABASE_S: Final = 30.0
 WEB_S: Final = 30.0
-# Its answers come in a second or two, and some are asked for again where it has too much to do.
+# A platform answers in a second or two; a rate-limited request is repeated.
 PLATFORM_S: Final = 45.0
-# A server of tools that is fetched for its first start may take a minute, and some seconds to end.
+# A tool server that is downloaded for its first start may take a minute, and some seconds to stop.
 SERVERS_S: Final = 75.0
 
 
 def checks(settings: Settings, *, ask_model: bool) -> list[Check]:
-    """Those that run side by side: all of them take as long as the longest bound. A model has as long as the settings
-    give it for an answer, since one on this machine may load for minutes.
+    """Return the checks that run concurrently, and so take no longer than the longest limit. A model has the time that
+    the settings allow for an answer, since one on this machine may load for minutes.
     """
     model_s = settings.first_token_timeout_s + settings.next_token_timeout_s
     model = partial(examine_model, settings, ask_model=ask_model)
@@ -278,7 +287,7 @@ def checks(settings: Settings, *, ask_model: bool) -> list[Check]:
         Check("Database", partial(_database, settings), DATABASE_S, Level.PROBLEM),
         Check("Model", model, model_s, Level.PROBLEM),
         Check("Tools", partial(examine_servers, settings), SERVERS_S),
-        *(Check(name, each, PLATFORM_S, Level.PROBLEM) for name, each in _platforms(settings).items()),
+        *(Check(name, check, PLATFORM_S, Level.PROBLEM) for name, check in _platforms(settings).items()),
     ]
 
 
@@ -288,11 +297,12 @@ async def examine(
     ask_model: bool,
     dotenv: Path | None = None,
     fix: bool = False,
-    tell: Callable[[Sequence[str]], object] = nobody,
+    tell: Callable[[Sequence[str]], object] = ignore_progress,
 ) -> list[Finding]:
-    """Settings, files, disk, database, model, and each platform that has a token. `ask_model` costs a few tokens.
+    """Check settings, files, disk, database, model, and each platform that has a token.
 
-    `fix`: what is safe is mended first. `tell` hears what is still waited for.
+    `ask_model`: send the model a question, which costs a few tokens. `fix`: first repair what is safe to repair.
+    `tell`: receives the names of the checks that still run.
     """
     fixed = await mend(settings, dotenv) if fix else []
     found = [
@@ -308,7 +318,7 @@ async def examine(
             for name, meant in settings.misspelt
         ),
         *_package(),
-        *(Finding(Level.NOTE, "Settings", told.rstrip(".")) for told in moved_addresses(settings)),
+        *(Finding(Level.NOTE, "Settings", moved.rstrip(".")) for moved in moved_addresses(settings)),
         *file_findings_of(kept_files(settings, dotenv)),
         *disk_findings(disk_facts(settings)),
         *trace_findings(settings, find_spec),
@@ -318,11 +328,11 @@ async def examine(
         *_plugins(settings),
         *file_findings(office=not missing("office")),
     ]
-    return one_clock([*found, *await side_by_side(checks(settings, ask_model=ask_model), tell)])
+    return one_clock([*found, *await run_concurrently(checks(settings, ask_model=ask_model), tell)])
 
 
 async def mend(settings: Settings, dotenv: Path | None) -> list[Finding]:
-    """Do what is safe: close files that are ours, and bring the database to the newest version after a backup."""
+    """Make the safe repairs: restrict the rights of our own files, and migrate the database after a backup."""
     closed = close_files(settings, kept_files(settings, dotenv))
     return [*closed, *await migrate_after_backup(settings, CLOCK.now())]
 
@@ -333,7 +343,7 @@ def _package() -> list[Finding]:
 
 
 def _tools(settings: Settings) -> list[Finding]:
-    """The operator's own: nothing is said where there are none."""
+    """Check the operator's own tools; no finding without them."""
     finding = partial(Finding, where="Tools")
     try:
         tools = own_tools(settings)
@@ -348,48 +358,48 @@ def _tools(settings: Settings) -> list[Finding]:
 
 
 def _policy(settings: Settings) -> list[Finding]:
-    """Nothing is said where there is no file."""
+    """Check the file of tool policies; no finding without one."""
     finding = partial(Finding, where="Tools")
     try:
         rows = policy_file(settings)
     except SettingsError as error:
         return [finding(Level.PROBLEM, what="who may use them cannot be read", remedy=str(error))]
     counted_rows = counted(len(rows), "row", "rows")
-    told = setup_texts.POLICY_ROWS.format(rows=counted_rows, file=settings.tool_policy)
-    return [] if settings.tool_policy is None else [finding(Level.GOOD, what=told)]
+    what = setup_texts.POLICY_ROWS.format(rows=counted_rows, file=settings.tool_policy)
+    return [] if settings.tool_policy is None else [finding(Level.GOOD, what=what)]
 
 
 async def _web(settings: Settings) -> list[Finding]:
-    """Nothing is said where it is off."""
+    """Check web access and search; no finding where both are off."""
     finding = partial(Finding, where="Web")
     try:
         tools = web_tools(settings)
     except SettingsError as error:
         return [finding(Level.PROBLEM, what="it cannot be read", remedy=str(error))]
-    opened = str(settings.networks_allowed)
+    networks = str(settings.networks_allowed) if tools else ""
     return [
         *([finding(Level.GOOD, what=setup_texts.WEB_READ)] if settings.web else []),
-        *([finding(Level.NOTE, what=setup_texts.NETWORKS_OPEN.format(networks=opened))] if tools and opened else []),
-        *await _searched(settings),
+        *([finding(Level.NOTE, what=setup_texts.NETWORKS_OPEN.format(networks=networks))] if networks else []),
+        *await _search(settings),
     ]
 
 
-async def _searched(settings: Settings) -> list[Finding]:
-    """The search engine is asked for something. One that does not answer stops no start."""
+async def _search(settings: Settings) -> list[Finding]:
+    """Send the search engine a query. A failure is a warning, as the bot starts without search."""
     if (engine := search_engine(settings)) is None:
         return []
-    began = CLOCK.monotonic()
+    started = CLOCK.monotonic()
     try:
         count = len(await engine.search("cogency"))
     except CogencyError as error:
         what = setup_texts.SEARCH_FAILS.format(name=engine.name)
         return [Finding(Level.WARNING, "Web", what, f"{str(error)[:1].upper()}{str(error)[1:]}.")]
-    seconds = CLOCK.monotonic() - began
+    seconds = CLOCK.monotonic() - started
     return [Finding(Level.GOOD, "Web", setup_texts.SEARCH_WORKS.format(name=engine.name, seconds=seconds, count=count))]
 
 
 def _operators_page(settings: Settings) -> list[Finding]:
-    """Nothing is said where it is off."""
+    """Check the operators' page; no finding where it is off."""
     finding = partial(Finding, where="Operators' page")
     try:
         address = operator_address(settings)
@@ -399,7 +409,7 @@ def _operators_page(settings: Settings) -> list[Finding]:
 
 
 def _plugins(settings: Settings) -> list[Finding]:
-    """Nothing is said where there are none."""
+    """Check the plug-ins; no finding without them."""
     finding = partial(Finding, where="Plug-ins")
     try:
         plugins = plugins_in_use(settings)
@@ -415,7 +425,7 @@ def _plugins(settings: Settings) -> list[Finding]:
 
 
 def file_findings(*, office: bool) -> list[Finding]:
-    """What reads the files that people attach: nothing is said where all of it is there. `office`: its extra is."""
+    """Check the readers of attached files; no finding if all are installed. `office`: the extra for office files is."""
     return [] if office else [Finding(Level.NOTE, "Files", setup_texts.OFFICE_MISSING, setup_texts.OFFICE_REMEDY)]
 
 
@@ -432,13 +442,13 @@ async def _database(settings: Settings) -> list[Finding]:
     found += [
         finding(
             Level.NOTE,
-            what=f"{one.derived.what} was made by another version, of {one.left:,} {one.derived.of}",
+            what=f"{index.derived.what} was made by another version, of {index.left:,} {index.derived.of}",
             remedy=setup_texts.NEXT_START_RENEWS,
         )
-        for one in look.outdated
-        if one.left
+        for index in look.outdated
+        if index.left
     ]
-    found += [finding(Level.NOTE, what=one) for one in look.remarks]
+    found += [finding(Level.NOTE, what=remark) for remark in look.remarks]
     if look.version is None:
         remedy = setup_texts.COMES_WITH_START
         return [*found, finding(Level.NOTE, what=f"there is none yet at {where}", remedy=remedy)]
@@ -453,11 +463,11 @@ async def _database(settings: Settings) -> list[Finding]:
 
 
 async def examine_model(settings: Settings, *, ask_model: bool = True) -> list[Finding]:
-    """Which model answers, and whether it does."""
+    """Check which model answers, and whether it does."""
     finding = partial(Finding, where="Model")
     try:
         async with open_models(settings) as models:
-            await _others_can_be_used(settings)
+            await _open_other_models(settings)
             if models.is_rehearsal:
                 remedy = setup_texts.SET_REAL_MODEL
                 return [finding(Level.WARNING, what="only rehearsal answers, which follows rules", remedy=remedy)]
@@ -465,14 +475,14 @@ async def examine_model(settings: Settings, *, ask_model: bool = True) -> list[F
             terms = _terms(settings, models.provider.name)
             if not ask_model:
                 return [chosen, NOT_ASKED, *terms]
-            asked, clock = await asyncio.gather(_asked(models.provider), _clock(settings, models.provider.name))
+            asked, clock = await asyncio.gather(_ask(models.provider), _clock(settings, models.provider.name))
             return [chosen, asked, *terms, *clock]
     except (SettingsError, ProviderError) as error:
         return [finding(Level.PROBLEM, what="none can be used", remedy=str(error))]
 
 
 def _terms(settings: Settings, name: str) -> list[Finding]:
-    """What the vendors of all models that hear what people say may do with it."""
+    """Check whether the vendors of all configured models may train on people's messages."""
     others = [settings.learning_model, settings.embeddings, settings.transcription]
     chosen = [*settings.channel_models.values(), *settings.person_models.values()]
     models = {name, *settings.fallback_models, *settings.allowed_models, *filter(None, others), *chosen}
@@ -481,32 +491,32 @@ def _terms(settings: Settings, name: str) -> list[Finding]:
 
 
 async def _clock(settings: Settings, name: str) -> list[Finding]:
-    """By the vendor of the model that answers, where it is asked over the network."""
+    """Compare the clock with that of the model's vendor, unless the model runs on this machine."""
     provider = name.partition(":")[0]
     endpoint = model_settings(settings).endpoint(provider) if provider in ENDPOINTS else None
     return await vendors_clock(endpoint, CLOCK) if endpoint is not None and not endpoint.is_local else []
 
 
-async def _others_can_be_used(settings: Settings) -> None:
-    """Raises SettingsError where a start would, for the models that recall and voice messages need."""
+async def _open_other_models(settings: Settings) -> None:
+    """Open the models for embeddings and transcription. Raises SettingsError where a start would."""
     if settings.embeddings:
         await open_embedder(settings.embeddings, model_settings(settings)).aclose()
     if settings.transcription:
         await open_transcriber(settings.transcription, model_settings(settings)).aclose()
 
 
-async def _asked(model: Provider) -> Finding:
-    finding, took = partial(Finding, where="Model"), 0.0
-    began = CLOCK.monotonic()
+async def _ask(model: Provider) -> Finding:
+    finding, first_token_s = partial(Finding, where="Model"), 0.0
+    started = CLOCK.monotonic()
     try:
         async with aclosing(model.stream([ONE_WORD])) as stream:
             async for event in stream:
-                if isinstance(event, TokensArrived) and not took:
-                    took = CLOCK.monotonic() - began
-                if isinstance(event, ResponseEnded) and took:
+                if isinstance(event, TokensArrived) and not first_token_s:
+                    first_token_s = CLOCK.monotonic() - started
+                if isinstance(event, ResponseEnded) and first_token_s:
                     usage = event.usage or estimate_usage([ONE_WORD], "yes")
                     cost = cost_text(Spent.on([ModelCall(model.name, usage)]))
-                    return finding(Level.GOOD, what=f"{model.name} answers, after {took:.1f} s ({cost})")
+                    return finding(Level.GOOD, what=f"{model.name} answers, after {first_token_s:.1f} s ({cost})")
     except ProviderError as error:
         return finding(Level.PROBLEM, what=f"{model.name} does not answer", remedy=error.reason.to_operator)
     remedy = setup_texts.TRY_ANOTHER_MODEL
@@ -514,31 +524,37 @@ async def _asked(model: Provider) -> Finding:
 
 
 async def examine_servers(settings: Settings, only: Sequence[Plugin] | None = None) -> list[Finding]:
-    """Connects to each MCP server, or to those of `only` these plug-ins, and says what it offers.
+    """Connect to each MCP server, or only to those of the plug-ins `only`, and list what each offers.
 
-    One that does not answer stops no start.
+    A server that does not answer is a warning, as the bot starts without it.
     """
     try:
         configs, problems = tool_servers(settings, only)
         people_settings(settings, configs, None)
     except SettingsError as error:
         return [Finding(Level.PROBLEM, "Tools", "the MCP servers cannot be used", str(error))]
-    wrong = [Finding(Level.WARNING, "Tools", problem) for problem in problems]
+    findings = [Finding(Level.WARNING, "Tools", problem) for problem in problems]
     by_pages = setup_texts.BY_PAGES.format(address=settings.sign_in_address)
     how = by_pages if settings.sign_in_address else setup_texts.BY_PASTING
-    theirs = [config for config in configs if config.account is AccountKind.PERSON]
-    wrong += [
+    personal = [config for config in configs if config.account is AccountKind.PERSON]
+    findings += [
         Finding(Level.NOTE, "Tools", setup_texts.PEOPLE_SIGN_IN.format(sentence=config.sentence, how=how))
-        for config in theirs
+        for config in personal
     ]
     async with connecting(settings, configs) as sources:
-        found = [asks_who_signs_in(one.name, one.reach, CLOCK) for one in theirs if isinstance(one.reach, HttpReach)]
-        each = await asyncio.gather(*found, *(source.examine() for source in sources))
-        return wrong + [finding for findings in each for finding in findings]
+        sign_in_checks = [
+            asks_who_signs_in(config.name, config.reach, CLOCK)
+            for config in personal
+            if isinstance(config.reach, HttpReach)
+        ]
+        results = await asyncio.gather(*sign_in_checks, *(source.examine() for source in sources))
+        return findings + [finding for result in results for finding in result]
 
 
 async def discord_application(settings: Settings) -> str:
-    """The id of the application whose token is set. Raises SettingsError, and CogencyError if Discord does not say."""
+    """Return the id of Discord's application with the configured token. Raises SettingsError, and CogencyError if
+    Discord does not answer.
+    """
     discord = discord_settings(settings)
     if discord is None:
         raise SettingsError(setup_texts.NAME_APPLICATION)
@@ -548,13 +564,13 @@ async def discord_application(settings: Settings) -> str:
 
 
 def _platforms(settings: Settings) -> dict[str, Tried]:
-    """Each that has a token, by its name; else what is said in their place."""
+    """Return the checks of platforms with a token, by name; else one that returns the finding about missing tokens."""
     try:
         slack, discord = slack_apps(settings), discord_settings(settings)
         distribution = slack_distribution(settings)
     except SettingsError as error:
-        wrong = Finding(Level.PROBLEM, "Settings", "not every setting of a platform is there", str(error))
-        return {"Settings": partial(_said, wrong)}
+        not_set = Finding(Level.PROBLEM, "Settings", "not every setting of a platform is there", str(error))
+        return {"Settings": partial(_return, not_set)}
     found: dict[str, Tried] = {}
     if slack:
         from bot.platforms.slack import doctor as of_slack  # noqa: PLC0415 -- only who uses Slack loads its libraries
@@ -566,20 +582,20 @@ def _platforms(settings: Settings) -> dict[str, Tried]:
 
         found["Discord"] = partial(of_discord.examine, discord, CLOCK)
     if distribution is not None:
-        told = setup_texts.DISTRIBUTED if distribution.installers else setup_texts.DISTRIBUTED_TO_NOBODY
+        text = setup_texts.DISTRIBUTED if distribution.installers else setup_texts.DISTRIBUTED_TO_NOBODY
         level = Level.GOOD if distribution.installers else Level.WARNING
         remedy = "" if distribution.installers else setup_texts.NAME_INSTALLERS
-        said = Finding(level, "Slack", told.format(address=distribution.address), remedy)
-        found["Slack, by its page"] = partial(_said, said)
-    none = Finding(Level.WARNING, "Settings", "no platform has a token", setup_texts.SET_TOKENS)
-    return found or {"Settings": partial(_said, none)}
+        finding = Finding(level, "Slack", text.format(address=distribution.address), remedy)
+        found["Slack, by its page"] = partial(_return, finding)
+    no_tokens = Finding(Level.WARNING, "Settings", "no platform has a token", setup_texts.SET_TOKENS)
+    return found or {"Settings": partial(_return, no_tokens)}
 
 
-async def _said(finding: Finding) -> list[Finding]:
+async def _return(finding: Finding) -> list[Finding]:
     return [finding]
 
 
 async def examine_platforms(settings: Settings) -> list[Finding]:
-    """How each platform that has a token is set up."""
-    each = await asyncio.gather(*(run() for run in _platforms(settings).values()))
-    return [finding for findings in each for finding in findings]
+    """Check the set-up of each platform that has a token."""
+    results = await asyncio.gather(*(run() for run in _platforms(settings).values()))
+    return [finding for findings in results for finding in findings]

@@ -1,6 +1,4 @@
-"""The bot put together: for whole workspaces and servers, on every platform that has a token; and for one person at a
-terminal.
-"""
+"""Builds and runs the bot: on every platform that has a token, on the page to try it, or at a terminal."""
 
 import gc
 import logging
@@ -73,22 +71,22 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Platforms: TypeAlias = Mapping[str, Callable[[Host, Telemetry], Awaitable[None]]]
-# Open replies may finish in this time after SIGTERM; with parking them, and leaving a platform that has frozen, it
-# stays under the ten seconds that supervisors usually give.
+# Open replies may finish in this time after SIGTERM. With saving them, and disconnecting from a platform that hangs, a
+# stop takes less than the ten seconds that supervisors usually allow.
 GRACE_S = 6.0
 SLACK: Final = "Slack"
-NOBODY: Final = "operator"  # Whose tools are shown to operators: those of nobody in particular
-# Whoever ends the page to try it looks at it: what is not finished goes on at the next start, if it is kept.
+NOBODY: Final = "operator"  # Stands for no particular person when the tools are listed for operators
+# The page to try the bot stops at once: with a kept database, unfinished turns go on at the next start.
 PLAY_GRACE_S = 0.5
-# Of the answers that may run at once: so much long work beside them. It lasts, and one's own model has them all.
+# One in so many of the turns that may run at once may be long work: it lasts, and a local model serves them all.
 SHARE_AT_WORK = 4
 
 
 async def serve_platforms(
     settings: Settings, chosen: Platforms | None = None, *, grace_s: float = GRACE_S, sign_ins: bool = True
 ) -> None:
-    """Serve every platform that has a token, or those that are `chosen`, until cancelled. `sign_ins`: their pages are
-    served, too. Raises SettingsError, StoreError, or the only failure.
+    """Serve every platform that has a token, or the `chosen` ones, until cancelled. `sign_ins`: also serve the pages
+    for signing in to tool servers. Raises SettingsError, StoreError, or a platform's error where it is the only one.
     """
     chosen = platforms(settings) if chosen is None else chosen
     compile_all()
@@ -137,10 +135,10 @@ async def serve_platforms(
 
 @contextmanager
 def _measuring(settings: Settings) -> Generator[tuple[Telemetry, Callable[[], bytes] | None, "Recent | None"]]:
-    """Who is told what happens until the block ends; the page for Prometheus, and what operators see; None for none."""
+    """Yield the telemetry, the page for Prometheus (None: off), and the recent events for operators (None: off)."""
     listeners, page, recent = list[Telemetry](), None, None
     if settings.health is not None and settings.metrics:
-        from bot.metrics import Metrics  # noqa: PLC0415 -- who has nobody read them does not load it
+        from bot.metrics import Metrics  # noqa: PLC0415 -- loaded only where metrics are served
 
         metrics = Metrics(parts.CLOCK, version("cogency-bot"))
         listeners.append(metrics)
@@ -171,11 +169,11 @@ async def _operator_page(
     served: Sequence[str],
     replicas: Replicas | None,
 ) -> AsyncGenerator[None]:
-    """The operators' page, served until the block ends; nothing where it is off. Raises SettingsError."""
+    """Serve the operators' page, unless it is off, until the block ends. Raises SettingsError."""
     if settings.operator_page is None or recent is None:
         yield
         return
-    from bot.pages.frame import OperatorSite  # noqa: PLC0415 -- who has no such page does not load it
+    from bot.pages.frame import OperatorSite  # noqa: PLC0415 -- loaded only where the page is served
     from bot.pages.reports import report_views  # noqa: PLC0415 -- as above
     from bot.pages.serving import serving  # noqa: PLC0415 -- as above
     from bot.pages.views import OfferedTools, OperatorSources, operator_views  # noqa: PLC0415 -- as above
@@ -188,10 +186,10 @@ async def _operator_page(
         return dict(zip(page_texts.ABOUT, values, strict=True))
 
     def tools() -> list[Tool]:
-        """Of nobody, on each platform; and so without those of people's own accounts."""
+        """Return the tools offered on each platform, without those of people's own accounts."""
         people = [Person(NOBODY, ""), *(Person(f"{source}:{NOBODY}", "") for source in sorted(connections.sources()))]
-        asked = [desk.toolbox.all(Asker(one, Place(PersonAudience(one.id)), one.id)) for one in people]
-        return [*{tool.name: tool for found in asked for tool in found}.values()]
+        offered = [desk.toolbox.all(Asker(person, Place(PersonAudience(person.id)), person.id)) for person in people]
+        return [*{tool.name: tool for some in offered for tool in some}.values()]
 
     table = desk.policy.table
     sources = OperatorSources(
@@ -207,8 +205,8 @@ async def _operator_page(
         store.shard_leases.listed if replicas is not None else None,
         replicas.owner if replicas is not None else "",
     )
-    how, failures, *others = operator_views(sources)
-    views = (how, failures, *report_views(SqlOversight(store.database), parts.CLOCK), *others)
+    overview, failures, *others = operator_views(sources)
+    views = (overview, failures, *report_views(SqlOversight(store.database), parts.CLOCK), *others)
     site = OperatorSite(views, store.operator_sessions, parts.CLOCK, new_secret, settings.operator_address)
     async with AsyncExitStack() as stack:
         try:
@@ -220,17 +218,17 @@ async def _operator_page(
 
 
 async def look_at(store: Store, telemetry: Telemetry, silent_s: Callable[[], Mapping[str, float]]) -> None:
-    """Ask the database for something small, and tell it, and how silent platforms are. Raises StoreError."""
+    """Check the database with a small query, and report its load and the platforms' silence. Raises StoreError."""
     load = await store.ledger.load()
     if telemetry is not SILENT:
         telemetry.tell(SilenceSeen(silent_s()))
         late = await store.jobs.late(parts.CLOCK.now())
-        telemetry.tell(StoreSeen(load, {kind: by.total_seconds() for kind, by in late.items()}))
+        telemetry.tell(StoreSeen(load, {kind: delay.total_seconds() for kind, delay in late.items()}))
 
 
 async def _erase(store: Store, desk: ForgetDesk, job: Job) -> None:
-    """The job: what an operator wants erased. Raises StoreError."""
-    from bot.app.subject_requests import OperatorErasing, held_in  # noqa: PLC0415 -- few bots are ever asked
+    """Run the job: erase what an operator ordered. Raises StoreError."""
+    from bot.app.subject_requests import OperatorErasing, held_in  # noqa: PLC0415 -- seldom needed
 
     await OperatorErasing(desk=desk, held=await held_in(store), clock=parts.CLOCK).carry_out(job)
 
@@ -241,9 +239,9 @@ def _connected(connections: PlatformConnections) -> frozenset[str]:
 
 @asynccontextmanager
 async def _starting(settings: Settings) -> AsyncGenerator[None]:
-    """To open the store may take minutes after an upgrade: who asks over HTTP is told so."""
-    each = (*slack_apps(settings), slack_distribution(settings))
-    over_http = [app.delivery for app in each if app is not None and isinstance(app.delivery, HttpEvents)]
+    """Answer HTTP requests with "starting" while the store opens, which may take minutes after an upgrade."""
+    apps = (*slack_apps(settings), slack_distribution(settings))
+    over_http = [app.delivery for app in apps if app is not None and isinstance(app.delivery, HttpEvents)]
     if not over_http:
         yield
         return
@@ -272,7 +270,7 @@ def _host(
     model_desk = ModelDesk(models, store.preferences, access)
     claims = Deduplicator(store.preferences)
     ambient = parts.ambient_desk(settings, store, models, admission, claims.claim_once)
-    longer = LongWork(store.schedules, connections.schedules, parts.CLOCK, admission.budget_left)
+    long_work = LongWork(store.schedules, connections.schedules, parts.CLOCK, admission.budget_left)
     answering = parts.agent_config(
         settings,
         store,
@@ -285,13 +283,15 @@ def _host(
         connections.files_now,
         connections,
         readers=readers,
-        long_work=longer,
+        long_work=long_work,
         ambient=ambient,
         hands_over=True,
         telemetry=telemetry,
     )
-    many, lease = settings.max_running, timedelta(seconds=settings.lease_s)
-    limits = TurnsLimits(many, settings.person_running, max_working=max(1, many // SHARE_AT_WORK), lease=lease)
+    max_running, lease = settings.max_running, timedelta(seconds=settings.lease_s)
+    limits = TurnsLimits(
+        max_running, settings.person_running, max_working=max(1, max_running // SHARE_AT_WORK), lease=lease
+    )
     turns = parts.open_turns(store, answering, connections.surface_for, limits, connections.sources)
     host = BotHost(
         platforms=connections,
@@ -353,12 +353,12 @@ def _links(settings: Settings, store: Store) -> OperatorLinks | None:
 
 
 def _revoke(sources: Sequence[McpSource], store: Store) -> Callable[[str], Awaitable[str]]:
-    """What ends somebody's accounts at servers of tools, also where none is left."""
+    """Return the function that revokes a person's accounts at tool servers, including servers no longer configured."""
     return partial((sources[0] if sources else NOWHERE).revoke, store.tool_accounts)
 
 
 def _about(store: Store, models: ModelSwitch, connections: PlatformConnections) -> list[str]:
-    """What an operator may know of this process: its version, its models, its store, what it is not connected to."""
+    """Return the lines of the health report about this process: version, models, store, unconnected platforms."""
     return [
         reply_texts.VERSION.format(version=version("cogency-bot"), models=models.sentence),
         reply_texts.STORE.format(where=store.database.where),
@@ -367,7 +367,7 @@ def _about(store: Store, models: ModelSwitch, connections: PlatformConnections) 
 
 
 def platforms(settings: Settings) -> Platforms:
-    """How to serve each platform that the settings hold a token for. Raises SettingsError if there is none."""
+    """Return a function that serves each platform with a token, by its name. Raises SettingsError if there is none."""
     chosen: dict[str, Callable[[Host, Telemetry], Awaitable[None]]] = {}
     slack = slack_apps(settings)
     if slack or slack_distribution(settings) is not None:
@@ -389,7 +389,7 @@ async def _serve_slack(apps: Sequence[SlackApp], slack: SlackSettings, host: Hos
 async def _serve_installed(
     settings: Settings, distribution: Distribution, store: Store, host: Host, telemetry: Telemetry
 ) -> None:
-    """Slack's apps, and the one that workspaces install by themselves. Raises SettingsError without what encrypts."""
+    """Serve Slack's apps, and the one that workspaces install themselves. Raises SettingsError without cryptography."""
     if find_spec("cryptography") is None:
         raise SettingsError(setup_texts.SLACK_DISTRIBUTION_MISSING)
     from bot.platforms.slack.apps import serve_apps  # noqa: PLC0415 -- as above
@@ -410,8 +410,8 @@ async def _serve_discord(discord: DiscordSettings, host: Host, telemetry: Teleme
 async def play(
     settings: Settings, keep: Path | None, port: int | None, zone: str, opened: Callable[[str], None]
 ) -> None:
-    """Serve the page to try it until cancelled. `keep`: the database, beside which the page's own messages are kept;
-    None: everything goes at the end. `opened`: told the page's address. Raises SettingsError and StoreError.
+    """Serve the page to try the bot until cancelled. `keep`: the database, beside which the page's messages are stored;
+    None: all data is deleted at the end. `opened`: receives the page's address. Raises SettingsError and StoreError.
     """
     with ExitStack() as stack:
         if keep is None:
@@ -426,16 +426,16 @@ async def _serve_play(
     from bot.platforms.play.run import PlaySettings, serve  # noqa: PLC0415 -- a bot without the page does not load its libraries
     from bot.platforms.play.surface import MessageFile, MessageLog  # noqa: PLC0415 -- as above
 
-    with closing(MessageFile(keep.with_name(f"{keep.name}.messages"))) as kept:
-        token = kept.name("token", new_secret)
-        messages = MessageLog(kept, parts.CLOCK, parts.new_id)
+    with closing(MessageFile(keep.with_name(f"{keep.name}.messages"))) as file:
+        token = file.name("token", new_secret)
+        messages = MessageLog(file, parts.CLOCK, parts.new_id)
         _keep_loaded()
         await serve(host, PlaySettings(messages, token, zone, opened, port), parts.CLOCK)
 
 
 def _keep_loaded() -> None:
-    """Whoever looks through 20,000 messages makes the garbage collector look through everything, too, and everybody
-    waits for it: 60 to 80 ms with what a start has loaded, which is no garbage, and 15 without.
+    """Exclude what a start has loaded from garbage collection. A search through 20,000 messages triggers a collection,
+    which blocks the event loop: for 60 to 80 ms with these objects, for 15 ms without them.
     """
     gc.collect()
     gc.freeze()
@@ -450,11 +450,10 @@ async def open_terminal(
     tools_wait_s: float = 0.0,
     stays: bool = True,
 ) -> AsyncGenerator[TerminalBot, None]:
-    """The bot for one person at a terminal. `chosen`: its models, if they were opened before. `tools_wait_s`: so long
-    after this a question waits for servers of tools. `stays`: they have more than one question, and may have something
-    done behind its answer.
+    """Open the bot for one person at a terminal. Raises SettingsError and StoreError.
 
-    Raises SettingsError and StoreError.
+    `chosen`: its models, if they are open already. `tools_wait_s`: for this long after the start, a question waits for
+    tool servers. `stays`: the session has more than one question, so background work may be offered.
     """
     source = f"{TERMINAL}:{parts.new_id()}"
     async with (
@@ -465,18 +464,18 @@ async def open_terminal(
         parts.open_tool_sources(settings, store.tool_accounts, pages=False) as sources,
         parts.open_policy(settings, store) as policy,
     ):
-        until = parts.CLOCK.monotonic() + tools_wait_s
+        deadline = parts.CLOCK.monotonic() + tools_wait_s
 
         async def tools_settle() -> None:
             for tools in sources:
-                await tools.settle(until - parts.CLOCK.monotonic())
+                await tools.settle(deadline - parts.CLOCK.monotonic())
 
         surfaces = TerminalSurfaces()
-        # A screen has one end: replies follow one another, each to its own question.
+        # A terminal prints one reply at a time, in the order of the questions.
         settings = replace(settings, while_busy=WhileBusy.WAIT)
         desk = ModelDesk(models, store.preferences, access_rules(settings))
-        here = {person.id: TerminalSchedules(person, source)}
-        longer = LongWork(store.schedules, here, parts.CLOCK)
+        schedules = {person.id: TerminalSchedules(person, source)}
+        long_work = LongWork(store.schedules, schedules, parts.CLOCK)
         answering = parts.agent_config(
             settings,
             store,
@@ -487,7 +486,7 @@ async def open_terminal(
             reader,
             sources,
             {TERMINAL: files_now},
-            long_work=longer,
+            long_work=long_work,
             background=stays,
         )
         lease = timedelta(seconds=settings.lease_s)
@@ -495,7 +494,7 @@ async def open_terminal(
         turns = parts.open_turns(store, answering, surfaces, limits, lambda: frozenset({source}))
         tool_desk = ToolsDesk(answering.tools, policy, parts.CLOCK, turns.wake)
         look = FirstLook(tool_desk.toolbox, parts.CLOCK, tool_desk.policy.rows).digest
-        due = Scheduler(store.schedules, here, parts.CLOCK, turns.wake, look_first=look)
+        scheduler = Scheduler(store.schedules, schedules, parts.CLOCK, turns.wake, look_first=look)
         async with TerminalBot(
             person=person,
             turns=turns,
@@ -516,9 +515,9 @@ async def open_terminal(
             new_id=parts.new_id,
             where=store.database.where,
             source=source,
-            do_due=due.work,
-            doing_due=due.serving,
-            is_due=due.is_due,
+            do_due=scheduler.work,
+            doing_due=scheduler.serving,
+            is_due=scheduler.is_due,
             tools_settle=tools_settle,
         ) as bot:
             yield bot

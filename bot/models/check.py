@@ -1,7 +1,7 @@
-"""`cogency check-model`: how well the configured model keeps the protocol, in twenty probes, and what that takes.
+"""`cogency check-model`: measures with twenty probes how well the configured model follows the protocol.
 
-Each probe is one model call: a context as in a real turn, perhaps with steps already done, and a judgement of what the
-parser read out of the answer. The judgements look at form, and at content only where it is beyond doubt.
+Each probe is one model call: a context as in a real turn, perhaps with finished steps, and a check of what the parser
+read from the answer. The checks look at form, and at content only where it is unambiguous.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -37,12 +37,12 @@ from bot.texts.formatting import money
 PERSONA = Persona("You are Cogency, a helpful colleague.", "Answer in the language of the person.")
 PERSON = Person("probe", "Robin")
 PLACE = Place(PersonAudience(PERSON.id))
-WORD = "k7fq2m"  # Nobody here tries to guess it
+WORD = "k7fq2m"  # Fixed, as no probe tries to guess it
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeReading:
-    """What the parser read out of one answer; `raw` is the answer itself, `well_formed` a call against its schema."""
+    """What the parser read from one answer. `raw`: the answer's text; `well_formed`: checks a call by its schema."""
 
     events: tuple[ProtocolEvent, ...]
     raw: str
@@ -66,20 +66,20 @@ class ProbeReading:
         return any(isinstance(event, kind) for event in self.events)
 
     def called(self, name: str, *words: str) -> bool:
-        """A well-formed call of this tool, whose arguments contain all these words."""
+        """Return whether there is a well-formed call of this tool whose arguments contain all these words."""
         return any(
             call.name == name and self.well_formed(call) and all(word in str(dict(call.args)).lower() for word in words)
             for call in self.calls
         )
 
     def says(self, *words: str) -> bool:
-        """An answer without calls that contains one of these words."""
+        """Return whether the answer has no calls and contains one of these words."""
         return not self.calls and not self.has(CallsRejected) and any(word in self.text.lower() for word in words)
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """`ability` completes the sentence "The model can …". `steps` were done before; `hint` follows their results."""
+    """`ability` completes the sentence "The model can …". `steps`: finished before; `hint`: follows their results."""
 
     ability: str
     question: str
@@ -89,7 +89,7 @@ class Probe:
 
 
 def messages_of(probe: Probe, tools: Registry, now: datetime, *, reasons: bool = False) -> tuple[Message, ...]:
-    """What the model reads: a whole turn's context and the steps done before."""
+    """Return the messages that the model reads: a whole turn's context and the probe's finished steps."""
     parts = ContextParts(
         persona=PERSONA,
         tool_schemas=tools.schemas,
@@ -221,11 +221,11 @@ def _before(events: Sequence[ProtocolEvent], first: type[ProtocolEvent], second:
     return first in kinds and second in kinds and kinds.index(first) < kinds.index(second)
 
 
-KIND: Final = "check"  # What its calls are for, in the account
-ANSWER_TOKENS: Final = 200  # Of one probe, with what a model thinks before it: they ask for a few words each
+KIND: Final = "check"  # The kind under which its calls are charged
+ANSWER_TOKENS: Final = 200  # Of one probe, with the model's reasoning: each asks for a few words
 
-GOOD = 18  # Of twenty: such a model carries out nearly every turn at the first try
-USABLE = 12  # Of twenty: corrections will be needed, and show as waiting
+GOOD = 18  # Of twenty: such a model completes nearly every turn at the first try
+USABLE = 12  # Of twenty: rounds will need corrections, which show as waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,37 +236,37 @@ class ProbeVerdict:
 
 
 def announcement(name: str, tools: Registry, now: datetime) -> str:
-    """What checking this model will take, before the first question."""
-    read = sum(estimate_tokens(message.text) for probe in PROBES for message in messages_of(probe, tools, now))
-    written = len(PROBES) * ANSWER_TOKENS
-    price = cost(ModelCall(name, Usage(input_uncached=read, output=written)))
+    """Return the line shown before the first probe: how many tokens the check takes, and what they cost."""
+    read_tokens = sum(estimate_tokens(message.text) for probe in PROBES for message in messages_of(probe, tools, now))
+    written_tokens = len(PROBES) * ANSWER_TOKENS
+    price = cost(ModelCall(name, Usage(input_uncached=read_tokens, output=written_tokens)))
     dollars = "" if price is None else f", {money(price)} at list prices"
-    return setup_texts.CHECK_BEGINS.format(probes=len(PROBES), tokens=read + written, dollars=dollars)
+    return setup_texts.CHECK_BEGINS.format(probes=len(PROBES), tokens=read_tokens + written_tokens, dollars=dollars)
 
 
 async def check_model(
     provider: Provider, tools: Registry, clock: Clock, count: Callable[[ModelCall], Awaitable[None]]
 ) -> AsyncGenerator[ProbeVerdict, None]:
-    """One verdict after the other; `count` is told what each took. Raises ProviderError if the model cannot answer."""
+    """Yield a verdict for each probe; `count` receives each model call. Raises ProviderError if the model fails."""
     for probe in PROBES:
-        began = clock.monotonic()
-        heard = await _ask(provider, probe, tools, clock, count)
-        yield ProbeVerdict(probe, probe.judge(heard), clock.monotonic() - began)
+        started = clock.monotonic()
+        reading = await _ask(provider, probe, tools, clock, count)
+        yield ProbeVerdict(probe, probe.judge(reading), clock.monotonic() - started)
 
 
 async def _ask(
     provider: Provider, probe: Probe, tools: Registry, clock: Clock, count: Callable[[ModelCall], Awaitable[None]]
 ) -> ProbeReading:
     parser = Parser(tool_names=tools.names)
-    able = provider.capabilities
-    messages = messages_of(probe, tools, clock.now(), reasons=able.reasons)
+    capabilities = provider.capabilities
+    messages = messages_of(probe, tools, clock.now(), reasons=capabilities.reasons)
     raw = await complete(provider, messages, count, CallOptions(tools=tools.specs))
     events = (*parser.feed(raw), *parser.close())
-    return ProbeReading(events, raw, lambda call: tools.check(call) is None, able.native_calls)
+    return ProbeReading(events, raw, lambda call: tools.check(call) is None, capabilities.native_calls)
 
 
 def verdict_line(verdict: ProbeVerdict) -> str:
-    """One verdict as one line."""
+    """Format a verdict as one line."""
     return setup_texts.CHECKED_ONE.format(
         passed="yes" if verdict.passed else "NO ", seconds=verdict.seconds, ability=verdict.probe.ability
     )
@@ -277,7 +277,7 @@ def is_usable(verdicts: list[ProbeVerdict]) -> bool:
 
 
 def conclusion(name: str, verdicts: list[ProbeVerdict]) -> str:
-    """What the verdicts mean for somebody who wants to run this model."""
+    """Return the sentence on whether this model is fit for use."""
     passed = sum(verdict.passed for verdict in verdicts)
     if passed >= GOOD:
         meaning = "it is a good choice."

@@ -1,8 +1,8 @@
-"""Which model answers: the choice, and the providers that come of it.
+"""Chooses the models that answer, and opens their providers.
 
 `COGENCY_MODEL` decides: "rehearsal", or "provider:model" with a provider of the catalogue. Without it: the server at
-`OPENAI_BASE_URL` if that was moved, else the first vendor whose key is set, else a local Ollama that answers, else
-rehearsal. The HTTP client is imported when a server is talked to, not before: a rehearsal starts without it.
+`OPENAI_BASE_URL` if that differs from the default, else the first vendor whose key is set, else a local Ollama that
+answers, else rehearsal. The HTTP client is imported only when a server is contacted: a rehearsal starts without it.
 """
 
 import asyncio
@@ -24,10 +24,10 @@ from bot.host import ModelMenu
 from bot.setting_parsers import Secret
 from bot.texts import reply_texts, setup_texts
 
-# Of each vendor the one that answers well at a fair price (November 2026).
+# For each vendor a model that answers well at a fair price (November 2026).
 DEFAULT_MODELS = {"openai": "gpt-6.1-terra", "anthropic": "claude-sonnet-5-5", "gemini": "gemini-3.8-flash"}
 
-# Whose a model is by how its name begins, for somebody who named no provider.
+# The vendor of a model by the start of its name, for an error message about a missing provider.
 FAMILIES = {
     **dict.fromkeys(("gpt", "chatgpt"), "openai"),
     "claude": "anthropic",
@@ -37,14 +37,14 @@ FAMILIES = {
     "llama": "ollama",
 }
 
-# A server on this machine accepts a connection at once; where nobody listens, the person should not wait.
+# A server on this machine accepts a connection at once; without one, the start should not be delayed.
 PROBE_TIMEOUT_S = 0.3
-LIST_TIMEOUT_S = 5.0  # For the list of models, once somebody listens
+LIST_TIMEOUT_S = 5.0  # For the list of models of a server that accepts connections
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """The settings that the choice and the use of a model need. An address is what its setting holds."""
+    """The settings for choosing and using models. An address is stored as its setting holds it."""
 
     model: str | None = None
     openai_api_key: Secret | None = None
@@ -69,7 +69,7 @@ class ModelSettings:
     tools_form: ToolsForm = ToolsForm.AUTO
 
     def endpoint(self, name: str) -> Endpoint:
-        """The service of that name, at its address."""
+        """Return the service of that name, at the configured address."""
         addresses = {
             "openai": self.openai_base_url,
             "anthropic": self.anthropic_base_url,
@@ -82,7 +82,7 @@ class ModelSettings:
         return endpoint.at(addresses[name]) if name in addresses else endpoint
 
     def key(self, name: str) -> Secret | None:
-        """The key for the service of that name. No service ever gets the key of another."""
+        """Return the key for the service of that name. No service ever gets the key of another."""
         keys = {
             "openai": self.openai_api_key,
             "anthropic": self.anthropic_api_key,
@@ -107,18 +107,18 @@ class ModelChoice:
 
     @property
     def name(self) -> str:
-        """What `COGENCY_MODEL` would say."""
+        """The model as `COGENCY_MODEL` names it."""
         return f"{self.endpoint.name}:{self.model}" if self.endpoint else "rehearsal"
 
     @property
     def line(self) -> str:
-        """For the start: "Model: ollama:llama3.2 — a local Ollama answers at http://localhost:11434"."""
+        """The log line at the start: "Model: ollama:llama3.2 — a local Ollama answers at http://localhost:11434"."""
         return setup_texts.MODEL_LINE.format(name=self.name, why=self.why)
 
 
 @dataclass(frozen=True, slots=True)
 class AskServer:
-    """The choice depends on what this server serves. `required`: the person named it, so it must serve something."""
+    """The choice depends on the models of this server. `required`: the settings name it, so it must serve one."""
 
     endpoint: Endpoint
     key: Secret | None
@@ -136,7 +136,7 @@ class ClosableProvider(Provider, Protocol):
 
 
 def first_choice(settings: ModelSettings) -> Choice:
-    """What the settings alone decide. Pure. Raises SettingsError with the setting and the remedy."""
+    """Return the choice as far as the settings alone decide it. Pure. Raises SettingsError with setting and remedy."""
     if settings.model:
         return named_choice(settings.model, settings, "COGENCY_MODEL")
     server = settings.endpoint("openai")
@@ -149,10 +149,10 @@ def first_choice(settings: ModelSettings) -> Choice:
     return AskServer(settings.endpoint("ollama"), None, required=False)
 
 
-def choice_after(asked: AskServer, models: Sequence[str] | None) -> ModelChoice:
-    """The choice, now that the server has listed its models (None: it did not). Pure. Raises SettingsError."""
-    endpoint = asked.endpoint
-    if not asked.required:
+def choice_after(server: AskServer, models: Sequence[str] | None) -> ModelChoice:
+    """Return the choice, given the models that the server listed (None: it did not). Pure. Raises SettingsError."""
+    endpoint = server.endpoint
+    if not server.required:
         if models:
             return ModelChoice(endpoint, models[0], None, f"a local Ollama answers at {endpoint.address}")
         return ModelChoice(None, "", None, setup_texts.nothing_configured(endpoint, answered=models is not None))
@@ -164,13 +164,13 @@ def choice_after(asked: AskServer, models: Sequence[str] | None) -> ModelChoice:
     preferred = DEFAULT_MODELS[endpoint.name]
     model = preferred if preferred in models else models[0]
     others = f", first of {len(models)} models" if len(models) > 1 and model == models[0] else ""
-    return ModelChoice(endpoint, model, asked.key, f"{endpoint.url_setting} is {endpoint.address}{others}")
+    return ModelChoice(endpoint, model, server.key, f"{endpoint.url_setting} is {endpoint.address}{others}")
 
 
 async def choose_model(settings: ModelSettings, list_models: ListModels | None = None) -> ModelChoice:
-    """The whole choice. Asks a server only where the settings leave it open.
+    """Choose the model, asking a server only where the settings leave it open.
 
-    Raises SettingsError; and ProviderUnavailable where the server that was named does not answer now.
+    Raises SettingsError, and ProviderUnavailable if a server that the settings name does not answer now.
     """
     choice = first_choice(settings)
     if isinstance(choice, ModelChoice):
@@ -185,12 +185,15 @@ async def choose_model(settings: ModelSettings, list_models: ListModels | None =
 
 
 async def models_of(endpoint: Endpoint, key: Secret | None, limit_s: float = LIST_TIMEOUT_S) -> list[str] | None:
-    """The models that a server lists, without those that only embed; None if it lists none. Raises ProviderUnavailable
-    if it does not answer in time, or says that it cannot now.
+    """Return the models that a server lists, without embedding models; None if it refuses to list them.
+
+    Raises ProviderUnavailable if the server does not answer in time, or answers with a server error.
     """
-    away = ProviderUnavailable(setup_texts.MODELS_AWAY.format(address=endpoint.address, setting=endpoint.url_setting))
+    unavailable = ProviderUnavailable(
+        setup_texts.MODELS_AWAY.format(address=endpoint.address, setting=endpoint.url_setting)
+    )
     if endpoint.is_local and not await _listens(endpoint):
-        raise away
+        raise unavailable
     from agent.providers.http_client import Http, TransportError  # noqa: PLC0415 -- see the module's docstring
 
     headers = {"authorization": f"Bearer {key.reveal()}"} if key else {}
@@ -199,16 +202,16 @@ async def models_of(endpoint: Endpoint, key: Secret | None, limit_s: float = LIS
         async with asyncio.timeout(limit_s):
             async with http.request("GET", f"{endpoint.base_url}/models", headers) as reply:
                 if reply.status >= 500:
-                    raise away
+                    raise unavailable
                 return read_models(await reply.read()) if reply.status == 200 else None
     except (TransportError, TimeoutError) as error:
-        raise away from error
+        raise unavailable from error
     finally:
         await http.aclose()
 
 
 def read_models(body: bytes) -> list[str]:
-    """The ids in an answer to GET /models, in its order. Pure."""
+    """Return the ids in an answer to GET /models, in its order. Pure."""
     listed = as_object(parse_json(body))
     entries = map(as_object, as_list(listed.get("data")) or as_list(listed.get("models")))
     ids = (as_text(entry.get("id")) or as_text(entry.get("name")) for entry in entries)
@@ -218,22 +221,22 @@ def read_models(body: bytes) -> list[str]:
 def open_model(
     choice: ModelChoice, settings: ModelSettings, *, clock: Clock, chance: Callable[[], float]
 ) -> ClosableProvider:
-    """The provider of the choice. `chance` gives numbers in [0, 1), for the jitter of retries."""
+    """Open the provider of a choice. `chance` returns numbers in [0, 1), for the jitter of retries."""
     if choice.endpoint is None:
         return RehearsalProvider(sleep=clock.sleep)
     from agent.providers.factory import ProviderWorld, open_provider  # noqa: PLC0415 -- see the module's docstring
     from agent.providers.replay import ModelTimeouts  # noqa: PLC0415 -- as above
 
-    patience = ModelTimeouts(settings.first_token_timeout_s, settings.next_token_timeout_s)
-    line = ProviderWorld(clock, chance, patience, RetryPolicy(settings.provider_retries))
+    timeouts = ModelTimeouts(settings.first_token_timeout_s, settings.next_token_timeout_s)
+    world = ProviderWorld(clock, chance, timeouts, RetryPolicy(settings.provider_retries))
     key = choice.key.reveal() if choice.key else None
-    return open_provider(choice.endpoint, choice.model, key, line, settings.mode, settings.tools_form)
+    return open_provider(choice.endpoint, choice.model, key, world, settings.mode, settings.tools_form)
 
 
 def named_choice(spec: str, settings: ModelSettings, setting: str, why: str = "") -> ModelChoice:
-    """The model that a setting (or a person) names. Pure. Raises SettingsError.
+    """Return the model that a setting or a person names. Pure. Raises SettingsError.
 
-    No error repeats the value: it may be a key in the wrong place.
+    No error repeats the value: it may be a key in the wrong setting.
     """
     why = why or f"{setting} says so"
     provider, colon, model = (part.strip() for part in spec.partition(":"))
@@ -241,7 +244,7 @@ def named_choice(spec: str, settings: ModelSettings, setting: str, why: str = ""
     if provider == "rehearsal" and not model:
         return ModelChoice(None, "", None, why)
     if provider not in ENDPOINTS:
-        if vendor := next((whose for begins, whose in FAMILIES.items() if provider.startswith(begins)), None):
+        if vendor := next((family for prefix, family in FAMILIES.items() if provider.startswith(prefix)), None):
             raise SettingsError(setup_texts.NO_PROVIDER_NAMED.format(setting=setting, vendor=vendor))
         forms = ", ".join(f"{name}:<model>" for name in ENDPOINTS)
         raise SettingsError(setup_texts.UNKNOWN_PROVIDER.format(setting=setting, forms=forms))
@@ -268,19 +271,17 @@ async def _listens(endpoint: Endpoint) -> bool:
     return True
 
 
-# The model for embeddings that the settings name.
-#
-# The HTTP client is imported only where a model is named.
+# The model for embeddings. The HTTP client is imported only where the settings name one.
 
 EMBEDDINGS_SETTING: Final = "COGENCY_EMBEDDINGS"
-# They offer no embeddings in OpenAI's form at these addresses.
+# They offer neither embeddings nor transcription in OpenAI's form at their addresses.
 _WITHOUT: Final = frozenset({ANTHROPIC.name, GEMINI.name, LIVE.name, REALTIME.name})
 
 
 class OpenEmbedder(Embedder, Protocol):
     @property
     def is_local(self) -> bool:
-        """Whether it runs on this machine."""
+        """Whether the model runs on this machine."""
         ...
 
     async def aclose(self) -> None:
@@ -291,7 +292,7 @@ class OpenEmbedder(Embedder, Protocol):
 def open_embedder(
     spec: str, settings: ModelSettings, has_static: Callable[[], bool] = static_embeddings.is_installed
 ) -> OpenEmbedder:
-    """Connects, or reads its weights, when it is first used. Raises SettingsError."""
+    """Return an embedder that connects, or reads its weights, at its first use. Raises SettingsError."""
     provider, _, model = (part.strip().lower() for part in spec.partition(":"))
     if provider == static_embeddings.PROVIDER:
         if model != static_embeddings.MODEL:
@@ -309,11 +310,9 @@ def open_embedder(
     return HttpEmbedder(choice.endpoint, choice.model, choice.key.reveal() if choice.key else None)
 
 
-# The model for speech that the settings name.
-#
-# The HTTP client is imported only where a model is named.
+# The model for speech. The HTTP client is imported only where the settings name one.
 
-TRANSCRIPTION_SETTING: Final = "COGENCY_TRANSCRIPTION"  # They take no speech in OpenAI's form at these addresses
+TRANSCRIPTION_SETTING: Final = "COGENCY_TRANSCRIPTION"
 
 
 class OpenTranscriber(Transcriber, Protocol):
@@ -323,7 +322,7 @@ class OpenTranscriber(Transcriber, Protocol):
 
 
 def open_transcriber(spec: str, settings: ModelSettings) -> OpenTranscriber:
-    """Connects when it is first used. Raises SettingsError."""
+    """Return a transcriber that connects at its first use. Raises SettingsError."""
     if spec.partition(":")[0].strip().lower() in _WITHOUT:  # a key would not help
         raise SettingsError(setup_texts.NO_TRANSCRIPTION)
     choice = named_choice(spec, settings, TRANSCRIPTION_SETTING)
@@ -334,19 +333,19 @@ def open_transcriber(spec: str, settings: ModelSettings) -> OpenTranscriber:
     return HttpTranscriber(choice.endpoint, choice.model, choice.key.reveal() if choice.key else None)
 
 
-# Which model answers whom: the usual one, those of channels and people, and what somebody chose with /model.
+# Which model answers a person: the default model, those set for channels and people, and those chosen with /model.
 #
-# Order: what the person chose, if it is allowed; the operator's choice for the person; for the channel; the usual one.
-# Behind each stand the fallback models. A turn that runs keeps its model; the next question gets the new one. Every
-# provider stays open until the end.
+# Order: the person's choice, if it is allowed; the operator's choice for the person; that of the channel's managers;
+# the operator's choice for the channel; the default model. Each is followed by the fallback models. A running turn
+# keeps its model; the next question gets the new one. Each provider stays open until the process ends.
 
 
-COMMAND = "/model"  # What a wrong name is blamed on: whoever wrote it has set nothing
+COMMAND = "/model"  # Named in errors instead of a setting, where a person gave the name
 
 
 @dataclass(frozen=True, slots=True)
 class LearningModel:
-    """`is_local`: it runs on this machine, where answers need it, too. `can_learn`: a rehearsal cannot."""
+    """`is_local`: it runs on this machine, and answers may need it, too. `can_learn`: False for a rehearsal."""
 
     provider: Provider
     is_local: bool = False
@@ -355,16 +354,19 @@ class LearningModel:
 
 @dataclass(frozen=True, slots=True)
 class PlaceModels:
-    """What was chosen for a channel, as far as the operator's settings and its asker's roles allow it. `only`: the
-    models that answer there, () for all; `first`: the one that does where nobody chose another, "" for the usual one.
+    """The models of a channel's rules, as far as the operator's settings and the asker's roles allow them. `allowed`:
+    the models that may answer there, () for all. `preferred`: the one that answers there by default, "" for the default
+    model.
     """
 
-    only: tuple[str, ...] = ()
-    first: str = ""
+    allowed: tuple[str, ...] = ()
+    preferred: str = ""
 
 
 class ModelSwitch:
-    """Made by `open`. Names of models are as in COGENCY_MODEL, "provider:model"."""
+    """Opens models and finds the one for a person and a channel. Models are named as in COGENCY_MODEL,
+    "provider:model". Create it with `open`.
+    """
 
     def __init__(self, settings: ModelSettings, choice: ModelChoice, clock: Clock, chance: Callable[[], float]) -> None:
         self._settings = settings
@@ -372,73 +374,75 @@ class ModelSwitch:
         self._chance = chance
         self._choice = choice
         self._opened: dict[str, ClosableProvider] = {}
-        self._rows: dict[str, Provider] = {}
-        self._fallbacks = self._named("COGENCY_FALLBACK_MODELS", *settings.fallback_models)
-        self._allowed = self._named("COGENCY_ALLOWED_MODELS", *settings.allowed_models)
-        self._channels = self._by_id("COGENCY_CHANNEL_MODELS", settings.channel_models.items())
-        self._people = self._by_id("COGENCY_PERSON_MODELS", settings.person_models.items())
+        self._providers: dict[str, Provider] = {}
+        self._fallbacks = self._choices("COGENCY_FALLBACK_MODELS", *settings.fallback_models)
+        self._allowed = self._choices("COGENCY_ALLOWED_MODELS", *settings.allowed_models)
+        self._channels = self._choices_by_id("COGENCY_CHANNEL_MODELS", settings.channel_models.items())
+        self._people = self._choices_by_id("COGENCY_PERSON_MODELS", settings.person_models.items())
         self._learning = (
-            self._named("COGENCY_LEARNING_MODEL", settings.learning_model) if settings.learning_model else []
+            self._choices("COGENCY_LEARNING_MODEL", settings.learning_model) if settings.learning_model else []
         )
 
     @classmethod
     async def open(cls, settings: ModelSettings, clock: Clock, chance: Callable[[], float]) -> Self:
-        """Raises SettingsError if the settings name no usable model, or name one wrongly anywhere."""
+        """Choose the default model. Raises SettingsError if any setting names a model that cannot be used."""
         return cls(settings, await choose_model(settings), clock, chance)
 
     @property
     def provider(self) -> Provider:
-        """The usual model."""
-        return self._row(self._choice)
+        """The default model's provider."""
+        return self._provider_of(self._choice)
 
     @property
     def name(self) -> str:
-        """The usual model's."""
+        """The default model's name."""
         return self._choice.name
 
     @property
     def is_rehearsal(self) -> bool:
-        """Whether no real model answers."""
+        """Whether the default model is the rehearsal."""
         return self._choice.endpoint is None
 
     def learning_model(self) -> LearningModel:
-        """The model for work in the background."""
+        """Return the model for learning and summaries."""
         choice = self._learning[0] if self._learning else self._choice
         is_local = choice.endpoint is not None and choice.endpoint.is_local
-        return LearningModel(self._row(choice), is_local, can_learn=choice.endpoint is not None)
+        return LearningModel(self._provider_of(choice), is_local, can_learn=choice.endpoint is not None)
 
     @property
     def sentence(self) -> str:
-        """Which model answers, why, and what its provider warns of."""
+        """The default model, the reason for the choice, and its provider's warning."""
         provider = self._open(self._choice)
         warning = provider.warning if isinstance(provider, WarningProvider) else ""
         return f"{self._choice.line}. {warning}" if warning else self._choice.line
 
     @property
     def allowed(self) -> tuple[str, ...]:
-        """Among which people may choose, the usual one first; empty if there is no choice."""
+        """The models that people may choose, the default one first; empty if there is no choice."""
         names = dict.fromkeys([self._choice.name, *(choice.name for choice in self._allowed)])
         return tuple(names) if self._allowed else ()
 
-    def provider_for(self, person: str, channel: str, chosen: str = "", here: "PlaceModels | None" = None) -> Provider:
-        """The model that answers this person there. `chosen` is what they chose earlier, allowed or not."""
-        return self._row(self.choice_for(person, channel, chosen, here))
+    def provider_for(self, person: str, channel: str, chosen: str = "", place: "PlaceModels | None" = None) -> Provider:
+        """Return the provider for this person in this channel. `chosen`: their earlier choice, allowed or not."""
+        return self._provider_of(self.choice_for(person, channel, chosen, place))
 
-    def choice_for(self, person: str, channel: str, chosen: str = "", here: "PlaceModels | None" = None) -> ModelChoice:
-        only, first = (here.only, here.first) if here is not None else ((), "")
-        if chosen in self.allowed and (not only or chosen in only):
+    def choice_for(
+        self, person: str, channel: str, chosen: str = "", place: "PlaceModels | None" = None
+    ) -> ModelChoice:
+        allowed, preferred = (place.allowed, place.preferred) if place is not None else ((), "")
+        if chosen in self.allowed and (not allowed or chosen in allowed):
             return self._among_allowed(chosen, reply_texts.MODEL_CHOSEN)
-        own = self._people.get(person.rpartition(":")[2])
-        if own is not None and (not only or own.name in only):
-            return replace(own, why=reply_texts.MODEL_FOR_PERSON)
-        if first:
-            return self._among_allowed(first, reply_texts.MODEL_FOR_PLACE)
+        of_person = self._people.get(person.rpartition(":")[2])
+        if of_person is not None and (not allowed or of_person.name in allowed):
+            return replace(of_person, why=reply_texts.MODEL_FOR_PERSON)
+        if preferred:
+            return self._among_allowed(preferred, reply_texts.MODEL_FOR_PLACE)
         of_channel = self._channels.get(channel)
-        if of_channel is not None and (not only or of_channel.name in only):
+        if of_channel is not None and (not allowed or of_channel.name in allowed):
             return replace(of_channel, why=reply_texts.MODEL_FOR_CHANNEL)
-        if only and self._choice.name not in only:
-            return self._among_allowed(only[0], reply_texts.MODEL_FOR_PLACE)
-        # Which setting it comes from, and at which address it is, is for the log and for operators.
+        if allowed and self._choice.name not in allowed:
+            return self._among_allowed(allowed[0], reply_texts.MODEL_FOR_PLACE)
+        # Only the log and operators see the setting that named the model, and its address.
         by_setting = self._choice.why != reply_texts.MODEL_CHOSEN
         return replace(self._choice, why=reply_texts.MODEL_AS_USUAL) if by_setting else self._choice
 
@@ -446,13 +450,13 @@ class ModelSwitch:
         return replace(next((choice for choice in self._allowed if choice.name == name), self._choice), why=why)
 
     async def choose(self, name: str) -> None:
-        """Make that model the usual one, from the next question on. Raises SettingsError."""
+        """Make that model the default one, from the next question on. Raises SettingsError."""
         choice = named_choice(name, self._settings, COMMAND)
-        self._row(choice)
+        self._provider_of(choice)
         self._choice = replace(choice, why=reply_texts.MODEL_CHOSEN)
 
     async def forget_handles(self, model: str, handles: Sequence[str]) -> Sequence[str]:
-        """Have that model's vendor delete what it keeps; what may still be there. Raises SettingsError."""
+        """Delete these handles at the model's vendor; return those that may still exist. Raises SettingsError."""
         provider = self._opened.get(model) or self._open(named_choice(model, self._settings, "COGENCY_MODEL"))
         return await provider.forget_handles(handles) if isinstance(provider, KeepingProvider) else ()
 
@@ -460,12 +464,12 @@ class ModelSwitch:
         for provider in self._opened.values():
             await provider.aclose()
 
-    def _row(self, choice: ModelChoice) -> Provider:
-        if choice.name not in self._rows:
+    def _provider_of(self, choice: ModelChoice) -> Provider:
+        if choice.name not in self._providers:
             others = [other for other in self._fallbacks if other.name != choice.name]
-            providers = [self._open(one) for one in (choice, *others)]
-            self._rows[choice.name] = self._with_fallbacks(providers) if others else providers[0]
-        return self._rows[choice.name]
+            providers = [self._open(candidate) for candidate in (choice, *others)]
+            self._providers[choice.name] = self._with_fallbacks(providers) if others else providers[0]
+        return self._providers[choice.name]
 
     def _with_fallbacks(self, providers: Sequence[Provider]) -> Provider:
         from agent.providers.factory import FallbackProvider  # noqa: PLC0415 -- see the module's docstring
@@ -477,20 +481,20 @@ class ModelSwitch:
             self._opened[choice.name] = open_model(choice, self._settings, clock=self._clock, chance=self._chance)
         return self._opened[choice.name]
 
-    def _named(self, setting: str, *names: str) -> list[ModelChoice]:
+    def _choices(self, setting: str, *names: str) -> list[ModelChoice]:
         return [named_choice(name, self._settings, setting) for name in names]
 
-    def _by_id(self, setting: str, entries: Iterable[tuple[str, str]]) -> dict[str, ModelChoice]:
+    def _choices_by_id(self, setting: str, entries: Iterable[tuple[str, str]]) -> dict[str, ModelChoice]:
         return {id_: named_choice(name, self._settings, setting) for id_, name in entries}
 
 
 def check_allowed(switch: ModelSwitch, name: str) -> None:
-    """Raises SettingsError with the names that are allowed."""
+    """Raise SettingsError, with the allowed names, if this model may not be chosen."""
     if name not in switch.allowed:
         raise SettingsError(reply_texts.model_not_allowed(switch.allowed))
 
 
-# What people may know and decide about the model that answers them; their choice is kept among their preferences.
+# Showing and choosing the model that answers a person. The choice is stored in the person's preferences.
 
 MODEL = "model"  # The preference's name
 
@@ -500,45 +504,47 @@ class ModelDesk:
     switch: ModelSwitch
     preferences: Preferences
     access: AccessRules = field(default_factory=AccessRules)
-    """Who may choose which; where a choice is not theirs to make, the usual model answers."""
+    """Decides which models a person may choose; for a choice that is not allowed, the default model answers."""
 
     async def provider(self, incoming: Incoming) -> Provider:
-        """Who answers this message: the model that was chosen for it alone, if that is open to them still."""
-        who, asked = Requester.wrote(incoming), incoming.model
-        chosen, here = await asyncio.gather(self._chosen(who), self._chosen_here(who))
-        own = asked if asked in self._open_to(who, here) else chosen
-        return self.switch.provider_for(who.person, who.channel, own, here)
+        """Return the provider for this message: the model chosen for it alone, if the person may still choose that."""
+        who, requested = Requester.wrote(incoming), incoming.model
+        chosen, place = await asyncio.gather(self._chosen(who), self._place_models(who))
+        selected = requested if requested in self._available(who, place) else chosen
+        return self.switch.provider_for(who.person, who.channel, selected, place)
 
     async def menu(self, who: Requester) -> ModelMenu:
-        here = await self._chosen_here(who)
-        choice = self.switch.choice_for(who.person, who.channel, await self._chosen(who), here)
-        return ModelMenu(choice.name, choice.why, self._open_to(who, here))
+        place = await self._place_models(who)
+        choice = self.switch.choice_for(who.person, who.channel, await self._chosen(who), place)
+        return ModelMenu(choice.name, choice.why, self._available(who, place))
 
     async def choose(self, who: Requester, name: str) -> None:
-        """That model from now on; "" goes back to the usual one. Raises SettingsError."""
+        """Set the person's model from the next question on; "" restores the default. Raises SettingsError."""
         if name:
             check_allowed(self.switch, name)
-            open_ = self._open_to(who, await self._chosen_here(who))
-            if name not in open_:
-                raise SettingsError(reply_texts.MODEL_NOT_OPEN.format(names=", ".join(open_)))
+            available = self._available(who, await self._place_models(who))
+            if name not in available:
+                raise SettingsError(reply_texts.MODEL_NOT_OPEN.format(names=", ".join(available)))
         await self.preferences.set(who.person, MODEL, name or None)
 
     def for_everybody(self) -> tuple[str, ...]:
-        """Among which everybody may choose."""
-        return self._open_to(Requester(""))
+        """Return the models that everybody may choose."""
+        return self._available(Requester(""))
 
     async def _chosen(self, who: Requester) -> str:
         chosen = (await self.preferences.of(who.person)).get(MODEL, "")
         return chosen if may_use(self.access, chosen, who) else ""
 
-    async def _chosen_here(self, who: Requester) -> PlaceModels:
+    async def _place_models(self, who: Requester) -> PlaceModels:
         rules = await rules_at(self.preferences, who.channel)
-        open_ = self._open_to(who)
-        only = tuple(name for name in rules.models if name in open_)
-        first = rules.text(PlaceRule.MODEL)
-        return PlaceModels(only, first if first in (only or open_) else "")
+        available = self._available(who)
+        allowed = tuple(name for name in rules.models if name in available)
+        preferred = rules.text(PlaceRule.MODEL)
+        return PlaceModels(allowed, preferred if preferred in (allowed or available) else "")
 
-    def _open_to(self, who: Requester, here: PlaceModels | None = None) -> tuple[str, ...]:
-        usual, *others = self.switch.allowed or ("",)
-        open_ = [name for name in (usual, *others) if name and (name == usual or may_use(self.access, name, who))]
-        return tuple(name for name in open_ if here is None or not here.only or name in here.only)
+    def _available(self, who: Requester, place: PlaceModels | None = None) -> tuple[str, ...]:
+        default, *others = self.switch.allowed or ("",)
+        available = [
+            name for name in (default, *others) if name and (name == default or may_use(self.access, name, who))
+        ]
+        return tuple(name for name in available if place is None or not place.allowed or name in place.allowed)
