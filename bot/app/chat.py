@@ -1,5 +1,5 @@
-"""The chat, whose prompt stands before the store is open, and before what answers is loaded: that is half of a start,
-and nobody needs it before they have written something.
+"""The chat at a terminal. The prompt appears before the store is open and the bot's modules are loaded: that takes half
+of a start, and is not needed before the person has written something.
 """
 
 import asyncio
@@ -24,16 +24,16 @@ from bot.texts import reply_texts
 async def chat_at_once(
     settings: Settings, person: Person, window: Window, now: Callable[[], datetime], tools_wait_s: float
 ) -> Exit:
-    """Chat until the person leaves. Of a pipe no line is read before the store is open.
+    """Chat until the person leaves. With a pipe, no line is read before the store is open.
 
     Raises SettingsError and StoreError.
     """
     async with open_models(settings) as models:
         if isinstance(window, PipeWindow):
-            async with _loaded()(settings, person, models, tools_wait_s=tools_wait_s) as bot:
+            async with _load()(settings, person, models, tools_wait_s=tools_wait_s) as bot:
                 return await chat(bot, window, now)
-        said = greeting(models.sentence, place_of(settings.database_url))
-        return await chat_once_open(said, _opening(settings, person, models, tools_wait_s), window, now)
+        text = greeting(models.sentence, place_of(settings.database_url))
+        return await chat_once_open(text, _opening(settings, person, models, tools_wait_s), window, now)
 
 
 async def chat_once_open(
@@ -42,32 +42,32 @@ async def chat_once_open(
     window: Window,
     now: Callable[[], datetime],
 ) -> Exit:
-    """`chat` at a terminal, with a bot that is opened while the prompt stands: what is written first waits for it.
+    """`chat` at a terminal, with a bot that opens while the prompt is shown: the first line waits for it.
 
-    Raises what opening it raises, at once.
+    Raises at once what opening the bot raises.
     """
     window.greet(greeting)
     typing = asyncio.ensure_future(window.read())
     try:
-        await asyncio.sleep(0)  # the prompt is drawn, before anything else takes its time
+        await asyncio.sleep(0)  # draw the prompt before loading starts
         async with opening as opened:
             await asyncio.wait({typing, opened}, return_when=asyncio.FIRST_COMPLETED)
             if typing.done() and _leaves(typing.result(), now):
                 return Exit.OK
-            if not await _waited_for(opened, window):
+            if not await _wait_for(opened, window):
                 return Exit.INTERRUPTED
             bot = opened.result()
             if not typing.done() and await bot.left():
                 if window.set_aside():
-                    await _cancelled(typing)
+                    await _cancel(typing)
                 await asyncio.wait({typing})
             return await chat(bot, window, now, typing)
     finally:
-        await _cancelled(typing)
+        await _cancel(typing)
 
 
-async def _waited_for(opened: "asyncio.Future[ChatBot]", window: Window) -> bool:
-    """Wait where the person waits, too; False: they do not want to any more."""
+async def _wait_for(opened: "asyncio.Future[ChatBot]", window: Window) -> bool:
+    """Wait until the bot is open, with an indicator; return False if the person interrupted it."""
     if opened.done():
         return True
     interrupted = asyncio.Event()
@@ -87,7 +87,7 @@ def _leaves(line: str | None, now: Callable[[], datetime]) -> bool:
     return line is None or isinstance(inbound.parse(line, now()), inbound.Quit)
 
 
-async def _cancelled(task: "asyncio.Task[str | None]") -> None:
+async def _cancel(task: "asyncio.Task[str | None]") -> None:
     task.cancel()
     await asyncio.wait({task})
 
@@ -96,13 +96,13 @@ async def _cancelled(task: "asyncio.Task[str | None]") -> None:
 async def _opening(
     settings: Settings, person: Person, models: ModelSwitch, tools_wait_s: float
 ) -> AsyncGenerator["asyncio.Future[ChatBot]"]:
-    """A bot that is opened in a task of its own, which then closes it. What opening raises, the future raises."""
+    """Open the bot in a task, which also closes it. The yielded future gets the bot, or the error of opening it."""
     opened: asyncio.Future[ChatBot] = asyncio.get_running_loop().create_future()
     ended = asyncio.Event()
 
     async def opening() -> None:
         try:
-            open_terminal = await asyncio.to_thread(_loaded)
+            open_terminal = await asyncio.to_thread(_load)
             async with open_terminal(settings, person, models, tools_wait_s=tools_wait_s) as bot:
                 opened.set_result(bot)
                 await asyncio.to_thread(compile_all)
@@ -124,8 +124,8 @@ async def _opening(
             task.result()
 
 
-def _loaded() -> Callable[..., AbstractAsyncContextManager[ChatBot]]:
-    """In a thread, so that who writes meanwhile sees what they write."""
+def _load() -> Callable[..., AbstractAsyncContextManager[ChatBot]]:
+    """Load the bot's modules; called in a thread, so that the prompt echoes what the person types meanwhile."""
     gc.disable()  # see `bot.cli`
     from bot.app.platforms import open_terminal  # noqa: PLC0415 -- see the module's docstring
 

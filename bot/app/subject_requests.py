@@ -1,10 +1,10 @@
-"""What operators do about a person or a place: find, export, erase, and confirm what another operator wants.
+"""Operators' requests about the data of a person or a place: find, export, erase, and confirm another's request.
 
 Rules
-  Each export and erasing has its row in the audit before it begins; at its end the row says how much it was.
-  Where a bot serves from the database, that process erases: it ends what is being answered, as `/forget` does. Where
-  none does, this one.
-  What a second operator has to confirm waits as its row, for a day.
+  Each export and erasure gets its row in the audit before it starts; at its end the row says how much it was.
+  If a bot serves from the database, that process erases, as it can end running answers like `/forget`. Otherwise this
+  process does.
+  A request that needs a second operator's confirmation waits in its row for a day.
 """
 
 import json
@@ -39,21 +39,21 @@ from store.held import Found, Held, HeldPerson, HeldPlace, OperatorsView, SqlHel
 T = TypeVar("T")
 
 CONFIRM_WITHIN: Final = timedelta(days=1)
-# A process that serves looks for such jobs every five seconds; one that does not take it by then never will.
+# A serving process looks for jobs every five seconds; if none has taken this one by then, none will.
 TAKEN_S: Final = 20.0
-LONGEST_S: Final = 600.0  # Somebody sits and waits; the row tells them later
+LONGEST_S: Final = 600.0  # How long the operator's command waits; after that the row shows the result
 POLL_S: Final = 0.2
-# What is being answered at a place that is erased is ended first; what has not ended by then is erased as it runs.
+# Running answers at an erased place are ended first; those that last longer are erased while they run.
 ENDS_S: Final = 10.0
-BATCH: Final = 20_000  # Messages of a place that are erased in one transaction, with their proof: half a second or two
+BATCH: Final = 20_000  # Messages of a place erased in one transaction, with their proof: half a second to two seconds
 FOUND: Final = 20
 NEAR: Final = 3
 MAX_ID_CHARS: Final = 300
 NAME_CHARS: Final = 80
-PIECE_CHARS: Final = 100_000  # Of an export that are in memory at once, and some rows
+PIECE_CHARS: Final = 100_000  # Of an export in memory at once, besides some rows
 EXPORT_VERSION: Final = 1
 _NAME: Final = re.compile(r"[\w.@+-]{1,64}")
-_UNPLAIN: Final = re.compile(r"[^\w.-]+")  # What does not stand in the name of a file
+_UNPLAIN: Final = re.compile(r"[^\w.-]+")  # Not used in file names
 CONVERSATIONS: Final = "conversations"
 
 
@@ -64,7 +64,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """`name`: as they say, or as the system calls their `account`. Nothing here proves the name (docs/operating.md)."""
+    """`name`: as given, or the system's name of the `account`. The name is not verified (docs/operating.md)."""
 
     name: str
     account: str
@@ -76,7 +76,9 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What an operator wants done. `number`: of its row in the audit, 0 before it has one."""
+    """An operator's request. `of`: the id of a person or place; `number`: of its row in the audit, 0 before it has
+    one.
+    """
 
     act: OperatorAct
     kind: Kind
@@ -87,19 +89,21 @@ class Order:
 
     @property
     def told(self) -> dict[str, Json]:
-        wide: dict[str, Json] = {name: True for name in ("replies", "related") if getattr(self, name)}
-        return {"act": self.act.value, "kind": self.kind.value, "of": self.of} | wide
+        options: dict[str, Json] = {name: True for name in ("replies", "related") if getattr(self, name)}
+        return {"act": self.act.value, "kind": self.kind.value, "of": self.of} | options
 
     @classmethod
-    def read(cls, told: Mapping[str, Json], number: int) -> "Order":
-        act, kind = OperatorAct(str(told["act"])), Kind(str(told["kind"]))
-        replies, related = bool(told.get("replies")), bool(told.get("related"))
-        return cls(act, kind, str(told["of"]), replies, related, number)
+    def read(cls, stored: Mapping[str, Json], number: int) -> "Order":
+        act, kind = OperatorAct(str(stored["act"])), Kind(str(stored["kind"]))
+        replies, related = bool(stored.get("replies")), bool(stored.get("related"))
+        return cls(act, kind, str(stored["of"]), replies, related, number)
 
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """`known_as`: what the audit calls them now. `untold`: accounts elsewhere that may not have ended."""
+    """A finished erasure. `known_as`: the subject's name in the audit now. `untold`: the sentence about accounts
+    elsewhere whose end was not confirmed.
+    """
 
     order: Order
     receipt: Receipt
@@ -107,18 +111,18 @@ class Erased:
     untold: str = ""
 
 
-# Finding out whom an operator means.
+# Finding the person or place that an operator means.
 
 
 async def found(settings: Settings, kind: Kind, words: str) -> list[Found]:
-    """The people, or places, whose name or id has these letters. Raises StoreError."""
+    """Return people or places whose name or id contains these words. Raises StoreError."""
     async with open_beside(settings.database_url) as view:
         find = view.held.find_people if kind is Kind.PERSON else view.held.find_places
         return await find(words, FOUND)
 
 
 async def meant(held: SqlHeld, kind: Kind, id_: str) -> Held:
-    """What an id stands for. Raises Refused, with what is near; and StoreError."""
+    """Return the person or place of an id. Raises Refused, with similar ids, and StoreError."""
     if not id_.strip() or len(id_) > MAX_ID_CHARS:
         raise Refused(setup_texts.NO_ID.format(kind=kind))
     is_person = kind is Kind.PERSON
@@ -127,23 +131,23 @@ async def meant(held: SqlHeld, kind: Kind, id_: str) -> Held:
         return known
     acts = await held.acts_about(held.known_as(id_) if is_person else id_, 0, FOUND)
     if erased := [act for act in acts if "receipt" in json.loads(act.arguments)]:
-        last = erased[-1]
-        raise Refused(setup_texts.ERASED_BEFORE.format(of=id_, when=last.time, number=last.id))
-    near = _near(id_, await (held.people_ids() if is_person else held.place_ids()))
-    how = setup_texts.ID_NEAR.format(near=" or ".join(near)) if near else setup_texts.ID_FIND.format(kind=kind)
-    raise Refused(f"{setup_texts.ID_UNKNOWN.format(of=id_)} {how}")
+        newest = erased[-1]
+        raise Refused(setup_texts.ERASED_BEFORE.format(of=id_, when=newest.time, number=newest.id))
+    similar = _similar(id_, await (held.people_ids() if is_person else held.place_ids()))
+    hint = setup_texts.ID_NEAR.format(near=" or ".join(similar)) if similar else setup_texts.ID_FIND.format(kind=kind)
+    raise Refused(f"{setup_texts.ID_UNKNOWN.format(of=id_)} {hint}")
 
 
-def _near(id_: str, ids: list[str]) -> list[str]:
-    """Those that end like it first: platforms show no more than the end of our ids."""
+def _similar(id_: str, ids: list[str]) -> list[str]:
+    """Return similar ids; if some end alike, only those, as platforms show only the end of our ids."""
     end = id_.rpartition(":")[2].casefold()
-    same = [one for one in ids if one.rpartition(":")[2].casefold() == end]
-    return (same or get_close_matches(id_, ids, NEAR, 0.75))[:NEAR]
+    same_end = [candidate for candidate in ids if candidate.rpartition(":")[2].casefold() == end]
+    return (same_end or get_close_matches(id_, ids, NEAR, 0.75))[:NEAR]
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What an erasing would take: of a person exactly, of a place what is said and known there."""
+    """What an erasure would take: exact counts for a person; for a place its messages and documents."""
 
     of: str
     counts: Mapping[str, int]
@@ -151,7 +155,7 @@ class Seen:
 
 
 async def look(settings: Settings, kind: Kind, id_: str) -> Seen:
-    """Raises Refused and StoreError."""
+    """Return what an erasure would take. Raises Refused and StoreError."""
     async with open_beside(settings.database_url) as view:
         known = await meant(view.held, kind, id_)
         if isinstance(known, HeldPerson):
@@ -160,22 +164,22 @@ async def look(settings: Settings, kind: Kind, id_: str) -> Seen:
         return Seen(id_, await view.held.counts(known))
 
 
-# Who else has to agree.
+# Confirmation by a second operator.
 
 
 async def ask(settings: Settings, order: Order, operator: Operator, clock: Clock) -> Order:
-    """Have it in the audit that this operator wants it; a second one can `confirm` it. Raises StoreError."""
+    """Store a request that a second operator has to confirm, as a row of the audit. Raises StoreError."""
     async with open_beside(settings.database_url) as view:
-        return await _begun(view.held, order, operator, clock, "asked", WAITS)
+        return await _store_row(view.held, order, operator, clock, "asked", WAITS)
 
 
 async def asked(settings: Settings, kind: Kind, number: int, operator: Operator, clock: Clock) -> Order:
-    """What was asked for under a number, if this operator may confirm it now. Raises Refused and StoreError."""
+    """Return the request of a number, if this operator may confirm it now. Raises Refused and StoreError."""
     async with open_beside(settings.database_url) as view:
-        return await _asked(view.held, kind, number, operator, clock)
+        return await _request(view.held, kind, number, operator, clock)
 
 
-async def _asked(held: SqlHeld, kind: Kind, number: int, operator: Operator, clock: Clock) -> Order:
+async def _request(held: SqlHeld, kind: Kind, number: int, operator: Operator, clock: Clock) -> Order:
     row = await held.act(number)
     if row is None or row.decision != "asked":
         raise Refused(setup_texts.NOTHING_ASKED.format(number=number))
@@ -191,53 +195,53 @@ async def _asked(held: SqlHeld, kind: Kind, number: int, operator: Operator, clo
     return order
 
 
-async def _begun(
+async def _store_row(
     held: SqlHeld, order: Order, operator: Operator, clock: Clock, decision: str, outcome: str = CallEnd.BEGUN
 ) -> Order:
-    told = order.told | {"account": operator.account} | ({"asked": order.number} if order.number else {})
-    number = await held.keep(operator_act(clock.now(), operator.name, told, decision, outcome))
+    row = order.told | {"account": operator.account} | ({"asked": order.number} if order.number else {})
+    number = await held.keep(operator_act(clock.now(), operator.name, row, decision, outcome))
     return replace(order, number=number)
 
 
-async def _agreed(held: SqlHeld, order: Order, operator: Operator, clock: Clock) -> Order:
-    """The order with a row of its own; of one that was asked for before, the only one that confirms it."""
+async def _confirm(held: SqlHeld, order: Order, operator: Operator, clock: Clock) -> Order:
+    """Return the order with a row of its own. An order that needed confirmation is confirmed, which works only once."""
     if not order.number:
-        return await _begun(held, order, operator, clock, "alone")
-    await _asked(held, order.kind, order.number, operator, clock)
+        return await _store_row(held, order, operator, clock, "alone")
+    await _request(held, order.kind, order.number, operator, clock)
     if not await held.take(order.number, WAITS, "confirmed"):
         raise Refused(setup_texts.ASKED_BEFORE.format(number=order.number))
-    return await _begun(held, order, operator, clock, "confirmed")
+    return await _store_row(held, order, operator, clock, "confirmed")
 
 
-def found_line(one: Found) -> str:
-    """For an operator's terminal."""
-    last = "never" if one.last is None else f"{one.last:%Y-%m-%d}"
-    said = counted(one.messages, "message", "messages")
-    return printable_line(setup_texts.FOUND_LINE.format(id=one.id, name=one.name, messages=said, last=last))
+def found_line(subject: Found) -> str:
+    """Format a found person or place as a line for a terminal."""
+    last = "never" if subject.last is None else f"{subject.last:%Y-%m-%d}"
+    messages = counted(subject.messages, "message", "messages")
+    return printable_line(setup_texts.FOUND_LINE.format(id=subject.id, name=subject.name, messages=messages, last=last))
 
 
 def preview_text(seen: Seen) -> str:
-    """What stands before the question whether to erase it."""
+    """Return the text before the question whether to erase."""
     if not any(seen.counts.values()):
         return setup_texts.ERASES_CHOICES.format(of=seen.of)
     lines = [setup_texts.ERASES.format(of=seen.of, amounts=memory_texts.amounts(seen.counts))]
-    if seen.preview is not None and (told := seen.preview.retold.count):
-        lines.append(setup_texts.ERASES_RETOLD.format(count=counted(told, "answer", "answers")))
-    if seen.preview is not None and (may := seen.preview.related.count):
-        lines.append(setup_texts.ERASES_RELATED.format(count=counted(may, "message", "messages")))
+    if seen.preview is not None and (retold := seen.preview.retold.count):
+        lines.append(setup_texts.ERASES_RETOLD.format(count=counted(retold, "answer", "answers")))
+    if seen.preview is not None and (related := seen.preview.related.count):
+        lines.append(setup_texts.ERASES_RELATED.format(count=counted(related, "message", "messages")))
     return "\n".join(lines)
 
 
 def erased_text(erased: Erased) -> str:
-    """The receipt, in the words in which people get their own, and how to check it."""
-    order, said = erased.order, memory_texts.receipt_text(erased.receipt)
-    how = setup_texts.CHECK_PERSON if order.kind is Kind.PERSON else setup_texts.CHECK_PLACE
-    check = how.format(of=order.of, number=order.number, known_as=erased.known_as)
-    return "\n".join(filter(None, [said, erased.untold, check]))
+    """Return the receipt, in the same words that people get, and how to check it."""
+    order, receipt = erased.order, memory_texts.receipt_text(erased.receipt)
+    check_form = setup_texts.CHECK_PERSON if order.kind is Kind.PERSON else setup_texts.CHECK_PLACE
+    check = check_form.format(of=order.of, number=order.number, known_as=erased.known_as)
+    return "\n".join(filter(None, [receipt, erased.untold, check]))
 
 
 def needs_another(settings: Settings, order: Order) -> bool:
-    """Whether a second operator has to confirm it first."""
+    """Return whether a second operator has to confirm this order first."""
     return order.act in settings.two_operators and not order.number
 
 
@@ -248,20 +252,23 @@ def needs_another(settings: Settings, order: Order) -> bool:
 async def open_export(
     settings: Settings, order: Order, operator: Operator, clock: Clock
 ) -> AsyncGenerator[tuple[Order, AsyncGenerator[str]]]:
-    """An export's number, and the pieces of its file; also while the bot runs. Raises Refused and StoreError."""
+    """Yield an export's order, with its number, and the pieces of its file. Works while the bot runs.
+
+    Raises Refused and StoreError.
+    """
     async with open_beside(settings.database_url) as view:
         known = await meant(view.held, order.kind, order.of)
-        agreed = await _agreed(view.held, order, operator, clock)
+        agreed = await _confirm(view.held, order, operator, clock)
         async with aclosing(export(view.held, known, agreed, operator, clock)) as pieces:
             yield agreed, pieces
 
 
 async def export(held: SqlHeld, known: Held, order: Order, operator: Operator, clock: Clock) -> AsyncGenerator[str]:
-    """All that is held of somebody, as the pieces of one JSON object (docs/export.md). `order`: in the audit already.
+    """Yield all data of a person or place, as pieces of one JSON object (docs/export.md). Raises StoreError.
 
-    Its row ends with the last piece; of what nobody has read to its end it says that. Raises StoreError.
+    `order`: has a row in the audit, which is closed after the last piece; if the caller stops before, as stopped.
     """
-    began, size, rows, outcome = clock.monotonic(), 0, dict[str, Json](), CallEnd.STOPPED.value
+    started, size, rows, outcome = clock.monotonic(), 0, dict[str, Json](), CallEnd.STOPPED.value
     head: dict[str, Json] = {
         "version": EXPORT_VERSION,
         "kind": order.kind.value,
@@ -270,7 +277,7 @@ async def export(held: SqlHeld, known: Held, order: Order, operator: Operator, c
         "by": f"{OPERATOR}{operator.name}",
     }
     try:
-        piece = "{\n " + ",\n ".join(f"{_text(name)}: {_text(one)}" for name, one in head.items())
+        piece = "{\n " + ",\n ".join(f"{_text(name)}: {_text(value)}" for name, value in head.items())
         for section in sections(known):
             size += len(piece.encode())
             yield piece
@@ -289,7 +296,7 @@ async def export(held: SqlHeld, known: Held, order: Order, operator: Operator, c
         yield piece
         outcome = ResultStatus.SUCCESS.value
     finally:
-        await held.close(order.number, {"rows": rows}, outcome, round(1000 * (clock.monotonic() - began)), size)
+        await held.close(order.number, {"rows": rows}, outcome, round(1000 * (clock.monotonic() - started)), size)
 
 
 def _text(value: Json) -> str:
@@ -308,9 +315,9 @@ async def _rows(held: SqlHeld, known: Held, section: str) -> AsyncGenerator[dict
 
 @contextmanager
 def private_file(path: Path, *, force: bool) -> Generator[Callable[[str], object]]:
-    """Writes a file that its owner alone reads; what was not written whole is not there. Raises OutputError.
+    """Open a file to write that only its owner can read; an incomplete file is removed. Raises OutputError.
 
-    `force`: an older one goes, once the new one is whole. A link is replaced, and not followed.
+    `force`: replace an existing file, once the new one is complete. A symbolic link is replaced, not followed.
     """
     part = path.with_name(f".{path.name}.part") if force else path
     try:
@@ -324,8 +331,8 @@ def private_file(path: Path, *, force: bool) -> Generator[Callable[[str], object
     try:
         with ExitStack() as undo:
             undo.callback(part.unlink, missing_ok=True)
-            with part.open("w", encoding="utf-8") as opened:
-                yield opened.write
+            with part.open("w", encoding="utf-8") as file:
+                yield file.write
             part.replace(path)
             undo.pop_all()
     except OSError as error:
@@ -333,7 +340,7 @@ def private_file(path: Path, *, force: bool) -> Generator[Callable[[str], object
 
 
 def file_name(order: Order, clock: Clock) -> Path:
-    """Where an export is written if nobody says where."""
+    """Return the default file of an export."""
     plain = _UNPLAIN.sub("-", order.of[:NAME_CHARS])
     return Path(f"cogency-{order.kind}-{plain}-{clock.now():%Y%m%d}.json")
 
@@ -343,131 +350,131 @@ def file_name(order: Order, clock: Clock) -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorErasing:
-    """Erases, in the process that serves from the database or in one that has it for itself."""
+    """Erases, in the process that serves from the database or in one with exclusive use of it."""
 
     desk: ForgetDesk
     held: SqlHeld
     clock: Clock
 
     async def carry_out(self, job: Job) -> None:
-        """The job by which another process asks for it. Raises StoreError."""
+        """Run the job by which another process requests an erasure. Raises StoreError."""
         await self.erase(int(job.key))
 
     async def erase(self, number: int) -> None:
-        """What the row of this number says; its receipt stands there then. Raises StoreError."""
+        """Carry out the order in the row of this number, and store the receipt in it. Raises StoreError."""
         row = await self.held.act(number)
-        if row is None or row.outcome != CallEnd.BEGUN:  # a process died behind it
+        if row is None or row.outcome != CallEnd.BEGUN:  # done before, by a process that died before the job's end
             return
-        order, began = Order.read(json.loads(row.arguments), number), self.clock.monotonic()
+        order, started = Order.read(json.loads(row.arguments), number), self.clock.monotonic()
         if order.kind is Kind.PERSON:
-            receipt, untold = await self._erased_person(order)
+            receipt, unrevoked = await self._erase_person(order)
         else:
             place = await self.held.place_named(order.of)
-            receipt, untold = _NOTHING if place is None else await self._erased_place(place, order)
-        more: dict[str, Json] = {"receipt": _receipt_json(receipt)}
-        if untold:
-            more["untold"] = untold
-        ms = round(1000 * (self.clock.monotonic() - began))
-        await self.held.close(number, more, ResultStatus.SUCCESS, ms)
+            receipt, unrevoked = _NOTHING if place is None else await self._erase_place(place, order)
+        result: dict[str, Json] = {"receipt": _receipt_json(receipt)}
+        if unrevoked:
+            result["untold"] = unrevoked
+        ms = round(1000 * (self.clock.monotonic() - started))
+        await self.held.close(number, result, ResultStatus.SUCCESS, ms)
 
-    async def _erased_person(self, order: Order) -> tuple[Receipt, str]:
+    async def _erase_person(self, order: Order) -> tuple[Receipt, str]:
         person = HeldPerson(order.of)
         await self.desk.take_back(person.id, None)
         return await self.desk.erase(person.plan, person.id, replies=order.replies, related=order.related)
 
-    async def _erased_place(self, place: HeldPlace, order: Order) -> tuple[Receipt, str]:
-        until = self.clock.monotonic() + ENDS_S
+    async def _erase_place(self, place: HeldPlace, order: Order) -> tuple[Receipt, str]:
+        deadline = self.clock.monotonic() + ENDS_S
         posts = await self.held.running_posts(place)
         withdrawn = [post for post in posts if await self.desk.withdraw(*post)]
-        while withdrawn and self.clock.monotonic() < until:
+        while withdrawn and self.clock.monotonic() < deadline:
             await self.clock.sleep(POLL_S)
             withdrawn = [post for post in await self.held.running_posts(place) if post in withdrawn]
 
-        async def erased() -> Receipt:
+        async def erase_batch() -> Receipt:
             return (await self.desk.erase(place.plan, replies=order.replies, related=order.related, limit=BATCH))[0]
 
-        whole = receipt = await erased()
+        total = receipt = await erase_batch()
         while any(receipt.erased.values()):
-            receipt = await erased()
+            receipt = await erase_batch()
             if any(receipt.erased.values()):
-                whole = _together(whole, receipt)
-        return whole, ""
+                total = _add_receipts(total, receipt)
+        return total, ""
 
 
 _NOTHING: Final = (Receipt({}, 0, bytes_gone=True), "")
 
 
-def _together(one: Receipt, other: Receipt) -> Receipt:
-    """Both; in how many conversations nobody can say, as one may be in both."""
-    kinds = {*one.erased, *other.erased} - {CONVERSATIONS}
+def _add_receipts(first: Receipt, second: Receipt) -> Receipt:
+    """Add two receipts, without the number of conversations: one conversation may be in both."""
+    kinds = {*first.erased, *second.erased} - {CONVERSATIONS}
     return Receipt(
-        {kind: one.erased.get(kind, 0) + other.erased.get(kind, 0) for kind in sorted(kinds)},
-        one.found_again + other.found_again,
-        bytes_gone=one.bytes_gone and other.bytes_gone,
-        kept_by_server=one.kept_by_server,
-        replies=one.replies + other.replies,
-        related=other.related,
+        {kind: first.erased.get(kind, 0) + second.erased.get(kind, 0) for kind in sorted(kinds)},
+        first.found_again + second.found_again,
+        bytes_gone=first.bytes_gone and second.bytes_gone,
+        kept_by_server=first.kept_by_server,
+        replies=first.replies + second.replies,
+        related=second.related,
     )
 
 
 def _receipt_json(receipt: Receipt) -> dict[str, Json]:
-    plain = ("found_again", "bytes_gone", "kept_by_server", "replies", "related")
+    copied = ("found_again", "bytes_gone", "kept_by_server", "replies", "related")
     erased: dict[str, Json] = dict(receipt.erased)
-    told: dict[str, Json] = {"erased": erased}
-    return told | {name: getattr(receipt, name) for name in plain}
+    result: dict[str, Json] = {"erased": erased}
+    return result | {name: getattr(receipt, name) for name in copied}
 
 
 def receipt_of(row: AuditedCall) -> Receipt:
-    """The receipt in the row of an erasing that has ended."""
+    """Return the receipt in the row of a finished erasure."""
     return Receipt(**json.loads(row.arguments)["receipt"])
 
 
 async def erase(settings: Settings, order: Order, operator: Operator, clock: Clock) -> Erased:
-    """Erase it, and wait until it is done, whoever does it. Raises Refused and StoreError."""
+    """Erase a person or place, here or in a serving process, and wait for the end. Raises Refused and StoreError."""
     async with open_beside(settings.database_url) as view:
         await meant(view.held, order.kind, order.of)
-        agreed = await _agreed(view.held, order, operator, clock)
+        agreed = await _confirm(view.held, order, operator, clock)
         served, where = view.is_served, view.held.database.where
-        if served and await _handed_over(view, agreed, clock):
-            return await _erased(view.held, agreed)
+        if served and await _hand_over(view, agreed, clock):
+            return await _result(view.held, agreed)
         if served and not view.held.database.is_shared:
             await view.held.take(agreed.number, CallEnd.BEGUN, CallEnd.NOT_RUN)
             raise StoreLocked(setup_texts.NOBODY_ERASES.format(where=where))
     try:
         async with _open_erasing(settings, agreed, clock) as erasing:
             await erasing.erase(agreed.number)
-            return await _erased(erasing.held, agreed)
+            return await _result(erasing.held, agreed)
     except CogencyError:
         async with open_beside(settings.database_url) as view:
             await view.held.take(agreed.number, CallEnd.BEGUN, ResultStatus.FAILURE)
         raise
 
 
-async def _erased(held: SqlHeld, order: Order) -> Erased:
+async def _result(held: SqlHeld, order: Order) -> Erased:
     row = await held.act(order.number)
     if row is None or row.outcome != ResultStatus.SUCCESS:
         raise Refused(setup_texts.STILL_ERASING.format(number=order.number))
-    told = json.loads(row.arguments)
-    return Erased(order, receipt_of(row), str(told["of"]), str(told.get("untold", "")))
+    arguments = json.loads(row.arguments)
+    return Erased(order, receipt_of(row), str(arguments["of"]), str(arguments.get("untold", "")))
 
 
-async def _handed_over(view: OperatorsView, order: Order, clock: Clock) -> bool:
-    """Have a process that serves do it; False if none takes it. Raises Refused where it takes too long to wait for."""
-    key, began = str(order.number), clock.monotonic()
+async def _hand_over(view: OperatorsView, order: Order, clock: Clock) -> bool:
+    """Let a serving process erase; return False if none takes the job. Raises Refused if it takes too long."""
+    key, started = str(order.number), clock.monotonic()
     await view.jobs.schedule(OPERATOR_ERASE, key, "", clock.now())
-    while clock.monotonic() - began < LONGEST_S:
+    while clock.monotonic() - started < LONGEST_S:
         await clock.sleep(POLL_S)
         row = await view.held.act(order.number)
         if row is None or row.outcome != CallEnd.BEGUN:
             return True
-        if clock.monotonic() - began > TAKEN_S and await view.jobs.cancel(OPERATOR_ERASE, key):
+        if clock.monotonic() - started > TAKEN_S and await view.jobs.cancel(OPERATOR_ERASE, key):
             return False
     raise Refused(setup_texts.STILL_ERASING.format(number=order.number))
 
 
 @asynccontextmanager
 async def _open_erasing(settings: Settings, order: Order, clock: Clock) -> AsyncGenerator[OperatorErasing]:
-    """What erases in this process, where no other one serves. Raises SettingsError and StoreError."""
+    """Open what erases in this process, where none serves. Raises SettingsError and StoreError."""
     async with AsyncExitStack() as stack:
         store = await open_store(settings.database_url)
         stack.push_async_callback(store.close)
@@ -481,16 +488,16 @@ async def _open_erasing(settings: Settings, order: Order, clock: Clock) -> Async
 
 
 async def _no_answer(*_: object) -> None:
-    """Nothing is answered here; what waits falls with its question."""
+    """Do nothing: this process runs no turn, and waiting turns are erased with their questions."""
 
 
 async def _no_question(*_: object) -> bool:
-    """As above."""
+    """Withdraw nothing, as above."""
     return False
 
 
 def _desk(store: Store, clock: Clock, of: str, revoke: Callable[[str], Awaitable[str]] | None) -> ForgetDesk:
-    """For one person or place. What platforms show is taken away by whichever process reaches them next."""
+    """Return a desk for one person or place. The next process that connects to the platforms deletes what they show."""
     return ForgetDesk(
         forgetting=store.forgetting,
         ledger=store.ledger,

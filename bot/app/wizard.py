@@ -1,10 +1,10 @@
-"""`cogency init`: asks for what a bot needs, tries each answer at once, and writes it to `.env`.
+"""`cogency init`: asks for the settings of a bot, tries each answer at once, and writes them to `.env`.
 
 Rules
-  Only what was asked for changes in the file: other lines, comments and their order stay. It is for its owner alone.
-  What does not work is said with what to change, and asked again; it is written only if its person wants it so.
-  A secret is typed unseen or comes from the environment. It is no argument of a command, and is never shown.
-  Without a terminal nobody is asked: what the environment sets is tried and written.
+  Only answered settings change in the file: other lines, comments and their order stay. Only its owner can read it.
+  An answer that does not work is explained and asked again; it is written only if the user insists.
+  A secret is typed without echo or comes from the environment. It is never an argument of a command, and never shown.
+  Without a terminal no question is asked: the environment's settings are tried and written.
 """
 
 import getpass
@@ -30,28 +30,28 @@ from bot.setting_sources import IN_FILE, read_dotenv
 from bot.settings import Settings, load_settings, setting_names
 from bot.texts import setup_texts
 
-LISTED: Final = 5  # Models on this machine that are offered by number; any other can be typed
-_PLAIN: Final = re.compile(r"[A-Za-z0-9_./:@%+,=-]*")  # What needs no quotes in `.env`
+LISTED: Final = 5  # Models on this machine offered by number; any other can be typed
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_./:@%+,=-]*")  # Values that need no quotes in `.env`
 
 
 Examine: TypeAlias = Callable[[Settings], Awaitable[list[Finding]]]
 
 
 class Dialogue(Protocol):
-    """Whoever sets the bot up, at a terminal."""
+    """The dialogue with the user who sets the bot up."""
 
     def say(self, text: str) -> None: ...
 
     def ask(self, question: str, usual: str = "") -> str:
-        """What they type, `usual` for nothing. Raises EOFError where nobody is there any more."""
+        """Return the user's answer, or `usual` for an empty one. Raises EOFError at the end of the input."""
         ...
 
     def ask_unseen(self, question: str) -> str:
-        """The same, of a secret."""
+        """Return a secret that the user types without echo. Raises EOFError as above."""
         ...
 
     def open_page(self, address: str) -> bool:
-        """Show a page in a browser, if there is one."""
+        """Show a page in a browser; return whether there is one."""
         ...
 
 
@@ -76,23 +76,23 @@ class Typed:
 
 @dataclass(slots=True)
 class _Draft:
-    """`written`: what `.env` says now; `environ`: the environment; `changes`: what was answered."""
+    """`written`: the present content of `.env`; `environ`: the environment; `changes`: the answers so far."""
 
     written: Mapping[str, str]
     environ: Mapping[str, str]
     changes: dict[str, str] = field(default_factory=dict[str, str])
 
     def settings(self) -> Settings:
-        """As they would be. Raises SettingsError."""
+        """Return the settings with the answers so far. Raises SettingsError."""
         return load_settings({**self.written, **self.environ, **self.changes})
 
     def has(self, name: str) -> bool:
-        there = {**self.written, **self.environ, **self.changes}
-        return any(there.get(one, "").strip() for one in (name, f"{name}{IN_FILE}"))
+        values = {**self.written, **self.environ, **self.changes}
+        return any(values.get(key, "").strip() for key in (name, f"{name}{IN_FILE}"))
 
 
 async def set_up(talk: Dialogue, dotenv: Path, environ: Mapping[str, str]) -> bool:
-    """Ask, try and write; whether the bot is to be started now. Raises SettingsError for a file that cannot be read."""
+    """Ask, try and write; return whether to start the bot now. Raises SettingsError for an unreadable file."""
     draft = _Draft(read_dotenv(dotenv), environ)
     talk.say(setup_texts.INIT_BEGINS.format(file=dotenv))
     await _model(talk, draft)
@@ -111,8 +111,8 @@ async def set_up(talk: Dialogue, dotenv: Path, environ: Mapping[str, str]) -> bo
 
 
 async def set_up_from(environ: Mapping[str, str], dotenv: Path) -> tuple[list[Finding], list[str]]:
-    """Try and write what the environment sets: what was found, and the names that were written, none where something
-    is wrong, or nothing is set. Raises SettingsError.
+    """Try and write what the environment sets; return the findings and the names written. Nothing is written if a
+    finding is a problem, or nothing is set. Raises SettingsError.
     """
     ours = {name: value for name in setting_names() if (value := environ.get(name, "").strip())}
     draft = _Draft(read_dotenv(dotenv), environ, ours)
@@ -129,29 +129,31 @@ async def set_up_from(environ: Mapping[str, str], dotenv: Path) -> tuple[list[Fi
 
 async def _model(talk: Dialogue, draft: _Draft) -> None:
     talk.say(setup_texts.INIT_MODEL)
-    here = await _on_this_machine(draft)
+    local = await _local_models(draft)
     vendors = [name for name in DEFAULT_MODELS if name in ENDPOINTS]
-    offered = [*here, *(f"{name}:{DEFAULT_MODELS[name]}" for name in vendors), "rehearsal"]
+    offered = [*local, *(f"{name}:{DEFAULT_MODELS[name]}" for name in vendors), "rehearsal"]
     for number, spec in enumerate(offered, 1):
         talk.say(f"  {number}  {spec}  {_about(spec, draft)}".rstrip())
-    usual = draft.written.get("COGENCY_MODEL") or draft.environ.get("COGENCY_MODEL") or _usual(offered, draft)
+    default = (
+        draft.written.get("COGENCY_MODEL") or draft.environ.get("COGENCY_MODEL") or _default_number(offered, draft)
+    )
     while True:
-        said = talk.ask(setup_texts.INIT_WHICH_MODEL, usual)
-        if said.isdecimal() and _picked(said, offered) == said:
-            talk.say(setup_texts.INIT_NO_NUMBER.format(number=said, most=len(offered)))
+        answer = talk.ask(setup_texts.INIT_WHICH_MODEL, default)
+        if answer.isdecimal() and _pick(answer, offered) == answer:
+            talk.say(setup_texts.INIT_NO_NUMBER.format(number=answer, most=len(offered)))
             continue
-        draft.changes["COGENCY_MODEL"] = _picked(said, offered)
+        draft.changes["COGENCY_MODEL"] = _pick(answer, offered)
         endpoint = ENDPOINTS.get(draft.changes["COGENCY_MODEL"].partition(":")[0].lower())
         if endpoint is not None and endpoint.key_required and not draft.has(endpoint.key_setting):
             draft.changes[endpoint.key_setting] = talk.ask_unseen(f"{endpoint.key_setting}: ")
-        if await _tried(talk, draft, examine_model):
+        if await _try(talk, draft, examine_model):
             return
         if endpoint is not None:
             draft.changes.pop(endpoint.key_setting, None)
 
 
-async def _on_this_machine(draft: _Draft) -> list[str]:
-    """The models of an Ollama that answers."""
+async def _local_models(draft: _Draft) -> list[str]:
+    """Return models of a local Ollama, if one answers."""
     try:
         served = await models_of(model_settings(draft.settings()).endpoint("ollama"), None)
     except (ProviderError, SettingsError):
@@ -169,8 +171,8 @@ def _about(spec: str, draft: _Draft) -> str:
     return (setup_texts.INIT_KEY_THERE if is_there else setup_texts.INIT_NEEDS_KEY).format(key=endpoint.key_setting)
 
 
-def _usual(offered: Sequence[str], draft: _Draft) -> str:
-    """The first that needs nothing more."""
+def _default_number(offered: Sequence[str], draft: _Draft) -> str:
+    """Return the number of the first model that needs no further key."""
     for number, spec in enumerate(offered, 1):
         endpoint = ENDPOINTS.get(spec.partition(":")[0])
         if endpoint is None or endpoint.is_local or draft.has(endpoint.key_setting):
@@ -178,18 +180,18 @@ def _usual(offered: Sequence[str], draft: _Draft) -> str:
     return str(len(offered))
 
 
-def _picked(said: str, offered: Sequence[str]) -> str:
-    chosen = int(said) if said.isascii() and said.isdecimal() and len(said) < 3 else 0
-    return offered[chosen - 1] if 0 < chosen <= len(offered) else said
+def _pick(answer: str, offered: Sequence[str]) -> str:
+    index = int(answer) if answer.isascii() and answer.isdecimal() and len(answer) < 3 else 0
+    return offered[index - 1] if 0 < index <= len(offered) else answer
 
 
 async def _slack(talk: Dialogue, draft: _Draft) -> None:
-    from bot.platforms.slack import manifest  # noqa: PLC0415 -- who does without Slack does not load it
+    from bot.platforms.slack import manifest  # noqa: PLC0415 -- a bot without Slack does not load it
 
-    if await _kept(talk, draft, "Slack", "SLACK_APP_TOKEN", "SLACK_BOT_TOKEN"):
+    if await _keeps(talk, draft, "Slack", "SLACK_APP_TOKEN", "SLACK_BOT_TOKEN"):
         return
-    made = manifest.manifest(prefix=draft.settings().slack_command_prefix)
-    page = f"https://api.slack.com/apps?new_app=1&manifest_json={quote(json.dumps(made, separators=(',', ':')))}"
+    content = manifest.manifest(prefix=draft.settings().slack_command_prefix)
+    page = f"https://api.slack.com/apps?new_app=1&manifest_json={quote(json.dumps(content, separators=(',', ':')))}"
     talk.say(setup_texts.INIT_SLACK_APP)
     talk.ask(setup_texts.INIT_OPEN)
     if not talk.open_page(page):
@@ -199,19 +201,19 @@ async def _slack(talk: Dialogue, draft: _Draft) -> None:
         _secret(talk, draft, "SLACK_APP_TOKEN", "xapp-")
         talk.say(setup_texts.INIT_SLACK_INSTALL)
         _secret(talk, draft, "SLACK_BOT_TOKEN", "xoxb-")
-        if await _tried(talk, draft, examine_platforms, "Slack"):
+        if await _try(talk, draft, examine_platforms, "Slack"):
             return
 
 
-async def _kept(talk: Dialogue, draft: _Draft, where: str, *names: str) -> bool:
-    """Whether a platform that is set up already stays as it is, and works."""
+async def _keeps(talk: Dialogue, draft: _Draft, where: str, *names: str) -> bool:
+    """Return whether a platform that is set up already stays as it is, and works."""
     if not all(map(draft.has, names)) or not _yes(talk, setup_texts.INIT_KEEP.format(where=where), usual=True):
         return False
-    return await _tried(talk, draft, examine_platforms, where)
+    return await _try(talk, draft, examine_platforms, where)
 
 
 async def _discord(talk: Dialogue, draft: _Draft) -> None:
-    if await _kept(talk, draft, "Discord", "DISCORD_TOKEN"):
+    if await _keeps(talk, draft, "Discord", "DISCORD_TOKEN"):
         return
     talk.say(setup_texts.INIT_DISCORD_APP)
     talk.ask(setup_texts.INIT_OPEN)
@@ -219,33 +221,33 @@ async def _discord(talk: Dialogue, draft: _Draft) -> None:
         talk.say(setup_texts.DISCORD_PORTAL)
     while True:
         _secret(talk, draft, "DISCORD_TOKEN")
-        if await _tried(talk, draft, examine_platforms, "Discord"):
+        if await _try(talk, draft, examine_platforms, "Discord"):
             break
     try:
         talk.say(discord.invite_text(await discord_application(draft.settings())).rstrip())
-    except CogencyError as error:  # it is no reason to begin anew: `cogency discord invite` prints them later
+    except CogencyError as error:  # not fatal: `cogency discord invite` prints the addresses later
         talk.say(str(error))
 
 
 def _secret(talk: Dialogue, draft: _Draft, name: str, begins: str = "") -> None:
-    """Ask for it until there is one. `begins`: what its vendor gives all such secrets."""
+    """Ask for a secret until there is one. `begins`: the prefix of the vendor's secrets of this kind."""
     while True:
-        there = draft.has(name)
-        said = talk.ask_unseen(f"{name}{setup_texts.INIT_KEEPS if there else ''}: ").strip()
-        if said.startswith(begins) and said:
-            draft.changes[name] = said
+        is_set = draft.has(name)
+        answer = talk.ask_unseen(f"{name}{setup_texts.INIT_KEEPS if is_set else ''}: ").strip()
+        if answer.startswith(begins) and answer:
+            draft.changes[name] = answer
             return
-        if there and not said:
+        if is_set and not answer:
             return
-        talk.say((setup_texts.INIT_PASTED_OTHER if said else setup_texts.INIT_PASTED_NOTHING).format(begins=begins))
+        talk.say((setup_texts.INIT_PASTED_OTHER if answer else setup_texts.INIT_PASTED_NOTHING).format(begins=begins))
 
 
 def _data(talk: Dialogue, draft: _Draft) -> None:
-    where = draft.settings().database_url
-    said = talk.ask(setup_texts.INIT_DATA, where)
-    if said != where:
+    current = draft.settings().database_url
+    answer = talk.ask(setup_texts.INIT_DATA, current)
+    if answer != current:
         draft.changes["COGENCY_DATABASE_URL"] = (
-            said if "://" in said else f"sqlite:///{Path(said).expanduser().absolute()}"
+            answer if "://" in answer else f"sqlite:///{Path(answer).expanduser().absolute()}"
         )
         try:
             draft.settings()
@@ -255,10 +257,10 @@ def _data(talk: Dialogue, draft: _Draft) -> None:
             _data(talk, draft)
 
 
-async def _tried(talk: Dialogue, draft: _Draft, examine: Examine, where: str = "") -> bool:
-    """Whether it works, or is to stay all the same. `where`: of what is found, only this."""
+async def _try(talk: Dialogue, draft: _Draft, examine: Examine, where: str = "") -> bool:
+    """Return whether the answers work, or the user keeps them anyway. `where`: only these findings count."""
     try:
-        found = [one for one in await examine(draft.settings()) if where in {"", one.where, "Settings"}]
+        found = [finding for finding in await examine(draft.settings()) if where in {"", finding.where, "Settings"}]
     except SettingsError as error:
         talk.say(str(error))
         return False
@@ -268,9 +270,9 @@ async def _tried(talk: Dialogue, draft: _Draft, examine: Examine, where: str = "
 
 def _yes(talk: Dialogue, question: str, *, usual: bool) -> bool:
     while True:
-        said = talk.ask(question, "y" if usual else "n").strip().casefold()
-        if said.startswith(("y", "j", "o", "s", "n")):  # yes, ja, oui, sí; no, nein, non
-            return not said.startswith("n")
+        answer = talk.ask(question, "y" if usual else "n").strip().casefold()
+        if answer.startswith(("y", "j", "o", "s", "n")):  # yes, ja, oui, sí; no, nein, non
+            return not answer.startswith("n")
         talk.say(setup_texts.INIT_YES_OR_NO)
 
 
@@ -278,7 +280,7 @@ def _yes(talk: Dialogue, question: str, *, usual: bool) -> bool:
 
 
 def write(dotenv: Path, changes: Mapping[str, str]) -> None:
-    """Change these settings in the file, for its owner alone, in one step. Raises SettingsError."""
+    """Change these settings in the file, atomically and readable by its owner alone. Raises SettingsError."""
     try:
         before = dotenv.read_text(encoding="utf-8-sig") if dotenv.exists() else ""
         part = dotenv.with_name(f"{dotenv.name}.part")
@@ -290,23 +292,23 @@ def write(dotenv: Path, changes: Mapping[str, str]) -> None:
 
 
 def changed(text: str, changes: Mapping[str, str]) -> str:
-    """The file with these settings, each where it stands, or stands as a comment; else at the end. Pure."""
-    lines, left = text.splitlines(), dict(changes)
+    """Return the file's text with these settings, each on its own line or commented line, else at the end. Pure."""
+    lines, remaining = text.splitlines(), dict(changes)
     for commented in (False, True):
-        for at in range(len(lines) - 1, -1, -1):  # of a name that stands twice, the last one counts
-            name = _named(lines[at], commented=commented)
-            if name in left:
-                lines[at] = f"{name}={_quoted(left.pop(name))}"
-    lines += [f"{name}={_quoted(value)}" for name, value in left.items()]
+        for index in range(len(lines) - 1, -1, -1):  # of a repeated name the last line counts
+            name = _setting_name(lines[index], commented=commented)
+            if name in remaining:
+                lines[index] = f"{name}={_quote(remaining.pop(name))}"
+    lines += [f"{name}={_quote(value)}" for name, value in remaining.items()]
     return "".join(f"{line}\n" for line in lines)
 
 
-def _named(line: str, *, commented: bool) -> str:
+def _setting_name(line: str, *, commented: bool) -> str:
     name, sign, _ = line.removeprefix("# " if commented else "export ").partition("=")
     return name.strip() if sign and line.startswith("# ") == commented else ""
 
 
-def _quoted(value: str) -> str:
+def _quote(value: str) -> str:
     if _PLAIN.fullmatch(value):
         return value
     escaped = value.replace("\\", "\\\\").replace("'", "\\'")

@@ -1,4 +1,4 @@
-"""What kind of file this is: by its name and announced type before it is fetched, by its first bytes after. Pure."""
+"""The kinds of files: by name and announced type before a file is fetched, by its first bytes after. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,12 +25,12 @@ def _set_of(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-# What every vendor's models can look at.
+# The picture types that every vendor's models accept.
 PICTURES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 SOUNDS: Final = frozenset({"aac", "aif", "aiff", "flac", "m4a", "mp3", "mpga", "oga", "ogg", "opus", "wav", "weba"})
 
-# Names of code, data and markup end so. Some of them (ts, for one) are announced as something else.
+# Extensions of code, data and markup. Some of them, such as ts, are announced as another type.
 TEXTS: Final = _set_of(
     """
     adoc asc asm astro awk bash bat bib c cc cfg clj cls cmake cmd cnf conf config cpp cs csproj css csv cts cu cue cxx
@@ -74,40 +74,40 @@ _MAGIC: Final = (
     (b"\xff\xf1", FileKind.SOUND),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", FileKind.OFFICE),
     (b"{\\rtf", FileKind.OFFICE),
-    (b"PK\x03\x04", FileKind.OTHER),  # unless it begins as office files do
+    (b"PK\x03\x04", FileKind.OTHER),  # unless its first entry is one of _OFFICE_FIRST
     (b"PK\x05\x06", FileKind.OTHER),
     (b"\x1f\x8b", FileKind.OTHER),
     (b"\x7fELF", FileKind.OTHER),
     (b"SQLite format 3\0", FileKind.OTHER),
 )
-# With what office files begin, as the programs write them that people have. A name stands behind a zip's 30 bytes.
+# The first entry of office files, as common programs write them. Its name follows a zip header of 30 bytes.
 _OFFICE_FIRST: Final = (b"[Content_Types].xml", b"_rels/.rels", b"mimetype", b"docProps/", b"word/", b"xl/", b"ppt/")
-# How far from its beginning a PDF may say that it is one; only who announces a PDF is searched for that long.
+# The PDF marker may follow within these bytes; only files announced as PDF are searched for it.
 _PDF_WITHIN: Final = 1_024
 
 
 def plain_type(media_type: str) -> str:
-    """A media type without its parameters, in lower case."""
+    """Return a media type without its parameters, in lower case."""
     return media_type.partition(";")[0].strip().lower()
 
 
 def announced(name: str, media_type: str) -> FileKind | None:
-    """What a file says that it is; None if it says nothing that is known."""
+    """Return a file's kind by its name and media type; None if these are unknown."""
     kind, ending = plain_type(media_type), name.lower().rpartition(".")[2]
     if ending in TEXTS:
         return FileKind.TEXT
-    family, _, what = kind.partition("/")
+    family, _, subtype = kind.partition("/")
     if kind in PICTURES:
         return FileKind.PICTURE
     if kind in {"application/pdf", "application/x-pdf"}:
         return FileKind.PDF
-    if family == "audio" or what == "ogg":
+    if family == "audio" or subtype == "ogg":
         return FileKind.SOUND
-    if ending in HTML or what in {"html", "xhtml+xml"}:
+    if ending in HTML or subtype in {"html", "xhtml+xml"}:
         return FileKind.HTML
-    if ending in _OFFICE or is_office(kind) or what.startswith("ms"):
+    if ending in _OFFICE or is_office(kind) or subtype.startswith("ms"):
         return FileKind.OFFICE
-    if family == "text" or what in _TEXT_TYPES or what.endswith(("+json", "+xml")):
+    if family == "text" or subtype in _TEXT_TYPES or subtype.endswith(("+json", "+xml")):
         return FileKind.TEXT
     if kind not in TELLS_NOTHING:
         return FileKind.OTHER
@@ -115,12 +115,12 @@ def announced(name: str, media_type: str) -> FileKind | None:
 
 
 def is_office(plain: str) -> bool:
-    """Whether a media type is of office files in the forms that can be read."""
+    """Return whether a media type belongs to office files that can be read."""
     return plain == "application/epub+zip" or "officedocument" in plain or "opendocument" in plain
 
 
 def found(start: bytes) -> FileKind | None:
-    """What a file is by its first bytes, whatever it says; None if they do not tell, as with text."""
+    """Return a file's kind by its first bytes; None if they are not decisive, as with text."""
     if picture_type(start) is not None:
         return FileKind.PICTURE
     if start[:4] == b"RIFF":
@@ -133,12 +133,12 @@ def found(start: bytes) -> FileKind | None:
 
 
 def is_pdf(start: bytes) -> bool:
-    """Whether a file that is announced as a PDF may be one."""
+    """Return whether a file that is announced as a PDF may be one."""
     return b"%PDF-" in start[:_PDF_WITHIN]
 
 
 def picture_type(start: bytes) -> str | None:
-    """Which of PICTURES these bytes begin; None if none."""
+    """Return the type in PICTURES that these bytes start; None for any other."""
     if start.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if start.startswith(b"\xff\xd8\xff"):
@@ -154,38 +154,38 @@ def _by_ending(ending: str) -> FileKind | None:
     return next((kind for endings, kind in kinds if ending in endings), None)
 
 
-# How much of each text the model gets when not everything fits. Pure.
+# Sharing the budget of tokens among the texts of a message. Pure.
 
-# What all texts of a message have, together, as the model gets them: some forty pages, a third of a 32k model.
+# For all texts of a message together: some forty pages, a third of the context of a 32k model.
 TEXT_TOKENS: Final = 12_000
 
 
 def token_shares(costs: Sequence[int], budget: int) -> list[int]:
-    """What each may take of the budget, in the order of `costs`: the small ones all they want, the others equally."""
-    given = [0] * len(costs)
+    """Divide a budget, in the order of `costs`: small texts get all they need, the others equal shares of the rest."""
+    shares = [0] * len(costs)
     left = budget
-    smallest_first = sorted(range(len(costs)), key=lambda at: costs[at])
-    for done, at in enumerate(smallest_first):
-        given[at] = min(costs[at], left // (len(costs) - done))
-        left -= given[at]
-    return given
+    smallest_first = sorted(range(len(costs)), key=lambda index: costs[index])
+    for done, index in enumerate(smallest_first):
+        shares[index] = min(costs[index], left // (len(costs) - done))
+        left -= shares[index]
+    return shares
 
 
 def cut_text(text: str, tokens: int) -> str:
-    """The beginning of a text that has about so many tokens, at most; with a note where it was cut."""
-    kept = text
-    while (cost := estimate_tokens(kept)) > tokens:
-        kept = kept[: min(len(kept) - 1, len(kept) * tokens // cost)]
-    return (
-        text if kept == text else f"{kept}\n(cut here: these are the first {len(kept):,} of {len(text):,} characters)"
-    )
+    """Return the beginning of a text, up to about `tokens` tokens, with a note if it was cut."""
+    start = text
+    while (cost := estimate_tokens(start)) > tokens:
+        start = start[: min(len(start) - 1, len(start) * tokens // cost)]
+    if start == text:
+        return text
+    return f"{start}\n(cut here: these are the first {len(start):,} of {len(text):,} characters)"
 
 
-# What stands for a file whose content the model does not get, and how a file is named to it. Pure.
+# The notes that replace unread files, and the names of files as the model reads them. Pure.
 
-MAX_NAMES: Final = 5  # Of files that stand in the words of their message for as long as it is kept
-MAX_NAME_CHARS: Final = 80  # Of a file's name: as much as tells it from others; it is text that a stranger chose
-_END_CHARS: Final = 12  # What stays of a long name's end: the ending, and a number before it
+MAX_NAMES: Final = 5  # Names stored in the text of a message, for as long as the message is kept
+MAX_NAME_CHARS: Final = 80  # Of a file's name, which is untrusted text: enough to tell it from others
+_END_CHARS: Final = 12  # Kept of a long name's end: the extension, and a number before it
 
 NO_DOCUMENT: Final = "only documents can be learned: texts, PDFs and office files"
 TOO_MANY: Final = "only the first files of a message are read"
@@ -212,31 +212,31 @@ SILENT: Final = "no words can be heard in it"
 
 
 def too_large(what: str, limit: int) -> str:
-    """`limit`: in bytes."""
+    """Return the reason for a file that exceeds `limit`, in bytes."""
     return f"{what} may have {limit // 1_000_000} MB at most"
 
 
 def not_read(media_type: str, size: int, reason: str) -> str:
-    """What stands for the file; `size` in bytes, as far as it is known."""
-    known = f"{size:,} bytes" if size > 0 else "size unknown"
-    return f"(not read: {reason}; {shown_note(plain_type(media_type)) or 'unknown kind'}, {known})"
+    """Return the note in place of a file's content; `size` in bytes, 0 if unknown."""
+    size_text = f"{size:,} bytes" if size > 0 else "size unknown"
+    return f"(not read: {reason}; {shown_note(plain_type(media_type)) or 'unknown kind'}, {size_text})"
 
 
 def shown_note(name: str) -> str:
-    """A name as one bounded line, without what hides letters or turns their order round."""
-    line = " ".join("".join(sign if sign.isprintable() else " " for sign in name).split())
+    """Return a name as one bounded line, without invisible characters and those that reverse the text's direction."""
+    line = " ".join("".join(char if char.isprintable() else " " for char in name).split())
     if len(line) <= MAX_NAME_CHARS:
         return line
     return f"{line[: MAX_NAME_CHARS - _END_CHARS - 1]}…{line[-_END_CHARS:]}"
 
 
 def with_names(question: Incoming) -> Incoming:
-    """A message whose words name its own files, so that what is said later can still refer to them."""
+    """Return a message whose text names its own files, so that later messages can refer to them."""
     return replace(question, text=naming(question.text, question.files)) if question.files else question
 
 
 def naming(text: str, files: Sequence[Attachment]) -> str:
-    """The words of a message with the names of its own files. Those of a question that is asked again have them."""
+    """Return a message's text with the names of its own files; unchanged if it has them, as a regenerated question."""
     names = [shown_note(file.name) for file in files if file.source == ATTACHED and not file.spoken]
     if not names:
         return text

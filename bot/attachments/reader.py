@@ -1,4 +1,4 @@
-"""Files turned into text, by a process of its own for each: PDF, office files, HTML, pages of the web."""
+"""Turns files into text, each in a subprocess: PDF, office files, HTML, web pages."""
 
 import asyncio
 import json
@@ -15,40 +15,40 @@ from typing import Final
 from bot.attachments import kinds
 from bot.caches import FairTurns
 
-CPU_S: Final = 15.0  # Of a processor's time: a report of two hundred pages takes three on a small machine
-SECONDS: Final = 30.0  # Of wall-clock time: a busy machine gives a reader little of its own; the person waits for it
-MEMORY_BYTES: Final = 768 * 1024 * 1024  # Ten times what large honest files take; below what a small server has
-MAX_PAGES: Final = 300  # More than any model is given; each costs time even where it is empty
-MAX_CHARS: Final = 400_000  # Of text: far more than is shown, so that what is cut can be counted
-# Processes side by side: as many as a small machine has cores, lest answers stand still while files are read.
+CPU_S: Final = 15.0  # CPU time: a report of two hundred pages takes three seconds on a small machine
+SECONDS: Final = 30.0  # Wall-clock time: on a busy machine a reader gets little CPU, and a person waits for it
+MEMORY_BYTES: Final = 768 * 1024 * 1024  # Ten times what large legitimate files take; less than a small server has
+MAX_PAGES: Final = 300  # More than any model is given; even an empty page takes time
+MAX_CHARS: Final = 400_000  # Of text: far more than is shown, so that the length of a cut text is known
+# Concurrent processes: as many as a small machine has cores, so that answers go on while files are read.
 AT_ONCE: Final = 2
-NICENESS: Final = 15  # Behind whatever else the machine does: answers to everybody go before
-MESSAGE_S: Final = 45.0  # For reading all files of one message, waiting not counted
+NICENESS: Final = 15  # Low priority: answers come first
+MESSAGE_S: Final = 45.0  # For reading all files of one message, without waiting for a turn
 
-# The longest line that can come: JSON writes a character beyond the first 65,536 with twelve.
+# The longest possible line: JSON escapes a character beyond U+FFFF with twelve.
 _LINE_BYTES: Final = MAX_CHARS * 12 + len('["text", ""]\n')
-# Of all lines: nobody's process grows by what another one writes, not even by one that a file has taken over.
-MAX_TOLD_BYTES: Final = 3 * _LINE_BYTES
-LINE_COST: Final = 256  # Of a line besides its bytes, about what it takes here
+# Of all lines: a reader process that a file has taken over must not exhaust our memory.
+MAX_OUTPUT_BYTES: Final = 3 * _LINE_BYTES
+LINE_COST: Final = 256  # Memory of a line besides its bytes
 _SCRIPT: Final = Path(__file__).with_name("reader_process.py")
 
 
 class ReadAs(StrEnum):
-    """What is read, and how. The process finds out by itself which office file it is."""
+    """How to read a file. The process itself determines the type of an office file."""
 
     PDF = "pdf"
     OFFICE = "office"
-    """docx, xlsx, pptx, odt, ods, odp, epub, whatever their names say."""
+    """docx, xlsx, pptx, odt, ods, odp or epub, whatever the file's name."""
     HTML = "html"
-    """A file, all of its words. In UTF-8."""
+    """All text of a file in UTF-8."""
     PAGE = "page"
-    """A page of the web: its main text, as Markdown with links, in whatever encoding it says."""
+    """The main text of a web page, as Markdown with links; in any encoding that the page declares."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadText:
-    """`why`: there is no text, or not all of it; one of the two may be "". `title`: of a page of the web. `parts`: the
-    text once more, by the names of its pages, slides or sheets, "" where it has none; `pages`: how many a PDF has.
+    """`why`: the reason if there is no text, or not all of it; `text` or `why` may be "". `title`: of a web page.
+    `parts`: the same text by the names of its pages, slides or sheets, "" without a name; `pages`: of a PDF.
     """
 
     text: str = ""
@@ -60,20 +60,20 @@ class ReadText:
 
 @dataclass(slots=True)
 class ReadSeconds:
-    """What is left of a message's seconds for its files."""
+    """The time left for the files of a message."""
 
     seconds: float = MESSAGE_S
 
 
 @dataclass(slots=True)
-class _Told:
-    """What has come so far. `of`: how many pages there are, -1 before that is known."""
+class _Output:
+    """The output received so far. `of`: the number of pages, -1 before it is known."""
 
     of: int = -1
     title: str = ""
     fault: str = ""
     ended: bool = False
-    """All of it was told."""
+    """The output is complete."""
     parts: list[tuple[str, list[str]]] = field(default_factory=lambda: [("", [])])
 
     def take(self, what: str, value: object) -> None:
@@ -93,7 +93,7 @@ class _Told:
 
 
 def missing(extra: str) -> bool:
-    """Whether the libraries of an extra, "office" or "web", are not there."""
+    """Return whether libraries of an extra, "office" or "web", are missing."""
     return any(find_spec(name) is None for name in _LIBRARIES[extra])
 
 
@@ -101,13 +101,13 @@ _LIBRARIES: Final = {"office": ("markitdown", "mammoth", "pptx", "openpyxl"), "w
 
 
 class Reader:
-    """Reads files, some at once. `script` is what a process runs, which gives way to others by `niceness`.
+    """Reads files, up to AT_ONCE at a time. `script`: what a process runs, with the priority `niceness`.
 
     Rules
-      A person's files are read one after the other, so that one process is always for somebody else; whoever waits
-      comes next in turn by person, not by file: ten large ones of one person keep nobody waiting.
-      All files of one message share its seconds; the rest are named with the reason.
-      Whatever a file holds, reading it ends in time with a text or a reason, and nothing of it goes on running.
+      A person's files are read one after the other, so that another process is free for other people. Waiting files get
+      their turn by person, not by file: ten large files of one person do not delay another's.
+      All files of one message share its time; files that are left over get the reason.
+      Whatever a file contains, reading it ends in time, with a text or a reason, and leaves no process running.
     """
 
     def __init__(self, seconds: float = SECONDS, script: Path = _SCRIPT, niceness: int = NICENESS) -> None:
@@ -121,29 +121,29 @@ class Reader:
         kind: ReadAs,
         data: bytes,
         person: str = "",
-        patience: ReadSeconds | None = None,
+        time_left: ReadSeconds | None = None,
         *,
         first: int = 1,
         address: str = "",
     ) -> ReadText:
-        """The text of `data`, and why there is none or not all of it. It never raises for what the bytes hold.
+        """Return the text of `data`, or the reason why there is none or not all of it. No content makes it raise.
 
-        `person`: whose turn it is; `first`: the page of a PDF to begin with; `address`: of a page of the web, so that
-        its links are whole. Of a page the caller bounds the bytes: a few megabytes are read in time.
+        `person`: the id for fair turns; `first`: the first page to read of a PDF; `address`: of a web page, to make its
+        links absolute. The caller limits the bytes of a web page: a few megabytes are read in time.
         """
-        patience = patience or ReadSeconds()
+        time_left = time_left or ReadSeconds()
         async with self._turns.turn(person):
-            seconds = min(self._seconds, patience.seconds)
+            seconds = min(self._seconds, time_left.seconds)
             if seconds <= 0:
                 return ReadText(why=kinds.LATE)
-            begun = asyncio.get_running_loop().time()
+            started = asyncio.get_running_loop().time()
             try:
                 return await self._read(kind, data, seconds, first, address)
             finally:
-                patience.seconds -= asyncio.get_running_loop().time() - begun
+                time_left.seconds -= asyncio.get_running_loop().time() - started
 
     async def _read(self, kind: ReadAs, data: bytes, seconds: float, first: int, address: str) -> ReadText:
-        told = _Told()
+        output = _Output()
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-I",
@@ -153,24 +153,24 @@ class Reader:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
-            env={"OPENBLAS_NUM_THREADS": "1"},  # it may know no secret; each thread would take of its memory
+            env={"OPENBLAS_NUM_THREADS": "1"},  # no secrets; more threads would take too much of its memory
             limit=_LINE_BYTES,
             start_new_session=True,
         )
         late = False
         try:
             async with asyncio.timeout(seconds):
-                await _exchange(process, json.dumps([kind, first, address]).encode() + b"\n" + data, told)
+                await _exchange(process, json.dumps([kind, first, address]).encode() + b"\n" + data, output)
         except TimeoutError:
             late = True
         finally:
             _kill(process)
             await asyncio.shield(process.wait())
-        return _text(kind, told, first, late=late)
+        return _text(kind, output, first, late=late)
 
 
 def _kill(process: asyncio.subprocess.Process) -> None:
-    """With whatever it may have started, which lives in its group."""
+    """Kill a process with its process group, in case it has started others."""
     with suppress(ProcessLookupError, PermissionError):
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)
@@ -178,7 +178,7 @@ def _kill(process: asyncio.subprocess.Process) -> None:
             process.kill()
 
 
-async def _exchange(process: asyncio.subprocess.Process, data: bytes, told: _Told) -> None:
+async def _exchange(process: asyncio.subprocess.Process, data: bytes, output: _Output) -> None:
     assert process.stdin is not None  # noqa: S101 -- both are pipes
     assert process.stdout is not None  # noqa: S101 -- as above
     try:
@@ -186,17 +186,17 @@ async def _exchange(process: asyncio.subprocess.Process, data: bytes, told: _Tol
         await process.stdin.drain()
         process.stdin.close()
     except ConnectionError:
-        return  # it died
-    left = MAX_TOLD_BYTES
+        return  # the process has died
+    left = MAX_OUTPUT_BYTES
     try:
         async for line in process.stdout:
             left -= len(line) + LINE_COST
             if left < 0:
                 return
             what, value = json.loads(line)
-            told.take(what, value)
-    except (TypeError, ValueError):  # it is not what we started any more
-        told.fault = "broken"
+            output.take(what, value)
+    except (TypeError, ValueError):  # not our protocol: a file may have taken the process over
+        output.fault = "broken"
         return
     await process.wait()
 
@@ -210,19 +210,21 @@ _REASONS: Final = {
 }
 
 
-def _text(kind: ReadAs, told: _Told, first: int, *, late: bool) -> ReadText:
-    pieces = tuple((name, text) for name, texts in told.parts if (text := "".join(texts).strip()))
+def _text(kind: ReadAs, output: _Output, first: int, *, late: bool) -> ReadText:
+    pieces = tuple((name, text) for name, texts in output.parts if (text := "".join(texts).strip()))
     text = "\n\n".join(f"[{name}]\n{text}" if name else text for name, text in pieces)
     if not text:
-        return ReadText(why=kinds.LATE if late else _why(kind, told))
-    last = first + len(told.parts) - 2
-    if kind is ReadAs.PDF and last < told.of:
-        return ReadText(text, f"(these are the pages {first} to {last} of {told.of})", told.title, pieces, told.of)
-    return ReadText(text, "" if told.ended else kinds.GOES_ON, told.title, pieces, max(told.of, 0))
+        return ReadText(why=kinds.LATE if late else _why(kind, output))
+    last = first + len(output.parts) - 2
+    if kind is ReadAs.PDF and last < output.of:
+        return ReadText(
+            text, f"(these are the pages {first} to {last} of {output.of})", output.title, pieces, output.of
+        )
+    return ReadText(text, "" if output.ended else kinds.GOES_ON, output.title, pieces, max(output.of, 0))
 
 
-def _why(kind: ReadAs, told: _Told) -> str:
-    """Why there is no text."""
-    if told.fault:
-        return _REASONS.get(told.fault, kinds.BROKEN)
-    return kinds.SCANNED if kind is ReadAs.PDF and len(told.parts) > 1 else kinds.BROKEN
+def _why(kind: ReadAs, output: _Output) -> str:
+    """Return the reason why there is no text."""
+    if output.fault:
+        return _REASONS.get(output.fault, kinds.BROKEN)
+    return kinds.SCANNED if kind is ReadAs.PDF and len(output.parts) > 1 else kinds.BROKEN

@@ -1,16 +1,16 @@
-"""A process of its own that turns one file into text: bytes in, lines of JSON out.
+"""The subprocess that turns one file into text: bytes in, lines of JSON out.
 
-A document is a program that strangers wrote: it may nest endlessly, unpack to gigabytes, or name what lies elsewhere.
-Here that costs a process which has nothing to lose: no secret in its environment, bounded memory and time, no network,
-no other process, and no file but those of Python and its libraries.
+Documents are untrusted input: they may nest without end, unpack to gigabytes, or refer to other files and hosts. So
+each is read in a sandboxed process: no secret in its environment, bounded memory and time, no network, no subprocess,
+and no file but those of Python and its libraries.
 
 Rules.
-- What a file is, its content says. Of an archive only the parts that hold text are unpacked, up to a bound; pictures,
-  macros and embedded files stay packed. Only web pages may declare a document type: nothing can define entities.
-- A library is imported when a file needs it; where it is missing, that is said.
+- A file's type follows from its content. Of an archive only the parts with text are unpacked, up to a limit; pictures,
+  macros and embedded files stay packed. Only web pages may declare a document type, so no file can define entities.
+- A library is imported when a file needs it; if it is missing, the fault says so.
 
-In: a line of JSON, ["kind of reading", first page, address], and the bytes. Out: lines of pairs, ["of", pages],
-["title", …], ["part", its name], ["text", a piece of that part], ["fault", why], and ["end", ""] if all was told.
+Input: a line of JSON, ["kind of reading", first page, address], then the bytes. Output: lines of pairs, ["of", pages],
+["title", …], ["part", its name], ["text", a piece of that part], ["fault", why], and ["end", ""] after a complete text.
 """
 
 import io
@@ -28,60 +28,60 @@ from types import ModuleType
 from typing import Any
 from xml.parsers import expat
 
-# Bytes of an archive's texts: a thousand pages have five million; a tree of them in memory takes ten times that.
+# Bytes of an archive's texts: a thousand pages have five million; parsed into a tree they take ten times that.
 MAX_UNPACKED = 48_000_000
 MAX_ENTRIES = 20_000
-MAX_ROWS = 20_000  # Of a sheet: more than the characters that are told can hold, where its rows are not empty
+MAX_ROWS = 20_000  # Of a sheet: so many rows with content exceed the limit of characters
 MAX_COLUMNS = 256
-MAX_CELL_CHARS = 32_767  # What a cell of Excel can hold
+MAX_CELL_CHARS = 32_767  # Excel's own limit
 MAX_REPEATED = 100
-MAX_DEPTH = 250  # Of XML: tables within tables within a text box come to sixty
-PROLOG_BYTES = 65_536  # How far into a part its first element must have come
-PIECE_CHARS = 8_192  # What is read is told in pieces, so that what was read in time is not lost
+MAX_DEPTH = 250  # Of XML: nested tables within a text box reach sixty
+PROLOG_BYTES = 65_536  # The first element of a part must start within these
+PIECE_CHARS = 8_192  # Text is written in pieces, so that a timeout keeps what was read before it
 MAX_NAME_CHARS = 100
-PART_CHARS = 20  # What a part takes besides its text
+PART_CHARS = 20  # What a part counts besides its text
 
 LOCKED, BROKEN, MISSING, OLD, UNKNOWN, NO_TEXT = "locked", "broken", "missing", "old", "unknown", "no text"
 
 
 class NoText(Exception):
-    """Why there is no text: its argument is one of the words above."""
+    """There is no text; the argument is one of the reasons above."""
 
 
 class Full(Exception):
-    """As much was told as may be."""
+    """The limit of characters is reached."""
 
 
-class Told:
-    """What is told, up to so many characters."""
+class Output:
+    """Writes the lines of the result, with up to `max_chars` characters of text."""
 
     def __init__(self, max_chars: int) -> None:
-        self._left = max_chars
+        self._chars_left = max_chars
         self._piece = list[str]()
-        self._waiting = 0
+        self._piece_chars = 0
         self.is_empty = True
 
     def part(self, name: str) -> None:
-        """Raises Full: a million empty ones are too many, too."""
+        """Start a part. Raises Full; an empty part counts, too, as there may be a million of them."""
         self.flush()
-        self._left -= PART_CHARS
-        if self._left <= 0:
+        self._chars_left -= PART_CHARS
+        if self._chars_left <= 0:
             raise Full
         self.line("part", name[:MAX_NAME_CHARS])
 
     def text(self, text: str) -> None:
-        """Raises Full."""
-        kept = text[: self._left]
-        self._piece.append(kept)
-        self._waiting += len(kept)
-        self._left -= len(text)
-        if self._waiting >= PIECE_CHARS or self._left <= 0:
+        """Add text to the part. Raises Full."""
+        accepted = text[: self._chars_left]
+        self._piece.append(accepted)
+        self._piece_chars += len(accepted)
+        self._chars_left -= len(text)
+        if self._piece_chars >= PIECE_CHARS or self._chars_left <= 0:
             self.flush()
-        if self._left <= 0:
+        if self._chars_left <= 0:
             raise Full
 
     def flush(self) -> None:
-        text, self._piece, self._waiting = "".join(self._piece), [], 0
+        text, self._piece, self._piece_chars = "".join(self._piece), [], 0
         if text.strip():
             self.is_empty = False
             self.line("text", text)
@@ -92,7 +92,7 @@ class Told:
 
 
 def limit(memory_bytes: int, cpu_s: int, niceness: int) -> None:
-    """Bound what this process may take, where the system can."""
+    """Limit the resources of this process, where the system supports it."""
     with suppress(AttributeError, OSError):
         os.nice(niceness)
     try:
@@ -100,29 +100,29 @@ def limit(memory_bytes: int, cpu_s: int, niceness: int) -> None:
     except ImportError:
         return
     bounds = ((resource.RLIMIT_AS, memory_bytes), (resource.RLIMIT_CPU, cpu_s), (resource.RLIMIT_FSIZE, 0))
-    for what, most in bounds:
-        with suppress(OSError, ValueError):  # the system's own limit is lower
-            resource.setrlimit(what, (most, most))
+    for resource_limit, bound in bounds:
+        with suppress(OSError, ValueError):  # the system's limit is lower already
+            resource.setrlimit(resource_limit, (bound, bound))
 
 
 def shut_in() -> None:
-    """From here on nothing is reached but the files of Python and its libraries; it cannot be undone."""
-    mimetypes.init([])  # which would read the system's
+    """Allow this process no access but to the files of Python and its libraries. It cannot be undone."""
+    mimetypes.init([])  # else the first use reads the system's files
     roots = tuple(str(Path(root).resolve()) + os.sep for root in (sys.prefix, sys.base_prefix))
     denied = ("socket.", "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.system", "os.startfile")
 
     def watch(event: str, args: tuple[Any, ...]) -> None:
         if event.startswith(denied):
             raise PermissionError(event)
-        named = event == "open" and isinstance(args[0], str | bytes)
-        if named and not os.path.realpath(os.fsdecode(args[0])).startswith(roots):
+        opens_path = event == "open" and isinstance(args[0], str | bytes)
+        if opens_path and not os.path.realpath(os.fsdecode(args[0])).startswith(roots):
             raise PermissionError(event)
 
     sys.addaudithook(watch)
 
 
 def library(name: str) -> ModuleType:
-    """Raises NoText where it is not installed."""
+    """Import a library. Raises NoText if it is not installed."""
     try:
         return import_module(name)
     except ImportError:
@@ -132,27 +132,27 @@ def library(name: str) -> ModuleType:
 # PDF
 
 
-def read_pdf(data: bytes, told: Told, first: int, max_pages: int) -> None:
-    """From the page `first`, counted from 1."""
+def read_pdf(data: bytes, output: Output, first: int, max_pages: int) -> None:
+    """Read up to `max_pages` pages from the page `first`, counted from 1."""
     pypdf, errors = library("pypdf"), library("pypdf.errors")
     try:
         reader = pypdf.PdfReader(io.BytesIO(data))
         if reader.is_encrypted and not reader.decrypt(""):
             raise NoText(LOCKED)
         pages = len(reader.pages)
-    except errors.DependencyError:  # locked in a way that takes another library to open
+    except errors.DependencyError:  # an encryption that needs another library
         raise NoText(LOCKED) from None
-    told.line("of", pages)
+    output.line("of", pages)
     for number in range(first - 1, min(pages, first - 1 + max_pages)):
-        told.part(f"page {number + 1}")
+        output.part(f"page {number + 1}")
         try:
             text = reader.pages[number].extract_text()
-        except Exception:  # noqa: BLE001 -- however a library fails on one hostile page, the others are read
+        except Exception:  # noqa: BLE001 -- whatever a library raises for a hostile page, the others are read
             text = ""
-        told.text(text)
+        output.text(text)
 
 
-# Archives: what they hold, and what of it is unpacked
+# Archives
 
 _OPEN_DOCUMENT = b"application/vnd.oasis.opendocument."
 _CONTENT_TYPES = "[Content_Types].xml"
@@ -163,7 +163,7 @@ _SHOWS = re.compile(
 _PRESENTATION = b"openxmlformats-officedocument.presentationml.presentation.main"
 
 
-def read_archive(data: bytes, told: Told) -> None:
+def read_archive(data: bytes, output: Output) -> None:
     if data.startswith(b"\xd0\xcf\x11\xe0"):
         raise NoText(LOCKED if "EncryptedPackage".encode("utf-16-le") in data else OLD)
     archive = zipfile.ZipFile(io.BytesIO(data))
@@ -174,25 +174,25 @@ def read_archive(data: bytes, told: Told) -> None:
         raise NoText(LOCKED)
     mimetype = _start(archive, "mimetype", 200) if "mimetype" in entries else b""
     if mimetype.startswith(_OPEN_DOCUMENT):
-        OpenDocument(told).read(_unpacked(archive, ["content.xml", "META-INF/manifest.xml"]))
+        OpenDocument(output).read(_unpack(archive, ["content.xml", "META-INF/manifest.xml"]))
     elif mimetype.startswith(b"application/epub+zip") or "META-INF/container.xml" in entries:
-        _read_epub(archive, told)
+        _read_epub(archive, output)
     elif "xl/workbook.xml" in entries:
-        _read_sheets(archive, data, told)
+        _read_sheets(archive, data, output)
     elif "word/document.xml" in entries or "ppt/presentation.xml" in entries:
-        _read_office(archive, told, "docx" if "word/document.xml" in entries else "pptx")
+        _read_office(archive, output, "docx" if "word/document.xml" in entries else "pptx")
     else:
         raise NoText(UNKNOWN)
 
 
-def _start(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
+def _start(archive: zipfile.ZipFile, name: str, size: int) -> bytes:
     with archive.open(name) as part:
-        return part.read(most)
+        return part.read(size)
 
 
-def _unpacked(archive: zipfile.ZipFile, names: Iterable[str]) -> dict[str, bytes]:
-    """These parts, as far as they are there. Raises NoText where they are too large. What an entry says of its size is
-    what is read of it at most.
+def _unpack(archive: zipfile.ZipFile, names: Iterable[str]) -> dict[str, bytes]:
+    """Return those of these parts that exist. Raises NoText if they are too large; no more bytes of an entry are read
+    than the size that it declares.
     """
     entries = [archive.getinfo(name) for name in names if name in archive.NameToInfo]
     if sum(entry.file_size for entry in entries) > MAX_UNPACKED:
@@ -201,8 +201,9 @@ def _unpacked(archive: zipfile.ZipFile, names: Iterable[str]) -> dict[str, bytes
 
 
 def check(part: bytes, *, whole: bool = True) -> None:
-    """Raises NoText for XML that nests deeper than any document, or declares a document type: no office file does, and
-    only there could entities be defined. Not `whole`: `part` is the beginning, and its depth is nobody's burden.
+    """Raise NoText for XML that nests deeper than any real document, or declares a document type: no office file does,
+    and only there can entities be defined. Not `whole`: `part` is the beginning up to the first element at least, and
+    its depth is not checked.
     """
     parser, depth = expat.ParserCreate(), 0
 
@@ -218,7 +219,7 @@ def check(part: bytes, *, whole: bool = True) -> None:
         nonlocal depth
         depth -= 1
 
-    parser.StartDoctypeDeclHandler = _declared
+    parser.StartDoctypeDeclHandler = _refuse_doctype
     parser.StartElementHandler, parser.EndElementHandler = begin, end
     with suppress(Full):
         parser.Parse(part, whole)
@@ -226,11 +227,11 @@ def check(part: bytes, *, whole: bool = True) -> None:
             raise NoText(BROKEN)
 
 
-def _declared(*_: object) -> None:
+def _refuse_doctype(*_: object) -> None:
     raise NoText(BROKEN)
 
 
-def _repacked(parts: Mapping[str, bytes]) -> io.BytesIO:
+def _repack(parts: Mapping[str, bytes]) -> io.BytesIO:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         for name, part in parts.items():
@@ -239,15 +240,14 @@ def _repacked(parts: Mapping[str, bytes]) -> io.BytesIO:
     return packed
 
 
-def _converted(converter: str, data: io.BytesIO, ending: str, charset: str | None = None) -> str:
-    """In Markdown, by that converter of markitdown: its own guess of what a file is would take another model."""
-    sys.modules.setdefault(
-        "magika", ModuleType("magika")
-    )  # not loaded: it, its model and numpy take as long as the rest
+def _convert(converter: str, data: io.BytesIO, ending: str, charset: str | None = None) -> str:
+    """Convert to Markdown with this converter of markitdown; its own detection of file types needs a further model."""
+    # Replaced by an empty module: loading it, its model and numpy would take as long as everything else.
+    sys.modules.setdefault("magika", ModuleType("magika"))
     markitdown = library("markitdown")
-    made = getattr(library("markitdown.converters"), converter)()
+    instance = getattr(library("markitdown.converters"), converter)()
     try:
-        return str(made.convert(data, markitdown.StreamInfo(extension=f".{ending}", charset=charset)).markdown)
+        return str(instance.convert(data, markitdown.StreamInfo(extension=f".{ending}", charset=charset)).markdown)
     except markitdown.MissingDependencyException:
         raise NoText(MISSING) from None
 
@@ -257,43 +257,43 @@ _SLIDE = re.compile(r"<!-- Slide number: (\d{1,6}) -->")
 
 
 def _without_pictures(text: str) -> str:
-    return _PICTURE.sub(lambda found: f"[picture: {found[1]}]" if found[1].strip() else "", text)
+    return _PICTURE.sub(lambda match_: f"[picture: {match_[1]}]" if match_[1].strip() else "", text)
 
 
 def _holds_words(text: str) -> bool:
     return any(sign.isalnum() for sign in _SLIDE.sub("", _PICTURE.sub("", text)))
 
 
-def _read_office(archive: zipfile.ZipFile, told: Told, ending: str) -> None:
+def _read_office(archive: zipfile.ZipFile, output: Output, ending: str) -> None:
     names = archive.namelist()
     texts = [name for name in names if name.endswith((".xml", ".rels"))]
-    parts = _unpacked(archive, texts)
+    parts = _unpack(archive, texts)
     for name in texts:
         check(parts[name])
-    parts[_CONTENT_TYPES] = _SHOWS.sub(_PRESENTATION, parts[_CONTENT_TYPES])  # shows and templates hold the same
+    parts[_CONTENT_TYPES] = _SHOWS.sub(_PRESENTATION, parts[_CONTENT_TYPES])  # shows and templates have the same parts
     parts = dict.fromkeys(names, b"") | parts
-    text = _converted("DocxConverter" if ending == "docx" else "PptxConverter", _repacked(parts), ending)
+    text = _convert("DocxConverter" if ending == "docx" else "PptxConverter", _repack(parts), ending)
     if not _holds_words(text):
         raise NoText(NO_TEXT)
     before, *slides = _SLIDE.split(_without_pictures(text))
-    told.text(before)
+    output.text(before)
     for number, slide in zip(slides[::2], slides[1::2], strict=True):
-        told.part(f"slide {number}")
-        told.text(slide)
+        output.part(f"slide {number}")
+        output.text(slide)
 
 
-def _read_epub(archive: zipfile.ZipFile, told: Told) -> None:
+def _read_epub(archive: zipfile.ZipFile, output: Output) -> None:
     names = archive.namelist()
     lock = "META-INF/encryption.xml"
-    if lock in names and b"xmlenc#" in _start(archive, lock, MAX_UNPACKED):  # not only its fonts
+    if lock in names and b"xmlenc#" in _start(archive, lock, MAX_UNPACKED):  # other entries concern only fonts
         raise NoText(LOCKED)
     texts = [name for name in names if name.lower().endswith((".xml", ".opf", ".html", ".htm", ".xhtml"))]
-    text = _converted("EpubConverter", _repacked(_unpacked(archive, texts)), "epub")
-    told.text(_without_pictures(text))
+    text = _convert("EpubConverter", _repack(_unpack(archive, texts)), "epub")
+    output.text(_without_pictures(text))
 
 
-def _read_sheets(archive: zipfile.ZipFile, data: bytes, told: Told) -> None:
-    """Row by row: a sheet may have a million of them, and is never held as a whole."""
+def _read_sheets(archive: zipfile.ZipFile, data: bytes, output: Output) -> None:
+    """Read sheets row by row: one may have a million rows, and is never held in memory as a whole."""
     for entry in archive.infolist():
         if not entry.filename.endswith((".xml", ".rels")):
             continue
@@ -302,18 +302,18 @@ def _read_sheets(archive: zipfile.ZipFile, data: bytes, told: Told) -> None:
         check(_start(archive, entry.filename, PROLOG_BYTES), whole=False)
     book = library("openpyxl").load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
     for sheet in book.worksheets:
-        told.part(f"sheet {sheet.title}")
-        sheet.reset_dimensions()  # what a sheet says of its size would be believed
+        output.part(f"sheet {sheet.title}")
+        sheet.reset_dimensions()  # else the library trusts the size that the sheet declares
         rows = sheet.iter_rows(max_row=MAX_ROWS + 1, max_col=MAX_COLUMNS, values_only=True)
         for number, row in enumerate(rows):
             if number == MAX_ROWS:
-                told.text(f"(the sheet goes on: these are its first {MAX_ROWS:,} rows)\n")
+                output.text(f"(the sheet goes on: these are its first {MAX_ROWS:,} rows)\n")
                 break
-            told.text(row_text("" if value is None else str(value).removesuffix(" 00:00:00") for value in row))
+            output.text(row_text("" if value is None else str(value).removesuffix(" 00:00:00") for value in row))
 
 
 def row_text(cells: Iterable[str]) -> str:
-    """A row on a line of its own; "" for an empty one."""
+    """Format a row as one line; "" for an empty row."""
     text = " | ".join(" ".join(cell[:MAX_CELL_CHARS].split()) for cell in cells).rstrip(" |")
     return f"{text}\n" if text else ""
 
@@ -322,10 +322,10 @@ def row_text(cells: Iterable[str]) -> str:
 
 
 class OpenDocument:
-    """Reads content.xml as a stream: nothing grows with its depth, and nothing is repeated as often as it says."""
+    """Reads content.xml as a stream: memory does not grow with its depth, and declared repetitions are limited."""
 
-    def __init__(self, told: Told) -> None:
-        self._told = told
+    def __init__(self, output: Output) -> None:
+        self._output = output
         self._line = list[str]()
         self._row = list[str]()
         self._repeated = {"row": 1, "cell": 1}
@@ -337,14 +337,14 @@ class OpenDocument:
             raise NoText(LOCKED)
         parser = expat.ParserCreate(namespace_separator=" ")
         parser.buffer_text = True
-        parser.StartDoctypeDeclHandler = _declared
+        parser.StartDoctypeDeclHandler = _refuse_doctype
         parser.StartElementHandler, parser.EndElementHandler = self._begin, self._end
         parser.CharacterDataHandler = self._characters
         parser.Parse(parts["content.xml"], True)  # noqa: FBT003 -- expat takes no names
 
     def _begin(self, name: str, attributes: Mapping[str, str]) -> None:
-        values = {_short(key): value for key, value in attributes.items()}
-        tag = _short(name)
+        values = {_short_name(key): value for key, value in attributes.items()}
+        tag = _short_name(name)
         if self._hidden or tag in _HIDDEN:
             self._hidden += 1
             return
@@ -353,11 +353,11 @@ class OpenDocument:
                 self._in_sheets = True
             case "drawing:page":
                 self._pages += 1
-                self._told.part(f"slide {self._pages}")
+                self._output.part(f"slide {self._pages}")
             case "table:table":
                 self._tables += 1
                 if self._in_sheets and self._tables == 1:
-                    self._told.part(f"sheet {values.get('table:name', '')}")
+                    self._output.part(f"sheet {values.get('table:name', '')}")
             case "table:table-row" if self._tables == 1:
                 self._row, self._blank = [], 0
                 self._repeated["row"] = _number(values.get("table:number-rows-repeated"))
@@ -381,19 +381,19 @@ class OpenDocument:
         if self._hidden:
             self._hidden -= 1
             return
-        match _short(name):
+        match _short_name(name):
             case "text:p" | "text:h":
                 self._paragraphs -= 1
                 self._line.append("\n")
                 if not self._tables:
-                    self._told.text("".join(self._line))
+                    self._output.text("".join(self._line))
                     self._line = []
             case "table:table-cell" | "table:covered-table-cell" if self._tables == 1:
                 self._cell("".join(self._line).strip())
                 self._line = []
             case "table:table-row" if self._tables == 1:
                 text, more = row_text(self._row), self._repeated["row"] - 1
-                self._told.text(text + (f"(and {more:,} more rows like it)\n" if text and more else ""))
+                self._output.text(text + (f"(and {more:,} more rows like it)\n" if text and more else ""))
             case "table:table":
                 self._tables -= 1
             case _:
@@ -413,12 +413,12 @@ class OpenDocument:
             self._line.append(text)
 
 
-# What is no text of the document, or no longer.
+# Elements without text of the document, or with deleted text.
 _HIDDEN = frozenset({"text:tracked-changes", "office:annotation", "office:scripts", "office:automatic-styles"})
 
 
-def _short(name: str) -> str:
-    """ "text:p" of the name with its namespace, "urn:oasis:names:tc:opendocument:xmlns:text:1.0 p"."""
+def _short_name(name: str) -> str:
+    """Shorten a name with its namespace: "text:p" for "urn:oasis:names:tc:opendocument:xmlns:text:1.0 p"."""
     space, _, local = name.rpartition(" ")
     return f"{space.rpartition(':')[0].rpartition(':')[2]}:{local}"
 
@@ -430,22 +430,22 @@ def _number(text: str | None) -> int:
 # Web pages
 
 
-def read_html(data: bytes, told: Told) -> None:
-    """A file: all of its words. `data` is UTF-8."""
-    told.text(_without_pictures(_converted("HtmlConverter", io.BytesIO(data), "html", "utf-8")))
+def read_html(data: bytes, output: Output) -> None:
+    """Read all text of an HTML file. `data` is UTF-8."""
+    output.text(_without_pictures(_convert("HtmlConverter", io.BytesIO(data), "html", "utf-8")))
 
 
-def read_page(data: bytes, told: Told, address: str) -> None:
-    """A page of the web: what it is about, without what stands around that."""
+def read_page(data: bytes, output: Output, address: str) -> None:
+    """Read the main text of a web page, without navigation and other surroundings."""
     trafilatura = library("trafilatura")
-    about = trafilatura.extract_metadata(data)
-    if about is not None and about.title:
-        told.line("title", str(about.title)[:MAX_NAME_CHARS])
+    metadata = trafilatura.extract_metadata(data)
+    if metadata is not None and metadata.title:
+        output.line("title", str(metadata.title)[:MAX_NAME_CHARS])
     options = {"output_format": "markdown", "include_links": True, "include_comments": False}
     text = trafilatura.extract(data, url=address or None, **options) or trafilatura.html2txt(data)
     if not text or not text.strip():
         raise NoText(NO_TEXT)
-    told.text(text)
+    output.text(text)
 
 
 def main(memory_bytes: int, cpu_s: int, max_pages: int, max_chars: int, niceness: int) -> None:
@@ -453,27 +453,27 @@ def main(memory_bytes: int, cpu_s: int, max_pages: int, max_chars: int, niceness
     data = sys.stdin.buffer.read()
     limit(memory_bytes, cpu_s, niceness)
     shut_in()
-    told = Told(max_chars)
+    output = Output(max_chars)
     try:
         match kind:
             case "pdf":
-                read_pdf(data, told, first, max_pages)
+                read_pdf(data, output, first, max_pages)
             case "office":
-                read_archive(data, told)
+                read_archive(data, output)
             case "html":
-                read_html(data, told)
+                read_html(data, output)
             case _:
-                read_page(data, told, address)
-        told.flush()
-        told.line(*(("fault", NO_TEXT) if told.is_empty and kind != "pdf" else ("end", "")))
+                read_page(data, output, address)
+        output.flush()
+        output.line(*(("fault", NO_TEXT) if output.is_empty and kind != "pdf" else ("end", "")))
     except Full:
         pass
     except NoText as fault:
-        told.flush()
-        told.line("fault", fault.args[0])
-    except Exception:  # noqa: BLE001 -- however a library fails on what is damaged or hostile
-        told.flush()
-        told.line("fault", BROKEN)
+        output.flush()
+        output.line("fault", fault.args[0])
+    except Exception:  # noqa: BLE001 -- whatever a library raises for a damaged or hostile file
+        output.flush()
+        output.line("fault", BROKEN)
 
 
 if __name__ == "__main__":

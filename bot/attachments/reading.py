@@ -1,8 +1,8 @@
 """Reads the files of a question when its turn begins: pictures, text, documents, speech.
 
-Rules. A file is fetched only if its kind may be read, and never beyond the bound of its kind. What it turns out to be
-counts, not what it says. Files are read one after the other, in bounded time; the rest are named with the reason, so
-that the answer does not pretend that there had been none.
+Rules. A file is fetched only if its kind can be read, and only up to the size limit of its kind. A file's kind follows
+from its content, not from its name or announced type. Files are read one after the other, in bounded time. The model
+sees the names of unread files with the reason, so that its answer does not ignore them.
 """
 
 import asyncio
@@ -23,11 +23,11 @@ from bot.attachments.kinds import TEXT_TOKENS, FileKind, announced, cut_text, fo
 from bot.attachments.reader import ReadAs, Reader, ReadSeconds
 from bot.texts import reply_texts
 
-# From the bytes of a text file to its characters, or the insight that it is none. Pure.
+# Decoding a text file, or finding that it is not text. Pure.
 #
-# The encoding is what a byte order mark says; else UTF-8, which nothing else looks like by chance; else what the
-# platform announced; else UTF-16, which shows by its zeros; else Windows-1252, in which most of what is left was
-# written.
+# The encoding is that of a byte order mark; else UTF-8, if the bytes are valid, which other encodings are hardly ever
+# by chance; else what the platform announced; else UTF-16, which its zero bytes show; else Windows-1252, the most
+# common of the others.
 
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -36,38 +36,42 @@ _MARKS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-# What no text holds. Terminals' escapes and form feeds do occur in logs.
+# Characters that text does not contain. Escape sequences and form feeds do occur in logs.
 _BINARY: Final = re.compile(r"[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f\ufffe\uffff]")
-# A stray control character does not make a log a program; in compressed data every tenth character is one.
+# The share that text may have: logs contain stray control characters; in compressed data every tenth character is one.
 MOST_BINARY: Final = 0.001
 _LOOK: Final = 4_096
-_FEWEST: Final = 4  # Characters: of fewer nobody can say what their zeros mean
-# Of the bytes at even or odd places: English in UTF-16 has nearly all of them, Greek or Russian its blanks and ends of
-# lines, so that those are taken for UTF-16 only with a mark.
+_FEWEST: Final = 4  # Characters: in shorter texts zero bytes prove nothing
+# The share of zero bytes at even or odd positions from which a text counts as UTF-16. In English nearly all of them are
+# zero. In Greek or Russian only blanks and line ends have one, so these are recognised only by their mark.
 _ZEROS: Final = 0.35
 _CHARSET: Final = re.compile(r"""charset\s*=\s*["']?([\w.:-]+)""", re.IGNORECASE)
 
 
 def decode(data: bytes, charset: str = "", *, whole: bool = True) -> str | None:
-    """The text; None if these bytes are none. `charset`: what is said of it; not `whole`: its end was cut off."""
+    """Return the text; None if the bytes are no text. `charset`: the announced one; not `whole`: the end was cut
+    off.
+    """
     marked = next((encoding for mark, encoding in _MARKS if data.startswith(mark)), "")
     if marked:
-        return _read(data, marked, whole=whole)
+        return _decode_as(data, marked, whole=whole)
     guesses = ("utf-8", charset, _utf_16(data), "cp1252", "latin-1")
-    return next((text for guess in guesses if guess and (text := _read(data, guess, whole=whole)) is not None), None)
+    return next(
+        (text for guess in guesses if guess and (text := _decode_as(data, guess, whole=whole)) is not None), None
+    )
 
 
 def charset_of(media_type: str) -> str:
-    """The charset among a media type's parameters; "" if there is none that is known."""
-    said = _CHARSET.search(media_type)
+    """Return the charset among a media type's parameters; "" for none or an unknown one."""
+    match_ = _CHARSET.search(media_type)
     try:
-        known = codecs.lookup(said[1]) if said else None
+        codec = codecs.lookup(match_[1]) if match_ else None
     except LookupError:
         return ""
-    return known.name if known is not None and known.name not in _NO_CHARSETS else ""
+    return codec.name if codec is not None and codec.name not in _NO_CHARSETS else ""
 
 
-# Codecs that are no way to write a text down.
+# Codecs that are not text encodings.
 _NO_CHARSETS: Final = frozenset({"base64", "bz2", "hex", "idna", "punycode", "quopri", "rot-13", "uu", "zlib"}) | {
     "raw-unicode-escape",
     "unicode-escape",
@@ -86,7 +90,7 @@ def _utf_16(data: bytes) -> str:
     return "utf-16-be" if start[0::2].count(0) / half > _ZEROS else ""
 
 
-def _read(data: bytes, encoding: str, *, whole: bool) -> str | None:
+def _decode_as(data: bytes, encoding: str, *, whole: bool) -> str | None:
     try:
         text = codecs.getincrementaldecoder(encoding)("strict").decode(data, final=whole)
     except (UnicodeError, LookupError):
@@ -96,48 +100,50 @@ def _read(data: bytes, encoding: str, *, whole: bool) -> str | None:
 
 log = logging.getLogger(__name__)
 
-# The first so many bytes of the file at an `Attachment.address`; None if it cannot be had.
+# Fetches up to this many bytes of the file at an `Attachment.address`; None if the file is not available.
 Fetch: TypeAlias = Callable[[str, int], Awaitable[bytes | None]]
-# What is attached to a message now; None if the person with this id cannot read it there now, or nobody says so.
+# Returns what is attached to a message now; None if the person with this id cannot read there, or that is unknown.
 FilesNow: TypeAlias = Callable[[AttachedMessage, str], Awaitable[Sequence[Attachment] | None]]
-# Puts calls on the bill of the person with this id.
+# Charges model calls to the person with this id.
 Charge: TypeAlias = Callable[[str, Sequence[ModelCall]], Awaitable[None]]
 
-MAX_PICTURES: Final = 5  # Of one message: each costs a model about as much as a page of text, and rarely are more meant
-# Besides pictures: what Discord lets one message carry; each costs time in which the person sees nothing.
+MAX_PICTURES: Final = 5  # Per message: each costs about as much as a page of text, and questions rarely need more
+# Files besides pictures: as many as a Discord message carries; each delays the first words of the reply.
 MAX_FILES: Final = 10
 WHOLE_BYTES: Final = 5_000_000  # Of a text that is read piece by piece: a thousand pages
-# Of a file that is read again, at once: some fifteen pages, less than a tool's result may hold.
+# In one piece of a file that is read again: some fifteen pages, less than a tool's result may hold.
 PIECE_TOKENS: Final = 5_000
-PIECE_CHARS: Final = 20_000  # As above, of text that costs little
+PIECE_CHARS: Final = 20_000  # The same limit for text with few tokens
 FETCH_S: Final = 20.0  # For one file: 20 MB on a slow line; a platform that takes longer has lost it
-READ_S: Final = 60.0  # For all files of a message: nobody waits longer before the first word
+READ_S: Final = 60.0  # For all files of a message: a person should not wait longer for the first word
 
-# In bytes.
-_MOST: Final = {
+# The size limit of each kind, in bytes.
+_MAX_BYTES: Final = {
     FileKind.TEXT: 256_000,  # more than the model is given, whatever the alphabet
-    FileKind.PICTURE: 5_000_000,  # what every vendor takes; a photograph that a chat has made fit is smaller
+    FileKind.PICTURE: 5_000_000,  # what every vendor accepts; a photograph resized by a chat client is smaller
     FileKind.PDF: 20_000_000,  # a book with pictures
     FileKind.OFFICE: 20_000_000,  # as above
     FileKind.HTML: 2_000_000,  # a page as browsers save it
-    FileKind.SOUND: 25_000_000,  # what services for transcription take: some twenty minutes and more
+    FileKind.SOUND: 25_000_000,  # what transcription services accept: twenty minutes or more
 }
-_CALLED: Final = {
+_KIND_NAMES: Final = {
     FileKind.PICTURE: "a picture",
     FileKind.PDF: "a PDF",
     FileKind.OFFICE: "an office file",
     FileKind.SOUND: "a sound",
 }
 _NO_DOCUMENTS: Final = frozenset({FileKind.PICTURE, FileKind.SOUND, FileKind.OTHER})
-DOCUMENT_S: Final = 60.0  # For reading one document: its person waits for it, and is told that it is read
-MAX_DOCUMENT_PAGES: Final = 1_500  # Of one: what is longer is an archive, whose parts are better found by their names
-# Of HTML that the model gets as it is written, a page or two of code that somebody asks about; of more, the words.
+DOCUMENT_S: Final = 60.0  # For one document to learn, while its person watches an indicator
+MAX_DOCUMENT_PAGES: Final = 1_500  # A longer document is a collection, whose parts are easier to find as documents
+# Up to this length the model gets HTML as source, such as a page or two of code in question; beyond it, the text.
 SOURCE_CHARS: Final = 16_000
 
 
 @dataclass(frozen=True, slots=True)
 class Attached:
-    """What came with a question. `spoken`: the question itself, if it was said; `sorry`: why that cannot be heard."""
+    """The contents of a question's files. `spoken`: the transcript of a spoken question; `sorry`: the sentence for the
+    person if it could not be transcribed.
+    """
 
     quoted: tuple[Quoted, ...] = ()
     images: tuple[Image, ...] = ()
@@ -147,7 +153,9 @@ class Attached:
 
 @dataclass(frozen=True, slots=True)
 class ReadDocument:
-    """`why`: there is nothing, or not all of it. `of`: how many pages a PDF has; `title`: of a page of the web."""
+    """`why`: the reason if there is no text, or not all of it. `of`: the number of a PDF's pages; `title`: of a web
+    page.
+    """
 
     pages: tuple[DocumentPage, ...] = ()
     why: str = ""
@@ -157,8 +165,8 @@ class ReadDocument:
 
 @dataclass(frozen=True, slots=True)
 class ReadLink:
-    """A page of the web, asked for at `address`, which lay at `link` in the end. `etag`, `modified`: what its server
-    calls this version; `is_known`: it is the one that was known, and was not read again. `is_own`: it lies in the
+    """A web page. `address`: the requested one; `link`: the final one after redirects. `etag`, `modified`: the server's
+    validators of this version; `is_known`: it is the known version, so it was not read again. `is_own`: it is in the
     operator's own network.
     """
 
@@ -178,7 +186,7 @@ class _Text:
 
 @dataclass(frozen=True, slots=True)
 class _Unread:
-    """`reason`: why the content cannot be had."""
+    """`reason`: why the content is not available."""
 
     reason: str
 
@@ -187,21 +195,21 @@ _Content: TypeAlias = _Text | _Unread | Image
 
 
 @dataclass(frozen=True, slots=True)
-class _Wish:
-    """How a file is to be read: for whom (`source` of the message, `person`), from which page, and how much of a text.
+class _ReadRequest:
+    """How a file is to be read: `source` of its message, `person` for whom, first page, and how much of a text.
 
-    `patience`: what is left for all documents of a message.
+    `time_left`: the time left for all documents of a message.
     """
 
     source: str
     person: str
-    patience: ReadSeconds
+    time_left: ReadSeconds
     page: int = 1
     is_whole: bool = False
 
 
 class AttachmentReader:
-    """`fetchers`: by the source of the messages; a platform that connects later adds its own."""
+    """Reads attached files. `fetchers`: by the source of the message; a platform that connects later adds its own."""
 
     def __init__(
         self,
@@ -223,154 +231,162 @@ class AttachmentReader:
         self._reader = reader or Reader()
 
     async def read(self, incoming: Incoming) -> Attached:
-        """Everything that the message brought along, as far as it can be read."""
+        """Read the files of a message, as far as they can be read."""
         contents: list[_Content] = []
-        wish = _Wish(incoming.source, incoming.person.id, ReadSeconds())
+        request = _ReadRequest(incoming.source, incoming.person.id, ReadSeconds())
         left = {True: MAX_PICTURES, False: MAX_FILES}
         try:
             async with asyncio.timeout(self._read_s):
                 for file in incoming.files:
                     is_picture = announced(file.name, file.media_type) is FileKind.PICTURE
                     left[is_picture] -= 1
-                    few = left[is_picture] >= 0
-                    contents.append(await self._content(file, wish) if few else _Unread(kinds.TOO_MANY))
+                    is_within_limit = left[is_picture] >= 0
+                    contents.append(
+                        await self._read_file(file, request) if is_within_limit else _Unread(kinds.TOO_MANY)
+                    )
         except TimeoutError:
             log.info("some files of a message could not be read in time")
         contents += [_Unread(kinds.LATE)] * (len(incoming.files) - len(contents))
-        return self._attached([*zip(incoming.files, contents, strict=True)])
+        return self._combine([*zip(incoming.files, contents, strict=True)])
 
-    def _attached(self, read: Sequence[tuple[Attachment, _Content]]) -> Attached:
-        heard = [content.words for file, content in read if file.spoken and isinstance(content, _Text)]
-        unheard = [content.reason for file, content in read if file.spoken and isinstance(content, _Unread)]
-        if unheard and len(unheard) == len(read):
-            return Attached(sorry=_sorry(unheard[0]))
+    def _combine(self, contents: Sequence[tuple[Attachment, _Content]]) -> Attached:
+        transcripts = [content.words for file, content in contents if file.spoken and isinstance(content, _Text)]
+        reasons = [content.reason for file, content in contents if file.spoken and isinstance(content, _Unread)]
+        if reasons and len(reasons) == len(contents):
+            return Attached(sorry=_apology(reasons[0]))
         texts = [
-            (file, _words(file, content))
-            for file, content in read
+            (file, _text_of(file, content))
+            for file, content in contents
             if not (isinstance(content, Image) or (file.spoken and isinstance(content, _Text)))
         ]
-        given = token_shares([estimate_tokens(words) for _, words in texts], self._text_tokens)
+        shares = token_shares([estimate_tokens(words) for _, words in texts], self._text_tokens)
         return Attached(
-            tuple(_quoted(file, cut_text(words, most)) for (file, words), most in zip(texts, given, strict=True)),
-            tuple(content for _, content in read if isinstance(content, Image)),
-            spoken="\n\n".join(heard),
+            tuple(_quote(file, cut_text(words, limit)) for (file, words), limit in zip(texts, shares, strict=True)),
+            tuple(content for _, content in contents if isinstance(content, Image)),
+            spoken="\n\n".join(transcripts),
         )
 
     async def piece(self, file: Attachment, source: str, person: str, page: int, start: int) -> Image | str:
-        """A piece of a file of an earlier message, from the character `start` (counted from 1) of what stands on that
-        page of a PDF and behind it; a sentence where there is none. It says where it goes on.
+        """Return a piece of a file of an earlier message, or a sentence if there is none. The text starts at a PDF's
+        page `page`, the piece at its character `start` (counted from 1); the piece says where the next one starts.
         """
-        wish = _Wish(source, person, ReadSeconds(), page, is_whole=True)
+        request = _ReadRequest(source, person, ReadSeconds(), page, is_whole=True)
         try:
             async with asyncio.timeout(self._read_s):
-                content = await self._content(file, wish)
+                content = await self._read_file(file, request)
         except TimeoutError:
             content = _Unread(kinds.LATE)
         if isinstance(content, Image):
             return content
-        return _piece(content.words, start) if isinstance(content, _Text) else _words(file, content)
+        return _piece(content.words, start) if isinstance(content, _Text) else _text_of(file, content)
 
-    async def _content(self, file: Attachment, wish: _Wish) -> _Content:
-        said = announced(file.name, file.media_type)
-        if said is FileKind.OTHER:
+    async def _read_file(self, file: Attachment, request: _ReadRequest) -> _Content:
+        announced_kind = announced(file.name, file.media_type)
+        if announced_kind is FileKind.OTHER:
             return _Unread(kinds.WRONG_KIND)
-        if said is FileKind.SOUND and self._transcriber is None:
+        if announced_kind is FileKind.SOUND and self._transcriber is None:
             return _Unread(kinds.UNHEARD)
-        found_out = await self._found_out(file, said, wish)
-        if isinstance(found_out, _Unread):
-            return found_out
-        kind, data = found_out
+        fetched = await self._fetch_by_kind(file, announced_kind, request)
+        if isinstance(fetched, _Unread):
+            return fetched
+        kind, data = fetched
         match kind:
             case FileKind.PICTURE:
                 media_type = picture_type(data)
                 return _Unread(kinds.NOT_A_PICTURE) if media_type is None else Image(media_type, data)
             case FileKind.PDF:
-                return await self._document(ReadAs.PDF, data, wish)
+                return await self._document(ReadAs.PDF, data, request)
             case FileKind.OFFICE:
-                read = await self._document(ReadAs.OFFICE, data, wish)
-                is_other = said is kind and read == _Unread(kinds.WRONG_KIND)  # of another suite, say
-                return _Unread(kinds.OFFICE) if is_other else read
+                read = await self._document(ReadAs.OFFICE, data, request)
+                is_unsupported = announced_kind is kind and read == _Unread(kinds.WRONG_KIND)  # of another suite, say
+                return _Unread(kinds.OFFICE) if is_unsupported else read
             case FileKind.HTML:
-                return await self._html(file, data, wish)
+                return await self._html(file, data, request)
             case FileKind.SOUND:
-                return await self._heard(file, data, wish.person)
+                return await self._transcribe(file, data, request.person)
             case FileKind.OTHER:
                 return _Unread(kinds.WRONG_KIND)
             case _:
-                return _text(file, data, said, _most(kind, wish))
+                return _decode_file(file, data, announced_kind, _byte_limit(kind, request))
 
     async def document(self, file: Attachment, source: str, person: str) -> ReadDocument:
-        """All of a file, for a place that is to know it; or why there is nothing to know."""
-        said = announced(file.name, file.media_type)
-        wish = _Wish(source, person, ReadSeconds(DOCUMENT_S), is_whole=True)
-        found_out = _Unread(kinds.NO_DOCUMENT) if said in _NO_DOCUMENTS else await self._found_out(file, said, wish)
-        if isinstance(found_out, _Unread):
-            return ReadDocument(why=found_out.reason)
-        kind, data = found_out
-        if kind in {None, FileKind.TEXT, FileKind.HTML} and len(data) > (most := _most(kind, wish)):
-            return ReadDocument(why=kinds.too_large("a text", most))
+        """Read a whole file that a place learns, or return the reason why it cannot be learned."""
+        announced_kind = announced(file.name, file.media_type)
+        request = _ReadRequest(source, person, ReadSeconds(DOCUMENT_S), is_whole=True)
+        fetched = (
+            _Unread(kinds.NO_DOCUMENT)
+            if announced_kind in _NO_DOCUMENTS
+            else await self._fetch_by_kind(file, announced_kind, request)
+        )
+        if isinstance(fetched, _Unread):
+            return ReadDocument(why=fetched.reason)
+        kind, data = fetched
+        if kind in {None, FileKind.TEXT, FileKind.HTML} and len(data) > (limit := _byte_limit(kind, request)):
+            return ReadDocument(why=kinds.too_large("a text", limit))
         match kind:
             case FileKind.PDF:
-                return await read_document(self._reader, ReadAs.PDF, data, person, wish.patience)
+                return await read_document(self._reader, ReadAs.PDF, data, person, request.time_left)
             case FileKind.OFFICE if not data.startswith(b"{\\rtf"):
-                return await read_document(self._reader, ReadAs.OFFICE, data, person, wish.patience)
+                return await read_document(self._reader, ReadAs.OFFICE, data, person, request.time_left)
             case FileKind.HTML:
                 words = decode(data, charset_of(file.media_type)) or ""
-                return await read_document(self._reader, ReadAs.HTML, words.encode(), person, wish.patience)
+                return await read_document(self._reader, ReadAs.HTML, words.encode(), person, request.time_left)
             case FileKind.TEXT | None:
                 words = decode(data, charset_of(file.media_type))
                 return ReadDocument(why=kinds.NO_TEXT) if words is None else ReadDocument((DocumentPage(words),))
             case _:
                 return ReadDocument(why=kinds.NO_DOCUMENT)
 
-    async def _found_out(
-        self, file: Attachment, said: FileKind | None, wish: _Wish
+    async def _fetch_by_kind(
+        self, file: Attachment, announced_kind: FileKind | None, request: _ReadRequest
     ) -> tuple[FileKind | None, bytes] | _Unread:
-        """What a file is, whatever it says, and as much of it as may be read of its kind."""
-        data = await self._fetched(file, said or FileKind.TEXT, wish)
+        """Fetch a file; return its kind by content, and its bytes up to the limit of that kind."""
+        data = await self._fetch(file, announced_kind or FileKind.TEXT, request)
         if isinstance(data, _Unread):
             return data
-        kind = _kind(said, data)
-        if kind is None or kind is said or kind not in _CALLED:
+        kind = _kind(announced_kind, data)
+        if kind is None or kind is announced_kind or kind not in _KIND_NAMES:
             return kind, data
-        data = await self._fetched(file, kind, wish)  # only now do we know how much of it to fetch
+        data = await self._fetch(file, kind, request)  # again, as the limit of its kind is only known now
         return data if isinstance(data, _Unread) else (kind, data)
 
-    async def _fetched(self, file: Attachment, kind: FileKind, wish: _Wish) -> bytes | _Unread:
-        """The file, as far as the bound of its kind; of text a beginning will do."""
-        most = _most(kind, wish)
-        too_large = _Unread(kinds.too_large(_CALLED[kind], most)) if kind in _CALLED else None
-        if too_large is not None and file.size > most:
+    async def _fetch(self, file: Attachment, kind: FileKind, request: _ReadRequest) -> bytes | _Unread:
+        """Fetch a file up to the limit of its kind; a larger one is refused, except for text, whose beginning is
+        used.
+        """
+        limit = _byte_limit(kind, request)
+        too_large = _Unread(kinds.too_large(_KIND_NAMES[kind], limit)) if kind in _KIND_NAMES else None
+        if too_large is not None and file.size > limit:
             return too_large
-        fetch = self._fetchers.get(wish.source)
+        fetch = self._fetchers.get(request.source)
         if fetch is None or not file.address:
             return _Unread(kinds.UNREACHABLE)
         try:
             async with asyncio.timeout(self._fetch_s):
-                data = await fetch(file.address, most + 1)
+                data = await fetch(file.address, limit + 1)
         except TimeoutError:
             return _Unread(kinds.LATE)
         if data is None:
             return _Unread(kinds.UNREACHABLE)
-        return too_large if too_large is not None and len(data) > most else data
+        return too_large if too_large is not None and len(data) > limit else data
 
-    async def _document(self, kind: ReadAs, data: bytes, wish: _Wish) -> _Content:
+    async def _document(self, kind: ReadAs, data: bytes, request: _ReadRequest) -> _Content:
         if kind is ReadAs.PDF and not is_pdf(data):
             return _Unread(kinds.NOT_A_PDF)
         if kind is ReadAs.OFFICE and data.startswith(b"{\\rtf"):
             return _Unread(kinds.OFFICE)
-        read = await self._reader.text(kind, data, wish.person, wish.patience, first=wish.page)
+        read = await self._reader.text(kind, data, request.person, request.time_left, first=request.page)
         return _Text("\n\n".join(filter(None, [read.text, read.why]))) if read.text else _Unread(read.why)
 
-    async def _html(self, file: Attachment, data: bytes, wish: _Wish) -> _Content:
-        """Its words; as it is written where it is short, or nothing can be made of it."""
-        source = _text(file, data, FileKind.HTML, _most(FileKind.HTML, wish))
+    async def _html(self, file: Attachment, data: bytes, request: _ReadRequest) -> _Content:
+        """Return a page's text; its source if it is short, or if the text cannot be extracted."""
+        source = _decode_file(file, data, FileKind.HTML, _byte_limit(FileKind.HTML, request))
         if isinstance(source, _Unread) or len(source.words) <= SOURCE_CHARS:
             return source
-        read = await self._document(ReadAs.HTML, source.words.encode(), wish)
+        read = await self._document(ReadAs.HTML, source.words.encode(), request)
         return read if isinstance(read, _Text) else source
 
-    async def _heard(self, file: Attachment, data: bytes, person: str) -> _Content:
+    async def _transcribe(self, file: Attachment, data: bytes, person: str) -> _Content:
         if self._transcriber is None:
             return _Unread(kinds.UNHEARD)
         try:
@@ -384,16 +400,16 @@ class AttachmentReader:
         return _Text(words) if words else _Unread(kinds.SILENT)
 
 
-async def read_document(reader: Reader, kind: ReadAs, data: bytes, person: str, patience: ReadSeconds) -> ReadDocument:
-    """All of it, for a place that is to know it: of a PDF as many pages at a time as a process reads."""
+async def read_document(reader: Reader, kind: ReadAs, data: bytes, person: str, time_left: ReadSeconds) -> ReadDocument:
+    """Read a whole document that a place learns; a PDF in several runs of the reader process."""
     if kind is ReadAs.PDF and not is_pdf(data):
         return ReadDocument(why=kinds.NOT_A_PDF)
     pages, first = list[DocumentPage](), 1
     while True:
-        read = await reader.text(kind, data, person, patience, first=first)
+        read = await reader.text(kind, data, person, time_left, first=first)
         pages += [_page(*part) for part in read.parts]
         first = (pages[-1].number or 0) + 1 if read.parts else first
-        chars = sum(len(one.text) for one in pages)
+        chars = sum(len(page.text) for page in pages)
         goes_on = kind is ReadAs.PDF and read.parts and first <= min(read.pages, MAX_DOCUMENT_PAGES)
         if not goes_on or chars > MAX_CHARS:
             return ReadDocument(tuple(pages), read.why, read.pages)
@@ -403,52 +419,61 @@ _NUMBER: Final = re.compile(r"(?:page|slide) (\d{1,6})")
 
 
 def _page(name: str, text: str) -> DocumentPage:
-    """A part of a file: a sheet's name is its heading."""
+    """Return a part of a file as a page; the name of a sheet becomes its heading."""
     numbered = _NUMBER.fullmatch(name)
     return DocumentPage(text, int(numbered[1])) if numbered else DocumentPage(f"# {name}\n\n{text}" if name else text)
 
 
-def _kind(said: FileKind | None, data: bytes) -> FileKind | None:
-    """What a file is, by its first bytes, where they tell; of one that says that it is a text only if it is none."""
-    is_ = found(data)
-    if said is FileKind.SOUND or is_ is None:
-        return said if said is not FileKind.OFFICE else _unpacked(data)
-    if said in {FileKind.TEXT, FileKind.HTML} and is_ is FileKind.SOUND:
-        return said
-    return FileKind.OFFICE if said is FileKind.OFFICE and is_ is FileKind.OTHER and data.startswith(b"PK") else is_
+def _kind(announced_kind: FileKind | None, data: bytes) -> FileKind | None:
+    """Return a file's kind: that of its first bytes where they are decisive, else the announced one.
+
+    Audio signatures do not overrule an announced text.
+    """
+    detected = found(data)
+    if announced_kind is FileKind.SOUND or detected is None:
+        return announced_kind if announced_kind is not FileKind.OFFICE else _mislabelled_kind(data)
+    if announced_kind in {FileKind.TEXT, FileKind.HTML} and detected is FileKind.SOUND:
+        return announced_kind
+    return (
+        FileKind.OFFICE
+        if announced_kind is FileKind.OFFICE and detected is FileKind.OTHER and data.startswith(b"PK")
+        else detected
+    )
 
 
-def _unpacked(data: bytes) -> FileKind:
-    """What says that it is an office file, and is none: programs like to write tables so, as HTML or as a text."""
+def _mislabelled_kind(data: bytes) -> FileKind:
+    """Return the kind of a file that is announced as an office file and is none: many programs export tables so, as
+    HTML or as text.
+    """
     return FileKind.HTML if data[:_LOOK].lstrip().lower().startswith((b"<!doctype html", b"<html")) else FileKind.TEXT
 
 
-def _most(kind: FileKind | None, wish: _Wish) -> int:
-    """In bytes."""
+def _byte_limit(kind: FileKind | None, request: _ReadRequest) -> int:
+    """Return the size limit in bytes."""
     is_text = kind is None or kind is FileKind.TEXT
-    return WHOLE_BYTES if is_text and wish.is_whole else _MOST[FileKind.TEXT if kind is None else kind]
+    return WHOLE_BYTES if is_text and request.is_whole else _MAX_BYTES[FileKind.TEXT if kind is None else kind]
 
 
 def _piece(words: str, start: int) -> str:
-    """With its place in the whole, where it is not all of it."""
+    """Return the piece that starts at `start`, with its range in the whole unless it is all of it."""
     rest = words[start - 1 :]
     if not rest:
         return f"(there is nothing from character {start:,} on: it has {len(words):,})"
-    kept = rest[:PIECE_CHARS]
-    while (cost := estimate_tokens(kept)) > PIECE_TOKENS:
-        kept = kept[: min(len(kept) - 1, len(kept) * PIECE_TOKENS // cost)]
-    if len(kept) == len(words):
+    piece = rest[:PIECE_CHARS]
+    while (cost := estimate_tokens(piece)) > PIECE_TOKENS:
+        piece = piece[: min(len(piece) - 1, len(piece) * PIECE_TOKENS // cost)]
+    if len(piece) == len(words):
         return words
-    end = start - 1 + len(kept)
+    end = start - 1 + len(piece)
     more = f"; go on with from: {end + 1}" if end < len(words) else ""
-    return f"{kept}\n(characters {start:,} to {end:,} of {len(words):,}{more})"
+    return f"{piece}\n(characters {start:,} to {end:,} of {len(words):,}{more})"
 
 
-def _text(file: Attachment, data: bytes, said: FileKind | None, most: int) -> _Text | _Unread:
-    words = decode(data[:most], charset_of(file.media_type), whole=len(data) <= most)
+def _decode_file(file: Attachment, data: bytes, announced_kind: FileKind | None, limit: int) -> _Text | _Unread:
+    words = decode(data[:limit], charset_of(file.media_type), whole=len(data) <= limit)
     if words is None:
-        return _Unread(_NO_TEXT.get(said, kinds.WRONG_KIND) if said else kinds.WRONG_KIND)
-    return _Text(words if len(data) <= most else f"{words}\n(the file goes on)")
+        return _Unread(_NO_TEXT.get(announced_kind, kinds.WRONG_KIND) if announced_kind else kinds.WRONG_KIND)
+    return _Text(words if len(data) <= limit else f"{words}\n(the file goes on)")
 
 
 _NO_TEXT: Final = {
@@ -458,15 +483,15 @@ _NO_TEXT: Final = {
 }
 
 
-def _words(file: Attachment, content: _Text | _Unread) -> str:
+def _text_of(file: Attachment, content: _Text | _Unread) -> str:
     if isinstance(content, _Unread):
         return kinds.not_read(file.media_type, file.size, content.reason)
     return content.words or "(the file is empty)"
 
 
-def _quoted(file: Attachment, words: str) -> Quoted:
+def _quote(file: Attachment, words: str) -> Quoted:
     return Quoted(f"{file.source} {kinds.shown_note(file.name)}", file.author, words)
 
 
-def _sorry(reason: str) -> str:
+def _apology(reason: str) -> str:
     return reply_texts.CANNOT_LISTEN if reason == kinds.UNHEARD else reply_texts.CANNOT_LISTEN_NOW.format(reason=reason)

@@ -1,12 +1,13 @@
-"""Fetching from the web: from an address to bytes, within bounds. The only module of `bot.web` that opens connections.
+"""Fetches web pages within limits. The only module of `bot.web` that opens connections.
 
 Rules.
-- A name is resolved here, once; every address that it leads to is judged (`bot.web.guard`), and the connection goes to
-  one of those and to nothing else. TLS is verified against the name. Each redirect begins anew with all of that.
-- The environment's proxies are not used: what they would connect to nobody could judge. No cookie is kept or sent, no
-  key, and not where one comes from.
-- What others wrote leads nobody into an own network: no redirect of the web does, and its asker has to name the host.
-- Everything that a server sends is counted as it comes, and what unfolds as it unfolds: nothing is held beyond a bound.
+- A name is resolved here, once; every address that it resolves to is checked (`bot.web.guard`), and the connection goes
+  to one of these. TLS is verified against the name. Each redirect repeats all of that.
+- The environment's proxies are not used, because the guard cannot check where they connect to. No cookie is stored or
+  sent, no credential, and no referrer.
+- Content by others cannot lead the bot into the operator's own network: redirects from the public web into it are
+  refused, and its hosts have to be named by the asker.
+- Received bytes are counted as they come, and decompressed bytes as they are produced, so memory stays bounded.
 """
 
 import asyncio
@@ -41,7 +42,7 @@ from bot.web.guard import (
     product,
 )
 
-# The addresses that a name leads to. Raises OSError.
+# Returns the addresses that a name resolves to. Raises OSError.
 Resolve: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
 Streams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 # Connects to an IP address and a port, with TLS for a name. Raises OSError.
@@ -51,29 +52,28 @@ Dial: TypeAlias = Callable[[str, int, ssl.SSLContext | None, str | None], Awaita
 @dataclass(frozen=True, slots=True)
 class FetchLimits:
     seconds: float = 12.0
-    """For everything until the last byte, redirects included: a person waits, and the text is still to be read."""
+    """Until the last byte, with all redirects: a person waits, and extracting the text takes more time."""
     connect_s: float = 4.0
-    """To one address: a host that is there answers within one."""
+    """For connecting to one address: a working host answers within a second."""
     redirects: int = 5
-    """Pages take two (http to https, to www); more is a loop or a tracker."""
+    """Pages need two (http to https, to www); more suggest a loop or a tracker."""
     text_bytes: int = 3_000_000
-    """Unfolded. Of a longer page the beginning is read: a thousand pages of a book."""
+    """Of text, decompressed: a thousand pages of a book. Only the beginning of a longer page is read."""
     file_bytes: int = 10_000_000
-    """Of a PDF, an office file or a picture, which is of no use in part."""
+    """Of a PDF, an office file or a picture; a longer one is refused, as a part is of no use."""
     head_bytes: int = 64_000
     """Of a response's head: some sites send long policies and cookies."""
     addresses: int = 4
-    """Of one name that are tried, one after the other."""
+    """Addresses of one name that are tried, one after the other."""
 
 
-AT_ONCE: Final = 8  # Fetches of one process at a time: eighty megabytes at worst
-RESOLVERS: Final = 4  # Threads that wait for names: one that is answered late, or never, holds up nothing else
+AT_ONCE: Final = 8  # Concurrent fetches of a process: eighty megabytes at worst
+RESOLVERS: Final = 4  # Threads for name resolution, so that a slow or missing answer delays no other
 PIECE: Final = 65_536
 MAX_SITES: Final = 500
-# How long what a site's robots.txt says is remembered; a day is the most that is allowed (RFC 9309).
-ROBOTS_S: Final = 3600.0
-MAX_ROBOTS_BYTES: Final = 512_000  # As much as has to be read of it (RFC 9309)
-MAX_INTERIM: Final = 10  # Answers that announce the real one (103 Early Hints); a server could send them for ever
+ROBOTS_S: Final = 3600.0  # How long a site's robots.txt is cached; RFC 9309 allows a day
+MAX_ROBOTS_BYTES: Final = 512_000  # RFC 9309 requires that at least 500 KiB are read
+MAX_INTERIM: Final = 10  # Interim responses (103 Early Hints), which a server could send without end
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
 TOO_LATE: Final = "it did not answer in full within {seconds:g} seconds"
@@ -101,8 +101,9 @@ OTHER_STATUS: Final = "it answers with an error ({status})"
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """`address`: where it lay in the end; `is_whole`: nothing was cut; `is_own`: in the operator's own network. `etag`,
-    `modified`: what its server calls this version; `is_known`: it is the one that was known, and nothing was sent.
+    """A fetched resource. `address`: the final one after redirects; `is_whole`: nothing was cut; `is_own`: it is in the
+    operator's own network. `etag`, `modified`: the server's validators of this version; `is_known`: the known version
+    is still current, and no data was sent.
     """
 
     address: str
@@ -117,7 +118,7 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class KnownVersion:
-    """What was fetched before at an address, as its server called it: nobody else's server is told that."""
+    """The validators of an earlier fetch from `address`. They are sent to no other address."""
 
     address: str
     etag: str
@@ -129,7 +130,7 @@ async def dial(address: str, port: int, tls: ssl.SSLContext | None, name: str | 
 
 
 class SystemResolver:
-    """Names as the machine resolves them, in threads of its own."""
+    """Resolves names as the machine does, in threads of its own."""
 
     def __init__(self) -> None:
         self._threads: ThreadPoolExecutor | None = None
@@ -138,8 +139,8 @@ class SystemResolver:
         if self._threads is None:
             self._threads = ThreadPoolExecutor(RESOLVERS, "names")
         loop = asyncio.get_running_loop()
-        found = await loop.run_in_executor(self._threads, _addresses, name, port)
-        return list(dict.fromkeys(found))
+        addresses = await loop.run_in_executor(self._threads, _addresses, name, port)
+        return list(dict.fromkeys(addresses))
 
     def close(self) -> None:
         if self._threads is not None:
@@ -147,15 +148,17 @@ class SystemResolver:
 
 
 def _addresses(name: str, port: int) -> list[str]:
-    return [str(found[4][0]) for found in socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)]
+    return [str(info[4][0]) for info in socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)]
 
 
-def _nobody_named(_host: str) -> bool:
+def _is_never_named(_host: str) -> bool:
     return False
 
 
 class Fetcher:
-    """`agent`: how it introduces itself. `resolve` and `dial`: the network."""
+    """Fetches resources. `agent`: its user agent; `resolve` and `dial`: the network; `robots`: whether robots.txt is
+    obeyed; `trust`: creates the TLS context.
+    """
 
     def __init__(
         self,
@@ -180,8 +183,9 @@ class Fetcher:
         self._robots = TTLCache[str, Robots](MAX_SITES, ROBOTS_S, clock.monotonic) if robots else None
 
     async def fetch(self, address: str, is_named: Callable[[str], bool], known: KnownVersion | None = None) -> Fetched:
-        """What lies at an address, or where it leads, unless that is `known`; in the operator's own network only if
-        `is_named` says that the person has named its host. Raises WebRefused.
+        """Fetch an address, following redirects; no data if `known` is still current. Raises WebRefused.
+
+        `is_named`: returns whether the person has named this host, which is required in the operator's own network.
         """
         limits = self._limits
         try:
@@ -201,58 +205,60 @@ class Fetcher:
         was_public = False
         for hop in range(self._limits.redirects + 1):
             target = self._guard.read(address)
-            addresses = await self._resolved(target)
-            is_own = self._guard.admit(target, [ip_address(one) for one in addresses])
+            addresses = await self._resolve_name(target)
+            is_own = self._guard.admit(target, [ip_address(ip) for ip in addresses])
             if is_own and was_public:
                 raise WebRefused(INTO_OWN)
             if is_own and not hop and not is_named(target.host):
                 raise WebRefused(NOT_NAMED.format(host=target.host))
             was_public = not is_own
-            if asks_first and was_public and not await self._may_read(target):
+            if asks_first and was_public and not await self._is_allowed(target):
                 raise WebRefused(ROBOTS)
             conditions = _conditions(known) if known is not None and known.address == target.address else {}
-            async with self._asked(target, addresses, conditions) as (response, body):
+            async with self._request(target, addresses, conditions) as (response, body):
                 if conditions and response.status_code == 304:
                     return Fetched(target.address, "", b"", is_own=is_own, is_known=True)
-                led_on = _header(response, b"location")
-                if response.status_code not in _REDIRECTS or not led_on:
+                location = _header(response, b"location")
+                if response.status_code not in _REDIRECTS or not location:
                     return await self._read(target, response, body, is_own=is_own)
-            if len(led_on) > MAX_ADDRESS_CHARS:
+            if len(location) > MAX_ADDRESS_CHARS:
                 raise WebRefused(TOO_LONG)
-            address = urljoin(target.address, led_on)
+            address = urljoin(target.address, location)
         raise WebRefused(TOO_MANY_REDIRECTS.format(redirects=self._limits.redirects))
 
-    async def _may_read(self, target: Target) -> bool:
-        """What the site's robots.txt says; one that cannot be had forbids nothing, as long as its server works."""
+    async def _is_allowed(self, target: Target) -> bool:
+        """Return whether the site's robots.txt allows reading. A missing one allows all; a failing server allows
+        none.
+        """
         if self._robots is None:
             return True
         if (robots := self._robots.get(target.origin)) is None:
             try:
-                found = await self._follow(f"{target.origin}/robots.txt", _nobody_named, asks_first=False)
-                robots = parse_robots(found.data[:MAX_ROBOTS_BYTES].decode("utf-8", "replace"), product(self._agent))
+                fetched = await self._follow(f"{target.origin}/robots.txt", _is_never_named, asks_first=False)
+                robots = parse_robots(fetched.data[:MAX_ROBOTS_BYTES].decode("utf-8", "replace"), product(self._agent))
             except WebRefused as refused:
                 robots = NOTHING_ALLOWED if refused.is_fault else Robots()
             self._robots[target.origin] = robots
         return robots.allows(target.path)
 
-    async def _resolved(self, target: Target) -> list[str]:
+    async def _resolve_name(self, target: Target) -> list[str]:
         if target.literal is not None:
             return [target.host]
         try:
-            found = await self._resolve(target.host, target.port)
-            for one in found:
-                ip_address(one)
-        except (OSError, UnicodeError, ValueError):  # also an address with a scope: of one cable
+            addresses = await self._resolve(target.host, target.port)
+            for address in addresses:
+                ip_address(address)
+        except (OSError, UnicodeError, ValueError):  # ValueError: also a link-local address with a scope
             raise WebRefused(NO_NAME) from None
-        return list(found)
+        return list(addresses)
 
     @asynccontextmanager
-    async def _asked(
+    async def _request(
         self, target: Target, addresses: Sequence[str], conditions: Mapping[str, str]
     ) -> AsyncGenerator[tuple[h11.Response, AsyncGenerator[bytes]]]:
-        """The answer's head, and its body as it comes."""
-        reader, writer = await self._connected(target, addresses)
-        talk = _Talk(reader, h11.Connection(h11.CLIENT, max_incomplete_event_size=self._limits.head_bytes))
+        """Send the request; yield the response's head, and its body as it arrives."""
+        reader, writer = await self._connect(target, addresses)
+        exchange = _Exchange(reader, h11.Connection(h11.CLIENT, max_incomplete_event_size=self._limits.head_bytes))
         headers = {
             "Host": target.authority,
             "User-Agent": self._agent,
@@ -262,26 +268,26 @@ class Fetcher:
             **conditions,
         }
         try:
-            writer.write(talk.request(target.path, headers))
-            response = await talk.response()
-            yield response, talk.body()
+            writer.write(exchange.request(target.path, headers))
+            response = await exchange.response()
+            yield response, exchange.body()
         except (OSError, h11.ProtocolError):
             raise WebRefused(NO_HTTP) from None
         finally:
-            writer.transport.abort()  # nothing that is still to come is waited for
+            writer.transport.abort()  # discard any bytes that are still to come
 
-    async def _connected(self, target: Target, addresses: Sequence[str]) -> Streams:
-        """With one of these addresses, and no other."""
-        tls, why = self._context(target), UNREACHABLE
+    async def _connect(self, target: Target, addresses: Sequence[str]) -> Streams:
+        """Connect to one of these addresses, and to no other."""
+        tls, reason = self._context(target), UNREACHABLE
         for address in addresses[: self._limits.addresses]:
             try:
                 async with asyncio.timeout(self._limits.connect_s):
                     return await self._dial(address, target.port, tls, target.host if tls else None)
             except ssl.SSLCertVerificationError:
-                why = NOT_TRUSTED.format(host=target.host)
+                reason = NOT_TRUSTED.format(host=target.host)
             except OSError:  # TimeoutError among them
                 continue
-        raise WebRefused(why)
+        raise WebRefused(reason)
 
     def _context(self, target: Target) -> ssl.SSLContext | None:
         if target.scheme == "https" and self._tls is None:
@@ -295,41 +301,41 @@ class Fetcher:
             status = response.status_code
             raise WebRefused(STATUS.get(status) or OTHER_STATUS.format(status=status), is_fault=status >= 500)
         media_type = _header(response, b"content-type")
-        most, decoder = self._most(target, media_type), decoder_of(_header(response, b"content-encoding"))
-        data, came = bytearray(), 0
+        limit, decoder = self._byte_limit(target, media_type), decoder_of(_header(response, b"content-encoding"))
+        data, received = bytearray(), 0
         async for piece in body:
-            came += len(piece)  # what is packed may also unfold to nothing
+            received += len(piece)  # counted, too, as compressed data may produce no output
             for part in decoder.feed(piece):
                 data += part
-                if len(data) > most:
+                if len(data) > limit:
                     break
-            if max(came, len(data)) > most:
-                if most == self._limits.file_bytes:
-                    raise WebRefused(TOO_LARGE.format(megabytes=most / 1_000_000))
-                return Fetched(target.address, media_type, bytes(data[:most]), is_whole=False, is_own=is_own)
+            if max(received, len(data)) > limit:
+                if limit == self._limits.file_bytes:
+                    raise WebRefused(TOO_LARGE.format(megabytes=limit / 1_000_000))
+                return Fetched(target.address, media_type, bytes(data[:limit]), is_whole=False, is_own=is_own)
         etag, modified = _version(response, b"etag"), _version(response, b"last-modified")
         return Fetched(target.address, media_type, bytes(data), is_own=is_own, etag=etag, modified=modified)
 
-    def _most(self, target: Target, media_type: str) -> int:
-        """How much of it to read. Raises WebRefused for what nobody can read as text."""
+    def _byte_limit(self, target: Target, media_type: str) -> int:
+        """Return the size limit of a resource. Raises WebRefused for types that cannot be read as text."""
         kind = plain_type(media_type)
-        called = announced(target.path.partition("?")[0], "") if kind in TELLS_NOTHING else None
-        is_file = called in {FileKind.PDF, FileKind.OFFICE} or is_office(kind)
+        guessed = announced(target.path.partition("?")[0], "") if kind in TELLS_NOTHING else None
+        is_file = guessed in {FileKind.PDF, FileKind.OFFICE} or is_office(kind)
         if is_file or kind in {"application/pdf", "application/x-pdf"} | PICTURES:
             return self._limits.file_bytes
-        family, _, what = kind.partition("/")
+        family, _, subtype = kind.partition("/")
         if (
             family in {"", "text"}
-            or called in {FileKind.TEXT, FileKind.HTML}
-            or what.endswith(("json", "xml", "javascript", "yaml", "toml", "markdown"))
+            or guessed in {FileKind.TEXT, FileKind.HTML}
+            or subtype.endswith(("json", "xml", "javascript", "yaml", "toml", "markdown"))
         ):
             return self._limits.text_bytes
         raise WebRefused(NO_PAGE.format(kind=kind if kind.isascii() and len(kind) < 80 else "a file"))
 
 
 @dataclass(frozen=True, slots=True)
-class _Talk:
-    """One request and its answer. Its methods raise OSError and h11.ProtocolError."""
+class _Exchange:
+    """One request and its response. Its methods raise OSError and h11.ProtocolError."""
 
     reader: asyncio.StreamReader
     http: h11.Connection
@@ -356,30 +362,30 @@ class _Talk:
 
 
 def _header(response: h11.Response, name: bytes) -> str:
-    """The first of that name; "" if there is none."""
-    found = next((value for key, value in response.headers if key == name), b"")
-    return found.decode("utf-8", "replace")
+    """Return the first header of that name; "" if there is none."""
+    first = next((value for key, value in response.headers if key == name), b"")
+    return first.decode("utf-8", "replace")
 
 
-MAX_VERSION_CHARS: Final = 200  # Of an ETag or a date: real ones have less than eighty. It is sent back at each look.
+MAX_VERSION_CHARS: Final = 200  # Of a validator, which is sent back at each fetch: real ones have less than eighty
 
 
 def _version(response: h11.Response, name: bytes) -> str:
-    """What can be sent back as it came; "" for anything else."""
-    said = _header(response, name)
-    return said if len(said) <= MAX_VERSION_CHARS and said.isascii() and said.isprintable() else ""
+    """Return a validator that can be sent back unchanged; "" for any other."""
+    value = _header(response, name)
+    return value if len(value) <= MAX_VERSION_CHARS and value.isascii() and value.isprintable() else ""
 
 
 def _conditions(known: KnownVersion) -> dict[str, str]:
-    told = {"If-None-Match": known.etag, "If-Modified-Since": known.modified}
-    return {name: said for name, said in told.items() if said}
+    headers = {"If-None-Match": known.etag, "If-Modified-Since": known.modified}
+    return {name: value for name, value in headers.items() if value}
 
 
-# What is packed, unpacked as it comes: a small piece may unfold to any size, so it comes in pieces of a bounded one.
+# Decompression while data arrives. A small piece may decompress to any size, so output comes in bounded pieces.
 
 
 class Decoder:
-    """Feed it pieces; each gives bounded pieces. Raises WebRefused for what is none of its kind."""
+    """Decodes a stream: `feed` takes a piece and yields bounded pieces. Raises WebRefused for invalid data."""
 
     def feed(self, piece: bytes) -> Iterable[bytes]:
         yield piece
@@ -395,7 +401,7 @@ class _Inflate(Decoder):
 
     def feed(self, piece: bytes) -> Iterable[bytes]:
         part = b""
-        while (piece or len(part) == PIECE) and not self._unpack.eof:  # a full part may have left some behind
+        while (piece or len(part) == PIECE) and not self._unpack.eof:  # after a full part more output may be buffered
             try:
                 part = self._unpack.decompress(piece, PIECE)
             except zlib.error:
@@ -424,12 +430,12 @@ class _Brotli(Decoder):
 
 class _Zstandard(Decoder):
     MAX_WINDOW_LOG: Final = 23
-    """8 MB: what the web allows (RFC 9659)."""
+    """8 MB, the limit for the web (RFC 9659)."""
 
     def __init__(self) -> None:
         self._library = import_module(ZSTD)
-        most = {self._library.DecompressionParameter.window_log_max: self.MAX_WINDOW_LOG}
-        self._unpack: Any = self._library.ZstdDecompressor(options=most)
+        options = {self._library.DecompressionParameter.window_log_max: self.MAX_WINDOW_LOG}
+        self._unpack: Any = self._library.ZstdDecompressor(options=options)
 
     def feed(self, piece: bytes) -> Iterable[bytes]:
         try:
@@ -442,25 +448,25 @@ class _Zstandard(Decoder):
             raise WebRefused(ENCODED) from None
 
 
-def _is_there(library: str) -> bool:
+def _is_installed(module: str) -> bool:
     try:
-        return find_spec(library) is not None
-    except ModuleNotFoundError:  # nor is what it would be a part of
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # its parent package is missing
         return False
 
 
-ZSTD: Final = "compression.zstd" if _is_there("compression.zstd") else "backports.zstd"
-# What is asked for; br and zstd come with the extra "web".
+ZSTD: Final = "compression.zstd" if _is_installed("compression.zstd") else "backports.zstd"
+# The accepted encodings; br and zstd come with the extra "web".
 _DECODERS: Final[dict[str, Callable[[], Decoder]]] = {
     "gzip": lambda: _Inflate(zlib.MAX_WBITS | 16),
     "deflate": lambda: _Inflate(zlib.MAX_WBITS),
-    **({"br": _Brotli} if _is_there("brotli") else {}),
-    **({"zstd": _Zstandard} if _is_there(ZSTD) else {}),
+    **({"br": _Brotli} if _is_installed("brotli") else {}),
+    **({"zstd": _Zstandard} if _is_installed(ZSTD) else {}),
 }
 
 
 def decoder_of(encoding: str) -> Decoder:
-    """Raises WebRefused for what was not asked for, and for what is packed twice."""
+    """Return the decoder of a content encoding. Raises WebRefused for one that was not offered, or several."""
     name = encoding.strip().lower().removeprefix("x-")
     if name in {"", "identity"}:
         return Decoder()

@@ -1,12 +1,14 @@
-"""Which addresses of the web may be reached, and which pages read. Pure: what a name leads to is an argument.
+"""Decides which web addresses may be reached (SSRF protection), and which pages robots.txt allows. Pure: the addresses
+that a name resolves to are arguments.
 
 Rules.
-- An address is read once, here, and what was read is what is connected to. What two programs may read in two ways is
-  refused: numbers that are no plain IPv4 address, users before the host, backslashes, blanks, dots at the end.
-- Each address that a name leads to is judged, and one that is refused refuses all of them.
-- What is not of the public web is refused unless the operator has opened it (`Networks`): a range opens all that lies
-  in it, a host's name what is private, shared or of this machine. What gives keys to machines (metadata) opens only
-  its own address; what stands for other addresses, and what is nobody's, opens nothing.
+- An address is parsed once, here, and the connection uses the parsed form. What two programs may parse in two ways is
+  refused: numbers that are no plain IPv4 address, users before the host, backslashes, blanks, a dot at the end.
+- Each IP address that a name resolves to is checked; if one is refused, all are.
+- An address outside of the public web is refused unless the operator has opened it (`Networks`): a range opens all
+  addresses in it, a host's name those that are private, shared or of this machine. A metadata service, which gives
+  credentials to machines, is opened only by its own address. Addresses that embed other addresses, and those that
+  belong to no host, cannot be opened.
 """
 
 import re
@@ -23,9 +25,10 @@ IPNetwork: TypeAlias = IPv4Network | IPv6Network
 
 
 class WebRefused(CogencyError):
-    """Something of the web cannot be had: why, for the model and the person. It names no address that a name led to.
+    """A web page is not available. The sentence is for the model and the person, and names no address that a name
+    resolved to.
 
-    `is_fault`: of a server, which may be better later.
+    `is_fault`: a server failed, and may work later.
     """
 
     def __init__(self, sentence: str, *, is_fault: bool = False) -> None:
@@ -33,10 +36,10 @@ class WebRefused(CogencyError):
         self.is_fault = is_fault
 
 
-# Longer ones hold data rather than a place; search engines and browsers cut them there, too.
+# Longer addresses carry data; search engines and browsers limit them to this length, too.
 MAX_ADDRESS_CHARS: Final = 2_000
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
-# Of the public web and of opened ranges: elsewhere other programs listen, which could take a request for theirs.
+# For the public web and opened ranges: at other ports other protocols listen, which could misread a request.
 WEB_PORTS: Final = frozenset({80, 443, 8080, 8443})
 
 NO_ADDRESS: Final = "that is no address of a page, as in https://example.com/page"
@@ -64,18 +67,19 @@ _NAME: Final = re.compile(
 )
 _NUMBER: Final = re.compile(r"\d+|0x[0-9a-f]*")
 _LOCAL_NAME: Final = re.compile(r"(?:.+\.)?(?:localhost|localdomain)")
-_KEPT: Final = "!$%&'*+,-./:;=?@_~"  # What stands in a path or query as it is; brackets would end a link of Markdown
+# Characters that stay unencoded in a path or query. Brackets are encoded, as they would end a link in Markdown.
+_UNENCODED: Final = "!$%&'*+,-./:;=?@_~"
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """An address as it is asked for. `host`: a name in small ASCII letters, or a plain IP address."""
+    """A parsed address. `host`: a name in lower-case ASCII, or a plain IP address."""
 
     scheme: str
     host: str
     port: int
     path: str
-    """With the query, percent-encoded; it begins with a slash."""
+    """With the query, percent-encoded; starts with a slash."""
 
     @property
     def authority(self) -> str:
@@ -92,7 +96,7 @@ class Target:
 
     @property
     def literal(self) -> IPAddress | None:
-        """The address that the host is; None for a name."""
+        """The host as an IP address; None for a name."""
         try:
             return ip_address(self.host)
         except ValueError:
@@ -100,7 +104,7 @@ class Target:
 
 
 def parse_target(text: str) -> Target:
-    """What an address says. Raises WebRefused."""
+    """Parse an address; https:// is added to a bare host. Raises WebRefused."""
     text = text.strip()
     if len(text) > MAX_ADDRESS_CHARS:
         raise WebRefused(TOO_LONG)
@@ -108,18 +112,18 @@ def parse_target(text: str) -> Target:
         raise WebRefused(AMBIGUOUS)
     if _BARE.fullmatch(text):
         text = f"https://{text}"
-    found = _ADDRESS.fullmatch(text)
-    if found is None:
+    match_ = _ADDRESS.fullmatch(text)
+    if match_ is None:
         raise WebRefused(OTHER_SCHEME if _SCHEME.match(text) else NO_ADDRESS)
-    scheme = found["scheme"].lower()
-    place = _BRACKETED.fullmatch(found["host"]) or _NAMED.fullmatch(found["host"])
-    if place is None or "@" in found["host"] or "%" in found["host"]:
-        raise WebRefused(AMBIGUOUS if found["host"] else NO_ADDRESS)
-    port = int(place[2] or DEFAULT_PORTS[scheme])
+    scheme = match_["scheme"].lower()
+    host_port = _BRACKETED.fullmatch(match_["host"]) or _NAMED.fullmatch(match_["host"])
+    if host_port is None or "@" in match_["host"] or "%" in match_["host"]:
+        raise WebRefused(AMBIGUOUS if match_["host"] else NO_ADDRESS)
+    port = int(host_port[2] or DEFAULT_PORTS[scheme])
     if not 0 < port < 65_536:
         raise WebRefused(NO_ADDRESS)
-    path = quote((found["path"] or "/") + (found["query"] or ""), safe=_KEPT)
-    return Target(scheme, _host(place[1], is_bracketed=found["host"].startswith("[")), port, path)
+    path = quote((match_["path"] or "/") + (match_["query"] or ""), safe=_UNENCODED)
+    return Target(scheme, _host(host_port[1], is_bracketed=match_["host"].startswith("[")), port, path)
 
 
 def _host(text: str, *, is_bracketed: bool) -> str:
@@ -132,7 +136,7 @@ def _host(text: str, *, is_bracketed: bool) -> str:
     if _NUMBER.fullmatch(name.rpartition(".")[2]):
         try:
             return str(IPv4Address(name))
-        except ValueError:  # 127.1, 0x7f000001, 2130706433, 0177.0.0.1: some read these as addresses
+        except ValueError:  # 127.1, 0x7f000001, 2130706433, 0177.0.0.1: some programs accept these as addresses
             raise WebRefused(AMBIGUOUS) from None
     if _NAME.fullmatch(name) is None:
         raise WebRefused(AMBIGUOUS)
@@ -140,7 +144,7 @@ def _host(text: str, *, is_bracketed: bool) -> str:
 
 
 def _in_ascii(name: str) -> str:
-    import idna  # noqa: PLC0415 -- its tables are large, and few names need them
+    import idna  # noqa: PLC0415 -- its tables are large, and few names need it
 
     try:
         return idna.encode(name, uts46=True).decode("ascii").lower()
@@ -149,7 +153,7 @@ def _in_ascii(name: str) -> str:
 
 
 class NetworkKind(StrEnum):
-    """What an address is that is not of the public web."""
+    """The kinds of addresses outside of the public web."""
 
     PRIVATE = "a private network"
     SHARED = "a network that a provider shares"
@@ -166,9 +170,9 @@ def _networks(text: str) -> tuple[IPNetwork, ...]:
     return tuple(map(ip_network, text.split()))
 
 
-_BY_NAME: Final = frozenset({NetworkKind.PRIVATE, NetworkKind.SHARED, NetworkKind.LOOPBACK})  # What a host's name opens
+_BY_NAME: Final = frozenset({NetworkKind.PRIVATE, NetworkKind.SHARED, NetworkKind.LOOPBACK})  # Opened by a host's name
 _NEVER: Final = frozenset({NetworkKind.MULTICAST, NetworkKind.UNSPECIFIED})
-# By which a network that has only IPv6 reaches IPv4: if it is opened, the address in it is judged.
+# The prefix by which IPv6-only networks reach IPv4: if it is opened, the embedded address is checked.
 NAT64: Final = IPv6Network("64:ff9b::/96")
 _SPECIAL: Final = tuple(
     (kind, network)
@@ -201,11 +205,11 @@ _PUBLIC_V6: Final = IPv6Network("2000::/3")
 
 
 def special_kind(address: IPAddress) -> NetworkKind | None:
-    """What it is; None for an address of the public web."""
-    known = next((kind for kind, network in _SPECIAL if address in network), None)
-    if known is None and address.version == 6 and address not in _PUBLIC_V6:
+    """Return an address's kind; None for an address of the public web."""
+    kind = next((kind for kind, network in _SPECIAL if address in network), None)
+    if kind is None and address.version == 6 and address not in _PUBLIC_V6:
         return NetworkKind.RESERVED
-    return known
+    return kind
 
 
 def _embedded(address: IPAddress) -> IPv4Address:
@@ -214,19 +218,19 @@ def _embedded(address: IPAddress) -> IPv4Address:
 
 @dataclass(frozen=True, slots=True)
 class Networks:
-    """What the operator has opened. `places`: hosts, by names or addresses, each with the port that is meant, None for
-    the web's ports.
+    """The networks and hosts that the operator has opened. `places`: hosts, by name or address, each with a port, None
+    for the web's ports.
     """
 
     ranges: tuple[IPNetwork, ...] = ()
     places: frozenset[tuple[str, int | None]] = frozenset()
 
     def names(self, target: Target) -> bool:
-        """Whether this very host was opened, at this port."""
+        """Return whether the operator has opened this host by name, at this port."""
         return self._place(target.host, target.port)
 
     def opens(self, target: Target, address: IPAddress, kind: NetworkKind) -> bool:
-        """Whether what the target leads to is open, which is of this kind."""
+        """Return whether an address of this kind, which the target resolves to, is open."""
         if kind in _NEVER:
             return False
         if self.names(target) and (
@@ -236,28 +240,36 @@ class Networks:
         if kind is NetworkKind.EMBEDDING:
             inner = _embedded(address)
             inner_kind = special_kind(inner)
-            may = address in NAT64 and any(NAT64.subnet_of(one) for one in self.ranges if one.version == 6)
-            return may and (inner_kind is None or self.opens(target, inner, inner_kind))
-        is_whole = kind is not NetworkKind.METADATA
-        return any(address in one and (is_whole or one.prefixlen == one.max_prefixlen) for one in self.ranges)
+            is_open_nat64 = address in NAT64 and any(
+                NAT64.subnet_of(network) for network in self.ranges if network.version == 6
+            )
+            return is_open_nat64 and (inner_kind is None or self.opens(target, inner, inner_kind))
+        opens_ranges = kind is not NetworkKind.METADATA
+        return any(
+            address in network and (opens_ranges or network.prefixlen == network.max_prefixlen)
+            for network in self.ranges
+        )
 
     def _place(self, host: str, port: int) -> bool:
         return (host, port) in self.places or (port in WEB_PORTS and (host, None) in self.places)
 
     def __str__(self) -> str:
-        named = [host if port is None else f"{host}:{port}" for host, port in sorted(self.places, key=str)]
-        return ", ".join([*map(str, self.ranges), *named])
+        places = [host if port is None else f"{host}:{port}" for host, port in sorted(self.places, key=str)]
+        return ", ".join([*map(str, self.ranges), *places])
 
 
 class Guard(Protocol):
-    """Who decides what is reached."""
+    """Decides which addresses are reached."""
 
     def read(self, text: str) -> Target:
-        """Raises WebRefused."""
+        """Parse an address. Raises WebRefused, also for an IP address or name that may not be reached."""
         ...
 
     def admit(self, target: Target, addresses: list[IPAddress]) -> bool:
-        """Whether what the target leads to is the operator's own network. Raises WebRefused."""
+        """Check the addresses that a target resolves to; return whether they are in the operator's own network.
+
+        Raises WebRefused.
+        """
         ...
 
 
@@ -288,7 +300,7 @@ class WebGuard:
 
 
 def parse_networks(value: str) -> Networks:
-    """Of "10.0.0.0/8, wiki.example, 127.0.0.1:8000". Raises ValueError that goes on with the name of the setting."""
+    """Parse "10.0.0.0/8, wiki.example, 127.0.0.1:8000". Raises ValueError, whose text follows the setting's name."""
     ranges, places = list[IPNetwork](), set[tuple[str, int | None]]()
     for entry in filter(None, (part.strip() for part in value.split(","))):
         try:
@@ -299,12 +311,12 @@ def parse_networks(value: str) -> Networks:
 
 
 def _parse_place(entry: str) -> tuple[str, int | None]:
-    place = _BRACKETED.fullmatch(entry) or _NAMED.fullmatch(entry)
-    port = place[2] if place else ""
-    if place is None or port == "" or (port and not 0 < int(port) < 65_536):
+    host_port = _BRACKETED.fullmatch(entry) or _NAMED.fullmatch(entry)
+    port = host_port[2] if host_port else ""
+    if host_port is None or port == "" or (port and not 0 < int(port) < 65_536):
         raise ValueError(NO_NETWORK)
     try:
-        return _host(place[1], is_bracketed=entry.startswith("[")), int(port) if port else None
+        return _host(host_port[1], is_bracketed=entry.startswith("[")), int(port) if port else None
     except WebRefused:
         raise ValueError(NO_NETWORK) from None
 
@@ -315,74 +327,74 @@ NO_NETWORK: Final = (
 )
 
 
-# What a site's robots.txt lets a program read (RFC 9309), in linear time.
+# robots.txt (RFC 9309), matched in linear time.
 #
-# Rules. The groups that name the program count together, else those for everybody. Of the rules that match a path the
-# longest counts, and of two of a length the one that allows. `*` stands for anything, `$` at the end for the end.
+# Rules. The groups that name the program apply together; without any, those for "*" do. Of the rules that match a path
+# the longest applies, and of two with the same length the allowing one. `*` matches anything, `$` at the end the end.
 
-MAX_RULES: Final = 2_000  # More are read by nobody; each is compared with each path
+MAX_RULES: Final = 2_000  # Each is compared with each path; real files have fewer
 MAX_PATTERN_CHARS: Final = 500
 EVERYBODY: Final = "*"
 
 
 @dataclass(frozen=True, slots=True)
 class Robots:
-    """`rules`: patterns of paths, and whether they allow."""
+    """`rules`: patterns of paths, each with whether it allows."""
 
     rules: tuple[tuple[str, bool], ...] = ()
 
     def allows(self, path: str) -> bool:
-        asked = _normal(path)
-        fitting = [(len(pattern), allows) for pattern, allows in self.rules if _fits(pattern, asked)]
-        return max(fitting, default=(0, True))[1]
+        normal = _normalise(path)
+        matching = [(len(pattern), allows) for pattern, allows in self.rules if _matches(pattern, normal)]
+        return max(matching, default=(0, True))[1]
 
 
 NOTHING_ALLOWED: Final = Robots((("/", False),))
 
 
 def product(agent: str) -> str:
-    """The name in a user agent: "cogency" of "Cogency/1.0 (…)"."""
+    """Return the product's name in a user agent: "cogency" for "Cogency/1.0 (…)"."""
     return agent.partition("/")[0].split(" ", 1)[0].lower()
 
 
 def parse_robots(text: str, name: str) -> Robots:
-    """The rules for a program of this name."""
-    named: dict[str, list[tuple[str, bool]]] = {}
+    """Return the rules for a program of this name."""
+    rules: dict[str, list[tuple[str, bool]]] = {}
     agents, reads_agents = list[str](), False
     for line in text.splitlines():
         key, colon, value = (part.strip() for part in line.partition("#")[0].partition(":"))
         match key.lower() if colon else "":
             case "user-agent":
                 agents = [*(agents if reads_agents else ()), product(value)]
-                named.setdefault(agents[-1], [])
+                rules.setdefault(agents[-1], [])
                 reads_agents = True
-            case "allow" | "disallow" as word:
+            case "allow" | "disallow" as directive:
                 reads_agents = False
                 if value and len(value) <= MAX_PATTERN_CHARS:
                     for agent in agents:
-                        named[agent].append((_normal(value), word == "allow"))
+                        rules[agent].append((_normalise(value), directive == "allow"))
             case _:
                 pass
-    return Robots(tuple(named.get(name, named.get(EVERYBODY, []))[:MAX_RULES]))
+    return Robots(tuple(rules.get(name, rules.get(EVERYBODY, []))[:MAX_RULES]))
 
 
-def _normal(path: str) -> str:
-    """Encoded in one way, so that what is the same compares as the same."""
+def _normalise(path: str) -> str:
+    """Return a path in one form of percent-encoding, so that equal paths compare as equal."""
     return quote(unquote(path, errors="replace"), safe="/*$?=&:;,+!@~()'-._")
 
 
-def _fits(pattern: str, path: str) -> bool:
-    body, ends = pattern.removesuffix("$"), pattern.endswith("$")
+def _matches(pattern: str, path: str) -> bool:
+    body, is_anchored = pattern.removesuffix("$"), pattern.endswith("$")
     first, *rest = body.split("*")
     if not path.startswith(first):
         return False
-    at = len(first)
-    last = rest.pop() if ends and rest else None
+    position = len(first)
+    last = rest.pop() if is_anchored and rest else None
     for piece in rest:
-        found = path.find(piece, at)
-        if found < 0:
+        index = path.find(piece, position)
+        if index < 0:
             return False
-        at = found + len(piece)
-    if not ends:
+        position = index + len(piece)
+    if not is_anchored:
         return True
-    return at == len(path) if last is None else path.endswith(last) and len(path) - len(last) >= at
+    return position == len(path) if last is None else path.endswith(last) and len(path) - len(last) >= position

@@ -1,8 +1,7 @@
-"""From what was fetched to what a model reads: pages, PDFs, feeds, JSON and other text.
+"""Turns fetched resources into text for a model: pages, PDFs, feeds, JSON and other text.
 
-Rules. What strangers wrote in HTML or as a PDF is read by the process that reads files (`bot.attachments.reader`); what
-is read here takes linear time. A document may declare nothing that its text is then made of. Dates stand where the
-source gives them, as it gives them.
+Rules. HTML, PDF and office files are parsed by the subprocess that reads files (`bot.attachments.reader`); parsing here
+takes linear time. Entities that a document declares are never expanded. Dates are shown as the source gives them.
 """
 
 import asyncio
@@ -24,10 +23,10 @@ from bot.web.fetching import TOO_LARGE, Fetched
 from bot.web.guard import WebRefused
 
 MAX_TITLE_CHARS: Final = 120
-MAX_TEXT_CHARS: Final = 400_000  # As much as the reader's process tells: twenty pages of what a result holds
-MAX_ENTRIES: Final = 60  # Of a feed; more are older than anybody asks for
+MAX_TEXT_CHARS: Final = 400_000  # The limit of the reader process: some twenty times what a result holds
+MAX_ENTRIES: Final = 60  # Of a feed; older ones are hardly asked for
 MAX_ENTRY_CHARS: Final = 600
-RAW_CHARS: Final = 20  # Of markup for each character of text that is looked at
+RAW_CHARS: Final = 20  # Characters of markup that are read for each character of text
 _LOOK: Final = 2_048
 _BREAK: Final = re.compile(r"</?(?:br|div|h[1-6]|li|ol|p|td|tr|ul)\b[^<>]{0,1000}>", re.IGNORECASE)
 _TAG: Final = re.compile(r"</?[A-Za-z!][^<>]{0,1000}>")
@@ -44,7 +43,7 @@ CUT: Final = "(it goes on: this is its beginning)"
 
 @dataclass(frozen=True, slots=True)
 class WebPage:
-    """What can be read of an address. `note`: what is missing of it; `image`: in place of a text."""
+    """The content of an address. `note`: says what is missing; `image`: in place of a text."""
 
     address: str
     title: str
@@ -58,8 +57,8 @@ class PageReader:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
 
-    async def read(self, fetched: Fetched, person: str, most: int = MAX_TEXT_CHARS) -> WebPage:
-        """`person`: for whom; large pages are read in turns. `most`: characters. Raises WebRefused."""
+    async def read(self, fetched: Fetched, person: str, limit: int = MAX_TEXT_CHARS) -> WebPage:
+        """Read a fetched resource, up to `limit` characters. `person`: the id for fair turns. Raises WebRefused."""
         kind, data = plain_type(fetched.media_type), fetched.data
         if kind in PICTURES:
             media_type = picture_type(data)
@@ -76,10 +75,10 @@ class PageReader:
         if "xml" in kind and _FEED.search(text[:_LOOK]):
             feed = await asyncio.to_thread(read_feed, text)
             return _page(fetched, feed.title, feed.text, feed.note)
-        return _page(fetched, "", _tidy(text) if kind.endswith("json") else text, most=most)
+        return _page(fetched, "", _tidy(text) if kind.endswith("json") else text, limit=limit)
 
     async def document(self, fetched: Fetched, person: str) -> ReadDocument:
-        """All of it, for a place that is to know it. Raises WebRefused."""
+        """Read a whole resource that a place learns. Raises WebRefused."""
         if (file := _file(fetched)) is not None:
             return await read_document(self._reader, file, fetched.data, person, ReadSeconds(DOCUMENT_S))
         if not fetched.is_whole:
@@ -97,7 +96,7 @@ class PageReader:
 
 
 def _file(fetched: Fetched) -> ReadAs | None:
-    """How to read what is a file, whatever is said of it; None for a text."""
+    """Return how to read a file, by its content and type; None for text."""
     kind, data = plain_type(fetched.media_type), fetched.data
     if kind.endswith("pdf") or data.startswith(b"%PDF-"):
         return ReadAs.PDF
@@ -105,13 +104,13 @@ def _file(fetched: Fetched) -> ReadAs | None:
 
 
 def _page(
-    fetched: Fetched, title: str, text: str, note: str = "", image: Image | None = None, most: int = MAX_TEXT_CHARS
+    fetched: Fetched, title: str, text: str, note: str = "", image: Image | None = None, limit: int = MAX_TEXT_CHARS
 ) -> WebPage:
-    is_cut = not fetched.is_whole or len(text) > most
+    is_cut = not fetched.is_whole or len(text) > limit
     return WebPage(
         fetched.address,
         excerpt(title, MAX_TITLE_CHARS),
-        text[:most],
+        text[:limit],
         note or (CUT if is_cut else ""),
         image,
         fetched.is_own,
@@ -119,12 +118,12 @@ def _page(
 
 
 def _declared(data: bytes) -> str:
-    """The charset that a page names in its head."""
+    """Return the charset that a page declares in its head."""
     return charset_of(data[:_LOOK].decode("ascii", "ignore"))
 
 
 def _tidy(text: str) -> str:
-    """JSON over several lines, where it is one and short enough that this is done at once."""
+    """Format JSON over several lines; invalid or long text is returned as it is."""
     if len(text) > MAX_TEXT_CHARS // 4:
         return text
     try:
@@ -138,7 +137,7 @@ def _tidy(text: str) -> str:
 
 @dataclass(slots=True)
 class Feed:
-    """What a feed says, as far as it can be read."""
+    """The readable part of a feed."""
 
     title: str = ""
     entries: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
@@ -150,11 +149,11 @@ class Feed:
 
 
 def _entry_text(entry: Mapping[str, str]) -> str:
-    told = (f"## {entry.get('title') or '(without a title)'}", *map(entry.get, ("date", "link", "about")))
-    return "\n".join(filter(None, told))
+    lines = (f"## {entry.get('title') or '(without a title)'}", *map(entry.get, ("date", "link", "about")))
+    return "\n".join(filter(None, lines))
 
 
-# By the names of elements, without their prefixes; the first that says something counts.
+# Fields by the names of elements without prefixes; the first element with text counts.
 _FIELDS: Final = {
     "title": "title",
     "link": "link",
@@ -169,78 +168,79 @@ _FIELDS: Final = {
 }
 
 
-class _NotHere(Exception):
-    """A declaration that a feed has no need of, or enough entries."""
+class _StopParsing(Exception):
+    """Ends the parsing: the feed declares an entity, nests too deeply, or has enough entries."""
 
 
 class _FeedParser:
     def __init__(self) -> None:
         self.feed = Feed()
-        self._open: list[tuple[str, int]] = []  # With where the text of each begins among all that was said
-        self._said: list[str] = []
+        # Open elements, each with the index of its first piece in `_pieces`
+        self._open_elements: list[tuple[str, int]] = []
+        self._pieces: list[str] = []
         self._entry: dict[str, str] | None = None
 
     def begin(self, name: str, attributes: dict[str, str]) -> None:
         name = name.rpartition(":")[2].lower()
-        self._open.append((name, len(self._said)))
-        if len(self._open) > 100:
-            raise _NotHere
+        self._open_elements.append((name, len(self._pieces)))
+        if len(self._open_elements) > 100:
+            raise _StopParsing
         if name in {"item", "entry"}:
             if len(self.feed.entries) >= MAX_ENTRIES:
-                raise _NotHere
+                raise _StopParsing
             self._entry = {}
             self.feed.entries.append(self._entry)
         is_alternate = name == "link" and attributes.get("rel", "alternate") == "alternate"
         if is_alternate and self._entry is not None and (address := attributes.get("href", "").strip()):
             self._entry.setdefault("link", plain_text(address, MAX_ENTRY_CHARS))
 
-    def say(self, text: str) -> None:
-        self._said.append(text)
+    def add_text(self, text: str) -> None:
+        self._pieces.append(text)
 
     def end(self, _name: str) -> None:
-        name, begin = self._open.pop()
+        name, first = self._open_elements.pop()
         key, entry = _FIELDS.get(name, ""), self._entry
         if name in {"item", "entry"}:
             self._entry = None
-        elif entry is not None and key and key not in entry and (said := self._text(begin, MAX_ENTRY_CHARS)):
-            entry[key] = said
+        elif entry is not None and key and key not in entry and (text := self._text(first, MAX_ENTRY_CHARS)):
+            entry[key] = text
         elif entry is None and name == "title" and not self.feed.title:
-            self.feed.title = self._text(begin, MAX_TITLE_CHARS)
+            self.feed.title = self._text(first, MAX_TITLE_CHARS)
 
-    def _text(self, begin: int, most: int) -> str:
-        """What was said since then, as much of its beginning as may be needed."""
-        said, chars = list[str](), 0
-        for at in range(begin, len(self._said)):
-            said.append(self._said[at])
-            chars += len(said[-1])
-            if chars > RAW_CHARS * most:
+    def _text(self, begin: int, limit: int) -> str:
+        """Return the text since the piece `begin`, joining no more than is needed for `limit` characters."""
+        pieces, chars = list[str](), 0
+        for index in range(begin, len(self._pieces)):
+            pieces.append(self._pieces[index])
+            chars += len(pieces[-1])
+            if chars > RAW_CHARS * limit:
                 break
-        return plain_text("".join(said), most)
+        return plain_text("".join(pieces), limit)
 
     def refuse(self, *_: object) -> None:
-        raise _NotHere
+        raise _StopParsing
 
 
 def read_feed(text: str) -> Feed:
-    """As far as it can be read."""
-    parser, into = expat.ParserCreate("utf-8"), _FeedParser()  # whatever it names: it is decoded already
+    """Parse a feed, as far as it can be read."""
+    parser, handlers = expat.ParserCreate("utf-8"), _FeedParser()  # the text is decoded, whatever encoding it declares
     parser.buffer_text = True
-    parser.StartElementHandler = into.begin
-    parser.EndElementHandler = into.end
-    parser.CharacterDataHandler = into.say
-    parser.EntityDeclHandler = into.refuse
+    parser.StartElementHandler = handlers.begin
+    parser.EndElementHandler = handlers.end
+    parser.CharacterDataHandler = handlers.add_text
+    parser.EntityDeclHandler = handlers.refuse
     try:
         parser.Parse(text.lstrip().encode("utf-8", "replace"), True)  # noqa: FBT003 -- expat's
-    except _NotHere:
+    except _StopParsing:
         pass
     except expat.ExpatError:
-        into.feed.note = BROKEN_FEED
-    return into.feed
+        handlers.feed.note = BROKEN_FEED
+    return handlers.feed
 
 
-def plain_text(text: str, most: int) -> str:
-    """Without tags, on one line."""
-    text = text[: RAW_CHARS * most]
-    for _ in range(2):  # what stands there is HTML that was written as text
+def plain_text(text: str, limit: int) -> str:
+    """Return text without tags, on one line, with up to `limit` characters."""
+    text = text[: RAW_CHARS * limit]
+    for _ in range(2):  # feeds often contain escaped HTML
         text = unescape(_TAG.sub("", _BREAK.sub(" ", text)))
-    return excerpt(text, most)
+    return excerpt(text, limit)

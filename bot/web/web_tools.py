@@ -1,14 +1,13 @@
-"""`web_fetch` and `web_search`: the tools by which a model reads the web, and the engines that search it for them;
-and pages that people hand in.
+"""The tools `web_fetch` and `web_search`, the search engines, and the reader of web pages that people add to places.
 
 Rules.
-- Nothing is fetched but what a call or a person names; what the operator has not set is no tool.
-- What comes back is data that others wrote. Of the public web whoever reads the place may read it; of the operator's
-  own network the asker alone may, and nothing of it is remembered.
-- What is fetched can be cited by the number that its result shows, and so can what a search found.
-- Only the engine that the operator has named is asked, and it is told the words of the query alone. What it finds is
-  bounded, and on one line each; an address that cannot be fetched is no result. A date stands where the engine gives
-  one. What goes wrong is one sentence with what to do about it.
+- Only addresses that a call or a person names are fetched. A tool that the operator has not enabled does not exist.
+- Results are data written by others. Results of the public web may be read by everybody at the place; those of the
+  operator's own network only by the asker, and they are not remembered.
+- Fetched pages and search results can be cited by the number that the result shows.
+- Only the configured search engine is called, and it receives nothing but the query. Its results are bounded, each
+  field on one line; an address that cannot be fetched is dropped. A date is shown if the engine gives one. An error is
+  one sentence with its remedy.
 """
 
 import asyncio
@@ -36,12 +35,12 @@ from bot.web.fetching import Fetcher, FetchLimits, KnownVersion, SystemResolver
 from bot.web.guard import Networks, WebGuard, WebRefused, parse_target
 from bot.web.page_text import PageReader, WebPage, plain_text
 
-MAX_RESULTS: Final = 8  # About 1,000 tokens; more are further from what was asked than another query would be
-MAX_QUERY_CHARS: Final = 400  # What Brave takes
+MAX_RESULTS: Final = 8  # About 1,000 tokens; a second query helps more than further results
+MAX_QUERY_CHARS: Final = 400  # Brave's limit
 MAX_TITLE_CHARS: Final = 120
 MAX_SNIPPET_CHARS: Final = 320
 MAX_DATE_CHARS: Final = 40
-SEARCH_S: Final = 12.0  # A metasearch engine waits for its slowest part for some seconds
+SEARCH_S: Final = 12.0  # A metasearch engine waits some seconds for its slowest engine
 BRAVE: Final = "https://api.search.brave.com"
 TAVILY: Final = "https://api.tavily.com"
 JSON_TYPE: Final = "application/json"
@@ -65,28 +64,30 @@ class SearchResult:
 class SearchEngine(Protocol):
     @property
     def name(self) -> str:
-        """What people call it: "SearXNG"."""
+        """The name as people write it: "SearXNG"."""
         ...
 
     async def search(self, query: str, recency: Recency | None = None) -> list[SearchResult]:
-        """The best first. Raises WebRefused with what can be done."""
+        """Return results, the best first. Raises WebRefused with the remedy."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Searxng:
-    """Any instance. Its operator has to let it answer in JSON."""
+    """Any instance of SearXNG. Its operator has to enable the JSON format."""
 
     address: str
     name: str = "SearXNG"
 
     async def search(self, query: str, recency: Recency | None = None) -> list[SearchResult]:
-        asked = {"q": query, "format": "json", **({"time_range": recency.value} if recency else {})}
+        parameters = {"q": query, "format": "json", **({"time_range": recency.value} if recency else {})}
         problems = {403: setup_texts.SEARXNG_NO_JSON.format(address=self.address)}
-        found = await _asked("GET", f"{self.address}/search?{urlencode(asked)}", {}, self.name, problems)
-        results = results_of(found.get("results"), "content", "publishedDate")
-        if not results and (silent := found.get("unresponsive_engines")):
-            raise WebRefused(setup_texts.SEARXNG_SILENT.format(count=len(cast("list[object]", silent))), is_fault=True)
+        answer = await _call("GET", f"{self.address}/search?{urlencode(parameters)}", {}, self.name, problems)
+        results = results_of(answer.get("results"), "content", "publishedDate")
+        if not results and (unresponsive := answer.get("unresponsive_engines")):
+            raise WebRefused(
+                setup_texts.SEARXNG_SILENT.format(count=len(cast("list[object]", unresponsive))), is_fault=True
+            )
         return results
 
 
@@ -97,14 +98,14 @@ class Brave:
     name: str = "Brave"
 
     async def search(self, query: str, recency: Recency | None = None) -> list[SearchResult]:
-        asked = {"q": query, "count": str(MAX_RESULTS), "text_decorations": "false"}
-        more = {"freshness": f"p{recency[0]}"} if recency else {}
-        url = f"{self.address}/res/v1/web/search?{urlencode({**asked, **more})}"
+        parameters = {"q": query, "count": str(MAX_RESULTS), "text_decorations": "false"}
+        recency_parameters = {"freshness": f"p{recency[0]}"} if recency else {}
+        url = f"{self.address}/res/v1/web/search?{urlencode({**parameters, **recency_parameters})}"
         headers = {"X-Subscription-Token": self.key}
-        found = await _asked("GET", url, headers, self.name, _of_key("BRAVE_API_KEY"))
-        web = found.get("web")
-        listed = cast("dict[str, object]", web).get("results") if isinstance(web, dict) else None
-        return results_of(listed, "description", "page_age")
+        answer = await _call("GET", url, headers, self.name, _key_problems("BRAVE_API_KEY"))
+        web = answer.get("web")
+        entries = cast("dict[str, object]", web).get("results") if isinstance(web, dict) else None
+        return results_of(entries, "description", "page_age")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +115,13 @@ class Tavily:
     name: str = "Tavily"
 
     async def search(self, query: str, recency: Recency | None = None) -> list[SearchResult]:
-        asked = {"query": query, "max_results": MAX_RESULTS, **({"time_range": recency.value} if recency else {})}
+        parameters = {"query": query, "max_results": MAX_RESULTS, **({"time_range": recency.value} if recency else {})}
         headers = {"Authorization": f"Bearer {self.key}", "Content-Type": JSON_TYPE}
-        body = json.dumps(asked).encode()
-        found = await _asked("POST", f"{self.address}/search", headers, self.name, _of_key("TAVILY_API_KEY"), body)
-        return results_of(found.get("results"), "content", "published_date")
+        body = json.dumps(parameters).encode()
+        answer = await _call(
+            "POST", f"{self.address}/search", headers, self.name, _key_problems("TAVILY_API_KEY"), body
+        )
+        return results_of(answer.get("results"), "content", "published_date")
 
 
 def _ddgs() -> Any:  # noqa: ANN401 -- imported where it is used
@@ -126,8 +129,8 @@ def _ddgs() -> Any:  # noqa: ANN401 -- imported where it is used
 
 
 class Ddgs:
-    """Engines that are asked as a browser asks them, without a key: one query after the other, since the library is not
-    safe side by side, also where somebody no longer waits for the one before. `library` makes what asks.
+    """Search engines called as by a browser, without a key. The library is not thread-safe, so queries run one at a
+    time, even after a caller has given up on an earlier one. `library`: creates its client.
     """
 
     def __init__(self, backends: str = "duckduckgo", library: Callable[[], Any] = _ddgs) -> None:
@@ -153,24 +156,24 @@ class Ddgs:
 
     def _ask(self, query: str, limit: str | None) -> list[SearchResult]:
         try:
-            found = self._library().text(query, timelimit=limit, max_results=MAX_RESULTS, backend=self._backends)
-        except Exception as error:  # noqa: BLE001 -- whatever a library that reads pages fails with
+            rows = self._library().text(query, timelimit=limit, max_results=MAX_RESULTS, backend=self._backends)
+        except Exception as error:  # noqa: BLE001 -- a library that scrapes pages may raise anything
             if type(error).__name__ == "DDGSException" and "no results" in str(error).lower():
                 return []
             raise WebRefused(setup_texts.SEARCH_BLOCKED.format(name=self.name), is_fault=True) from None
-        return results_of([{**one, "url": one.get("href")} for one in found], "body", "")
+        return results_of([{**row, "url": row.get("href")} for row in rows], "body", "")
 
 
-def _of_key(setting: str) -> Mapping[int, str]:
+def _key_problems(setting: str) -> Mapping[int, str]:
     refused = setup_texts.SEARCH_KEY_REFUSED.format(setting=setting)
-    spent = setup_texts.SEARCH_SPENT.format(setting=setting)
-    return {401: refused, 403: refused, 402: spent, 432: spent, 433: spent}
+    used_up = setup_texts.SEARCH_SPENT.format(setting=setting)
+    return {401: refused, 403: refused, 402: used_up, 432: used_up, 433: used_up}
 
 
-async def _asked(
+async def _call(
     method: str, url: str, headers: Mapping[str, str], name: str, problems: Mapping[int, str], body: bytes | None = None
 ) -> Mapping[str, object]:
-    """The object that the engine answers with. `problems`: what its errors mean."""
+    """Send a request and return the engine's JSON object. `problems`: error sentences by HTTP status."""
     http = Http(proxies=True)
     try:
         async with (
@@ -188,44 +191,44 @@ async def _asked(
         raise WebRefused(problems[status])
     if status == 429:
         raise WebRefused(setup_texts.SEARCH_TOO_OFTEN.format(name=name), is_fault=True)
-    found: object = None
+    answer: object = None
     text = content.decode("utf-8", "replace")
     if 200 <= status < 300 and not is_too_deep(text):
         try:
-            found = json.loads(text)
+            answer = json.loads(text)
         except ValueError:
-            found = None
-    if not isinstance(found, dict):
+            answer = None
+    if not isinstance(answer, dict):
         raise WebRefused(setup_texts.SEARCH_ODD.format(name=name, status=status), is_fault=True)
-    return cast("dict[str, object]", found)
+    return cast("dict[str, object]", answer)
 
 
-def results_of(listed: object, snippet: str, date: str) -> list[SearchResult]:
-    """Of a list of objects, whatever it is; each address once."""
+def results_of(rows: object, snippet: str, date: str) -> list[SearchResult]:
+    """Read results from an untrusted list of objects; each address once. `snippet`, `date`: the names of the fields."""
     results: dict[str, SearchResult] = {}
-    entries: Iterable[object] = cast("list[object]", listed) if isinstance(listed, list) else ()
+    entries: Iterable[object] = cast("list[object]", rows) if isinstance(rows, list) else ()
     for entry in entries:
         if len(results) == MAX_RESULTS:
             break
         if not isinstance(entry, dict):
             continue
-        said = {key: value for key, value in cast("dict[str, object]", entry).items() if isinstance(value, str)}
+        fields = {key: value for key, value in cast("dict[str, object]", entry).items() if isinstance(value, str)}
         try:
-            address = parse_target(said.get("url", "")).address
+            address = parse_target(fields.get("url", "")).address
         except WebRefused:
             continue
-        about, when = plain_text(said.get(snippet, ""), MAX_SNIPPET_CHARS), said.get(date, "")
-        title = plain_text(said.get("title", ""), MAX_TITLE_CHARS)
-        results.setdefault(address, SearchResult(address, title, about, plain_text(when, MAX_DATE_CHARS)))
+        text, when = plain_text(fields.get(snippet, ""), MAX_SNIPPET_CHARS), fields.get(date, "")
+        title = plain_text(fields.get("title", ""), MAX_TITLE_CHARS)
+        results.setdefault(address, SearchResult(address, title, text, plain_text(when, MAX_DATE_CHARS)))
     return list(results.values())
 
 
-# The tools `web_fetch` and `web_search`, and pages that people hand in.
+# The tools `web_fetch` and `web_search`, and pages that people add to places.
 
-PAGE_CHARS: Final = 18_000  # What a result may hold, less what stands before it
-# Long enough to read a page's second half, and to ask of it again; short enough that news are new.
+PAGE_CHARS: Final = 18_000  # The limit of a result, less its heading
+# Long enough to read a page's second half or to ask about it again; short enough for news.
 CACHE_S: Final = 600.0
-MAX_CACHED_CHARS: Final = 8_000_000  # Of all pages together
+MAX_CACHED_CHARS: Final = 8_000_000  # In all pages together
 
 SEARCH: Final = "web_search"
 FETCH_ABOUT: Final = (
@@ -268,24 +271,24 @@ class WebFetchTool:
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         page, number = await self._page(str(args["url"]), context), args.get("page", 1)
-        cited = context.numbers.number(page.address)
-        references = () if cited is None else (Reference(cited, page.address, page.title),)
+        citation = context.numbers.number(page.address)
+        references = () if citation is None else (Reference(citation, page.address, page.title),)
         audience = None if page.is_own else context.place.audience
-        whole = pages(page.text, PAGE_CHARS)
-        if not isinstance(number, int) or not 1 <= number <= len(whole):
-            raise ToolError(f"there is no page {number}: it has {len(whole)}", ours=True)
-        more = PAGE_OF.format(page=number, pages=len(whole)) if len(whole) > 1 else ""
-        shown = "" if cited is None else f"[{cited}] "
-        head = filter(None, [f"{shown}{page.title}".strip(), page.address, page.note, more])
-        text = "\n".join([*head, "", whole[number - 1]])
+        parts = pages(page.text, PAGE_CHARS)
+        if not isinstance(number, int) or not 1 <= number <= len(parts):
+            raise ToolError(f"there is no page {number}: it has {len(parts)}", ours=True)
+        page_note = PAGE_OF.format(page=number, pages=len(parts)) if len(parts) > 1 else ""
+        mark = "" if citation is None else f"[{citation}] "
+        head = filter(None, [f"{mark}{page.title}".strip(), page.address, page.note, page_note])
+        text = "\n".join([*head, "", parts[number - 1]])
         return ToolOutput(text, parts=(page.image,) if page.image else (), audience=audience, references=references)
 
     async def _page(self, address: str, context: ToolContext) -> WebPage:
-        if (known := self.cache.get(address)) is not None:
-            return known
+        if (cached := self.cache.get(address)) is not None:
+            return cached
         try:
             fetched = await self.fetcher.fetch(
-                address, lambda host: any(host in said.lower() for said in context.own_words)
+                address, lambda host: any(host in words.lower() for words in context.own_words)
             )
             page = await self.reader.read(fetched, context.person.id)
         except WebRefused as refused:
@@ -295,7 +298,7 @@ class WebFetchTool:
         return page
 
 
-_SEARCHED: Final[dict[str, Json]] = {
+_SEARCH_PROPERTIES: Final[dict[str, Json]] = {
     "query": {"type": "string", "minLength": 1, "maxLength": MAX_QUERY_CHARS},
     "recent": {"enum": [*Recency], "description": "only what is newer than that"},
 }
@@ -313,7 +316,7 @@ class WebSearchTool:
     def schema(self) -> JsonObject:
         return {
             "type": "object",
-            "properties": _SEARCHED,
+            "properties": _SEARCH_PROPERTIES,
             "required": ["query"],
             "additionalProperties": False,
         }
@@ -321,35 +324,35 @@ class WebSearchTool:
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         query, recent = " ".join(str(args["query"]).split()), args.get("recent")
         try:
-            found = await self.engine.search(query, Recency(str(recent)) if recent else None)
+            results = await self.engine.search(query, Recency(str(recent)) if recent else None)
         except WebRefused as refused:
             raise ToolError(str(refused), ours=True) from None
         references, lines = list[Reference](), list[str]()
-        for one in found:
-            number = context.numbers.number(one.address)
-            references += [] if number is None else [Reference(number, one.address, one.title, is_read=False)]
-            shown = one.title if number is None else f"[{number}] {one.title}"
-            lines.append("\n".join(filter(None, [shown.strip(), one.address, one.date, one.snippet])))
-        head = (FOUND if found else NOTHING_FOUND).format(engine=self.engine.name, query=query)
+        for result in results:
+            number = context.numbers.number(result.address)
+            references += [] if number is None else [Reference(number, result.address, result.title, is_read=False)]
+            title = result.title if number is None else f"[{number}] {result.title}"
+            lines.append("\n".join(filter(None, [title.strip(), result.address, result.date, result.snippet])))
+        head = (FOUND if results else NOTHING_FOUND).format(engine=self.engine.name, query=query)
         text = "\n\n".join([head, *lines])
         return ToolOutput(text, audience=context.place.audience, references=tuple(references))
 
 
-# Of a page that somebody hands in, as of a file: it comes by the line of whoever runs its site.
+# For a page that a person adds to a place: as for attached files, as its site may have a slow line.
 LINK_LIMITS: Final = FetchLimits(seconds=20.0, file_bytes=20_000_000)
 
 
 @dataclass(frozen=True, slots=True)
 class LinkReader:
-    """Reads pages for places to know. Whoever hands in an address has named its host, as what it is then: no name of
-    the public web leads into the operator's own network later.
+    """Reads web pages that places learn. A person who adds an address has named its host, for the network it is in at
+    that time: a page of the public web never leads into the operator's own network later.
     """
 
     fetcher: Fetcher
     reader: PageReader
 
     async def read(self, address: str, person: str, known: Document | None = None) -> ReadLink:
-        """What lies there for this person (an id), if it is not `known`. It never raises."""
+        """Read a page for this person (an id), unless the `known` version is still current. Never raises."""
         page, version = (None, None) if known is None else (known.web, None)
         try:
             address = parse_target(address).address
@@ -370,12 +373,12 @@ def open_link_reader(networks: Networks, agent: str, clock: Clock, *, robots: bo
 
 
 def open_web_fetch(networks: Networks, agent: str, clock: Clock, timeout_s: float, *, robots: bool) -> WebFetchTool:
-    """`timeout_s`: of a call; most of it is for the fetching, the rest to read what came."""
+    """Return the tool. `timeout_s`: of a call; 60 % of it is for fetching, the rest for extracting the text."""
     limits = FetchLimits(seconds=0.6 * timeout_s)
     fetcher = Fetcher(WebGuard(networks), agent, clock, SystemResolver(), robots=robots, limits=limits)
     return WebFetchTool(fetcher, PageReader(Reader()), page_cache(clock), timeout_s)
 
 
 def page_cache(clock: Clock) -> "TTLCache[str, WebPage]":
-    """Of public pages, by the addresses by which they were asked for; a picture has no second half to be read."""
+    """Return a cache of public pages, by the requested addresses. Pictures are not cached: they have no second part."""
     return TTLCache(MAX_CACHED_CHARS, CACHE_S, clock.monotonic, getsizeof=lambda page: 1_000 + len(page.text))
