@@ -1,11 +1,11 @@
-"""The frame of the operators' page: who is let in, how a page is shown, and what browsers are told with each answer.
+"""The operators' page as an ASGI application: sessions, rendering of views, and security headers.
 
 Rules
-  Nothing but how to get in is shown to whoever has no session. A link opens one session, by a press: previews of links
-  look, and use nothing up. A session ends by itself, and is in the database, so that it counts in every process.
-  What changes something comes by POST, from a page of ours, with the session's own word.
-  A page is served to the names alone by which it is known: no other site's name can be made to mean it.
-  It loads one stylesheet and no script. Every value in it is escaped, and what nobody sees in a text is made visible.
+  Without a session a browser sees only how to sign in. A link opens one session, by a press of a button, so that link
+  previews do not use it up. Sessions expire, and are stored in the database, so that they hold in every process.
+  A request that changes something is a POST from our own page with the session's CSRF token.
+  Requests with an unknown Host header are refused, which prevents DNS rebinding.
+  A page loads one stylesheet and no script. Every value in it is escaped, and invisible characters are made visible.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 HERE: Final = Path(__file__).parent
 ENTER: Final = "/enter/"
 SIGN_OUT: Final = "/sign-out"
-CSRF: Final = "csrf"  # The field of a form that holds its session's word
+CSRF: Final = "csrf"  # The form's field with the session's CSRF token
 HEADERS: Final = {
     "Content-Security-Policy": (
         "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; "
@@ -54,23 +54,23 @@ HEADERS: Final = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-# With any port: a forwarded one is another there.
+# With any port: a forwarded port may differ from ours.
 LOCAL: Final = re.compile(r"(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?")
 TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}")  # 256 bits, as `secrets.token_urlsafe` writes them
 BODY_BYTES: Final = 4_096
 BODY_S: Final = 5.0
 FIELDS: Final = 20
-SEEN_EVERY: Final = timedelta(minutes=1)  # A session's time is written down so often
-PER_S, AT_ONCE = 20.0, 100.0  # Requests of one client: a page takes two. Behind a proxy all are one client.
-# Links that one client may look at: each asks the database, and nobody guesses 256 bits.
+SEEN_EVERY: Final = timedelta(minutes=1)  # The least time between two updates of a session's last use
+PER_S, AT_ONCE = 20.0, 100.0  # Requests of one client: a page takes two. Behind a proxy all browsers are one client.
+# Sign-in links that one client may open: each takes a query, while 256 bits cannot be guessed anyway.
 TRIES_PER_S, TRIES_AT_ONCE = 0.2, 20.0
 MOST_CLIENTS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class ViewAnswer:
-    """What a page shows: a file of `templates`, and plain values for it. A value that it names and is not there is an
-    error.
+    """The content of a page: the name of a template, and its values. A value that the template names and is missing is
+    an error.
     """
 
     template: str
@@ -78,13 +78,13 @@ class ViewAnswer:
     status: int = 200
 
 
-# Is given what stands in the address behind "?", bounded, each name once. May raise StoreError.
+# Takes the parameters of the query, bounded, each name once. May raise StoreError.
 View: TypeAlias = Callable[[Mapping[str, str]], Awaitable[ViewAnswer]]
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorView:
-    """A page: where it is ("/audit"), and its title in the navigation, "" for none there."""
+    """A page of the site. `path`: as "/audit"; `title`: in the navigation, "" for none there."""
 
     path: str
     title: str
@@ -92,24 +92,27 @@ class OperatorView:
 
 
 class TokenBuckets:
-    """So many at once for each client, and `per_s` more with each second. Clients that were forgotten begin anew."""
+    """A rate limiter with a token bucket for each client: `at_once` tokens, and `per_s` more each second.
+
+    The buckets of the least recently seen clients are dropped; such a client gets a full one again.
+    """
 
     def __init__(self, clock: Clock, per_s: float, at_once: float) -> None:
         self._clock = clock
         self._per_s = per_s
         self._at_once = at_once
-        self._left: LRUCache[str, tuple[float, float]] = LRUCache(MOST_CLIENTS)
+        self._buckets: LRUCache[str, tuple[float, float]] = LRUCache(MOST_CLIENTS)
 
     def take(self, client: str) -> bool:
-        """Whether there is one left, which is then taken."""
+        """Take one of the client's tokens; return False if there is none."""
         now = self._clock.monotonic()
-        left, at = self._left.get(client, (self._at_once, now))
-        left = min(self._at_once, left + (now - at) * self._per_s)
-        self._left[client] = (left - 1 if left >= 1 else left, now)
-        return left >= 1
+        tokens, updated = self._buckets.get(client, (self._at_once, now))
+        tokens = min(self._at_once, tokens + (now - updated) * self._per_s)
+        self._buckets[client] = (tokens - 1 if tokens >= 1 else tokens, now)
+        return tokens >= 1
 
     def __len__(self) -> int:
-        return len(self._left)
+        return len(self._buckets)
 
 
 _EMOJI: Final = "\u2190-\u2bff\U0001f000-\U0001faff\ufe0f"
@@ -119,12 +122,12 @@ _UNSEEN: Final = re.compile(
 
 
 def visible(value: object) -> object:
-    """A text with a sign in the place of each character that nobody sees, or that turns others round; anything else as
-    it is. What joins signs to one picture stays.
+    """Return a text with U+FFFD for each character that is invisible or changes the text's direction. The joiners of
+    emoji sequences stay. Values that are no plain text are returned as they are.
     """
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
-    return _UNSEEN.sub(lambda found: "\ufffd" if found[1] else found[0], value)
+    return _UNSEEN.sub(lambda match_: "\ufffd" if match_[1] else match_[0], value)
 
 
 def hashed(secret: str) -> str:
@@ -133,8 +136,8 @@ def hashed(secret: str) -> str:
 
 @cache
 def templates() -> Environment:
-    """Where pages are filled in; each is compiled once."""
-    made = Environment(
+    """Return the environment of the templates; each template is compiled once."""
+    environment = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -143,19 +146,19 @@ def templates() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.filters["count"] = "{:,}".format  # pyright: ignore[reportArgumentType] -- filters are any callable
-    return made
+    environment.filters["count"] = "{:,}".format  # pyright: ignore[reportArgumentType] -- filters are any callable
+    return environment
 
 
 def _static() -> dict[str, tuple[str, bytes]]:
-    """Each file under a name that changes with it: its type and its content."""
+    """Return static files by path, each with type and content. A path contains a hash of the content."""
     css = (HERE / "static" / "pages.css").read_bytes()
     return {f"/static/pages.{hashlib.sha256(css).hexdigest()[:12]}.css": ("text/css; charset=utf-8", css)}
 
 
 class OperatorSite:
-    """An ASGI application. `address`: by which browsers reach it through a proxy, as "https://operate.example.com"; ""
-    for this machine alone. `secret` makes 256 bits. `body_s`: how long what is filled in may take to come.
+    """An ASGI application. `address`: its address for browsers behind a proxy, as "https://operate.example.com"; "" for
+    this machine alone. `secret`: returns a random token of 256 bits. `body_s`: the time limit for a form's body.
     """
 
     def __init__(
@@ -193,26 +196,26 @@ class OperatorSite:
     async def _answer(self, request: Request) -> Response:
         client = request.client.host if request.client else ""
         if not self._requests.take(client):
-            return _refused(429, page_texts.PAGE_TOO_FAST, {"Retry-After": "5"})
+            return _refuse(429, page_texts.PAGE_TOO_FAST, {"Retry-After": "5"})
         host = request.headers.get("host", "").lower()
         if not host or (host != self._host and not LOCAL.fullmatch(host)):
-            return _refused(421, page_texts.PAGE_OTHER_HOST)
+            return _refuse(421, page_texts.PAGE_OTHER_HOST)
         if request.method not in {"GET", "HEAD", "POST"}:
-            return _refused(405, page_texts.PAGE_METHOD, {"Allow": "GET, HEAD, POST"})
-        if (found := self._static.get(request.url.path)) is not None:
-            kept = {"Cache-Control": "private, max-age=86400, immutable"}
-            return Response(found[1], headers={"Content-Type": found[0], **kept})
+            return _refuse(405, page_texts.PAGE_METHOD, {"Allow": "GET, HEAD, POST"})
+        if (static_file := self._static.get(request.url.path)) is not None:
+            caching = {"Cache-Control": "private, max-age=86400, immutable"}
+            return Response(static_file[1], headers={"Content-Type": static_file[0], **caching})
         browser = _Browser(request, is_secure=host == self._host and self._origin.startswith("https:"), client=client)
         try:
-            return await (self._act(browser, host) if request.method == "POST" else self._show(browser))
+            return await (self._post(browser, host) if request.method == "POST" else self._get(browser))
         except StoreError as error:
             log.log(severity(error), "a page for operators could not be shown: %s", error)
             return self._page(ViewAnswer("sorry.html", {"says": page_texts.PAGE_STORE_AWAY}, 503))
 
-    async def _show(self, browser: "_Browser") -> Response:
+    async def _get(self, browser: "_Browser") -> Response:
         path = browser.request.url.path
         if path.startswith(ENTER):
-            return await self._offer(browser, path.removeprefix(ENTER))
+            return await self._show_link(browser, path.removeprefix(ENTER))
         session = await self._session(browser)
         if session is None:
             return self._page(ViewAnswer("sign_in.html", status=403))
@@ -221,7 +224,7 @@ class OperatorSite:
             return self._page(ViewAnswer("sorry.html", {"says": page_texts.PAGE_NOT_THERE}, 404), browser)
         return self._page(await view.show(query), browser)
 
-    async def _offer(self, browser: "_Browser", token: str) -> Response:
+    async def _show_link(self, browser: "_Browser", token: str) -> Response:
         if not await self._is_offered(browser, token):
             return self._page(ViewAnswer("sorry.html", {"says": page_texts.PAGE_LINK_OVER}, 404))
         return self._page(
@@ -240,19 +243,19 @@ class OperatorSite:
             return False
         return await self._sessions.is_offered(hashed(token), self._clock.now())
 
-    async def _act(self, browser: "_Browser", host: str) -> Response:
+    async def _post(self, browser: "_Browser", host: str) -> Response:
         if not browser.is_from(self._origin if host == self._host else f"http://{host}"):
-            return _refused(403, page_texts.PAGE_OTHER_SITE)
+            return _refuse(403, page_texts.PAGE_OTHER_SITE)
         form = await browser.form(self._body_s)
         if form is None:
-            return _refused(400, page_texts.PAGE_NO_FORM)
+            return _refuse(400, page_texts.PAGE_NO_FORM)
         path = browser.request.url.path
         if path.startswith(ENTER):
             return await self._enter(browser, path.removeprefix(ENTER))
         if await self._session(browser) is None:
             return self._page(ViewAnswer("sign_in.html", status=403))
         if not secrets.compare_digest(browser.csrf.encode(), form.get(CSRF, "").encode()):
-            return _refused(403, page_texts.PAGE_OTHER_SITE)
+            return _refuse(403, page_texts.PAGE_OTHER_SITE)
         if path != SIGN_OUT:
             return self._page(ViewAnswer("sorry.html", {"says": page_texts.PAGE_NOT_THERE}, 404), browser)
         if form.get("all"):
@@ -281,31 +284,31 @@ class OperatorSite:
         return response
 
     async def _session(self, browser: "_Browser") -> OperatorSession | None:
-        """Of the browser, if it has one that counts; it is used now."""
+        """Return the browser's session, if it has a valid one, and store that it was used now."""
         if not browser.secret:
             return None
-        now, known = self._clock.now(), hashed(browser.secret)
-        session = await self._sessions.find(known, now, now - SESSION_IDLE)
+        now, session_hash = self._clock.now(), hashed(browser.secret)
+        session = await self._sessions.find(session_hash, now, now - SESSION_IDLE)
         if session is not None and now - session.seen >= SEEN_EVERY:
-            await self._sessions.see(known, now)
+            await self._sessions.see(session_hash, now)
         return session
 
-    def _page(self, shown: ViewAnswer, browser: "_Browser | None" = None) -> Response:
-        """`browser`: of somebody who is signed in."""
-        always = {
+    def _page(self, answer: ViewAnswer, browser: "_Browser | None" = None) -> Response:
+        """Render a page. `browser`: of a signed-in operator; None for a page without navigation."""
+        common = {
             "navigation": self._navigation if browser is not None else [],
             "here": browser.request.url.path if browser is not None else "",
             "csrf": browser.csrf if browser is not None else "",
             "stylesheet": next(iter(self._static)),
             "now": self._clock.now(),
         }
-        html = self._templates.get_template(shown.template).render({**always, **shown.values})
-        return HTMLResponse(html, shown.status)
+        html = self._templates.get_template(answer.template).render({**common, **answer.values})
+        return HTMLResponse(html, answer.status)
 
 
 @dataclass(frozen=True, slots=True)
 class _Browser:
-    """Whoever asks. `secret`: what it has of its session, "" for nothing."""
+    """The browser of a request. `secret`: the session's secret from its cookie, "" for none."""
 
     request: Request
     is_secure: bool
@@ -317,24 +320,24 @@ class _Browser:
 
     @property
     def secret(self) -> str:
-        kept = self.request.cookies.get(self.cookie, "")
-        return kept if TOKEN.fullmatch(kept) else ""
+        value = self.request.cookies.get(self.cookie, "")
+        return value if TOKEN.fullmatch(value) else ""
 
     @property
     def csrf(self) -> str:
         return hashed(f"{CSRF} {self.secret}")
 
     def is_from(self, origin: str) -> bool:
-        """Whether a page of this origin sends it, by what browsers say and no page can change. They hide the origin of
-        a page that tells no other where they come from; then they say whether it is the same.
+        """Return whether a page of this origin sent the request, by headers that no page can change. With our
+        `Referrer-Policy` browsers may send "null" as the origin; `Sec-Fetch-Site` then shows whether it is the same.
         """
-        site, said = self.request.headers.get("sec-fetch-site"), self.request.headers.get("origin")
+        site, sender = self.request.headers.get("sec-fetch-site"), self.request.headers.get("origin")
         if site is None:
-            return said == origin
-        return site == "same-origin" and said in {None, "null", origin}
+            return sender == origin
+        return site == "same-origin" and sender in {None, "null", origin}
 
     async def form(self, body_s: float) -> Mapping[str, str] | None:
-        """What was filled in; None if it is none of our forms, too long or too slow."""
+        """Return the fields of a form; None if the body is no form, too long or too slow."""
         if self.request.headers.get("content-type", "").partition(";")[0] != "application/x-www-form-urlencoded":
             return None
         body = bytearray()
@@ -350,12 +353,12 @@ class _Browser:
 
 
 def _fields(text: str) -> Mapping[str, str] | None:
-    """What stands in an address or a form, by its names; None if it is more than any of ours."""
+    """Parse a query or a form's body; None if it exceeds the limits of our own forms."""
     try:
         return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=FIELDS)) if len(text) <= BODY_BYTES else None
     except ValueError:
         return None
 
 
-def _refused(status: int, says: str, headers: Mapping[str, str] | None = None) -> Response:
+def _refuse(status: int, says: str, headers: Mapping[str, str] | None = None) -> Response:
     return PlainTextResponse(f"{says}\n", status, {"Connection": "close", **(headers or {})})

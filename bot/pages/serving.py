@@ -1,4 +1,4 @@
-"""Pages of our own, served in the bot's event loop. Whoever asks nothing, or sends too much, is hung up on."""
+"""Serves our own pages in the bot's event loop. Connections that send no request, or too much, are closed."""
 
 import asyncio
 import socket
@@ -12,28 +12,28 @@ if TYPE_CHECKING:
     from uvicorn import Server
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
-CONNECTIONS: Final = 200  # At once. A browser opens six for a page.
-HEAD_BYTES: Final = 32_768  # Of a request: an address, and the cookies of a few other servers on the same host
-HEAD_S: Final = 10.0  # In which a new connection has asked something
+CONNECTIONS: Final = 200  # Concurrent; a browser opens six for a page
+HEAD_BYTES: Final = 32_768  # Of a request: an address, and cookies of a few other servers on the same host
+HEAD_S: Final = 10.0  # For the first request of a connection
 KEEP_ALIVE_S: Final = 15
-CLOSING_S: Final = 2  # For answers under way when the bot stops: as long as a person waits for it
-# Of one that comes by WebSocket: the longest message that a person writes, a few times over.
+CLOSING_S: Final = 2  # For responses in progress when the bot stops: the operator waits for the stop
+# Of a WebSocket message: the longest message that a person writes, a few times over.
 MESSAGE_BYTES: Final = 262_144
 
 
 @asynccontextmanager
 async def serving(app: "ASGIApp", host: str, port: int, *, head_s: float = HEAD_S) -> AsyncGenerator[str, None]:
-    """Serve this until the block is left. Yields where, as "http://127.0.0.1:8002"; `port`: 0 for any that is free.
+    """Serve an app until the block is left. Yields its address, as "http://127.0.0.1:8002". Raises OSError if the port
+    cannot be used.
 
-    Behind which address a proxy serves it is the app's to know: what a request says of one is not believed.
-    Raises OSError where nothing can listen.
+    `port`: 0 for any free one. Proxy headers of requests are ignored: the app knows its address behind a proxy.
     """
     listening = _listen(host, port)
     server = _server(head_s)(app)
     running = asyncio.ensure_future(server.serve([listening]))
     try:
-        shown = f"[{host}]" if ":" in host else host
-        yield f"http://{shown}:{listening.getsockname()[1]}"
+        url_host = f"[{host}]" if ":" in host else host
+        yield f"http://{url_host}:{listening.getsockname()[1]}"
     finally:
         server.should_exit = True
         await running
@@ -41,7 +41,7 @@ async def serving(app: "ASGIApp", host: str, port: int, *, head_s: float = HEAD_
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Listening from now on: who asks before the first turn of the loop waits for it."""
+    """Return a listening socket; connections wait in its backlog until the event loop accepts them."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.create_server((host, port), family=family, backlog=CONNECTIONS)
     listening.setblocking(False)  # noqa: FBT003 -- as the library has it
@@ -50,11 +50,11 @@ def _listen(host: str, port: int) -> socket.socket:
 
 @cache
 def _server(head_s: float) -> "Callable[[ASGIApp], Server]":
-    """Made with the first page that is served: who serves none does not load it."""
+    """Return the server class, created at first use, so that uvicorn is loaded only where a page is served."""
     from uvicorn import Config, Server  # noqa: PLC0415 -- as above
 
     class InLoop(Server):
-        """In a loop that is the bot's, as are its signals."""
+        """A server in the bot's event loop, which leaves signal handling to the bot."""
 
         def __init__(self, app: "ASGIApp") -> None:
             super().__init__(
@@ -89,26 +89,26 @@ def _protocol(head_s: float) -> "type[H11Protocol]":
     from uvicorn.protocols.http.h11_impl import H11Protocol  # noqa: PLC0415 -- as above
 
     class Impatient(H11Protocol):
-        """Uvicorn waits without end for the first request of a connection."""
+        """Closes a connection without a first request in time; uvicorn would wait without end."""
 
-        _waiting: asyncio.TimerHandle | None = None
+        _head_timeout: asyncio.TimerHandle | None = None
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] -- as its base does
             super().connection_made(transport)
-            self._waiting = self.loop.call_later(head_s, transport.close)
+            self._head_timeout = self.loop.call_later(head_s, transport.close)
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
-            if self.scope is not None:  # pyright: ignore[reportUnnecessaryComparison] -- until it is asked something
-                self._heard()
+            if self.scope is not None:  # pyright: ignore[reportUnnecessaryComparison] -- None before the first request
+                self._cancel_head_timeout()
 
         def connection_lost(self, exc: Exception | None) -> None:
-            self._heard()
+            self._cancel_head_timeout()
             super().connection_lost(exc)
 
-        def _heard(self) -> None:
-            if self._waiting is not None:
-                self._waiting.cancel()
-                self._waiting = None
+        def _cancel_head_timeout(self) -> None:
+            if self._head_timeout is not None:
+                self._head_timeout.cancel()
+                self._head_timeout = None
 
     return Impatient

@@ -1,9 +1,9 @@
-"""What the operators' page shows of the bot itself; and what this process has lately done, which it shows: as
-Prometheus has it, but of the last hour, and with no other program to ask.
+"""The views of the operators' page on the bot itself, and the statistics of this process's last hour that they show,
+without another program such as Prometheus.
 
 Rules
-  It is told on the event loop and read there. It holds numbers, times, and names of platforms, models and kinds of
-  work: never who asked, nor what. Of each there are so many at most, whatever happens.
+  The statistics are written and read on the event loop. They hold numbers, times, and names of platforms, models and
+  kinds of work: never who asked, nor what. Each collection has a size limit.
 """
 
 from collections import deque
@@ -51,13 +51,13 @@ from bot.texts import page_texts
 from bot.texts.formatting import counted, platform_name, shortened
 
 HOUR: Final = timedelta(hours=1)
-MOST_TURNS: Final = 5_000  # Of the last hour: more than one process ends in that time
-MOST_FAILURES: Final = 100  # Kinds of failures with where they were; the one that was met longest ago goes
+MAX_TURNS: Final = 5_000  # Of the last hour: more than a process answers in that time
+MAX_FAILURES: Final = 100  # Pairs of kind and place; the one seen longest ago is dropped
 GOOD: Final = frozenset({Outcome.ANSWERED, Outcome.STOPPED, TurnUnended.PUT_ASIDE, TurnUnended.GIVEN_BACK})
 
 
 class FailureKind(StrEnum):
-    """What has failed; `bot.texts.page_texts` says of each what to do."""
+    """The kinds of failures; `bot.texts.page_texts` has the remedy of each."""
 
     MODEL_UNAVAILABLE = "ProviderUnavailable"
     MODEL_SILENT = "ProviderSilent"
@@ -90,7 +90,9 @@ _TURN: Final[Mapping[Outcome | TurnUnended, FailureKind]] = {
 
 @dataclass(frozen=True, slots=True)
 class FailureSeen:
-    """`where`: the model, platform, tool or kind of work; `count`: since the process began."""
+    """A kind of failure at a place. `where`: the model, platform, tool or kind of work; `count`: since the process
+    started.
+    """
 
     kind: FailureKind
     where: str
@@ -101,7 +103,9 @@ class FailureSeen:
 
 @dataclass(frozen=True, slots=True)
 class SocketsSeen:
-    """Of one platform: how many are open, since when the oldest; `silent_s`: nothing has come for so long, if known."""
+    """The open sockets of a platform. `oldest`: since when the oldest is open; `silent_s`: seconds since the last
+    event, None if unknown.
+    """
 
     platform: str
     count: int
@@ -111,8 +115,8 @@ class SocketsSeen:
 
 @dataclass(frozen=True, slots=True)
 class HourSeen:
-    """The last hour. `turns`: how many ended in each of its minutes, the oldest first; `first_text_s`: of each reply
-    that was shown, sorted; `failed`: turns that ended otherwise than they should.
+    """The last hour. `turns`: the turns that ended in each minute, oldest first; `failed`: turns without a good end;
+    `first_text_s`: seconds until the first text of each reply, sorted.
     """
 
     turns: Sequence[int]
@@ -124,7 +128,7 @@ class HourSeen:
         return sum(self.turns)
 
     def quantile(self, share: float) -> float | None:
-        """So large a share of first texts came within this time; None where there is none."""
+        """Return the time within which this share of first texts appeared; None without any."""
         times = self.first_text_s
         return times[min(len(times) - 1, int(share * len(times)))] if times else None
 
@@ -139,23 +143,21 @@ class _RunningTurn:
 
 @dataclass(slots=True, eq=False)
 class Recent:
-    """Implements `bot.telemetry.Telemetry`. `since`: when it began to listen."""
+    """Collects statistics of the last hour. Implements `bot.telemetry.Telemetry`. `since`: when it was created."""
 
     clock: Clock
     since: datetime = field(init=False)
     load: Load | None = field(init=False, default=None)
-    """Of all processes, as it was seen last."""
+    """The latest known load of all processes."""
     late_s: Mapping[str, float] = field(init=False, default_factory=dict[str, float])
-    loop_late_s: float = field(init=False, default=0.0)
-    """The latest beat of the last minutes."""
-    _open: dict[int, _RunningTurn] = field(init=False, default_factory=dict[int, _RunningTurn])
+    _running: dict[int, _RunningTurn] = field(init=False, default_factory=dict[int, _RunningTurn])
     _ended: deque[tuple[datetime, bool]] = field(
-        init=False, default_factory=lambda: deque[tuple[datetime, bool]](maxlen=MOST_TURNS)
+        init=False, default_factory=lambda: deque[tuple[datetime, bool]](maxlen=MAX_TURNS)
     )
-    _first: deque[tuple[datetime, float]] = field(
-        init=False, default_factory=lambda: deque[tuple[datetime, float]](maxlen=MOST_TURNS)
+    _first_texts: deque[tuple[datetime, float]] = field(
+        init=False, default_factory=lambda: deque[tuple[datetime, float]](maxlen=MAX_TURNS)
     )
-    _late: deque[tuple[datetime, float]] = field(
+    _loop_delays: deque[tuple[datetime, float]] = field(
         init=False, default_factory=lambda: deque[tuple[datetime, float]](maxlen=300)
     )
     _failures: dict[tuple[FailureKind, str], FailureSeen] = field(
@@ -170,21 +172,21 @@ class Recent:
     def tell(self, event: TelemetryEvent, /) -> None:
         match event:
             case TurnBegan(turn, platform, _, waited_s, resumed):
-                self._open[turn] = _RunningTurn(platform, self.clock.monotonic(), waited_s, resumed)
+                self._running[turn] = _RunningTurn(platform, self.clock.monotonic(), waited_s, resumed)
             case PageWritten():
-                self._written(event)
+                self._page_written(event)
             case TurnOver(turn, end):
-                self._over(turn, end)
+                self._turn_over(turn, end)
             case AgentTold(_, ModelAnswered(model, _, failure)) if failure:
-                self._failed(_MODEL.get(failure, FailureKind.MODEL_OTHER), model)
+                self._add_failure(_MODEL.get(failure, FailureKind.MODEL_OTHER), model)
             case AgentTold(_, CallFinished(_, result)) if result.status is not ResultStatus.SUCCESS:
-                self._failed(FailureKind.TOOL_FAILED, result.name)
+                self._add_failure(FailureKind.TOOL_FAILED, result.name)
             case RateLimited(platform):
-                self._failed(FailureKind.LIMITED, platform)
+                self._add_failure(FailureKind.LIMITED, platform)
             case JobOver(kind, JobEnd.FAILED):
-                self._failed(FailureKind.JOB_FAILED, kind)
+                self._add_failure(FailureKind.JOB_FAILED, kind)
             case JobOver(kind, JobEnd.GIVEN_UP):
-                self._failed(FailureKind.JOB_GIVEN_UP, kind)
+                self._add_failure(FailureKind.JOB_GIVEN_UP, kind)
             case StoreSeen(load, late_s):
                 self.load, self.late_s = load, late_s
             case ConnectionOpened(platform, socket):
@@ -194,58 +196,58 @@ class Recent:
             case SilenceSeen(silent_s):
                 self._silent_s = silent_s
             case LoopWoke(late_s):
-                self._late.append((self.clock.now(), late_s))
+                self._loop_delays.append((self.clock.now(), late_s))
             case AgentTold() | JobOver() | PhaseBegan() | Charged() | ToolDecided() | Recalled():
                 pass
-            case ShardTaken() | ShardLeft():  # the page asks the database, which knows of all processes
+            case ShardTaken() | ShardLeft():  # the page reads the shards of all processes from the database
                 pass
             case _:
                 assert_never(event)
 
-    def _written(self, event: PageWritten) -> None:
-        if (begun := self._open.get(event.turn)) is None:
+    def _page_written(self, event: PageWritten) -> None:
+        if (running := self._running.get(event.turn)) is None:
             return
         if event.end is WriteEnd.FAILED:
-            self._failed(FailureKind.WRITE_FAILED, begun.platform)
-        if event.has_text and event.end is WriteEnd.DONE and not begun.shown:
-            begun.shown = True
-            self._first.append((self.clock.now(), begun.waited_s + self.clock.monotonic() - begun.at))
+            self._add_failure(FailureKind.WRITE_FAILED, running.platform)
+        if event.has_text and event.end is WriteEnd.DONE and not running.shown:
+            running.shown = True
+            self._first_texts.append((self.clock.now(), running.waited_s + self.clock.monotonic() - running.at))
 
-    def _over(self, turn: int, end: Outcome | TurnUnended) -> None:
-        if (begun := self._open.pop(turn, None)) is None:
+    def _turn_over(self, turn: int, end: Outcome | TurnUnended) -> None:
+        if (running := self._running.pop(turn, None)) is None:
             return
         if end in _TURN:
-            self._failed(_TURN[end], begun.platform)
+            self._add_failure(_TURN[end], running.platform)
         if end not in {TurnUnended.PUT_ASIDE, TurnUnended.GIVEN_BACK, TurnUnended.PUT_OFF}:
             self._ended.append((self.clock.now(), end in GOOD))
 
-    def _failed(self, kind: FailureKind, where: str) -> None:
+    def _add_failure(self, kind: FailureKind, where: str) -> None:
         now = self.clock.now()
-        known = self._failures.pop((kind, where), FailureSeen(kind, where, 0, now, now))
-        self._failures[kind, where] = replace(known, count=known.count + 1, last=now)
-        if len(self._failures) > MOST_FAILURES:
+        seen = self._failures.pop((kind, where), FailureSeen(kind, where, 0, now, now))
+        self._failures[kind, where] = replace(seen, count=seen.count + 1, last=now)
+        if len(self._failures) > MAX_FAILURES:
             del self._failures[next(iter(self._failures))]
 
     def hour(self) -> HourSeen:
         now = self.clock.now()
-        ended = [(int((now - at).total_seconds() // 60), good) for at, good in self._ended if now - at < HOUR]
+        ended = [(int((now - at).total_seconds() // 60), is_good) for at, is_good in self._ended if now - at < HOUR]
         turns = [0] * 60
         for minute, _ in ended:
             turns[59 - max(0, minute)] += 1
-        first = sorted(seconds for at, seconds in self._first if now - at < HOUR)
-        return HourSeen(turns, sum(not good for _, good in ended), first)
+        first_text_s = sorted(seconds for at, seconds in self._first_texts if now - at < HOUR)
+        return HourSeen(turns, sum(not is_good for _, is_good in ended), first_text_s)
 
     def failures(self) -> list[FailureSeen]:
-        """Since the process began, the newest first."""
+        """Return the failures since the process started, the newest first."""
         return [*self._failures.values()][::-1]
 
     def latest_beat_s(self, within: timedelta) -> float:
-        """How late the event loop was at most."""
+        """Return the largest delay of the event loop within this time."""
         now = self.clock.now()
-        return max((late for at, late in self._late if now - at <= within), default=0.0)
+        return max((late_s for at, late_s in self._loop_delays if now - at <= within), default=0.0)
 
     def sockets(self) -> list[SocketsSeen]:
-        """Of each platform that has one, or counts as connected."""
+        """Return the sockets of each platform that has one, or counts as connected."""
         seen = list[SocketsSeen]()
         for platform in sorted({*self._silent_s, *(name for name, _ in self._sockets)}):
             since = [at for (name, _), at in self._sockets.items() if name == platform]
@@ -253,19 +255,20 @@ class Recent:
         return seen
 
 
-# What the operators' page shows of the bot itself: how it does, what fails, its tools, its audit, its settings.
+# The views: the present state, failures, tools, audit, settings.
 #
-# Rule: numbers, times, and names, which are foreign text. No words of anybody: no message, fact, or argument of a tool.
+# Rule: they show numbers, times, and names, which are untrusted text. They show no content: no message, fact, or
+# argument of a tool.
 
-LATE_S: Final = 1.0  # The loop: later than this, people notice
+LATE_S: Final = 1.0  # A delay of the event loop that people notice
 LATELY: Final = timedelta(minutes=5)
-MANY_WAIT: Final = 100  # Questions: more than one process answers in some minutes
+MANY_WAIT: Final = 100  # Waiting questions: more than a process answers in some minutes
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorSources:
-    """What the pages read. `about`: version, models, store; `served`: the names of the platforms that are to be;
-    `shards`: None where this `process` has the database to itself.
+    """The sources of the views. `about`: version, models, store; `served`: the names of the platforms to serve;
+    `shards`: None where this `process` is the only one on its database.
     """
 
     recent: Recent
@@ -283,8 +286,8 @@ class OperatorSources:
 
 @dataclass(frozen=True, slots=True)
 class OfferedTools:
-    """Every tool that somebody may have, the servers that are `away` with the reason, and the table that decides: the
-    rows of its file, and behind them those that were set by command, by their numbers.
+    """All tools, the unreachable servers with the reason (`away`), and the policy table: the rows of its file
+    (`fixed`), then those set by command, by their numbers (`numbered`).
     """
 
     tools: Callable[[], Sequence[Tool]]
@@ -296,13 +299,13 @@ class OfferedTools:
 class ConnectedPlatforms(Protocol):
     @property
     def troubles(self) -> Mapping[str, str]:
-        """Why a platform is not connected, by its name."""
+        """The reasons why platforms are not connected, by their names."""
         ...
 
 
 def operator_views(sources: OperatorSources) -> tuple[OperatorView, ...]:
-    shown = {"/": now, "/failures": failures, "/tools": tools_and_policy, "/audit": audit, "/settings": all_settings}
-    return tuple(OperatorView(path, page_texts.VIEWS[path], partial(show, sources)) for path, show in shown.items())
+    views = {"/": now, "/failures": failures, "/tools": tools_and_policy, "/audit": audit, "/settings": all_settings}
+    return tuple(OperatorView(path, page_texts.VIEWS[path], partial(show, sources)) for path, show in views.items())
 
 
 # Now.
@@ -310,7 +313,7 @@ def operator_views(sources: OperatorSources) -> tuple[OperatorView, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number, what it is, and what stands beside it."""
+    """A number, its name, and the note beside it."""
 
     name: str
     value: str
@@ -344,7 +347,7 @@ async def now(sources: OperatorSources, _: Mapping[str, str]) -> ViewAnswer:
             "minutes_say": page_texts.MINUTES_SAY.format(most=max(hour.turns), all=hour.ended),
             "platforms": _platforms(sources, recent.sockets(), moment),
             "shards": [
-                _shard(sources, one, moment) for one in (await sources.shards(moment) if sources.shards else ())
+                _shard(sources, shard, moment) for shard in (await sources.shards(moment) if sources.shards else ())
             ],
             "late": [{"name": name, "by": span(late)} for name, late in sorted(recent.late_s.items()) if late > 0],
         },
@@ -352,12 +355,12 @@ async def now(sources: OperatorSources, _: Mapping[str, str]) -> ViewAnswer:
 
 
 def _of_turns(hour: HourSeen) -> list[Figure]:
-    lately = sum(hour.turns[-5:]) / 5
-    half, most = hour.quantile(0.5), hour.quantile(0.95)
-    beside = page_texts.FIRST_TEXT_SAYS.format(most=seconds(most)) if most is not None else page_texts.NONE_YET
+    per_minute = sum(hour.turns[-5:]) / 5
+    median, p95 = hour.quantile(0.5), hour.quantile(0.95)
+    first_text_note = page_texts.FIRST_TEXT_SAYS.format(most=seconds(p95)) if p95 is not None else page_texts.NONE_YET
     return [
-        Figure(page_texts.TURNS_A_MINUTE, f"{lately:.1f}", page_texts.TURNS_SAY.format(hour=hour.ended)),
-        Figure(page_texts.FIRST_TEXT, page_texts.DASH if half is None else seconds(half), beside),
+        Figure(page_texts.TURNS_A_MINUTE, f"{per_minute:.1f}", page_texts.TURNS_SAY.format(hour=hour.ended)),
+        Figure(page_texts.FIRST_TEXT, page_texts.DASH if median is None else seconds(median), first_text_note),
         Figure(
             page_texts.FAILED_TURNS,
             f"{hour.failed:,}",
@@ -368,55 +371,57 @@ def _of_turns(hour: HourSeen) -> list[Figure]:
 
 
 def _platforms(sources: OperatorSources, seen: Sequence[SocketsSeen], moment: datetime) -> list[Mapping[str, object]]:
-    known, troubles = {one.platform.casefold(): one for one in seen}, sources.platforms.troubles
+    by_name, troubles = {sockets.platform.casefold(): sockets for sockets in seen}, sources.platforms.troubles
     away = {name.casefold() for name in troubles}
     rows = list[Mapping[str, object]]()
-    in_parts = {*map(platform_of, known)} - known.keys()
-    for name in sorted({*sources.served, *known} - in_parts):
-        one = known.get(name.casefold(), SocketsSeen(name, 0, None, None))
+    in_parts = {*map(platform_of, by_name)} - by_name.keys()
+    for name in sorted({*sources.served, *by_name} - in_parts):
+        sockets = by_name.get(name.casefold(), SocketsSeen(name, 0, None, None))
         rows.append(
             {
                 "name": platform_name(name),
-                "connected": name.casefold() not in away and (one.count > 0 or one.silent_s is not None),
-                "sockets": f"{one.count:,}",
-                "oldest": page_texts.DASH if one.oldest is None else span((moment - one.oldest).total_seconds()),
-                "silent": page_texts.DASH if one.silent_s is None else seconds(one.silent_s),
+                "connected": name.casefold() not in away and (sockets.count > 0 or sockets.silent_s is not None),
+                "sockets": f"{sockets.count:,}",
+                "oldest": page_texts.DASH
+                if sockets.oldest is None
+                else span((moment - sockets.oldest).total_seconds()),
+                "silent": page_texts.DASH if sockets.silent_s is None else seconds(sockets.silent_s),
             }
         )
     return rows
 
 
-def _shard(sources: OperatorSources, one: ListedShard, moment: datetime) -> Mapping[str, object]:
-    process = shortened(one.owner, NAME_CHARS) or page_texts.NOBODY
+def _shard(sources: OperatorSources, shard: ListedShard, moment: datetime) -> Mapping[str, object]:
+    process = shortened(shard.owner, NAME_CHARS) or page_texts.NOBODY
     return {
-        "name": f"{one.number} of {one.count}",
-        "process": f"{process} {page_texts.THIS_ONE}" if one.owner and one.owner == sources.process else process,
-        "held": bool(one.owner),
+        "name": f"{shard.number} of {shard.count}",
+        "process": f"{process} {page_texts.THIS_ONE}" if shard.owner and shard.owner == sources.process else process,
+        "held": bool(shard.owner),
         **{
             name: page_texts.DASH if at is None else span((moment - at).total_seconds())
-            for name, at in (("since", one.since), ("seen", one.seen), ("heard", one.heard))
+            for name, at in (("since", shard.since), ("seen", shard.seen), ("heard", shard.heard))
         },
     }
 
 
 # Failures, and what to do.
 
-LASTS: Final = timedelta(hours=1)  # A failure that was met within this time may well be met again
+LASTS: Final = timedelta(hours=1)  # A failure within this time counts as still going on
 
 
 async def failures(sources: OperatorSources, _: Mapping[str, str]) -> ViewAnswer:
     moment = sources.clock.now()
     seen = [
         {
-            "what": page_texts.FAILURES[one.kind.value][0],
-            "remedy": page_texts.FAILURES[one.kind.value][1],
-            "where": shortened(one.where, NAME_CHARS),
-            "count": f"{one.count:,}",
-            "last": one.last,
-            "ago": span((moment - one.last).total_seconds()),
-            "lasts": moment - one.last < LASTS,
+            "what": page_texts.FAILURES[failure.kind.value][0],
+            "remedy": page_texts.FAILURES[failure.kind.value][1],
+            "where": shortened(failure.where, NAME_CHARS),
+            "count": f"{failure.count:,}",
+            "last": failure.last,
+            "ago": span((moment - failure.last).total_seconds()),
+            "lasts": moment - failure.last < LASTS,
         }
-        for one in sources.recent.failures()
+        for failure in sources.recent.failures()
     ]
     away = [{"name": platform_name(name), "why": why} for name, why in sorted(sources.platforms.troubles.items())]
     servers = [{"name": name, "why": why} for name, why in sorted(sources.tools.away().items())]
@@ -451,7 +456,7 @@ async def tools_and_policy(sources: OperatorSources, _: Mapping[str, str]) -> Vi
 
 # The audit.
 
-PAGE: Final = 100  # Rows of the audit: as many as somebody looks through
+PAGE: Final = 100  # Rows of the audit on a page
 NAME_CHARS: Final = 80
 DOES_CHARS: Final = 160
 CHANGE_CHARS: Final = 400
@@ -486,7 +491,7 @@ async def audit(sources: OperatorSources, query: Mapping[str, str]) -> ViewAnswe
     return ViewAnswer("audit.html", {"rows": rows, "older": older, "is_first": not is_number})
 
 
-MAX_DIGITS: Final = 18  # Of a number that every database takes
+MAX_DIGITS: Final = 18  # Of an integer that every database accepts
 
 
 # Settings.
@@ -496,46 +501,46 @@ async def all_settings(sources: OperatorSources, _: Mapping[str, str]) -> ViewAn
     secrets = sources.settings.secrets()
     rows = [
         {
-            "name": one.name,
-            "value": _shown_value(one, secrets),
-            "is_secret": one.value is None,
-            "origin": page_texts.ORIGINS[one.origin.value].format(name=one.name),
-            "is_set": one.origin is not SettingOrigin.DEFAULT,
+            "name": setting.name,
+            "value": _shown_value(setting, secrets),
+            "is_secret": setting.value is None,
+            "origin": page_texts.ORIGINS[setting.origin.value].format(name=setting.name),
+            "is_set": setting.origin is not SettingOrigin.DEFAULT,
         }
-        for one in sources.settings.shown
+        for setting in sources.settings.shown
     ]
     return ViewAnswer("settings.html", {"chosen": [row for row in rows if row["is_set"]], "rows": rows})
 
 
-def _shown_value(one: ShownSetting, secrets: Sequence[str]) -> str:
-    if one.value is None or any(secret in one.value for secret in secrets):
+def _shown_value(setting: ShownSetting, secrets: Sequence[str]) -> str:
+    if setting.value is None or any(secret in setting.value for secret in secrets):
         return page_texts.SECRET_SET
-    return shortened(one.value, VALUE_CHARS) or page_texts.NOT_SET
+    return shortened(setting.value, VALUE_CHARS) or page_texts.NOT_SET
 
 
 VALUE_CHARS: Final = 600
 
 
-# How times and sizes look.
+# Formatting times and sizes.
 
 
 def byte_size(count: int) -> str:
-    """ "512 B", "1.4 kB", "12 MB"."""
-    for unit, one in (("MB", 1_000_000), ("kB", 1_000)):
-        if count >= one:
-            return f"{count / one:.1f} {unit}" if count < 10 * one else f"{count / one:,.0f} {unit}"
+    """Format a number of bytes: "512 B", "1.4 kB", "12 MB"."""
+    for unit, size in (("MB", 1_000_000), ("kB", 1_000)):
+        if count >= size:
+            return f"{count / size:.1f} {unit}" if count < 10 * size else f"{count / size:,.0f} {unit}"
     return f"{count} B"
 
 
 def seconds(value: float) -> str:
-    """ "40 ms", "2.4 s", "90 s"."""
+    """Format seconds: "40 ms", "2.4 s", "90 s"."""
     if value < 1:
         return f"{1000 * value:.0f} ms"
     return f"{value:.1f} s" if value < 10 else f"{value:,.0f} s"
 
 
 def span(value: float) -> str:
-    """In the two largest units: "3 d 4 h", "12 min"."""
+    """Format seconds in the two largest units: "3 d 4 h", "12 min"."""
     minutes = int(value // 60)
     hours, days = minutes // 60, minutes // 1440
     if days:

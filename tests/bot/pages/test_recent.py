@@ -6,7 +6,7 @@ import pytest
 
 from agent.events import CallFinished, CallStarted, ModelAnswered, Outcome
 from agent.messages import ResultStatus, ToolCall, ToolResult
-from bot.pages.views import MOST_FAILURES, FailureKind, Recent
+from bot.pages.views import MAX_FAILURES, FailureKind, Recent
 from bot.telemetry import (
     AgentTold,
     ConnectionClosed,
@@ -107,10 +107,10 @@ def test_each_failure_has_words_and_what_to_do() -> None:
 
 
 def test_however_much_fails_there_is_a_bound(recent: Recent) -> None:
-    for number in range(3 * MOST_FAILURES):
+    for number in range(3 * MAX_FAILURES):
         recent.tell(JobOver(f"job {number}", JobEnd.FAILED, 1.0))
-    assert len(recent.failures()) == MOST_FAILURES
-    assert recent.failures()[0].where == f"job {3 * MOST_FAILURES - 1}"
+    assert len(recent.failures()) == MAX_FAILURES
+    assert recent.failures()[0].where == f"job {3 * MAX_FAILURES - 1}"
 
 
 async def test_sockets_are_told_with_the_oldest_and_how_silent_they_are(recent: Recent, clock: FakeClock) -> None:
