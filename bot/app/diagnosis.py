@@ -127,11 +127,11 @@ def rights_of(path: Path, names: AccountNames) -> Rights | None:
         status = path.stat()
     except OSError:
         return None
-    listed = b""
+    acl = b""
     if hasattr(os, "getxattr"):
         with suppress(OSError):  # it has no access list, or its file system supports none
-            listed = os.getxattr(path, _ACL)
-    return with_acl(Rights(stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid), listed, names)
+            acl = os.getxattr(path, _ACL)
+    return with_acl(Rights(stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid), acl, names)
 
 
 def with_acl(rights: Rights, acl: bytes, names: AccountNames) -> Rights:
@@ -158,14 +158,14 @@ def readers(file: Rights, above: Sequence[Rights], names: AccountNames) -> list[
     if file.mode & stat.S_IROTH and (for_all or by_list):
         return [setup_texts.EVERYBODY if for_all else setup_texts.WHOM_A_LIST_LETS]
     groups = sorted({rights.group for rights in (file, *above)} - {0})
-    found = [
+    allowed = [
         setup_texts.THE_GROUP.format(name=names.group(group))
         for group in groups
         if not names.is_own(group, file.owner)
         and _allows(file, group, stat.S_IRGRP, stat.S_IROTH)
         and all(_allows(rights, group, stat.S_IXGRP, stat.S_IXOTH) for rights in above)
     ]
-    return [*found, *(file.named if by_list else ())]
+    return [*allowed, *(file.named if by_list else ())]
 
 
 def writers(folder: Rights, names: AccountNames) -> list[str]:
@@ -207,31 +207,31 @@ class KeptFile:
 
 def kept_files(settings: Settings, dotenv: Path | None) -> list[KeptFile]:
     """Return the bot's files that exist: settings, secrets, database and backups."""
-    found = [KeptFile(dotenv, "Settings", setup_texts.HOLDS_KEYS)] if dotenv is not None else []
-    found += [
+    files = [KeptFile(dotenv, "Settings", setup_texts.HOLDS_KEYS)] if dotenv is not None else []
+    files += [
         KeptFile(Path(file).expanduser(), "Settings", setup_texts.HOLDS_SETTING.format(setting=setting))
         for setting, file in settings.secret_files.items()
     ]
     if settings.slack_apps is not None:
-        found.append(KeptFile(Path(settings.slack_apps).expanduser(), "Settings", setup_texts.HOLDS_KEYS))
-        found += [KeptFile(file, "Settings", setup_texts.HOLDS_KEYS) for file in app_secret_files(settings.slack_apps)]
+        files.append(KeptFile(Path(settings.slack_apps).expanduser(), "Settings", setup_texts.HOLDS_KEYS))
+        files += [KeptFile(file, "Settings", setup_texts.HOLDS_KEYS) for file in app_secret_files(settings.slack_apps)]
     if settings.account_key_file is not None:
         holds = setup_texts.HOLDS_SETTING.format(setting="COGENCY_ACCOUNT_KEY_FILE")
-        found.append(KeptFile(Path(settings.account_key_file).expanduser(), "Tools", holds))
+        files.append(KeptFile(Path(settings.account_key_file).expanduser(), "Tools", holds))
     if settings.mcp is not None and _holds_secrets(settings):
-        found.append(KeptFile(Path(settings.mcp).expanduser(), "Tools", setup_texts.HOLDS_SERVER_KEYS))
+        files.append(KeptFile(Path(settings.mcp).expanduser(), "Tools", setup_texts.HOLDS_SERVER_KEYS))
     database = database_file(settings)
     if database is not None:
-        found += [
+        files += [
             KeptFile(Path(f"{database}{part}"), "Database", setup_texts.HOLDS_WORDS) for part in ("", "-wal", "-shm")
         ]
     folders = {Path.cwd(), *([database.parent] if database is not None else [])}
-    found += [
+    files += [
         KeptFile(file, "Database", setup_texts.HOLDS_WORDS)
         for folder in sorted(folders)
         for file in islice(_backups(folder), MAX_BACKUPS)
     ]
-    return [file for file in found if _is_file(file.path)]
+    return [file for file in files if _is_file(file.path)]
 
 
 def database_file(settings: Settings) -> Path | None:
@@ -276,19 +276,19 @@ def file_findings_of(files: Sequence[KeptFile], names: AccountNames = AccountNam
     """Check who else can read these files, and who can replace them."""
     if sys.platform == "win32":
         return []
-    found = [finding for file in files if (finding := _read_by(file, names)) is not None]
+    findings = [finding for file in files if (finding := _read_by(file, names)) is not None]
     folders = dict[Path, KeptFile]()
     for file in files:
         for folder in _above(file.path):
             folders.setdefault(folder, file)
     for folder, file in folders.items():
         rights = rights_of(folder, names)
-        if rights is not None and (who := writers(rights, names)):
-            what = setup_texts.FOLDER_WRITABLE.format(who=_join(who), folder=folder, file=file.path)
-            found.append(Finding(Level.WARNING, file.where, what, setup_texts.FOLDER_CLOSE.format(folder=folder)))
-    if files and not found:
-        found.append(Finding(Level.GOOD, "Settings", setup_texts.FILES_CLOSED))
-    return found
+        if rights is not None and (others := writers(rights, names)):
+            what = setup_texts.FOLDER_WRITABLE.format(who=_join(others), folder=folder, file=file.path)
+            findings.append(Finding(Level.WARNING, file.where, what, setup_texts.FOLDER_CLOSE.format(folder=folder)))
+    if files and not findings:
+        findings.append(Finding(Level.GOOD, "Settings", setup_texts.FILES_CLOSED))
+    return findings
 
 
 def _read_by(file: KeptFile, names: AccountNames) -> Finding | None:
@@ -298,9 +298,9 @@ def _read_by(file: KeptFile, names: AccountNames) -> Finding | None:
     folders = _above(file.path)
     above = [rights_above for folder in folders if (rights_above := rights_of(folder, names)) is not None]
     remedy = setup_texts.FILE_CLOSE.format(file=file.path)
-    if who := readers(rights, above, names):
+    if others := readers(rights, above, names):
         is_roots = rights.owner == 0 and os.geteuid() != 0
-        what = setup_texts.FILE_OPEN.format(who=_join(who), file=file.path, holds=file.holds)
+        what = setup_texts.FILE_OPEN.format(who=_join(others), file=file.path, holds=file.holds)
         remedy = setup_texts.ROOTS_FILE.format(file=file.path) if is_roots else remedy
         return Finding(Level.NOTE if is_roots else Level.WARNING, file.where, what, remedy)
     if readers(rights, (), names):
@@ -313,9 +313,9 @@ def _read_by(file: KeptFile, names: AccountNames) -> Finding | None:
     return None
 
 
-def _join(who: Sequence[str]) -> str:
-    *others, last = who
-    return f"{', '.join(others)} and {last}" if others else last
+def _join(names: Sequence[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 # Repairs.
@@ -326,16 +326,16 @@ def close_files(settings: Settings, files: Sequence[KeptFile], names: AccountNam
     if sys.platform == "win32":
         return []
     readable = [file for file in files if (rights := rights_of(file.path, names)) and readers(rights, (), names)]
-    found = [_narrow(file.path, file.where, stat.S_IRWXG | stat.S_IRWXO, names) for file in readable]
+    findings = [_narrow(file.path, file.where, stat.S_IRWXG | stat.S_IRWXO, names) for file in readable]
     if (database := database_file(settings)) is not None:
         rights = rights_of(database.parent, names)
         if rights is not None and writers(rights, names):
-            found.append(_narrow(database.parent, "Database", stat.S_IWGRP | stat.S_IWOTH, names))
-    return found
+            findings.append(_narrow(database.parent, "Database", stat.S_IWGRP | stat.S_IWOTH, names))
+    return findings
 
 
-def _narrow(path: Path, where: str, taken: int, names: AccountNames) -> Finding:
-    """Remove the rights `taken`, a mode's bits, from a file or folder."""
+def _narrow(path: Path, where: str, removed: int, names: AccountNames) -> Finding:
+    """Remove the rights `removed`, a mode's bits, from a file or folder."""
     finding = Finding(Level.NOTE, where, "")
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
@@ -348,15 +348,15 @@ def _narrow(path: Path, where: str, taken: int, names: AccountNames) -> Finding:
             return _with_text(finding, setup_texts.FIX_NOT_OURS.format(file=path, owner=names.user(status.st_uid)))
         before = stat.S_IMODE(status.st_mode)
         if os.geteuid() == 0 and status.st_gid != 0:
-            taken &= ~stat.S_IRWXG  # a service that is not root may need the group's rights
-        os.fchmod(descriptor, before & ~taken)
+            removed &= ~stat.S_IRWXG  # a service that is not root may need the group's rights
+        os.fchmod(descriptor, before & ~removed)
     except OSError as error:
         return _with_text(finding, setup_texts.FIX_FAILED.format(file=path, reason=error.strerror))
     finally:
         os.close(descriptor)
-    if before & ~taken == before:
+    if before & ~removed == before:
         return _with_text(finding, setup_texts.FIX_GROUP_STAYS.format(file=path, group=names.group(status.st_gid)))
-    sentence = setup_texts.FIXED_RIGHTS.format(file=path, after=f"{before & ~taken:03o}", before=f"{before:03o}")
+    sentence = setup_texts.FIXED_RIGHTS.format(file=path, after=f"{before & ~removed:03o}", before=f"{before:03o}")
     return Finding(Level.FIXED, where, sentence)
 
 
@@ -376,18 +376,18 @@ async def shards_held(settings: Settings, now: datetime) -> list[Finding]:
 
 
 def shard_findings(shards: Sequence[ListedShard]) -> list[Finding]:
-    held = dict[str, list[str]]()
+    by_owner = dict[str, list[str]]()
     for shard in shards:
-        held.setdefault(shard.owner, []).append(str(shard.number))
-    free = held.pop("", [])
-    if not held:
+        by_owner.setdefault(shard.owner, []).append(str(shard.number))
+    free = by_owner.pop("", [])
+    if not by_owner:
         return []
-    who = "; ".join(f"{owner} holds {', '.join(numbers)}" for owner, numbers in held.items())
-    found = [Finding(Level.GOOD, "Discord", f"{counted(len(shards), 'shard', 'shards')}: {who}")]
+    holders = "; ".join(f"{owner} holds {', '.join(numbers)}" for owner, numbers in by_owner.items())
+    findings = [Finding(Level.GOOD, "Discord", f"{counted(len(shards), 'shard', 'shards')}: {holders}")]
     if free:
         what = f"nobody holds {counted(len(free), 'shard', 'shards')}: {', '.join(free)}"
-        found.append(Finding(Level.WARNING, "Discord", what, page_texts.FREE_SHARDS))
-    return found
+        findings.append(Finding(Level.WARNING, "Discord", what, page_texts.FREE_SHARDS))
+    return findings
 
 
 async def migrate_after_backup(settings: Settings, now: datetime) -> list[Finding]:
@@ -440,12 +440,12 @@ def disk_facts(settings: Settings) -> DiskFacts | None:
         folder = next(parent for parent in database.parents if parent.exists())
         status = os.statvfs(folder)
         parts = [Path(f"{database}{part}") for part in ("", "-wal")]
-        taken = sum(part.stat().st_size for part in parts if part.is_file())
+        used = sum(part.stat().st_size for part in parts if part.is_file())
     except (OSError, StopIteration):
         return None
     files = status.f_favail if status.f_files else None
     read_only = bool(status.f_flag & os.ST_RDONLY)
-    return DiskFacts(folder, status.f_bavail * status.f_frsize, taken, files, read_only)
+    return DiskFacts(folder, status.f_bavail * status.f_frsize, used, files, read_only)
 
 
 def disk_findings(facts: DiskFacts | None) -> list[Finding]:
@@ -454,16 +454,16 @@ def disk_findings(facts: DiskFacts | None) -> list[Finding]:
     warning = partial(Finding, Level.WARNING, "Disk")
     takes = setup_texts.DISK_TAKEN.format(taken=size(facts.taken)) if facts.taken else ""
     sentence = setup_texts.DISK_FREE.format(free=size(facts.free), folder=facts.folder, takes=takes)
-    found = list[Finding]()
+    findings = list[Finding]()
     if facts.read_only:
-        found.append(warning(setup_texts.DISK_READ_ONLY.format(folder=facts.folder), setup_texts.DISK_MOUNT))
+        findings.append(warning(setup_texts.DISK_READ_ONLY.format(folder=facts.folder), setup_texts.DISK_MOUNT))
     if facts.free < facts.taken + SPARE_BYTES:
-        found.append(warning(sentence, setup_texts.DISK_ROOM.format(needed=size(facts.taken + SPARE_BYTES))))
+        findings.append(warning(sentence, setup_texts.DISK_ROOM.format(needed=size(facts.taken + SPARE_BYTES))))
     if facts.files is not None and facts.files < SPARE_FILES:
-        found.append(
+        findings.append(
             warning(setup_texts.DISK_FILES.format(files=facts.files, folder=facts.folder), setup_texts.DISK_INODES)
         )
-    return found or [Finding(Level.GOOD, "Disk", sentence)]
+    return findings or [Finding(Level.GOOD, "Disk", sentence)]
 
 
 def size(count: int) -> str:
@@ -536,20 +536,20 @@ def training_findings(
     other vendors the finding says that the plan cannot be determined.
     """
     free = sorted(model for model in models if _is_free(model))
-    found = list[Finding]()
+    findings = list[Finding]()
     if free:
         what = setup_texts.FREE_MODELS.format(models=_join(free))
-        found.append(Finding(Level.WARNING, "Model", what, setup_texts.FREE_MODELS_REMEDY))
+        findings.append(Finding(Level.WARNING, "Model", what, setup_texts.FREE_MODELS_REMEDY))
     reported = set[str]()
     for name in sorted({model.partition(":")[0] for model in models} & UNSEEN_TIERS.keys()):
         service, (plan, terms) = endpoint(name), UNSEEN_TIERS[name]
         if service.key_required and service.key_setting not in reported:  # a private gateway requires no key
             reported.add(service.key_setting)
             what = setup_texts.TIER_UNSEEN.format(key=service.key_setting, plan=plan, label=service.label)
-            found.append(Finding(Level.NOTE, "Model", what, setup_texts.TIER_REMEDY.format(terms=terms)))
-    if found and on_discord:
-        found.append(Finding(Level.NOTE, "Discord", setup_texts.DISCORD_FORBIDS, setup_texts.DISCORD_POLICY))
-    return found
+            findings.append(Finding(Level.NOTE, "Model", what, setup_texts.TIER_REMEDY.format(terms=terms)))
+    if findings and on_discord:
+        findings.append(Finding(Level.NOTE, "Discord", setup_texts.DISCORD_FORBIDS, setup_texts.DISCORD_POLICY))
+    return findings
 
 
 def _is_free(model: str) -> bool:
@@ -569,8 +569,8 @@ def trace_findings(settings: Settings, find_module: Callable[[str], object]) -> 
     if not sends_traces(settings):
         return []
     finding = partial(Finding, where="Traces")
-    if why := no_traces(settings, find_module):
-        return [finding(Level.WARNING, what=setup_texts.TRACES_NOT_SENT, remedy=why)]
+    if reason := no_traces(settings, find_module):
+        return [finding(Level.WARNING, what=setup_texts.TRACES_NOT_SENT, remedy=reason)]
     address = next(variables[name].strip() for name in _ENDPOINTS if variables.get(name, "").strip())
     parts = urlsplit(address)
     findings = [finding(Level.GOOD, what=setup_texts.TRACES_SENT.format(host=parts.hostname or address))]

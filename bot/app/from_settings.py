@@ -323,8 +323,8 @@ def policy_file(settings: Settings) -> tuple[PolicyRow, ...]:
     file, content = named_file(TOOL_POLICY, settings.tool_policy)
     rows, faults = read_rows(content)
     if faults:
-        more = [f"and {len(faults) - MAX_FAULTS:,} more"] if len(faults) > MAX_FAULTS else []
-        listed = "; ".join([*faults[:MAX_FAULTS], *more])
+        omitted = [f"and {len(faults) - MAX_FAULTS:,} more"] if len(faults) > MAX_FAULTS else []
+        listed = "; ".join([*faults[:MAX_FAULTS], *omitted])
         raise SettingsError(setup_texts.POLICY_FAULTS.format(setting=TOOL_POLICY, file=file, faults=listed))
     return rows
 

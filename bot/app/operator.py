@@ -147,8 +147,8 @@ def add_plugin(settings: Settings, path: Path) -> tuple[bool, list[str]]:
         if plugin.root == new.root:
             return True, [setup_texts.PLUGIN_THERE.format(root=new.root, name=plugin.name)]
         if plugin.name == new.name:
-            taken = setup_texts.PLUGIN_NAME_TAKEN.format(root=new.root, name=new.name, first=plugin.root)
-            return False, [taken]
+            refusal = setup_texts.PLUGIN_NAME_TAKEN.format(root=new.root, name=new.name, first=plugin.root)
+            return False, [refusal]
     listing.write([*listing.listed(), new.root])
     return True, [*new.sentences, setup_texts.PLUGIN_ADDED.format(summary=new.summary)]
 
@@ -160,10 +160,10 @@ def remove_plugin(settings: Settings, name: str) -> tuple[bool, str]:
     for plugin in load_plugins(listing.folders()):
         if plugin.name != name:
             continue
-        left = [folder for folder in folders if load_plugin(folder).root != plugin.root]
-        if len(left) == len(folders):
+        remaining = [folder for folder in folders if load_plugin(folder).root != plugin.root]
+        if len(remaining) == len(folders):
             return False, setup_texts.PLUGIN_FROM_SETTING.format(name=name, root=plugin.root)
-        listing.write(left)
+        listing.write(remaining)
         return True, setup_texts.PLUGIN_REMOVED.format(name=name, root=plugin.root)
     return False, setup_texts.PLUGIN_UNKNOWN.format(name=name)
 
@@ -305,7 +305,7 @@ async def examine(
     `tell`: receives the names of the checks that still run.
     """
     fixed = await mend(settings, dotenv) if fix else []
-    found = [
+    findings = [
         *fixed,
         Finding(Level.GOOD, "Settings", "all of them can be read"),
         *(
@@ -313,9 +313,9 @@ async def examine(
                 Level.WARNING,
                 "Settings",
                 f".env sets {name}, which nothing here reads",
-                setup_texts.DID_YOU_MEAN.format(meant=meant),
+                setup_texts.DID_YOU_MEAN.format(meant=intended),
             )
-            for name, meant in settings.misspelt
+            for name, intended in settings.misspelt
         ),
         *_package(),
         *(Finding(Level.NOTE, "Settings", moved.rstrip(".")) for moved in moved_addresses(settings)),
@@ -328,7 +328,7 @@ async def examine(
         *_plugins(settings),
         *file_findings(office=not missing("office")),
     ]
-    return one_clock([*found, *await run_concurrently(checks(settings, ask_model=ask_model), tell)])
+    return one_clock([*findings, *await run_concurrently(checks(settings, ask_model=ask_model), tell)])
 
 
 async def mend(settings: Settings, dotenv: Path | None) -> list[Finding]:
@@ -349,11 +349,15 @@ def _tools(settings: Settings) -> list[Finding]:
         tools = own_tools(settings)
     except SettingsError as error:
         return [finding(Level.PROBLEM, what="not all of them can be loaded", remedy=str(error))]
-    unasked = [tool.name for tool in tools if tool.effect in UNASKED]
-    asked = [tool.name for tool in tools if tool.effect not in UNASKED]
+    unconfirmed = [tool.name for tool in tools if tool.effect in UNASKED]
+    confirmed = [tool.name for tool in tools if tool.effect not in UNASKED]
     return [
-        *([finding(Level.GOOD, what=f"{', '.join(unasked)} can be called")] if unasked else []),
-        *([finding(Level.GOOD, what=setup_texts.TOOLS_ASKED_FIRST.format(names=", ".join(asked)))] if asked else []),
+        *([finding(Level.GOOD, what=f"{', '.join(unconfirmed)} can be called")] if unconfirmed else []),
+        *(
+            [finding(Level.GOOD, what=setup_texts.TOOLS_ASKED_FIRST.format(names=", ".join(confirmed)))]
+            if confirmed
+            else []
+        ),
     ]
 
 
@@ -415,13 +419,13 @@ def _plugins(settings: Settings) -> list[Finding]:
         plugins = plugins_in_use(settings)
     except SettingsError as error:
         return [finding(Level.PROBLEM, what="which are in use cannot be found out", remedy=str(error))]
-    found = [finding(Level.GOOD, what=plugin.summary) for plugin in plugins if plugin.skills or plugin.servers]
-    found += [
+    findings = [finding(Level.GOOD, what=plugin.summary) for plugin in plugins if plugin.skills or plugin.servers]
+    findings += [
         finding(Level.WARNING, what=f"{plugin.name}: {fault}", remedy=setup_texts.PLUGIN_REMEDY)
         for plugin in plugins
         for fault in plugin.faults
     ]
-    return [*found, *(finding(Level.NOTE, what=renamed) for renamed in skills_of(plugins)[1])]
+    return [*findings, *(finding(Level.NOTE, what=renamed) for renamed in skills_of(plugins)[1])]
 
 
 def file_findings(*, office: bool) -> list[Finding]:
@@ -435,11 +439,11 @@ async def _database(settings: Settings) -> list[Finding]:
         look = await look_at(settings.database_url, replica_url=settings.database_replica_url)
     except StoreError as error:
         return [finding(Level.PROBLEM, what="it cannot be used", remedy=str(error))]
-    where, found = look.where, list[Finding]()
+    where, findings = look.where, list[Finding]()
     if look.is_held:
         remedy = setup_texts.HELD_WHILE_RUNNING
-        found = [finding(Level.NOTE, what=f"another process has {where} open", remedy=remedy)]
-    found += [
+        findings = [finding(Level.NOTE, what=f"another process has {where} open", remedy=remedy)]
+    findings += [
         finding(
             Level.NOTE,
             what=f"{index.derived.what} was made by another version, of {index.left:,} {index.derived.of}",
@@ -448,18 +452,18 @@ async def _database(settings: Settings) -> list[Finding]:
         for index in look.outdated
         if index.left
     ]
-    found += [finding(Level.NOTE, what=remark) for remark in look.remarks]
+    findings += [finding(Level.NOTE, what=remark) for remark in look.remarks]
     if look.version is None:
         remedy = setup_texts.COMES_WITH_START
-        return [*found, finding(Level.NOTE, what=f"there is none yet at {where}", remedy=remedy)]
+        return [*findings, finding(Level.NOTE, what=f"there is none yet at {where}", remedy=remedy)]
     if look.is_newer:
-        return [*found, finding(Level.NOTE, what=setup_texts.NEWER_WORKS.format(where=where, found=look.version))]
+        return [*findings, finding(Level.NOTE, what=setup_texts.NEWER_WORKS.format(where=where, found=look.version))]
     if look.version != HEAD:
         remedy = setup_texts.NEXT_START_MIGRATES
         what = f"{where} is at version {look.version}, the newest is {HEAD}"
-        return [*found, finding(Level.NOTE, what=what, remedy=remedy)]
-    found.append(finding(Level.GOOD, what=f"{where} is at the newest version, {look.version}"))
-    return [*found, *await shards_held(settings, CLOCK.now())]
+        return [*findings, finding(Level.NOTE, what=what, remedy=remedy)]
+    findings.append(finding(Level.GOOD, what=f"{where} is at the newest version, {look.version}"))
+    return [*findings, *await shards_held(settings, CLOCK.now())]
 
 
 async def examine_model(settings: Settings, *, ask_model: bool = True) -> list[Finding]:
@@ -475,8 +479,8 @@ async def examine_model(settings: Settings, *, ask_model: bool = True) -> list[F
             terms = _terms(settings, models.provider.name)
             if not ask_model:
                 return [chosen, NOT_ASKED, *terms]
-            asked, clock = await asyncio.gather(_ask(models.provider), _clock(settings, models.provider.name))
-            return [chosen, asked, *terms, *clock]
+            answer, clock = await asyncio.gather(_ask(models.provider), _clock(settings, models.provider.name))
+            return [chosen, answer, *terms, *clock]
     except (SettingsError, ProviderError) as error:
         return [finding(Level.PROBLEM, what="none can be used", remedy=str(error))]
 
@@ -535,10 +539,10 @@ async def examine_servers(settings: Settings, only: Sequence[Plugin] | None = No
         return [Finding(Level.PROBLEM, "Tools", "the MCP servers cannot be used", str(error))]
     findings = [Finding(Level.WARNING, "Tools", problem) for problem in problems]
     by_pages = setup_texts.BY_PAGES.format(address=settings.sign_in_address)
-    how = by_pages if settings.sign_in_address else setup_texts.BY_PASTING
+    sign_in_way = by_pages if settings.sign_in_address else setup_texts.BY_PASTING
     personal = [config for config in configs if config.account is AccountKind.PERSON]
     findings += [
-        Finding(Level.NOTE, "Tools", setup_texts.PEOPLE_SIGN_IN.format(sentence=config.sentence, how=how))
+        Finding(Level.NOTE, "Tools", setup_texts.PEOPLE_SIGN_IN.format(sentence=config.sentence, how=sign_in_way))
         for config in personal
     ]
     async with connecting(settings, configs) as sources:
@@ -571,24 +575,24 @@ def _platforms(settings: Settings) -> dict[str, Tried]:
     except SettingsError as error:
         not_set = Finding(Level.PROBLEM, "Settings", "not every setting of a platform is there", str(error))
         return {"Settings": partial(_return, not_set)}
-    found: dict[str, Tried] = {}
+    checks_found: dict[str, Tried] = {}
     if slack:
         from bot.platforms.slack import doctor as of_slack  # noqa: PLC0415 -- only who uses Slack loads its libraries
 
         shared, token = slack_settings(settings), settings.slack_config_token
-        found |= {app.label: partial(of_slack.examine, app, shared, CLOCK, token) for app in slack}
+        checks_found |= {app.label: partial(of_slack.examine, app, shared, CLOCK, token) for app in slack}
     if discord is not None:
         from bot.platforms.discord import doctor as of_discord  # noqa: PLC0415 -- as above
 
-        found["Discord"] = partial(of_discord.examine, discord, CLOCK)
+        checks_found["Discord"] = partial(of_discord.examine, discord, CLOCK)
     if distribution is not None:
         text = setup_texts.DISTRIBUTED if distribution.installers else setup_texts.DISTRIBUTED_TO_NOBODY
         level = Level.GOOD if distribution.installers else Level.WARNING
         remedy = "" if distribution.installers else setup_texts.NAME_INSTALLERS
         finding = Finding(level, "Slack", text.format(address=distribution.address), remedy)
-        found["Slack, by its page"] = partial(_return, finding)
+        checks_found["Slack, by its page"] = partial(_return, finding)
     no_tokens = Finding(Level.WARNING, "Settings", "no platform has a token", setup_texts.SET_TOKENS)
-    return found or {"Settings": partial(_return, no_tokens)}
+    return checks_found or {"Settings": partial(_return, no_tokens)}
 
 
 async def _return(finding: Finding) -> list[Finding]:

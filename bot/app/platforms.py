@@ -75,7 +75,7 @@ Platforms: TypeAlias = Mapping[str, Callable[[Host, Telemetry], Awaitable[None]]
 # stop takes less than the ten seconds that supervisors usually allow.
 GRACE_S = 6.0
 SLACK: Final = "Slack"
-NOBODY: Final = "operator"  # Stands for no particular person when the tools are listed for operators
+NO_PERSON: Final = "operator"  # Stands for no particular person when the tools are listed for operators
 # The page to try the bot stops at once: with a kept database, unfinished turns go on at the next start.
 PLAY_GRACE_S = 0.5
 # One in so many of the turns that may run at once may be long work: it lasts, and a local model serves them all.
@@ -144,8 +144,8 @@ def _measuring(settings: Settings) -> Generator[tuple[Telemetry, Callable[[], by
         listeners.append(metrics)
         page = metrics.page
     with ExitStack() as stack:
-        if sends_traces(settings) and (why := no_traces(settings, find_spec)):
-            log.warning("%s", why)
+        if sends_traces(settings) and (reason := no_traces(settings, find_spec)):
+            log.warning("%s", reason)
         elif sends_traces(settings):
             from bot.tracing import exported  # noqa: PLC0415 -- an extra
 
@@ -187,7 +187,10 @@ async def _operator_page(
 
     def tools() -> list[Tool]:
         """Return the tools offered on each platform, without those of people's own accounts."""
-        people = [Person(NOBODY, ""), *(Person(f"{source}:{NOBODY}", "") for source in sorted(connections.sources()))]
+        people = [
+            Person(NO_PERSON, ""),
+            *(Person(f"{source}:{NO_PERSON}", "") for source in sorted(connections.sources())),
+        ]
         offered = [desk.toolbox.all(Asker(person, Place(PersonAudience(person.id)), person.id)) for person in people]
         return [*{tool.name: tool for some in offered for tool in some}.values()]
 
@@ -362,7 +365,10 @@ def _about(store: Store, models: ModelSwitch, connections: PlatformConnections) 
     return [
         reply_texts.VERSION.format(version=version("cogency-bot"), models=models.sentence),
         reply_texts.STORE.format(where=store.database.where),
-        *(f"**{platform_name(name)}**: not connected. {why}" for name, why in sorted(connections.troubles.items())),
+        *(
+            f"**{platform_name(name)}**: not connected. {reason}"
+            for name, reason in sorted(connections.troubles.items())
+        ),
     ]
 
 

@@ -126,9 +126,9 @@ async def meant(held: SqlHeld, kind: Kind, id_: str) -> Held:
     if not id_.strip() or len(id_) > MAX_ID_CHARS:
         raise Refused(setup_texts.NO_ID.format(kind=kind))
     is_person = kind is Kind.PERSON
-    known = await held.place_named(id_) if not is_person else HeldPerson(id_) if await held.is_known(id_) else None
-    if known is not None:
-        return known
+    subject = await held.place_named(id_) if not is_person else HeldPerson(id_) if await held.is_known(id_) else None
+    if subject is not None:
+        return subject
     acts = await held.acts_about(held.known_as(id_) if is_person else id_, 0, FOUND)
     if erased := [act for act in acts if "receipt" in json.loads(act.arguments)]:
         newest = erased[-1]
@@ -157,11 +157,11 @@ class Seen:
 async def look(settings: Settings, kind: Kind, id_: str) -> Seen:
     """Return what an erasure would take. Raises Refused and StoreError."""
     async with open_beside(settings.database_url) as view:
-        known = await meant(view.held, kind, id_)
-        if isinstance(known, HeldPerson):
-            preview = await view.forgetting.preview(known.plan)
+        subject = await meant(view.held, kind, id_)
+        if isinstance(subject, HeldPerson):
+            preview = await view.forgetting.preview(subject.plan)
             return Seen(id_, preview.counts, preview)
-        return Seen(id_, await view.held.counts(known))
+        return Seen(id_, await view.held.counts(subject))
 
 
 # Confirmation by a second operator.
@@ -257,13 +257,13 @@ async def open_export(
     Raises Refused and StoreError.
     """
     async with open_beside(settings.database_url) as view:
-        known = await meant(view.held, order.kind, order.of)
+        subject = await meant(view.held, order.kind, order.of)
         agreed = await _confirm(view.held, order, operator, clock)
-        async with aclosing(export(view.held, known, agreed, operator, clock)) as pieces:
+        async with aclosing(export(view.held, subject, agreed, operator, clock)) as pieces:
             yield agreed, pieces
 
 
-async def export(held: SqlHeld, known: Held, order: Order, operator: Operator, clock: Clock) -> AsyncGenerator[str]:
+async def export(held: SqlHeld, subject: Held, order: Order, operator: Operator, clock: Clock) -> AsyncGenerator[str]:
     """Yield all data of a person or place, as pieces of one JSON object (docs/export.md). Raises StoreError.
 
     `order`: has a row in the audit, which is closed after the last piece; if the caller stops before, as stopped.
@@ -278,11 +278,11 @@ async def export(held: SqlHeld, known: Held, order: Order, operator: Operator, c
     }
     try:
         piece = "{\n " + ",\n ".join(f"{_text(name)}: {_text(value)}" for name, value in head.items())
-        for section in sections(known):
+        for section in sections(subject):
             size += len(piece.encode())
             yield piece
             piece, count = f",\n {_text(section)}: [", 0
-            async for row in _rows(held, known, section):
+            async for row in _rows(held, subject, section):
                 piece += f"{',' if count else ''}\n  {_text(row)}"
                 count += 1
                 if len(piece) > PIECE_CHARS:
@@ -303,14 +303,14 @@ def _text(value: Json) -> str:
     return printable_json(value)
 
 
-async def _rows(held: SqlHeld, known: Held, section: str) -> AsyncGenerator[dict[str, Json]]:
-    page = await held.page(known, section)
+async def _rows(held: SqlHeld, subject: Held, section: str) -> AsyncGenerator[dict[str, Json]]:
+    page = await held.page(subject, section)
     while True:
         for row in page.rows:
             yield row
         if page.after is None:
             return
-        page = await held.page(known, section, page.after)
+        page = await held.page(subject, section, page.after)
 
 
 @contextmanager

@@ -114,14 +114,14 @@ async def set_up_from(environ: Mapping[str, str], dotenv: Path) -> tuple[list[Fi
     """Try and write what the environment sets; return the findings and the names written. Nothing is written if a
     finding is a problem, or nothing is set. Raises SettingsError.
     """
-    ours = {name: value for name in setting_names() if (value := environ.get(name, "").strip())}
-    draft = _Draft(read_dotenv(dotenv), environ, ours)
+    values = {name: value for name in setting_names() if (value := environ.get(name, "").strip())}
+    draft = _Draft(read_dotenv(dotenv), environ, values)
     settings = draft.settings()
-    found = [*await examine_model(settings), *await examine_platforms(settings)]
-    if not (ours and healthy(found)):
-        return found, []
-    write(dotenv, ours)
-    return found, [*ours]
+    findings = [*await examine_model(settings), *await examine_platforms(settings)]
+    if not (values and healthy(findings)):
+        return findings, []
+    write(dotenv, values)
+    return findings, [*values]
 
 
 # The steps.
@@ -260,12 +260,12 @@ def _data(talk: Dialogue, draft: _Draft) -> None:
 async def _try(talk: Dialogue, draft: _Draft, examine: Examine, where: str = "") -> bool:
     """Return whether the answers work, or the user keeps them anyway. `where`: only these findings count."""
     try:
-        found = [finding for finding in await examine(draft.settings()) if where in {"", finding.where, "Settings"}]
+        findings = [finding for finding in await examine(draft.settings()) if where in {"", finding.where, "Settings"}]
     except SettingsError as error:
         talk.say(str(error))
         return False
-    talk.say(finding_lines(found).rstrip())
-    return healthy(found) or _yes(talk, setup_texts.INIT_ANYWAY, usual=False)
+    talk.say(finding_lines(findings).rstrip())
+    return healthy(findings) or _yes(talk, setup_texts.INIT_ANYWAY, usual=False)
 
 
 def _yes(talk: Dialogue, question: str, *, usual: bool) -> bool:

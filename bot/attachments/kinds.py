@@ -240,6 +240,6 @@ def naming(text: str, files: Sequence[Attachment]) -> str:
     names = [shown_note(file.name) for file in files if file.source == ATTACHED and not file.spoken]
     if not names:
         return text
-    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
-    note = f"{FILES_NOTE}{', '.join(names[:MAX_NAMES])}{more})"
+    omitted = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    note = f"{FILES_NOTE}{', '.join(names[:MAX_NAMES])}{omitted})"
     return text if text.endswith(note) else f"{text}{note}"

@@ -187,11 +187,11 @@ async def _exchange(process: asyncio.subprocess.Process, data: bytes, output: _O
         process.stdin.close()
     except ConnectionError:
         return  # the process has died
-    left = MAX_OUTPUT_BYTES
+    bytes_left = MAX_OUTPUT_BYTES
     try:
         async for line in process.stdout:
-            left -= len(line) + LINE_COST
-            if left < 0:
+            bytes_left -= len(line) + LINE_COST
+            if bytes_left < 0:
                 return
             what, value = json.loads(line)
             output.take(what, value)

@@ -234,13 +234,13 @@ class AttachmentReader:
         """Read the files of a message, as far as they can be read."""
         contents: list[_Content] = []
         request = _ReadRequest(incoming.source, incoming.person.id, ReadSeconds())
-        left = {True: MAX_PICTURES, False: MAX_FILES}
+        slots = {True: MAX_PICTURES, False: MAX_FILES}
         try:
             async with asyncio.timeout(self._read_s):
                 for file in incoming.files:
                     is_picture = announced(file.name, file.media_type) is FileKind.PICTURE
-                    left[is_picture] -= 1
-                    is_within_limit = left[is_picture] >= 0
+                    slots[is_picture] -= 1
+                    is_within_limit = slots[is_picture] >= 0
                     contents.append(
                         await self._read_file(file, request) if is_within_limit else _Unread(kinds.TOO_MANY)
                     )
@@ -465,8 +465,8 @@ def _piece(words: str, start: int) -> str:
     if len(piece) == len(words):
         return words
     end = start - 1 + len(piece)
-    more = f"; go on with from: {end + 1}" if end < len(words) else ""
-    return f"{piece}\n(characters {start:,} to {end:,} of {len(words):,}{more})"
+    continuation = f"; go on with from: {end + 1}" if end < len(words) else ""
+    return f"{piece}\n(characters {start:,} to {end:,} of {len(words):,}{continuation})"
 
 
 def _decode_file(file: Attachment, data: bytes, announced_kind: FileKind | None, limit: int) -> _Text | _Unread:

@@ -50,7 +50,7 @@ def suggestions(threads: Sequence[Thread], entries: Sequence[ProfileEntry], limi
         (memory_texts.GOAL, goals),
         (memory_texts.PROJECT, projects),
     )
-    kinds = [[_suggestion(form, what) for what in _distinct(texts)] for form, texts in forms]
+    kinds = [[_suggestion(form, subject) for subject in _distinct(texts)] for form, texts in forms]
     by_turns = [kind[place] for place in range(NEWEST) for kind in kinds if place < len(kind)]
     return tuple(by_turns[: max(limit, 0)])
 
@@ -60,10 +60,12 @@ def _distinct(texts: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(filter(None, lines)))[:NEWEST]
 
 
-def _suggestion(form: tuple[str, str], what: str) -> Suggestion:
+def _suggestion(form: tuple[str, str], subject: str) -> Suggestion:
     title, question = form
     room = TITLE_CHARS - len(title.format(what=""))
-    return Suggestion(title.format(what=shortened(what, room)), question.format(what=shortened(what, QUESTION_CHARS)))
+    return Suggestion(
+        title.format(what=shortened(subject, room)), question.format(what=shortened(subject, QUESTION_CHARS))
+    )
 
 
 NUMBERS: Final = "memory numbers"  # The preference that stores an `EntryNumbers`
@@ -165,22 +167,22 @@ class MemoryDesk:
         shown = tuple(entry for entry in listed.entries if entry.key == key)
         return replace(listed, text="", entries=shown, opened=True) if shown else _missing(ref)
 
-    async def _list(self, viewer: Viewer, before: str = "", page: int = 1, key: str | None = None) -> MemoryAnswer:
-        """Return the current list below the text `before`: this page, or the one that lists the entry of `key`."""
-        known = await self.known(viewer)
+    async def _list(self, viewer: Viewer, notice: str = "", page: int = 1, key: str | None = None) -> MemoryAnswer:
+        """Return the current list below the text `notice`: this page, or the one that lists the entry of `key`."""
+        items = await self.known(viewer)
         numbers = await self._update_numbers(
-            viewer, lambda earlier: earlier.including(view.key_of(item) for item in known)
+            viewer, lambda earlier: earlier.including(view.key_of(item) for item in items)
         )
-        shown, current, pages = view.page_of(known, numbers, page, key)
+        page_items, current, pages = view.page_of(items, numbers, page, key)
         own_words = await self.facts.in_own_words(
-            viewer.person.id, [item.id for item in shown if isinstance(item, Fact)]
+            viewer.person.id, [item.id for item in page_items if isinstance(item, Fact)]
         )
-        entries = view.listed_entries(shown, numbers, zone_of(viewer.person.time_zone), own_words)
+        entries = view.listed_entries(page_items, numbers, zone_of(viewer.person.time_zone), own_words)
         paused = view.lasting_text(await self.pauses.lasting(viewer.person.id, viewer.channel))
         heading = memory_texts.MEMORY_HEADING if entries else memory_texts.NOTHING_REMEMBERED
         opted_out = (await self.preferences.of(viewer.person.id)).get(SHARING) == PAUSED
         sharing = memory_texts.OWN_KEPT_BACK if opted_out else ""
-        parts = [before, paused, sharing, view.full_text(known), heading]
+        parts = [notice, paused, sharing, view.full_text(items), heading]
         return MemoryAnswer("\n\n".join(filter(None, parts)), entries, current, pages)
 
     async def _numbers(self, viewer: Viewer) -> EntryNumbers:
@@ -191,10 +193,10 @@ class MemoryDesk:
         person = viewer.person.id
         for _ in range(TRIES):
             stored = (await self.preferences.of(person)).get(NUMBERS)
-            before = decode_numbers(stored or "")
-            after = change(before)
-            if after == before or await self.preferences.swap(person, NUMBERS, stored, after.encode()):
-                return after
+            numbers = decode_numbers(stored or "")
+            changed = change(numbers)
+            if changed == numbers or await self.preferences.swap(person, NUMBERS, stored, changed.encode()):
+                return changed
         raise StoreError(memory_texts.LISTS_AT_ONCE)
 
     async def _key_of(self, viewer: Viewer, ref: str) -> str | None:
@@ -212,16 +214,16 @@ class MemoryDesk:
         if item is None:
             return _missing(ref)
         try:
-            done = await do(item, viewer)
+            sentence = await do(item, viewer)
         except Refused as refused:
             return replace(await self._list(viewer, str(refused)), refused=True)
-        shown = await self._list(viewer, done)
-        return replace(shown, undo=view.key_of(item)) if undo else shown
+        answer = await self._list(viewer, sentence)
+        return replace(answer, undo=view.key_of(item)) if undo else answer
 
     async def _delete(self, item: Remembered, viewer: Viewer) -> str:
-        plan, until = await self._plan(item, viewer), self.clock.now() + UNDO
+        plan, undo_until = await self._plan(item, viewer), self.clock.now() + UNDO
         key, number = view.key_of(item), (await self._numbers(viewer)).of.get(view.key_of(item))
-        return view.deleted_text(item, number, await self.forgetting.delete_entries(plan, key, until))
+        return view.deleted_text(item, number, await self.forgetting.delete_entries(plan, key, undo_until))
 
     async def _undo(self, viewer: Viewer, ref: str) -> MemoryAnswer:
         if ref.startswith(view.OF_TURN):
@@ -264,8 +266,8 @@ class MemoryDesk:
         added = await storing
         if added is None:
             raise Refused(memory_texts.LEARNING if isinstance(item, ProfileEntry) else memory_texts.BOUND)
-        before, after = view.key_of(item), view.key_of(added)
-        await self._update_numbers(viewer, lambda numbers: numbers.moved(before, after))
+        old_key, new_key = view.key_of(item), view.key_of(added)
+        await self._update_numbers(viewer, lambda numbers: numbers.moved(old_key, new_key))
         # The new entry is stored before the old one is erased, so that a crash between the two loses neither.
         narrower = added.audience != item.audience and not item.everywhere
         receipt = await self.forgetting.forget_entries(await self._plan(item, viewer), self.clock.now())
@@ -333,14 +335,14 @@ class MemoryDesk:
         totals = await self.spending.totals(SpendingPeriod.month_of(now), By.DAY, person=person.id)
         preferences = await self.preferences.of(person.id)
         choices = {name: value for name, value in preferences.items() if name != NUMBERS}
-        known, messages = await self.known(viewer, past=True), await self._messages(person.id, audiences)
+        items, messages = await self.known(viewer, past=True), await self._messages(person.id, audiences)
         schedules = [
             schedule
             for schedule in await self.schedules.of_person(person.id)
             if label(schedule.made.place.audience) in audiences
         ]
-        made = as_json, person, known, threads, messages, choices, schedules, account(totals, now), now
-        return await asyncio.to_thread(*made)  # encoding megabytes would block the event loop
+        job = as_json, person, items, threads, messages, choices, schedules, account(totals, now), now
+        return await asyncio.to_thread(*job)  # encoding megabytes would block the event loop
 
     async def _messages(self, person: str, audiences: frozenset[str]) -> ExportedMessages:
         messages, before = ExportedMessages(), None
@@ -355,11 +357,11 @@ class MemoryDesk:
         if request.for_everybody and not (viewer.manages and viewer.channel):
             return MemoryAnswer(memory_texts.NOT_THE_MANAGER, refused=True)
         await self.pauses.set(None if request.for_everybody else viewer.person.id, channel or None, on=request.on)
-        done = memory_texts.pause_text(on=request.on, here=bool(channel), for_everybody=request.for_everybody)
+        sentence = memory_texts.pause_text(on=request.on, here=bool(channel), for_everybody=request.for_everybody)
         if request.on:
-            return MemoryAnswer(done)
+            return MemoryAnswer(sentence)
         still = view.lasting_text(await self.pauses.lasting(viewer.person.id, viewer.channel))
-        return MemoryAnswer("\n\n".join(filter(None, [done, still])))
+        return MemoryAnswer("\n\n".join(filter(None, [sentence, still])))
 
 
 def _missing(ref: str) -> MemoryAnswer:
@@ -406,9 +408,9 @@ class ReplyFeedback:
 
     async def of(self, turn: int) -> Answered | None:
         """Return the reply of a turn, waiting for one that is just ending. Raises StoreError."""
-        until = self.clock.monotonic() + ENDING_S
+        deadline = self.clock.monotonic() + ENDING_S
         while (reply := await self.replies.by_turn(turn)) is None and await self.ledger.pages(turn) is None:
-            if self.clock.monotonic() >= until:
+            if self.clock.monotonic() >= deadline:
                 return None
             await self.clock.sleep(LOOK_S)
         return reply
@@ -416,11 +418,13 @@ class ReplyFeedback:
     async def judge(self, turn: int, person: str, verdict: ReplyVerdict) -> bool:
         """Store a person's verdict; return False if the reply no longer exists. Raises StoreError."""
         self._last_verdicts[turn, person] = verdict
-        known = await self.replies.judge(turn, person, verdict, self.clock.now())
-        judged = await self.replies.by_turn(turn) if known and verdict is ReplyVerdict.BAD and self.disliked else None
+        is_known = await self.replies.judge(turn, person, verdict, self.clock.now())
+        judged = (
+            await self.replies.by_turn(turn) if is_known and verdict is ReplyVerdict.BAD and self.disliked else None
+        )
         if judged is not None and self.disliked is not None:
             await self.disliked(judged)
-        return known
+        return is_known
 
     async def take_verdict_back(self, turn: int, person: str, verdict: ReplyVerdict) -> None:
         if self._last_verdicts.get((turn, person), verdict) == verdict:

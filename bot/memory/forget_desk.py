@@ -155,7 +155,7 @@ def wish_of(token: str, asker: ForgetAsker) -> AgreedForget | None:
         case ["everything", *name] if len(name) == int(related):
             return AgreedForget(Everything(asker.person), "".join(name), related)
         case ["during", name, since, until] if _SECONDS.fullmatch(since) and _SECONDS.fullmatch(until):
-            begin, end = (datetime.fromtimestamp(int(each), UTC) for each in (since, until))
+            begin, end = (datetime.fromtimestamp(int(seconds), UTC) for seconds in (since, until))
             return AgreedForget(During(asker.person, TimeSpan(begin, end)), name, related)
         case ["about", name, words]:
             return AgreedForget(AboutTopic(asker.person, words), name, related)
@@ -336,14 +336,14 @@ class ForgetDesk:
         return stopped
 
     async def _in_turn(
-        self, who: Forgetter, tell: TellProgress, work: Callable[[_Search], Awaitable[ForgetAnswer]]
+        self, forgetter: Forgetter, tell: TellProgress, work: Callable[[_Search], Awaitable[ForgetAnswer]]
     ) -> ForgetAnswer:
-        if len(self._searches.get(who.person, ())) > MAX_WAITING:
+        if len(self._searches.get(forgetter.person, ())) > MAX_WAITING:
             return ForgetAnswer(memory_texts.FORGETTING, refused=True)
         search = _Search()
-        self._searches.setdefault(who.person, []).append(search)
-        task = asyncio.ensure_future(self._run(who.person, search, work))
-        listener = asyncio.ensure_future(self._listen(who.person, task, search))
+        self._searches.setdefault(forgetter.person, []).append(search)
+        task = asyncio.ensure_future(self._run(forgetter.person, search, work))
+        listener = asyncio.ensure_future(self._listen(forgetter.person, task, search))
         try:
             await self._tell(task, search, tell)
             return await task
@@ -355,12 +355,12 @@ class ForgetDesk:
                 search.stopped = True
                 task.cancel()
                 await asyncio.wait({task})
-            self._searches[who.person].remove(search)
-            if not self._searches[who.person]:
-                del self._searches[who.person]
+            self._searches[forgetter.person].remove(search)
+            if not self._searches[forgetter.person]:
+                del self._searches[forgetter.person]
             await asyncio.wait({listener})
             with suppress(StoreError):  # a mark that stays is ignored once it is older than LONGEST
-                await self._unmark(who.person, search)
+                await self._unmark(forgetter.person, search)
 
     async def _run(
         self, person: str, search: _Search, work: Callable[[_Search], Awaitable[ForgetAnswer]]
@@ -410,31 +410,31 @@ class ForgetDesk:
             await self.preferences.set(person, search.mark, None)
             search.mark = ""
 
-    async def _ask(self, who: Forgetter, words: str, search: _Search) -> ForgetAnswer:
-        answer = await self._reply_to(who, words, search)
-        return replace(answer, by_clock=not who.time_zone and needs_zone(words, self.clock.now()))
+    async def _ask(self, forgetter: Forgetter, words: str, search: _Search) -> ForgetAnswer:
+        answer = await self._reply_to(forgetter, words, search)
+        return replace(answer, by_clock=not forgetter.time_zone and needs_zone(words, self.clock.now()))
 
-    async def _reply_to(self, who: Forgetter, words: str, search: _Search) -> ForgetAnswer:
-        match read_forget_request(words, self._asker(who)):
+    async def _reply_to(self, forgetter: Forgetter, words: str, search: _Search) -> ForgetAnswer:
+        match read_forget_request(words, self._asker(forgetter)):
             case None:
                 return ForgetAnswer(memory_texts.FORGET_WHICH, refused=True)
             case UnclearForget(sentence):
                 return ForgetAnswer(sentence, refused=True)
             case wish:
-                return await self._question(who, wish, search)
+                return await self._question(forgetter, wish, search)
 
-    async def _forget(self, who: Forgetter, token: str, search: _Search, *, replies: bool) -> ForgetAnswer:
-        agreed = wish_of(token, self._asker(who))
+    async def _forget(self, forgetter: Forgetter, token: str, search: _Search, *, replies: bool) -> ForgetAnswer:
+        agreed = wish_of(token, self._asker(forgetter))
         if agreed is None:
             return ForgetAnswer(memory_texts.FORGET_UNREADABLE, refused=True)
         wish = agreed.wish
         if agreed.name and (await self.forgetting.preview(wish, search)).name != agreed.name:
-            again = await self._question(who, wish, search)
+            again = await self._question(forgetter, wish, search)
             return replace(again, text=f"{memory_texts.FORGET_CHANGED} {again.text}")
-        await self._begin_erasing(who.person, search)
+        await self._begin_erasing(forgetter.person, search)
         for conversation in _ended_conversations(wish):
-            await self.take_back(who.person, conversation)
-        receipt, unrevoked = await self.erase(wish, who.person, replies=replies, related=agreed.related)
+            await self.take_back(forgetter.person, conversation)
+        receipt, unrevoked = await self.erase(wish, forgetter.person, replies=replies, related=agreed.related)
         return ForgetAnswer(f"{memory_texts.receipt_text(receipt)} {unrevoked}".rstrip())
 
     async def erase(
@@ -476,10 +476,10 @@ class ForgetDesk:
         if await self.ledger.amend(channel, message_id, text, job):
             return True
         now = self.clock.now()
-        known = await self.forgetting.update_text(channel, message_id, text, now, self.learn_at(now), job)
-        if known:
+        is_known = await self.forgetting.update_text(channel, message_id, text, now, self.learn_at(now), job)
+        if is_known:
             await sweep_soon(self.jobs, now)
-        return known
+        return is_known
 
     async def deleted(self, channel: str, messages: Collection[str]) -> None:
         now = self.clock.now()
@@ -511,11 +511,11 @@ class ForgetDesk:
             if page.source in connected:
                 await self.jobs.schedule(DELETE_REPLY, page.key, page.encode(), now)
 
-    def _asker(self, who: Forgetter) -> ForgetAsker:
-        return ForgetAsker(who.person, who.thread, self.clock.now(), who.time_zone)
+    def _asker(self, forgetter: Forgetter) -> ForgetAsker:
+        return ForgetAsker(forgetter.person, forgetter.thread, self.clock.now(), forgetter.time_zone)
 
-    async def _question(self, who: Forgetter, wish: Wish, search: _Search) -> ForgetAnswer:
-        preview, zone = await self.forgetting.preview(wish, search), zone_of(who.time_zone)
+    async def _question(self, forgetter: Forgetter, wish: Wish, search: _Search) -> ForgetAnswer:
+        preview, zone = await self.forgetting.preview(wish, search), zone_of(forgetter.time_zone)
         if preview.is_empty and not isinstance(wish, Everything):  # Everything also erases what no preview counts
             return ForgetAnswer(memory_texts.nothing_to_forget(wish, zone))
         return ForgetAnswer(

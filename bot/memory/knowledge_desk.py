@@ -164,8 +164,8 @@ class KnowledgeDesk:
         try:
             await say(announcement)
         except Refused as refused:
-            done = f"{memory_texts.SHARED_NO_MORE} {refused}"
-            return KnowledgeAnswer(memory_texts.NOT_SWITCHED.format(why=refused) if on else done, refused=on)
+            sentence = f"{memory_texts.SHARED_NO_MORE} {refused}"
+            return KnowledgeAnswer(memory_texts.NOT_SWITCHED.format(why=refused) if on else sentence, refused=on)
         if on:
             await self.preferences.set(owner_of(asker.channel), SHARING, ON)
         return KnowledgeAnswer(memory_texts.SHARED_FROM_NOW if on else memory_texts.SHARED_NO_MORE, shares=on)
@@ -188,11 +188,11 @@ class KnowledgeDesk:
         self, asker: PlaceAsker, name: str, read: ReadDocument, link: str, page: LinkedPage | None = None
     ) -> tuple[bool, str]:
         """Store a document; return whether it is stored, and the sentence about it."""
-        shown_name, (passages, why) = literal(name), await cut(read)
+        shown_name, (passages, reason) = literal(name), await cut(read)
         if not passages:
             if page is not None:  # the reason may contain text of the server
-                shown_name, why = literal(shortened(page.address, ADDRESS_CHARS)), literal(why)
-            return False, memory_texts.NOT_LEARNED.format(name=shown_name, why=why)
+                shown_name, reason = literal(shortened(page.address, ADDRESS_CHARS)), literal(reason)
+            return False, memory_texts.NOT_LEARNED.format(name=shown_name, why=reason)
         new = NewDocument(
             name=name,
             audience=label(asker.place.audience),
@@ -215,23 +215,25 @@ class KnowledgeDesk:
             case None | DocumentRefused.GONE:
                 pages = f"{counted(read.of, 'page', 'pages')}, " if read.of else ""
                 size = f"{pages}{counted(len(passages), 'passage', 'passages')}"
-                done = memory_texts.LEARNED.format(name=shown_name, size=size, who=_readers(asker.place.audience))
-                return True, f"{done} {memory_texts.NOT_ALL_READ.format(why=read.why)}" if read.why else done
+                sentence = memory_texts.LEARNED.format(name=shown_name, size=size, who=_readers(asker.place.audience))
+                return True, f"{sentence} {memory_texts.NOT_ALL_READ.format(why=read.why)}" if read.why else sentence
 
-    async def _list(self, asker: PlaceAsker, page: int, before: str = "") -> KnowledgeAnswer:
+    async def _list(self, asker: PlaceAsker, page: int, notice: str = "") -> KnowledgeAnswer:
         documents = await self.documents.listed(await self.audiences(asker.place))
         is_public = isinstance(asker.place.audience, TeamAudience)
         shares = is_public and await self._shares(asker)
         switch = shares if is_public and (asker.manages or self.operates(asker.person.id)) else None
-        before = " ".join(filter(None, [before, memory_texts.SHARES_HERE if shares else ""]))
+        notice = " ".join(filter(None, [notice, memory_texts.SHARES_HERE if shares else ""]))
         if not documents:
             nothing = memory_texts.NOTHING_KNOWN if self.may_learn(asker) else memory_texts.NOTHING_KNOWN_YET
-            return KnowledgeAnswer(" ".join(filter(None, [before, nothing])), shares=switch)
+            return KnowledgeAnswer(" ".join(filter(None, [notice, nothing])), shares=switch)
         pages = -(-len(documents) // PAGE)
         current = min(max(page, 1), pages)
-        shown = tuple(self._describe(asker, document) for document in documents[(current - 1) * PAGE : current * PAGE])
+        described = tuple(
+            self._describe(asker, document) for document in documents[(current - 1) * PAGE : current * PAGE]
+        )
         heading = memory_texts.KNOWN_HERE.format(many=counted(len(documents), "document", "documents"))
-        return KnowledgeAnswer("\n\n".join(filter(None, [before, heading])), shown, current, pages, shares=switch)
+        return KnowledgeAnswer("\n\n".join(filter(None, [notice, heading])), described, current, pages, shares=switch)
 
     async def _open(self, asker: PlaceAsker, id_: int) -> KnowledgeAnswer:
         opened = await self.documents.opened(id_, await self.audiences(asker.place), SHOWN)
@@ -251,8 +253,8 @@ class KnowledgeDesk:
             return KnowledgeAnswer(memory_texts.NOT_REMOVING, refused=True)
         await self.documents.remove(id_)
         wiped = await self.forgetting.sweep()
-        done = memory_texts.DOCUMENT_REMOVED if wiped else memory_texts.DOCUMENT_REMOVED_LATER
-        return await self._list(asker, 1, done.format(name=literal(document.name)))
+        sentence = memory_texts.DOCUMENT_REMOVED if wiped else memory_texts.DOCUMENT_REMOVED_LATER
+        return await self._list(asker, 1, sentence.format(name=literal(document.name)))
 
     def _describe(self, asker: PlaceAsker, document: Document) -> ShownDocument:
         name, page = literal(document.name), document.web
@@ -273,8 +275,8 @@ class KnowledgeDesk:
         return ShownDocument(document.id, f"**{document.id}** {title} ({details})", self._may_remove(asker, document))
 
     def may_learn(self, asker: PlaceAsker) -> bool:
-        own = asker.place.audience == PersonAudience(asker.person.id)
-        return own or asker.manages or self.operates(asker.person.id)
+        is_own_place = asker.place.audience == PersonAudience(asker.person.id)
+        return is_own_place or asker.manages or self.operates(asker.person.id)
 
     def _may_remove(self, asker: PlaceAsker, document: Document) -> bool:
         manages_channel = asker.manages and document.channel == asker.channel
@@ -338,55 +340,55 @@ class LinkedPages:
         """Run the job: read a few of the due pages, longest due first. Raises StoreError."""
         replaced = 0
         for _ in range(LOOKS_MOST):
-            known = await self.documents.next_look(self.clock.now())
-            if known is None or known.web is None:
+            document = await self.documents.next_look(self.clock.now())
+            if document is None or document.web is None:
                 break
-            replaced += await self._refresh(known, known.web)
+            replaced += await self._refresh(document, document.web)
             await self.clock.sleep(LOOK_PAUSE_S)
         if replaced:
             await self.forgetting.sweep()
             log.info("%s on the web changed, and is read anew", counted(replaced, "document", "documents"))
         await self.jobs.schedule(job.kind, job.key, "", self.clock.now() + LOOKS_EACH)
 
-    async def _refresh(self, known: Document, page: LinkedPage) -> bool:
+    async def _refresh(self, document: Document, page: LinkedPage) -> bool:
         """Read a page again; return whether a new version was stored."""
-        read = await self.read_page(page.address, known.person, known)
+        read = await self.read_page(page.address, document.person, document)
         now = self.clock.now()
         seen = replace(page, seen=now, since=None, fault="")
         if read.is_known:
-            await self.documents.looked(known.id, seen)
+            await self.documents.looked(document.id, seen)
             return False
-        name, (passages, why) = page_name(read), await cut(read.document)
-        if read.document.why and len(passages) < known.passages:  # a busy machine may read only a part in time
-            why = why or memory_texts.ONLY_A_PART
-        if not why:
+        name, (passages, reason) = page_name(read), await cut(read.document)
+        if read.document.why and len(passages) < document.passages:  # a busy machine may read only a part in time
+            reason = reason or memory_texts.ONLY_A_PART
+        if not reason:
             digest = digest_of(name, passages)
             seen = replace(seen, etag=read.etag, modified=read.modified, digest=digest, is_own=read.is_own)
-            if digest == page.digest and read.link == known.link:
-                await self.documents.looked(known.id, seen)
+            if digest == page.digest and read.link == document.link:
+                await self.documents.looked(document.id, seen)
                 return False
-            why = await self._store_version(known, name, read, passages, seen)
-        if why:
-            await self.documents.looked(known.id, replace(page, seen=now, since=page.since or now, fault=why))
-        return not why
+            reason = await self._store_version(document, name, read, passages, seen)
+        if reason:
+            await self.documents.looked(document.id, replace(page, seen=now, since=page.since or now, fault=reason))
+        return not reason
 
     async def _store_version(
-        self, known: Document, name: str, read: ReadLink, passages: Sequence[Passage], seen: LinkedPage
+        self, document: Document, name: str, read: ReadLink, passages: Sequence[Passage], seen: LinkedPage
     ) -> str:
         """Store the new version; return why that is impossible, or ""."""
         new = NewDocument(
             name=name,
-            audience=known.audience,
+            audience=document.audience,
             source="",
-            channel=known.channel,
-            person=known.person,
+            channel=document.channel,
+            person=document.person,
             time=seen.seen,
             passages=passages,
             link=read.link,
             pages=read.document.of,
             web=seen,
         )
-        refused = await self.documents.keep(new, renews=known.id)
+        refused = await self.documents.keep(new, renews=document.id)
         is_full = refused in {DocumentRefused.MANY, DocumentRefused.LARGE}
         return memory_texts.NO_ROOM_ANY_MORE if is_full else ""
 

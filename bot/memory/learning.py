@@ -160,8 +160,8 @@ class Learner:
         call = complete(model.provider, as_data(prompt), count, OPTIONS)
         return await self.floor.while_free(call) if model.is_local else await call
 
-    async def _reschedule(self, job: Job, after: timedelta) -> None:
-        await self.jobs.schedule(job.kind, job.key, job.payload, self.clock.now() + after, person=job.person)
+    async def _reschedule(self, job: Job, delay: timedelta) -> None:
+        await self.jobs.schedule(job.kind, job.key, job.payload, self.clock.now() + delay, person=job.person)
 
     def _first_batch(self, waiting: Sequence[Utterance]) -> Sequence[Utterance]:
         chars = 0
@@ -197,9 +197,9 @@ class LearningPauses:
 
     async def may_learn(self, incoming: Incoming) -> bool:
         """Return whether the bot may learn from this message. Raises StoreError."""
-        own = await self.preferences.of(incoming.person.id)
-        common = await self.preferences.of(owner_of(incoming.channel))
-        values = (own.get(PAUSE), own.get(name_in(incoming.channel)), common.get(PAUSE))
+        of_person = await self.preferences.of(incoming.person.id)
+        of_channel = await self.preferences.of(owner_of(incoming.channel))
+        values = (of_person.get(PAUSE), of_person.get(name_in(incoming.channel)), of_channel.get(PAUSE))
         return all(_allows(value, incoming.time) for value in values)
 
     async def is_paused(self, person: str) -> bool:
@@ -217,12 +217,12 @@ class LearningPauses:
 
     async def lasting(self, person: str, channel: str) -> list[PauseLearning]:
         """Return the pauses that apply to this person in this channel, the widest first. Raises StoreError."""
-        own = await self.preferences.of(person)
-        common = await self.preferences.of(owner_of(channel))
+        of_person = await self.preferences.of(person)
+        of_channel = await self.preferences.of(owner_of(channel))
         candidates = (
-            (own.get(PAUSE), PauseLearning()),
-            (own.get(name_in(channel)), PauseLearning(here=True)),
-            (common.get(PAUSE), PauseLearning(here=True, for_everybody=True)),
+            (of_person.get(PAUSE), PauseLearning()),
+            (of_person.get(name_in(channel)), PauseLearning(here=True)),
+            (of_channel.get(PAUSE), PauseLearning(here=True, for_everybody=True)),
         )
         return [pause for value, pause in candidates if value == PAUSED]
 
@@ -294,39 +294,41 @@ class Summariser:
 
     async def summarise(self, job: Job) -> None:
         """Run the job: summarise a conversation up to a message. Raises StoreError and the provider's errors."""
-        before = await self.summaries.uncovered(job.conversation, int(job.payload))
-        if before is None or not before.messages:
+        uncovered = await self.summaries.uncovered(job.conversation, int(job.payload))
+        if uncovered is None or not uncovered.messages:
             return
-        batch = summary_batch(before.messages)
-        after = await self._summary(job, before, batch)
-        if after is None:
+        batch = summary_batch(uncovered.messages)
+        summary = await self._summary(job, uncovered, batch)
+        if summary is None:
             await self._reschedule(job, GIVE_WAY)
-        elif not await self.summaries.keep(job.conversation, before, batch, after):
+        elif not await self.summaries.keep(job.conversation, uncovered, batch, summary):
             log.info("a summary was not kept: what it was made of has changed meanwhile")
-        elif len(batch) < len(before.messages):
+        elif len(batch) < len(uncovered.messages):
             await self._reschedule(job, timedelta())
 
-    async def _summary(self, job: Job, before: Uncovered, messages: Sequence[StoredMessage]) -> SituationSummary | None:
+    async def _summary(
+        self, job: Job, uncovered: Uncovered, messages: Sequence[StoredMessage]
+    ) -> SituationSummary | None:
         """Return the new summary; None if a reply needs the model."""
         model = self.model()
         names = speakers([(message.person, message.name) for message in messages])
         if not model.can_learn or job.attempts > TRIES or not await self.has_budget(job.person):
-            return extracted(before.summary, messages, names)
+            return extracted(uncovered.summary, messages, names)
 
         async def count(call: ModelCall) -> None:
             await self.spending.charge(job.person, SUMMARY, [call], self.clock.now())
 
-        call = complete(model.provider, as_data(summary_prompt(before.summary, messages, names)), count, OPTIONS)
+        call = complete(model.provider, as_data(summary_prompt(uncovered.summary, messages, names)), count, OPTIONS)
         answer = await self.floor.while_free(call) if model.is_local else await call
         if answer is None:
             return None
-        after = read_summary(answer, before.summary)
-        if after is None:
+        summary = read_summary(answer, uncovered.summary)
+        if summary is None:
             raise ProviderUnavailable(setup_texts.JOB_UNREADABLE)
-        return after
+        return summary
 
-    async def _reschedule(self, job: Job, after: timedelta) -> None:
-        run_at = self.clock.now() + after
+    async def _reschedule(self, job: Job, delay: timedelta) -> None:
+        run_at = self.clock.now() + delay
         await self.jobs.schedule(
             SUMMARY, job.key, job.payload, run_at, person=job.person, conversation=job.conversation
         )
@@ -416,10 +418,10 @@ class KeptNotice:
         ]
         plan = EntriesPlan(person, frozenset(learned), frozenset(write.fact.id for write in writes))
         await self.forgetting.forget_entries(plan, self.clock.now())
-        done = memory_texts.TAKEN_BACK.format(facts=_listed([_shorten(write.fact.said) for write in writes]))
+        sentence = memory_texts.TAKEN_BACK.format(facts=_listed([_shorten(write.fact.said) for write in writes]))
         valid = {fact.id for fact in await self.facts.readable(person, places) if fact.is_valid}
-        before = [_shorten(old.said) for write in writes for old in write.superseded if old.id in valid]
-        return memory_texts.HOLDS_AGAIN.format(done=done, before=_listed(before)) if before else done
+        restored = [_shorten(old.said) for write in writes for old in write.superseded if old.id in valid]
+        return memory_texts.HOLDS_AGAIN.format(done=sentence, before=_listed(restored)) if restored else sentence
 
 
 def _with_former(write: Written) -> str:
@@ -473,8 +475,8 @@ class WithheldNotice:
         if question.place.audience == alone.audience or not searches:
             return 0
         groups = await self.readers.groups_of(alone)
-        found = await asyncio.gather(*(self._only_alone(args, question, alone, groups) for args in searches))
-        return len(frozenset[int]().union(*found))
+        hidden = await asyncio.gather(*(self._only_alone(args, question, alone, groups) for args in searches))
+        return len(frozenset[int]().union(*hidden))
 
     async def _only_alone(
         self, args: JsonObject, question: Incoming, alone: Place, groups: frozenset[str]

@@ -122,7 +122,7 @@ def _unclear() -> UnclearPlace:
 
 
 def _who(rest: str) -> PlaceRequest:
-    given = _MENTIONED.sub(lambda found: f" role:{found[1] or found[2]} ", rest).replace(",", " ").split()
+    given = _MENTIONED.sub(lambda mention: f" role:{mention[1] or mention[2]} ", rest).replace(",", " ").split()
     words = [word for word in given if word.casefold() not in {"and", "only"}]
     if len(words) == 1 and words[0].casefold() in _USUAL:
         return ChangePlace(PlaceRule.WHO, "")
@@ -262,12 +262,12 @@ class PlaceDesk:
         self._check(change, deaf)
         owner = place_owner(asker.channel)
         rules = PlaceRules.kept(await self.preferences.of(owner))
-        before = await self._current(asker.channel, rules, change.rule)
-        if before == change.value:
+        current = await self._current(asker.channel, rules, change.rule)
+        if current == change.value:
             return await self._show(asker, memory_texts.SO_ALREADY)
         if change.rule is PlaceRule.MODEL and change.value and rules.models and change.value not in rules.models:
             raise Refused(memory_texts.NOT_AMONG_MODELS.format(names=", ".join(rules.models)))
-        if (announcement := _announcement(change, before)) is not None:
+        if (announcement := _announcement(change, current)) is not None:
             name = literal(asker.person.name) or memory_texts.A_MANAGER
             try:
                 await say(announcement.format(who=name, many=counted(int(change.value or 0), "answer", "answers")))
@@ -275,27 +275,27 @@ class PlaceDesk:
                 # Ambient answers may be switched off without a notice.
                 if change.value or change.rule is not PlaceRule.AMBIENT:
                     raise Refused(memory_texts.NOT_SWITCHED.format(why=refused)) from None
-        if change.rule is PlaceRule.AMBIENT and not before:
+        if change.rule is PlaceRule.AMBIENT and not current:
             await self._reset_ambient(owner)
         if change.rule is PlaceRule.LEARNING:
             await self.pauses.set(None, asker.channel, on=change.value == OFF)
-        await self._store(asker, change, before)
+        await self._store(asker, change, current)
         return await self._show(asker, memory_texts.CHOSEN_FOR_CHANNEL)
 
     async def _reset_ambient(self, owner: str) -> None:
-        kept = (await self.preferences.of(owner)).get(AmbientState.NAME)
-        if kept is not None:  # else nothing was answered there yet; a concurrent newer state wins
-            after = AmbientState.kept({AmbientState.NAME: kept}).switched_on()
-            await self.preferences.swap(owner, AmbientState.NAME, kept, str(after))
+        stored = (await self.preferences.of(owner)).get(AmbientState.NAME)
+        if stored is not None:  # else nothing was answered there yet; a concurrent newer state wins
+            reset = AmbientState.kept({AmbientState.NAME: stored}).switched_on()
+            await self.preferences.swap(owner, AmbientState.NAME, stored, str(reset))
 
-    async def _store(self, asker: PlaceAsker, change: ChangePlace, before: str) -> None:
+    async def _store(self, asker: PlaceAsker, change: ChangePlace, old_value: str) -> None:
         owner, now = place_owner(asker.channel), self.clock.now()
         by = Authority.ADMIN if self.access.is_operator(asker.person.id) else max(asker.authority, Authority.MANAGER)
         row = policy_change(now, _audit_text(change), asker.person.id, asker.channel)
         for _ in range(TRIES):
-            kept = await self.preferences.of(owner)
-            after = KeptPlace.read(kept).changed(change, before, now, by)
-            if await self.audit.keep_change(row, owner, PLACE, kept.get(PLACE), after.text()):
+            preferences = await self.preferences.of(owner)
+            changed = KeptPlace.read(preferences).changed(change, old_value, now, by)
+            if await self.audit.keep_change(row, owner, PLACE, preferences.get(PLACE), changed.text()):
                 log.info("what holds in a channel was changed: %s", change.rule)
                 return
         raise StoreError(reply_texts.TOO_MUCH_AT_ONCE)
@@ -336,13 +336,13 @@ class PlaceDesk:
         lasting = await self.pauses.lasting("", channel)
         return OFF if any(pause.for_everybody for pause in lasting) else ""
 
-    async def _show(self, asker: PlaceAsker, before: str = "") -> PlaceAnswer:
+    async def _show(self, asker: PlaceAsker, notice: str = "") -> PlaceAnswer:
         chosen, may_change = await self.chosen(asker.channel), self._may_change(asker)
         lines = [
             f"- **{memory_texts.PLACE_RULES[rule]}**: {self._value(rule, chosen.get(rule, ''))}" for rule in PlaceRule
         ]
         hint = memory_texts.PLACE_USAGE if may_change else memory_texts.NOT_YOUR_CHANNEL
-        text = "\n\n".join(filter(None, [before, memory_texts.PLACE_HEADING, "\n".join(lines), hint]))
+        text = "\n\n".join(filter(None, [notice, memory_texts.PLACE_HEADING, "\n".join(lines), hint]))
         return PlaceAnswer(text, chosen if may_change else None, most_ambient=self.most_ambient)
 
     async def _show_history(self, asker: PlaceAsker) -> PlaceAnswer:

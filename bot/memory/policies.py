@@ -132,14 +132,14 @@ class PolicyDesk:
             case _:
                 assert_never(request)
 
-    async def _show(self, asker: PolicyAsker, before: str = "", *, past: bool = False) -> CommandAnswer:
-        known = [fact for fact in await self._all(asker) if past or fact.is_valid]
+    async def _show(self, asker: PolicyAsker, notice: str = "", *, past: bool = False) -> CommandAnswer:
+        policies = [fact for fact in await self._all(asker) if past or fact.is_valid]
         zone = zone_of(asker.person.time_zone)
-        listed = [_line(fact, known, zone) for fact in known if fact.value]
+        lines = [_line(fact, policies, zone) for fact in policies if fact.value]
         heading = memory_texts.POLICY_HISTORY if past else memory_texts.POLICY_HEADING
-        if not listed:
+        if not lines:
             heading = memory_texts.NO_POLICY
-        return CommandAnswer("\n\n".join(filter(None, [before, heading, "\n".join(listed)])))
+        return CommandAnswer("\n\n".join(filter(None, [notice, heading, "\n".join(lines)])))
 
     async def _set(self, asker: PolicyAsker, name: str, text: str, kind: ConstraintType) -> CommandAnswer:
         if has_secret(f"{name}: {text}"):
@@ -151,8 +151,8 @@ class PolicyDesk:
         if isinstance(outcome, WriteRefused):
             return CommandAnswer(str(outcome.why), refused=True)
         replaced = "; ".join(literal(fact.said) for fact in outcome.superseded)
-        done = memory_texts.POLICY_REPLACED.format(replaced=replaced) if replaced else memory_texts.POLICY_SET
-        return await self._show(asker, done)
+        sentence = memory_texts.POLICY_REPLACED.format(replaced=replaced) if replaced else memory_texts.POLICY_SET
+        return await self._show(asker, sentence)
 
     async def _remove(self, asker: PolicyAsker, number: str) -> CommandAnswer:
         outcome = await self.facts.retract(number, self._new_fact(asker, "", "", ConstraintType.POLICY))
@@ -180,9 +180,9 @@ class PolicyDesk:
         )
 
 
-def _line(fact: Fact, known: Sequence[Fact], zone: tzinfo) -> str:
+def _line(fact: Fact, policies: Sequence[Fact], zone: tzinfo) -> str:
     """Return a policy's line. Its number is its id, which never changes, as text: Markdown renumbers lists."""
-    successor = next((other for other in known if other.id == fact.superseded_by), None)
+    successor = next((other for other in policies if other.id == fact.superseded_by), None)
     end = ""
     if successor is not None:
         change = "replaced" if successor.value else "removed"

@@ -275,26 +275,26 @@ def entry_sentence(item: Remembered) -> str:
 
 
 def listed_entries(
-    known: Sequence[Remembered], numbers: EntryNumbers, zone: tzinfo, own_words: Container[str]
+    items: Sequence[Remembered], numbers: EntryNumbers, zone: tzinfo, own_words: Container[str]
 ) -> tuple[ShownEntry, ...]:
     """Return the entries as they are shown, in the order of their numbers in `numbers`; days are of `zone`.
 
     `own_words`: the ids of facts that come from the person's own words alone. Profile entries always do.
     """
-    shown = (_entry(item, numbers.of[key_of(item)], zone, own_words) for item in known)
-    return tuple(sorted(shown, key=lambda entry: entry.number))
+    entries = (_entry(item, numbers.of[key_of(item)], zone, own_words) for item in items)
+    return tuple(sorted(entries, key=lambda entry: entry.number))
 
 
 def page_of(
-    known: Sequence[Remembered], numbers: EntryNumbers, page: int, key: str | None = None
+    items: Sequence[Remembered], numbers: EntryNumbers, page: int, key: str | None = None
 ) -> tuple[list[Remembered], int, int]:
     """Return the entries of a page, its number and the count of pages; the nearest page if there is no such page.
 
     `key`: of an entry; if it is listed, its page is returned instead of `page`.
     """
-    in_order = sorted(known, key=lambda item: numbers.of[key_of(item)])
+    in_order = sorted(items, key=lambda item: numbers.of[key_of(item)])
     index = next((index for index, item in enumerate(in_order) if key_of(item) == key), None)
-    target, pages = page if index is None else index // PAGE + 1, max(1, -(-len(known) // PAGE))
+    target, pages = page if index is None else index // PAGE + 1, max(1, -(-len(items) // PAGE))
     current = min(max(target, 1), pages)
     return in_order[(current - 1) * PAGE : current * PAGE], current, pages
 
@@ -307,16 +307,16 @@ def entry_line(entry: ShownEntry, limit: int | None = None) -> str:
 
 def deleted_text(item: Remembered, number: int | None, receipt: Receipt) -> str:
     """Return the sentence after a deletion that can be undone. It claims no more than the receipt does."""
-    done = memory_texts.DELETED.format(
+    sentence = memory_texts.DELETED.format(
         said=f"entry {number}, {entry_sentence(item)}" if number else entry_sentence(item)
     )
-    return f"{done} {memory_texts.STILL_FOUND}" if receipt.found_again else done
+    return f"{sentence} {memory_texts.STILL_FOUND}" if receipt.found_again else sentence
 
 
 def corrected_text(item: Remembered, receipt: Receipt, *, narrower: bool = False) -> str:
     """Return the sentence after a correction; `narrower`: the new entry may be used in fewer places than the old."""
-    done = memory_texts.CORRECTED.format(said=entry_sentence(item))
-    return _with_proof(f"{done} {memory_texts.BETWEEN_US}" if narrower else done, receipt)
+    sentence = memory_texts.CORRECTED.format(said=entry_sentence(item))
+    return _with_proof(f"{sentence} {memory_texts.BETWEEN_US}" if narrower else sentence, receipt)
 
 
 def lasting_text(pauses: Sequence[PauseLearning]) -> str:
@@ -324,19 +324,19 @@ def lasting_text(pauses: Sequence[PauseLearning]) -> str:
     return "\n".join(memory_texts.paused_text(here=pause.here, for_everybody=pause.for_everybody) for pause in pauses)
 
 
-def full_text(known: Sequence[Remembered]) -> str:
+def full_text(items: Sequence[Remembered]) -> str:
     """Return the notice that an audience holds as many facts as it may; "" where none does."""
-    counts = Counter(item.audience for item in known if isinstance(item, Fact))
+    counts = Counter(item.audience for item in items if isinstance(item, Fact))
     largest = max(counts.values(), default=0) >= FACTS_KEPT - FACTS_MADE_ROOM
     return memory_texts.MEMORY_FULL.format(most=FACTS_KEPT) if largest else ""
 
 
 def _entry(item: Remembered, number: int, zone: tzinfo, own_words: Container[str]) -> ShownEntry:
     if isinstance(item, ProfileEntry):
-        text, plain, own = f"{memory_texts.FIELDS[item.field]}: {literal(item.said)}", item.text, True
+        text, plain, in_own_words = f"{memory_texts.FIELDS[item.field]}: {literal(item.said)}", item.text, True
     else:
         review = " (this rests on something that has changed)" if item.needs_review else ""
-        text, plain, own = (
+        text, plain, in_own_words = (
             literal(item.said) + memory_texts.ASSUMED.get(item.scope, "") + review,
             item.value,
             item.id in own_words,
@@ -346,7 +346,7 @@ def _entry(item: Remembered, number: int, zone: tzinfo, own_words: Container[str
         number,
         text,
         _source(item, zone),
-        may_go_everywhere=own and not item.everywhere,
+        may_go_everywhere=in_own_words and not item.everywhere,
         everywhere=item.everywhere,
         plain=plain,
     )
@@ -417,7 +417,7 @@ class ExportedMessages:
 
 def as_json(
     person: Person,
-    known: Sequence[Remembered],
+    items: Sequence[Remembered],
     threads: Sequence[Thread],
     messages: ExportedMessages,
     choices: Mapping[str, str],
@@ -425,8 +425,8 @@ def as_json(
     spent: SpendingAccount,
     now: datetime,
 ) -> str:
-    profile: list[Json] = [_profile_entry(item) for item in known if isinstance(item, ProfileEntry)]
-    facts: list[Json] = [_fact(item) for item in known if isinstance(item, Fact)]
+    profile: list[Json] = [_profile_entry(item) for item in items if isinstance(item, ProfileEntry)]
+    facts: list[Json] = [_fact(item) for item in items if isinstance(item, Fact)]
     thread_list: list[Json] = [_thread(item) for item in threads]
     export: Json = {
         "version": EXPORT_VERSION,

@@ -144,8 +144,8 @@ def first_choice(settings: ModelSettings) -> Choice:
         return AskServer(server, settings.openai_api_key, required=True)
     for endpoint in (OPENAI, ANTHROPIC, GEMINI):
         if key := settings.key(endpoint.name):
-            why = f"{endpoint.key_setting} is set"
-            return ModelChoice(settings.endpoint(endpoint.name), DEFAULT_MODELS[endpoint.name], key, why)
+            reason = f"{endpoint.key_setting} is set"
+            return ModelChoice(settings.endpoint(endpoint.name), DEFAULT_MODELS[endpoint.name], key, reason)
     return AskServer(settings.endpoint("ollama"), None, required=False)
 
 

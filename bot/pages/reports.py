@@ -211,8 +211,8 @@ class SpentRow:
 
 
 def _spent_row(who: str, beside: str, spent: Spent, bar: Markup | None) -> SpentRow:
-    about = "~" if spent.usage.estimated else ""
-    read, written = f"{about}{_read(spent):,}", f"{about}{_written(spent):,}"
+    tilde = "~" if spent.usage.estimated else ""
+    read, written = f"{tilde}{_read(spent):,}", f"{tilde}{_written(spent):,}"
     return SpentRow(who, beside, f"{spent.calls:,}", read, written, cost_text(spent), bar)
 
 
@@ -417,8 +417,8 @@ def _steps(turn: TurnTook) -> list[TurnStep]:
     first = min((begin for begin, *_ in lines), default=turn.seconds)
     last = max((end for _, end, *_ in lines), default=turn.seconds)
     began = first if turn.began is None else min(first, max(0.0, (turn.began - turn.taken).total_seconds()))
-    waits, why = page_texts.WAITED_AND_PREPARED if turn.began is None else page_texts.WAITED
-    lines.append((0.0, began, WAIT, waits, why))
+    waits, detail = page_texts.WAITED_AND_PREPARED if turn.began is None else page_texts.WAITED
+    lines.append((0.0, began, WAIT, waits, detail))
     if began < first:
         lines.append((began, first, REST, page_texts.PREPARED[0], page_texts.PREPARED[1]))
     if last < turn.seconds:
