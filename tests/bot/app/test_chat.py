@@ -1,4 +1,4 @@
-"""The prompt of a chat stands while its bot is opened: what is written meanwhile, and what goes wrong."""
+"""The chat shows its prompt while the bot opens: input in the meantime, and failures."""
 
 import asyncio
 import io
@@ -28,7 +28,7 @@ CTRL_D = "\x04"
 
 @dataclass
 class Opening:
-    """A bot that is there once `bot` says so. `closed`: whether whoever opened it let go of it."""
+    """A bot that is open once the future `bot` is done. `closed`: whether it was closed again."""
 
     bot: "asyncio.Future[ChatBot]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     begun: asyncio.Event = field(default_factory=asyncio.Event)
@@ -47,7 +47,7 @@ class Opening:
 
 
 class Watched(FakeScreen):
-    """Tells when something is drawn."""
+    """Notifies the test of each draw."""
 
     _wanted = ""
     _shown: asyncio.Event | None = None
@@ -66,7 +66,7 @@ class Watched(FakeScreen):
 
 
 class Echo(DummyOutput):
-    """Tells when these letters were drawn behind one another."""
+    """Notifies the test when these letters were drawn in this order."""
 
     def __init__(self, wanted: str) -> None:
         self._wanted, self._drawn = wanted, ""
@@ -113,7 +113,7 @@ async def test_what_is_written_before_the_bot_is_there_waits_for_it(keys: PipeIn
 
 
 class Recalling(FakeChatBot):
-    """Says when it was asked for what is on the arrow keys."""
+    """Notifies the test when the history of the arrow keys is read."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -187,7 +187,7 @@ async def test_a_line_that_is_sent_off_at_that_very_moment_is_not_lost(keys: Pip
 
 
 class ImpatientWindow(PipeWindow):
-    """Whoever waits there presses Ctrl-C."""
+    """The waiting person presses Ctrl-C."""
 
     @contextmanager
     def answering(self, stop: Callable[[], None]) -> Generator[None]:

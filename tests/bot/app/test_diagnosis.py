@@ -1,4 +1,4 @@
-"""Who can read what a bot keeps, what is mended of that, the disk, the clock, terms of vendors, and traces."""
+"""Who can read a bot's files, repairs, the disk, the clock, vendors' terms, and traces."""
 
 import os
 import stat
@@ -113,7 +113,7 @@ def test_an_access_list_names_readers_as_far_as_its_mask_lets_them() -> None:
     assert with_acl(rights(0o640), b"", NAMES) == rights(0o640)
 
 
-# What there is, and what is mended of it.
+# The bot's files, and their repair.
 
 
 def settings_of(folder: Path, **environ: str) -> Settings:
@@ -122,7 +122,7 @@ def settings_of(folder: Path, **environ: str) -> Settings:
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that lets everybody in, as far as those of the tests do."""
+    """A folder that everybody may enter, as far as the folders of the tests allow."""
     monkeypatch.chdir(tmp_path)
     tmp_path.chmod(0o755)
     (tmp_path / "data").mkdir(mode=0o755)
@@ -198,7 +198,7 @@ def test_what_only_a_folder_keeps_from_others_is_a_note_that_names_it(world: Pat
 
 
 async def older(folder: Path, url: str = "") -> Settings:
-    """A database of an earlier version, without the tables that came later."""
+    """A database of an earlier version, without later tables."""
     settings = load_settings({"COGENCY_MODEL": "rehearsal", "COGENCY_DATABASE_URL": url}, data_folder=folder)
     database = database_of(settings.database_url)
     try:
@@ -289,7 +289,7 @@ def test_the_disk_is_that_of_the_database_also_before_there_is_one(world: Path) 
     assert disk_facts(load_settings({"COGENCY_DATABASE_URL": "postgresql://bot@db/bot"})) is None
 
 
-# The clock and servers, by what they answer.
+# The clock and tool servers, by their answers.
 
 
 @asynccontextmanager
@@ -345,7 +345,7 @@ async def test_a_server_that_is_away_is_a_warning() -> None:
     assert (found.level, found.what) == (Level.WARNING, "notes cannot be reached")
 
 
-# Terms, and traces.
+# Vendors' terms, and traces.
 
 
 def told(*models: str, on_discord: bool = False) -> list[Finding]:

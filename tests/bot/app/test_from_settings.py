@@ -1,4 +1,4 @@
-"""What the adapters are told of the program's settings."""
+"""The adapters' settings, derived from the program's settings."""
 
 from pathlib import Path
 

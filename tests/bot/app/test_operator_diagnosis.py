@@ -1,4 +1,4 @@
-"""What the doctor finds out about settings, the database and the model, and what it leaves as it is."""
+"""What the doctor finds about settings, the database and the model, and that it changes nothing."""
 
 import asyncio
 from collections.abc import Sequence

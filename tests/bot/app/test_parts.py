@@ -1,4 +1,4 @@
-"""What the bot is put together from."""
+"""The parts of the bot."""
 
 from pathlib import Path
 from pkgutil import iter_modules
@@ -10,7 +10,7 @@ from bot.attachments import read_again
 from bot.platforms.slack import search_slack
 
 FOLDER = Path(agent.tools.__path__[0])
-# Tools that need what reads files, or Slack, so they stand beside that.
+# Tools outside of the tools' folder, because they need the file reader or Slack.
 ELSEWHERE = (Path(read_again.__file__), Path(search_slack.__file__))
 
 

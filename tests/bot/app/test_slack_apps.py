@@ -1,4 +1,4 @@
-"""Several apps of Slack in one file: what is read, and what is said where it cannot be."""
+"""Several Slack apps in one file: how it is read, and the errors."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What operators do about a person or a place: whom they mean, what an export holds, and who has to agree."""
+"""Operators' requests about a person or place: finding the subject, exports, and confirmation."""
 
 import asyncio
 import json
@@ -79,7 +79,7 @@ async def talk(store: Store) -> None:
 
 @asynccontextmanager
 async def operated(path: Path, **environ: str) -> AsyncGenerator[tuple[Settings, Store]]:
-    """A database on which a bot serves: it is open."""
+    """A database that a bot serves from, so it is open."""
     url = await new_database(path / "bot.db")
     store = await open_store(url)
     try:
@@ -109,7 +109,7 @@ async def audit_of(settings: Settings) -> list[str]:
 
 
 def serving(store: Store, clock: FastClock) -> JobWorker:
-    """What a bot that serves does with such jobs."""
+    """Runs these jobs as a serving bot does."""
 
     async def handle(job: Any) -> None:
         await (await erasing_on(store)).carry_out(job)

@@ -1,4 +1,4 @@
-"""Setting a bot up by questions: what is asked, tried and written; and a file of which everything else stays."""
+"""The set-up dialogue: what it asks, tries and writes; everything else in the file stays."""
 
 from pathlib import Path
 
@@ -55,7 +55,7 @@ def test_the_file_is_for_its_owner_alone_and_a_commented_line_makes_room(tmp_pat
 
 
 class Person:
-    """Answers each question by what stands for a part of it; what nobody prepared takes what is usual."""
+    """Answers each question with the answer prepared for a part of it, else with the default."""
 
     def __init__(self, *answers: tuple[str, str]) -> None:
         self.answers = [*answers]

@@ -1,4 +1,4 @@
-"""What kind of file it is: by what it says, and by its first bytes."""
+"""The kind of a file by its name and type, and by its first bytes."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What stands for files that are not read, and how files are named."""
+"""The notes for unread files, and the names of files."""
 
 from dataclasses import replace
 
@@ -37,7 +37,7 @@ def test_a_message_names_its_own_files_in_its_words_for_later() -> None:
     spoken, forwarded = replace(own[0], spoken=True), replace(own[0], source="file of a forwarded message")
     named = kinds.with_names(replace(said("see"), files=(*own, spoken, forwarded)))
     assert named.text == "see\n(attached: 1.txt, 2.txt, 3.txt, 4.txt, 5.txt and 2 more)"
-    assert kinds.with_names(named) == named  # as when it is asked again
+    assert kinds.with_names(named) == named  # as for a regenerated question
     assert kinds.with_names(replace(said("see"), files=(spoken, forwarded))).text == "see"
 
 

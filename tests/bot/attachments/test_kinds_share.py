@@ -1,4 +1,4 @@
-"""How much of each text the model gets."""
+"""Sharing the budget of tokens among texts."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Documents, read in a process of their own: honest, damaged and hostile ones."""
+"""Documents read in a subprocess: valid, damaged and hostile ones."""
 
 import io
 import time
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 
 async def read(data: bytes, kind: ReadAs = ReadAs.PDF, **more: Any) -> ReadText:
-    """With time enough, and without giving way: behind everything else on a busy machine it would not end."""
+    """A reader with enough time and normal priority: with a low one it would not end on a busy machine."""
     return await Reader(PATIENCE_S, niceness=0).text(kind, data, "a", ReadSeconds(PATIENCE_S), **more)
 
 
@@ -106,7 +106,7 @@ async def test_reading_goes_behind_everything_else(tmp_path: Path) -> None:
 
 
 def _script(folder: Path, then: str) -> Path:
-    """What reads files, bounded and shut in as always, which then does something else."""
+    """A reader process with the usual limits and sandbox, which then runs other code."""
     script = folder / "other.py"
     script.write_text(
         f"import sys, os, json, socket, subprocess\nsys.path.insert(0, {str(Path(reader.__file__).parent)!r})\n"

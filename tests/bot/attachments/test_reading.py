@@ -30,7 +30,7 @@ _ODF = "urn:oasis:names:tc:opendocument:xmlns"
 
 @dataclass
 class Ears:
-    """Hears the same words in everything; `bills` holds who pays."""
+    """Transcribes everything to the same words; `bills` records who pays."""
 
     words: str = "Which colour is the boat?"
     deaf: bool = False
@@ -50,7 +50,7 @@ def file(name: str, media_type: str = "", size: int = 9, *, spoken: bool = False
 
 
 async def read(*files: Attachment, ears: Ears | None = None, **contents: Any) -> Attached:
-    """What is read of these files, whose contents are given by their names without endings."""
+    """Read these files, whose contents are given by their names without endings."""
 
     async def fetch(address: str, most: int) -> bytes | None:
         whole = contents.get(address.partition(".")[0])

@@ -1,4 +1,4 @@
-"""Bytes of text files, in the encodings in which people keep them."""
+"""Decoding text files in common encodings."""
 
 import codecs
 

@@ -35,7 +35,7 @@ LINK = "https://chat.example/{number}"
 
 @dataclass
 class Office:
-    """One desk, its store, and what people are to it."""
+    """A desk and its store, with helpers for viewers."""
 
     store: StoreInMemory = field(default_factory=store_in_memory)
     clock: FakeClock = field(default_factory=FakeClock)
@@ -61,7 +61,7 @@ class Office:
     async def learn(
         self, text: str, place: Place = DM, person: str = "ann", kind: ProfileField = ProfileField.GOALS, key: str = ""
     ) -> None:
-        """Somebody said something from which this was learned."""
+        """Store a message and an entry learned from it."""
         asked = said(f"about {text}", person=person, conversation=f"{person} in {label(place.audience)}", place=place)
         source = await self.store.hear(replace(asked, permalink=LINK.format(number=next(self.links))))
         partition = Partition(person, label(place.audience))

@@ -1,4 +1,4 @@
-"""Verdicts on replies, and replies that are deleted: words first, then pages, now or later."""
+"""Verdicts on replies, and deleting replies: text first, then pages, now or later."""
 
 import asyncio
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""What somebody may want to ask next."""
+"""Suggested questions."""
 
 from agent.memory.profile import ProfileEntry, ProfileField
 from agent.records import Thread

@@ -1,4 +1,4 @@
-"""What a person lets be used everywhere stands in the contexts of replies to them, and in nobody else's, wherever."""
+"""Entries that a person uses everywhere are in the contexts of replies to that person, and in no others."""
 
 import asyncio
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ THINGS = ("harmonium", "vermilion", "zeppelin", "obsidian", "marzipan")
 
 @dataclass(frozen=True)
 class Kept:
-    """Something that is known of its owner, learned (or asked to be remembered) in a room."""
+    """An entry or fact about its owner, learned or remembered in a room."""
 
     owner: str
     room: str

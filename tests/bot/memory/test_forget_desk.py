@@ -1,4 +1,4 @@
-"""The desk for forgetting, and what it leaves to the background."""
+"""The desk for forgetting, and its background jobs."""
 
 import asyncio
 from collections.abc import Callable
@@ -106,7 +106,7 @@ async def test_what_was_told_again_elsewhere_is_shown_before_it_falls() -> None:
 
 
 class SlowForgetting(SqlForgetting):
-    """Looks for what falls until it is told to go on."""
+    """Searches until the test lets it go on."""
 
     def __init__(self, store: StoreInMemory) -> None:
         super().__init__(store.database, ErasedIds(KEY))
@@ -142,7 +142,7 @@ async def test_a_flood_of_wishes_to_forget_keeps_nobody_elses_waiting() -> None:
 
 
 class Screen:
-    """What somebody who waits is shown, and what they do when they first see something."""
+    """Records the progress shown to a person, and acts when the first one is shown."""
 
     def __init__(self, seen: Callable[[ForgetProgress], object] = lambda _: None) -> None:
         self.shown: list[ForgetProgress] = []
@@ -227,7 +227,7 @@ async def test_a_stop_that_another_process_hears_of_ends_it_where_it_runs() -> N
 
 
 class PreferencesReadMeanwhile(SqlPreferences):
-    """Something happens here between what they are read and when the reader hears of it."""
+    """Does something between the read of the preferences and its result."""
 
     def __init__(self, store: StoreInMemory, meanwhile: Callable[[], object]) -> None:
         super().__init__(store.database)
@@ -314,7 +314,7 @@ async def test_nobody_looks_on_for_who_has_gone() -> None:
 
 
 class SlowErasing(SqlForgetting):
-    """Erases when it is told to."""
+    """Erases when the test lets it."""
 
     def __init__(self, store: StoreInMemory) -> None:
         super().__init__(store.database, ErasedIds(KEY))
@@ -355,7 +355,7 @@ async def test_what_is_being_erased_is_no_longer_stopped_and_its_person_is_told_
 
 
 async def test_the_question_and_the_receipt_count_the_same_threads() -> None:
-    """Of three threads in which something falls, only one ends up empty."""
+    """Of three threads with erased messages, only one ends up empty."""
     store = store_in_memory()
     desk = replace(World().desk, forgetting=store.forgetting, ledger=store.ledger, jobs=store.jobs)
     ill = await answered(store, said("the doctor found hepatitis", conversation="thread"), "noted")
@@ -449,7 +449,7 @@ async def test_a_reply_that_is_gone_already_is_done_and_one_that_cannot_be_reach
         await ReplyDeletion(FakeClock(), {}).delete(job)
 
 
-# Edits, of which each takes the database for itself.
+# Edits, each of which locks the database.
 
 A_MINUTE = RateLimits.of(person_minute=2, person_hour=None, channel_minute=None, backlog=None).rates
 

@@ -1,4 +1,4 @@
-"""What the words behind `/forget` mean."""
+"""Parsing the words after `/forget`."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""What is said before something is forgotten: the numbers are right, and it reads well."""
+"""The texts before forgetting: the numbers are right, and the sentences read well."""
 
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo

@@ -1,4 +1,4 @@
-"""Learning in the background: what is asked of the model, what is kept, and that nothing is lost or done twice."""
+"""Background learning: prompts, what is stored, and that nothing is lost or done twice."""
 
 import asyncio
 import json
@@ -37,7 +37,7 @@ RETRY = JobLimits().first_retry
 
 
 def tells(*texts: str) -> str:
-    """One goal a message."""
+    """A model's answer that finds one goal in each message."""
     found = [{"field": "goals", "text": text, "from": [number]} for number, text in enumerate(texts, 1)]
     return json.dumps({"insights": found})
 
@@ -71,7 +71,7 @@ class World:
             await answered(self.store, asked, self.learner, self.clock)
 
     async def wait(self, time: timedelta = QUIET) -> bool:
-        """Let time pass, then do everything that is due; was there something?"""
+        """Let time pass, then run all due jobs; return whether there were any."""
         await self.clock.advance(time.total_seconds())
         return await worked(self.worker)
 
@@ -79,7 +79,7 @@ class World:
         return tuple(one.text for one in (await self.store.profiles.of(partition)).of(ProfileField.GOALS))
 
     def shown(self, number: int) -> list[str]:
-        """The texts in the n-th prompt."""
+        """Return the texts in the n-th prompt."""
         return [one["text"] for one in json.loads(self.provider.requests[number - 1][-1].text)]
 
 

@@ -1,4 +1,4 @@
-"""Pausing what the bot learns: what is said meanwhile is never learned."""
+"""Pauses of learning: messages written during one are never learned from."""
 
 from dataclasses import replace
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Pages of the web that places know: read once, looked at again each day, and never worse than what was known."""
+"""Linked web pages of places: read once, again each day, and never replaced by less than what was known."""
 
 import asyncio
 import json
@@ -44,7 +44,7 @@ async def no_file(file: Attachment, source: str, person: str) -> ReadDocument:  
 
 @dataclass
 class Town:
-    """A place that knows pages, and the web that they are of."""
+    """A place with linked pages, and the web they are on."""
 
     world: WebWorld
     store: StoreInMemory
@@ -56,7 +56,7 @@ class Town:
         return (await self.desk.learn(BOSS, (), pages=addresses or (ADDRESS,))).text
 
     async def a_day_later(self) -> None:
-        """The job as it runs each few minutes, after all pages have become due."""
+        """Run the job after all pages have become due."""
         await self.clock.advance((LOOK_EVERY * 1.5).total_seconds())
         await self.pages.begin()
         await JobWorker(self.store.jobs, self.pages.handlers, self.clock, "worker").work()
@@ -196,7 +196,7 @@ async def test_what_is_away_or_leads_astray_keeps_what_is_known_and_says_since_w
 
 @pytest.mark.parametrize("opened", ["", "192.168.0.0/16"])
 async def test_a_name_that_leads_into_a_private_network_later_is_not_followed_there(opened: str) -> None:
-    """Nor where the operator has opened that: nobody handed in a page of it."""
+    """Nor where the operator has opened that network: no page of it was added."""
     zone = {"a.example": [[PUBLIC], ["192.168.0.9"]]}
     async with town({"a.example/trips": answer(HOTEL)}, zone=zone, opened=opened) as here:
         await here.learn()
@@ -291,7 +291,7 @@ async def test_few_pages_are_looked_at_in_each_turn_and_all_in_the_end() -> None
 
 
 async def test_one_process_looks_at_a_time_and_the_next_goes_on_after_a_kill() -> None:
-    """The first is killed while it waits for the page: the job is taken over, and the page looked at again."""
+    """The first process is killed while it waits for the page: another takes the job over, and reads the page again."""
     reached = asyncio.Event()
 
     async def never(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:  # noqa: ARG001 -- as above

@@ -1,4 +1,4 @@
-"""The line below the first reply to a person: once, whoever answers, and whatever crashes."""
+"""The line below the first reply to a person: shown once, whichever process answers or crashes."""
 
 from datetime import timedelta
 
@@ -38,7 +38,7 @@ async def test_it_is_shown_and_not_stored_as_part_of_the_reply() -> None:
 @pytest.mark.slow
 async def test_of_many_first_replies_at_once_in_two_processes_one_says_it() -> None:
     store = await open_new()
-    clock = FastClock(speed=1.0)  # a store in threads looks like idleness to a clock that jumps
+    clock = FastClock(speed=1.0)  # a jumping clock would take the store's threads for idleness
     try:
         told = [ToldTurns(store, clock, "one"), ToldTurns(store, clock, "two")]
         for number, process in enumerate(told):

@@ -1,4 +1,4 @@
-"""What a turn has kept is said below its answer by code, and taken back by whoever it is about, once."""
+"""What a turn stored is listed below its answer by code, and only its person can take it back, once."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -29,7 +29,7 @@ def kept(store: Store) -> KeptNotice:
 
 
 async def remembered(store: Store, text: str, key: str = "", minutes: int = 0) -> int:
-    """The turn of the question in which this was kept."""
+    """Run a turn that stores this; return its number."""
     claim = await answered(store, said(text), "Noted.")
     new = NewFact("", key, text, "user", START + timedelta(minutes=minutes), DM, "ann", source_message=claim.message)
     outcome = await store.facts.write(new)

@@ -1,4 +1,4 @@
-"""What a search leaves out where others read: the asker alone is told how much, and the model nothing."""
+"""What a search leaves out where others read: only the asker sees how much, and the model nothing."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What `/channel` is asked, what it changes, and who may change it."""
+"""Requests of `/channel`, what they change, and who may make them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -78,7 +78,7 @@ def test_talk_about_a_channel_orders_nothing() -> None:
 
 @dataclass
 class World:
-    """A channel of a workspace, and who manages it."""
+    """A channel of a workspace, with its manager."""
 
     access: AccessRules = field(default_factory=AccessRules)
     store: Store = field(default_factory=store_in_memory)
@@ -115,7 +115,7 @@ class World:
         self.said.append(words)
 
     async def order(self, words: str, deaf: str = "") -> str:
-        """What it says; begins with "no:" where nothing was done."""
+        """Return the answer, with "no:" before it if it was refused."""
         answer = await (await self.desk()).answer(self.asker, words, self.say, deaf)
         return f"no: {answer.text}" if answer.refused else answer.text
 

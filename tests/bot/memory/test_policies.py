@@ -1,4 +1,4 @@
-"""/policy: everybody sees what holds where they ask; managers set and remove it; what is removed can be traced."""
+"""/policy: everybody sees the policies where they ask; managers set and remove them; the history shows removed ones."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta

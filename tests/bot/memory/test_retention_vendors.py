@@ -1,4 +1,4 @@
-"""What vendors keep of a turn is deleted there: by the turn, or by a job after it."""
+"""The context that vendors store for a turn is deleted there, by the turn or by a later job."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ OPENED = HandleOpened("gemini:gemini-3.8-flash", "v1_1")
 
 @dataclass
 class Vendor:
-    """Keeps handles; while it is `down`, none is deleted."""
+    """A vendor that stores handles; while it is `down`, none is deleted."""
 
     kept: set[str]
     down: bool = False

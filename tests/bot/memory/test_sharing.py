@@ -1,4 +1,4 @@
-"""Who has what is told in a channel serve others, what all there are told of it, and how a person takes theirs out."""
+"""Sharing a channel's facts with the team: who switches it on, how it is announced, and how a person opts out."""
 
 from dataclasses import dataclass, field, replace
 
@@ -31,7 +31,7 @@ async def no_file(_file: Attachment, _source: str, _person: str) -> ReadDocument
 
 @dataclass
 class Channel:
-    """A desk, and what is said in its channel, together with what holds at that moment."""
+    """A desk, and the messages in its channel, each with the sharing state at that moment."""
 
     store: StoreInMemory = field(default_factory=store_in_memory)
     heard: list[tuple[str, bool]] = field(default_factory=list[tuple[str, bool]])

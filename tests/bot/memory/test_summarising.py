@@ -1,4 +1,4 @@
-"""A long plain conversation keeps its beginning: real turns, a real database, jobs done between them."""
+"""A long conversation keeps its beginning: real turns and a real database, with jobs run in between."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -97,7 +97,7 @@ class World:
             pass
 
     async def talk(self, *, works: bool = True) -> None:
-        """The code word, and five long turns."""
+        """Tell the code word, then run five long turns."""
         async with self.serving() as turns:
             for text in ["My code word is PELICAN.", *[f"{number}. {LONG}" for number in range(5)], "What was it?"]:
                 await turns.ask(said(text))

@@ -1,4 +1,4 @@
-"""How entries of the memory read."""
+"""How memory entries are shown."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""The numbers of what is remembered: a number never stands for anything else."""
+"""The numbers of entries: a number is never given to a second entry."""
 
 from hypothesis import given
 from hypothesis import strategies as st

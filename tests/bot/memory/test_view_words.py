@@ -1,4 +1,4 @@
-"""What people may write after `/memory`."""
+"""Parsing the words after `/memory`."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""How well a model keeps the protocol: twenty verdicts and a sentence."""
+"""How well a model follows the protocol: twenty verdicts and a conclusion."""
 
 import re
 

@@ -39,7 +39,7 @@ def listing(*models: str) -> "Listing":
 
 
 class Listing:
-    """Answers every question for models with the same ones (None: no answer), and keeps who was asked."""
+    """Lists the same models for every server (None: no answer), and records the servers."""
 
     def __init__(self, models: Sequence[str] | None) -> None:
         self.models = models

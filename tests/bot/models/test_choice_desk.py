@@ -1,4 +1,4 @@
-"""What people may know and decide about their model."""
+"""Showing and choosing a person's model."""
 
 from dataclasses import replace
 

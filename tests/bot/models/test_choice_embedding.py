@@ -1,4 +1,4 @@
-"""The model for embeddings that the settings name."""
+"""Opening the model for embeddings."""
 
 from pathlib import Path
 

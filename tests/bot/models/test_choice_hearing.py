@@ -1,4 +1,4 @@
-"""The model for speech that the settings name."""
+"""Opening the model for speech."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Which model answers whom."""
+"""Which model answers a person in a channel."""
 
 from typing import Any
 
@@ -88,7 +88,7 @@ async def test_the_fallback_models_stand_behind_every_choice() -> None:
     switch = await opened(fallback_models=("rehearsal",), learning_model="ollama:cheap")
     provider: Provider = switch.provider
     assert provider.name == USUAL
-    assert provider.capabilities.resume  # a row keeps a session, so that a turn stays with the model that answered
+    assert provider.capabilities.resume  # with fallbacks, a session stays with the model that answered
     assert switch.learning_model().provider.name == "ollama:cheap"
     await switch.aclose()
 

@@ -1,4 +1,4 @@
-"""Charts hold what they are given, in their boxes, whatever it is called."""
+"""Charts show all values within their view boxes, whatever the labels."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ def stacks(draw: st.DrawFn) -> tuple[list[str], list[ChartColumn]]:
 
 
 def drawings(markup: str) -> list[ET.Element]:
-    """The forms of a chart, read as XML."""
+    """Parse the forms of a chart as XML."""
     root = ET.fromstring(markup)  # noqa: S314 -- our own
     assert [one.get("class") for one in root] == [f"chart {form.name}" for form in FORMS]
     return list(root)

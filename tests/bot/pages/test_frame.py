@@ -1,4 +1,4 @@
-"""The frame of the operators' page: who is let in, and what browsers are told."""
+"""The frame of the operators' page: sessions and headers."""
 
 import re
 from datetime import timedelta
@@ -50,7 +50,7 @@ async def test_nothing_is_shown_to_whoever_has_no_session(browser: OperatorBrows
 async def test_a_link_lets_one_browser_in_by_a_press(store: Store, clock: FakeClock, browser: OperatorBrowser) -> None:
     link, other = await new_link(store, clock), OperatorBrowser(browser.site)
     assert "Sign in here" in (await browser.get(link)).text
-    assert "Sign in here" in (await browser.get(link)).text  # a preview has used nothing up
+    assert "Sign in here" in (await browser.get(link)).text  # a preview does not use the link up
     entered = await browser.post(link)
     assert (entered.status_code, entered.headers["location"]) == (303, "/")
     cookie = entered.headers["set-cookie"]

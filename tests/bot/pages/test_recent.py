@@ -1,4 +1,4 @@
-"""What a process tells of its last hour, within bounds whatever happens."""
+"""The statistics of a process's last hour, which stay bounded."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Pages of what the store holds: what they show, what they never show, and how they look in a browser."""
+"""The reports on the store: what they show, what they never show, and how a browser shows them."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -34,7 +34,7 @@ PATHS = ("/spending", "/spending?days=90&show=tokens", "/slow?days=7", "/turn?id
 
 
 async def filled(*, turns: int = 600) -> Store:
-    """Of weeks, with words of people in every place that has any."""
+    """A store of several weeks, with people's text wherever text can be."""
     store = await open_new()
     await store.database.write(fill, NOW, turns=turns, days=60, people=PEOPLE, calls=4)
     asked = "remember the secret surprise"
@@ -56,7 +56,7 @@ async def filled(*, turns: int = 600) -> Store:
 
 
 async def shown(store: Store, path: str) -> tuple[int, str]:
-    """A page as the frame fills it in."""
+    """Render a page as the frame does."""
     where, _, query = path.partition("?")
     views = {view.path: view for view in report_views(SqlOversight(store.database), FakeClock(NOW))}
     answer = await views[where].show(dict(pair.split("=", 1) for pair in query.split("&")) if query else {})
@@ -127,7 +127,7 @@ async def test_of_more_than_are_shown_the_number_is_said() -> None:
     await store.close()
 
 
-# Where the time of a turn went.
+# The parts of a turn's time.
 
 times = st.integers(-5_000, 120_000).map(lambda ms: NOW + timedelta(milliseconds=ms))
 lengths = st.integers(0, 90_000)

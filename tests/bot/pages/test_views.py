@@ -1,4 +1,4 @@
-"""What the pages of operators show: numbers, times and names."""
+"""The views of the operators' page: numbers, times and names."""
 
 import re
 from collections.abc import Mapping

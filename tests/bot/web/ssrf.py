@@ -1,4 +1,4 @@
-"""Ways into a network by an address: what is asked for, where its names and redirects lead, and what stops it."""
+"""Attempts to reach an internal network by an address: the address, its names and redirects, and what stops it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ class Stop(StrEnum):
 
 @dataclass(frozen=True)
 class Way:
-    """`names`: what they lead to, one answer after the other; `leads`: from which page to which address."""
+    """`names`: their addresses, one answer after the other; `leads`: redirects, from a page to an address."""
 
     asked: str
     stopped_by: Stop
@@ -143,7 +143,7 @@ WAYS: Final = (
 
 
 def rows() -> tuple[str, ...]:
-    """The table of the page, a line each."""
+    """Return the rows of the documentation's table."""
     return tuple(
         f"| W{number} | `{one.asked}` | {one.told} | {one.stopped_by} |".replace("\t", "(tab)")
         for number, one in enumerate(WAYS, 1)

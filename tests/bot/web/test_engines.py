@@ -1,4 +1,4 @@
-"""What each search engine is asked, what is made of its answers, and what its failures say."""
+"""The requests to each search engine, its results, and its errors."""
 
 import asyncio
 import inspect
@@ -37,7 +37,7 @@ from tests.fakes.clock import NOON
 from tests.fakes.search_engines import FOUND, FakeLibrary, SearchServer, search_server
 from tests.patience import PATIENCE_S
 
-ddgs: Any = import_module("ddgs")  # of which not all has types
+ddgs: Any = import_module("ddgs")  # only partly typed
 EMPTY: Final[dict[str, Any]] = {}
 RESULTS: Final = [
     SearchResult("https://a.example/riga?x=1", "Harbours of Riga", "Seven berths & more.", "2026-11-20T10:00:00"),

@@ -1,4 +1,4 @@
-"""Whatever a server does, fetching ends in time, within its bounds, with what it says or one sentence."""
+"""Whatever a server does, fetching ends in time and within its limits, with the content or one sentence."""
 
 import asyncio
 import gzip
@@ -18,7 +18,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.web_world import Behaviour, WebWorld, answer, raw, redirect, silence, web_world
 from tests.patience import PATIENCE_S
 
-brotli: Any = import_module("brotli")  # which has no types
+brotli: Any = import_module("brotli")  # untyped
 zstd: Any = import_module(fetching.ZSTD)
 
 
@@ -73,7 +73,7 @@ async def test_a_known_version_is_named_to_its_own_server_alone_and_not_sent_aga
     known = KnownVersion("http://b.example/now", '"one"', "Mon, 02 Feb 2026 10:00:00 GMT")
     async with web_world({"a.example/": redirect("http://b.example/now"), "b.example/now": unchanged}) as world:
         fetched = await fetcher(world).fetch("http://a.example/", named, known)
-        with pytest.raises(WebRefused, match="304"):  # which nobody asked for
+        with pytest.raises(WebRefused, match="304"):  # without a conditional request
             await fetcher(world).fetch("http://b.example/now", named)
     assert (fetched.address, fetched.is_known, fetched.data) == ("http://b.example/now", True, b"")
     told = ["If-None-Match" in one and "If-Modified-Since" in one for one in world.requests]
@@ -131,7 +131,7 @@ async def test_office_files_are_fetched_by_their_kind_or_their_names(path: str, 
         (raw(HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n"), fetching.NO_HTTP),
         (raw(HEAD + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nabcdef"), fetching.NO_HTTP),
         (redirect("http://a.example/" + "x" * 3_000), fetching.TOO_LONG),
-        # What never ends
+        # Responses that never end
         (raw(b"HTTP/1.1 200 OK\r\n", again=b"X-More: and more\r\n" * 99), fetching.NO_HTTP),
         (raw(b"HTTP/1.1 200 OK\r\nX-Long: ", again=b"and longer " * 99), fetching.NO_HTTP),
         (raw(again=b"HTTP/1.1 103 Early Hints\r\n\r\n" * 9), fetching.NO_HTTP),
@@ -252,7 +252,7 @@ async def test_a_server_must_prove_its_name(tmp_path: Path) -> None:
 
 
 def self_signed(folder: Path, name: str) -> Path:
-    """A key and a certificate for this name, in one file."""
+    """Create a key and a certificate for this name, in one file."""
     from datetime import UTC, datetime, timedelta  # noqa: PLC0415 -- for this alone
 
     from cryptography import x509  # noqa: PLC0415 -- as above

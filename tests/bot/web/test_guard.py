@@ -1,4 +1,4 @@
-"""No address leads into a network, and each would without the guard."""
+"""No address of the table reaches the network, and each would without the guard."""
 
 import socket
 import ssl
@@ -48,7 +48,7 @@ SENTENCES: Final = {
 
 @dataclass(frozen=True)
 class OpenGuard:
-    """What a credulous program does: it reads addresses as generously as any, and asks nobody."""
+    """A naive program: it parses addresses as leniently as any, and checks nothing."""
 
     def read(self, text: str) -> Target:
         text = text.replace("\t", "")
@@ -64,7 +64,7 @@ class OpenGuard:
 
 @dataclass
 class ByName:
-    """Connects to whatever the name leads to by then, as a program does that checks a name and then uses it."""
+    """Resolves the name again to connect, as a program does that checks a name and then uses it."""
 
     world: WebWorld
     name: str = ""
@@ -79,7 +79,7 @@ class ByName:
 
 
 async def tried(way: Way, *, guarded: bool) -> tuple[str, str, WebWorld]:
-    """What was read, why it was refused, and the world that it happened in."""
+    """The outcome: what was read, why it was refused, and its world."""
     pages = {page: redirect(to) for page, to in way.leads.items()}
     zone = {"localhost": [["127.0.0.1"]], "public.example": [[PUBLIC]], **way.names}
     async with web_world(pages, zone) as world:

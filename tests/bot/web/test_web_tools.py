@@ -1,4 +1,4 @@
-"""What a model gets of a page, and what it and others may do with that."""
+"""What a model gets of a page, and who may see and remember it."""
 
 import gzip
 import time
@@ -172,7 +172,7 @@ async def test_who_reads_the_place_may_read_the_web_and_the_asker_alone_what_was
         public = await browser.fetch("http://a.example/")
         for time in (1, 2):
             inner = await browser.fetch("http://wiki.example/")
-            assert len(browser.world.inner) == time  # nothing of it is remembered
+            assert len(browser.world.inner) == time  # it is not cached
     assert public.audience == browser.context.place.audience
     assert inner.audience is None
 
