@@ -43,25 +43,25 @@ from store.replicas import listed
 
 # Checks that wait for other services.
 
-Tried: TypeAlias = Callable[[], Awaitable[list[Finding]]]
+CheckFunction: TypeAlias = Callable[[], Awaitable[list[Finding]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check with a time limit. `late`: the level of the finding if it does not end within `seconds`."""
+    """A check with a time limit. `late_level`: the level of the finding if it does not end within `seconds`."""
 
     where: str
-    run: Tried
+    run: CheckFunction
     seconds: float
-    late: Level = Level.WARNING
+    late_level: Level = Level.WARNING
 
-    async def within(self) -> list[Finding]:
+    async def run_in_time(self) -> list[Finding]:
         try:
             async with asyncio.timeout(self.seconds):
                 return await self.run()
         except TimeoutError:
             what = setup_texts.NOT_IN_TIME.format(seconds=self.seconds)
-            return [Finding(self.late, self.where, what, setup_texts.LOOK_AGAIN)]
+            return [Finding(self.late_level, self.where, what, setup_texts.LOOK_AGAIN)]
 
 
 def ignore_progress(_: Sequence[str]) -> None:
@@ -74,7 +74,7 @@ async def run_concurrently(
     """Run the checks concurrently; return their findings in the order of the checks. `tell`: receives the names of
     those that still run.
     """
-    tasks = {asyncio.ensure_future(check.within()): check.where for check in checks}
+    tasks = {asyncio.ensure_future(check.run_in_time()): check.where for check in checks}
     waiting = set(tasks)
     try:
         while waiting:
@@ -96,15 +96,15 @@ _UNDEFINED: Final = 2**32 - 1  # The id in entries of an access list that name n
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """The rights of a file or a folder. `named`: users and groups that an access list lets read it; `listed`: whether
-    it has an access list.
+    """The rights of a file or a folder. `acl_readers`: users and groups that an access list lets read it; `has_acl`:
+    whether it has an access list.
     """
 
     mode: int
     owner: int
     group: int
-    named: tuple[str, ...] = ()
-    listed: bool = False
+    acl_readers: tuple[str, ...] = ()
+    has_acl: bool = False
 
     @property
     def is_sticky(self) -> bool:
@@ -149,7 +149,7 @@ def with_acl(rights: Rights, acl: bytes, names: AccountNames) -> Rights:
         if tag in {_USER, _GROUP} and bits & mask & 4 and id_ != _UNDEFINED
     ]
     group_bits = next((bits for tag, bits, _ in entries if tag == _GROUP_OWNER), 0) & mask
-    return Rights(rights.mode & ~0o070 | group_bits << 3, rights.owner, rights.group, tuple(readable_by), listed=True)
+    return Rights(rights.mode & ~0o070 | group_bits << 3, rights.owner, rights.group, tuple(readable_by), has_acl=True)
 
 
 def readers(file: Rights, above: Sequence[Rights], names: AccountNames) -> list[str]:
@@ -165,7 +165,7 @@ def readers(file: Rights, above: Sequence[Rights], names: AccountNames) -> list[
         and _allows(file, group, stat.S_IRGRP, stat.S_IROTH)
         and all(_allows(rights, group, stat.S_IXGRP, stat.S_IXOTH) for rights in above)
     ]
-    return [*allowed, *(file.named if by_list else ())]
+    return [*allowed, *(file.acl_readers if by_list else ())]
 
 
 def writers(folder: Rights, names: AccountNames) -> list[str]:
@@ -187,7 +187,7 @@ def _all_may_enter(rights: Rights) -> bool:
 
 
 def _some_may_enter(rights: Rights) -> bool:
-    return rights.listed or _all_may_enter(rights)
+    return rights.has_acl or _all_may_enter(rights)
 
 
 # The files that a bot has.

@@ -27,7 +27,7 @@ from bot.access.acl import CommandAnswer
 from bot.access.budgets import cost_text
 from bot.app.diagnosis import (
     Check,
-    Tried,
+    CheckFunction,
     asks_who_signs_in,
     close_files,
     disk_facts,
@@ -567,7 +567,7 @@ async def discord_application(settings: Settings) -> str:
     return await application_id(discord)
 
 
-def _platforms(settings: Settings) -> dict[str, Tried]:
+def _platforms(settings: Settings) -> dict[str, CheckFunction]:
     """Return the checks of platforms with a token, by name; else one that returns the finding about missing tokens."""
     try:
         slack, discord = slack_apps(settings), discord_settings(settings)
@@ -575,7 +575,7 @@ def _platforms(settings: Settings) -> dict[str, Tried]:
     except SettingsError as error:
         not_set = Finding(Level.PROBLEM, "Settings", "not every setting of a platform is there", str(error))
         return {"Settings": partial(_return, not_set)}
-    checks_found: dict[str, Tried] = {}
+    checks_found: dict[str, CheckFunction] = {}
     if slack:
         from bot.platforms.slack import doctor as of_slack  # noqa: PLC0415 -- only who uses Slack loads its libraries
 

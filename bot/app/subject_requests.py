@@ -121,7 +121,7 @@ async def found(settings: Settings, kind: Kind, words: str) -> list[Found]:
         return await find(words, FOUND)
 
 
-async def meant(held: SqlHeld, kind: Kind, id_: str) -> Held:
+async def find_subject(held: SqlHeld, kind: Kind, id_: str) -> Held:
     """Return the person or place of an id. Raises Refused, with similar ids, and StoreError."""
     if not id_.strip() or len(id_) > MAX_ID_CHARS:
         raise Refused(setup_texts.NO_ID.format(kind=kind))
@@ -146,7 +146,7 @@ def _similar(id_: str, ids: list[str]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ErasurePreview:
     """What an erasure would take: exact counts for a person; for a place its messages and documents."""
 
     of: str
@@ -154,14 +154,14 @@ class Seen:
     preview: Preview | None = None
 
 
-async def look(settings: Settings, kind: Kind, id_: str) -> Seen:
+async def look(settings: Settings, kind: Kind, id_: str) -> ErasurePreview:
     """Return what an erasure would take. Raises Refused and StoreError."""
     async with open_beside(settings.database_url) as view:
-        subject = await meant(view.held, kind, id_)
+        subject = await find_subject(view.held, kind, id_)
         if isinstance(subject, HeldPerson):
             preview = await view.forgetting.preview(subject.plan)
-            return Seen(id_, preview.counts, preview)
-        return Seen(id_, await view.held.counts(subject))
+            return ErasurePreview(id_, preview.counts, preview)
+        return ErasurePreview(id_, await view.held.counts(subject))
 
 
 # Confirmation by a second operator.
@@ -220,7 +220,7 @@ def found_line(subject: Found) -> str:
     return printable_line(setup_texts.FOUND_LINE.format(id=subject.id, name=subject.name, messages=messages, last=last))
 
 
-def preview_text(seen: Seen) -> str:
+def preview_text(seen: ErasurePreview) -> str:
     """Return the text before the question whether to erase."""
     if not any(seen.counts.values()):
         return setup_texts.ERASES_CHOICES.format(of=seen.of)
@@ -257,7 +257,7 @@ async def open_export(
     Raises Refused and StoreError.
     """
     async with open_beside(settings.database_url) as view:
-        subject = await meant(view.held, order.kind, order.of)
+        subject = await find_subject(view.held, order.kind, order.of)
         agreed = await _confirm(view.held, order, operator, clock)
         async with aclosing(export(view.held, subject, agreed, operator, clock)) as pieces:
             yield agreed, pieces
@@ -432,7 +432,7 @@ def receipt_of(row: AuditedCall) -> Receipt:
 async def erase(settings: Settings, order: Order, operator: Operator, clock: Clock) -> Erased:
     """Erase a person or place, here or in a serving process, and wait for the end. Raises Refused and StoreError."""
     async with open_beside(settings.database_url) as view:
-        await meant(view.held, order.kind, order.of)
+        await find_subject(view.held, order.kind, order.of)
         agreed = await _confirm(view.held, order, operator, clock)
         served, where = view.is_served, view.held.database.where
         if served and await _hand_over(view, agreed, clock):

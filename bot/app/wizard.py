@@ -30,7 +30,7 @@ from bot.setting_sources import IN_FILE, read_dotenv
 from bot.settings import Settings, load_settings, setting_names
 from bot.texts import setup_texts
 
-LISTED: Final = 5  # Models on this machine offered by number; any other can be typed
+MAX_LOCAL_MODELS: Final = 5  # Models on this machine offered by number; any other can be typed
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./:@%+,=-]*")  # Values that need no quotes in `.env`
 
 
@@ -158,7 +158,7 @@ async def _local_models(draft: _Draft) -> list[str]:
         served = await models_of(model_settings(draft.settings()).endpoint("ollama"), None)
     except (ProviderError, SettingsError):
         return []
-    return [f"ollama:{name}" for name in (served or [])[:LISTED]]
+    return [f"ollama:{name}" for name in (served or [])[:MAX_LOCAL_MODELS]]
 
 
 def _about(spec: str, draft: _Draft) -> str:
@@ -285,13 +285,13 @@ def write(dotenv: Path, changes: Mapping[str, str]) -> None:
         before = dotenv.read_text(encoding="utf-8-sig") if dotenv.exists() else ""
         part = dotenv.with_name(f"{dotenv.name}.part")
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            file.write(changed(before, changes))
+            file.write(with_changes(before, changes))
         part.replace(dotenv)
     except OSError as error:
         raise SettingsError(setup_texts.DOTENV_UNWRITABLE.format(dotenv=dotenv, reason=error.strerror)) from None
 
 
-def changed(text: str, changes: Mapping[str, str]) -> str:
+def with_changes(text: str, changes: Mapping[str, str]) -> str:
     """Return the file's text with these settings, each on its own line or commented line, else at the end. Pure."""
     lines, remaining = text.splitlines(), dict(changes)
     for commented in (False, True):

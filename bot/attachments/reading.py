@@ -153,13 +153,13 @@ class Attached:
 
 @dataclass(frozen=True, slots=True)
 class ReadDocument:
-    """`why`: the reason if there is no text, or not all of it. `of`: the number of a PDF's pages; `title`: of a web
-    page.
+    """`why`: the reason if there is no text, or not all of it. `page_count`: the number of a PDF's pages; `title`: of a
+    web page.
     """
 
     pages: tuple[DocumentPage, ...] = ()
     why: str = ""
-    of: int = 0
+    page_count: int = 0
     title: str = ""
 
 

@@ -222,7 +222,7 @@ class MemoryDesk:
 
     async def _delete(self, item: Remembered, viewer: Viewer) -> str:
         plan, undo_until = await self._plan(item, viewer), self.clock.now() + UNDO
-        key, number = view.key_of(item), (await self._numbers(viewer)).of.get(view.key_of(item))
+        key, number = view.key_of(item), (await self._numbers(viewer)).by_key.get(view.key_of(item))
         return view.deleted_text(item, number, await self.forgetting.delete_entries(plan, key, undo_until))
 
     async def _undo(self, viewer: Viewer, ref: str) -> MemoryAnswer:
@@ -267,7 +267,7 @@ class MemoryDesk:
         if added is None:
             raise Refused(memory_texts.LEARNING if isinstance(item, ProfileEntry) else memory_texts.BOUND)
         old_key, new_key = view.key_of(item), view.key_of(added)
-        await self._update_numbers(viewer, lambda numbers: numbers.moved(old_key, new_key))
+        await self._update_numbers(viewer, lambda numbers: numbers.replaced(old_key, new_key))
         # The new entry is stored before the old one is erased, so that a crash between the two loses neither.
         narrower = added.audience != item.audience and not item.everywhere
         receipt = await self.forgetting.forget_entries(await self._plan(item, viewer), self.clock.now())

@@ -53,8 +53,8 @@ ADDRESS_CHARS: Final = 80
 FAULT_CHARS: Final = 120
 LOOKS: Final = "linked_pages"  # The kind of the job
 # The interval of the job: it reads a few due pages each time, so that they are spread over the day.
-LOOKS_EACH: Final = timedelta(minutes=10)
-LOOKS_MOST: Final = 12  # Pages per interval, 1,700 a day. Where there are more, each is read less often than daily.
+LOOK_INTERVAL: Final = timedelta(minutes=10)
+MAX_LOOKS: Final = 12  # Pages per interval, 1,700 a day. Where there are more, each is read less often than daily.
 LOOK_PAUSE_S: Final = 1.0  # Between two pages, so that no site receives a burst of requests
 
 # Reads a whole file. Arguments: the file, the source of its message, and the person in whose fair turn it is read.
@@ -202,7 +202,7 @@ class KnowledgeDesk:
             time=self.clock.now(),
             passages=passages,
             link=link,
-            pages=read.of,
+            pages=read.page_count,
             web=None if page is None else replace(page, digest=digest_of(name, passages)),
         )
         refused = await self.documents.keep(new)
@@ -213,7 +213,7 @@ class KnowledgeDesk:
             case DocumentRefused.LARGE:
                 return False, memory_texts.NO_ROOM.format(name=shown_name)
             case None | DocumentRefused.GONE:
-                pages = f"{counted(read.of, 'page', 'pages')}, " if read.of else ""
+                pages = f"{counted(read.page_count, 'page', 'pages')}, " if read.page_count else ""
                 size = f"{pages}{counted(len(passages), 'passage', 'passages')}"
                 sentence = memory_texts.LEARNED.format(name=shown_name, size=size, who=_readers(asker.place.audience))
                 return True, f"{sentence} {memory_texts.NOT_ALL_READ.format(why=read.why)}" if read.why else sentence
@@ -339,7 +339,7 @@ class LinkedPages:
     async def look(self, job: Job) -> None:
         """Run the job: read a few of the due pages, longest due first. Raises StoreError."""
         replaced = 0
-        for _ in range(LOOKS_MOST):
+        for _ in range(MAX_LOOKS):
             document = await self.documents.next_look(self.clock.now())
             if document is None or document.web is None:
                 break
@@ -348,7 +348,7 @@ class LinkedPages:
         if replaced:
             await self.forgetting.sweep()
             log.info("%s on the web changed, and is read anew", counted(replaced, "document", "documents"))
-        await self.jobs.schedule(job.kind, job.key, "", self.clock.now() + LOOKS_EACH)
+        await self.jobs.schedule(job.kind, job.key, "", self.clock.now() + LOOK_INTERVAL)
 
     async def _refresh(self, document: Document, page: LinkedPage) -> bool:
         """Read a page again; return whether a new version was stored."""
@@ -385,7 +385,7 @@ class LinkedPages:
             time=seen.seen,
             passages=passages,
             link=read.link,
-            pages=read.document.of,
+            pages=read.document.page_count,
             web=seen,
         )
         refused = await self.documents.keep(new, renews=document.id)

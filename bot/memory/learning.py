@@ -273,7 +273,7 @@ def _allows(value: str | None, written: datetime) -> bool:
 
 # After this many failures code extracts the summary: the start of a conversation does not wait for a service.
 TRIES: Final = 3
-GIVE_WAY: Final = timedelta(seconds=30)
+YIELD_DELAY: Final = timedelta(seconds=30)
 
 
 async def may_spend(person: str) -> bool:  # noqa: ARG001 -- without budgets, each person may spend
@@ -300,7 +300,7 @@ class Summariser:
         batch = summary_batch(uncovered.messages)
         summary = await self._summary(job, uncovered, batch)
         if summary is None:
-            await self._reschedule(job, GIVE_WAY)
+            await self._reschedule(job, YIELD_DELAY)
         elif not await self.summaries.keep(job.conversation, uncovered, batch, summary):
             log.info("a summary was not kept: what it was made of has changed meanwhile")
         elif len(batch) < len(uncovered.messages):

@@ -152,14 +152,14 @@ class PlaceChange:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptPlace:
+class StoredPlace:
     rules: PlaceRules
     history: tuple[PlaceChange, ...] = ()
 
     @classmethod
-    def read(cls, kept: Mapping[str, str]) -> Self:
+    def read(cls, preferences: Mapping[str, str]) -> Self:
         """Parse a place's preferences. Raises StoreError."""
-        rules, lines = PlaceRules.kept(kept), kept.get(PLACE, "").split("\n")[1:]
+        rules, lines = PlaceRules.kept(preferences), preferences.get(PLACE, "").split("\n")[1:]
         try:
             return cls(rules, tuple(PlaceChange(**cast("dict[str, object]", json.loads(line))) for line in lines))  # pyright: ignore[reportArgumentType] -- as `text` made it
         except (ValueError, TypeError):
@@ -250,7 +250,7 @@ class PlaceDesk:
         return asker.manages or self.access.is_operator(asker.person.id)
 
     async def _undo(self, asker: PlaceAsker, number: int | None, say: Say, deaf: str) -> PlaceAnswer:
-        history = KeptPlace.read(await self.preferences.of(place_owner(asker.channel))).history
+        history = StoredPlace.read(await self.preferences.of(place_owner(asker.channel))).history
         change = next((past for past in reversed(history) if number in {None, past.number}), None)
         if change is None:
             return PlaceAnswer(memory_texts.NO_SUCH_CHANGE, refused=True)
@@ -294,7 +294,7 @@ class PlaceDesk:
         row = policy_change(now, _audit_text(change), asker.person.id, asker.channel)
         for _ in range(TRIES):
             preferences = await self.preferences.of(owner)
-            changed = KeptPlace.read(preferences).changed(change, old_value, now, by)
+            changed = StoredPlace.read(preferences).changed(change, old_value, now, by)
             if await self.audit.keep_change(row, owner, PLACE, preferences.get(PLACE), changed.text()):
                 log.info("what holds in a channel was changed: %s", change.rule)
                 return
@@ -346,7 +346,7 @@ class PlaceDesk:
         return PlaceAnswer(text, chosen if may_change else None, most_ambient=self.most_ambient)
 
     async def _show_history(self, asker: PlaceAsker) -> PlaceAnswer:
-        history = KeptPlace.read(await self.preferences.of(place_owner(asker.channel))).history
+        history = StoredPlace.read(await self.preferences.of(place_owner(asker.channel))).history
         zone = zone_of(asker.person.time_zone)
         lines = [self._line(change, zone) for change in history]
         return PlaceAnswer("\n".join([memory_texts.PLACE_HISTORY, "", *lines]) if lines else memory_texts.NO_CHANGES)

@@ -32,7 +32,7 @@ BATCH: Final = 200  # Messages erased in one transaction: no answer can be store
 PAUSE_S: Final = 0.1  # Between two batches, so that waiting writers get the database
 # One sweep serves all that is deleted within a minute; each takes about a second on a large database.
 SWEEP_AFTER: Final = timedelta(minutes=1)
-EVERY: Final = timedelta(days=1)  # Between two searches for expired messages: retention is set in days
+EXPIRY_INTERVAL: Final = timedelta(days=1)  # Between two searches for expired messages: retention is set in days
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,11 @@ class Retention:
     @property
     def handlers(self) -> Mapping[str, Handler]:
         return {
-            DELETED: self.deleted,
-            GONE: self.gone,
-            EXPIRED: self.expired,
+            DELETED: self.erase_deleted,
+            GONE: self.erase_gone,
+            EXPIRED: self.erase_expired,
             SWEEP: self.sweep,
-            ERASE_ENTRIES: self.entries,
+            ERASE_ENTRIES: self.erase_entries,
         }
 
     async def begin(self) -> None:
@@ -61,19 +61,19 @@ class Retention:
         else:
             await self.jobs.cancel(EXPIRED, "")
 
-    async def deleted(self, job: Job) -> None:
+    async def erase_deleted(self, job: Job) -> None:
         """Run the job: erase a message that was deleted while it was answered. Raises StoreError."""
         channel, message = json.loads(job.payload)
         await self._erase(Deleted(channel, frozenset({message})))
         await self.forgetting.sweep()
 
-    async def gone(self, job: Job) -> None:
+    async def erase_gone(self, job: Job) -> None:
         """Run the job: erase all messages of a place that is gone. Raises StoreError."""
         erased = await self._erase(Gone.decode(job.payload))
         await self.forgetting.sweep()
         log.info("forgot what was said in a place that is gone: %s", _format_counts(erased))
 
-    async def expired(self, job: Job) -> None:
+    async def erase_expired(self, job: Job) -> None:
         """Run the job: erase expired messages. Raises StoreError."""
         now = self.clock.now()
         plans = [Expired(kind, now - timedelta(days=days)) for kind, days in self.days.items()]
@@ -83,9 +83,9 @@ class Retention:
         if erased:
             await self.forgetting.sweep()
             log.info("forgot what was past its time: %s", _format_counts(erased))
-        await self.jobs.schedule(job.kind, job.key, "", now + EVERY)
+        await self.jobs.schedule(job.kind, job.key, "", now + EXPIRY_INTERVAL)
 
-    async def entries(self, job: Job) -> None:
+    async def erase_entries(self, job: Job) -> None:
         """Run the job: erase entries that a person deleted a minute ago and did not restore. Raises StoreError."""
         if not await self.forgetting.wipe(job.key):
             await sweep_soon(self.jobs, self.clock.now())
@@ -154,7 +154,7 @@ class ReplyDeletion:
 # process has to remember the handle, and forgetting needs no call to a vendor.
 
 KIND = "vendor_copy"
-GUARD = timedelta(minutes=30)  # Longer than any turn runs: before that the turn itself deletes the context
+CLEANUP_DELAY = timedelta(minutes=30)  # Longer than any turn runs: before that the turn itself deletes the context
 
 # Drops these handles at the vendor of this model; returns those that may still exist.
 Forget = Callable[[str, Sequence[str]], Awaitable[Sequence[str]]]
@@ -171,7 +171,7 @@ class VendorCopies:
         match event:
             case HandleOpened(model, handle):
                 payload = json.dumps({"model": model, "handle": handle})
-                await self.jobs.schedule(KIND, handle, payload, self.clock.now() + GUARD)
+                await self.jobs.schedule(KIND, handle, payload, self.clock.now() + CLEANUP_DELAY)
             case HandleClosed(handle):
                 await self.jobs.cancel(KIND, handle)
             case _:

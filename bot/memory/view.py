@@ -200,36 +200,38 @@ _EVERYBODY: Final = frozenset({"here for everybody", "here for everyone", "in th
 # The numbers by which a person refers to entries. A number is never given to a second entry. Pure.
 #
 # Rule. A number stands for the entry listed under it, even after the list has changed. So numbers have gaps where
-# entries were forgotten. Numbers of entries that are no longer listed are dropped, oldest first, until `MOST` or as
-# many as the list has remain; an entry whose number was dropped gets a new one if it is listed again.
+# entries were forgotten. Numbers of entries that are no longer listed are dropped, oldest first, until `MAX_NUMBERS` or
+# as many as the list has remain; an entry whose number was dropped gets a new one if it is listed again.
 
-MOST: Final = 500  # More than most lists hold; encoded, these numbers stay under 20,000 characters
+MAX_NUMBERS: Final = 500  # More than most lists hold; encoded, these numbers stay under 20,000 characters
 
 
 @dataclass(frozen=True, slots=True)
 class EntryNumbers:
-    """`of`: the number of each key, in ascending order. `last`: the highest number ever given."""
+    """`by_key`: the number of each key, in ascending order. `last`: the highest number ever given."""
 
-    of: dict[str, int] = field(default_factory=dict[str, int])
+    by_key: dict[str, int] = field(default_factory=dict[str, int])
     last: int = 0
 
     def key(self, number: int) -> str | None:
-        return next((key for key, given in self.of.items() if given == number), None)
+        return next((key for key, given in self.by_key.items() if given == number), None)
 
     def including(self, keys: Iterable[str]) -> "EntryNumbers":
         listed = dict.fromkeys(keys)
-        new = [key for key in listed if key not in self.of]
-        given = self.of | {key: number for number, key in enumerate(new, self.last + 1)}
-        unlisted = [key for key in self.of if key not in listed]
-        dropped = set(unlisted[: max(0, len(given) - MOST)])
+        new = [key for key in listed if key not in self.by_key]
+        given = self.by_key | {key: number for number, key in enumerate(new, self.last + 1)}
+        unlisted = [key for key in self.by_key if key not in listed]
+        dropped = set(unlisted[: max(0, len(given) - MAX_NUMBERS)])
         return EntryNumbers({key: given[key] for key in given if key not in dropped}, self.last + len(new))
 
-    def moved(self, key: str, to: str) -> "EntryNumbers":
+    def replaced(self, key: str, to: str) -> "EntryNumbers":
         """Return the numbers with `to` in the place of `key`, under the same number."""
-        return EntryNumbers({to if listed == key else listed: number for listed, number in self.of.items()}, self.last)
+        return EntryNumbers(
+            {to if listed == key else listed: number for listed, number in self.by_key.items()}, self.last
+        )
 
     def encode(self) -> str:
-        return json.dumps({"last": self.last, "of": self.of}, separators=(",", ":"))
+        return json.dumps({"last": self.last, "of": self.by_key}, separators=(",", ":"))
 
 
 def decode_numbers(text: str) -> EntryNumbers:
@@ -250,7 +252,7 @@ BACKSLASH: Final = "\\"  # Left at the end of a shortened text, it would escape 
 # Entries per page: with their buttons they fit one message on every platform, and one screen of a phone.
 PAGE: Final = 6
 
-SAID_CHARS: Final = 200  # Of an entry's text, where a sentence quotes it
+QUOTE_CHARS: Final = 200  # Of an entry's text, where a sentence quotes it
 
 
 def key_of(item: Remembered) -> str:
@@ -271,7 +273,7 @@ def entry_sentence(item: Remembered) -> str:
         if isinstance(item, ProfileEntry)
         else literal(item.said)
     )
-    return f"“{shortened(text, SAID_CHARS).rstrip(BACKSLASH)}”"
+    return f"“{shortened(text, QUOTE_CHARS).rstrip(BACKSLASH)}”"
 
 
 def listed_entries(
@@ -281,7 +283,7 @@ def listed_entries(
 
     `own_words`: the ids of facts that come from the person's own words alone. Profile entries always do.
     """
-    entries = (_entry(item, numbers.of[key_of(item)], zone, own_words) for item in items)
+    entries = (_entry(item, numbers.by_key[key_of(item)], zone, own_words) for item in items)
     return tuple(sorted(entries, key=lambda entry: entry.number))
 
 
@@ -292,7 +294,7 @@ def page_of(
 
     `key`: of an entry; if it is listed, its page is returned instead of `page`.
     """
-    in_order = sorted(items, key=lambda item: numbers.of[key_of(item)])
+    in_order = sorted(items, key=lambda item: numbers.by_key[key_of(item)])
     index = next((index for index, item in enumerate(in_order) if key_of(item) == key), None)
     target, pages = page if index is None else index // PAGE + 1, max(1, -(-len(items) // PAGE))
     current = min(max(target, 1), pages)

@@ -60,7 +60,7 @@ TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}")  # 256 bits, as `secrets.token_u
 BODY_BYTES: Final = 4_096
 BODY_S: Final = 5.0
 FIELDS: Final = 20
-SEEN_EVERY: Final = timedelta(minutes=1)  # The least time between two updates of a session's last use
+SEEN_INTERVAL: Final = timedelta(minutes=1)  # The least time between two updates of a session's last use
 PER_S, AT_ONCE = 20.0, 100.0  # Requests of one client: a page takes two. Behind a proxy all browsers are one client.
 # Sign-in links that one client may open: each takes a query, while 256 bits cannot be guessed anyway.
 TRIES_PER_S, TRIES_AT_ONCE = 0.2, 20.0
@@ -289,7 +289,7 @@ class OperatorSite:
             return None
         now, session_hash = self._clock.now(), hashed(browser.secret)
         session = await self._sessions.find(session_hash, now, now - SESSION_IDLE)
-        if session is not None and now - session.seen >= SEEN_EVERY:
+        if session is not None and now - session.seen >= SEEN_INTERVAL:
             await self._sessions.see(session_hash, now)
         return session
 

@@ -262,7 +262,7 @@ class Recent:
 
 LATE_S: Final = 1.0  # A delay of the event loop that people notice
 LATELY: Final = timedelta(minutes=5)
-MANY_WAIT: Final = 100  # Waiting questions: more than a process answers in some minutes
+LONG_BACKLOG: Final = 100  # Waiting questions: more than a process answers in some minutes
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,7 +338,7 @@ async def now(sources: OperatorSources, _: Mapping[str, str]) -> ViewAnswer:
                     page_texts.BACKLOG,
                     f"{load.waiting:,}",
                     page_texts.RUNNING.format(answers=counted(load.running, "answer grows", "answers grow")),
-                    is_bad=load.waiting > MANY_WAIT,
+                    is_bad=load.waiting > LONG_BACKLOG,
                 ),
                 Figure(page_texts.LOOP_LATE, seconds(late_s), page_texts.LOOP_LATE_SAYS, is_bad=late_s > LATE_S),
             ],
@@ -406,7 +406,7 @@ def _shard(sources: OperatorSources, shard: ListedShard, moment: datetime) -> Ma
 
 # Failures, and what to do.
 
-LASTS: Final = timedelta(hours=1)  # A failure within this time counts as still going on
+ONGOING_WITHIN: Final = timedelta(hours=1)  # A failure within this time counts as still going on
 
 
 async def failures(sources: OperatorSources, _: Mapping[str, str]) -> ViewAnswer:
@@ -419,7 +419,7 @@ async def failures(sources: OperatorSources, _: Mapping[str, str]) -> ViewAnswer
             "count": f"{failure.count:,}",
             "last": failure.last,
             "ago": span((moment - failure.last).total_seconds()),
-            "lasts": moment - failure.last < LASTS,
+            "lasts": moment - failure.last < ONGOING_WITHIN,
         }
         for failure in sources.recent.failures()
     ]

@@ -225,7 +225,7 @@ class Networks:
     ranges: tuple[IPNetwork, ...] = ()
     places: frozenset[tuple[str, int | None]] = frozenset()
 
-    def names(self, target: Target) -> bool:
+    def includes_host(self, target: Target) -> bool:
         """Return whether the operator has opened this host by name, at this port."""
         return self._place(target.host, target.port)
 
@@ -233,7 +233,7 @@ class Networks:
         """Return whether an address of this kind, which the target resolves to, is open."""
         if kind in _NEVER:
             return False
-        if self.names(target) and (
+        if self.includes_host(target) and (
             kind in _BY_NAME or (target.literal == address and kind is not NetworkKind.EMBEDDING)
         ):
             return True
@@ -279,7 +279,7 @@ class WebGuard:
 
     def read(self, text: str) -> Target:
         target = parse_target(text)
-        if _LOCAL_NAME.fullmatch(target.host) and not self.networks.names(target):
+        if _LOCAL_NAME.fullmatch(target.host) and not self.networks.includes_host(target):
             raise WebRefused(NOT_OF_THE_WEB.format(kind=NetworkKind.LOOPBACK))
         if target.literal is not None:
             self.admit(target, [target.literal])
@@ -288,13 +288,13 @@ class WebGuard:
     def admit(self, target: Target, addresses: list[IPAddress]) -> bool:
         if not addresses:
             raise WebRefused(NO_NAME)
-        is_own = self.networks.names(target)
+        is_own = self.networks.includes_host(target)
         for address in addresses:
             kind = special_kind(address)
             if kind is not None and not self.networks.opens(target, address, kind):
                 raise WebRefused(NOT_OF_THE_WEB.format(kind=kind))
             is_own |= kind is not None and not (address in NAT64 and special_kind(_embedded(address)) is None)
-        if target.port not in WEB_PORTS and not self.networks.names(target):
+        if target.port not in WEB_PORTS and not self.networks.includes_host(target):
             raise WebRefused(OTHER_PORT)
         return is_own
 

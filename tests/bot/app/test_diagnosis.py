@@ -73,9 +73,9 @@ def rights(mode: int, group: int = STAFF) -> Rights:
         (rights(0o644), [rights(0o750), OPEN], ["the group staff"]),
         (rights(0o644, OURS), [rights(0o710), OPEN], ["the group staff"]),
         (rights(0o604), [rights(0o705), OPEN], ["everybody on this machine"]),
-        (rights(0o604), [replace(rights(0o700), listed=True), OPEN], ["whom an access list of its folder lets in"]),
-        (replace(rights(0o600), named=("bob",)), [OPEN], ["bob"]),
-        (replace(rights(0o600), named=("bob",)), [rights(0o700), OPEN], []),
+        (rights(0o604), [replace(rights(0o700), has_acl=True), OPEN], ["whom an access list of its folder lets in"]),
+        (replace(rights(0o600), acl_readers=("bob",)), [OPEN], ["bob"]),
+        (replace(rights(0o600), acl_readers=("bob",)), [rights(0o700), OPEN], []),
     ],
 )
 def test_who_can_read_a_file_is_whom_it_and_every_folder_above_it_let(
@@ -108,8 +108,8 @@ NOBODY = 2**32 - 1
 def test_an_access_list_names_readers_as_far_as_its_mask_lets_them() -> None:
     lists = [(0x01, 6, NOBODY), (0x02, 4, THEM), (0x04, 0, NOBODY), (0x08, 6, STAFF), (0x20, 0, NOBODY)]
     told = with_acl(rights(0o660), acl(*lists, (0x10, 6, NOBODY)), NAMES)
-    assert (told.named, told.mode & 0o070) == (("bob", "the group staff"), 0)
-    assert with_acl(rights(0o600), acl(*lists, (0x10, 0, NOBODY)), NAMES).named == ()
+    assert (told.acl_readers, told.mode & 0o070) == (("bob", "the group staff"), 0)
+    assert with_acl(rights(0o600), acl(*lists, (0x10, 0, NOBODY)), NAMES).acl_readers == ()
     assert with_acl(rights(0o640), b"", NAMES) == rights(0o640)
 
 

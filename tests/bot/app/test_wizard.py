@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import SettingsError
-from bot.app.wizard import changed, set_up, set_up_from, write
+from bot.app.wizard import set_up, set_up_from, with_changes, write
 from bot.setting_sources import read_dotenv
 from bot.settings import load_settings
 from tests.fakes.discord_gateway import running_discord
@@ -36,7 +36,7 @@ def test_what_is_written_is_read_again_and_the_rest_stays(
     tmp_path_factory: pytest.TempPathFactory, lines: list[str], changes: dict[str, str]
 ) -> None:
     folder, before = tmp_path_factory.mktemp("env"), "".join(f"{line}\n" for line in lines)
-    after = changed(before, changes)
+    after = with_changes(before, changes)
     assert parsed(folder, after) == {**parsed(folder, before), **changes}
     assert [line for line in after.splitlines() if line in {"# a comment", "", "OTHER=1"}] == [
         line for line in lines if line in {"# a comment", "", "OTHER=1"}
@@ -148,7 +148,7 @@ async def test_a_platform_that_is_set_up_stays_so_by_one_answer_and_no_second_ap
             "DISCORD_GATEWAY_URL": discord.gateway_url,
         }
         tokens = {"SLACK_APP_TOKEN": APP_TOKEN, "SLACK_BOT_TOKEN": BOT_TOKEN, "DISCORD_TOKEN": TOKEN}
-        content = changed("", {"COGENCY_MODEL": "rehearsal", **tokens})
+        content = with_changes("", {"COGENCY_MODEL": "rehearsal", **tokens})
         dotenv.write_text(content, encoding="utf-8")
         person = Person(("Start it now", "n"))
         assert not await set_up(person, dotenv, environ)

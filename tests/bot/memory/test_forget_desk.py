@@ -14,7 +14,7 @@ from agent.records import Closing, Incoming, Job, Receipt, ShownPage
 from bot.access.admission import RateCounter, RateLimits
 from bot.host import ForgetProgress, Forgetter
 from bot.memory.forget_desk import LISTEN_S, LONGEST, MAX_WAITING, SEARCH, TELL_AFTER_S, ForgetDesk
-from bot.memory.retention import EVERY, EXPIRED, GONE, SWEEP, ReplyDeletion, Retention
+from bot.memory.retention import EXPIRED, EXPIRY_INTERVAL, GONE, SWEEP, ReplyDeletion, Retention
 from bot.reply_surface import PageGone, PageUnsent
 from bot.scheduler import JobWorker
 from bot.texts import memory_texts
@@ -428,7 +428,7 @@ async def test_what_is_past_its_time_is_looked_for_each_day(caplog: pytest.LogCa
     await world.clock.advance(timedelta(days=30).total_seconds())
     assert await world.worker({AudienceKind.PERSON: 1}).work()
     assert world.texts == []
-    assert world.store.waiting_jobs[EXPIRED, ""].run_at - world.clock.now() <= EVERY
+    assert world.store.waiting_jobs[EXPIRED, ""].run_at - world.clock.now() <= EXPIRY_INTERVAL
     lines = [record.getMessage() for record in caplog.records]
     assert [line for line in lines if "2 messages" in line]
     assert not [line for line in lines if "boat" in line]

@@ -17,7 +17,7 @@ from agent.records import Attachment, Person
 from bot.attachments.reader import Reader
 from bot.attachments.reading import ReadDocument
 from bot.host import PlaceAsker
-from bot.memory.knowledge_desk import LOOKS, LOOKS_MOST, MAX_FILES, KnowledgeDesk, LinkedPages
+from bot.memory.knowledge_desk import LOOKS, MAX_FILES, MAX_LOOKS, KnowledgeDesk, LinkedPages
 from bot.scheduler import JobWorker
 from bot.texts import memory_texts
 from bot.web import fetching
@@ -278,16 +278,16 @@ async def test_without_the_web_one_sentence_says_what_to_do() -> None:
 
 
 async def test_few_pages_are_looked_at_in_each_turn_and_all_in_the_end() -> None:
-    many = {f"a.example/{n}": answer(f"Page {n}.".encode()) for n in range(LOOKS_MOST + 3)}
+    many = {f"a.example/{n}": answer(f"Page {n}.".encode()) for n in range(MAX_LOOKS + 3)}
     async with town(many) as here:
-        for n in range(LOOKS_MOST + 3):
+        for n in range(MAX_LOOKS + 3):
             await here.learn(f"http://a.example/{n}")
         asked = len(here.world.requests)
         await here.a_day_later()
-        assert len(here.world.requests) - asked == LOOKS_MOST
+        assert len(here.world.requests) - asked == MAX_LOOKS
         await here.clock.advance(timedelta(minutes=10).total_seconds())
         assert await JobWorker(here.store.jobs, here.pages.handlers, here.clock, "worker").work()
-        assert len(set(here.world.requests[asked:])) == LOOKS_MOST + 3
+        assert len(set(here.world.requests[asked:])) == MAX_LOOKS + 3
 
 
 async def test_one_process_looks_at_a_time_and_the_next_goes_on_after_a_kill() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from agent.events import HandleClosed, HandleOpened, IterationStarted
-from bot.memory.retention import GUARD, KIND, VendorCopies
+from bot.memory.retention import CLEANUP_DELAY, KIND, VendorCopies
 from bot.scheduler import JobLimits, JobWorker
 from tests.fakes.clock import FakeClock
 from tests.fakes.store import StoreInMemory, store_in_memory
@@ -49,7 +49,7 @@ async def test_after_a_crash_the_job_deletes_it_and_tries_until_it_is_gone() -> 
     copies, worker, store, clock = bench(vendor)
     await copies.see(OPENED)
     assert not await worker.work()
-    await clock.advance(GUARD.total_seconds())
+    await clock.advance(CLEANUP_DELAY.total_seconds())
     assert await worker.work()
     assert vendor.kept == {"v1_1"}
     vendor.down = False
