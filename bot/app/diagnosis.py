@@ -64,13 +64,11 @@ class Check:
             return [Finding(self.late_level, self.where, what, setup_texts.LOOK_AGAIN)]
 
 
-def ignore_progress(_: Sequence[str]) -> None:
+def no_progress(_: Sequence[str]) -> None:
     """Ignore the progress."""
 
 
-async def run_concurrently(
-    checks: Sequence[Check], tell: Callable[[Sequence[str]], object] = ignore_progress
-) -> list[Finding]:
+async def run_checks(checks: Sequence[Check], tell: Callable[[Sequence[str]], object] = no_progress) -> list[Finding]:
     """Run the checks concurrently; return their findings in the order of the checks. `tell`: receives the names of
     those that still run.
     """
@@ -296,7 +294,7 @@ def _read_by(file: KeptFile, names: AccountNames) -> Finding | None:
     if rights is None:
         return None
     folders = _above(file.path)
-    above = [rights_above for folder in folders if (rights_above := rights_of(folder, names)) is not None]
+    above = [upper for folder in folders if (upper := rights_of(folder, names)) is not None]
     remedy = setup_texts.FILE_CLOSE.format(file=file.path)
     if others := readers(rights, above, names):
         is_roots = rights.owner == 0 and os.geteuid() != 0
@@ -305,8 +303,7 @@ def _read_by(file: KeptFile, names: AccountNames) -> Finding | None:
         return Finding(Level.NOTE if is_roots else Level.WARNING, file.where, what, remedy)
     if readers(rights, (), names):
         closed = next(
-            (folder for folder, rights_above in zip(folders, above, strict=False) if not _some_may_enter(rights_above)),
-            folders[0],
+            (folder for folder, upper in zip(folders, above, strict=False) if not _some_may_enter(upper)), folders[0]
         )
         what = setup_texts.FILE_SHELTERED.format(folder=closed, file=file.path, holds=file.holds)
         return Finding(Level.NOTE, file.where, what, remedy)
@@ -336,32 +333,28 @@ def close_files(settings: Settings, files: Sequence[KeptFile], names: AccountNam
 
 def _narrow(path: Path, where: str, removed: int, names: AccountNames) -> Finding:
     """Remove the rights `removed`, a mode's bits, from a file or folder."""
-    finding = Finding(Level.NOTE, where, "")
+    note = partial(Finding, Level.NOTE, where)
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     except OSError as error:
         what = setup_texts.FIX_LINK if path.is_symlink() else setup_texts.FIX_FAILED
-        return _with_text(finding, what.format(file=path, reason=error.strerror))
+        return note(what.format(file=path, reason=error.strerror))
     try:
         status = os.fstat(descriptor)  # by the descriptor, so that the file checked is the file changed
         if status.st_uid != os.geteuid():
-            return _with_text(finding, setup_texts.FIX_NOT_OURS.format(file=path, owner=names.user(status.st_uid)))
+            return note(setup_texts.FIX_NOT_OURS.format(file=path, owner=names.user(status.st_uid)))
         before = stat.S_IMODE(status.st_mode)
         if os.geteuid() == 0 and status.st_gid != 0:
             removed &= ~stat.S_IRWXG  # a service that is not root may need the group's rights
         os.fchmod(descriptor, before & ~removed)
     except OSError as error:
-        return _with_text(finding, setup_texts.FIX_FAILED.format(file=path, reason=error.strerror))
+        return note(setup_texts.FIX_FAILED.format(file=path, reason=error.strerror))
     finally:
         os.close(descriptor)
     if before & ~removed == before:
-        return _with_text(finding, setup_texts.FIX_GROUP_STAYS.format(file=path, group=names.group(status.st_gid)))
+        return note(setup_texts.FIX_GROUP_STAYS.format(file=path, group=names.group(status.st_gid)))
     sentence = setup_texts.FIXED_RIGHTS.format(file=path, after=f"{before & ~removed:03o}", before=f"{before:03o}")
     return Finding(Level.FIXED, where, sentence)
-
-
-def _with_text(finding: Finding, what: str) -> Finding:
-    return Finding(finding.level, finding.where, what)
 
 
 async def shards_held(settings: Settings, now: datetime) -> list[Finding]:
@@ -565,21 +558,17 @@ _ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_E
 
 def trace_findings(settings: Settings, find_module: Callable[[str], object]) -> list[Finding]:
     """Check where traces are sent; no finding where they are off. `find_module`: as for `no_traces`."""
-    variables = settings.opentelemetry
+    otel = settings.opentelemetry
     if not sends_traces(settings):
         return []
     finding = partial(Finding, where="Traces")
     if reason := no_traces(settings, find_module):
         return [finding(Level.WARNING, what=setup_texts.TRACES_NOT_SENT, remedy=reason)]
-    address = next(variables[name].strip() for name in _ENDPOINTS if variables.get(name, "").strip())
+    address = next(otel[name].strip() for name in _ENDPOINTS if otel.get(name, "").strip())
     parts = urlsplit(address)
     findings = [finding(Level.GOOD, what=setup_texts.TRACES_SENT.format(host=parts.hostname or address))]
     if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
         what = setup_texts.TRACES_PLAIN.format(host=parts.hostname)
         findings = [finding(Level.WARNING, what=what, remedy=setup_texts.TRACES_HTTPS)]
-    content_settings = [
-        name for name in _CONTENT if variables.get(name, "").strip().lower() not in {"", "false", "no_content", "0"}
-    ]
-    return findings + [
-        finding(Level.NOTE, what=setup_texts.TRACES_WORDLESS.format(name=name)) for name in content_settings
-    ]
+    content = [name for name in _CONTENT if otel.get(name, "").strip().lower() not in {"", "false", "no_content", "0"}]
+    return findings + [finding(Level.NOTE, what=setup_texts.TRACES_WORDLESS.format(name=name)) for name in content]

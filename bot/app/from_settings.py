@@ -142,11 +142,8 @@ def _command_prefix(settings: Settings, app: str) -> str:
     """Return the prefix of an app's commands; the default for an app that is not described yet."""
     if not app or settings.slack_apps is None:
         return settings.slack_command_prefix
-    described = apps_in_file(settings, settings.slack_apps)
-    return next(
-        (candidate.command_prefix for candidate in described if candidate.name == app),
-        settings.slack_command_prefix,
-    )
+    apps = apps_in_file(settings, settings.slack_apps)
+    return next((item.command_prefix for item in apps if item.name == app), settings.slack_command_prefix)
 
 
 # The file that describes several apps: a table for each, under its name.
@@ -376,12 +373,10 @@ def for_play(settings: Settings, database: Path) -> Settings:
 
 def sends_traces(settings: Settings) -> bool:
     """Return whether OpenTelemetry's variables name an endpoint for traces, and do not switch them off."""
-    variables = settings.opentelemetry
-    has_endpoint = any(
-        variables.get(name) for name in ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
-    )
-    is_off = variables.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
-    return has_endpoint and not is_off and variables.get("OTEL_TRACES_EXPORTER", "otlp").strip().lower() == "otlp"
+    otel = settings.opentelemetry
+    is_set = any(otel.get(name) for name in ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"))
+    is_off = otel.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
+    return is_set and not is_off and otel.get("OTEL_TRACES_EXPORTER", "otlp").strip().lower() == "otlp"
 
 
 def no_traces(settings: Settings, find_module: Callable[[str], object]) -> str:

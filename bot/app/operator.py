@@ -33,10 +33,10 @@ from bot.app.diagnosis import (
     disk_facts,
     disk_findings,
     file_findings_of,
-    ignore_progress,
     kept_files,
     migrate_after_backup,
-    run_concurrently,
+    no_progress,
+    run_checks,
     shards_held,
     trace_findings,
     training_findings,
@@ -124,10 +124,7 @@ async def operator_sessions(settings: Settings) -> str:
     now = CLOCK.now()
     async with open_operator_sessions(settings.database_url) as sessions:
         rows = await sessions.listed(now, now - SESSION_IDLE)
-    lines = [
-        setup_texts.SESSION_LINE.format(opened=session.opened, seen=session.seen, expires=session.expires)
-        for session in rows
-    ]
+    lines = [setup_texts.SESSION_LINE.format(opened=row.opened, seen=row.seen, expires=row.expires) for row in rows]
     return "\n".join(lines) or setup_texts.NO_SESSIONS
 
 
@@ -217,18 +214,15 @@ async def migrate_back(
     """
     now = CLOCK.now()
     saved_to = file or Path(f"cogency-{HEAD}-{now:%Y%m%d-%H%M%S}.backup")
-    result = await go_back(settings.database_url, version, saved_to, now, lose=lose, tell=tell)
-    losses = "\n".join(f"{count:>9,}  {what}" for what, count in result.lost.items())
-    if result.to == HEAD:
-        return True, [setup_texts.BACK_IS_THERE.format(where=result.where, version=HEAD)]
-    if result.saved is None:
-        return False, [
-            setup_texts.BACK_LOSES.format(where=result.where, to=result.to, lost=losses),
-            setup_texts.BACK_REFUSED,
-        ]
-    messages = [setup_texts.BACKED_UP.format(file=saved_to, held=result.saved, version=result.saved.version)]
-    messages += [setup_texts.BACK_LOST.format(lost=losses)] if losses else []
-    return True, [*messages, setup_texts.BACK_DONE.format(where=result.where, before=HEAD, to=result.to)]
+    back = await go_back(settings.database_url, version, saved_to, now, lose=lose, tell=tell)
+    lost = "\n".join(f"{count:>9,}  {what}" for what, count in back.lost.items())
+    if back.to == HEAD:
+        return True, [setup_texts.BACK_IS_THERE.format(where=back.where, version=HEAD)]
+    if back.saved is None:
+        return False, [setup_texts.BACK_LOSES.format(where=back.where, to=back.to, lost=lost), setup_texts.BACK_REFUSED]
+    messages = [setup_texts.BACKED_UP.format(file=saved_to, held=back.saved, version=back.saved.version)]
+    messages += [setup_texts.BACK_LOST.format(lost=lost)] if lost else []
+    return True, [*messages, setup_texts.BACK_DONE.format(where=back.where, before=HEAD, to=back.to)]
 
 
 async def charge(settings: Settings, person: str, kind: str, calls: Sequence[ModelCall]) -> None:
@@ -297,7 +291,7 @@ async def examine(
     ask_model: bool,
     dotenv: Path | None = None,
     fix: bool = False,
-    tell: Callable[[Sequence[str]], object] = ignore_progress,
+    tell: Callable[[Sequence[str]], object] = no_progress,
 ) -> list[Finding]:
     """Check settings, files, disk, database, model, and each platform that has a token.
 
@@ -328,7 +322,7 @@ async def examine(
         *_plugins(settings),
         *file_findings(office=not missing("office")),
     ]
-    return one_clock([*findings, *await run_concurrently(checks(settings, ask_model=ask_model), tell)])
+    return one_clock([*findings, *await run_checks(checks(settings, ask_model=ask_model), tell)])
 
 
 async def mend(settings: Settings, dotenv: Path | None) -> list[Finding]:
@@ -349,15 +343,11 @@ def _tools(settings: Settings) -> list[Finding]:
         tools = own_tools(settings)
     except SettingsError as error:
         return [finding(Level.PROBLEM, what="not all of them can be loaded", remedy=str(error))]
-    unconfirmed = [tool.name for tool in tools if tool.effect in UNASKED]
-    confirmed = [tool.name for tool in tools if tool.effect not in UNASKED]
+    unasked = [tool.name for tool in tools if tool.effect in UNASKED]
+    asked = [tool.name for tool in tools if tool.effect not in UNASKED]
     return [
-        *([finding(Level.GOOD, what=f"{', '.join(unconfirmed)} can be called")] if unconfirmed else []),
-        *(
-            [finding(Level.GOOD, what=setup_texts.TOOLS_ASKED_FIRST.format(names=", ".join(confirmed)))]
-            if confirmed
-            else []
-        ),
+        *([finding(Level.GOOD, what=f"{', '.join(unasked)} can be called")] if unasked else []),
+        *([finding(Level.GOOD, what=setup_texts.TOOLS_ASKED_FIRST.format(names=", ".join(asked)))] if asked else []),
     ]
 
 
@@ -546,12 +536,12 @@ async def examine_servers(settings: Settings, only: Sequence[Plugin] | None = No
         for config in personal
     ]
     async with connecting(settings, configs) as sources:
-        sign_in_checks = [
+        pings = [
             asks_who_signs_in(config.name, config.reach, CLOCK)
             for config in personal
             if isinstance(config.reach, HttpReach)
         ]
-        results = await asyncio.gather(*sign_in_checks, *(source.examine() for source in sources))
+        results = await asyncio.gather(*pings, *(source.examine() for source in sources))
         return findings + [finding for result in results for finding in result]
 
 

@@ -291,10 +291,8 @@ def _host(
         hands_over=True,
         telemetry=telemetry,
     )
-    max_running, lease = settings.max_running, timedelta(seconds=settings.lease_s)
-    limits = TurnsLimits(
-        max_running, settings.person_running, max_working=max(1, max_running // SHARE_AT_WORK), lease=lease
-    )
+    slots, lease = settings.max_running, timedelta(seconds=settings.lease_s)
+    limits = TurnsLimits(slots, settings.person_running, max_working=max(1, slots // SHARE_AT_WORK), lease=lease)
     turns = parts.open_turns(store, answering, connections.surface_for, limits, connections.sources)
     host = BotHost(
         platforms=connections,
@@ -365,10 +363,7 @@ def _about(store: Store, models: ModelSwitch, connections: PlatformConnections) 
     return [
         reply_texts.VERSION.format(version=version("cogency-bot"), models=models.sentence),
         reply_texts.STORE.format(where=store.database.where),
-        *(
-            f"**{platform_name(name)}**: not connected. {reason}"
-            for name, reason in sorted(connections.troubles.items())
-        ),
+        *(f"**{platform_name(name)}**: not connected. {why}" for name, why in sorted(connections.troubles.items())),
     ]
 
 

@@ -134,11 +134,9 @@ async def _model(talk: Dialogue, draft: _Draft) -> None:
     offered = [*local, *(f"{name}:{DEFAULT_MODELS[name]}" for name in vendors), "rehearsal"]
     for number, spec in enumerate(offered, 1):
         talk.say(f"  {number}  {spec}  {_about(spec, draft)}".rstrip())
-    default = (
-        draft.written.get("COGENCY_MODEL") or draft.environ.get("COGENCY_MODEL") or _default_number(offered, draft)
-    )
+    preset = draft.written.get("COGENCY_MODEL") or draft.environ.get("COGENCY_MODEL") or _first_usable(offered, draft)
     while True:
-        answer = talk.ask(setup_texts.INIT_WHICH_MODEL, default)
+        answer = talk.ask(setup_texts.INIT_WHICH_MODEL, preset)
         if answer.isdecimal() and _pick(answer, offered) == answer:
             talk.say(setup_texts.INIT_NO_NUMBER.format(number=answer, most=len(offered)))
             continue
@@ -171,7 +169,7 @@ def _about(spec: str, draft: _Draft) -> str:
     return (setup_texts.INIT_KEY_THERE if is_there else setup_texts.INIT_NEEDS_KEY).format(key=endpoint.key_setting)
 
 
-def _default_number(offered: Sequence[str], draft: _Draft) -> str:
+def _first_usable(offered: Sequence[str], draft: _Draft) -> str:
     """Return the number of the first model that needs no further key."""
     for number, spec in enumerate(offered, 1):
         endpoint = ENDPOINTS.get(spec.partition(":")[0])

@@ -210,17 +210,15 @@ _REASONS: Final = {
 }
 
 
-def _text(kind: ReadAs, output: _Output, first: int, *, late: bool) -> ReadText:
-    pieces = tuple((name, text) for name, texts in output.parts if (text := "".join(texts).strip()))
+def _text(kind: ReadAs, out: _Output, first: int, *, late: bool) -> ReadText:
+    pieces = tuple((name, text) for name, texts in out.parts if (text := "".join(texts).strip()))
     text = "\n\n".join(f"[{name}]\n{text}" if name else text for name, text in pieces)
     if not text:
-        return ReadText(why=kinds.LATE if late else _why(kind, output))
-    last = first + len(output.parts) - 2
-    if kind is ReadAs.PDF and last < output.of:
-        return ReadText(
-            text, f"(these are the pages {first} to {last} of {output.of})", output.title, pieces, output.of
-        )
-    return ReadText(text, "" if output.ended else kinds.GOES_ON, output.title, pieces, max(output.of, 0))
+        return ReadText(why=kinds.LATE if late else _why(kind, out))
+    last = first + len(out.parts) - 2
+    if kind is ReadAs.PDF and last < out.of:
+        return ReadText(text, f"(these are the pages {first} to {last} of {out.of})", out.title, pieces, out.of)
+    return ReadText(text, "" if out.ended else kinds.GOES_ON, out.title, pieces, max(out.of, 0))
 
 
 def _why(kind: ReadAs, output: _Output) -> str:

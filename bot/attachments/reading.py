@@ -240,10 +240,8 @@ class AttachmentReader:
                 for file in incoming.files:
                     is_picture = announced(file.name, file.media_type) is FileKind.PICTURE
                     slots[is_picture] -= 1
-                    is_within_limit = slots[is_picture] >= 0
-                    contents.append(
-                        await self._read_file(file, request) if is_within_limit else _Unread(kinds.TOO_MANY)
-                    )
+                    fits = slots[is_picture] >= 0
+                    contents.append(await self._read_file(file, request) if fits else _Unread(kinds.TOO_MANY))
         except TimeoutError:
             log.info("some files of a message could not be read in time")
         contents += [_Unread(kinds.LATE)] * (len(incoming.files) - len(contents))

@@ -50,7 +50,7 @@ def suggestions(threads: Sequence[Thread], entries: Sequence[ProfileEntry], limi
         (memory_texts.GOAL, goals),
         (memory_texts.PROJECT, projects),
     )
-    kinds = [[_suggestion(form, subject) for subject in _distinct(texts)] for form, texts in forms]
+    kinds = [[_suggestion(form, topic) for topic in _distinct(texts)] for form, texts in forms]
     by_turns = [kind[place] for place in range(NEWEST) for kind in kinds if place < len(kind)]
     return tuple(by_turns[: max(limit, 0)])
 
@@ -60,12 +60,10 @@ def _distinct(texts: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(filter(None, lines)))[:NEWEST]
 
 
-def _suggestion(form: tuple[str, str], subject: str) -> Suggestion:
+def _suggestion(form: tuple[str, str], topic: str) -> Suggestion:
     title, question = form
     room = TITLE_CHARS - len(title.format(what=""))
-    return Suggestion(
-        title.format(what=shortened(subject, room)), question.format(what=shortened(subject, QUESTION_CHARS))
-    )
+    return Suggestion(title.format(what=shortened(topic, room)), question.format(what=shortened(topic, QUESTION_CHARS)))
 
 
 NUMBERS: Final = "memory numbers"  # The preference that stores an `EntryNumbers`
@@ -170,14 +168,12 @@ class MemoryDesk:
     async def _list(self, viewer: Viewer, notice: str = "", page: int = 1, key: str | None = None) -> MemoryAnswer:
         """Return the current list below the text `notice`: this page, or the one that lists the entry of `key`."""
         items = await self.known(viewer)
-        numbers = await self._update_numbers(
-            viewer, lambda earlier: earlier.including(view.key_of(item) for item in items)
-        )
+        numbers = await self._update_numbers(viewer, lambda old: old.including(view.key_of(item) for item in items))
         page_items, current, pages = view.page_of(items, numbers, page, key)
-        own_words = await self.facts.in_own_words(
+        own = await self.facts.in_own_words(
             viewer.person.id, [item.id for item in page_items if isinstance(item, Fact)]
         )
-        entries = view.listed_entries(page_items, numbers, zone_of(viewer.person.time_zone), own_words)
+        entries = view.listed_entries(page_items, numbers, zone_of(viewer.person.time_zone), own)
         paused = view.lasting_text(await self.pauses.lasting(viewer.person.id, viewer.channel))
         heading = memory_texts.MEMORY_HEADING if entries else memory_texts.NOTHING_REMEMBERED
         opted_out = (await self.preferences.of(viewer.person.id)).get(SHARING) == PAUSED
@@ -418,13 +414,11 @@ class ReplyFeedback:
     async def judge(self, turn: int, person: str, verdict: ReplyVerdict) -> bool:
         """Store a person's verdict; return False if the reply no longer exists. Raises StoreError."""
         self._last_verdicts[turn, person] = verdict
-        is_known = await self.replies.judge(turn, person, verdict, self.clock.now())
-        judged = (
-            await self.replies.by_turn(turn) if is_known and verdict is ReplyVerdict.BAD and self.disliked else None
-        )
+        known = await self.replies.judge(turn, person, verdict, self.clock.now())
+        judged = await self.replies.by_turn(turn) if known and verdict is ReplyVerdict.BAD and self.disliked else None
         if judged is not None and self.disliked is not None:
             await self.disliked(judged)
-        return is_known
+        return known
 
     async def take_verdict_back(self, turn: int, person: str, verdict: ReplyVerdict) -> None:
         if self._last_verdicts.get((turn, person), verdict) == verdict:

@@ -127,9 +127,7 @@ class KnowledgeDesk:
         outcomes += [await self._learn_page(asker, page) for page in pages[: MAX_FILES - len(outcomes)]]
         if len(files) + len(pages) > MAX_FILES:
             outcomes.append((False, memory_texts.FIRST_FILES.format(most=MAX_FILES)))
-        return KnowledgeAnswer(
-            "\n".join(sentence for _, sentence in outcomes), refused=not any(learned for learned, _ in outcomes)
-        )
+        return KnowledgeAnswer("\n".join(text for _, text in outcomes), refused=not any(done for done, _ in outcomes))
 
     async def answer(self, asker: PlaceAsker, words: str, say: TellAll = untold) -> KnowledgeAnswer:
         if asker.authority < Authority.EMPLOYEE and not self.operates(asker.person.id):
@@ -229,11 +227,9 @@ class KnowledgeDesk:
             return KnowledgeAnswer(" ".join(filter(None, [notice, nothing])), shares=switch)
         pages = -(-len(documents) // PAGE)
         current = min(max(page, 1), pages)
-        described = tuple(
-            self._describe(asker, document) for document in documents[(current - 1) * PAGE : current * PAGE]
-        )
+        shown = tuple(self._describe(asker, document) for document in documents[(current - 1) * PAGE : current * PAGE])
         heading = memory_texts.KNOWN_HERE.format(many=counted(len(documents), "document", "documents"))
-        return KnowledgeAnswer("\n\n".join(filter(None, [notice, heading])), described, current, pages, shares=switch)
+        return KnowledgeAnswer("\n\n".join(filter(None, [notice, heading])), shown, current, pages, shares=switch)
 
     async def _open(self, asker: PlaceAsker, id_: int) -> KnowledgeAnswer:
         opened = await self.documents.opened(id_, await self.audiences(asker.place), SHOWN)

@@ -306,23 +306,21 @@ class Summariser:
         elif len(batch) < len(uncovered.messages):
             await self._reschedule(job, timedelta())
 
-    async def _summary(
-        self, job: Job, uncovered: Uncovered, messages: Sequence[StoredMessage]
-    ) -> SituationSummary | None:
+    async def _summary(self, job: Job, before: Uncovered, messages: Sequence[StoredMessage]) -> SituationSummary | None:
         """Return the new summary; None if a reply needs the model."""
         model = self.model()
         names = speakers([(message.person, message.name) for message in messages])
         if not model.can_learn or job.attempts > TRIES or not await self.has_budget(job.person):
-            return extracted(uncovered.summary, messages, names)
+            return extracted(before.summary, messages, names)
 
         async def count(call: ModelCall) -> None:
             await self.spending.charge(job.person, SUMMARY, [call], self.clock.now())
 
-        call = complete(model.provider, as_data(summary_prompt(uncovered.summary, messages, names)), count, OPTIONS)
+        call = complete(model.provider, as_data(summary_prompt(before.summary, messages, names)), count, OPTIONS)
         answer = await self.floor.while_free(call) if model.is_local else await call
         if answer is None:
             return None
-        summary = read_summary(answer, uncovered.summary)
+        summary = read_summary(answer, before.summary)
         if summary is None:
             raise ProviderUnavailable(setup_texts.JOB_UNREADABLE)
         return summary
@@ -368,10 +366,8 @@ class FirstNotice:
 
     async def line(self, person: str, turn: int) -> str:
         """Return the notice for this turn's reply, as Markdown; "" if another turn shows it. Raises StoreError."""
-        shown_in, this_turn = (await self.preferences.of(person)).get(TOLD), str(turn)
-        if shown_in != this_turn and not (
-            shown_in is None and await self.preferences.swap(person, TOLD, None, this_turn)
-        ):
+        shown, mine = (await self.preferences.of(person)).get(TOLD), str(turn)
+        if shown != mine and not (shown is None and await self.preferences.swap(person, TOLD, None, mine)):
             return ""
         return self.named(person, memory_texts.LEARNS if self.learns() else memory_texts.KEEPS)
 
@@ -430,10 +426,8 @@ def _with_former(write: Written) -> str:
 
 
 def _listed(texts: Sequence[str]) -> str:
-    listed = "; ".join(texts[:MAX_NAMED])
-    return (
-        listed if len(texts) <= MAX_NAMED else memory_texts.MORE_FACTS.format(facts=listed, many=len(texts) - MAX_NAMED)
-    )
+    text = "; ".join(texts[:MAX_NAMED])
+    return text if len(texts) <= MAX_NAMED else memory_texts.MORE_FACTS.format(facts=text, many=len(texts) - MAX_NAMED)
 
 
 def _shorten(text: str) -> str:

@@ -325,9 +325,7 @@ class PlaceDesk:
     def _knows(self, role: str) -> bool:
         """Return whether the operator's settings name this role: Slack is asked only about those user groups."""
         known = {entry.id for entry in self.access.allow if entry.kind is AccessKind.ROLE}
-        known |= {
-            entry.id for entries in self.access.models.values() for entry in entries if entry.kind is AccessKind.ROLE
-        }
+        known |= {entry.id for roles in self.access.models.values() for entry in roles if entry.kind is AccessKind.ROLE}
         return role.partition(":")[2] in known
 
     async def _current(self, channel: str, rules: PlaceRules, rule: PlaceRule) -> str:

@@ -226,9 +226,7 @@ class EntryNumbers:
 
     def replaced(self, key: str, to: str) -> "EntryNumbers":
         """Return the numbers with `to` in the place of `key`, under the same number."""
-        return EntryNumbers(
-            {to if listed == key else listed: number for listed, number in self.by_key.items()}, self.last
-        )
+        return EntryNumbers({to if old == key else old: number for old, number in self.by_key.items()}, self.last)
 
     def encode(self) -> str:
         return json.dumps({"last": self.last, "of": self.by_key}, separators=(",", ":"))
@@ -309,10 +307,10 @@ def entry_line(entry: ShownEntry, limit: int | None = None) -> str:
 
 def deleted_text(item: Remembered, number: int | None, receipt: Receipt) -> str:
     """Return the sentence after a deletion that can be undone. It claims no more than the receipt does."""
-    sentence = memory_texts.DELETED.format(
+    done = memory_texts.DELETED.format(
         said=f"entry {number}, {entry_sentence(item)}" if number else entry_sentence(item)
     )
-    return f"{sentence} {memory_texts.STILL_FOUND}" if receipt.found_again else sentence
+    return f"{done} {memory_texts.STILL_FOUND}" if receipt.found_again else done
 
 
 def corrected_text(item: Remembered, receipt: Receipt, *, narrower: bool = False) -> str:
@@ -402,14 +400,12 @@ class ExportedMessages:
     def take(self, page: Sequence[StoredMessage]) -> bool:
         """Add a page of older messages, newest first. Return False once nothing more fits."""
         for message in page:
-            exported = _message(message)
-            self._bytes_left -= (
-                len(json.dumps(exported, ensure_ascii=False, indent=2).encode("utf-8", "replace")) + INDENT
-            )
+            entry = _message(message)
+            self._bytes_left -= len(json.dumps(entry, ensure_ascii=False, indent=2).encode("utf-8", "replace")) + INDENT
             if self._bytes_left < 0:
                 self.complete = False
                 return False
-            self._messages.append(exported)
+            self._messages.append(entry)
         return True
 
     @property

@@ -189,11 +189,9 @@ async def models_of(endpoint: Endpoint, key: Secret | None, limit_s: float = LIS
 
     Raises ProviderUnavailable if the server does not answer in time, or answers with a server error.
     """
-    unavailable = ProviderUnavailable(
-        setup_texts.MODELS_AWAY.format(address=endpoint.address, setting=endpoint.url_setting)
-    )
+    away = ProviderUnavailable(setup_texts.MODELS_AWAY.format(address=endpoint.address, setting=endpoint.url_setting))
     if endpoint.is_local and not await _listens(endpoint):
-        raise unavailable
+        raise away
     from agent.providers.http_client import Http, TransportError  # noqa: PLC0415 -- see the module's docstring
 
     headers = {"authorization": f"Bearer {key.reveal()}"} if key else {}
@@ -202,10 +200,10 @@ async def models_of(endpoint: Endpoint, key: Secret | None, limit_s: float = LIS
         async with asyncio.timeout(limit_s):
             async with http.request("GET", f"{endpoint.base_url}/models", headers) as reply:
                 if reply.status >= 500:
-                    raise unavailable
+                    raise away
                 return read_models(await reply.read()) if reply.status == 200 else None
     except (TransportError, TimeoutError) as error:
-        raise unavailable from error
+        raise away from error
     finally:
         await http.aclose()
 
@@ -543,8 +541,6 @@ class ModelDesk:
         return PlaceModels(allowed, preferred if preferred in (allowed or available) else "")
 
     def _available(self, who: Requester, place: PlaceModels | None = None) -> tuple[str, ...]:
-        default, *others = self.switch.allowed or ("",)
-        available = [
-            name for name in (default, *others) if name and (name == default or may_use(self.access, name, who))
-        ]
-        return tuple(name for name in available if place is None or not place.allowed or name in place.allowed)
+        usual, *others = self.switch.allowed or ("",)
+        names = [name for name in (usual, *others) if name and (name == usual or may_use(self.access, name, who))]
+        return tuple(name for name in names if place is None or not place.allowed or name in place.allowed)

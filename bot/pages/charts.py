@@ -73,14 +73,12 @@ def stacked(
     """Return a chart of stacked bars. `id_`: the chart's id in its page; `number`: formats a value."""
     bars_shown = _merge(columns, len(series))
     highest = max((sum(column.values) for column in bars_shown), default=0.0)
-    texts_shown = [
-        f"{series_name}: {number(value)}"
-        for column in bars_shown
-        for series_name, value in zip(series, column.values, strict=True)
+    titles = [
+        f"{label}: {number(value)}" for column in bars_shown for label, value in zip(series, column.values, strict=True)
     ]
 
     def bars(form: ChartForm, scale: float) -> Iterator[Markup]:
-        texts = iter(texts_shown)
+        texts = iter(titles)
         for column, (x, width) in zip(bars_shown, _places(form, len(bars_shown)), strict=True):
             below = 0.0
             for index, value in enumerate(column.values):

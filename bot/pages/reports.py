@@ -96,7 +96,7 @@ async def spending(oversight: Oversight, clock: Clock, query: Mapping[str, str])
     period = SpendingPeriod.days_until(clock.now(), days)
     spread = await oversight.spread(period)
     total, by_day, value = spread.whole, spread.of_days(), _money if measure == "money" else _tokens
-    days_shown = [period.first + timedelta(days=number) for number in range(days)]
+    days_shown = [period.first + timedelta(days=at) for at in range(days)]
     series = _series(spread, value)
     models = [Total(model, spent) for model, spent in spread.of_models().items()]
     tables = (
@@ -119,9 +119,7 @@ async def spending(oversight: Oversight, clock: Clock, query: Mapping[str, str])
             "period": period,
             "figures": _spending_figures(total, days),
             "chart": _spending_chart(spread, days_shown, series, value, measure) if total.calls else None,
-            "series": [(charts.key(number, hatched=True), name) for number, name in enumerate(series)]
-            if total.calls
-            else [],
+            "series": [(charts.key(at, hatched=True), name) for at, name in enumerate(series)] if total.calls else [],
             "days": [
                 _spent_row(f"{day}", "", by_day[f"{day}"], None) for day in reversed(days_shown) if f"{day}" in by_day
             ],

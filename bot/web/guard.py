@@ -240,14 +240,11 @@ class Networks:
         if kind is NetworkKind.EMBEDDING:
             inner = _embedded(address)
             inner_kind = special_kind(inner)
-            is_open_nat64 = address in NAT64 and any(
-                NAT64.subnet_of(network) for network in self.ranges if network.version == 6
-            )
-            return is_open_nat64 and (inner_kind is None or self.opens(target, inner, inner_kind))
-        opens_ranges = kind is not NetworkKind.METADATA
+            is_open = address in NAT64 and any(NAT64.subnet_of(range_) for range_ in self.ranges if range_.version == 6)
+            return is_open and (inner_kind is None or self.opens(target, inner, inner_kind))
+        by_range = kind is not NetworkKind.METADATA
         return any(
-            address in network and (opens_ranges or network.prefixlen == network.max_prefixlen)
-            for network in self.ranges
+            address in range_ and (by_range or range_.prefixlen == range_.max_prefixlen) for range_ in self.ranges
         )
 
     def _place(self, host: str, port: int) -> bool:

@@ -84,10 +84,8 @@ class Searxng:
         problems = {403: setup_texts.SEARXNG_NO_JSON.format(address=self.address)}
         answer = await _call("GET", f"{self.address}/search?{urlencode(parameters)}", {}, self.name, problems)
         results = results_of(answer.get("results"), "content", "publishedDate")
-        if not results and (unresponsive := answer.get("unresponsive_engines")):
-            raise WebRefused(
-                setup_texts.SEARXNG_SILENT.format(count=len(cast("list[object]", unresponsive))), is_fault=True
-            )
+        if not results and (silent := answer.get("unresponsive_engines")):
+            raise WebRefused(setup_texts.SEARXNG_SILENT.format(count=len(cast("list[object]", silent))), is_fault=True)
         return results
 
 
@@ -115,9 +113,9 @@ class Tavily:
     name: str = "Tavily"
 
     async def search(self, query: str, recency: Recency | None = None) -> list[SearchResult]:
-        parameters = {"query": query, "max_results": MAX_RESULTS, **({"time_range": recency.value} if recency else {})}
+        asked = {"query": query, "max_results": MAX_RESULTS, **({"time_range": recency.value} if recency else {})}
         headers = {"Authorization": f"Bearer {self.key}", "Content-Type": JSON_TYPE}
-        body = json.dumps(parameters).encode()
+        body = json.dumps(asked).encode()
         answer = await _call(
             "POST", f"{self.address}/search", headers, self.name, _key_problems("TAVILY_API_KEY"), body
         )

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import update
 
 from agent.machine import CLOCK
-from bot.app.diagnosis import Check, run_concurrently
+from bot.app.diagnosis import Check, run_checks
 from bot.app.operator import SERVERS_S, checks, examine, file_findings, migrate
 from bot.attachments.reader import missing
 from bot.exits import SKEW, Finding, Level, clock_finding, finding_lines, healthy, one_clock
@@ -134,7 +134,7 @@ async def test_checks_run_side_by_side_and_are_told_in_their_order() -> None:
         return [Finding(Level.GOOD, "Two", "it went ahead")]
 
     both = [Check("One", first, PATIENCE_S), Check("Two", second, PATIENCE_S)]
-    assert [one.where for one in await run_concurrently(both, heard.append)] == ["One", "Two"]
+    assert [one.where for one in await run_checks(both, heard.append)] == ["One", "Two"]
     assert heard[0] == ["One", "Two"]
 
 
@@ -144,7 +144,7 @@ async def test_a_check_that_is_not_done_in_time_is_a_finding_and_stops_no_other(
         return [Finding(Level.GOOD, "Well", "it is there")]
 
     stuck = Check("Stuck", asyncio.Event().wait, 0.01, late)  # type: ignore[arg-type] -- it never answers
-    found = await run_concurrently([stuck, Check("Well", well, PATIENCE_S)])
+    found = await run_checks([stuck, Check("Well", well, PATIENCE_S)])
     assert [(one.level, one.what) for one in found] == [
         (late, "it was not found out within 0.01 s"),
         (Level.GOOD, "it is there"),
