@@ -7,8 +7,8 @@ Rules.
 - Each IP address that a name resolves to is checked; if one is refused, all are.
 - An address outside of the public web is refused unless the operator has opened it (`Networks`): a range opens all
   addresses in it, a host's name those that are private, shared or of this machine. A metadata service, which gives
-  credentials to machines, is opened only by its own address. Addresses that embed other addresses, and those that
-  belong to no host, cannot be opened.
+  credentials to machines, is opened only by its own address. Addresses that embed other addresses cannot be opened,
+  except for those of NAT64, and neither can those that belong to no host.
 """
 
 import re
