@@ -42,9 +42,9 @@ from store.engine import (
     Store,
     database_beside,
     database_of,
+    lock_migrations,
     look_at,
     obstacle,
-    one_by_one,
     open_store,
     require_head,
 )
@@ -239,7 +239,7 @@ async def go_back(url: str, name: str, file: Path, now: datetime, *, lose: bool 
 
 
 def _taken_back(connection: Connection, where: str, to: str) -> None:
-    one_by_one(connection)
+    lock_migrations(connection)
     _require_alone(connection, where)
     take_back(connection, to, MIGRATIONS)
 

@@ -1,6 +1,6 @@
 """Opens the store: the database that a URL names, its version, its parts.
 
-Rule: whatever goes wrong is a StoreError with one sentence that says what to do.
+Rule: every failure is a StoreError with one sentence that says what to do.
 """
 
 import asyncio
@@ -55,23 +55,26 @@ from store.turns.turn_queue import SqlConsents, SqlOpenQuestions
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# Brings a database to the newest version, and gives it a key of erased ids.
+# Migrating a database to the newest version, and giving it a key of erased ids.
 #
 # Rules
-#   Alembic is imported only for a database at another version: it costs a start more than the rest of the store.
-#   The whole upgrade is one transaction. On PostgreSQL processes that start together follow one another in it, while
-#   those of the release before go on: a step that waits for a table gives up soon, since all who want that table wait
-#   behind it, and the upgrade is tried again. Indexes of large tables follow it (`index_later`).
+#   Alembic is imported only for a database at another version: importing it takes longer than the rest of the store's
+#   start.
+#   The whole upgrade is one transaction. On PostgreSQL, processes that start together run it one after another, while
+#   processes of the previous release keep working: a step that waits for a table gives up soon, because every later
+#   query on that table queues behind it, and the upgrade is retried. Indexes of large tables are made afterwards
+#   (`index_later`).
 #   A program works on a newer database whose newer revisions only add to it (`EXPANDS`).
 
 ERASED_KEY: Final = "erased_key"
-OLDEST_POSTGRESQL: Final = 14  # The first that counts the bits of a bit string, by which vectors are compared
-# How long a migration waits for a table: those who read it take milliseconds, and meanwhile all others wait, too.
+OLDEST_POSTGRESQL: Final = 14  # The first with bit_count for bit strings, by which vectors are compared
+# How long a migration waits for a table's lock. Readers hold it for milliseconds, and all other queries queue behind.
 TABLE_S: Final = 1.0
-PAUSE_S: Final = 2.0  # Until it is tried again: what took so long is over then, or those who waited have had their turn
+PAUSE_S: Final = 2.0  # Between two attempts: the slow query has ended by then, or the queued ones have run
 MIGRATION_TRIES: Final = 100
-# However long a large table, or another process's migration, takes; but not who holds a table.
-_ONE_BY_ONE: Final = text(
+# No time limit for the migration of a large table, or for waiting for another process's migration; only for table
+# locks.
+_LOCK_MIGRATIONS: Final = text(
     "SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true), "
     f"pg_advisory_xact_lock({LOCK_SPACE}, 2), set_config('lock_timeout', '{TABLE_S:g}s', true)"
 )
@@ -83,8 +86,8 @@ _MAY_WRITE: Final = text("SELECT NOT pg_is_in_recovery() AND has_table_privilege
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The key of the erased ids; the version that was found, None if the database was empty; and what another version
-    of the program has derived.
+    """`key`: of the erased ids. `before`: the version that was found, None if the database was empty. `outdated`: what
+    another version of the program derived from rows, to be derived again.
     """
 
     key: bytes = field(repr=False)
@@ -98,9 +101,9 @@ def prepare(connection: Connection, where: str, key: Callable[[], bytes], migrat
 
     Raises StoreError.
     """
-    one_by_one(connection)
+    lock_migrations(connection)
     before = version(connection)
-    serves = works_on(connection, before, migrations)
+    serves = is_compatible(connection, before, migrations)
     if before != migrations.head and not serves:
         if (fault := obstacle(connection, where, migrations)) is not None:
             raise StoreError(fault)
@@ -112,29 +115,29 @@ def prepare(connection: Connection, where: str, key: Callable[[], bytes], migrat
     return Prepared(stored, before, outdated(connection), before if serves and before else migrations.head)
 
 
-def works_on(connection: Connection, found: str | None, migrations: Migrations) -> bool:
-    """Whether this program works on a database of a newer version, which has but grown since ours. Reads only."""
+def is_compatible(connection: Connection, found: str | None, migrations: Migrations) -> bool:
+    """Whether `found` is a newer version that only adds to ours, so that this program works on it. Reads only."""
     if found is None or found.isdecimal() or found <= migrations.head:
         return False
     stored = connection.execute(select(meta.c.value).where(meta.c.name == OLDEST)).scalar_one_or_none()
     of, _, oldest = (stored or b"").decode().partition(":")
     if of != found or oldest > migrations.head:
         return False
-    return all(_reached(connection, one) != 0 for one in DERIVED)
+    return all(_reached(connection, derived) != 0 for derived in DERIVED)
 
 
 def erased_key(connection: Connection) -> bytes | None:
     return connection.execute(select(meta.c.value).where(meta.c.name == ERASED_KEY)).scalar_one_or_none()
 
 
-def one_by_one(connection: Connection) -> None:
-    """Let this transaction change tables while no other one does, or begins to serve."""
+def lock_migrations(connection: Connection) -> None:
+    """Take the lock under which tables are changed and a process begins to serve, until the transaction ends."""
     if is_postgresql(connection):
-        connection.execute(_ONE_BY_ONE)
+        connection.execute(_LOCK_MIGRATIONS)
 
 
 def require_head(connection: Connection, where: str, migrations: Migrations) -> None:
-    """For those who only read: raises StoreError if the database is at another version."""
+    """Raise StoreError if the database is at another version. For callers that only read."""
     if (fault := obstacle(connection, where, migrations)) is not None:
         raise StoreError(fault)
     if version(connection) != migrations.head:
@@ -167,31 +170,31 @@ def too_old(server: tuple[Any, ...] | None, where: str) -> str | None:
     return texts.POSTGRESQL_TOO_OLD.format(where=where, found=server[0], oldest=OLDEST_POSTGRESQL)
 
 
-# What is derived from rows, the words that lead to messages and to facts, is made anew after the program derives
-# something else: before anybody is answered, because half of it would find half.
+# Data derived from rows (the words by which messages and facts are found) is rebuilt when a new version of the program
+# derives it differently. This happens before any turn is answered, because a half-built index finds half.
 #
 # Rules
-#   It takes minutes where a million messages are, so it says so. Memory and transactions stay small.
-#   `meta` keeps how far it is, in the transaction that made it: a start after a kill goes on from there. A process of
-#   an earlier version finds that it is not its own, and makes all of it anew.
+#   With a million messages it takes minutes, so progress is logged. Memory and transactions stay small.
+#   `meta` holds the progress, written in the transaction of each step: a start after a kill continues there. A process
+#   of an earlier version sees that the derived data is not its own, and rebuilds all of it.
 
 log = logging.getLogger(__name__)
 
-TELL_S: Final = 10.0  # Between two lines in the log
+PROGRESS_LOG_S: Final = 10.0  # Between two lines in the log
 
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """`name`: under which `meta` keeps its version; `what` it is, and `of` what, in words for operators."""
+    """`name`: the key of its version in `meta`. `what` it is, and `of` what, in words for operators."""
 
     name: str
     what: str
     of: str
     version: int
     renew: Callable[[Connection, int], list[int]]
-    """Make the next rows behind an id anew; the ids of these."""
+    """Derive again from the next rows after an id; returns the ids of these rows."""
     left: Callable[[Connection, int], int]
-    """How many there are behind an id."""
+    """Count the rows after an id."""
 
 
 DERIVED: Final = (
@@ -202,33 +205,33 @@ DERIVED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Renewal:
-    """Something derived that is to be made anew. `left`: how many rows are to be gone through."""
+    """Derived data to be rebuilt. `left`: how many rows are still to be read."""
 
     derived: Derived
     left: int
 
 
 def outdated(connection: Connection) -> "tuple[Renewal, ...]":
-    """What is to be made anew. Reads only."""
-    reached = [(one, _reached(connection, one)) for one in DERIVED]
-    return tuple(Renewal(one, one.left(connection, after)) for one, after in reached if after is not None)
+    """Return what is to be rebuilt. Reads only."""
+    reached = [(derived, _reached(connection, derived)) for derived in DERIVED]
+    return tuple(Renewal(derived, derived.left(connection, after)) for derived, after in reached if after is not None)
 
 
 def renew_some(connection: Connection, derived: Derived) -> list[int]:
-    """Make the next rows of it anew; their ids, none when all of it is."""
+    """Rebuild it for the next rows; returns their ids, none when all is done."""
     after = _reached(connection, derived)
     if after is None:
         return []
     ids = derived.renew(connection, after)
     value = (f"{derived.version}:{ids[-1]}" if ids else f"{derived.version}").encode()
-    kept = update(meta).where(meta.c.name == derived.name).values(value=value)
-    if not connection.execute(kept).rowcount:
+    updated = update(meta).where(meta.c.name == derived.name).values(value=value)
+    if not connection.execute(updated).rowcount:
         connection.execute(insert(meta).values(name=derived.name, value=value))
     return ids
 
 
 def _reached(connection: Connection, derived: Derived) -> int | None:
-    """The id up to which it is made by this version; None if all of it is."""
+    """The id up to which this version has derived it; None if it is complete."""
     stored = connection.execute(select(meta.c.value).where(meta.c.name == derived.name)).scalar_one_or_none()
     version_, _, reached = (stored or b"").decode().partition(":")
     if version_ != str(derived.version):
@@ -236,25 +239,25 @@ def _reached(connection: Connection, derived: Derived) -> int | None:
     return int(reached) if reached else None
 
 
-async def _renew(database: Database, one: Renewal, monotonic: Callable[[], float]) -> None:
-    derived, done, began = one.derived, 0, monotonic()
-    told = began
-    if one.left:
-        log.info("making %s anew (%s: %d); answering begins after that", derived.what, derived.of, one.left)
+async def _renew(database: Database, renewal: Renewal, monotonic: Callable[[], float]) -> None:
+    derived, done, began = renewal.derived, 0, monotonic()
+    last_logged = began
+    if renewal.left:
+        log.info("making %s anew (%s: %d); answering begins after that", derived.what, derived.of, renewal.left)
     while ids := await database.write_alone(renew_some, derived):
         done += len(ids)
-        if monotonic() - told >= TELL_S:
-            told = monotonic()
-            log.info("making %s anew (%s: %d of %d)", derived.what, derived.of, done, one.left)
-    if one.left:
+        if monotonic() - last_logged >= PROGRESS_LOG_S:
+            last_logged = monotonic()
+            log.info("making %s anew (%s: %d of %d)", derived.what, derived.of, done, renewal.left)
+    if renewal.left:
         log.info("made %s anew (%s: %d) in %.1f s", derived.what, derived.of, done, monotonic() - began)
 
 
-# The search of people's past threads, and of what places know.
+# Searches in people's past threads and in the documents of places.
 
 
 class SearchReader(Protocol):
-    """Where searches are done."""
+    """The database that searches read: the primary, or its replica."""
 
     async def read(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T: ...
 
@@ -274,17 +277,17 @@ class SqlDocuments(SqlStore):
     looked = writes(passages.looked)
 
     async def keep(self, new: NewDocument, *, renews: int | None = None) -> DocumentRefused | None:
-        kept = await self.database.write(passages.keep, new, await aside(passages.rows_of, new), renews)
-        if isinstance(kept, DocumentRefused):
-            return kept
-        await self._work(kept)
-        for before in await self.database.read(passages.older, kept):
-            await self._work(before)
+        added = await self.database.write(passages.keep, new, await aside(passages.rows_of, new), renews)
+        if isinstance(added, DocumentRefused):
+            return added
+        await self._work(added)
+        for older_id in await self.database.read(passages.older, added):
+            await self._work(older_id)
         return None
 
     async def remove(self, id_: int) -> None:
-        for one in await self.database.write(passages.remove, id_):
-            await self._work(one)
+        for removed_id in await self.database.write(passages.remove, id_):
+            await self._work(removed_id)
 
     async def _work(self, id_: int) -> None:
         while await self.work_on(id_):
@@ -308,14 +311,14 @@ class SqlMemories(SqlStore):
         return await index.make_more(self.database, job)
 
 
-PATIENCE_S: Final = 1.0  # How long to wait for another program that reads or writes an SQLite file, such as a backup
+PATIENCE_S: Final = 1.0  # How long to wait for another program that has the SQLite file locked, such as a backup
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """The open store. `close` gives it back.
+    """The open store. `close` closes its database.
 
-    `version_before`: what opening found and brought to `version`; None if the database was new.
+    `version_before`: the version that opening found and migrated to `version`; None if the database was new.
     """
 
     ledger: ports.Ledger
@@ -368,27 +371,27 @@ async def open_store(
     `postgresql://user:password@host/database`.
 
     `key` makes the key of the erased ids when the database is new. `replica_url`: a streaming replica of it, for
-    searches. Raises StoreLocked if another process has the file
-    open, StoreError if the database cannot be used.
+    searches. Raises StoreLocked if another process has the file open, StoreError if the database cannot be used.
     """
     return await open_on(database_of(url, patience_s, replica_url=replica_url), key, migrations)
 
 
 async def open_on(database: Database, key: Callable[[], bytes] = new_key, migrations: Migrations = MIGRATIONS) -> Store:
-    """The store on this database, brought to the newest version. Raises StoreError, and closes the database then."""
-    async with AsyncExitStack() as unless_open:
-        unless_open.push_async_callback(database.close)
+    """Open the store on this database, migrated to the newest version. Raises StoreError; the database is closed then.
+    """
+    async with AsyncExitStack() as cleanup:
+        cleanup.push_async_callback(database.close)
         async with migrating():
             prepared = await _prepared(database, key, migrations)
         if database.is_shared:
             await make_indexes(database)
-        for one in prepared.outdated:
-            await _renew(database, one, asyncio.get_running_loop().time)
+        for renewal in prepared.outdated:
+            await _renew(database, renewal, asyncio.get_running_loop().time)
         database.outages.monotonic = asyncio.get_running_loop().time
         store = store_on(database, prepared, prepared.version)
-        unless_open.push_async_callback(store.notifier.close)
+        cleanup.push_async_callback(store.notifier.close)
         await store.forgetting.sweep()
-        unless_open.pop_all()
+        cleanup.pop_all()
     return store
 
 
@@ -406,7 +409,7 @@ async def _prepared(database: Database, key: Callable[[], bytes], migrations: Mi
 async def open_spending(
     url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
 ) -> AsyncGenerator[ports.Spending, None]:
-    """What was spent, to be read or added to while another process may serve from the database. Raises StoreError."""
+    """Open the spending records while another process may serve from the database. Raises StoreError."""
     async with beside(url, patience_s, migrations) as database:
         yield SqlSpending(database)
 
@@ -415,7 +418,8 @@ async def open_spending(
 async def open_audit(
     url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
 ) -> AsyncGenerator[ports.ToolAudit, None]:
-    """The audit of tool calls, to be read while another process may serve from the database. Raises StoreError."""
+    """Open the audit of tool calls for reading, while another process may serve from the database. Raises StoreError.
+    """
     async with beside(url, patience_s, migrations) as database:
         yield SqlToolAudit(database)
 
@@ -424,7 +428,7 @@ async def open_audit(
 async def open_operator_sessions(
     url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
 ) -> AsyncGenerator[ports.OperatorSessions, None]:
-    """Who is signed in on the operators' page, while another process serves it. Raises StoreError."""
+    """Open the sessions of the operators' page, while another process serves it. Raises StoreError."""
     async with beside(url, patience_s, migrations) as database:
         yield SqlOperatorSessions(database)
 
@@ -433,7 +437,7 @@ async def open_operator_sessions(
 async def beside(
     url: str, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
 ) -> AsyncGenerator[Database, None]:
-    """A database at the newest version, while another process may serve from it. Raises StoreError."""
+    """Open a database at the newest version, while another process may serve from it. Raises StoreError."""
     database = database_beside(url, patience_s)
     try:
         await database.read(require_head, database.where, migrations)
@@ -444,10 +448,10 @@ async def beside(
 
 @dataclass(frozen=True, slots=True)
 class DatabaseState:
-    """What a database looks like. `version`: None while there is none. `is_held`: a process has the file as its own.
+    """The state of a database. `version`: None if there is no database yet. `is_held`: a process holds the file's lock.
 
-    `outdated`: what the next start makes anew. `remarks`: what else an operator may want to know, as sentences.
-    `is_newer`: a newer release's, on which this one works.
+    `outdated`: what the next start rebuilds. `remarks`: other facts for operators, as sentences. `is_newer`: its
+    version belongs to a newer release, and this release works on it.
     """
 
     where: str
@@ -461,9 +465,9 @@ class DatabaseState:
 async def look_at(
     url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS, replica_url: str = ""
 ) -> DatabaseState:
-    """Look at the database with nothing changed there; another process may serve from it.
+    """Read the state of a database without changing it; another process may serve from it.
 
-    Raises StoreError if `open_store` would, but for a file that another process holds.
+    Raises StoreError where `open_store` would, except for a file that another process holds.
     """
     scheme, _, rest = url.partition("://")
     path = sqlite_path(rest) if scheme.partition("+")[0] == "sqlite" else None
@@ -474,13 +478,13 @@ async def look_at(
     database = database_of(url, patience_s, open_sqlite_beside, replica_url=replica_url)
     try:
         found = await database.read(version)
-        is_newer = await database.read(works_on, found, migrations)
+        is_newer = await database.read(is_compatible, found, migrations)
         if not is_newer and (fault := await database.read(obstacle, database.where, migrations)) is not None:
             raise StoreError(fault)
         held = path is not None and is_held(path)
         stale = ()
         if found is not None:
-            with suppress(StoreError):  # before it is migrated, it may lack what is asked for
+            with suppress(StoreError):  # before migration it may lack the tables or columns
                 stale = await database.read(outdated)
         remarks = await _remarks(database) if database.is_shared else ()
         return DatabaseState(database.where, found, is_held=held, outdated=stale, remarks=remarks, is_newer=is_newer)
@@ -505,7 +509,7 @@ async def _remarks(database: Database) -> tuple[str, ...]:
 
 
 def database_beside(url: str, patience_s: float = PATIENCE_S) -> Database:
-    """The database of a URL for reading alone, also while a bot serves from it. Raises StoreError."""
+    """The database of a URL for reading only, also while a bot serves from it. Raises StoreError."""
     return database_of(url, patience_s, open_sqlite_beside)
 
 
@@ -516,7 +520,7 @@ def database_of(
     *,
     replica_url: str = "",
 ) -> Database:
-    """The database of a URL, not opened yet; a file is this process's own from now on. Raises StoreError."""
+    """The database of a URL, not connected yet; this process holds a file's lock from now on. Raises StoreError."""
     scheme, found, rest = url.partition("://")
     kind = scheme.partition("+")[0]
     if not found or (kind == "sqlite" and rest and not rest.startswith("/")):

@@ -1,13 +1,13 @@
-"""The tables. Portable to PostgreSQL: text, integers, aware times; states are text; JSON is kept as text.
+"""The tables. Portable to PostgreSQL: text, integers, aware times; states are text; JSON is stored as text.
 
 Rules
-  A class declares its table, once; statements name the columns of that table (`message.c.text`). Rows are not read or
-  written as objects of these classes: 30 rows took 1.2 times as long by the classes' columns and 1.35 times by a
-  session, an insert 3.4 times.
-  Ids of rows are never used again (AUTOINCREMENT): they stand in contexts, claims and the search index long after
-  their row is gone. Ids of people, conversations and platform messages are the platform's own texts.
-  Whatever holds somebody's words names the person, the turn or the conversation by which `store.forgetting.erase` finds
-  it.
+  Each table is declared once, by a class; statements name the columns of the table (`message.c.text`). Rows are not
+  read or written as objects of these classes: reading 30 rows took 1.2 times as long through the classes' columns and
+  1.35 times through a session, an insert 3.4 times.
+  Row ids are never reused (AUTOINCREMENT): contexts, claims and the search index refer to them long after the row is
+  deleted. Ids of people, conversations and platform messages are the platform's own texts.
+  Every table that holds people's words has a column for the person, the turn or the conversation by which
+  `store.forgetting.erase` finds them.
 """
 
 import re
@@ -25,7 +25,7 @@ _WORDS: Final = re.compile("[A-Z][a-z]*")
 
 metadata: Final = SQLModel.metadata
 _table: Final = metadata.tables.__getitem__
-# Named constraints: a later migration can only change what it can name.
+# Constraints have names: a later migration can only change what it can name.
 metadata.naming_convention = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
     "uq": "uq_%(table_name)s_%(column_0_N_name)s",
@@ -35,23 +35,23 @@ metadata.naming_convention = {
 
 
 def _index(name: str, *columns: str, where: str, unique: bool = False) -> Index:
-    """Of the rows alone of which `where` is true."""
+    """A partial index of the rows for which `where` is true."""
     return Index(name, *columns, unique=unique, sqlite_where=text(where), postgresql_where=text(where))
 
 
 class Row(SQLModel):
-    """A table is named as its class without "Row", in words of small letters: `FactTermRow` is fact_term."""
+    """The table's name is the class's in snake case, without "Row": `FactTermRow` is fact_term."""
 
     @declared_attr.directive
     def __tablename__(cls) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]  # noqa: N805 -- of the class
         return "_".join(_WORDS.findall(cls.__name__.removesuffix("Row"))).lower()
 
 
-# Who talks, where, and what was said.
+# People, conversations and messages.
 
 
 class PersonRow(Row, table=True):
-    """`number` opens the person's own range of the search index. `served`: when a turn of theirs was last claimed."""
+    """`number` identifies the person's range of the search index. `served`: when a turn of theirs was last claimed."""
 
     __table_args__: ClassVar[Any] = NEVER_REUSED
 
@@ -63,7 +63,7 @@ class PersonRow(Row, table=True):
 
 
 class ConversationRow(Row, table=True):
-    """`summary` belongs to readers of `audience` only, and starts anew when the place changes its kind."""
+    """`summary` is for readers of `audience` only, and is cleared when the place changes its kind."""
 
     id: str = Field(sa_type=StorableText, primary_key=True)
     audience: str = Field(sa_type=StorableText)
@@ -71,19 +71,19 @@ class ConversationRow(Row, table=True):
 
 
 class ParticipantRow(Row, table=True):
-    """Who wrote in which conversation: that makes it one of the person's threads."""
+    """A person who wrote in a conversation: that makes it one of the person's threads."""
 
     conversation: str = Field(sa_type=StorableText, primary_key=True, foreign_key="conversation.id")
     person: str = Field(sa_type=StorableText, primary_key=True, foreign_key="person.id", index=True)
 
 
 class MessageRow(Row, table=True):
-    """`person` wrote it or, for the bot's, was answered. `length` counts index words, for ranking.
+    """`person` wrote the message or, for one of the bot's, was answered. `length` counts index words, for ranking.
 
-    `to_learn`: it waits to be learned from. `passed_over`: its person wants nothing learned from it any more.
-    `taken_back`: its person took back what was kept of it, so nothing is kept of it again. `drawn_from`: see
-    `agent.memory.audience`; what is drawn from NOWHERE has no length, so that it is neither indexed nor embedded.
-    `retold`: it is the bot's, and may tell what others wrote than the one it answers. `place`: whose team shares it.
+    `to_learn`: learning has yet to read it. `passed_over`: the person excluded it from learning. `taken_back`: the
+    person deleted the memories made from it, so none are made again. `drawn_from`: see `agent.memory.audience`; a
+    message drawn from NOWHERE has length 0, so that it is neither indexed nor embedded. `retold`: a message of the bot
+    that may repeat words of others than its asker. `place`: the number of the place whose team it is shared with.
     """
 
     __table_args__: ClassVar[Any] = (
@@ -118,7 +118,7 @@ class MessageRow(Row, table=True):
 
 
 class EmbeddingRow(Row, table=True):
-    """What a message means to a model for embeddings (`store.search.matching`); it falls with the message."""
+    """The embedding of a message by one model (`store.search.matching`); it is deleted with the message."""
 
     __table_args__: ClassVar[Any] = (Index("ix_embedding_model", "model", "message", "signs"),)
 
@@ -133,13 +133,13 @@ person, conversation, participant, message, embedding = map(
 )
 
 
-# What is kept of people: facts and profiles.
+# Memory: facts and profiles.
 
 
 class FactRow(Row, table=True):
-    """See `agent.memory.facts`. `person` is "" for what is nobody's in particular, so it is no foreign key.
+    """See `agent.memory.facts`. `person` is "" for a fact about no particular person, so it is no foreign key.
 
-    `source_message` outlives its row as a number; forgetting the message takes the fact along.
+    `source_message` remains as a number after the message's row is deleted; forgetting the message deletes the fact.
     """
 
     __table_args__: ClassVar[Any] = (
@@ -169,14 +169,14 @@ class FactRow(Row, table=True):
     source_message: int | None = Field(default=None, index=True)
     everywhere: bool = False
     used: datetime | None = Field(sa_type=UtcDateTime, default=None)
-    """When it last stood in the context of a turn."""
+    """When it was last in the context of a turn."""
     reading: str = Field(sa_type=StorableText, default="")
-    """What the value says, as `store.memory.fact_index` keeps it; `reader`: the version of whoever read it."""
+    """The statements read from the value, as `store.memory.fact_index` stores them; `reader`: that reader's version."""
     reader: int = 0
 
 
 class FactTermRow(Row, table=True):
-    """A word that leads to a fact; it goes with it."""
+    """A word by which a fact is found; deleted with the fact."""
 
     person: str = Field(sa_type=StorableText, primary_key=True)
     term: str = Field(sa_type=StorableText, primary_key=True)
@@ -184,14 +184,14 @@ class FactTermRow(Row, table=True):
 
 
 class FactGroundRow(Row, table=True):
-    """A fact, and one that it depends on."""
+    """A fact, and another fact that it depends on."""
 
     fact: int = Field(primary_key=True, foreign_key="fact.id")
     ground: int = Field(primary_key=True, foreign_key="fact.id", index=True)
 
 
 class WorkingItemRow(Row, table=True):
-    """A scratch value of a conversation; it goes when it expires, and with the question in whose turn it was kept."""
+    """A scratch value of a conversation; deleted when it expires, and with the question in whose turn it was kept."""
 
     __table_args__: ClassVar[Any] = NEVER_REUSED
 
@@ -206,7 +206,7 @@ class WorkingItemRow(Row, table=True):
 
 
 class ProfileRow(Row, table=True):
-    """What was learned of a person in one audience. `revision` grows with every change, by whomever."""
+    """What was learned of a person in one audience. `revision` grows with every change."""
 
     person: str = Field(sa_type=StorableText, primary_key=True, foreign_key="person.id")
     audience: str = Field(sa_type=StorableText, primary_key=True)
@@ -219,7 +219,7 @@ class ProfileRow(Row, table=True):
 
 
 class ProfileEntryRow(Row, table=True):
-    """One thing that is known; it falls with any of its sources. `everywhere`: for all replies to its person."""
+    """One entry of a profile; deleted with any of its sources. `everywhere`: used in all replies to its person."""
 
     __table_args__: ClassVar[Any] = (Index("ix_profile_entry_person", "person", "audience"), NEVER_REUSED)
 
@@ -235,7 +235,7 @@ class ProfileEntryRow(Row, table=True):
 
 
 class ProfileSourceRow(Row, table=True):
-    """A message that an entry came from. It outlives its row as a number, as a fact's source does."""
+    """A message that an entry came from. Its id remains after the message's row is deleted, as with a fact's source."""
 
     entry: int = Field(primary_key=True, foreign_key="profile_entry.id")
     message: int = Field(primary_key=True, index=True)
@@ -247,7 +247,7 @@ fact, fact_term, fact_ground, working_item, profile, profile_entry, profile_sour
 )
 
 
-# The turns and the jobs, and what the turns leave behind.
+# Turns and jobs, and the records of turns.
 
 WAITING: Final = "waiting"
 RUNNING: Final = "running"
@@ -255,9 +255,10 @@ DONE: Final = "done"
 
 
 class TurnRow(Row, table=True):
-    """The ledger. `payload` is what only the running turn needs; it, `progress` and `reply_ref` go when it ends.
+    """The ledger. `payload` holds what only the running turn needs; it, `progress` and `reply_ref` are cleared when the
+    turn ends.
 
-    `team`, `round`: whose share of the places it takes, and when (`store.turns.turn_queue`).
+    `team`, `round`: for fair queueing between teams and people (`store.turns.turn_queue`).
     """
 
     __table_args__: ClassVar[Any] = (
@@ -288,17 +289,17 @@ class TurnRow(Row, table=True):
     team: str = Field(sa_type=StorableText, default="", sa_column_kwargs={"server_default": ""})
     round: int = Field(sa_type=BigInteger, default=0, sa_column_kwargs={"server_default": "0"})
     taken: datetime | None = Field(sa_type=UtcDateTime, default=None)
-    """When it was taken in, by our clock; None for what was only overheard, which no rate counts."""
+    """When it was accepted, by our clock; None for a message stored only as context, which no rate counts."""
     began: datetime | None = Field(sa_type=UtcDateTime, default=None)
-    """When it was claimed first."""
+    """When it was first claimed."""
     run_at: datetime | None = Field(sa_type=UtcDateTime, default=None)
-    """Not before; None means at once, whatever the platform's clock says."""
+    """The earliest time to run; None means at once, whatever the platform's clock says."""
     owner: str | None = Field(sa_type=StorableText, default=None)
     lease_until: datetime | None = Field(sa_type=UtcDateTime, default=None)
     epoch: int = 0
     attempts: int = 0
     stopping: bool = False
-    """Somebody has asked to stop it, in whatever process it runs."""
+    """A user has asked to stop it, in whichever process it runs."""
     payload: str = Field(sa_type=StorableText, default="{}")
     progress: str = Field(sa_type=StorableText, default="")
     reply_ref: str = Field(sa_type=StorableText, default="")
@@ -307,13 +308,13 @@ class TurnRow(Row, table=True):
     usage: str = Field(sa_type=StorableText, default="{}")
     context_messages: str = Field(sa_type=StorableText, default="[]")
     given_messages: str = Field(sa_type=StorableText, default="[]")
-    """Those of `context_messages` that tools brought into it, because the model asked for them."""
+    """The `context_messages` that tools returned, because the model asked for them."""
     context_facts: str = Field(sa_type=StorableText, default="[]")
     ended: datetime | None = Field(sa_type=UtcDateTime, default=None)
 
 
 class PageRow(Row, table=True):
-    """A page of a finished reply, by the platform's own id; they go with what the reply said."""
+    """A page of a finished reply, by the platform's own id; deleted with the reply's text."""
 
     __table_args__: ClassVar[Any] = (Index("ix_page_page", "page", "source"), NEVER_REUSED)
 
@@ -324,7 +325,7 @@ class PageRow(Row, table=True):
 
 
 class VerdictRow(Row, table=True):
-    """What somebody thinks of the reply of a turn."""
+    """A reader's verdict on the reply of a turn."""
 
     turn: int = Field(primary_key=True, foreign_key="turn.id")
     person: str = Field(sa_type=StorableText, primary_key=True, index=True)
@@ -333,7 +334,8 @@ class VerdictRow(Row, table=True):
 
 
 class ConsentRow(Row, table=True):
-    """What its asker said of a call that may not run unasked. `standing`: it holds in the conversation for the tool."""
+    """The asker's decision about a tool call that needs consent. `standing`: it holds for the tool in the conversation.
+    """
 
     __table_args__: ClassVar[Any] = (_index("ix_consent_standing", "conversation", "person", where="standing"),)
 
@@ -348,8 +350,8 @@ class ConsentRow(Row, table=True):
 
 
 class OpenQuestionRow(Row, table=True):
-    """What a tool asks its asker while a call waits for it, and what they say; gone with the call. It counts as long as
-    the claim of that `epoch` holds. `action`: "" until they have decided.
+    """A question of a tool to the asker while its call waits, and the answer; deleted with the call. It is valid as
+    long as the claim of that `epoch` holds. `action`: "" until the asker has decided.
     """
 
     turn: int = Field(primary_key=True, foreign_key="turn.id")
@@ -363,7 +365,8 @@ class OpenQuestionRow(Row, table=True):
 
 
 class JobRow(Row, table=True):
-    """Work outside of turns. `person` and `conversation` say with whom it is forgotten; the person may be unknown."""
+    """Work outside of turns. It is forgotten with `person` and `conversation`; the person may be unknown to the store.
+    """
 
     __table_args__: ClassVar[Any] = (
         _index("ix_job_one_waiting", "kind", "key", where="state = 'waiting'", unique=True),
@@ -388,7 +391,7 @@ class JobRow(Row, table=True):
 
 
 class ScheduleRow(Row, table=True):
-    """What is done at a time. `made` is JSON; for it and for `run_at` see `store.schedule_store`."""
+    """A schedule. `made` is JSON; for it and for `run_at` see `store.schedule_store`."""
 
     __table_args__: ClassVar[Any] = (
         Index("ix_schedule_run_at", "state", "run_at"),
@@ -413,7 +416,7 @@ class ScheduleRow(Row, table=True):
 
 
 class ActionRecordRow(Row, table=True):
-    """`drawn_from`: as of the reply of its turn."""
+    """`drawn_from`: that of the reply of its turn."""
 
     __table_args__: ClassVar[Any] = NEVER_REUSED
 
@@ -428,7 +431,7 @@ class ActionRecordRow(Row, table=True):
 
 
 class TaskWorkspaceRow(Row, table=True):
-    """What the model keeps in mind during one task (seed 001); the row goes when the task ends."""
+    """The model's workspace during one task (seed 001); the row is deleted when the task ends."""
 
     __tablename__ = "task_workspaces"  # pyright: ignore[reportAssignmentType]  # SQLModel types it as a declared_attr
 
@@ -446,22 +449,22 @@ turn, page, verdict, consent, open_question, job, schedule, action_record, works
 )
 
 
-# What was chosen, spent and erased, and what the database knows of itself.
+# Preferences, spending, erased ids, and metadata of the database.
 
 TOKENS: Final = ("input_uncached", "input_cached", "input_written", "output", "reasoning")
-# What sums of many days read of a call: all of it stands in one index, in the order in which it is summed.
+# The columns that sums over many days read: one index holds them all, in the order in which they are summed.
 SPENT: Final = ("day", "model", "person", "channel", "cost", *TOKENS, "estimated")
 
 
 class MetaRow(Row, table=True):
-    """What the database knows of itself: the key of the erased ids, whether a sweep is owed."""
+    """Metadata of the database: the key of the erased ids, whether a sweep is due."""
 
     name: str = Field(sa_type=StorableText, primary_key=True)
     value: bytes
 
 
 class PreferenceRow(Row, table=True):
-    """What somebody chose. `owner` is a person, who may not have written yet, or "channel:" and a channel's id."""
+    """A preference. `owner` is a person, who may not have written yet, or "channel:" and a channel's id."""
 
     owner: str = Field(sa_type=StorableText, primary_key=True)
     name: str = Field(sa_type=StorableText, primary_key=True)
@@ -469,12 +472,12 @@ class PreferenceRow(Row, table=True):
 
 
 class ModelCallRow(Row, table=True):
-    """What one model call took. It holds nobody's words, and outlives what was asked: then without turn, and after
-    its day without channel.
+    """Usage and cost of one model call. It holds no one's words, and remains after its turn is deleted: then without
+    turn, and after its day without channel.
 
-    `number` counts the calls of one turn, `kind` says what it was for, `day` is of UTC, `cost` is in nano-dollars, None
-    for a model without a price. `began`, `ms` and `first_ms`: see `agent.messages.CallTiming`; None of what nobody
-    measured. The person is no foreign key: what they spent still counts after they are forgotten.
+    `number` counts the calls of one turn, `kind` is the purpose, `day` is in UTC, `cost` is in nano-dollars, None for a
+    model without a price. `began`, `ms` and `first_ms`: see `agent.messages.CallTiming`; None if not measured. The
+    person is no foreign key: their spending still counts after they are forgotten.
     """
 
     __table_args__: ClassVar[Any] = (
@@ -506,9 +509,10 @@ class ModelCallRow(Row, table=True):
 
 
 class ToolCallRow(Row, table=True):
-    """A tool's call, or a change of the policy (`tool` is ""). It outlives its turn, then without anybody's words.
+    """A tool call, or a change of the tool policy (`tool` is ""). It remains after its turn, then without people's
+    words.
 
-    The person is no foreign key: an operator may have said nothing. `ms` and `size`: None until it has ended.
+    The person is no foreign key: an operator may never have written. `ms` and `size`: None until the call has ended.
     """
 
     __table_args__: ClassVar[Any] = (_index("ix_tool_call_policy", "id", where="tool = ''"), NEVER_REUSED)
@@ -531,10 +535,10 @@ class ToolCallRow(Row, table=True):
 
 
 class ToolAccountRow(Row, table=True):
-    """Somebody's account at a server of tools.
+    """A person's account at a tool server.
 
-    `sealed` is encrypted, and nobody's words stand in it. `renewing`: a process renews it, until then at most. They may
-    never have written, so the person is no foreign key.
+    `sealed` is encrypted and holds no one's words. `renewing`: a process renews its tokens, at the latest until then.
+    The person may never have written, so it is no foreign key.
     """
 
     person: str = Field(sa_type=StorableText, primary_key=True)
@@ -544,7 +548,7 @@ class ToolAccountRow(Row, table=True):
 
 
 class SignInRow(Row, table=True):
-    """A sign-in that is under way: one of each person at each server. `handle`: a hash of what leads back to it."""
+    """A sign-in in progress: one for each person and server. `handle`: a hash of the state that identifies it."""
 
     person: str = Field(sa_type=StorableText, primary_key=True)
     server: str = Field(sa_type=StorableText, primary_key=True)
@@ -554,7 +558,7 @@ class SignInRow(Row, table=True):
 
 
 class OperatorSessionRow(Row, table=True):
-    """Somebody on the operators' page. `hash`: of what their browser has, or of a link; `opened`: None for a link."""
+    """A session of the operators' page. `hash`: of the browser's cookie, or of a link; `opened`: None for a link."""
 
     hash: str = Field(sa_type=StorableText, primary_key=True)
     opened: datetime | None = Field(sa_type=UtcDateTime, default=None)
@@ -563,9 +567,9 @@ class OperatorSessionRow(Row, table=True):
 
 
 class InstallationRow(Row, table=True):
-    """An app that a workspace was given by its install page, by the source of its messages. `sealed`: its tokens.
+    """An app installed in a workspace through the install page, by the source of its messages. `sealed`: its tokens.
 
-    `epoch` and `renewing`: who renews them, and until when; `removed`: since when it is no longer installed.
+    `epoch` and `renewing`: the claim to renew them, and until when it holds; `removed`: when the app was uninstalled.
     """
 
     source: str = Field(sa_type=StorableText, primary_key=True)
@@ -583,7 +587,7 @@ class InstallationRow(Row, table=True):
 
 
 class ErasedRow(Row, table=True):
-    """A keyed hash of an erased platform id, so that a redelivery or a catch-up never brings it back."""
+    """A keyed hash of an erased platform id, so that a redelivery or a catch-up never restores the message."""
 
     hash: str = Field(sa_type=StorableText, primary_key=True)
     time: datetime = Field(sa_type=UtcDateTime)
