@@ -377,8 +377,7 @@ async def open_store(
 
 
 async def open_on(database: Database, key: Callable[[], bytes] = new_key, migrations: Migrations = MIGRATIONS) -> Store:
-    """Open the store on this database, migrated to the newest version. Raises StoreError; the database is closed then.
-    """
+    """Migrate this database and open its store. Raises StoreError; the database is closed then."""
     async with AsyncExitStack() as cleanup:
         cleanup.push_async_callback(database.close)
         async with migrating():
@@ -418,8 +417,7 @@ async def open_spending(
 async def open_audit(
     url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
 ) -> AsyncGenerator[ports.ToolAudit, None]:
-    """Open the audit of tool calls for reading, while another process may serve from the database. Raises StoreError.
-    """
+    """Open the audit of tool calls for reading while another process may serve from the database. Raises StoreError."""
     async with beside(url, patience_s, migrations) as database:
         yield SqlToolAudit(database)
 

@@ -1,4 +1,4 @@
-"""What was said in a conversation, which conversations a person has, and which replies stand in platforms."""
+"""The messages and summaries of conversations, a person's conversations, working sets, and replies in platforms."""
 
 import json
 from collections.abc import Sequence
@@ -51,22 +51,22 @@ from store.tables import (
     working_item,
 )
 
-# What has been heard of each platform, and until when: where to look for what was missed.
+# The last messages received from each platform, and the watermark: where a start looks for missed messages.
 
-LATEST_TURNS: Final = 5_000  # How far back to look, whatever their age: a start must not read through years of messages
+LATEST_TURNS: Final = 5_000  # The newest turns that are read: a start must not read years of messages
 _HEARD: Final = "heard:"
 
 
 def last_seen(connection: sa.Connection, source: str, since: datetime, limit: int) -> list[LastSeen]:
     latest = sa.select(turn.c.id, turn.c.source).order_by(turn.c.id.desc()).limit(LATEST_TURNS).subquery()
-    asked = (
+    questions = (
         sa.select(message.c.conversation, message.c.channel, message.c.message_id, message.c.time)
         .join_from(latest, message, message.c.turn == latest.c.id)
         .where(latest.c.source == source, message.c.author == Author.PERSON, message.c.time >= since)
         .order_by(message.c.time.desc(), message.c.id.desc())
     )
     found: dict[str, LastSeen] = {}
-    for row in connection.execute(asked):
+    for row in connection.execute(questions):
         if len(found) >= limit:
             break
         found.setdefault(row.conversation, LastSeen(row.conversation, row.channel, row.message_id or "", row.time))
@@ -74,8 +74,8 @@ def last_seen(connection: sa.Connection, source: str, since: datetime, limit: in
 
 
 def watermark(connection: sa.Connection, source: str) -> datetime | None:
-    kept = connection.execute(sa.select(meta.c.value).where(meta.c.name == _HEARD + source)).scalar_one_or_none()
-    return None if kept is None else datetime.fromisoformat(kept.decode())
+    stored = connection.execute(sa.select(meta.c.value).where(meta.c.name == _HEARD + source)).scalar_one_or_none()
+    return None if stored is None else datetime.fromisoformat(stored.decode())
 
 
 def set_watermark(connection: sa.Connection, source: str, time: datetime) -> None:
@@ -83,7 +83,7 @@ def set_watermark(connection: sa.Connection, source: str, time: datetime) -> Non
     connection.execute(sa.insert(meta).values(name=_HEARD + source, value=time.isoformat().encode()))
 
 
-# In which group places a person wrote: what may be theirs to read again where only they read.
+# The group places in which a person wrote: their content may be used where only this person reads.
 
 _GROUPS: Final = f"{AudienceKind.GROUP}:%"
 
@@ -96,7 +96,7 @@ def groups(connection: sa.Connection, person: str, limit: int) -> list[str]:
 
 @cache
 def _latest() -> sa.Select[Any]:
-    """The labels of the person's threads, facts and profiles, by when something was last said there. Made once."""
+    """The labels of the person's threads, facts and profiles, newest first by their last message. Built once."""
     last: sa.Select[tuple[datetime]] = (
         sa.select(message.c.time)
         .where(message.c.conversation == participant.c.conversation)
@@ -108,22 +108,22 @@ def _latest() -> sa.Select[Any]:
         .join_from(participant, conversation, conversation.c.id == participant.c.conversation)
         .where(participant.c.person == sa.bindparam("person"), conversation.c.audience.like(_GROUPS))
     )
-    kept = [
+    remembered = [
         sa.select(table.c.audience, time).where(
             table.c.person == sa.bindparam("person"), table.c.audience.like(_GROUPS)
         )
         for table, time in ((fact, fact.c.time), (profile, profile.c.updated))
     ]
-    every = sa.union_all(threads, *kept).subquery()
+    all_labels = sa.union_all(threads, *remembered).subquery()
     return (
-        sa.select(every.c.audience)
-        .group_by(every.c.audience)
-        .order_by(sa.func.max(every.c.last).desc(), every.c.audience)
+        sa.select(all_labels.c.audience)
+        .group_by(all_labels.c.audience)
+        .order_by(sa.func.max(all_labels.c.last).desc(), all_labels.c.audience)
         .limit(sa.bindparam("most"))
     )
 
 
-# What is told in public and serves others there (`agent.memory.documents.SHARING`).
+# Messages that are shared with the team of their public channel (`agent.memory.documents.SHARING`).
 
 _SHARED: Final = sa.select(
     sa.exists().where(
@@ -133,33 +133,35 @@ _SHARED: Final = sa.select(
 
 
 def something_shared(connection: sa.Connection, audiences: frozenset[str]) -> bool:
-    """Whether something was ever shared with one of these teams."""
+    """Whether any message was ever shared with one of these teams."""
     return bool(connection.execute(_SHARED, {"audiences": sorted(audiences)}).scalar_one())
 
 
 def shares(channel: sa.ColumnElement[str], who: sa.ColumnElement[str]) -> sa.ColumnElement[bool]:
-    """Whether the channel ("channel:" and its id) is switched on, and this person has not taken theirs out."""
-    about = preference.c.name == SHARING
-    on = sa.exists().where(preference.c.owner == channel, about, preference.c.value == ON)
-    return sa.and_(on, ~sa.exists().where(preference.c.owner == who, about, preference.c.value == PAUSED))
+    """The condition that sharing is on in the channel ("channel:" and its id) and that this person has not
+    opted out.
+    """
+    setting = preference.c.name == SHARING
+    on = sa.exists().where(preference.c.owner == channel, setting, preference.c.value == ON)
+    return sa.and_(on, ~sa.exists().where(preference.c.owner == who, setting, preference.c.value == PAUSED))
 
 
-# What was said, and done, in a conversation.
+# Messages and actions in a conversation.
 
 
 def stored_messages() -> sa.Select[tuple[object, ...]]:
-    """Messages with the name of their person, for `rows.message`."""
+    """Messages with the name of their person, in the form that `rows.message` reads."""
     return sa.select(message, person.c.name).join_from(message, person, person.c.id == message.c.person)
 
 
-# Those that each turn asks are made once: making them takes longer than running them.
+# Statements that each turn runs are built once: building them takes longer than running them.
 _HISTORY: Final = (
     stored_messages()
     .where(message.c.conversation == sa.bindparam("here"), message.c.turn < sa.bindparam("before_turn"))
     .order_by(message.c.turn.desc(), message.c.id.desc())
     .limit(sa.bindparam("most"))
 )
-REMINDED: Final = 3  # The newest of what was said at a time: somebody answers the last ones
+REMINDED: Final = 3  # The newest messages of the asker's schedules: replies refer to the last ones
 REMINDED_FOR: Final = timedelta(days=1)
 _DONE_LATELY: Final = (
     sa.select(schedule.c.id, schedule.c.last)
@@ -178,23 +180,23 @@ def history(connection: sa.Connection, conversation: str, before_turn: int, limi
 def reminded(
     connection: sa.Connection, incoming: Incoming, audiences: frozenset[str]
 ) -> list[tuple[int, StoredMessage]]:
-    """What the asker's schedules, by their numbers, said lately where they ask now; the newest last."""
+    """The messages that the asker's schedules recently posted in this channel, with the schedules' ids; newest last."""
     found: list[tuple[int, StoredMessage]] = []
-    lately = {"asker": incoming.person.id, "since": incoming.time - REMINDED_FOR}
-    for id_, last in connection.execute(_DONE_LATELY, lately).all():
-        said = (
+    values = {"asker": incoming.person.id, "since": incoming.time - REMINDED_FOR}
+    for id_, last in connection.execute(_DONE_LATELY, values).all():
+        posted = (
             stored_messages()
             .join(turn, turn.c.id == message.c.turn)
             .where(turn.c.source == incoming.source, turn.c.event_id == occurrence_id(id_, last))
             .where(message.c.author == Author.BOT, message.c.channel == incoming.channel)
             .where(message.c.audience.in_(sorted(audiences)), message.c.conversation != incoming.conversation)
         )
-        found += [(id_, rows.message(row)) for row in connection.execute(said).mappings()]
+        found += [(id_, rows.message(row)) for row in connection.execute(posted).mappings()]
     return found[::-1]
 
 
 def summary(connection: sa.Connection, conversation_id: str) -> tuple[SituationSummary, int]:
-    """The summary, and the id of the last message that it covers."""
+    """The conversation's summary, and the id of the last message that it covers."""
     stored = connection.execute(_SUMMARY, {"here": conversation_id}).scalar_one_or_none() or "{}"
     return rows.summary(stored), rows.covered(stored)
 
@@ -231,10 +233,10 @@ def last_actions(
     found = connection.execute(_LAST_ACTIONS, values).mappings().all()[::-1]
     drawn = [{column: rows.read_ids(row[column]) for column in _DRAWN} for row in found]
     closed = {
-        column: _closed(connection, table, {id_ for one in drawn for id_ in one[column]}, audiences, person_id)
+        column: _closed(connection, table, {id_ for ids in drawn for id_ in ids[column]}, audiences, person_id)
         for column, table in _DRAWN.items()
     }
-    usable = [at for at, one in enumerate(drawn) if not any(closed[column] & set(one[column]) for column in _DRAWN)]
+    usable = [at for at, ids in enumerate(drawn) if not any(closed[column] & ids[column] for column in _DRAWN)]
     sources = {id_ for at in usable for id_ in drawn[at]["context_messages"]}
     return LastActions(tuple(rows.action_record(found[at]) for at in usable), tuple(sorted(sources)))
 
@@ -242,7 +244,7 @@ def last_actions(
 _TAKES_PART: Final = sa.exists().where(
     participant.c.conversation == message.c.conversation, participant.c.person == sa.bindparam("asker")
 )
-_SHARED_NO_MORE: Final = sa.and_(
+_NO_LONGER_SHARED: Final = sa.and_(
     message.c.place.is_not(None), ~_TAKES_PART, ~shares("channel:" + message.c.channel, message.c.person)
 )
 
@@ -250,13 +252,13 @@ _SHARED_NO_MORE: Final = sa.and_(
 def _closed(
     connection: sa.Connection, table: sa.Table, ids: set[int], audiences: frozenset[str], asker: str
 ) -> set[int]:
-    """Those of these rows that may not be used for these audiences: what was drawn from them would tell of them. Of
-    others' messages also those that are shared no more.
+    """The ids of these rows that may not be used for these audiences: text drawn from them would disclose them. Of
+    other people's messages also those that are no longer shared.
     """
     if not ids:
         return set()
     elsewhere = table.c.audience.not_in(sorted(audiences))
-    narrower = sa.or_(elsewhere, _SHARED_NO_MORE) if table is message else elsewhere
+    narrower = sa.or_(elsewhere, _NO_LONGER_SHARED) if table is message else elsewhere
     closed = sa.select(table.c.id).where(table.c.id.in_(ids), narrower)
     return set(connection.execute(closed, {"asker": asker} if table is message else {}).scalars())
 
@@ -265,13 +267,13 @@ def threads(
     connection: sa.Connection, person: str, limit: int, audiences: frozenset[str] | None = None
 ) -> list[Thread]:
     own = message.alias("own")
-    told, asked = (
-        sa.true() if audiences is None else said.c.audience.in_(sorted(audiences)) for said in (message, own)
+    readable, own_readable = (
+        sa.true() if audiences is None else table.c.audience.in_(sorted(audiences)) for table in (message, own)
     )
     question = (
         sa.select(own.c.text)
         .where(own.c.conversation == participant.c.conversation)
-        .where(own.c.person == person, own.c.author == Author.PERSON, asked)
+        .where(own.c.person == person, own.c.author == Author.PERSON, own_readable)
         .order_by(own.c.turn)
         .limit(1)
         .scalar_subquery()
@@ -282,7 +284,7 @@ def threads(
             participant.c.conversation, question.label("question"), last, sa.func.count(message.c.id).label("messages")
         )
         .join_from(participant, message, message.c.conversation == participant.c.conversation)
-        .where(participant.c.person == person, told)
+        .where(participant.c.person == person, readable)
         .group_by(participant.c.conversation)
         .order_by(last.desc(), sa.func.max(message.c.id).desc())
         .limit(max(limit, 0))
@@ -308,16 +310,16 @@ def latest_elsewhere(connection: sa.Connection, person: str, conversation: str) 
 
 
 def participants(connection: sa.Connection, conversation: str) -> frozenset[str] | None:
-    wrote = sa.select(participant.c.person).where(participant.c.conversation == conversation)
-    return frozenset(connection.execute(wrote).scalars()) or None
+    found = sa.select(participant.c.person).where(participant.c.conversation == conversation)
+    return frozenset(connection.execute(found).scalars()) or None
 
 
 def messages_of(
     connection: sa.Connection, person: str, audiences: frozenset[str], before: int | None, limit: int
 ) -> list[StoredMessage]:
     usable = message.c.audience.in_(sorted(audiences)), message.c.drawn_from.in_([WIDE, *sorted(audiences)])
-    told = stored_messages().where(message.c.person == person, *usable)
-    earlier = told if before is None else told.where(message.c.id < before)
+    messages = stored_messages().where(message.c.person == person, *usable)
+    earlier = messages if before is None else messages.where(message.c.id < before)
     newest = earlier.order_by(message.c.id.desc()).limit(max(limit, 0))
     return [rows.message(row) for row in connection.execute(newest).mappings()]
 
@@ -325,9 +327,9 @@ def messages_of(
 def attached_messages(
     connection: sa.Connection, asker: str, here: str, audiences: frozenset[str], limit: int
 ) -> list[AttachedMessage]:
-    kept = [message.c[one.name] for one in fields(AttachedMessage) if one.name != "name"]
-    told = sa.select(*kept, person.c.name).join_from(message, person, person.c.id == message.c.person)
-    usable = told.where(
+    columns = [message.c[field.name] for field in fields(AttachedMessage) if field.name != "name"]
+    messages = sa.select(*columns, person.c.name).join_from(message, person, person.c.id == message.c.person)
+    usable = messages.where(
         message.c.author == Author.PERSON,
         message.c.text.contains(FILES_NOTE, autoescape=True),
         message.c.message_id.is_not(None),
@@ -335,7 +337,7 @@ def attached_messages(
     )
     newest = usable.order_by(message.c.id.desc()).limit(max(limit, 0))
     elsewhere = sa.and_(message.c.person == asker, message.c.conversation != here)
-    found = [connection.execute(newest.where(where)) for where in (message.c.conversation == here, elsewhere)]
+    found = [connection.execute(newest.where(condition)) for condition in (message.c.conversation == here, elsewhere)]
     return [AttachedMessage(**row) for rows_found in found for row in rows_found.mappings()]
 
 
@@ -365,20 +367,19 @@ class SqlConversations(SqlStore):
     set_watermark = writes(set_watermark)
 
 
-# The summary of a conversation, made in the background of what its model will soon no longer see.
+# The summary of a conversation, made in the background from the messages that will soon not fit into the context.
 #
-# One JSON object: its fields, and under rows.COVERED the id of the last message that it covers. It is made of messages
-# of the conversation's own audience alone, and kept for that; only if it goes on from the summary that still stands,
-# and every message that it was made of stands with the same words: what was forgotten meanwhile never comes back
-# through it. Whatever takes it away (forgetting, an edit, a more public place) leaves "{}".
+# It is stored as one JSON object: its fields, and under rows.COVERED the id of the last message that it covers. It is
+# made only from messages of the conversation's own audience, and stored only if it continues the summary that is still
+# stored and all messages that it was made from still exist with the same text: so it never restores what was forgotten
+# meanwhile. Forgetting, an edit or a more public place set it to "{}".
 
-# The newest messages that one summary begins with: what lies before them in a thread that nobody had summarised is
-# found by recall.
+# The newest messages that a first summary reads: older ones in a thread without a summary are found by recall.
 UNCOVERED_LIMIT: Final = 200
 
 
 def schedule_summary(connection: sa.Connection, asked: Incoming, until: int, now: datetime) -> None:
-    """Have the question's conversation summarised up to that message; what was put off stays put off."""
+    """Schedule a summary of the question's conversation up to that message; a waiting job keeps its time."""
     if not job_queue.replace(connection, SUMMARY, asked.conversation, payload=str(until), person=asked.person.id):
         values = {"payload": str(until), "run_at": now, "person": asked.person.id, "conversation": asked.conversation}
         job_queue.schedule(connection, SUMMARY, asked.conversation, values)
@@ -390,7 +391,7 @@ def uncovered(connection: sa.Connection, conversation_id: str, until: int) -> Un
     if found is None:
         return None
     since = rows.covered(found.summary)
-    wanted = (
+    messages = (
         sa.select(message, person.c.name)
         .join_from(message, person, person.c.id == message.c.person)
         .where(message.c.conversation == conversation_id, message.c.audience == found.audience)
@@ -398,7 +399,7 @@ def uncovered(connection: sa.Connection, conversation_id: str, until: int) -> Un
         .order_by(message.c.id.desc())
         .limit(UNCOVERED_LIMIT)
     )
-    newest = [rows.message(row) for row in connection.execute(wanted).mappings()]
+    newest = [rows.message(row) for row in connection.execute(messages).mappings()]
     return Uncovered(rows.summary(found.summary), found.summary, since, tuple(reversed(newest)))
 
 
@@ -410,10 +411,10 @@ def keep_summary(
     summary: SituationSummary,
 ) -> bool:
     in_order(connection, conversation_id)
-    ids = [one.id for one in made_of]
+    ids = [source.id for source in made_of]
     stored = sa.select(message.c.id, message.c.text, message.c.audience).where(message.c.id.in_(ids))
     standing = {id_: (text, audience) for id_, text, audience in connection.execute(stored)}
-    if not made_of or any(standing.get(one.id) != (one.text, one.audience) for one in made_of):
+    if not made_of or any(standing.get(source.id) != (source.text, source.audience) for source in made_of):
         return False
     same = sa.and_(
         conversation.c.id == conversation_id,
@@ -436,9 +437,9 @@ class SqlSummaries(SqlStore):
 
 # The working sets of conversations (seed 003, layer 3).
 #
-# Rule: what has expired goes with the next write, whosesoever it is; until then nobody reads it.
+# Rule: expired items are never read, and the next write of any conversation deletes them.
 
-MOST_ITEMS: Final = 20  # Of one conversation: scratch values of a task, not its history. The oldest make room.
+MOST_ITEMS: Final = 20  # Of one conversation: scratch values of a task, not its history. The oldest are deleted first.
 
 
 def keep_item(connection: sa.Connection, conversation: str, audience: str, item: WorkingItem) -> None:
@@ -446,12 +447,12 @@ def keep_item(connection: sa.Connection, conversation: str, audience: str, item:
     source = connection.execute(sa.select(message.c.taken_back).where(message.c.id == item.message)).first()
     if source is None or source.taken_back:
         raise StoreError(texts.SOURCE_FORGOTTEN)
-    key, here = storable(item.key), working_item.c.conversation == conversation
+    key, same = storable(item.key), working_item.c.conversation == conversation
     connection.execute(sa.delete(working_item).where(working_item.c.expires <= item.created_at))
-    connection.execute(sa.delete(working_item).where(here, working_item.c.key == key))
-    newest = sa.select(working_item.c.id).where(here).order_by(working_item.c.id.desc()).limit(MOST_ITEMS - 1)
+    connection.execute(sa.delete(working_item).where(same, working_item.c.key == key))
+    newest = sa.select(working_item.c.id).where(same).order_by(working_item.c.id.desc()).limit(MOST_ITEMS - 1)
     staying = connection.execute(newest).scalars().all()
-    connection.execute(sa.delete(working_item).where(here, working_item.c.id.not_in(staying)))
+    connection.execute(sa.delete(working_item).where(same, working_item.c.id.not_in(staying)))
     connection.execute(
         sa.insert(working_item).values(
             conversation=conversation,
@@ -470,7 +471,7 @@ class SqlWorkingSet(SqlStore):
 
 
 def discard_kept_by(connection: sa.Connection, question: int) -> None:
-    """Take out what the turn of this question has kept: it will be kept anew."""
+    """Delete the items that the turn of this question has kept: the turn restarts, and keeps them again."""
     connection.execute(sa.delete(working_item).where(working_item.c.message == question))
 
 
@@ -485,7 +486,7 @@ _ITEMS: Final = (
 def working_items(
     connection: sa.Connection, conversation: str, audiences: frozenset[str], now: datetime
 ) -> list[WorkingItem]:
-    """What is kept of this conversation and may be used for these audiences, the oldest first."""
+    """The items of this conversation that may be used for these audiences, the oldest first."""
     values = {"here": conversation, "audiences": sorted(audiences), "now": now}
     return [
         WorkingItem(row.key, row.value, row.created, row.expires, row.message)
@@ -493,9 +494,9 @@ def working_items(
     ]
 
 
-# The replies that stand in platforms: found by a page or by their turn, and what people think of them.
+# Replies in platforms: found by a page or by their turn, and readers' verdicts on them.
 #
-# Rule: a reply is known as long as its question is and its own words are; its pages go with them.
+# Rule: a reply is known as long as its question and its own text exist; its pages are deleted with them.
 
 _QUESTION: Final = (
     sa.select(
@@ -516,10 +517,10 @@ _QUESTION: Final = (
 
 
 def by_page(connection: sa.Connection, source: str, page_id: str, channel: str = "") -> Answered | None:
-    here = sa.select(page.c.turn).where(page.c.page == page_id, page.c.source == source)
+    query = sa.select(page.c.turn).where(page.c.page == page_id, page.c.source == source)
     if channel:
-        here = here.join_from(page, turn, turn.c.id == page.c.turn).where(turn.c.channel == channel)
-    found = connection.execute(here.order_by(page.c.turn.desc()).limit(1)).scalar_one_or_none()
+        query = query.join_from(page, turn, turn.c.id == page.c.turn).where(turn.c.channel == channel)
+    found = connection.execute(query.order_by(page.c.turn.desc()).limit(1)).scalar_one_or_none()
     return None if found is None else by_turn(connection, found)
 
 
@@ -541,15 +542,15 @@ def by_turn(connection: sa.Connection, number: int) -> Answered | None:
     return None if asked is None else Answered(*asked, pages=pages)
 
 
-def judge(connection: sa.Connection, number: int, person: str, thought: ReplyVerdict | None, now: datetime) -> bool:
+def judge(connection: sa.Connection, number: int, person: str, opinion: ReplyVerdict | None, now: datetime) -> bool:
     in_order(connection, f"verdict {number} {person}")
     if by_turn(connection, number) is None:
         return False
-    mine = (verdict.c.turn == number, verdict.c.person == person)
-    if thought is None:
-        connection.execute(sa.delete(verdict).where(*mine))
-    elif connection.execute(sa.update(verdict).where(*mine).values(verdict=thought, time=now)).rowcount == 0:
-        connection.execute(sa.insert(verdict).values(turn=number, person=person, verdict=thought, time=now))
+    own = (verdict.c.turn == number, verdict.c.person == person)
+    if opinion is None:
+        connection.execute(sa.delete(verdict).where(*own))
+    elif connection.execute(sa.update(verdict).where(*own).values(verdict=opinion, time=now)).rowcount == 0:
+        connection.execute(sa.insert(verdict).values(turn=number, person=person, verdict=opinion, time=now))
     return True
 
 

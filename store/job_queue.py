@@ -1,9 +1,9 @@
-"""Work outside of turns (learning, reminders, clean-up at vendors): rows with a time, a lease and an epoch, as turns.
+"""Work outside of turns (learning, reminders, clean-up at vendors): rows with a time, a lease and an epoch, like turns.
 
 Rules
-  Of one kind and key at most one job waits and at most one runs; while it runs, the next one may wait.
-  The one whose time came first goes first. A job whose worker's lease ran out is taken over.
-  A finished job leaves nothing behind: its payload may hold words.
+  For each kind and key at most one job waits and at most one runs; while one runs, the next may wait.
+  The job with the earliest time goes first. A job whose worker's lease ran out is taken over.
+  A finished job is deleted: its payload may hold people's words.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from agent.records import Job
 from store.databases.database import SqlStore, UtcDateTime, reads, writes
 from store.tables import RUNNING, WAITING, job
 
-# Made once: making a statement takes longer than running it. Its values are given with it.
+# Statements are built once: building one takes longer than running it. Values are passed at execution.
 _IS_WAITING: Final = and_(
     job.c.kind == bindparam("its_kind"), job.c.key == bindparam("its_key"), job.c.state == WAITING
 )
@@ -40,12 +40,12 @@ def _next() -> Select[*tuple[Any, ...]]:
         and_(job.c.state == WAITING, job.c.run_at <= now, ~same), and_(job.c.state == RUNNING, job.c.lease_until <= now)
     )
     first = (
-        select(*(job.c[one.name] for one in fields(Job)))
+        select(*(job.c[field.name] for field in fields(Job)))
         .where(job.c.kind.in_(bindparam("kinds", expanding=True)), free)
         .order_by(job.c.run_at, job.c.id)
         .limit(1)
     )
-    # Workers pass by what another one is just claiming. (SQLite has one writer, and no such words.)
+    # Workers skip rows that another one is just claiming. (SQLite has one writer and no such clause.)
     return first.with_for_update(skip_locked=True)
 
 
@@ -53,13 +53,13 @@ _NEXT: Final = _next()
 
 
 def schedule(connection: Connection, kind: str, key: str, values: Mapping[str, Any]) -> None:
-    """The waiting job takes these values; without one there is a new one."""
+    """Update the waiting job with these values, or insert a new one."""
     if connection.execute(_OF_WAITING, {"its_kind": kind, "its_key": key, **values}).rowcount == 0:
         connection.execute(_NEW, {"kind": kind, "key": key, **values})
 
 
 def replace(connection: Connection, kind: str, key: str, *, payload: str, person: str) -> bool:
-    """The waiting job takes these values and keeps its time; False if there is none."""
+    """Update the waiting job with these values, without its time; False if there is none."""
     values = {"its_kind": kind, "its_key": key, "payload": payload, "person": person}
     return connection.execute(_OF_WAITING, values).rowcount > 0
 
@@ -73,8 +73,8 @@ def claim(connection: Connection, kinds: frozenset[str], owner: str, now: dateti
     if row is None:
         return None
     claimed = replace_fields(Job(**row), epoch=row["epoch"] + 1, attempts=row["attempts"] + 1, owner=owner)
-    taken = {"owner": owner, "lease_until": now + lease, "epoch": claimed.epoch, "attempts": claimed.attempts}
-    connection.execute(_TAKE, {"chosen": claimed.id, "state": RUNNING, **taken})
+    columns = {"owner": owner, "lease_until": now + lease, "epoch": claimed.epoch, "attempts": claimed.attempts}
+    connection.execute(_TAKE, {"chosen": claimed.id, "state": RUNNING, **columns})
     return claimed
 
 
@@ -110,13 +110,13 @@ def renew(connection: Connection, held: Job, lease_until: datetime) -> None:
 
 
 def payload_of(connection: Connection, held: Job) -> str | None:
-    """What the job has to do now, held until the transaction ends; None if it is no longer held."""
+    """The job's current payload, locked until the transaction ends; None if the job is no longer held."""
     return connection.execute(_PAYLOAD, _which(held)).scalar_one_or_none()
 
 
 def is_newest(connection: Connection, kind: str, key: str, held: Job | None) -> bool:
-    """Whether this is the last that is to be done under the key: a job as long as it is held, and what comes by itself
-    (None), which takes away those that wait and run.
+    """Whether this is the newest work under the key. With a job: whether it is still held. Without one (None) it is
+    new, and the waiting and running jobs of the key are deleted.
     """
     if held is not None:
         return payload_of(connection, held) is not None
@@ -125,7 +125,7 @@ def is_newest(connection: Connection, kind: str, key: str, held: Job | None) -> 
 
 
 def keep_payload(connection: Connection, held: Job, payload: str) -> None:
-    """Let it go on from there, even after a kill."""
+    """Store the progress of a job as its payload: the job resumes there, even after a kill."""
     _write(connection, held, {"payload": payload})
 
 
@@ -134,7 +134,7 @@ def finish(connection: Connection, held: Job) -> None:
 
 
 def postpone(connection: Connection, held: Job, run_at: datetime) -> None:
-    """Let it wait again; if a newer one waits already, that one stands for both."""
+    """Let the job wait again; if a newer one waits already, finish this one."""
     if connection.execute(_WAITS, {"its_kind": held.kind, "its_key": held.key}).first() is not None:
         finish(connection, held)
         return

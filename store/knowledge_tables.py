@@ -1,4 +1,4 @@
-"""The tables of what places know, documents, and of what processes share, by the rules of `store.tables`."""
+"""The tables of places' documents, and of what processes share, by the rules of `store.tables`."""
 
 from datetime import datetime
 from typing import Any, ClassVar
@@ -11,7 +11,7 @@ from store.tables import NEVER_REUSED, Row, metadata
 
 
 class PlaceRow(Row, table=True):
-    """An audience that knows something. `number` opens its own range of the indexes."""
+    """An audience with documents or shared messages. `number` identifies its range of the indexes."""
 
     __table_args__: ClassVar[Any] = NEVER_REUSED
 
@@ -20,9 +20,9 @@ class PlaceRow(Row, table=True):
 
 
 class DocumentRow(Row, table=True):
-    """What a place was told to know. `audience` is the label of those who may find it; `person` handed it in, or is ""
-    once they were forgotten. `state`: see `store.search.passages`. From `address` on: of a page of the web (see
-    `agent.memory.documents.LinkedPage`), which is looked at when that is `due`.
+    """A document of a place. `audience` is the label of those who may find it; `person` added it, or is "" after they
+    were forgotten. `state`: see `store.search.passages`. From `address` on: columns of a web page (see
+    `agent.memory.documents.LinkedPage`), which is fetched again at `due`.
     """
 
     __table_args__: ClassVar[Any] = (
@@ -55,8 +55,9 @@ class DocumentRow(Row, table=True):
 
 
 class PassageRow(Row, table=True):
-    """A piece of a document. `number`: its place there, from 1. `words`: the `length` index words of its text, and then
-    those of what stands above it. `place`: in whose range of the index it stands, if it does.
+    """A passage of a document. `number`: its position, from 1. `words`: the `length` index words of its text, then
+    those of the document's name and the headings above it. `place`: in whose range of the index it is, if it is
+    indexed.
     """
 
     __table_args__: ClassVar[Any] = (Index("ix_passage_document", "document", "number"), NEVER_REUSED)
@@ -75,12 +76,12 @@ class PassageRow(Row, table=True):
 place, document, passage = (metadata.tables[name] for name in ("place", "document", "passage"))
 
 
-# The connections to a gateway, among which processes are divided.
+# Shards of Discord's gateway, and how they are divided among processes.
 
 
 class ShardLeaseRow(Row, table=True):
-    """A connection to Discord's gateway, who holds it `since` when, with what another goes on, and until when all was
-    `heard`; `behind`: what was said before the session is not caught up on.
+    """A connection to Discord's gateway: its owner and `since` when, the session with which another process can resume,
+    and until when all events were `heard`; `behind`: messages from before the session are still to be caught up on.
     """
 
     number: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
@@ -97,7 +98,7 @@ class ShardLeaseRow(Row, table=True):
 
 
 class ShardProcessRow(Row, table=True):
-    """A process among which they are divided, until then, and how many there are to be for it."""
+    """A process that takes part until `lease_until`, and the number of shards that it wants there to be."""
 
     owner: str = Field(sa_type=StorableText, primary_key=True)
     lease_until: datetime = Field(sa_type=UtcDateTime)
@@ -105,15 +106,15 @@ class ShardProcessRow(Row, table=True):
 
 
 class ShardIdentifyRow(Row, table=True):
-    """When a session of a bucket was begun last."""
+    """When a session of a bucket was last begun."""
 
     bucket: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
     at: datetime = Field(sa_type=UtcDateTime)
 
 
 class SharedRateRow(Row, table=True):
-    """How often something was done of late, by all processes. `name` is a hash under the database's own key; `made`
-    counts by moment, and says who wants to make more; `next`, in microseconds: when the next place is free.
+    """How often something was done recently by all processes. `name` is a hash under the database's own key; `made`
+    counts by moment, and lists who wants to do more; `next`, in microseconds: when the next call is free.
     """
 
     name: str = Field(sa_type=StorableText, primary_key=True)

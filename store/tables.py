@@ -334,8 +334,7 @@ class VerdictRow(Row, table=True):
 
 
 class ConsentRow(Row, table=True):
-    """The asker's decision about a tool call that needs consent. `standing`: it holds for the tool in the conversation.
-    """
+    """The asker's decision about a tool call that needs consent. `standing`: for all calls of the tool there."""
 
     __table_args__: ClassVar[Any] = (_index("ix_consent_standing", "conversation", "person", where="standing"),)
 
@@ -365,8 +364,7 @@ class OpenQuestionRow(Row, table=True):
 
 
 class JobRow(Row, table=True):
-    """Work outside of turns. It is forgotten with `person` and `conversation`; the person may be unknown to the store.
-    """
+    """Work outside of turns. It is forgotten with `person` and `conversation`; the person may have no row."""
 
     __table_args__: ClassVar[Any] = (
         _index("ix_job_one_waiting", "kind", "key", where="state = 'waiting'", unique=True),

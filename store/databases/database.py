@@ -1,13 +1,14 @@
-"""What the store asks of a database, whichever engine it is, and what both engines share.
+"""The interface of a database, the same for both engines, and the code that both engines share.
 
 Rules
-  Work is a plain function of a Connection and is one transaction: all of it happens or none. It may be run again if
-  another writer got in its way, so it has no effect but on the database.
-  Work is the same on both engines. The few things that only PostgreSQL needs, because there writers do not wait for one
-  another, are functions here that do nothing on SQLite.
-  A caller that is cancelled before its turn comes does nothing; one that is cancelled later waits until its transaction
-  has ended, so a connection is never left in the middle.
-  Errors carry neither SQL nor parameters: they hold people's words. Nor do logs: the drivers are kept quiet.
+  Work is a plain function of a Connection and runs as one transaction. It may be retried after a conflict with another
+  writer, so it has no side effects except on the database.
+  Work is the same on both engines. What only PostgreSQL needs, because its writers run side by side, are functions here
+  that do nothing on SQLite.
+  A caller that is cancelled before its transaction starts changes nothing; one that is cancelled later waits until the
+  transaction has ended, so a connection is never left in the middle.
+  Errors contain neither SQL nor parameters, because these hold people's words. Neither do logs: the drivers' loggers
+  are set to WARNING.
 """
 
 import asyncio
@@ -30,31 +31,31 @@ from agent.errors import StoreUnavailable
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# Below WARNING they log every parameter: people's words, in files that forgetting cannot reach.
-TALKATIVE: Final = ("asyncpg", "sqlalchemy")
-# The first half of PostgreSQL's fixed advisory locks ("cog"). Those of conversations have one 64-bit key.
+# Below WARNING these log every parameter: people's words, in files that forgetting cannot reach.
+VERBOSE_LOGGERS: Final = ("asyncpg", "sqlalchemy")
+# The first key of PostgreSQL's advisory locks with two keys ("cog"). Locks by name have one 64-bit key.
 LOCK_SPACE: Final = 0x636F67
 _IN_ORDER: Final = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
 _migrating: Final = WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]()
 
 
 class DatabaseFiles(Protocol):
-    """The files of a database that this process can look into."""
+    """The files of a database that this process can read."""
 
     async def checkpoint(self) -> bool:
-        """Move the write-ahead log into the file and empty it. False while another reader holds it back."""
+        """Move the write-ahead log into the file and empty it. Returns False while another reader prevents it."""
         ...
 
     async def find(self, pieces: frozenset[bytes]) -> frozenset[bytes]:
-        """Those of `pieces` that stand anywhere in the files."""
+        """Return those of `pieces` that occur anywhere in the files."""
         ...
 
 
 class Database(Protocol):
     """Runs work in transactions. Every method raises StoreError with one sentence.
 
-    `where`: in words for a person, without user name and password. `is_shared`: other processes may write to it at the
-    same time. `files`: None if a server keeps them.
+    `where`: its address for messages to people, without user name and password. `is_shared`: other processes may write
+    to it at the same time. `files`: None if a server has them.
     """
 
     where: str
@@ -63,25 +64,25 @@ class Database(Protocol):
     outages: "OutageLog"
 
     async def read(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
-        """Run `work` on one consistent state."""
+        """Run `work` on one snapshot."""
         ...
 
     async def read_long(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
-        """As `read`, for work that computes for more than a moment: the event loop goes on meanwhile."""
+        """As `read`, for work that computes for long: it does not block the event loop."""
         ...
 
     async def write(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
-        """Run `work` in one transaction. After an error nothing of it has happened."""
+        """Run `work` in one transaction. After an error nothing has changed."""
         ...
 
     async def write_alone(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
-        """As `write`, while nobody else writes: for what has to know everything that is there. The event loop goes on,
-        however long it takes.
+        """As `write`, with all other writers excluded: for work that must see every row. It does not block the event
+        loop.
         """
         ...
 
     async def close(self) -> None:
-        """Wait for what is under way, then give everything back. Later work raises StoreError."""
+        """Wait for running work, then close the connections. Later work raises StoreError."""
         ...
 
 
@@ -90,10 +91,10 @@ def is_postgresql(connection: Connection) -> bool:
 
 
 def in_order(connection: Connection, name: str) -> None:
-    """Let the writers of one conversation follow one another, so that the order of ids is the order of commits.
+    """Serialise the writers of one conversation, so that the order of ids is the order of commits.
 
     Otherwise a turn could be seen, and answered, before an earlier one of its conversation is visible. The lock ends
-    with the transaction. SQLite has one writer anyway. Other names serve those who count before they write.
+    with the transaction. SQLite has one writer anyway. Other names serialise writers that count before they write.
     """
     if is_postgresql(connection):
         connection.execute(_IN_ORDER, {"name": name})
@@ -105,15 +106,15 @@ def row_id(inserted: CursorResult[Any]) -> int:
 
 
 def migrating() -> asyncio.Lock:
-    """Held while a database is brought up to date: Alembic keeps the migration under way in module globals, so two at
-    once would run on each other's connection. One lock for each loop, because a lock belongs to the loop it waited in.
+    """The lock held while a database is migrated: Alembic keeps the running migration in module globals, so two at once
+    would use each other's connection. One lock for each event loop, because a lock is bound to the loop it waited in.
     """
     return _migrating.setdefault(asyncio.get_running_loop(), asyncio.Lock())
 
 
 def quieten() -> None:
-    """Let the drivers log nothing below WARNING (see TALKATIVE), whatever level the root logger has."""
-    for name in TALKATIVE:
+    """Let the drivers log nothing below WARNING (see VERBOSE_LOGGERS), whatever level the root logger has."""
+    for name in VERBOSE_LOGGERS:
         logger = logging.getLogger(name)
         logger.setLevel(max(logger.level, logging.WARNING))
 
@@ -126,20 +127,21 @@ async def whole(work: Coroutine[Any, Any, T]) -> T:
     except asyncio.CancelledError:
         await asyncio.wait({task})
         if not task.cancelled():
-            task.exception()  # nobody waits for it any more: seen
+            task.exception()  # retrieved, so that asyncio does not log it: no caller waits any more
         raise
 
 
-# A database that fails says so in the log, and again when it works: once for all who work on it.
+# Logging of database outages: once for all callers.
 #
 # Rules
-#   One line when it begins to fail, one every REPEAT_S while it does, one when it works again. Callers need not log it.
-#   Work that only reads may succeed while nothing can be written: a disk that is full, a server that takes no writes.
-#   So does work that finds nothing to write: only what was written shows that the database works again.
+#   One line when the database begins to fail, one every REPEAT_S while it does, one when it works again. Callers need
+#   not log it.
+#   Reads may succeed while writes fail (a full disk, a server that refuses writes), and so may a write that finds
+#   nothing to change: only a change shows that the database works again.
 
 log = logging.getLogger(__name__)
 
-REPEAT_S: Final = 60.0  # Often enough to see that it lasts, seldom enough to find the line that says why
+REPEAT_S: Final = 60.0  # Often enough to show that it lasts, seldom enough to find the line with the cause
 
 
 class OutageKind(Enum):
@@ -149,11 +151,11 @@ class OutageKind(Enum):
 
 @dataclass(slots=True)
 class OutageLog:
-    """`monotonic`: seconds of a clock that only goes forward; None while failures are told to the caller alone."""
+    """`monotonic`: a monotonic clock in seconds; None while failures are raised and not logged."""
 
     monotonic: Callable[[], float] | None = None
     _since: dict[OutageKind, float] = field(default_factory=dict[OutageKind, float])
-    _told: float | None = None
+    _last_logged: float | None = None
     _announced: bool = False
 
     @property
@@ -162,7 +164,7 @@ class OutageLog:
 
     @contextmanager
     def noting(self, kind: OutageKind) -> Generator[None]:
-        """Log a failure of the block. Whether it shows that the database works, its caller says (`note_success`)."""
+        """Log a failure of the block. The caller calls `note_success` if success shows that the database works."""
         try:
             yield
         except StoreUnavailable as error:
@@ -177,15 +179,15 @@ class OutageLog:
                 log.warning("the database works again, after %.0f s", failed_for)
 
     def failed(self, kind: OutageKind, now: float) -> bool:
-        """Whether to say so."""
+        """Record a failure; returns whether to log it."""
         self._since.setdefault(kind, now)
-        if self._told is not None and now - self._told < REPEAT_S:
+        if self._last_logged is not None and now - self._last_logged < REPEAT_S:
             return False
-        self._told, self._announced = now, True
+        self._last_logged, self._announced = now, True
         return True
 
     def worked(self, kind: OutageKind, now: float) -> float | None:
-        """For how many seconds it failed, if it is to be said that it no longer does."""
+        """Record a success; returns for how many seconds the database failed if its recovery is to be logged."""
         if not self._since:
             return None
         began = min(self._since.values())
@@ -200,25 +202,25 @@ class OutageLog:
 
 
 class LocalNotifier:
-    """The port Notifier within one process. A notification while nobody waits is kept for the next wait."""
+    """The port Notifier within one process. A notification while no task waits is kept for the next wait."""
 
     def __init__(self) -> None:
         self._notified = asyncio.Event()
         self._listeners: dict[str, set[Callable[[], None]]] = {}
 
-    def listen(self, what: str, heard: Callable[[], None]) -> None:
-        """Call this, once, when somebody tells that (a plain word), here or in another process."""
-        self._listeners.setdefault(what, set()).add(heard)
+    def listen(self, topic: str, callback: Callable[[], None]) -> None:
+        """Call `callback` once for each `tell` of this topic (a plain word), here or in another process."""
+        self._listeners.setdefault(topic, set()).add(callback)
 
-    def tell(self, what: str) -> None:
-        """Wakes nobody but who listens to that. Returns at once."""
-        for heard in self._listeners.get(what, ()):
-            heard()
+    def tell(self, topic: str) -> None:
+        """Call the listeners of this topic only. Returns at once."""
+        for callback in self._listeners.get(topic, ()):
+            callback()
 
-    def hear_all(self) -> None:
-        """As if everything had been told."""
-        for what in self._listeners:
-            LocalNotifier.tell(self, what)
+    def tell_all(self) -> None:
+        """Call the listeners of all topics."""
+        for topic in self._listeners:
+            LocalNotifier.tell(self, topic)
 
     @property
     def is_notified(self) -> bool:
@@ -234,16 +236,16 @@ class LocalNotifier:
         self._notified.clear()
 
     async def close(self) -> None:
-        """Nothing to give back."""
+        """Nothing to close."""
 
 
 async def aside(work: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
-    """Run what takes more than some milliseconds and no transaction on a thread: the event loop goes on meanwhile."""
+    """Run computation that needs no transaction on a thread, so that it does not block the event loop."""
     return await asyncio.to_thread(work, *args, **options)
 
 
 class SqlStore:
-    """A port on a database: its methods are functions of a Connection, each in one transaction."""
+    """Base of the ports on a database, whose methods run functions of a Connection, each in one transaction."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -253,7 +255,7 @@ _Method: TypeAlias = "Callable[Concatenate[SqlStore, P], CoroutineType[Any, Any,
 
 
 def reads(work: Callable[Concatenate[Connection, P], T]) -> "_Method[P, T]":
-    """A method that runs `work` on one consistent state."""
+    """A method that runs `work` on one snapshot."""
 
     async def run(store: SqlStore, /, *args: P.args, **options: P.kwargs) -> T:
         return await store.database.read(work, *args, **options)
@@ -262,7 +264,7 @@ def reads(work: Callable[Concatenate[Connection, P], T]) -> "_Method[P, T]":
 
 
 def reads_long(work: Callable[Concatenate[Connection, P], T]) -> "_Method[P, T]":
-    """The same for work that computes for more than a moment."""
+    """The same for work that computes for long."""
 
     async def run(store: SqlStore, /, *args: P.args, **options: P.kwargs) -> T:
         return await store.database.read_long(work, *args, **options)
@@ -280,7 +282,7 @@ def writes(work: Callable[Concatenate[Connection, P], T]) -> "_Method[P, T]":
 
 
 def writes_alone(work: Callable[Concatenate[Connection, P], T]) -> "_Method[P, T]":
-    """A method that runs `work` in one transaction, while nobody else writes."""
+    """A method that runs `work` in one transaction, with all other writers excluded."""
 
     async def run(store: SqlStore, /, *args: P.args, **options: P.kwargs) -> T:
         return await store.database.write_alone(work, *args, **options)
@@ -295,14 +297,14 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 def storable(text: str) -> str:
-    """`text` without what a database refuses: NUL (PostgreSQL) and lone surrogates (no UTF-8) become U+FFFD."""
+    """`text` with the characters that a database refuses, NUL (PostgreSQL) and lone surrogates, replaced by U+FFFD."""
     if text.isascii():
         return text.replace("\0", REPLACEMENT)
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").replace("\0", REPLACEMENT)
 
 
 class StorableText(TypeDecorator[str]):
-    """Text of any length and any content; also applied to the values that a column is compared with."""
+    """Text of any length and content; also converts the values that a column is compared with."""
 
     impl = Text
     cache_ok = True
@@ -316,7 +318,9 @@ class _TimeProcessor(Protocol):
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """An aware time. SQLite keeps no offset, so times go in as UTC and come back as UTC; a naive one raises."""
+    """An aware time. SQLite stores no offset, so times are stored and returned as UTC; a naive time raises
+    ValueError.
+    """
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -329,7 +333,9 @@ class UtcDateTime(TypeDecorator[datetime]):
         return value.astimezone(UTC)
 
     def result_processor(self, dialect: Dialect, coltype: object) -> _TimeProcessor | None:  # noqa: ARG002  (as above)
-        """In one step, since forgetting reads tens of thousands. PostgreSQL's driver gives aware times."""
+        """One call for each value, because forgetting reads tens of thousands. PostgreSQL's driver returns
+        aware times.
+        """
         return None if dialect.name == "postgresql" else _stored_time
 
 
@@ -341,7 +347,7 @@ def _stored_time(value: Any) -> datetime | None:  # noqa: ANN401 -- SQLAlchemy's
 
 
 class BitString(TypeDecorator[bytes]):
-    """Whole bytes. PostgreSQL keeps them as bits, of which it can count those that differ."""
+    """Whole bytes. PostgreSQL stores them as bit strings, whose differing bits it can count."""
 
     impl = LargeBinary
     cache_ok = True

@@ -1,20 +1,20 @@
-"""PostgreSQL: many processes, a bounded pool, and what its errors mean to a person.
+"""PostgreSQL: many processes, a bounded pool, and sentences for its errors.
 
 Rules
-  Writers run side by side, at READ COMMITTED: each statement sees what was committed before it. What must follow one
-  another takes a lock first: turns of one conversation (`store.databases.database.in_order`), and whoever has to know
-  everything that is there (`write_alone`): every other write holds that lock's shared side, so none is half done
-  meanwhile. A write that met another one (a duplicate, a deadlock) is run again: it then finds what the other left.
-  Readers see one state (REPEATABLE READ) and wait for nobody. A server that is away is an error now; the next call
-  tries again, so nothing needs a restart when it is back. One that was started anew costs not even that: what finds its
-  connection lost before it has written anything is run again. (To ask each connection first would take three round
-  trips for every transaction.)
-  A pooler between us and the server is found out when we connect first: it names another process than the one that
-  works. One that hands connections out by transaction keeps nothing between two of them, so there each transaction
-  says its time limits as it begins, and nobody listens (see SharedNotifier). Statements are prepared for later only if
-  it keeps them, under names of its own, for whichever connection it hands out.
-  Work computes between its statements, on the event loop, where everybody else's waits for it. What computes for more
-  than a moment (`read_long`, `write_alone`) does so on a loop and a thread of its own.
+  Writers run side by side, at READ COMMITTED: each statement sees what was committed before it. Writers that must not
+  overlap take a lock first: those of one conversation (`store.databases.database.in_order`), and those that must see
+  every row (`write_alone`): every other write holds that lock's shared side, so none is half done meanwhile. A write
+  that conflicts with another one (a duplicate, a deadlock) is retried: it then finds the other's result.
+  Readers see one snapshot (REPEATABLE READ) and never wait. A server that is away is an error now; the next call tries
+  again, so no restart is needed when it is back. After a restart of the server there is not even an error: work that
+  finds its connection lost before it has written anything is retried. (To check each connection first would take three
+  round trips for every transaction.)
+  A pooler in front of the server is detected at the first connection: it reports another server process than the one
+  that runs the queries. A pooler by transaction keeps no session state between transactions, so there each transaction
+  sets its time limits as it begins, and LISTEN is not used (see SharedNotifier). Statements are cached as prepared only
+  if the pooler keeps them for all of its connections.
+  Work computes between its statements, on the event loop, and all other tasks wait meanwhile. Work that computes for
+  long (`read_long`, `write_alone`) runs on an event loop in a thread of its own.
 """
 
 import asyncio
@@ -37,11 +37,11 @@ from agent.errors import StoreError, StoreUnavailable
 from agent.machine import place_of
 from store.databases import database
 
-# asyncpg, as far as we use it ourselves, with types. It has none of its own.
+# The part of asyncpg's interface that we use directly, with types. It has none of its own.
 
-# What a connection may raise: the server's errors, the driver's own, the network's (time-outs are among them).
+# Errors of a connection: the server's, the driver's own, the network's (including time-outs).
 ERRORS: Final = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError)
-UNREADABLE: Final = (asyncpg.ClientConfigurationError, ValueError)  # What a URL may raise
+UNREADABLE: Final = (asyncpg.ClientConfigurationError, ValueError)  # Errors of a malformed URL
 
 
 class DriverConnection(Protocol):
@@ -71,25 +71,25 @@ T = TypeVar("T")
 
 # Connections of one process. The server allows 100 in all by default, and a transaction takes milliseconds.
 POOL: Final = 8
-# Besides, for work that takes long: two searches for what is to be forgotten, and two that erase or wait for that.
+# More connections for long work: two searches for what is to be forgotten, and two writers that erase or wait for that.
 POOL_ASIDE: Final = 4
 POOL_WAIT_S: Final = 10.0  # For a free connection; more than that is an overload, which waiting makes worse
 CONNECT_S: Final = 10.0
 STATEMENT_S: Final = 30.0  # For one statement; the slowest, the search for proof over a year of messages, takes seconds
-# For another writer: longer than one should hold a lock, shorter than STATEMENT_S, so that it is the cause named.
+# For a lock: longer than a writer should hold one, shorter than STATEMENT_S, so that the error names the lock.
 LOCK_S: Final = 15.0
-# For a process that stops in the middle of a transaction, as on a machine that is frozen: its locks are taken from it,
-# before those who wait for them run out of connections (POOL_WAIT_S).
+# For a process that stops in the middle of a transaction, such as on a frozen machine: the server ends the transaction
+# and frees its locks before the processes that wait for them run out of connections (POOL_WAIT_S).
 IDLE_S: Final = 9.0
-PREPARED: Final = 100  # Statements that one connection keeps; the most that are used often are fewer
-# Of a write that meets others. Each try waits for those before it, so the second nearly always succeeds.
+PREPARED: Final = 100  # Prepared statements that one connection caches; fewer than that are used often
+# Tries of a write that conflicts with others. Each waits for those before it, so the second nearly always succeeds.
 TRIES: Final = 5
 
 LIMITS: Final = {
     "statement_timeout": f"{STATEMENT_S:g}s",
     "lock_timeout": f"{LOCK_S:g}s",
     "idle_in_transaction_session_timeout": f"{IDLE_S:g}s",
-    # Nothing here takes long enough to pay for being compiled, or for starting other processes.
+    # No query here takes long enough to pay for JIT compilation or for parallel workers.
     "jit": "off",
     "max_parallel_workers_per_gather": "0",
 }
@@ -97,24 +97,26 @@ _NAME: Final = {"application_name": "cogency"}
 _NO_TRANSACTIONS: Final = "not allowed in statement pooling"  # As PgBouncer says it, without a code of its own
 _PROBE: Final = "cogency_probe"
 _PROBED: Final = f"SELECT count(*) FROM pg_prepared_statements WHERE name = '{_PROBE}'"  # noqa: S608 -- our own name
-_SAY_LIMITS: Final = "".join(f"SET LOCAL {name} = '{value}';" for name, value in LIMITS.items())
+_SET_LIMITS: Final = "".join(f"SET LOCAL {name} = '{value}';" for name, value in LIMITS.items())
 
 
 class Pooler(Enum):
-    """What stands between us and the server, and for how long it gives us one of its connections."""
+    """The kind of pooler between us and the server: for how long it assigns one of its connections."""
 
     NONE = auto()
     BY_SESSION = auto()
     BY_TRANSACTION = auto()
     BY_TRANSACTION_WITH_STATEMENTS = auto()
-    """It keeps what was prepared, as PgBouncer 1.21 can: all of its connections to the server know it."""
+    """It keeps prepared statements for all of its connections to the server, as PgBouncer does from 1.21 on."""
 
 
-class _SaysLimits(asyncpg.Connection):
-    """A connection through a pooler, which takes no settings when it is made: each transaction begins with them."""
+class _PooledConnection(asyncpg.Connection):
+    """A connection through a pooler, which accepts no settings at connection: each transaction begins by
+    setting them.
+    """
 
     async def execute(self, query: str, *args: object, **options: Any) -> str:  # noqa: ANN401 -- the driver's own
-        whole = query + _SAY_LIMITS if query.startswith("BEGIN") else query
+        whole = query + _SET_LIMITS if query.startswith("BEGIN") else query
         return await super().execute(whole, *args, **options)  # pyright: ignore[reportUnknownMemberType]  # as above
 
 
@@ -134,7 +136,7 @@ async def connect(
         command_timeout=command_timeout_s,
         server_settings=dict(settings),
         statement_cache_size=0 if pooler is Pooler.BY_TRANSACTION else 100,
-        connection_class=asyncpg.Connection if pooler is Pooler.NONE else _SaysLimits,
+        connection_class=asyncpg.Connection if pooler is Pooler.NONE else _PooledConnection,
     )
     return connection
 
@@ -145,11 +147,11 @@ _ALONE: Final = text(f"SELECT pg_advisory_xact_lock({database.LOCK_SPACE}, 1)")
 _HAS_WRITTEN: Final = text("SELECT pg_current_xact_id_if_assigned() IS NOT NULL")
 
 # Foreign key, unique key, serialisation, deadlock.
-_MET_ANOTHER: Final = frozenset({"23503", "23505", "40001", "40P01"})
+_CONFLICTS: Final = frozenset({"23503", "23505", "40001", "40P01"})
 
 
 def store_error(error: Exception, where: str) -> StoreError:
-    """The one sentence for what went wrong. The server's own words are left out: they quote rows and parameters."""
+    """The error for people, as one sentence. The server's own message is left out: it quotes rows and parameters."""
     origin = error.orig if isinstance(error, DBAPIError) else error
     state = str(getattr(origin, "sqlstate", None) or "")
     for code, sentence in texts.POSTGRESQL_FAULTS.items():
@@ -163,7 +165,7 @@ def store_error(error: Exception, where: str) -> StoreError:
 
 
 class PostgresDatabase:
-    """The port Database on a server. Connects when it is first used."""
+    """The port Database on a server. It connects at first use."""
 
     def __init__(self, url: str, replica_url: str = "") -> None:
         database.quieten()
@@ -180,41 +182,43 @@ class PostgresDatabase:
 
     @property
     def is_pooled(self) -> bool:
-        """Whether a pooler hands its connections out by transaction. Known once it was used."""
+        """Whether a pooler assigns connections by transaction. Known after the first use."""
         return self._pooler in {Pooler.BY_TRANSACTION, Pooler.BY_TRANSACTION_WITH_STATEMENTS}
 
     @property
     def prepares(self) -> bool:
-        """Whether a statement is prepared once for each connection. Known once it was used."""
+        """Whether a statement is prepared once for each connection. Known after the first use."""
         return self._pooler is not Pooler.BY_TRANSACTION
 
     @property
     def pooler_remark(self) -> str | None:
-        """What is different through the pooler, as a sentence; None if nothing is. Known once it was used."""
+        """The limits of the pooler, as a sentence; None if there are none. Known after the first use."""
         if not self.is_pooled:
             return None
         return (texts.POOLED if self.prepares else texts.POOLED_UNPREPARED).format(where=self.where)
 
     async def connect(self) -> DriverConnection:
-        """A connection of the caller's own, with our time limits. Raises StoreError for a URL that is none."""
+        """Open a connection for the caller alone, with our time limits. Raises StoreError for a malformed URL."""
         try:
             if self._pooler is not None:
                 return await self._connect(self._pooler)
-            self._pooler, connection = await self._find_out()
+            self._pooler, connection = await self._detect_pooler()
         except UNREADABLE:
             raise StoreError(texts.DATABASE_URL_UNREADABLE) from None
         return connection
 
     async def _connect(self, pooler: Pooler) -> DriverConnection:
-        silent_s = STATEMENT_S + CONNECT_S  # the server keeps to its limits, as long as it says anything at all
+        silent_s = STATEMENT_S + CONNECT_S  # the server enforces its own limits while it responds at all
         settings = _NAME if pooler is not Pooler.NONE else {**_NAME, **LIMITS}
         return await connect(
             self._url, timeout_s=CONNECT_S, command_timeout_s=silent_s, settings=settings, pooler=pooler
         )
 
-    async def _find_out(self) -> tuple[Pooler, DriverConnection]:
-        """Whether there is a pooler, and a first connection. Raises StoreError for one with which nothing works."""
-        with suppress(asyncpg.ProtocolViolationError):  # a pooler that knows no such settings
+    async def _detect_pooler(self) -> tuple[Pooler, DriverConnection]:
+        """The kind of pooler, and a first connection. Raises StoreError for a pooler by statement, which cannot
+        work.
+        """
+        with suppress(asyncpg.ProtocolViolationError):  # a pooler that rejects the settings
             connection = await self._connect(Pooler.NONE)
             with suppress(asyncpg.PostgresConnectionError):
                 if await _server_of(connection) == connection.get_server_pid():
@@ -223,7 +227,7 @@ class PostgresDatabase:
         first = await self._connect(Pooler.BY_TRANSACTION)
         second = await self._connect(Pooler.BY_TRANSACTION)
         try:
-            # By transaction, one meets the server that the other had, or another one than it had itself.
+            # By transaction, a connection gets the server process that the other one had, or changes its own.
             servers = [(one, await _server_of(one)) for one in (first, first, second, second, first)]
         except asyncpg.PostgresConnectionError as error:
             first.terminate()
@@ -248,9 +252,9 @@ class PostgresDatabase:
     async def read_if(
         self, check: Callable[[Connection], object], work: Callable[[Connection], T]
     ) -> tuple[object, T | None]:
-        """What `check` says, and, if that is nothing, what `work` does after it on the same connection."""
+        """Return the result of `check`; if it is None, also that of `work`, run after it on the same connection."""
         try:
-            return await database.whole((await self._opened()).after(check, work))
+            return await database.whole((await self._open_pool()).after(check, work))
         except (DBAPIError, PoolTimeoutError, *ERRORS) as error:
             raise store_error(error, self.where) from None
 
@@ -262,13 +266,17 @@ class PostgresDatabase:
 
     @asynccontextmanager
     async def while_holding(self, lock: TextClause) -> AsyncGenerator[bool]:
-        """Whether `lock`, a statement whose row says so in its last column, got what it wants; held until the end."""
+        """Yield whether `lock`, a statement, got its lock, as the last column of its row tells; held until the
+        block ends.
+        """
         try:
             connection = await self.connect()
             try:
                 async with connection.transaction():
                     (row,) = await connection.fetch(lock.text)
-                    await connection.execute("SELECT")  # lets go of what that read, for which others would wait
+                    await connection.execute(
+                        "SELECT"
+                    )  # releases the snapshot of that query, for which others would wait
                     yield bool(row[-1])
             finally:
                 connection.terminate()
@@ -276,11 +284,11 @@ class PostgresDatabase:
             raise store_error(error, self.where) from None
 
     async def run_alone(self, statements: Sequence[str], timeout_s: float) -> None:
-        """Run statements that may stand in no transaction, each within `timeout_s`, on a connection of their own."""
+        """Run statements that cannot run in a transaction, each within `timeout_s`, on a connection of their own."""
         try:
             connection = await self.connect()
             try:
-                if not self.is_pooled:  # there it would be set for whoever is next
+                if not self.is_pooled:  # behind a pooler the setting would apply to the connection's next user
                     await connection.execute(f"SET statement_timeout = '{timeout_s:g}s'; SET lock_timeout = 0")
                 for statement in statements:
                     await connection.execute(statement, timeout=timeout_s + CONNECT_S)
@@ -302,13 +310,13 @@ class PostgresDatabase:
     async def _run(self, lock: TextClause | None, work: Callable[[Connection], T], *, aside: bool = False) -> T:
         kind = database.OutageKind.READ if lock is None else database.OutageKind.WRITE
         with self.outages.noting(kind):
-            done, shows_health = await self._tried(lock, work, aside=aside)
+            result, shows_health = await self._retry(lock, work, aside=aside)
         if shows_health:
             self.outages.note_success(kind)
-        return done
+        return result
 
-    async def _tried(self, lock: TextClause | None, work: Callable[[Connection], T], *, aside: bool) -> tuple[T, bool]:
-        """What came of it; and whether it read, or has written something."""
+    async def _retry(self, lock: TextClause | None, work: Callable[[Connection], T], *, aside: bool) -> tuple[T, bool]:
+        """The result of `work`; and whether it only read, or has changed something."""
         begun = False
 
         def locked(connection: Connection) -> tuple[T, bool]:
@@ -317,8 +325,8 @@ class PostgresDatabase:
                 return work(connection), True
             connection.execute(lock)
             begun = True
-            done = work(connection)
-            return done, self.outages.lasts and bool(connection.execute(_HAS_WRITTEN).scalar_one())
+            result = work(connection)
+            return result, self.outages.lasts and bool(connection.execute(_HAS_WRITTEN).scalar_one())
 
         tries = 0
         while True:
@@ -328,21 +336,21 @@ class PostgresDatabase:
             try:
                 return await database.whole(self._transaction(locked, reads=lock is None, aside=aside))
             except (DBAPIError, PoolTimeoutError, *ERRORS) as error:
-                if tries == TRIES or not (_met_another(error) or (_was_lost(error) and not begun)):
-                    raise store_error(error, self.where) from None  # its text and its context quote people's words
+                if tries == TRIES or not (_is_conflict(error) or (_is_lost(error) and not begun)):
+                    raise store_error(error, self.where) from None  # the original quotes people's words
 
     async def _transaction(self, work: Callable[[Connection], T], *, reads: bool, aside: bool) -> T:
-        pool = await self._opened()
+        pool = await self._open_pool()
         if not aside:
             return await pool.transaction(work, reads=reads)
         if self._aside is None:
             self._aside = _LoopAside(self.connect, prepares=self.prepares)
         return await self._aside.transaction(work, reads=reads)
 
-    async def _opened(self) -> "_Pool":
+    async def _open_pool(self) -> "_Pool":
         if self._pool is None:
             first = await self.connect()
-            if self._pool is None:  # nobody else was first meanwhile
+            if self._pool is None:  # no other task has opened it meanwhile
                 self._pool = _Pool(self.connect, POOL, prepares=self.prepares, first=first)
             else:
                 first.terminate()
@@ -350,18 +358,20 @@ class PostgresDatabase:
 
 
 async def _server_of(connection: DriverConnection) -> object:
-    """The process of the server that does this connection's next transaction."""
+    """The server process that runs this connection's next transaction."""
     async with connection.transaction():
         return await connection.fetchval("SELECT pg_backend_pid()")
 
 
 async def _keeps_statements(connection: DriverConnection) -> bool:
-    """Whether a pooler by transaction keeps what is prepared: then the server knows it by another name than ours."""
-    with suppress(asyncpg.DuplicatePreparedStatementError):  # somebody's who died here: it went by our name
+    """Whether a pooler by transaction keeps prepared statements: then the server knows them by other names than
+    ours.
+    """
+    with suppress(asyncpg.DuplicatePreparedStatementError):  # left by a process that died here: it has our name
         async with connection.transaction():
             held = await connection.prepare("SELECT", name=_PROBE)
             known = await connection.fetchval(_PROBED)
-            del held  # the driver closes what nobody holds
+            del held  # the driver closes a statement without references
             if not known:
                 return True
             await connection.execute(f"DEALLOCATE {_PROBE}")
@@ -369,9 +379,9 @@ async def _keeps_statements(connection: DriverConnection) -> bool:
 
 
 class _Pool:
-    """Connections that belong to one event loop, as asyncpg's do.
+    """Connections of one event loop, to which asyncpg's are bound.
 
-    `prepares`: whether a statement is prepared once for each connection. `first`: a connection that is open already.
+    `prepares`: whether a statement is prepared once for each connection. `first`: a connection that is already open.
     """
 
     def __init__(self, connect: "Connect", size: int, *, prepares: bool, first: DriverConnection | None = None) -> None:
@@ -380,7 +390,7 @@ class _Pool:
         self._prepared = PREPARED if prepares else 0
         self._engine: AsyncEngine = create_async_engine(
             "postgresql+asyncpg://",
-            creator=self._opened,
+            creator=self._dbapi_connection,
             pool_size=size,
             max_overflow=0,
             pool_timeout=POOL_WAIT_S,
@@ -397,16 +407,16 @@ class _Pool:
     ) -> tuple[object, T | None]:
         async with self._reader.connect() as connection:
             async with connection.begin():
-                said = await connection.run_sync(check)
-            if said is not None:
-                return said, None
+                reason = await connection.run_sync(check)
+            if reason is not None:
+                return reason, None
             async with connection.begin():
                 return None, await connection.run_sync(work)
 
     async def dispose(self) -> None:
         await self._engine.dispose()
 
-    def _opened(self) -> DBAPIConnection:
+    def _dbapi_connection(self) -> DBAPIConnection:
         return self._engine.dialect.loaded_dbapi.connect(
             async_creator_fn=self._next, prepared_statement_cache_size=self._prepared
         )
@@ -417,7 +427,7 @@ class _Pool:
 
 
 class _LoopAside:
-    """Another event loop, on a thread of its own, with its own connections."""
+    """An event loop on a thread of its own, with its own connections, for long work."""
 
     def __init__(self, connect: "Connect", *, prepares: bool) -> None:
         self._loop = asyncio.new_event_loop()
@@ -429,7 +439,7 @@ class _LoopAside:
         return await self._awaited(self._pool.transaction(work, reads=reads))
 
     async def close(self) -> None:
-        """Wait for what is under way there."""
+        """Wait for running work, then end the loop and its thread."""
         await self._awaited(self._ended())
         self._loop.call_soon_threadsafe(self._loop.stop)
         await asyncio.to_thread(self._thread.join)
@@ -444,37 +454,37 @@ class _LoopAside:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
 
-def _was_lost(error: Exception) -> bool:
-    """Whether the server went away, since the connection was last used or in the middle."""
+def _is_lost(error: Exception) -> bool:
+    """Whether the connection was lost, before or during the transaction."""
     return isinstance(error, DBAPIError) and error.connection_invalidated
 
 
-def _met_another(error: Exception) -> bool:
-    return isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None) in _MET_ANOTHER
+def _is_conflict(error: Exception) -> bool:
+    return isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None) in _CONFLICTS
 
 
 # Notifications between all processes on one PostgreSQL. See the port Notifier.
 #
-# Rule: a notification may get lost while the server is away; the workers look into the ledger now and then, and then
-# the log says that it is away. Behind a pooler by transaction nobody listens, since what is listened with is another's
-# in the next moment: what others told is then taken for told every POLL_S, and the workers' own looks do the rest.
+# Rule: a notification may get lost while the server is away; the workers poll the ledger, and then the log says that it
+# is away. Behind a pooler by transaction LISTEN cannot be used, because the connection soon serves another client: then
+# all topics count as notified every POLL_S, and the workers' polling does the rest.
 
 log = logging.getLogger(__name__)
 
 CHANNEL: Final = "cogency"
-# Where nobody can listen, for what is told by a word. Workers look into the ledger each second anyway.
+# For topics, where LISTEN cannot be used. Workers poll the ledger each second anyway.
 POLL_S: Final = 5.0
-# A connection that has died without a word is noticed by then: something is sent over it that often.
+# A connection that died silently is noticed by then: a NOTIFY is sent over it that often.
 HEARTBEAT_S: Final = 30.0
 RECONNECT_S: Final = 1.0
 Connect: TypeAlias = Callable[[], Awaitable[DriverConnection]]
 
 
 class SharedNotifier(database.LocalNotifier):
-    """The port Notifier for all processes on one PostgreSQL: what is notified here is a NOTIFY, too, and
-    a NOTIFY of others wakes those who wait here.
+    """The port Notifier for all processes on one PostgreSQL: a notification here also sends a NOTIFY, and a NOTIFY of
+    others wakes the waiting tasks here.
 
-    Many in a row are one NOTIFY. Needs a running loop; `close` ends its task.
+    Many notifications in a row are one NOTIFY. It needs a running loop; `close` ends its task.
     """
 
     def __init__(self, connect: Connect, *, can_listen: bool = True, poll_s: float = POLL_S) -> None:
@@ -482,19 +492,19 @@ class SharedNotifier(database.LocalNotifier):
         self._connect = connect
         self._can_listen = can_listen
         self._pause_s = HEARTBEAT_S if can_listen else poll_s
-        self._telling = asyncio.Event()
-        self._told: set[str] = {""}
+        self._has_pending = asyncio.Event()
+        self._pending: set[str] = {""}
         self._task = asyncio.create_task(self._keep_listening())
 
     def notify(self) -> None:
         super().notify()
-        self._told.add("")
-        self._telling.set()
+        self._pending.add("")
+        self._has_pending.set()
 
-    def tell(self, what: str) -> None:
-        super().tell(what)
-        self._told.add(what)
-        self._telling.set()
+    def tell(self, topic: str) -> None:
+        super().tell(topic)
+        self._pending.add(topic)
+        self._has_pending.set()
 
     async def close(self) -> None:
         self._task.cancel()
@@ -513,31 +523,31 @@ class SharedNotifier(database.LocalNotifier):
         try:
             own = connection.get_server_pid()
 
-            def heard(_: object, teller: int, _channel: str, said: str) -> None:
-                if teller == own:
+            def receive(_: object, sender: int, _channel: str, topic: str) -> None:
+                if sender == own:
                     return
-                if said:
-                    database.LocalNotifier.tell(self, said)
+                if topic:
+                    database.LocalNotifier.tell(self, topic)
                 else:
                     self._notified.set()
 
-            connection.add_termination_listener(lambda _: self._telling.set())
+            connection.add_termination_listener(lambda _: self._has_pending.set())
             if self._can_listen:
-                await connection.add_listener(CHANNEL, heard)
-            self._notified.set()  # for what was told before
+                await connection.add_listener(CHANNEL, receive)
+            self._notified.set()  # for notifications before this
             clock = asyncio.get_running_loop().time
             due = clock() + self._pause_s
             while True:
-                told, self._told = self._told, set()
-                for what in told or {""}:
-                    await connection.execute(f"NOTIFY {CHANNEL}, '{what}'")
+                pending, self._pending = self._pending, set()
+                for topic in pending or {""}:
+                    await connection.execute(f"NOTIFY {CHANNEL}, '{topic}'")
                 with suppress(TimeoutError):
                     async with asyncio.timeout_at(due):
-                        await self._telling.wait()
-                self._telling.clear()
+                        await self._has_pending.wait()
+                self._has_pending.clear()
                 if clock() >= due:
                     due = clock() + self._pause_s
                     if not self._can_listen:
-                        self.hear_all()
+                        self.tell_all()
         finally:
             connection.terminate()

@@ -1,9 +1,9 @@
-"""Searches on a streaming replica of a PostgreSQL, where it is level with the primary.
+"""Searches on a streaming replica of PostgreSQL while it is level with the primary.
 
-A replica is behind, and what was erased, narrowed or said meanwhile holds at once. So each search asks the primary how
-far its log goes, and is done on the replica once that has done all of it: on the same connection, in a transaction that
-begins after that. Else the primary does it. That both are one database, and of one line (a replica left over from
-before a failover has a log of its own), is asked each time, too.
+A replica lags, but erased, restricted and new messages must take effect at once. So each search first reads the
+primary's log position, and runs on the replica once that has replayed the log up to there: on the same connection, in a
+transaction that begins after the check. Otherwise the primary does the search. Each check also compares the system
+identifier, the database name and the timeline, because a replica left from before a failover has a log of its own.
 """
 
 import asyncio
@@ -22,11 +22,11 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-LOOKS: Final = 4
-LOOK_S: Final = 0.01  # A replica nearby is some milliseconds behind: so long it is waited for
-BEHIND_S: Final = 1.0
-AWAY_S: Final = 30.0  # For so long the primary is asked without a look at the replica
-SEARCH_S: Final = 3.0  # For a search on the replica; after that the primary does it
+CHECKS: Final = 4
+CHECK_S: Final = 0.01  # Between two checks: a replica nearby is some milliseconds behind
+BEHIND_S: Final = 1.0  # A replica that was behind is not checked again for this time
+AWAY_S: Final = 30.0  # A replica that was away is not checked again for this time
+SEARCH_S: Final = 3.0  # Time limit of a search on the replica; after that the primary does it
 _WRITTEN: Final = text(
     "SELECT pg_current_wal_insert_lsn()::text AS upto, left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) AS line,"
     " system_identifier AS system, current_database() AS name FROM pg_control_system()"
@@ -40,11 +40,13 @@ _DONE: Final = text(
 
 
 class RecallReplica:
-    """Reads where the replica is level with the primary, else on the primary. Says once that it does not, and why."""
+    """Reads from the replica while it is level with the primary, else from the primary. Logs each change and
+    its cause.
+    """
 
     def __init__(self, primary: PostgresDatabase, replica: PostgresDatabase) -> None:
         self._primary, self._replica = primary, replica
-        self._why: str | None = ""  # nothing was said yet
+        self._why: str | None = ""  # "": nothing was logged yet; None: level
         self._not_before = 0.0
         self.searches = 0  # On the replica, so far
 
@@ -56,10 +58,10 @@ class RecallReplica:
         if clock() >= self._not_before:
             written = await self._primary.read(_written)
             searching = asyncio.create_task(self._search(written, search))
-            searching.add_done_callback(_seen)
+            searching.add_done_callback(_retrieve_exception)
             await asyncio.wait({searching}, timeout=SEARCH_S)
             why, found = searching.result() if searching.done() else (texts.REPLICA_AWAY, None)
-            self._say(why)
+            self._log_state(why)
             if found is not None:
                 self.searches += 1
                 return found[0]
@@ -67,11 +69,11 @@ class RecallReplica:
         return await self._primary.read(work, *args, **options)
 
     def look_again(self) -> None:
-        """With the next search, however shortly ago it was found away or behind."""
+        """Check the replica at the next search, even if it was away or behind a moment ago."""
         self._not_before = 0.0
 
     async def remark(self) -> str:
-        """How it is, as a sentence."""
+        """The state of the replica, as a sentence."""
         await self.read(lambda _: None)
         return (self._why or texts.REPLICA_LEVEL).format(where=self._replica.where)
 
@@ -79,22 +81,22 @@ class RecallReplica:
         self, written: Mapping[str, object], search: Callable[[Connection], T]
     ) -> tuple[str | None, T | None]:
         def check(connection: Connection) -> str | None:
-            seen = connection.execute(_DONE, written).one()
-            if self._replica.is_pooled or not seen.same:
+            state = connection.execute(_DONE, written).one()
+            if self._replica.is_pooled or not state.same:
                 return texts.REPLICA_OTHER
-            return None if seen.done else texts.REPLICA_BEHIND
+            return None if state.done else texts.REPLICA_BEHIND
 
         try:
-            for _ in range(LOOKS):
+            for _ in range(CHECKS):
                 why, found = await self._replica.read_if(check, search)
                 if why != texts.REPLICA_BEHIND:
                     return None if why is None else str(why), found
-                await asyncio.sleep(LOOK_S)
+                await asyncio.sleep(CHECK_S)
         except StoreError:
             return texts.REPLICA_AWAY, None
         return texts.REPLICA_BEHIND, None
 
-    def _say(self, why: str | None) -> None:
+    def _log_state(self, why: str | None) -> None:
         if why != self._why:
             self._why = why
             log.log(
@@ -108,6 +110,6 @@ def _written(connection: Connection) -> dict[str, object]:
     return dict(connection.execute(_WRITTEN).mappings().one())
 
 
-def _seen(task: "asyncio.Task[object]") -> None:
+def _retrieve_exception(task: "asyncio.Task[object]") -> None:
     if not task.cancelled():
         task.exception()

@@ -1,11 +1,11 @@
-"""SQLite: one file, one process, one writer, and what its errors mean to a person.
+"""SQLite: one file, one process, one writer, and sentences for its errors.
 
 Rules
-  The file belongs to one process. The lock lies beside it, and the system drops it when the process dies.
-  A write begins with BEGIN IMMEDIATE and there is one at a time: SQLite's default mode loses updates, a plain BEGIN
-  fails with "database is locked" when it turns to writing, and several writers sleep in the busy handler.
-  A file that was moved away or replaced takes nothing: what was acknowledged would be lost.
-  Of a file there are readers beside the writer; in memory all share one connection.
+  One process holds the file's lock, a file beside it, which the system releases when the process dies.
+  A write begins with BEGIN IMMEDIATE, and there is one at a time: SQLite's default mode loses updates, a plain BEGIN
+  fails with "database is locked" at its first write, and several writers sleep in the busy handler.
+  A file that was moved away or replaced is not written: acknowledged writes would be lost.
+  For a file there are readers beside the writer; a database in memory has one connection for all.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from store.databases.database import DatabaseFiles, OutageKind, OutageLog, quiet
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# What was acknowledged survives a power cut, for one fsync a write; NORMAL could lose the last half minute.
+# An acknowledged write survives a power cut, at the cost of one fsync each; NORMAL could lose the last half minute.
 SYNCHRONOUS: Final = "FULL"
 _PRAGMAS: Final = """
 PRAGMA busy_timeout = {patience_ms};
@@ -44,14 +44,14 @@ PRAGMA foreign_keys = ON;
 PRAGMA secure_delete = ON;
 PRAGMA temp_store = MEMORY;
 """
-# Some builds leave secure_delete off: deleted words would stay in the file. Sorting to disk would copy them there.
+# Some builds turn secure_delete off: deleted words would stay in the file. Sorting to disk would copy words there.
 
 
 class _Connections:
-    """Up to `size` connections to a file (None: the one of a database in memory), and as many threads to work on them.
+    """Up to `size` connections to a file (None: the one of a database in memory), and as many threads.
 
-    `begin`: how their transactions begin. `patience_s`: how long to wait for another program that has the file locked.
-    `check`: raises StoreError if nothing may be done now.
+    `begin`: the statement that begins a transaction. `patience_s`: how long to wait for another program that has the
+    file locked. `check`: raises StoreError if the database may not be used now.
     """
 
     def __init__(self, path: Path | None, begin: str, size: int, patience_s: float, check: Callable[[], None]) -> None:
@@ -72,20 +72,20 @@ class _Connections:
     def start(
         self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs
     ) -> Future[tuple[T, bool]]:
-        """Do `work` in one transaction: its outcome, and whether it has changed anything.
+        """Run `work` in one transaction; returns its result, and whether it has changed anything.
 
-        It runs on one thread as a whole: to change threads for each statement takes longer than all of them together.
+        It runs on one thread: changing threads for each statement takes longer than all statements together.
         """
         return self.start_alone(partial(self._transaction, work, *args, **options))
 
     def start_alone(self, work: Callable[[], T]) -> Future[T]:
-        """Do other work on a thread, in the place of a transaction."""
+        """Run other work on a thread, in the place of a transaction."""
         if self._closed:  # a late caller would open the file again, without the lock
             raise StoreError(texts.STORE_CLOSED)
         return self._executor.submit(work)
 
     async def close(self) -> None:
-        """Wait for what is under way and what waits, then close the connections."""
+        """Wait for running and queued work, then close the connections."""
         self._closed = True
         await asyncio.to_thread(self._executor.shutdown)
         self._engine.dispose()
@@ -106,14 +106,14 @@ class _Connections:
         try:
             driver.executescript(self._pragmas)
         except sqlite3.Error:
-            driver.close()  # the pool does not know this connection yet
+            driver.close()  # the pool does not have this connection yet
             raise
 
 
-READERS: Final = 4  # Connections that may read at the same time; each costs a thread
+READERS: Final = 4  # Connections that read at the same time; each costs a thread
 CHECKPOINT_TRIES: Final = 3  # Each waits for readers as long as the busy handler does
 BLOCK_BYTES: Final = 1 << 20
-SMALLEST_FREE: Final = 100_000  # Bytes that a new database takes before its first question: less is a full disk
+SMALLEST_FREE: Final = 100_000  # Bytes that a new database takes before its first question: with less the disk is full
 _OWNER_ONLY: Final = 0o600
 
 
@@ -127,7 +127,7 @@ def store_error(error: DBAPIError | sqlite3.Error, path: Path | None) -> StoreEr
 
 
 def open_sqlite(rest: str, patience_s: float) -> "SqliteDatabase":
-    """The database of a URL `sqlite://rest`, its file created with its folder. Raises StoreLocked and StoreError.
+    """Open the database of a URL `sqlite://rest`; creates its file and folder. Raises StoreLocked and StoreError.
 
     `patience_s`: how long to wait for another program that reads or writes the file.
     """
@@ -145,7 +145,7 @@ def open_sqlite(rest: str, patience_s: float) -> "SqliteDatabase":
             lock.release()
             raise StoreError(texts.SQLITE_ANYBODYS.format(path=path))
     except Timeout:
-        if not Path(lock.lock_file).exists():  # some file systems refuse a new file in this way
+        if not Path(lock.lock_file).exists():  # some file systems refuse to create a file in this way
             raise StoreError(texts.SQLITE_NO_LOCK.format(path=path)) from None
         raise StoreLocked(texts.SQLITE_LOCKED.format(path=path)) from None
     except OSError as error:
@@ -155,30 +155,30 @@ def open_sqlite(rest: str, patience_s: float) -> "SqliteDatabase":
 
 
 def _close_to_others(path: Path) -> None:
-    """Other people's words are for the owner of the file only, also in one that was made with wider rights, and in the
-    logs that a crash has left beside it. New logs take over the rights of the file.
+    """Make the file readable by its owner only, also one that was created with wider permissions, and the logs that a
+    crash has left beside it. New logs inherit the permissions of the file.
     """
     for part in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
-        with suppress(OSError):  # it is not there, belongs to somebody else, or the file system knows no rights
+        with suppress(OSError):  # it does not exist, has another owner, or the file system has no permissions
             if part.stat().st_mode & 0o077:
                 part.chmod(_OWNER_ONLY)
 
 
 def is_anybodys(status: os.stat_result, user: int) -> bool:
-    """Whether a file is somebody else's, who lets everybody read or write it: `user` cannot close it to them.
+    """Whether a file has another owner than `user` and is readable or writable by all: `user` cannot restrict it.
 
-    What root has prepared is fine, and root itself may do anything.
+    Files of root are accepted, and root itself may do anything.
     """
     return user != 0 and status.st_uid not in {user, 0} and bool(status.st_mode & (stat.S_IROTH | stat.S_IWOTH))
 
 
 def _user() -> int:
-    """0 where the system knows no such rights."""
+    """The effective user id; 0 where the system has none."""
     return os.geteuid() if sys.platform != "win32" else 0
 
 
 def open_sqlite_beside(rest: str, patience_s: float) -> "SqliteDatabase":
-    """The same for reading only, also while another process has it open. Raises StoreError if there is no file."""
+    """Open it for reading only, also while another process has it open. Raises StoreError if there is no file."""
     path = sqlite_path(rest)
     if path is not None and not path.exists():
         raise StoreError(texts.SQLITE_NOT_YET.format(path=path))
@@ -186,23 +186,25 @@ def open_sqlite_beside(rest: str, patience_s: float) -> "SqliteDatabase":
 
 
 def unwritable(path: Path) -> str | None:
-    """Why a start could not open this file for writing, as a sentence; None if it could. Nothing is made or changed."""
+    """Why a start could not open this file for writing, as a sentence; None if it could. Changes nothing."""
     if path.is_file() and is_anybodys(path.stat(), _user()):
         return texts.SQLITE_ANYBODYS.format(path=path)
-    there = path if path.exists() else next(one for one in path.parents if one.exists())
+    existing = path if path.exists() else next(parent for parent in path.parents if parent.exists())
     if path.exists():
         fine = path.is_file() and os.access(path, os.R_OK | os.W_OK) and os.access(path.parent, os.W_OK | os.X_OK)
     else:
-        fine = there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+        fine = existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
     if not fine:
         return texts.SQLITE_FAULTS["SQLITE_READONLY"].format(path=path)
     return (
-        texts.SQLITE_FAULTS["SQLITE_FULL"].format(path=path) if shutil.disk_usage(there).free < SMALLEST_FREE else None
+        texts.SQLITE_FAULTS["SQLITE_FULL"].format(path=path)
+        if shutil.disk_usage(existing).free < SMALLEST_FREE
+        else None
     )
 
 
 def is_held(path: Path) -> bool:
-    """Whether a process has this file open as its own."""
+    """Whether a process holds the lock of this file."""
     lock = FileLock(f"{path}.lock")
     if not Path(lock.lock_file).exists():
         return False
@@ -217,7 +219,7 @@ def is_held(path: Path) -> bool:
 
 
 class SqliteDatabase:
-    """The ports Database and Files on one file. `path` is None in memory; `lock` and `file` are closed with it.
+    """The ports Database and DatabaseFiles on one file. `path` is None in memory; `lock` and `file` are closed with it.
 
     `file` is a descriptor of the database file, for `find`. It stays open until the engine is gone, because
     closing any descriptor of the file drops the locks that SQLite holds on it in this process.
@@ -238,22 +240,22 @@ class SqliteDatabase:
 
     async def read(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         async with self._outcome(OutageKind.READ, self._readers.start(work, *args, **options)) as outcome:
-            done, _ = await outcome
+            result, _ = await outcome
         self.outages.note_success(OutageKind.READ)
-        return done
+        return result
 
     async def read_long(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
-        return await self.read(work, *args, **options)  # all work is done on threads
+        return await self.read(work, *args, **options)  # all work runs on threads
 
     async def write(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         async with self._outcome(OutageKind.WRITE, self._writer.start(work, *args, **options)) as outcome:
-            done, changed = await outcome
+            result, changed = await outcome
         if changed:
             self.outages.note_success(OutageKind.WRITE)
-        return done
+        return result
 
     async def write_alone(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
-        return await self.write(work, *args, **options)  # every write is alone
+        return await self.write(work, *args, **options)  # there is one writer
 
     async def checkpoint(self) -> bool:
         path = self.path
@@ -286,12 +288,12 @@ class SqliteDatabase:
 
     @asynccontextmanager
     async def _outcome(self, kind: OutageKind, begun: Future[T]) -> AsyncGenerator[asyncio.Future[T]]:
-        """The outcome of what was begun, to be awaited in the block. Errors become sentences, and outages are logged.
+        """Yield the outcome of the started work, to be awaited in the block. Translates errors and logs outages.
 
-        Whoever is cancelled before its thread is free has it not done; later it is waited for.
+        A caller that is cancelled before a thread is free cancels the work; later it waits for the work.
         """
         done = asyncio.wrap_future(begun)
-        done.add_done_callback(_seen)
+        done.add_done_callback(_retrieve_exception)
         with self.outages.noting(kind):
             try:
                 yield asyncio.shield(done)
@@ -304,12 +306,12 @@ class SqliteDatabase:
 
     def _check(self) -> None:
         if self.path is not None and self._file is not None and not _is_at(self._file, self.path):
-            # What is written would be gone with it.
+            # Writes would be lost with the old file.
             raise StoreUnavailable(texts.SQLITE_REPLACED.format(path=self.path))
 
 
-def _seen(done: asyncio.Future[T]) -> None:
-    """Its caller may have been cancelled, even twice: asyncio need not log that nobody heard of its error."""
+def _retrieve_exception(done: asyncio.Future[T]) -> None:
+    """Retrieve the error, so that asyncio does not log it if the caller was cancelled."""
     if not done.cancelled():
         done.exception()
 

@@ -1,22 +1,24 @@
-"""What may still change about questions that wait, stopping turns that are open, and a channel that grows narrower.
+"""Edits and deletions of questions, stopping of open turns, and restricting a channel that fewer people can read.
 
 Rules
-  A turn that has begun answers the question as it was; so only one is edited that nobody runs, of which nothing is
-  done, and that has not joined a running one.
-  What was spoken is put down as soon as it was listened to, and stands as if it had been written.
-  One whose turn waits for its asker's consent begins anew when it is edited. If something was done of it, it goes on
-  with the new words and without the calls that waited (`store.forgetting.sql_forgetting.update_text`).
-  A question that is deleted then ends at once. One whose answer has begun loses its words, and whoever runs the turn,
-  or claims it, takes back what it has shown; what it has scheduled is no more, and it schedules nothing.
+  A running turn answers its question as it was. So a question is edited only if no worker runs its turn, the turn has
+  no progress, and the question has not joined a running turn.
+  The transcript of a spoken question is stored as soon as it exists, and is treated as written text.
+  A turn that waits for its asker's consent restarts when its question is edited. If one of its calls has run already,
+  it continues with the new text and without the calls that waited (`store.forgetting.sql_forgetting.update_text`). The
+  turn of a question that is deleted while it waits ends at once. If the answer has begun, the question's text is
+  erased, and the worker that runs or claims the turn deletes what it has shown; schedules that the turn made are
+  deleted, and it makes no more.
 
-A channel that fewer can read than before: what it holds for the whole team becomes its own, and stays so
-  Moved are the channel's messages, what is known only from them, and the conversations, whose summaries begin anew.
-  What a message means to a search stays: its entries name no audience. Schedules and documents move, too; until
-  their index has followed, which a job sees to, they are not found. Nothing becomes wider, ever. What was shared is no
-  more, as its rows are not the team's; the choice to share goes, and has to be made anew.
-  What came from two closed channels belongs to neither, and goes.
-  An answer that runs there starts anew: it was thought out for more readers, or with more than may be used now.
-  Whoever learns meanwhile from what moved finds another revision, or no message to learn from, and begins anew.
+A channel that fewer people can read than before: its content for the whole team becomes its own, permanently
+  Moved are the channel's messages, the facts and profile entries known only from them, and its conversations, whose
+  summaries are cleared. Index entries and embeddings of messages stay: they name no audience. Schedules and documents
+  move as well; documents are not found until a job has moved their index entries. No audience ever becomes wider.
+  Shared messages are no longer shared, because their rows no longer belong to the team; the channel's choice to share
+  is deleted and has to be made again.
+  Entries drawn from two closed channels belong to neither, and are deleted.
+  A running turn there restarts: it was meant for more readers, or uses more than may be used now.
+  A learner that has read what moved finds another revision, or no message to learn from, and starts again.
 """
 
 from collections.abc import Collection, Sequence
@@ -75,41 +77,43 @@ from store.tables import (
     workspace,
 )
 
-STOPPED: Final[dict[str, Any]] = {"stopping": True, "run_at": None}  # Of a turn that somebody has stopped
+STOPPED: Final[dict[str, Any]] = {"stopping": True, "run_at": None}  # The columns of a stopped turn
 _OF_WORK: Final = schedule.c.made.contains(f'"kind":"{ScheduleKind.WORK}"')
 
 
 def stop(connection: Connection, conversation: str, *, alone: bool = False) -> list[int]:
-    """Mark the turns of a conversation that wait or run; the oldest first. Unless it is meant `alone`, so is the work
-    that somebody asked for there; of what has not begun yet, the turn that asked for it is named.
+    """Mark the waiting and running turns of a conversation as stopping; returns their ids, the oldest first.
+
+    Unless `alone`, long work that was asked for there is stopped as well; of work that has not begun, the id of the
+    turn that asked for it is returned.
     """
-    here = turn.c.conversation == conversation if alone else _in(connection, conversation)
-    open_ = select(turn.c.id).where(here, turn.c.state.in_((WAITING, RUNNING))).order_by(turn.c.id)
+    condition = turn.c.conversation == conversation if alone else _turns_of(connection, conversation)
+    open_ = select(turn.c.id).where(condition, turn.c.state.in_((WAITING, RUNNING))).order_by(turn.c.id)
     found = list(connection.execute(open_).scalars())
     connection.execute(update(turn).where(turn.c.id.in_(found)).values(**STOPPED))
-    return found if alone else sorted({*found, *_forget_work(connection, conversation)})
+    return found if alone else sorted({*found, *_delete_waiting_work(connection, conversation)})
 
 
-def _in(connection: Connection, conversation: str) -> ColumnElement[bool]:
-    """The turns of a conversation, and the work that was asked for there, wherever it is shown."""
+def _turns_of(connection: Connection, conversation: str) -> ColumnElement[bool]:
+    """The condition for turns of a conversation, and for long work that was asked for there, wherever it is shown."""
     asked = select(schedule.c.id).where(schedule.c.conversation == conversation, _OF_WORK)
     works = map(begun_by, connection.execute(asked).scalars())
     return or_(turn.c.conversation == conversation, *works)
 
 
-def _forget_work(connection: Connection, conversation: str) -> list[int]:
-    """Work that nobody has begun."""
+def _delete_waiting_work(connection: Connection, conversation: str) -> list[int]:
+    """Delete work that has not begun; returns the turns that asked for it."""
     asked = and_(turn.c.channel == schedule.c.channel, turn.c.message_id == schedule.c.message)
-    waits = and_(schedule.c.conversation == conversation, schedule.c.state == ScheduleState.ACTIVE)
+    condition = and_(schedule.c.conversation == conversation, schedule.c.state == ScheduleState.ACTIVE)
     found = connection.execute(
-        select(schedule.c.id, turn.c.id.label("asked")).join_from(schedule, turn, asked).where(waits, _OF_WORK)
+        select(schedule.c.id, turn.c.id.label("asked")).join_from(schedule, turn, asked).where(condition, _OF_WORK)
     ).all()
-    connection.execute(delete(schedule).where(schedule.c.id.in_([one.id for one in found])))
-    return [one.asked for one in found]
+    connection.execute(delete(schedule).where(schedule.c.id.in_([row.id for row in found])))
+    return [row.asked for row in found]
 
 
 def stopping(connection: Connection, owner: str) -> frozenset[int]:
-    """The marked turns that this worker runs."""
+    """The turns that this worker runs and that are to stop."""
     mine = select(turn.c.id).where(turn.c.state == RUNNING, turn.c.owner == owner, turn.c.stopping)
     return frozenset(connection.execute(mine).scalars())
 
@@ -120,29 +124,31 @@ def withdrawn(connection: Connection, owner: str) -> frozenset[int]:
     return frozenset(row.id for row in connection.execute(mine) if rows.is_withdrawn(row.payload))
 
 
-def amend(connection: Connection, channel: str, message_id: str, said: IndexedText, job: Job | None = None) -> bool:
-    """Put `said` in place of a question that waits; False if it does not wait. `job`: where it has waited itself."""
-    question = _waiting(connection, channel, message_id) or _put_aside(connection, channel, message_id)
+def amend(connection: Connection, channel: str, message_id: str, indexed: IndexedText, job: Job | None = None) -> bool:
+    """Replace the text of a question that waits; False if it does not wait. `job`: the job of this edit, if it
+    has one.
+    """
+    question = _find_waiting(connection, channel, message_id) or _restart_put_aside(connection, channel, message_id)
     if question is None:
-        _end_asking(connection, channel, message_id)
+        _stop_if_asking(connection, channel, message_id)
         return False
     if not job_queue.is_newest(connection, EDIT, post_key(channel, message_id), job):
         return False
-    _, asked, conversation = question
-    index.change_text(connection, asked, conversation, said)
+    _, question_id, conversation = question
+    index.change_text(connection, question_id, conversation, indexed)
     return True
 
 
-def _end_asking(connection: Connection, channel: str, message_id: str) -> None:
-    """Stop a turn that asks its asker something in mid-call: they want something else by now."""
-    this = and_(turn.c.channel == channel, turn.c.message_id == message_id, turn.c.state == RUNNING)
+def _stop_if_asking(connection: Connection, channel: str, message_id: str) -> None:
+    """Stop a turn whose tool call waits for an answer of the asker: the edit replaces the request."""
+    edited = and_(turn.c.channel == channel, turn.c.message_id == message_id, turn.c.state == RUNNING)
     asks = exists().where(open_question.c.turn == turn.c.id, open_question.c.epoch == turn.c.epoch)
-    connection.execute(update(turn).where(this, asks).values(stopping=True))
+    connection.execute(update(turn).where(edited, asks).values(stopping=True))
 
 
-def _put_aside(connection: Connection, channel: str, message_id: str) -> tuple[int, int, str] | None:
-    """The same of a turn that waits for its asker, and begins anew; None if something is done of it."""
-    this = and_(turn.c.channel == channel, turn.c.message_id == message_id)
+def _restart_put_aside(connection: Connection, channel: str, message_id: str) -> tuple[int, int, str] | None:
+    """Restart a turn that waits for its asker, and return the same as `_find_waiting`; None if a call of it has run."""
+    edited = and_(turn.c.channel == channel, turn.c.message_id == message_id)
     aside = and_(turn.c.state == WAITING, turn.c.progress != "", turn.c.run_at.is_not(None))
     asked = and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
     found = connection.execute(
@@ -150,7 +156,7 @@ def _put_aside(connection: Connection, channel: str, message_id: str) -> tuple[i
             turn.c.id, turn.c.conversation, turn.c.epoch, turn.c.progress, message.c.id.label("asked"), message.c.time
         )
         .select_from(turn.join(message, asked))
-        .where(this, aside)
+        .where(edited, aside)
         .with_for_update(of=turn)
     ).one_or_none()
     if found is None:
@@ -160,30 +166,33 @@ def _put_aside(connection: Connection, channel: str, message_id: str) -> tuple[i
     calls.settle(connection, turn.c.id == found.id, found.time)
     connection.execute(update(turn).where(turn.c.id == found.id).values(**rows.restarted(found.epoch + 1)))
     calls.drop_arguments(connection, tool_call.c.turn == found.id)
-    for kept in (workspace.c.task_id, consent.c.turn):
-        connection.execute(delete(kept.table).where(kept == found.id))
+    for column in (workspace.c.task_id, consent.c.turn):
+        connection.execute(delete(column.table).where(column == found.id))
     return found.id, found.asked, found.conversation
 
 
-def set_text(connection: Connection, claim: Claim, said: IndexedText) -> None:
-    """Put what was spoken in place of a question that runs, unless it was deleted meanwhile."""
+def set_text(connection: Connection, claim: Claim, indexed: IndexedText) -> None:
+    """Set the transcript as the text of a running question, unless it was deleted meanwhile."""
     payload = connection.execute(select(turn.c.payload).where(turn.c.id == claim.turn).with_for_update()).scalar_one()
     if not rows.is_withdrawn(payload):
-        index.change_text(connection, claim.message, claim.incoming.conversation, said)
+        index.change_text(connection, claim.message, claim.incoming.conversation, indexed)
 
 
 def withdraw(connection: Connection, channel: str, message_id: str, now: datetime) -> bool:
-    """End the turn of a question that waits, unanswered, or mark one that runs, and erase its words; else False. The
-    same with the long work that it asked for.
+    """End the turn of a waiting question without an answer, or mark a running one, and erase the question's text; the
+    same for long work that it asked for. False if there is no such turn.
 
-    The turn stays, empty, so that a message delivered again is known.
+    The row of the turn stays, so that a redelivered message is recognised.
     """
-    begun = [_withdraw(connection, at, name, now) for at, name in _work_of(connection, channel, message_id)]
+    begun = [
+        _withdraw(connection, work_channel, work_message, now)
+        for work_channel, work_message in _work_of(connection, channel, message_id)
+    ]
     return _withdraw(connection, channel, message_id, now) or any(begun)
 
 
 def _work_of(connection: Connection, channel: str, message_id: str) -> list[tuple[str, str]]:
-    """Where the long work that this message asked for was begun, and as what."""
+    """The channels and message ids of the open turns of long work that this message asked for."""
     asked = schedule.c.channel == channel, schedule.c.message == message_id, _OF_WORK
     ids = [*connection.execute(select(schedule.c.id).where(*asked)).scalars()]
     begun = or_(false(), *map(begun_by, ids))
@@ -192,141 +201,144 @@ def _work_of(connection: Connection, channel: str, message_id: str) -> list[tupl
 
 
 def _withdraw(connection: Connection, channel: str, message_id: str, now: datetime) -> bool:
-    if (question := _waiting(connection, channel, message_id)) is None:
-        return _take_back(connection, channel, message_id, now)
-    turn_id, asked, _ = question
-    index.remove(connection, [asked])
-    connection.execute(delete(message).where(message.c.id == asked))
+    if (question := _find_waiting(connection, channel, message_id)) is None:
+        return _mark_withdrawn(connection, channel, message_id, now)
+    turn_id, question_id, _ = question
+    index.remove(connection, [question_id])
+    connection.execute(delete(message).where(message.c.id == question_id))
     connection.execute(update(turn).where(turn.c.id == turn_id).values(**rows.over(now, Outcome.STOPPED)))
     return True
 
 
 def withdraw_turns(connection: Connection, schedules: Collection[int], now: datetime) -> None:
-    """What these have begun and nobody has answered yet."""
+    """Withdraw the turns that these schedules have begun and that still wait."""
     for id_ in schedules:
-        waits = select(turn.c.channel, turn.c.message_id).where(turn.c.state == WAITING, begun_by(id_))
-        for channel, message_id in connection.execute(waits).all():
+        waiting = select(turn.c.channel, turn.c.message_id).where(turn.c.state == WAITING, begun_by(id_))
+        for channel, message_id in connection.execute(waiting).all():
             withdraw(connection, channel, message_id, now)
 
 
 def begun_by(id_: int) -> ColumnElement[bool]:
-    """The turns that a schedule has begun."""
+    """The condition for turns that a schedule has begun."""
     return turn.c.event_id.startswith(f"{SCHEDULED}{id_}:", autoescape=True)
 
 
 def take_back(connection: Connection, person: str, conversation: str | None) -> list[int]:
-    """Mark what waits of this person and has shown something, to be ended without a word; in a conversation, or all."""
+    """Mark this person's waiting turns that have shown a reply as withdrawn; those of one conversation, or all
+    (None).
+    """
     begun = and_(turn.c.person == person, turn.c.state == WAITING, or_(turn.c.progress != "", turn.c.reply_ref != ""))
-    here = true() if conversation is None else _in(connection, conversation)
-    found = connection.execute(select(turn.c.id, turn.c.payload).where(begun, here).with_for_update()).all()
+    condition = true() if conversation is None else _turns_of(connection, conversation)
+    found = connection.execute(select(turn.c.id, turn.c.payload).where(begun, condition).with_for_update()).all()
     for row in found:
-        marked = {**STOPPED, "payload": rows.mark_withdrawn(row.payload)}
-        connection.execute(update(turn).where(turn.c.id == row.id).values(**marked))
+        values = {**STOPPED, "payload": rows.mark_withdrawn(row.payload)}
+        connection.execute(update(turn).where(turn.c.id == row.id).values(**values))
     return [row.id for row in found]
 
 
-def _take_back(connection: Connection, channel: str, message_id: str, now: datetime) -> bool:
-    """Mark a turn that was begun, and end what it has scheduled. What has joined another one, and is answered with it,
-    is let be.
+def _mark_withdrawn(connection: Connection, channel: str, message_id: str, now: datetime) -> bool:
+    """Mark an open turn that was begun as withdrawn, and delete its schedules. A question that has joined another turn
+    stays.
     """
-    this = and_(turn.c.channel == channel, turn.c.message_id == message_id)
+    deleted = and_(turn.c.channel == channel, turn.c.message_id == message_id)
     begun = or_(turn.c.state == RUNNING, turn.c.progress != "", turn.c.reply_ref != "")
     asked = and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
     found = connection.execute(
         select(turn.c.id, turn.c.payload, turn.c.conversation, message.c.id.label("question"))
         .select_from(turn.join(message, asked))
-        .where(this, turn.c.state.in_((WAITING, RUNNING)), begun)
+        .where(deleted, turn.c.state.in_((WAITING, RUNNING)), begun)
         .with_for_update(of=turn)
     ).one_or_none()
     if found is None:
         return False
-    marked = {**STOPPED, "payload": rows.mark_withdrawn(found.payload)}
-    connection.execute(update(turn).where(turn.c.id == found.id).values(**marked))
+    values = {**STOPPED, "payload": rows.mark_withdrawn(found.payload)}
+    connection.execute(update(turn).where(turn.c.id == found.id).values(**values))
     index.remove(connection, [found.question])
     connection.execute(update(message).where(message.c.id == found.question).values(text="", length=0))
     there = or_(schedule.c.channel == channel, schedule.c.conversation == found.conversation)
-    made = select(schedule.c.id).where(schedule.c.message == message_id, there)
-    falling = list(connection.execute(made).scalars())
-    withdraw_turns(connection, falling, now)
-    connection.execute(delete(schedule).where(schedule.c.id.in_(falling)))
+    scheduled = select(schedule.c.id).where(schedule.c.message == message_id, there)
+    schedule_ids = list(connection.execute(scheduled).scalars())
+    withdraw_turns(connection, schedule_ids, now)
+    connection.execute(delete(schedule).where(schedule.c.id.in_(schedule_ids)))
     return True
 
 
 def is_deleted(connection: Connection, channel: str, message_id: str) -> bool:
-    """Whether this question was deleted while its turn runs; held until the transaction ends."""
-    this = and_(turn.c.channel == channel, turn.c.message_id == message_id, turn.c.state.in_((WAITING, RUNNING)))
-    payloads = connection.execute(select(turn.c.payload).where(this).with_for_update()).scalars()
+    """Whether this question was deleted while its turn is open; its row is locked until the transaction ends."""
+    open_turn = and_(turn.c.channel == channel, turn.c.message_id == message_id, turn.c.state.in_((WAITING, RUNNING)))
+    payloads = connection.execute(select(turn.c.payload).where(open_turn).with_for_update()).scalars()
     return any(map(rows.is_withdrawn, payloads))
 
 
-def _waiting(connection: Connection, channel: str, message_id: str) -> tuple[int, int, str] | None:
-    """The turn, the question's row and the conversation; held against a worker that would claim it just now."""
-    this = and_(turn.c.channel == channel, turn.c.message_id == message_id)
+def _find_waiting(connection: Connection, channel: str, message_id: str) -> tuple[int, int, str] | None:
+    """The turn id, the question's message id and the conversation of a question whose turn waits and has not begun,
+    locked against a worker's claim.
+    """
+    same_message = and_(turn.c.channel == channel, turn.c.message_id == message_id)
     fresh = and_(turn.c.state == WAITING, turn.c.progress == "", turn.c.reply_ref == "")
     asked = and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
     found = connection.execute(
         select(turn.c.id, message.c.id, turn.c.conversation)
         .select_from(turn.join(message, asked))
-        .where(this, fresh)
+        .where(same_message, fresh)
         .with_for_update(of=turn)
     ).one_or_none()
-    if found is None or _joined(connection, found[2], found[1]):
+    if found is None or _has_joined(connection, found[2], found[1]):
         return None
     return found[0], found[1], found[2]
 
 
-def _joined(connection: Connection, conversation: str, asked: int) -> bool:
+def _has_joined(connection: Connection, conversation: str, asked: int) -> bool:
     """Whether the running turn of the conversation has read the question, and answers it."""
     running = select(turn.c.progress).where(turn.c.conversation == conversation, turn.c.state == RUNNING)
     return any(asked in rows.progress_joined(progress) for progress in connection.execute(running).scalars())
 
 
-# Messages that wait behind a running turn of their person, and that its reply answers, too.
+# Messages that wait behind a running turn of the same person, and that its reply answers as well.
 #
 # Rules
-#   Their turns stay as they are until the running one ends, and then end with it: a turn that starts anew, or fails,
-#   leaves them to be answered by themselves. So is one that was edited while it was just being read.
-#   Only words can join. A message that brings a picture or a thread along waits, and so does all that comes after it;
-#   so does what a schedule asks.
+#   Their turns stay as they are until the running turn ends, and then end with it. If that turn restarts or fails, they
+#   are answered by themselves; so is a message that was edited while the turn read it.
+#   Only plain text can join. A message with a picture or a quoted thread waits, and so do all messages after it and the
+#   questions of schedules.
 
-MOST: Final = 50  # More than join one turn
+JOIN_LIMIT: Final = 50
 
 
 def waiting_to_join(connection: Connection, claim: Claim) -> list[Waiting]:
-    """What may join the turn of this claim, in order."""
+    """The messages that may join the turn of this claim, in order."""
     asked = claim.incoming
     behind = (
         select(turn, message.c.id.label("question"), message.c.text, message.c.audience)
         .join_from(turn, message, and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON))
         .where(turn.c.conversation == asked.conversation, turn.c.state == WAITING, turn.c.id > claim.turn)
         .order_by(turn.c.id)
-        .limit(MOST)
+        .limit(JOIN_LIMIT)
     )
     audience = label(asked.place.audience)
     found: list[Waiting] = []
     for row in connection.execute(behind).mappings():
-        theirs = row["person"] == asked.person.id and row["audience"] == audience and not row["stopping"]
+        same_asker = row["person"] == asked.person.id and row["audience"] == audience and not row["stopping"]
         fresh = row["run_at"] is None and row["progress"] == "" and row["reply_ref"] == ""
         asked_by_them = not row["event_id"].startswith(SCHEDULED)
-        if not (theirs and fresh and asked_by_them and rows.words_alone(row["payload"])):
+        if not (same_asker and fresh and asked_by_them and rows.words_alone(row["payload"])):
             break
         found.append(Waiting(row["id"], row["question"], row["text"]))
     return found
 
 
 def end_joined(connection: Connection, ended: int, closing: Closing, now: datetime) -> None:
-    """End the turns of what joined with the turn `ended`, and put their messages before its reply."""
-    for one in closing.joined:
-        as_read = and_(message.c.id == one.message, message.c.turn == one.turn, message.c.text == one.text)
-        stands = and_(turn.c.id == one.turn, turn.c.state == WAITING, exists().where(as_read))
-        if connection.execute(update(turn).where(stands).values(**rows.over(now, closing.outcome))).rowcount:
-            connection.execute(update(message).where(message.c.id == one.message).values(turn=ended))
+    """End the turns of the messages that joined the turn `ended`, and move these messages before its reply."""
+    for joined in closing.joined:
+        unchanged = and_(message.c.id == joined.message, message.c.turn == joined.turn, message.c.text == joined.text)
+        still_waiting = and_(turn.c.id == joined.turn, turn.c.state == WAITING, exists().where(unchanged))
+        if connection.execute(update(turn).where(still_waiting).values(**rows.over(now, closing.outcome))).rowcount:
+            connection.execute(update(message).where(message.c.id == joined.message).values(turn=ended))
 
 
 def quoted_messages(connection: Connection, progress: str) -> frozenset[int]:
-    """The messages that have to stand for this progress to be kept.
-
-    All that it names, but for those that joined and were then deleted: their turns are over.
+    """The messages that must still exist for this progress to be stored: all that it names, except those that joined
+    and were then deleted, whose turns are over.
     """
     joined = rows.progress_joined(progress)
     if not joined:
@@ -336,7 +348,7 @@ def quoted_messages(connection: Connection, progress: str) -> frozenset[int]:
     return rows.progress_sources(progress) - {asked for asked, its in joined.items() if its in deleted}
 
 
-# Made once: a channel without anything public is looked at after each start.
+# Built once: a closed channel without any public content is checked after each start.
 _PUBLIC: Final = union(
     *(
         select(table.c.audience)
@@ -348,81 +360,83 @@ _PUBLIC: Final = union(
 
 
 def restrict_place(connection: Connection, channel: str, place: Place, now: datetime) -> int:
-    """Let what this channel holds for its team belong to `place`; how many messages that were."""
+    """Move the channel's content for its team to the audience of `place`; returns how many messages moved."""
     if place.is_closed:
         people.choose(connection, f"channel:{channel}", SHARING, None)
     wide = tuple(connection.execute(_PUBLIC, {"channel": channel}).scalars())
     if not wide or not place.is_closed:
         return 0
     own = label(place.audience)
-    _set_back(connection, channel, wide, place, now)
+    _restart_turns(connection, channel, wide, place, now)
     held = message.c.channel == channel, message.c.audience.in_(wide)
     threads = list(connection.execute(select(message.c.conversation).where(*held).distinct()).scalars())
     learning = _to_learn(connection, channel, wide)
     moved = connection.execute(update(message).where(*held).values(audience=own)).rowcount
-    for here in threads:
-        its = conversation.c.id == here, conversation.c.audience.in_(wide)
-        connection.execute(update(conversation).where(*its).values(audience=own, summary="{}"))
-        kept = working_item.c.conversation == here, working_item.c.audience.in_(wide)
-        connection.execute(update(working_item).where(*kept).values(audience=own))
+    for thread in threads:
+        its_conversation = conversation.c.id == thread, conversation.c.audience.in_(wide)
+        connection.execute(update(conversation).where(*its_conversation).values(audience=own, summary="{}"))
+        its_items = working_item.c.conversation == thread, working_item.c.audience.in_(wide)
+        connection.execute(update(working_item).where(*its_items).values(audience=own))
     _move_facts(connection, channel, wide, own)
     _move_entries(connection, channel, wide, own)
     passages.narrow(connection, channel, wide, own)
-    there = schedule.c.channel == channel, schedule.c.audience.in_(wide)
-    for id_, made in connection.execute(select(schedule.c.id, schedule.c.made).where(*there)).all():
-        told = _within(made, place.within_team)
-        connection.execute(update(schedule).where(schedule.c.id == id_).values(audience=own, made=told))
+    in_channel = schedule.c.channel == channel, schedule.c.audience.in_(wide)
+    for id_, made in connection.execute(select(schedule.c.id, schedule.c.made).where(*in_channel)).all():
+        payload = _with_team(made, place.within_team)
+        connection.execute(update(schedule).where(schedule.c.id == id_).values(audience=own, made=payload))
     for person, before in learning:
-        _learn_there(connection, Partition(person, before), Partition(person, own), now)
+        _schedule_learning(connection, Partition(person, before), Partition(person, own), now)
     return moved
 
 
-def _set_back(connection: Connection, channel: str, wide: Collection[str], place: Place, now: datetime) -> None:
-    """First of all: whoever ends one of these turns meanwhile is either waited for, or has lost its claim."""
-    asked = select(message.c.turn).where(message.c.channel == channel, message.c.audience.in_(wide))
-    open_ = turn.c.state.in_((WAITING, RUNNING)), turn.c.channel == channel, turn.c.id.in_(asked)
+def _restart_turns(connection: Connection, channel: str, wide: Collection[str], place: Place, now: datetime) -> None:
+    """Done first: a worker that ends one of these turns meanwhile either commits before, or has lost its claim."""
+    restricted = select(message.c.turn).where(message.c.channel == channel, message.c.audience.in_(wide))
+    open_ = turn.c.state.in_((WAITING, RUNNING)), turn.c.channel == channel, turn.c.id.in_(restricted)
     for id_, state, payload in connection.execute(select(turn.c.id, turn.c.state, turn.c.payload).where(*open_)).all():
-        this = turn.c.id == id_
-        calls.settle(connection, this, now)
-        anew = rows.restarted(turn.c.epoch + 1) if state == RUNNING else {"progress": "", "run_at": None}
-        told = _within(payload, place.within_team)
-        connection.execute(update(turn).where(this, turn.c.state == state).values(payload=told, **anew))
+        same_turn = turn.c.id == id_
+        calls.settle(connection, same_turn, now)
+        values = rows.restarted(turn.c.epoch + 1) if state == RUNNING else {"progress": "", "run_at": None}
+        changed = _with_team(payload, place.within_team)
+        connection.execute(update(turn).where(same_turn, turn.c.state == state).values(payload=changed, **values))
         connection.execute(delete(workspace).where(workspace.c.task_id == id_))
         connection.execute(delete(consent).where(consent.c.turn == id_))
         connection.execute(delete(open_question).where(open_question.c.turn == id_))
 
 
-def _within(payload: str, team: str | None) -> str:
-    kept = rows.read_json(payload)
-    return rows.json_text({**kept, "within_team": team}) if isinstance(kept, dict) else payload
+def _with_team(payload: str, team: str | None) -> str:
+    values = rows.read_json(payload)
+    return rows.json_text({**values, "within_team": team}) if isinstance(values, dict) else payload
 
 
 def _to_learn(connection: Connection, channel: str, wide: Collection[str]) -> list[tuple[str, str]]:
-    """Whose messages of which audience wait there to be learned from."""
+    """The persons and audiences of messages there that wait to be learned from."""
     waiting = message.c.channel == channel, message.c.audience.in_(wide), message.c.to_learn
     found = connection.execute(select(message.c.person, message.c.audience).where(*waiting).distinct())
     return [(row.person, row.audience) for row in found]
 
 
-def _learn_there(connection: Connection, before: Partition, after: Partition, now: datetime) -> None:
-    """Its job goes on with whatever is left; what moved needs one of its own, with the same authority."""
-    theirs = select(job.c.payload, job.c.run_at).where(job.c.kind == LEARNING, job.c.key == before.key)
-    found = connection.execute(theirs.limit(1)).first()
+def _schedule_learning(connection: Connection, before: Partition, after: Partition, now: datetime) -> None:
+    """The job of `before` continues with the messages that are left; what moved needs a job of its own, with the same
+    authority.
+    """
+    scheduled = select(job.c.payload, job.c.run_at).where(job.c.kind == LEARNING, job.c.key == before.key)
+    found = connection.execute(scheduled.limit(1)).first()
     payload, run_at = ("", now) if found is None else (found.payload, found.run_at)
     values = {"payload": payload, "run_at": run_at, "person": after.person, "conversation": ""}
     job_queue.schedule(connection, LEARNING, after.key, values)
 
 
 def _move_facts(connection: Connection, channel: str, wide: Collection[str], own: str) -> None:
-    """Those that were said there, and whatever rests on one of them."""
+    """Facts from messages there, and facts that depend on one of them."""
     said = select(message.c.id).where(message.c.channel == channel, message.c.audience == own)
     moving = update(fact).where(fact.c.audience.in_(wide)).values(audience=own)
     connection.execute(moving.where(fact.c.source_message.in_(said)))
     closed = fact.alias("closed")
-    resting = (
+    dependent = (
         select(fact_ground.c.fact).join(closed, closed.c.id == fact_ground.c.ground).where(closed.c.audience == own)
     )
-    while connection.execute(moving.where(fact.c.id.in_(resting))).rowcount:
+    while connection.execute(moving.where(fact.c.id.in_(dependent))).rowcount:
         pass
 
 
@@ -430,59 +444,59 @@ def _move_entries(connection: Connection, channel: str, wide: Collection[str], o
     said = select(message.c.id).where(message.c.channel == channel, message.c.audience == own)
     from_there = profile_entry.c.id.in_(select(profile_source.c.entry).where(profile_source.c.message.in_(said)))
     elsewhere = profile_entry.c.audience.like(f"{AudienceKind.GROUP}:%"), profile_entry.c.audience != own
-    torn = connection.execute(select(profile_entry.c.id).where(from_there, *elsewhere)).scalars()
-    people.remove_entries(connection, frozenset(torn))
+    from_two_places = connection.execute(select(profile_entry.c.id).where(from_there, *elsewhere)).scalars()
+    people.remove_entries(connection, frozenset(from_two_places))
     moving = from_there, profile_entry.c.audience.in_(wide)
     owners = list(connection.execute(select(profile_entry.c.person).where(*moving).distinct()).scalars())
     connection.execute(update(profile_entry).where(*moving).values(audience=own))
     for person in owners:
-        whose = profile.c.person == person
-        known = select(profile).where(whose, profile.c.audience.in_((own, *wide)))
-        found = {row["audience"]: dict(row) for row in connection.execute(known).mappings()}
+        same_person = profile.c.person == person
+        profiles = select(profile).where(same_person, profile.c.audience.in_((own, *wide)))
+        found = {row["audience"]: dict(row) for row in connection.execute(profiles).mappings()}
         if own not in found:
             counters = {"interaction_count": 0, "synthesised_count": 0, "revision": 0}
-            opened = next(iter(found.values())) | counters | {"audience": own}
-            connection.execute(insert(profile).values(**opened))
+            values = next(iter(found.values())) | counters | {"audience": own}
+            connection.execute(insert(profile).values(**values))
         changed = profile.c.audience.in_((own, *wide))
-        connection.execute(update(profile).where(whose, changed).values(revision=profile.c.revision + 1))
+        connection.execute(update(profile).where(same_person, changed).values(revision=profile.c.revision + 1))
 
 
-# Questions that are taken in late, after others that were asked later: they stand before those that still wait.
+# Questions that are accepted late, after others that were asked later: they go before those that still wait.
 #
-# What a platform could not deliver, as into a socket that just died, comes again after a while, or is found in its
-# history. People read, and expect answers, in the order of the platform's own times.
+# An event that a platform could not deliver, such as into a broken socket, is redelivered after a while, or found in
+# the channel's history. People read, and expect answers, in the order of the platform's own times.
 #
 # Rules
 #   The turns of a conversation run in the order of their ids, and history is read in that order. So the ids stay, and
-#   the questions change places: a waiting turn that nobody has claimed yet is a place in the queue and nothing else.
-#   Whoever was claimed once, or has joined a running turn, keeps their place.
+#   the questions change places: a waiting turn that was never claimed is only a place in the queue.
+#   A turn that was claimed once, or whose question has joined a running turn, keeps its place.
 
-# What a turn that nobody has claimed yet holds of its question.
+# The columns of an unclaimed turn that belong to its question.
 _QUESTION: Final = (
     *("source", "event_id", "channel", "message_id", "person", "team", "round", "taken", "stopping", "payload"),
 )
 
 
 def reorder_late_question(connection: Connection, conversation: str, late: int, asked_at: datetime) -> int:
-    """Put the question of the turn `late`, which was just taken in, where it belongs: the turn where it stands now."""
-    waiting = _behind(connection, conversation, late, asked_at)
+    """Move the question of the turn `late`, just accepted, to its place by time; returns the turn that now has it."""
+    waiting = _later_questions(connection, conversation, late, asked_at)
     if not waiting:
         return late
     new = connection.execute(_questions().where(turn.c.id == late)).mappings().one()
-    places = [*(row["id"] for row in waiting), late]
-    for taken in places:  # no two turns may stand for the same event, not even meanwhile
-        _put(connection, taken, {"event_id": f"moved {taken}", "message_id": f"moved {taken}"})
-    for taken, row in zip(places, [new, *waiting], strict=True):
-        _put(connection, taken, {name: row[name] for name in _QUESTION})
-        connection.execute(update(message).where(message.c.id == row["question"]).values(turn=taken))
-    return places[0]
+    turn_ids = [*(row["id"] for row in waiting), late]
+    for turn_id in turn_ids:  # no two turns may have the same event, not even in between
+        _update_turn(connection, turn_id, {"event_id": f"moved {turn_id}", "message_id": f"moved {turn_id}"})
+    for turn_id, row in zip(turn_ids, [new, *waiting], strict=True):
+        _update_turn(connection, turn_id, {name: row[name] for name in _QUESTION})
+        connection.execute(update(message).where(message.c.id == row["question"]).values(turn=turn_id))
+    return turn_ids[0]
 
 
-def _behind(connection: Connection, conversation: str, late: int, asked_at: datetime) -> Sequence[RowMapping]:
-    """The questions that were asked later and can still be put off, in their order; held against whoever claims."""
+def _later_questions(connection: Connection, conversation: str, late: int, asked_at: datetime) -> Sequence[RowMapping]:
+    """The questions that were asked later and can still be moved back, in order; locked against claims."""
     fresh = and_(turn.c.epoch == 0, turn.c.progress == "")  # a reminder has its reply already
-    waits = and_(turn.c.conversation == conversation, turn.c.state == WAITING, turn.c.id < late, fresh)
-    later = _questions().where(waits, message.c.time > asked_at).order_by(turn.c.id).with_for_update(of=turn)
+    movable = and_(turn.c.conversation == conversation, turn.c.state == WAITING, turn.c.id < late, fresh)
+    later = _questions().where(movable, message.c.time > asked_at).order_by(turn.c.id).with_for_update(of=turn)
     found = connection.execute(later).mappings().all()
     joined = _joined_running(connection, conversation) if found else ()
     return [row for row in found if row["id"] not in joined]
@@ -505,5 +519,5 @@ def _questions() -> Select[*tuple[Any, ...]]:
     )
 
 
-def _put(connection: Connection, number: int, values: dict[str, Any]) -> None:
+def _update_turn(connection: Connection, number: int, values: dict[str, Any]) -> None:
     connection.execute(update(turn).where(turn.c.id == number).values(**values))

@@ -1,9 +1,10 @@
-"""The ledger: which turns there are, who runs them, and what they leave behind.
+"""The ledger: the turns, the workers that run them, and what they leave behind.
 
 Rules
-  A message is taken in once: by its event, by its place in the platform, and never again after it was forgotten.
-  Within a conversation turns run one at a time, in the order of their ids, which is the order in which the questions
-  were asked as long as they wait (`store.turns.ledger`). Across conversations `store.turns.turn_queue` decides. Each
+  A message is accepted once, identified by its event and by its place in the platform; after it was forgotten, never
+  again.
+  Within a conversation turns run one at a time, in the order of their ids. While turns wait, that is the order in which
+  their questions were asked (`store.turns.amendments`). Across conversations `store.turns.turn_queue` decides. Each
   claim raises the epoch; every later write names it. A worker whose lease ran out and was taken over, or whose turn was
   forgotten, gets LeaseLost and has changed nothing.
 """
@@ -50,46 +51,46 @@ from store.turns import amendments, turn_queue
 from store.turns.amendments import restrict_place
 from store.turns.turn_queue import claim_turn
 
-# Whether a message may be taken in now: counted inside the transaction that would store it.
+# Whether a message may be accepted now: counted inside the transaction that would store it.
 #
 # Rules
-#   What is overheard, and what came before this was counted, has no time of its own (`taken`) and does not count. On
-#   PostgreSQL the writers of one person, and those in one channel, follow one another while they are counted, so that
-#   two replicas cannot both let the last one in. The backlog is counted without: a few too many do no harm.
-#   The backlog of all is one, but one team's flood does not close it to the others: while it is full, and until it is
-#   twice as long, a team of which few wait is still let in.
+#   Messages stored only as context, and rows older than this count, have no `taken` time and do not count. On
+#   PostgreSQL a lock for the person and one for the channel serialise the count, so that two replicas cannot both
+#   accept the last message that a rate allows. The backlog is counted without a lock: a few too many do no harm.
+#   There is one backlog for all, but one team's flood does not close it to the others: while it is full, and until it
+#   is twice as long, a team with few waiting turns is still accepted.
 
-TEAM_SHARE: Final = 10  # One in so many of the backlog a team may have when it is full
+TEAM_SHARE: Final = 10  # A team may still add to a full backlog while it has less than 1/TEAM_SHARE of the limit
 
 
 def check_terms(connection: sa.Connection, incoming: Incoming, terms: Terms) -> None:
     """Raises TermsNotMet with the first term that is not met: closed, the rates in their order, the backlog."""
     if terms.closed:
         raise TermsNotMet(Closed())
-    for whose in (Whose.PERSON, Whose.CHANNEL):  # always in this order: nobody waits for one who waits for them
+    for whose in (Whose.PERSON, Whose.CHANNEL):  # always in this order: no deadlock
         if any(rate.whose is whose for rate in terms.rates):
             in_order(connection, f"{whose}:{incoming.person.id if whose is Whose.PERSON else incoming.channel}")
-    counts = [_oldest_that_counts(rate, incoming, terms.now) for rate in terms.rates]
-    most = terms.backlog or 0
-    theirs = sa.and_(turn.c.source == incoming.source, turn.c.team == incoming.team)
-    row = connection.execute(sa.select(_waiting(2 * most), _waiting(most, theirs), *counts)).one()
+    counts = [_oldest_counted(rate, incoming, terms.now) for rate in terms.rates]
+    limit = terms.backlog or 0
+    same_team = sa.and_(turn.c.source == incoming.source, turn.c.team == incoming.team)
+    row = connection.execute(sa.select(_count_waiting(2 * limit), _count_waiting(limit, same_team), *counts)).one()
     waiting, of_team, oldest = row[0], row[1], cast("Sequence[datetime | None]", row[2:])
     for rate, taken in zip(terms.rates, oldest, strict=True):
         if taken is not None:
             raise TermsNotMet(RateReached(rate, taken + rate.within))
-    full = waiting >= most and of_team >= most // TEAM_SHARE
-    if terms.backlog is not None and (full or waiting >= 2 * most):
+    full = waiting >= limit and of_team >= limit // TEAM_SHARE
+    if terms.backlog is not None and (full or waiting >= 2 * limit):
         raise TermsNotMet(BacklogFull(waiting))
 
 
-def _oldest_that_counts(rate: Rate, incoming: Incoming, now: datetime) -> sa.ScalarSelect[datetime]:
-    """When the message was taken in that stands in the way of one more; NULL if there is none."""
-    latest = sa.select(turn.c.taken).where(_of(rate, incoming), turn.c.taken > now - rate.within)
+def _oldest_counted(rate: Rate, incoming: Incoming, now: datetime) -> sa.ScalarSelect[datetime]:
+    """When the message was accepted that has to leave the rate's period before one more is allowed; NULL if none."""
+    latest = sa.select(turn.c.taken).where(_counted_by(rate, incoming), turn.c.taken > now - rate.within)
     nth = latest.order_by(turn.c.taken.desc()).offset(rate.limit - 1).limit(1)
     return nth.scalar_subquery()
 
 
-def _of(rate: Rate, incoming: Incoming) -> sa.ColumnElement[bool]:
+def _counted_by(rate: Rate, incoming: Incoming) -> sa.ColumnElement[bool]:
     match rate.whose:
         case Whose.PERSON:
             return turn.c.person == incoming.person.id
@@ -103,22 +104,22 @@ def _of(rate: Rate, incoming: Incoming) -> sa.ColumnElement[bool]:
             assert_never(rate.whose)
 
 
-def _waiting(limit: int, of: sa.ColumnElement[bool] = sa.true()) -> sa.ScalarSelect[int]:  # noqa: B008 -- a constant
-    """How many turns wait for a free slot, counted no further than `limit`."""
-    waits = sa.and_(sa.text("state = 'waiting'"), turn.c.run_at.is_(None), of)
-    some = sa.select(turn.c.id).where(waits).limit(limit).subquery()
-    return sa.select(sa.func.count()).select_from(some).scalar_subquery()
+def _count_waiting(limit: int, condition: sa.ColumnElement[bool] = sa.true()) -> sa.ScalarSelect[int]:  # noqa: B008 -- a constant
+    """How many turns wait for a free slot, counted up to `limit`."""
+    waits = sa.and_(sa.text("state = 'waiting'"), turn.c.run_at.is_(None), condition)
+    waiting = sa.select(turn.c.id).where(waits).limit(limit).subquery()
+    return sa.select(sa.func.count()).select_from(waiting).scalar_subquery()
 
 
-# The workspace of a task that runs, in a row of its own (seed 001).
+# The workspace of a running task, in a row of its own (seed 001).
 #
-# Rule: the row is what the model wrote last, checked against the schema when it was read, so that an operator sees
-# what a running task is about; the turn goes on from its progress, which holds the same.
+# Rule: the row holds what the model wrote last, checked against the schema when it was parsed, so that an operator can
+# see what a running task is about. A turn resumes from its progress, which holds the same.
 
 
 def keep_workspace(connection: sa.Connection, claim: Claim, progress: str) -> None:
-    """Keep the newest workspace of this progress, if it has one."""
-    newest = _newest(progress)
+    """Store the newest workspace of this progress, if it has one."""
+    newest = _newest_workspace(progress)
     if newest is None:
         return
     values = asdict(newest)
@@ -128,11 +129,11 @@ def keep_workspace(connection: sa.Connection, claim: Claim, progress: str) -> No
 
 
 def drop_workspace(connection: sa.Connection, turn: int) -> None:
-    """The task is over, or begins anew."""
+    """Delete the workspace of a task that has ended or restarts."""
     connection.execute(sa.delete(workspace).where(workspace.c.task_id == turn))
 
 
-def _newest(progress: str) -> Workspace | None:
+def _newest_workspace(progress: str) -> Workspace | None:
     try:
         steps = decode(progress).steps
     except ValueError:
@@ -140,30 +141,34 @@ def _newest(progress: str) -> Workspace | None:
     return next((step.workspace for step in reversed(steps) if step.workspace is not None), None)
 
 
-FORGOTTEN: Final = 0  # The turn number of a message that was forgotten: there is none
+FORGOTTEN: Final = 0  # The turn id returned for a message that was forgotten: it has no turn
 
-# Made once: making a statement takes longer than running it. Its values are given with it.
+# Statements are built once: building one takes longer than running it. Values are passed at execution.
 _NEW_TURN: Final = sa.insert(turn).values(round=turn_queue.NEXT_ROUND)
 _NEW_MESSAGE: Final = sa.insert(message)
 _NEW_PAGE: Final = sa.insert(page)
 _HELD: Final = sa.update(turn).where(
     turn.c.id == sa.bindparam("held"), turn.c.epoch == sa.bindparam("held_epoch"), turn.c.state == RUNNING
 )
-_SOME_WAIT: Final = sa.select(turn.c.id).where(turn.c.state == WAITING, turn.c.run_at.is_(None)).limit(1)
-_HELD_IN_VAIN: Final = _HELD.values(attempts=sa.case((turn.c.attempts > 0, turn.c.attempts - 1), else_=0))
+_ANY_WAITING: Final = sa.select(turn.c.id).where(turn.c.state == WAITING, turn.c.run_at.is_(None)).limit(1)
+_RELEASE: Final = _HELD.values(attempts=sa.case((turn.c.attempts > 0, turn.c.attempts - 1), else_=0))
 
 
 def accept(
     connection: sa.Connection,
     incoming: Incoming,
-    said: IndexedText,
+    indexed: IndexedText,
     erased_ids: ErasedIds,
     state: str = WAITING,
     terms: Terms | None = None,
     claiming: Claiming | None = None,
     narrowing: bool = False,  # noqa: FBT001,FBT002 -- given by position, with all the others
 ) -> Accepted:
-    """`narrowing`: the channel may hold what was said there while more could read it."""
+    """Store an incoming message as a turn in `state`, unless it is known or was forgotten.
+
+    `terms`: limits to check first; raises TermsNotMet. `claiming`: claim a turn in the same transaction. `narrowing`:
+    the channel may hold messages from a time when more people could read it; they are restricted first.
+    """
     in_order(connection, incoming.conversation)
     known = people.standing(connection, incoming, erased_ids.of_message(incoming))
     if known.turn is not None or known.forgotten:
@@ -174,9 +179,9 @@ def accept(
     if narrowing:
         restrict_place(connection, incoming.channel, incoming.place, incoming.time)
     readers = people.upsert_participant(connection, incoming, audience, known)
-    new = rows.begun(incoming, state, None if terms is None else terms.now) | turn_queue.of_team(incoming)
-    turn_id = row_id(connection.execute(_NEW_TURN, new))
-    asked = _message(incoming, said, audience) | {
+    values = rows.begun(incoming, state, None if terms is None else terms.now) | turn_queue.round_parameters(incoming)
+    turn_id = row_id(connection.execute(_NEW_TURN, values))
+    question = _message(incoming, indexed, audience) | {
         "turn": turn_id,
         "author": Author.PERSON,
         "time": incoming.time,
@@ -184,10 +189,10 @@ def accept(
         "permalink": incoming.permalink,
     }
     if is_repeat(incoming.message_id) and _taken_back(connection, incoming):
-        asked |= {"taken_back": True, "passed_over": True}
+        question |= {"taken_back": True, "passed_over": True}
     place = _shared_in(connection, incoming, audience) if known.shares else None
-    asked_id = row_id(connection.execute(_NEW_MESSAGE, asked | {"place": place}))
-    index.add(connection, asked_id, incoming.conversation, said, readers, place)
+    question_id = row_id(connection.execute(_NEW_MESSAGE, question | {"place": place}))
+    index.add(connection, question_id, incoming.conversation, indexed, readers, place)
     if state == WAITING and known.latest is not None and incoming.time < known.latest:
         turn_id = amendments.reorder_late_question(connection, incoming.conversation, turn_id, incoming.time)
     claim = None if claiming is None else claim_turn(connection, claiming)
@@ -197,19 +202,19 @@ def accept(
 
 
 def _shared_in(connection: sa.Connection, incoming: Incoming, audience: str) -> int | None:
-    """The place with whose team this is shared, in a channel where that is switched on: what a full member says to the
-    team.
+    """The number of the place with whose team the message is shared, in a channel where sharing is on: a message of a
+    full member to the team.
     """
     to_team = isinstance(incoming.place.audience, TeamAudience) and incoming.authority >= Authority.EMPLOYEE
     return passages.place_number(connection, audience) if to_team else None
 
 
 def _taken_back(connection: sa.Connection, incoming: Incoming) -> bool:
-    """Whether its person took back what was kept of the message that this one repeats."""
+    """Whether the person deleted the memories of the message that this one repeats."""
     same = sa.and_(turn.c.channel == incoming.channel, turn.c.message_id.in_(repeats_with(incoming.message_id)))
-    theirs = sa.and_(message.c.person == incoming.person.id, message.c.taken_back)
-    said = sa.select(message.c.id).join(turn, message.c.turn == turn.c.id).where(same, theirs).limit(1)
-    return connection.execute(said).first() is not None
+    marked = sa.and_(message.c.person == incoming.person.id, message.c.taken_back)
+    found = sa.select(message.c.id).join(turn, message.c.turn == turn.c.id).where(same, marked).limit(1)
+    return connection.execute(found).first() is not None
 
 
 def renew(connection: sa.Connection, claim: Claim, now: datetime, lease: timedelta) -> None:
@@ -217,11 +222,12 @@ def renew(connection: sa.Connection, claim: Claim, now: datetime, lease: timedel
 
 
 def save(connection: sa.Connection, claim: Claim, *, progress: str | None, reply_ref: str | None) -> bool:
-    """False: the progress names a message that was forgotten, and the turn waits again, from its start.
+    """Write progress and the reply's reference. Returns False if the progress names a message that was forgotten: then
+    the turn waits again, from its start.
 
-    One that had just joined and was then deleted unanswered does not count: nothing that was done would be undone.
+    A message that had just joined and was then deleted unanswered is not counted: no work is based on it.
     """
-    if progress is not None and not _all_stand(connection, message, amendments.quoted_messages(connection, progress)):
+    if progress is not None and not _all_exist(connection, message, amendments.quoted_messages(connection, progress)):
         calls.settle_claim(connection, claim, rows.progress_calls(progress), claim.incoming.time)
         _write(connection, claim, rows.restarted(claim.epoch + 1))
         drop_workspace(connection, claim.turn)
@@ -230,44 +236,44 @@ def save(connection: sa.Connection, claim: Claim, *, progress: str | None, reply
         fact_store.begin_anew(connection, claim.message)
         history.discard_kept_by(connection, claim.message)
         return False
-    given = {"progress": progress, "reply_ref": reply_ref, "attempts": None if progress is None else 0}
-    # With nothing to save it still answers whether the claim holds.
-    _write(connection, claim, {k: v for k, v in given.items() if v is not None} or {"epoch": claim.epoch})
+    values = {"progress": progress, "reply_ref": reply_ref, "attempts": None if progress is None else 0}
+    # Even with nothing to save, check that the claim still holds.
+    _write(connection, claim, {k: v for k, v in values.items() if v is not None} or {"epoch": claim.epoch})
     if progress is not None:
         keep_workspace(connection, claim, progress)
     return True
 
 
-def set_text_of_claimed(connection: sa.Connection, claim: Claim, said: IndexedText) -> None:
+def set_text_of_claimed(connection: sa.Connection, claim: Claim, indexed: IndexedText) -> None:
     _write(connection, claim, {"epoch": claim.epoch})
-    amendments.set_text(connection, claim, said)
+    amendments.set_text(connection, claim, indexed)
 
 
 def finish(connection: sa.Connection, claim: Claim, closing: Closing, reply: IndexedText, now: datetime) -> bool:
-    # Whatever comes in now either sees that the turn is over, or is seen here.
+    # A message that arrives now either sees that the turn has ended, or is seen by the query below.
     in_order(connection, claim.incoming.conversation)
     _end(connection, claim, closing, reply, now)
-    return connection.execute(_SOME_WAIT).first() is not None
+    return connection.execute(_ANY_WAITING).first() is not None
 
 
 def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: IndexedText, now: datetime) -> None:
     calls.settle_claim(connection, claim, closing.calls, now)
     _write(connection, claim, rows.ending(closing, now))
-    if claim.epoch > 1:  # what a process that was killed may have left
+    if claim.epoch > 1:  # a killed process may have left questions
         connection.execute(sa.delete(open_question).where(open_question.c.turn == claim.turn))
-    asked = _back_where_asked(connection, claim)
+    asked = _return_to_conversation(connection, claim)
     drop_workspace(connection, claim.turn)
     if closing.pages:
         pages = [{"turn": claim.turn, "source": asked.source, "page": each} for each in closing.pages]
         connection.execute(_NEW_PAGE, pages)
     audience = label(asked.place.audience)
-    again = drawn_again(connection, asked.conversation, closing.reply)
-    brought = drawn_by_ids(connection, asked, closing.given_messages)
-    drawn = drawn_from({closing.drawn_from, *again, *brought}, asked.place)
+    by_words = sources_by_words(connection, asked.conversation, closing.reply)
+    by_ids = sources_by_ids(connection, asked, closing.given_messages)
+    drawn = drawn_from({closing.drawn_from, *by_words, *by_ids}, asked.place)
     if closing.reply:
         reply = replace(reply, length=0, words=()) if drawn == NOWHERE else reply
-        place = None if closing.retold else _shared_with_question(connection, claim, closing)
-        replied = _message(asked, reply, audience) | {
+        place = None if closing.retold else _reply_place(connection, claim, closing)
+        values = _message(asked, reply, audience) | {
             "drawn_from": drawn,
             "retold": closing.retold,
             "turn": claim.turn,
@@ -276,7 +282,7 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: Index
             "message_id": closing.pages[0] if closing.pages else None,
             "place": place,
         }
-        answer = row_id(connection.execute(_NEW_MESSAGE, replied))
+        answer = row_id(connection.execute(_NEW_MESSAGE, values))
         readers = index.readers_of(connection, answer)
         index.add(connection, answer, asked.conversation, reply, readers, place)
         amendments.end_joined(connection, claim.turn, closing, now)
@@ -284,67 +290,69 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: Index
         people.exempt_from_learning(connection, claim)
     elif closing.learn_at is not None:
         people.queue_for_learning(connection, claim, closing.learn_at, now)
-    if not _context_stands(connection, closing):
+    if not _context_exists(connection, closing):
         calls.drop_arguments(connection, tool_call.c.turn == claim.turn)
-        return  # what it drew from was forgotten meanwhile: its records and its summary would bring it back
+        return  # its sources were forgotten meanwhile: the records and the summary would restore their words
     if closing.context_facts:
         fact_store.use(connection, closing.context_facts, now)
     if closing.actions:
         records = [rows.action(claim.turn, record, drawn) for record in closing.actions]
         connection.execute(sa.insert(action_record), records)
-    if closing.summary is not None and _may_be_kept(connection, asked, closing.summary, drawn):
-        _summarise(connection, asked.conversation, audience, closing.summary)
+    if closing.summary is not None and _may_store_summary(connection, asked, closing.summary, drawn):
+        _merge_summary(connection, asked.conversation, audience, closing.summary)
     if closing.summarise_until is not None:
         history.schedule_summary(connection, asked, closing.summarise_until, now)
 
 
-def _back_where_asked(connection: sa.Connection, claim: Claim) -> Incoming:
-    """Long work ran beside the conversation where it was asked for. Its end stands there, among the rest."""
+def _return_to_conversation(connection: sa.Connection, claim: Claim) -> Incoming:
+    """Move the turn of long work, which ran beside the conversation in which it was asked for, back into it; returns
+    the message as of where it then is.
+    """
     asked, beside = claim.incoming, claim.incoming.conversation
-    there = asked_in(beside)
-    if there == beside or not is_work(asked.event_id):
+    origin = asked_in(beside)
+    if origin == beside or not is_work(asked.event_id):
         return asked
-    in_order(connection, there)
-    takes_part = participant.c.conversation == there, participant.c.person == asked.person.id
+    in_order(connection, origin)
+    takes_part = participant.c.conversation == origin, participant.c.person == asked.person.id
     if connection.execute(sa.select(participant.c.person).where(*takes_part)).first() is None:
-        return asked  # it was forgotten meanwhile
+        return asked  # the conversation was forgotten meanwhile
     for table, column in ((turn, turn.c.id), (message, message.c.turn)):
-        connection.execute(sa.update(table).where(column == claim.turn).values(conversation=there))
+        connection.execute(sa.update(table).where(column == claim.turn).values(conversation=origin))
     connection.execute(sa.delete(participant).where(participant.c.conversation == beside))
     connection.execute(sa.delete(conversation).where(conversation.c.id == beside))
-    return replace(asked, conversation=there)
+    return replace(asked, conversation=origin)
 
 
-def _shared_with_question(connection: sa.Connection, claim: Claim, closing: Closing) -> int | None:
-    """With whom a reply is shared: as its question is, if the channel is still on, and what it was given, which
-    it may tell again, is shared there, too.
+def _reply_place(connection: sa.Connection, claim: Claim, closing: Closing) -> int | None:
+    """The place with whose team a reply is shared: that of its question, if sharing is still on in the channel and all
+    that the reply was given, which it may repeat, is shared there as well. None otherwise.
     """
-    here = claim.incoming.channel
-    channel = sa.literal(f"channel:{here}")
-    still = sa.select(message.c.place).where(message.c.id == claim.message, history.shares(channel, message.c.person))
+    channel_id = claim.incoming.channel
+    channel = sa.literal(f"channel:{channel_id}")
+    query = sa.select(message.c.place).where(message.c.id == claim.message, history.shares(channel, message.c.person))
     is_public = isinstance(claim.incoming.place.audience, TeamAudience)
-    shared = connection.execute(still).scalar_one_or_none() if is_public else None
+    shared = connection.execute(query).scalar_one_or_none() if is_public else None
     if shared is None or not (closing.context_messages or closing.context_facts):
         return shared
     noted = sa.select(fact.c.id).where(fact.c.id.in_(map(int, closing.context_facts)), fact.c.person != "").limit(1)
-    if connection.execute(noted).first() is not None:  # the bot put it into words, of whatever it knew then
+    if connection.execute(noted).first() is not None:  # the bot worded such facts from all that it knew then
         return None
-    given = message.c.id.in_(closing.context_messages)
-    is_shared = sa.and_(message.c.place.is_not(None), message.c.channel == here)
-    others = sa.select(message.c.id).where(given, ~is_shared, message.c.id != claim.message).limit(1)
-    return shared if connection.execute(others).first() is None else None
+    in_context = message.c.id.in_(closing.context_messages)
+    is_shared = sa.and_(message.c.place.is_not(None), message.c.channel == channel_id)
+    unshared = sa.select(message.c.id).where(in_context, ~is_shared, message.c.id != claim.message).limit(1)
+    return shared if connection.execute(unshared).first() is None else None
 
 
-# What a reply tells again of an earlier one for which tools brought what not all may read.
+# Which earlier replies a reply repeats, of those that were drawn from messages which not all readers here may see.
 #
 # Rules
-#   One that a tool found, or that came with the question, was drawn from. Of those that stand above it in its
-#   conversation, one with whose words it has one in common that is in nothing else that was said there; where there are
-#   more than are read, any word of that kind. In doubt it was drawn from it: so little is lost as what people wrote
-#   themselves is found as before.
+#   A reply counts as drawn from every such message that a tool found or that came with the question. Of the restricted
+#   replies above it in its conversation it counts as drawn from each with which it shares a word that occurs in no
+#   other message there; if there are more than RETOLD, one such word counts for all the older ones. In doubt it counts
+#   as drawn from it: little is lost, because what people wrote themselves is still found.
 
-RETOLD: Final = 30  # The newest of those replies: a conversation that goes on is about something else by then
-BESIDE: Final = 100  # The newest other messages, whose words tell nothing
+RETOLD: Final = 30  # The newest of those replies: a conversation has changed its topic after that
+BESIDE: Final = 100  # The newest other messages: words that occur in them prove nothing
 _NARROW: Final = sa.select(message.c.id, message.c.text, message.c.drawn_from).where(
     message.c.conversation == sa.bindparam("here"), message.c.drawn_from != sa.literal_column("''")
 )
@@ -357,45 +365,46 @@ _BESIDE: Final = (
 )
 
 
-def drawn_again(connection: sa.Connection, conversation: str, told: str) -> set[str]:
-    """What those replies of a conversation were drawn from of which this text has a word that tells."""
+def sources_by_words(connection: sa.Connection, conversation: str, reply_text: str) -> set[str]:
+    """The `drawn_from` labels of the restricted replies in a conversation that share a telling word with the text."""
     newest = connection.execute(_NEWEST_NARROW, {"here": conversation}).all()
-    words = _telling(told) if newest else set[str]()
+    words = _telling_stems(reply_text) if newest else set[str]()
     if not words:
         return set()
     for text in connection.execute(_BESIDE, {"here": conversation}).scalars():
-        words -= _telling(text)
-    again = {row.drawn_from for row in newest if not words.isdisjoint(_telling(row.text))}
+        words -= _telling_stems(text)
+    sources = {row.drawn_from for row in newest if not words.isdisjoint(_telling_stems(row.text))}
     if words and len(newest) == RETOLD:
         older = _NARROW.where(message.c.id < newest[-1].id).with_only_columns(message.c.drawn_from).distinct()
-        again.update(connection.execute(older, {"here": conversation}).scalars())
-    return again
+        sources.update(connection.execute(older, {"here": conversation}).scalars())
+    return sources
 
 
-def drawn_by_ids(connection: sa.Connection, asked: Incoming, given: Sequence[int]) -> set[str]:
-    """What the replies were drawn from that tools found, and that came with the question."""
-    quoted = [page_ for one in asked.quoted for page_ in one.pages]
-    found = list[sa.Select[*tuple[Any, ...]]]()
+def sources_by_ids(connection: sa.Connection, asked: Incoming, given: Sequence[int]) -> set[str]:
+    """The `drawn_from` labels of the replies that tools found (`given`) and of those that the question quotes."""
+    quoted = [page_ for quote in asked.quoted for page_ in quote.pages]
+    queries = list[sa.Select[*tuple[Any, ...]]]()
     if given:
-        found.append(sa.select(message.c.drawn_from).where(message.c.id.in_(given)))
+        queries.append(sa.select(message.c.drawn_from).where(message.c.id.in_(given)))
     if quoted:
-        shown = sa.and_(page.c.turn == message.c.turn, page.c.source == asked.source, page.c.page.in_(quoted))
-        found.append(sa.select(message.c.drawn_from).where(message.c.author == Author.BOT, sa.exists().where(shown)))
-    return {drawn for one in found for drawn in connection.execute(one.distinct()).scalars()}
+        on_page = sa.and_(page.c.turn == message.c.turn, page.c.source == asked.source, page.c.page.in_(quoted))
+        quoted_replies = sa.and_(message.c.author == Author.BOT, sa.exists().where(on_page))
+        queries.append(sa.select(message.c.drawn_from).where(quoted_replies))
+    return {drawn for query in queries for drawn in connection.execute(query.distinct()).scalars()}
 
 
-def _may_be_kept(connection: sa.Connection, asked: Incoming, summary: SituationSummary, drawn: str) -> bool:
-    """Of what may not be kept, a summary holds no word."""
+def _may_store_summary(connection: sa.Connection, asked: Incoming, summary: SituationSummary, drawn: str) -> bool:
+    """Whether a summary may be stored: it must hold no words that are drawn from NOWHERE."""
     words = " ".join(filter(None, asdict(summary).values()))
-    return NOWHERE not in {drawn, *drawn_again(connection, asked.conversation, words)}
+    return NOWHERE not in {drawn, *sources_by_words(connection, asked.conversation, words)}
 
 
-def _telling(text: str) -> set[str]:
+def _telling_stems(text: str) -> set[str]:
     return {stem(word) for word in index_words(text) if is_telling(word)}
 
 
-def _summarise(connection: sa.Connection, conversation_id: str, audience: str, update_: SituationSummary) -> None:
-    """What is new in the summary, in place of those fields; what was made of it meanwhile stands."""
+def _merge_summary(connection: sa.Connection, conversation_id: str, audience: str, update_: SituationSummary) -> None:
+    """Replace the fields that the update sets; changes made to the other fields meanwhile remain."""
     same_readers = sa.and_(conversation.c.id == conversation_id, conversation.c.audience == audience)
     stored = connection.execute(sa.select(conversation.c.summary).where(same_readers)).scalar_one_or_none()
     if stored is not None:
@@ -405,26 +414,26 @@ def _summarise(connection: sa.Connection, conversation_id: str, audience: str, u
 
 
 def release(connection: sa.Connection, claim: Claim) -> None:
-    _write(connection, claim, {"state": WAITING, "owner": None, "lease_until": None}, _HELD_IN_VAIN)
+    _write(connection, claim, {"state": WAITING, "owner": None, "lease_until": None}, _RELEASE)
 
 
 def put_aside(connection: sa.Connection, claim: Claim, until: datetime) -> None:
-    """Waiting so long, it holds up nobody in its conversation."""
-    _write(connection, claim, {"state": WAITING, "owner": None, "lease_until": None, "run_at": until}, _HELD_IN_VAIN)
-    turn_queue.go_on(connection, claim.turn)  # the asker may have been quick, or somebody has stopped it
+    """Let the turn wait until a time; meanwhile it does not block other turns of its conversation."""
+    _write(connection, claim, {"state": WAITING, "owner": None, "lease_until": None, "run_at": until}, _RELEASE)
+    turn_queue.resume_if_decided(connection, claim.turn)  # the asker may have decided already, or the turn was stopped
 
 
-MAX_KNOWN: Final = 10_000  # Channels whose kind is remembered; another one costs a look at the next message
+MAX_KNOWN: Final = 10_000  # Channels whose label is cached; for others the next message costs one query
 
 
 @dataclass(slots=True)
 class ChannelLabels:
-    """The label under which each channel was last seen, as far as this process knows."""
+    """The label under which this process last saw each channel."""
 
     _labels: LRUCache[tuple[str, str], str] = field(default_factory=lambda: LRUCache(MAX_KNOWN))
 
     def may_have_changed(self, incoming: Incoming) -> bool:
-        """Whether the channel is closed, and was not known to be when something was last said there."""
+        """Whether the channel is closed, and was not when its last message was accepted here."""
         place = incoming.place
         return place.is_closed and self._labels.get((incoming.source, incoming.channel)) != label(place.audience)
 
@@ -463,9 +472,9 @@ class SqlLedger(SqlStore):
         Raises StoreError for a place without a name.
         """
         narrowing = self._labels.may_have_changed(incoming)
-        said = await index.indexed(self.database, incoming.text)
-        taking = accept, incoming, said, self._erased_ids, state, terms, claiming, narrowing
-        accepted = await self.database.write(*taking)
+        indexed = await index.indexed(self.database, incoming.text)
+        arguments = accept, incoming, indexed, self._erased_ids, state, terms, claiming, narrowing
+        accepted = await self.database.write(*arguments)
         if not accepted.duplicate:
             self._labels.keep(incoming)
         return accepted
@@ -475,7 +484,7 @@ class SqlLedger(SqlStore):
         return await self.accept(incoming, state=DONE)
 
     async def save(self, claim: Claim, *, progress: str | None = None, reply_ref: str | None = None) -> None:
-        """See the port. A step that quotes what was forgotten meanwhile is not kept: the turn starts anew."""
+        """See the port. Progress that quotes a message forgotten meanwhile is not stored: the turn restarts."""
         if not await self.database.write(save, claim, progress=progress, reply_ref=reply_ref):
             raise LeaseLost(f"Turn {claim.turn} starts anew: something that it quotes was forgotten.")
 
@@ -487,8 +496,8 @@ class SqlLedger(SqlStore):
         await self.database.write(set_text_of_claimed, claim, await index.indexed(self.database, text))
 
     async def amend(self, channel: str, message_id: str, text: str, job: Job | None = None) -> bool:
-        said = await index.indexed(self.database, text)
-        return await self.database.write(amendments.amend, channel, message_id, said, job)
+        indexed = await index.indexed(self.database, text)
+        return await self.database.write(amendments.amend, channel, message_id, indexed, job)
 
     async def take_over_turns(self, person: str, family: str, source: str, now: datetime, lease: timedelta) -> int:
         alone = not self.database.is_shared
@@ -498,7 +507,7 @@ class SqlLedger(SqlStore):
         return await self.database.read(turn_queue.pages_of_ended, turn)
 
     async def release_all(self) -> int:
-        """See the port. Where other processes work too nothing is freed: a dead one's leases simply run out."""
+        """See the port. If other processes share the database nothing is freed: a dead process's leases run out."""
         return 0 if self.database.is_shared else await self.database.write(release_all)
 
 
@@ -508,7 +517,7 @@ def release_all(connection: sa.Connection) -> int:
 
 
 def _audience(incoming: Incoming) -> str:
-    """The label of the place, once all labels that its turn will ask for are known to exist."""
+    """The label of the place. Raises StoreError if one of the labels that its turn needs cannot be made."""
     try:
         may_flow_from(incoming.place)
         return label(incoming.place.audience)
@@ -522,26 +531,26 @@ def _write(connection: sa.Connection, claim: Claim, values: Mapping[str, object]
         raise LeaseLost(f"Turn {claim.turn} is no longer held by {claim.owner}.")
 
 
-def _message(asked: Incoming, said: IndexedText, audience: str) -> dict[str, object]:
-    """What a question and its reply have in common as rows."""
+def _message(asked: Incoming, indexed: IndexedText, audience: str) -> dict[str, object]:
+    """The columns that a question and its reply have in common."""
     return {
         "conversation": asked.conversation,
         "person": asked.person.id,
         "channel": asked.channel,
         "audience": audience,
-        "text": said.text,
-        "length": said.length,
+        "text": indexed.text,
+        "length": indexed.length,
     }
 
 
-def _context_stands(connection: sa.Connection, closing: Closing) -> bool:
-    """Is everything that stood in the turn's context still there?"""
+def _context_exists(connection: sa.Connection, closing: Closing) -> bool:
+    """Whether all messages and facts of the turn's context still exist."""
     contexts = ((message, closing.context_messages), (fact, map(int, closing.context_facts)))
-    return all(_all_stand(connection, table, frozenset(kept)) for table, kept in contexts)
+    return all(_all_exist(connection, table, frozenset(ids)) for table, ids in contexts)
 
 
-def _all_stand(connection: sa.Connection, table: sa.Table, wanted: frozenset[int]) -> bool:
-    if not wanted:
+def _all_exist(connection: sa.Connection, table: sa.Table, ids: frozenset[int]) -> bool:
+    if not ids:
         return True
-    there = sa.select(sa.func.count()).select_from(table).where(table.c.id.in_(wanted))
-    return connection.execute(there).scalar_one() == len(wanted)
+    counted = sa.select(sa.func.count()).select_from(table).where(table.c.id.in_(ids))
+    return connection.execute(counted).scalar_one() == len(ids)

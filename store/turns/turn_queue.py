@@ -1,8 +1,8 @@
-"""The queue of turns: what waits for a worker, who claims the next one, and what waits for its asker's word.
+"""The queue of turns: which turn a worker claims next, and which turns wait for a decision of their asker.
 
 Rules
   A claim raises the epoch, which every later write names.
-  A turn that cannot be read is put aside as refused, so that it never stands in the way of the others.
+  A turn that cannot be read ends as refused, so that it never blocks the others.
 """
 
 import logging
@@ -23,22 +23,23 @@ from store import rows
 from store.databases.database import SqlStore, StorableText, UtcDateTime, in_order, is_postgresql, reads, writes
 from store.tables import DONE, RUNNING, WAITING, consent, message, open_question, person, turn
 
-# Whose turn is next: fair between teams, between the people of a team, and in order within a conversation.
+# Which turn is next: fair between teams, between the people of a team, and in order within a conversation.
 #
 # Rules
-#   A turn whose worker is gone comes first: somebody has been waiting for its end. Then the team (a workspace or
-#   server) of which the fewest turns run; among those, which was served longest ago. So a team's flood delays another
-#   team by what already runs, and no more. Within a team people take turns, in rounds: somebody's next question is two
-#   rounds after their last open one, and at least one after what the team was last served; so who comes anew goes
-#   before a flood, and whoever waits is reached however many come anew. Then the oldest. Of a conversation only the
-#   first waiting turn can be next, and only while none of it runs. An earlier one is in the way even if another worker
-#   is just claiming it, which cannot be seen yet. Long work counts beside the rest, and is claimed where there is room
-#   for it. How many of a person or a team run is counted in all processes. Those that claim in the very same moment do
-#   not see one another, and may each let one more of them run: to wait for each other would cost every claim more than
-#   that is worth. The cost grows with the teams that wait, and not with their turns: an index holds these in their
-#   order. No text is read until one is chosen.
-#   States are written out: a parameter is not known when a statement is planned, and part of an index is used only for
-#   what is known to be in it.
+#   A turn whose worker is gone comes first: its asker has waited longest. Then the team (a workspace or server) with
+#   the fewest running turns; among equals, the team that was served longest ago. So a team's flood delays another team
+#   only by the turns that already run. Within a team there are rounds: a person's next question is two rounds after
+#   their last open one, and at least one after the round that the team was served last. So a new asker goes before a
+#   flood, and a waiting asker is reached however many new ones arrive. Within a round the oldest turn is first. Of a
+#   conversation only the first waiting turn can be next, and only while none of its turns runs. An earlier turn blocks
+#   a later one even if another worker is just claiming it, which is not visible yet.
+#   Long work is counted apart from other turns, and claimed where there is room for it.
+#   Running turns of a person or a team are counted across all processes. Workers that claim in the same moment do not
+#   see one another, and may each let one more run: waiting for each other would cost every claim more than that.
+#   The cost grows with the number of waiting teams, not of waiting turns, which an index holds in order. No text is
+#   read until a turn is chosen.
+#   States are literals in the SQL: a partial index is used only if its condition is known when the statement is
+#   planned.
 
 
 def next_turn(
@@ -49,10 +50,10 @@ def next_turn(
     *,
     works: bool = True,
 ) -> int | None:
-    """The id of the turn to be claimed, held against other workers until the transaction ends; None if there is none.
+    """The id of the turn to claim, locked against other workers until the transaction ends; None if there is none.
 
-    `per_person`: of one person no more than so many run at once. `sources`: only turns from there (None: all). `works`:
-    whether it may be work.
+    `per_person`: limit of one person's running turns (None: no limit). `sources`: only turns from these (None: all).
+    `works`: whether the turn may be long work.
     """
     statement = _next_turn(
         limited=per_person is not None, ours=sources is not None, works=works, shared=is_postgresql(connection)
@@ -67,8 +68,8 @@ def next_turn(
 
 _WORK: Final = f"{{0}}.event_id LIKE '{SCHEDULED}%' AND {{0}}.event_id LIKE '%{WORK}'".replace(":", r"\:")
 _AT_LIMIT: Final = "SELECT person FROM running GROUP BY person HAVING count(*) >= :per_person"
-# Each team once: the index is asked for the next one behind it, which passes over all of its turns. SQLite has to be
-# told which index that is.
+# Each team once: the index gives the next team after the last, which skips all of its turns. SQLite needs the index
+# named.
 _TEAMS: Final = """
 WITH RECURSIVE team_waiting (id, source, team) AS (
   SELECT * FROM (SELECT id, source, team FROM turn {by} WHERE state = 'waiting' ORDER BY source, team LIMIT 1) AS first
@@ -86,11 +87,11 @@ WITH RECURSIVE team_waiting (id, source, team) AS (
 
 @cache
 def _next_turn(*, limited: bool, ours: bool, works: bool, shared: bool) -> sa.TextClause:
-    """Made once for each of its forms: making it takes longer than running it."""
-    lock = "FOR UPDATE OF {0} SKIP LOCKED" if shared else ""  # SQLite has one writer, and no such words
-    here = "{0}.source IN :sources" if ours else "1 = 1"
+    """The statement, built once for each combination of arguments: building it takes longer than running it."""
+    lock = "FOR UPDATE OF {0} SKIP LOCKED" if shared else ""  # SQLite has one writer and no such clause
+    source = "{0}.source IN :sources" if ours else "1 = 1"
     kind = "1 = 1" if works else f"NOT ({_WORK})"
-    most = f"(mine.person NOT IN ({_AT_LIMIT}) OR {_WORK.format('mine')})" if limited else "1 = 1"
+    limit = f"(mine.person NOT IN ({_AT_LIMIT}) OR {_WORK.format('mine')})" if limited else "1 = 1"
     sql = f"""
         {_TEAMS.format(by="" if shared else "INDEXED BY ix_turn_queue")}
         running AS (
@@ -100,7 +101,7 @@ def _next_turn(*, limited: bool, ours: bool, works: bool, shared: bool) -> sa.Te
           SELECT * FROM
             (SELECT lost.id FROM turn AS lost
              WHERE lost.state = 'running' AND lost.lease_until <= :now
-               AND {here.format("lost")} AND {kind.format("lost")}
+               AND {source.format("lost")} AND {kind.format("lost")}
              ORDER BY lost.id LIMIT 1 {lock.format("lost")}) AS lost_first
           UNION ALL
           SELECT * FROM
@@ -113,11 +114,11 @@ def _next_turn(*, limited: bool, ours: bool, works: bool, shared: bool) -> sa.Te
                     (SELECT 1 FROM turn AS before
                      WHERE before.state = 'waiting' AND before.conversation = mine.conversation
                        AND before.id < mine.id AND (before.run_at IS NULL OR before.run_at <= :now))
-                  AND {kind.format("mine")} AND {most}
+                  AND {kind.format("mine")} AND {limit}
                 ORDER BY mine.round, mine.id LIMIT 1 {lock.format("mine")}) AS id
              FROM
                (SELECT source, team FROM team_waiting
-                WHERE {here.format("team_waiting")}
+                WHERE {source.format("team_waiting")}
                 ORDER BY
                   (SELECT count(*) FROM running
                    WHERE running.source = team_waiting.source AND running.team = team_waiting.team),
@@ -130,26 +131,28 @@ def _next_turn(*, limited: bool, ours: bool, works: bool, shared: bool) -> sa.Te
         ) AS candidates
         WHERE id IS NOT NULL LIMIT 1
         """  # noqa: S608 -- of constants
-    bound: list[sa.BindParameter[Any]] = [sa.bindparam("now", type_=UtcDateTime)]
+    parameters: list[sa.BindParameter[Any]] = [sa.bindparam("now", type_=UtcDateTime)]
     if ours:
-        bound.append(sa.bindparam("sources", type_=StorableText, expanding=True))
-    return sa.text(sql).bindparams(*bound)
+        parameters.append(sa.bindparam("sources", type_=StorableText, expanding=True))
+    return sa.text(sql).bindparams(*parameters)
 
 
-def of_team(incoming: Incoming) -> dict[str, str]:
-    """The values of NEXT_ROUND."""
+def round_parameters(incoming: Incoming) -> dict[str, str]:
+    """The parameters of NEXT_ROUND."""
     return {"of_source": incoming.source, "of_team": incoming.team, "of_person": incoming.person.id}
 
 
 def _next_round() -> sa.ScalarSelect[int]:
-    """In which round a new turn comes, found as it is stored."""
+    """The round of a new turn, as a subquery of the insert."""
     known = turn.alias("known")
-    here = sa.and_(known.c.source == sa.bindparam("of_source"), known.c.team == sa.bindparam("of_team"))
-    served = sa.select(known.c.round).where(here, known.c.began.is_not(None)).order_by(known.c.began.desc()).limit(1)
-    theirs = sa.and_(known.c.person == sa.bindparam("of_person"), sa.text("known.state IN ('waiting', 'running')"))
+    same_team = sa.and_(known.c.source == sa.bindparam("of_source"), known.c.team == sa.bindparam("of_team"))
+    served = (
+        sa.select(known.c.round).where(same_team, known.c.began.is_not(None)).order_by(known.c.began.desc()).limit(1)
+    )
+    open_turns = sa.and_(known.c.person == sa.bindparam("of_person"), sa.text("known.state IN ('waiting', 'running')"))
     rounds = sa.union_all(
         sa.select((sa.func.coalesce(served.scalar_subquery(), 0) + 1).label("round")),
-        sa.select((sa.func.max(known.c.round) + 2).label("round")).where(here, theirs),
+        sa.select((sa.func.max(known.c.round) + 2).label("round")).where(same_team, open_turns),
     ).subquery("rounds")
     return sa.select(sa.func.max(rounds.c.round)).scalar_subquery()
 
@@ -164,7 +167,7 @@ _SERVE: Final = sa.update(person).where(person.c.number.in_(_ASKER))
 
 
 def mark_served(connection: sa.Connection, person_id: str, now: datetime) -> None:
-    """Note that a turn of this person is claimed now, unless another worker is just noting the same."""
+    """Record that a turn of this person is claimed now, unless another worker is just recording the same."""
     connection.execute(_SERVE, {"asker": person_id, "served": now})
 
 
@@ -180,28 +183,28 @@ def claim_turn(connection: sa.Connection, claiming: Claiming) -> Claim | None:
         chosen := next_turn(connection, now, claiming.per_person, claiming.sources, works=claiming.works)
     ) is not None:
         try:
-            row = connection.execute(_asked(), {"chosen": chosen}).mappings().one()
+            row = connection.execute(_claim_query(), {"chosen": chosen}).mappings().one()
             claimed = rows.claim(row, owner)
         except (ValueError, KeyError, TypeError, AttributeError, NoResultFound) as error:
             log.error("turn %d cannot be read and is put aside (%s)", chosen, type(error).__name__)  # noqa: TRY400  (the traceback holds the row)
             connection.execute(sa.update(turn).where(turn.c.id == chosen).values(**rows.over(now, Outcome.REFUSED)))
             continue
-        taken = {
+        values = {
             "owner": owner,
             "lease_until": now + claiming.lease,
             "epoch": claimed.epoch,
             "attempts": claimed.attempts,
             "began": row["began"] or now,
         }
-        connection.execute(_TAKE, {"chosen": chosen, "state": RUNNING, **taken})
+        connection.execute(_TAKE, {"chosen": chosen, "state": RUNNING, **values})
         mark_served(connection, claimed.incoming.person.id, now)
         return claimed
     return None
 
 
 @cache
-def _asked() -> sa.Select[*tuple[Any, ...]]:
-    """A turn, its question and its person. Made once."""
+def _claim_query() -> sa.Select[*tuple[Any, ...]]:
+    """A turn with its question and its person."""
     question = message.c.id.label("question")
     columns = (turn, person.c.name, person.c.time_zone, question, *(message.c[name] for name in _QUESTION))
     joined = turn.join(person, person.c.id == turn.c.person).join(
@@ -210,23 +213,25 @@ def _asked() -> sa.Select[*tuple[Any, ...]]:
     return sa.select(*columns).select_from(joined).where(turn.c.id == sa.bindparam("chosen"))
 
 
-# Turns of other processes: taking over what one that is gone has left, and hearing how one ended.
+# Turns of other processes: taking over the turns of a process that is gone, and learning how a turn ended.
 #
-# Rule: gone is whoever let a lease run out, or gave a turn back, or for a whole lease did not claim what it took in.
-# Where no other process can work on the database, everybody else is gone.
+# Rule: a process is gone if its lease ran out, if it released a turn, or if it did not claim within a lease what it had
+# accepted. If no other process can use the database, all others are gone.
 
 
 def take_over_turns(
     connection: sa.Connection, person: str, family: str, source: str, now: datetime, lease: timedelta, *, alone: bool
 ) -> int:
-    """Let `source` have what others of its family have left of this person's open turns; how many there are."""
-    theirs = sa.or_(turn.c.source == family, turn.c.source.startswith(f"{family}:", autoescape=True))
+    """Move this person's open turns that other sources of the family have left to `source`; returns how many."""
+    related = sa.or_(turn.c.source == family, turn.c.source.startswith(f"{family}:", autoescape=True))
     lost = sa.and_(turn.c.state == RUNNING, turn.c.lease_until <= now)
     held = turn.c.lease_until.is_not(None)
-    unheld = sa.and_(~held, sa.true() if alone else sa.or_(turn.c.epoch > 0, _asked_by(now - lease)))
-    left = sa.and_(turn.c.state == WAITING, sa.or_(unheld, sa.and_(held, turn.c.lease_until <= now)))
+    unheld = sa.and_(~held, sa.true() if alone else sa.or_(turn.c.epoch > 0, _asked_before(now - lease)))
+    unclaimed = sa.and_(turn.c.state == WAITING, sa.or_(unheld, sa.and_(held, turn.c.lease_until <= now)))
     open_ = turn.c.state.in_((WAITING, RUNNING))
-    taken = sa.update(turn).where(turn.c.person == person, open_, theirs, turn.c.source != source, sa.or_(lost, left))
+    taken = sa.update(turn).where(
+        turn.c.person == person, open_, related, turn.c.source != source, sa.or_(lost, unclaimed)
+    )
     return connection.execute(taken.values(source=source)).rowcount
 
 
@@ -235,13 +240,13 @@ def hold_place(connection: sa.Connection, source: str, until: datetime) -> bool:
     return connection.execute(sa.update(turn).where(open_).values(lease_until=until)).rowcount > 0
 
 
-def _asked_by(time: datetime) -> sa.ColumnElement[bool]:
+def _asked_before(time: datetime) -> sa.ColumnElement[bool]:
     asked = sa.select(message.c.id).where(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
     return sa.exists(asked.where(message.c.time <= time))
 
 
 def ended_turns(connection: sa.Connection, turns: Iterable[int]) -> dict[int, Outcome | None]:
-    """How those of these turns ended that are over; None for one that was forgotten."""
+    """The outcomes of those of these turns that have ended; None for a turn that was forgotten."""
     found = sa.select(turn.c.id, turn.c.state, turn.c.outcome).where(turn.c.id.in_(turns))
     known = {row.id: row for row in connection.execute(found)}
     over = (id_ for id_ in turns if id_ not in known or known[id_].state not in {WAITING, RUNNING})
@@ -249,7 +254,7 @@ def ended_turns(connection: sa.Connection, turns: Iterable[int]) -> dict[int, Ou
 
 
 def pages_of_ended(connection: sa.Connection, number: int) -> tuple[str, ...] | None:
-    """The pages of the reply to a turn that is over, none if it was forgotten; None while it is open."""
+    """The pages of the reply of an ended turn, () if it was forgotten; None while it is open."""
     found = connection.execute(sa.select(turn.c.state, turn.c.pages).where(turn.c.id == number)).one_or_none()
     if found is None:
         return ()
@@ -264,21 +269,21 @@ def current_load(connection: sa.Connection) -> Load:
     return Load(running=found.get(RUNNING, 0), waiting=found.get(WAITING, 0))
 
 
-# What a turn waits for its asker to say: whether a call may run, and what a tool asks in the middle of a call.
+# What a turn waits for from its asker: whether a tool call may run, and the answer to a tool's question during a call.
 #
-# Rules of consents, for which a turn is put aside; it goes on with the last word
-#   A turn that is put aside waits like any other, but not before its time is over; so it holds up nobody in its
-#   conversation, and any process goes on with it. With the last word about it that time is now.
-#   One word counts for each call, the first; only its asker's. A turn that starts anew has lost them all. A word that
-#   stands for the conversation lets further calls of that tool run, of the same person there.
+# Rules of consents, for which a turn is put aside until the last decision
+#   A turn that is put aside waits like any other, but not before its time; so it blocks no other turn of its
+#   conversation, and any process can resume it. With the last decision that time becomes now.
+#   The first decision about each call counts, and only the asker's. A turn that restarts loses all decisions. A
+#   standing consent lets further calls of that tool run for the same person in the same conversation.
 #
-# Rules of open questions, each a row as long as its call waits
-#   A question belongs to the claim that waits for its answer. Whoever claims the turn anew knows nothing of the call,
-#   so what an earlier epoch has asked is over, and says so. Only the turn's asker answers, once.
-#   Whoever waits erases the row. What a process left that was killed goes with its turn's end, or with the next
-#   question of anybody once its time is over.
+# Rules of open questions, each a row while its call waits
+#   A question belongs to the claim that waits for its answer. A later claim of the turn knows nothing of the call, so
+#   questions of an earlier epoch are over, and answers to them are refused. Only the turn's asker answers, once.
+#   The waiting call deletes the row. A row left by a killed process is deleted when its turn ends, or with the next
+#   question of any person once its time has passed.
 
-MOST_SHOWN: Final = 20  # Turns: more at once nobody decides about
+MOST_SHOWN: Final = 20  # Turns: no person decides about more at once
 
 _ASIDE: Final = sa.select(turn.c.id, turn.c.person, turn.c.conversation, turn.c.progress, message.c.text).join_from(
     turn, message, sa.and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
@@ -288,7 +293,7 @@ _ASIDE: Final = sa.select(turn.c.id, turn.c.person, turn.c.conversation, turn.c.
 def decide(
     connection: sa.Connection, number: int, call: str, person: str, word: Consent, now: datetime, *, standing: bool
 ) -> ConsentOutcome:
-    """Keep the asker's word about a call of a turn that waits for it."""
+    """Store the asker's decision about a call of a turn that waits for it."""
     found = connection.execute(sa.select(turn).where(turn.c.id == number).with_for_update()).one_or_none()
     if found is None:
         return ConsentOutcome.OVER
@@ -298,20 +303,20 @@ def decide(
     if call in known and known[call] is not Consent.EDITED:
         given = known[call] is Consent.GIVEN
         return ConsentOutcome.ALLOWED_BEFORE if given else ConsentOutcome.REFUSED_BEFORE
-    # One that runs is just being put aside; or its time is over, which `run_at` says then.
+    # A running turn is just being put aside, or its time has passed, which `run_at` then tells.
     over = found.state == DONE or found.stopping or (found.run_at is not None and found.run_at <= now)
     awaited = decode(found.progress).awaited
     if over or call in known or call not in awaited:
         return ConsentOutcome.OVER
-    here = asked_in(found.conversation)
-    row = {"turn": number, "call": call, "word": word, "person": person, "conversation": here}
-    kept = {"tool": awaited[call].name, "standing": standing and word is Consent.GIVEN, "decided": now}
-    connection.execute(sa.insert(consent).values(**row, **kept))
-    return ConsentOutcome.GOES_ON if go_on(connection, number) else ConsentOutcome.KEPT
+    conversation = asked_in(found.conversation)
+    values = {"turn": number, "call": call, "word": word, "person": person, "conversation": conversation}
+    decision = {"tool": awaited[call].name, "standing": standing and word is Consent.GIVEN, "decided": now}
+    connection.execute(sa.insert(consent).values(**values, **decision))
+    return ConsentOutcome.GOES_ON if resume_if_decided(connection, number) else ConsentOutcome.KEPT
 
 
-def go_on(connection: sa.Connection, number: int) -> bool:
-    """Let a turn of which every call is decided, or that was stopped, go on at once; whether it does."""
+def resume_if_decided(connection: sa.Connection, number: int) -> bool:
+    """Let a turn resume now if all of its calls are decided or it was stopped; returns whether it does."""
     found = connection.execute(sa.select(turn.c.progress, turn.c.stopping).where(turn.c.id == number)).one()
     if not found.stopping and decode(found.progress).awaited.keys() - decided(connection, number).keys():
         return False
@@ -320,19 +325,19 @@ def go_on(connection: sa.Connection, number: int) -> bool:
 
 
 def decided(connection: sa.Connection, turn: int) -> dict[str, Consent]:
-    """What was said of the turn's calls."""
+    """The decisions about the turn's calls, by call."""
     words = sa.select(consent.c.call, consent.c.word).where(consent.c.turn == turn)
     return {row.call: Consent(row.word) for row in connection.execute(words)}
 
 
 def standing(connection: sa.Connection, conversation: str, person: str) -> frozenset[str]:
-    """The tools that this person lets run in this conversation."""
-    theirs = sa.and_(consent.c.conversation == conversation, consent.c.person == person, consent.c.standing)
-    return frozenset(connection.execute(sa.select(consent.c.tool).where(theirs)).scalars())
+    """The tools for which this person has given a standing consent in this conversation."""
+    condition = sa.and_(consent.c.conversation == conversation, consent.c.person == person, consent.c.standing)
+    return frozenset(connection.execute(sa.select(consent.c.tool).where(condition)).scalars())
 
 
 def undecided(connection: sa.Connection, person: str) -> list[Undecided]:
-    """Every call that waits for this person's word, the oldest first."""
+    """The calls that wait for this person's decision, the oldest first."""
     asks = turn.c.progress.contains(f'"{Consent.AWAITED}"')
     aside = sa.and_(turn.c.person == person, turn.c.state.in_((WAITING, RUNNING)), asks, ~turn.c.stopping)
     found: list[Undecided] = []
@@ -373,7 +378,7 @@ def _of(number: int, key: str) -> sa.ColumnElement[bool]:
 
 
 def _in_time(now: datetime) -> sa.ColumnElement[bool]:
-    """Also of the claim: a process that is gone renews it no more."""
+    """Neither the question nor the claim has expired: a process that is gone no longer renews its claim."""
     return sa.and_(open_question.c.until > now, turn.c.lease_until > now)
 
 
@@ -392,7 +397,7 @@ def open_(
 
 def answered(connection: sa.Connection, turn: int, key: str) -> tuple[ElicitAction, str] | None:
     found = connection.execute(_RUNNING_ROWS.where(_of(turn, key))).one_or_none()
-    if found is None:  # forgotten, or claimed anew: nobody will answer; a turn that is stopped ends with its calls
+    if found is None:  # forgotten or claimed again: no answer will come; a stopped turn ends with its calls
         return ElicitAction.CANCEL, ""
     return (ElicitAction(found.action), found.filled) if found.action else None
 
@@ -402,8 +407,8 @@ def close(connection: sa.Connection, turn: int, key: str) -> None:
 
 
 def waiting(connection: sa.Connection, person: str, now: datetime) -> list[OpenQuestion]:
-    theirs = _WAITING.where(open_question.c.person == person, _in_time(now))
-    found = connection.execute(theirs.order_by(open_question.c.turn, open_question.c.key))
+    query = _WAITING.where(open_question.c.person == person, _in_time(now))
+    found = connection.execute(query.order_by(open_question.c.turn, open_question.c.key))
     return [OpenQuestion(row.turn, row.key, row.asked, row.filled, row.text) for row in found]
 
 
@@ -416,9 +421,9 @@ def answer(
     action: ElicitAction | None,
     now: datetime,
 ) -> AnswerOutcome:
-    """The row is locked: of two presses at once the second one hears of the first."""
-    this = sa.select(open_question).where(_of(turn, key)).with_for_update()
-    found = connection.execute(this).one_or_none()
+    """The row is locked: of two simultaneous answers the second one finds the first."""
+    query = sa.select(open_question).where(_of(turn, key)).with_for_update()
+    found = connection.execute(query).one_or_none()
     if found is None:
         return AnswerOutcome.OVER
     if found.person != person:
@@ -428,8 +433,8 @@ def answer(
     held = _HELD_ROWS.where(_of(turn, key), _in_time(now))
     if connection.execute(held).first() is None:
         return AnswerOutcome.OVER
-    said = {"filled": filled, "action": "" if action is None else action.value}
-    connection.execute(sa.update(open_question).where(_of(turn, key)).values(**said))
+    values = {"filled": filled, "action": "" if action is None else action.value}
+    connection.execute(sa.update(open_question).where(_of(turn, key)).values(**values))
     return AnswerOutcome.KEPT
 
 
