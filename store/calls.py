@@ -1,15 +1,15 @@
-"""The calls that turns make: what those of models took, and the audit of those of tools; a row a call.
+"""The calls of turns: usage and cost of model calls, and the audit of tool calls; one row for each call.
 
 Rules
-  A model's call is priced when it is stored, by the table of that day; its row is written with the end of its turn,
-  however it ends, or after it. The row holds no words. When its turn is forgotten it loses it and its time of day at
-  once, and its channel once its day is over, with the next call that is stored; the person stays. So forgetting gives
-  nobody a new budget, and no channel either.
-  A tool that acts has its row before it runs; a row without an end is of a call of which nobody knows how it ended.
-  Whoever has lost the turn gets no row, and runs nothing.
-  A row with words has its turn, or is of the policy. When its turn is forgotten it loses turn, person, place and
-  arguments; tool, effect, decision, times, size and outcome stay. Where the turn stays, and something falls of which
-  it was made, the arguments go. These rows are kept for `KEPT`, and go with the next one that is stored.
+  A model call is priced when it is stored, by the price table of that day; its row is written when its turn ends, in
+  whatever way, or later. The row holds no words. When its turn is forgotten, the row loses its turn and its time of day
+  at once, and its channel when a call is stored after its day is over; the person stays. So forgetting resets no
+  budget, neither a person's nor a channel's.
+  A tool with effects has its row before it runs; a row without an end belongs to a call whose end is unknown. A worker
+  that has lost the turn gets no row, and does not run the tool.
+  A row with words belongs to a turn or to a change of the policy. When its turn is forgotten it loses turn, person,
+  place and arguments; tool, effect, decision, times, size and outcome stay. If the turn stays but one of its sources is
+  forgotten, the arguments are cleared. Rows older than `KEPT` are deleted when the next one is stored.
 """
 
 import json
@@ -31,11 +31,11 @@ from store.databases.database import SqlStore, reads, row_id, writes
 from store.memory import people
 from store.tables import TOKENS, model_call, person, preference, tool_call, turn
 
-TURN: Final = "turn"  # The kind of a call that answers somebody
+TURN: Final = "turn"  # The kind of a model call that answers a question
 
 
 def workspaces(person: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
-    """As `agent.spending.workspace_of`, in the SQL of both databases: all before the last colon."""
+    """`agent.spending.workspace_of` in the SQL of both databases: the part before the last colon."""
     return sa.func.rtrim(sa.func.rtrim(person, sa.func.replace(person, ":", "")), ":")
 
 
@@ -49,7 +49,7 @@ _KEYS: Final[Mapping[By, sa.ColumnElement[Any]]] = {
 _COUNTS: Final = (*TOKENS, "bytes_up")
 
 
-# Made once: making a statement takes longer than running it.
+# Statements are built once: building one takes longer than running it.
 _NEW_CALLS: Final = sa.insert(model_call)
 _FORGET_CHANNELS: Final = (
     sa.update(model_call)
@@ -90,7 +90,9 @@ def charge(
 
 
 def settle_claim(connection: sa.Connection, claim: Claim, calls: tuple[ModelCall, ...], now: datetime) -> None:
-    """Before the claimed turn loses its progress: store what its calls took, or if none are given, the saved ones."""
+    """Store the given model calls, or if there are none those saved in the progress; done before the claimed turn loses
+    its progress.
+    """
     asked = claim.incoming
     if calls:
         record(connection, calls, turn=claim.turn, person=asked.person.id, channel=asked.channel, now=now)
@@ -99,28 +101,30 @@ def settle_claim(connection: sa.Connection, claim: Claim, calls: tuple[ModelCall
 
 
 def settle(connection: sa.Connection, lost: sa.ColumnElement[bool], now: datetime) -> None:
-    """Before these turns lose their progress, and whoever runs them their claim: store what their calls took so far."""
+    """Store the model calls saved in the progress of these turns, before they lose it and their workers their
+    claims.
+    """
     begun = sa.select(turn.c.id, turn.c.person, turn.c.channel, turn.c.progress).where(lost, turn.c.progress != "")
     for id_, who, channel, progress in connection.execute(begun).all():
         record(connection, rows.progress_calls(progress), turn=id_, person=who, channel=channel, now=now)
 
 
 def detach(connection: sa.Connection, turns: sa.SelectBase, now: datetime) -> None:
-    """Before these turns (a selection of ids) are erased: keep the counts of their calls, and no more."""
+    """Remove from the calls of these turns (a selection of ids) all but their counts, before the turns are erased."""
     connection.execute(sa.update(model_call).where(model_call.c.turn.in_(turns)).values(turn=None, began=None))
     _forget_channels(connection, now)
     connection.execute(sa.update(tool_call).where(tool_call.c.turn.in_(turns)).values(**NAMELESS))
 
 
 def _forget_channels(connection: sa.Connection, now: datetime) -> None:
-    """Where the calls of forgotten turns were made counts for the budgets of its day, and no longer."""
+    """Remove the channels of forgotten turns' calls after their day: until then the channel's budget counts them."""
     connection.execute(_FORGET_CHANNELS, {"today": now.date()})
 
 
 def totals(connection: sa.Connection, period: SpendingPeriod, by: By, person: str | None = None) -> list[Total]:
     within = model_call.c.day.between(period.first, period.last)
-    theirs = sa.true() if person is None else model_call.c.person == person
-    found = connection.execute(_sums(by, sa.and_(within, theirs))).mappings()
+    of_person = sa.true() if person is None else model_call.c.person == person
+    found = connection.execute(_sums(by, sa.and_(within, of_person))).mappings()
     return sorted((_total(row) for row in found), key=lambda total: total.key)
 
 
@@ -158,24 +162,25 @@ def _app_of(workspace: sa.ColumnElement[str]) -> sa.ColumnElement[bool]:
 
 
 def _total(row: Mapping[Any, Any]) -> Total:
-    """PostgreSQL sums whole numbers to decimals, so each is made whole again."""
+    """PostgreSQL returns sums of integers as decimals, so they are converted."""
     usage = Usage(*(int(row[name]) for name in _COUNTS), estimated=bool(row["estimated"]))
     spent = Spent(row["calls"], usage, Money(int(row["cost"])), row["unpriced"])
     return Total(str(row["key"]), spent, row["name"])
 
 
-# The audit: a row a call of a tool, a row a change of their policy, and a row what an operator does about somebody. The
-# last names whom as a JSON string in its arguments; when they are forgotten, a keyed hash takes the place of their id.
+# The audit: one row for each tool call, each change of the tool policy, and each action of an operator about a person.
+# The last holds the person's id as a JSON string in its arguments; forgetting replaces it with a keyed hash.
 
-# A year, and a month in which to look back at it: no audit asks for more, and the table does not grow for ever.
+# A year, and a month to review it: audits ask for no more, and the table does not grow without bound.
 KEPT: Final = timedelta(days=400)
 NAMELESS: Final = {"turn": None, "person": "", "channel": "", "audience": "", "arguments": ""}
 
 
 def audit(connection: sa.Connection, call: AuditedCall, claim: Claim | None = None) -> int:
-    """Store a row, of this claimed turn; its id. A call that was not allowed has one row, however often it is met.
+    """Store a row, of this claimed turn; returns its id. A call that was not allowed has one row, however often it
+    comes.
 
-    Raises LeaseLost if the turn is somebody else's now, or forgotten.
+    Raises LeaseLost if another worker has the turn now, or if it was forgotten.
     """
     values = asdict(call) | {"turn": None}
     del values["id"]
@@ -185,7 +190,7 @@ def audit(connection: sa.Connection, call: AuditedCall, claim: Claim | None = No
         if found is None:
             raise LeaseLost(f"turn {claim.turn} is run by somebody else, or forgotten")
         values["turn"] = claim.turn
-        if not found.progress:  # something was forgotten a moment ago of which the call may be made
+        if not found.progress:  # a source of the call may just have been forgotten
             values["arguments"] = ""
         if call.outcome == CallEnd.NOT_RUN and (known := _same(connection, values)) is not None:
             return known
@@ -194,16 +199,16 @@ def audit(connection: sa.Connection, call: AuditedCall, claim: Claim | None = No
 
 
 def _same(connection: sa.Connection, values: Mapping[str, object]) -> int | None:
-    """Of a turn that began anew the earlier calls have lost their words: a call of the same place is another one."""
-    told = ("turn", "call", "decision", "tool", "arguments")
-    this = sa.and_(*(tool_call.c[name] == values[name] for name in told))
-    return connection.execute(sa.select(tool_call.c.id).where(this)).scalar()
+    """The row of the same call. After a restart of the turn earlier calls have lost their arguments, so they differ."""
+    names = ("turn", "call", "decision", "tool", "arguments")
+    same = sa.and_(*(tool_call.c[name] == values[name] for name in names))
+    return connection.execute(sa.select(tool_call.c.id).where(same)).scalar()
 
 
 def audit_change(
     connection: sa.Connection, change: AuditedCall, owner: str, name: str, before: str | None, after: str
 ) -> bool:
-    """Change a preference if it is still as it was, and only then store the row."""
+    """Change a preference if it still has the value `before`, and only then store the row."""
     swapped = people.swap(connection, owner, name, before, after)
     if swapped:
         audit(connection, change)
@@ -211,7 +216,7 @@ def audit_change(
 
 
 def end_call(connection: sa.Connection, id_: int, ms: int, size: int, outcome: str) -> None:
-    """How the call of this row ended; it holds no words."""
+    """Store how the call of this row ended; `outcome` holds no words."""
     connection.execute(sa.update(tool_call).where(tool_call.c.id == id_).values(ms=ms, size=size, outcome=outcome))
 
 
@@ -231,7 +236,7 @@ def page(connection: sa.Connection, since: datetime, *, after: int, limit: int) 
 
 
 _ROWS: Final = sa.select(tool_call)
-_OF_POLICY: Final = sa.text("tool = ''")  # Written out: an index of few rows is used only for what it was made with
+_OF_POLICY: Final = sa.text("tool = ''")  # A literal: a partial index is used only with its own condition
 _BY_OPERATOR: Final = tool_call.c.decided_by == DecidedBy.OPERATOR
 OF_OPERATORS: Final = sa.and_(_OF_POLICY, _BY_OPERATOR)
 
@@ -241,13 +246,13 @@ def _call(row: sa.RowMapping) -> AuditedCall:
 
 
 def drop_arguments(connection: sa.Connection, where: sa.ColumnElement[bool]) -> None:
-    """Take the arguments out of these rows."""
+    """Clear the arguments of these rows."""
     connection.execute(sa.update(tool_call).where(where, tool_call.c.arguments != "").values(arguments=""))
 
 
 def drop_person(connection: sa.Connection, who: str, known_as: str) -> None:
-    """Take somebody out: what they changed in the policy stays without their name, and so do rows that name them. What
-    operators did about them stays, about `known_as`.
+    """Remove a person's id from the audit: their changes of the policy, and rows that name them, stay without it.
+    Actions of operators about them stay, with `known_as` in place of the id.
     """
     plain, hashed = quoted(who), quoted(known_as)
     about = sa.and_(_OF_POLICY, _BY_OPERATOR, tool_call.c.arguments.contains(plain, autoescape=True))
@@ -267,39 +272,39 @@ class SqlToolAudit(SqlStore):
     page = reads(page)
 
 
-# What operators do about people and places.
+# Actions of operators about people and places.
 
 
 def quoted(id_: str) -> str:
-    """As it stands in the arguments of a row."""
+    """The id in the form that the arguments of a row hold."""
     return json.dumps(id_, ensure_ascii=False)
 
 
 def act(connection: sa.Connection, id_: int) -> AuditedCall | None:
-    """The row of something that an operator does."""
+    """The row of an operator's action."""
     row = connection.execute(_ROWS.where(tool_call.c.id == id_, _BY_OPERATOR)).mappings().one_or_none()
     return None if row is None else _call(row)
 
 
 def acts_about(connection: sa.Connection, whom: str, after: int, limit: int) -> list[AuditedCall]:
-    """What operators did about a person or a place, the oldest first."""
+    """Actions of operators about a person or a place, the oldest first."""
     named = tool_call.c.arguments.contains(quoted(whom), autoescape=True)
     about = _ROWS.where(_OF_POLICY, _BY_OPERATOR, named, tool_call.c.id > after)
     return [_call(row) for row in connection.execute(about.order_by(tool_call.c.id).limit(limit)).mappings()]
 
 
 def take(connection: sa.Connection, id_: int, before: str, after: str) -> bool:
-    """Give a row another outcome, if it is still as it was, whoever else tries at the same moment."""
-    this = sa.and_(tool_call.c.id == id_, _BY_OPERATOR, tool_call.c.outcome == before)
-    return connection.execute(sa.update(tool_call).where(this).values(outcome=after)).rowcount > 0
+    """Change a row's outcome from `before` to `after`; False if another process has changed it first."""
+    unchanged = sa.and_(tool_call.c.id == id_, _BY_OPERATOR, tool_call.c.outcome == before)
+    return connection.execute(sa.update(tool_call).where(unchanged).values(outcome=after)).rowcount > 0
 
 
 def close(
     connection: sa.Connection, id_: int, more: Mapping[str, Json], outcome: str, ms: int, size: int | None = None
 ) -> None:
-    """How what an operator did has ended, said in the arguments of its row as they stand by now."""
+    """Store how an operator's action ended, and add `more` to the arguments of its row."""
     row = act(connection, id_)
     if row is not None:
-        words = json.dumps({**json.loads(row.arguments), **more}, ensure_ascii=False)
-        ended = {"arguments": words, "outcome": outcome, "ms": ms, "size": size}
-        connection.execute(sa.update(tool_call).where(tool_call.c.id == id_).values(**ended))
+        arguments = json.dumps({**json.loads(row.arguments), **more}, ensure_ascii=False)
+        values = {"arguments": arguments, "outcome": outcome, "ms": ms, "size": size}
+        connection.execute(sa.update(tool_call).where(tool_call.c.id == id_).values(**values))

@@ -1,9 +1,9 @@
-"""What operators are shown of the whole: money and tokens, slow turns, schedules, what places know.
+"""Reports for operators: money and tokens, slow turns, schedules, documents of places.
 
 Rules
-  No words of anybody are read: no message, no argument of a tool, no text of a schedule or of a document. Of what
-  somebody keeps in their direct messages, not even the name of a file.
-  Whatever the store holds, few rows come out of an index, and never more than a bound.
+  No one's words are read: no message, no argument of a tool, no text of a schedule or of a document. Of documents that
+  a person keeps in direct messages, not even the file name.
+  Every query reads a bounded number of rows through an index, however much the store holds.
 """
 
 from collections.abc import Collection, Iterable
@@ -37,12 +37,11 @@ from store.knowledge_tables import document
 from store.search import passages
 from store.tables import TOKENS, consent, model_call, person, preference, schedule, tool_call, turn
 
-MOST: Final = 20  # People, channels: a chart of more is not read
-MAX_MODELS: Final = 50
-MAX_STEPS: Final = 500  # Of a turn, and of all that are read at once: more rounds than any turn may have
+MAX_ROWS: Final = 20  # People, channels: nobody reads a chart of more
+MAX_STEPS: Final = 500  # Of one turn, and of all turns of one query: more rounds than any turn may have
 CHANNEL: Final = "channel:"
 
-# Money and tokens. The calls of a period are read once, from an index that holds all that is summed, in its order.
+# Money and tokens. The calls of a period are read once, from an index that holds all summed columns, in their order.
 
 _KEYS: Final = ("day", "model", "person", "channel")
 _SUMS: Final = ("calls", *TOKENS, "estimated", "cost", "unpriced")
@@ -66,10 +65,10 @@ def spread(connection: sa.Connection, period: SpendingPeriod) -> SpendingSpread:
     )
     workspace, first = workspaces(groups.c.person), sa.literal(period.first)
     days = _summed(groups, By.DAY, groups.c.day, groups.c.model, None)
-    spaces = _summed(groups, By.WORKSPACE, first, workspace, MOST)
-    people = _summed(groups, By.PERSON, first, groups.c.person, MOST)
-    channels = _summed(groups, By.CHANNEL, first, groups.c.channel, MOST)
-    by: dict[By, list[tuple[Any, str, Spent]]] = {one: [] for one in By}
+    spaces = _summed(groups, By.WORKSPACE, first, workspace, MAX_ROWS)
+    people = _summed(groups, By.PERSON, first, groups.c.person, MAX_ROWS)
+    channels = _summed(groups, By.CHANNEL, first, groups.c.channel, MAX_ROWS)
+    by: dict[By, list[tuple[Any, str, Spent]]] = {grouping: [] for grouping in By}
     for row in connection.execute(sa.union_all(days, people, channels, spaces)).mappings():
         by[By(row["by"])].append((row["day"], row["key"], _spent(row)))
     names = _names(connection, [key for _, key, _ in by[By.PERSON]])
@@ -93,7 +92,7 @@ def _summed(groups: sa.CTE, by: By, day: Any, key: Any, limit: int | None) -> sa
 
 
 def _spent(row: sa.RowMapping) -> Spent:
-    """PostgreSQL sums whole numbers to decimals."""
+    """PostgreSQL returns sums of integers as decimals."""
     usage = Usage(*(int(row[name]) for name in TOKENS), estimated=bool(row["estimated"]))
     return Spent(int(row["calls"]), usage, Money(int(row["cost"])), int(row["unpriced"]))
 
@@ -108,19 +107,19 @@ def _names(connection: sa.Connection, ids: Collection[str]) -> dict[str, str]:
 
 
 def _apps(connection: sa.Connection, keys: Collection[str]) -> dict[str, str]:
-    owners = [f"{WORKSPACE}{one}" for one in keys]
-    own = sa.select(preference.c.owner, preference.c.value)
-    found = connection.execute(own.where(preference.c.owner.in_(owners), preference.c.name == APP))
+    owners = [f"{WORKSPACE}{key}" for key in keys]
+    apps = sa.select(preference.c.owner, preference.c.value)
+    found = connection.execute(apps.where(preference.c.owner.in_(owners), preference.c.name == APP))
     return {row.owner.removeprefix(WORKSPACE): row.value for row in found}
 
 
-# Slow turns. One that has waited for its asker's word was not slow: people are not timed.
+# Slow turns. Turns that waited for a consent are left out: people are not timed.
 
 _WAITED: Final = sa.exists().where(consent.c.turn == turn.c.id)
 
 
 def ended(connection: sa.Connection, since: datetime, limit: int) -> list[EndedTurn]:
-    """The last turns that ended since then, the newest first."""
+    """The last turns that ended since `since`, the newest first."""
     columns = turn.c.id, turn.c.ended, turn.c.taken
     over = sa.select(*columns).where(turn.c.ended >= since, turn.c.taken.is_not(None), ~_WAITED)
     found = connection.execute(over.order_by(turn.c.ended.desc()).limit(limit))
@@ -128,18 +127,18 @@ def ended(connection: sa.Connection, since: datetime, limit: int) -> list[EndedT
 
 
 def took(connection: sa.Connection, turns: Collection[int]) -> list[TurnTook]:
-    """Those of these turns that are over and stand, with their steps; the slowest first."""
+    """Those of these turns that have ended and were not forgotten, with their steps; the slowest first."""
     columns = ("id", "person", "source", "channel", "outcome", "attempts", "taken", "began", "ended")
     over = sa.select(*(turn.c[name] for name in columns), person.c.name)
     over = over.join(person, person.c.id == turn.c.person)
     over = over.where(turn.c.id.in_(turns), turn.c.taken.is_not(None), turn.c.ended.is_not(None))
     calls, tools = _calls(connection, turns), _tools(connection, turns)
-    told = list[TurnTook]()
+    slow = list[TurnTook]()
     for row in connection.execute(over).mappings():
         values = {str(name): value for name, value in row.items()}
         values["outcome"] = values["outcome"] or ""
-        told.append(TurnTook(**values, calls=tuple(calls.get(row["id"], ())), tools=tuple(tools.get(row["id"], ()))))
-    return sorted(told, key=lambda one: -one.seconds)
+        slow.append(TurnTook(**values, calls=tuple(calls.get(row["id"], ())), tools=tuple(tools.get(row["id"], ()))))
+    return sorted(slow, key=lambda item: -item.seconds)
 
 
 def _calls(connection: sa.Connection, turns: Collection[int]) -> dict[int, list[AnsweredCall]]:
@@ -160,19 +159,19 @@ def _tools(connection: sa.Connection, turns: Collection[int]) -> dict[int, list[
     of_turns = of_turns.order_by(tool_call.c.turn, tool_call.c.id).limit(MAX_STEPS)
     tools = dict[int, list[ToolTook]]()
     for row in connection.execute(of_turns):
-        one = ToolTook(row.tool, row.time, row.ms, row.effect, row.decision, row.outcome)
-        tools.setdefault(row.turn, []).append(one)
+        step = ToolTook(row.tool, row.time, row.ms, row.effect, row.decision, row.outcome)
+        tools.setdefault(row.turn, []).append(step)
     return tools
 
 
-# Schedules, and what places know.
+# Schedules, and documents of places.
 
 
 def schedules(connection: sa.Connection, state: str, limit: int) -> tuple[list[tuple[Schedule, str]], dict[str, int]]:
-    """Those in this state, the next first, each with its owner's name and without its words; how many there are by
-    their state.
+    """The schedules in this state, the next first, each with its owner's name and without its text; and the number of
+    schedules by state.
     """
-    columns = [one for one in schedule.c if one.name not in {"words", "run_at"}]
+    columns = [column for column in schedule.c if column.name not in {"words", "run_at"}]
     chosen = sa.select(*columns, sa.literal("").label("words"), person.c.name.label("owner"))
     chosen = chosen.outerjoin(person, person.c.id == schedule.c.person).where(schedule.c.state == state)
     chosen = chosen.order_by(schedule.c.next, schedule.c.id).limit(limit)
@@ -182,8 +181,8 @@ def schedules(connection: sa.Connection, state: str, limit: int) -> tuple[list[t
 
 
 def documents(connection: sa.Connection, limit: int) -> tuple[list[Document], int, int]:
-    """The newest that places know, how many there are, and of how many passages. One that somebody keeps for themselves
-    has no name here.
+    """The newest documents of places, the number of all documents, and of their passages. A document that a person
+    keeps for themselves has no name here.
     """
     is_own = document.c.audience.startswith(f"{AudienceKind.PERSON}:", autoescape=True)
     hidden = {name: sa.case((is_own, ""), else_=document.c[name]).label(name) for name in ("name", "link", "address")}

@@ -1,4 +1,4 @@
-"""What processes on one database share: Discord's connections, how often people do what, and calls to platforms."""
+"""What processes on one database share: Discord's shards, rates of people and channels, and platforms' call budgets."""
 
 import hmac
 import json
@@ -18,16 +18,16 @@ from agent.ports import CallRate, CallsAsked, CallsTaken, HeldShard, ListedShard
 from store.databases.database import Database, SqlStore, in_order, reads, writes
 from store.knowledge_tables import shard_identify, shard_lease, shard_process, shared_rate
 
-# Which process holds which connection to Discord's gateway: leased rows, as those of turns are.
+# The owners of connections to Discord's gateway: leased rows, like those of turns.
 #
 # Rules
-#   One count of shards holds for all processes, and a shard has one owner. Whoever changes a row names owner and epoch.
-#   Where another count is wanted, all shards are given back before the first of the new count is taken: nothing is
-#   heard twice, and what is said meanwhile is read from history.
-#   All of it is done one after another, so that nobody counts what another is just changing: a few rows, every other
-#   second. Each process is given its part: those that hold the most keep the most, so that as little as possible moves.
-#   A session is handed over with its sequence, which never says more than what was taken in.
-#   Between two identifies of one bucket, in whichever process, there is a gap.
+#   All processes use one count of shards, and a shard has one owner. Each write names owner and epoch.
+#   To change the count, all shards are released before the first shard of the new count is claimed: no event is
+#   received twice, and messages sent meanwhile are read from history.
+#   One lock serialises all of this, so that no process counts rows that another is changing: a few rows, every other
+#   second. Each process gets its part: those that hold the most keep the most, so that few shards move.
+#   A session is handed over with its sequence number, which is never ahead of the events that were stored.
+#   There is a gap between two identifies of one bucket, in whichever process.
 
 _LOCK = "shards of the gateway"
 _ROW = shard_lease.c
@@ -45,8 +45,8 @@ def share(
 ) -> ShardShare:
     in_order(connection, _LOCK)
     for shard, session in sessions.items():
-        connection.execute(_mine(owner, shard).values(lease_until=now + lease, **_kept(session)))
-    # What is not among them was given to it in an answer that never arrived.
+        connection.execute(_mine(owner, shard).values(lease_until=now + lease, **_session_columns(session)))
+    # Other shards of this owner were assigned in an answer that never arrived.
     lost = sa.update(shard_lease).where(_ROW.owner == owner, _ROW.number.not_in([shard.number for shard in sessions]))
     connection.execute(lost.values(owner=None, lease_until=None))
     processes = _present(connection, owner, now, now + lease, count)
@@ -60,56 +60,56 @@ def share(
         rows = _divide(connection, rows, count, heard)
     free = [row for row in rows if row.owner is None or row.lease_until <= now]
     part = _part(owner, [*processes], held, count)
-    taken = {
+    claimed = {
         HeldShard(row.number, count, row.epoch + 1): ShardSession(
             row.heard, row.session, row.resume_url, row.sequence, behind=row.behind, orphaned=row.owner is not None
         )
         for row in free[: max(0, part - len(mine))]
     }
-    for shard in taken:
+    for shard in claimed:
         claim = {"owner": owner, "epoch": shard.epoch, "lease_until": now + lease, "since": now}
         connection.execute(sa.update(shard_lease).where(_ROW.number == shard.number).values(**claim))
-    return ShardShare(count, frozenset(mine[:part]), frozenset(mine[part:]), taken)
+    return ShardShare(count, frozenset(mine[:part]), frozenset(mine[part:]), claimed)
 
 
 def _divide(
     connection: sa.Connection, rows: Sequence[sa.Row[Any]], count: int, heard: datetime | None
 ) -> Sequence[sa.Row[Any]]:
-    """Another number of shards, of which none has a session. Each was heard as far as all those were from which it has
-    servers.
+    """Replace the shards by `count` new ones without sessions. A new shard's `heard` is the earliest of the old shards
+    from which it takes over servers.
     """
     epoch = max((row.epoch for row in rows), default=0) + 1
     connection.execute(sa.delete(shard_lease))
     for number in range(count):
-        of = [row.heard or heard for row in rows if (row.number - number) % gcd(count, row.shards) == 0] or [heard]
-        known = [time for time in of if time is not None]
-        since = min(known) if len(known) == len(of) else None
+        times = [row.heard or heard for row in rows if (row.number - number) % gcd(count, row.shards) == 0] or [heard]
+        known = [time for time in times if time is not None]
+        since = min(known) if len(known) == len(times) else None
         connection.execute(sa.insert(shard_lease).values(number=number, shards=count, epoch=epoch, heard=since))
     return connection.execute(sa.select(shard_lease).order_by(_ROW.number)).all()
 
 
 def _part(owner: str, processes: Sequence[str], held: Mapping[str, int], shards: int) -> int:
-    """How many shards a process is to hold."""
+    """How many shards a process should hold."""
     each, more = divmod(shards, len(processes))
     rank = sorted(processes, key=lambda process: (-held.get(process, 0), process)).index(owner)
     return each + (rank < more)
 
 
 def _present(connection: sa.Connection, owner: str, now: datetime, until: datetime, wanted: int) -> Mapping[str, int]:
-    """How many shards each process wants that is there, as this one is."""
+    """Record this process, and return for each live process the number of shards that it wants."""
     connection.execute(sa.delete(shard_process).where(shard_process.c.lease_until <= now))
-    here = {"lease_until": until, "wanted": wanted}
-    seen = sa.update(shard_process).where(shard_process.c.owner == owner).values(**here)
-    if connection.execute(seen).rowcount == 0:
-        connection.execute(sa.insert(shard_process).values(owner=owner, **here))
-    told = connection.execute(sa.select(shard_process.c.owner, shard_process.c.wanted))
-    return {row.owner: row.wanted for row in told}
+    values = {"lease_until": until, "wanted": wanted}
+    updated = sa.update(shard_process).where(shard_process.c.owner == owner).values(**values)
+    if connection.execute(updated).rowcount == 0:
+        connection.execute(sa.insert(shard_process).values(owner=owner, **values))
+    found = connection.execute(sa.select(shard_process.c.owner, shard_process.c.wanted))
+    return {row.owner: row.wanted for row in found}
 
 
 def give_back(connection: sa.Connection, owner: str, sessions: Mapping[HeldShard, ShardSession]) -> None:
     in_order(connection, _LOCK)
     for shard, session in sessions.items():
-        connection.execute(_mine(owner, shard).values(owner=None, lease_until=None, **_kept(session)))
+        connection.execute(_mine(owner, shard).values(owner=None, lease_until=None, **_session_columns(session)))
 
 
 def leave(connection: sa.Connection, owner: str) -> None:
@@ -142,16 +142,15 @@ def listed(connection: sa.Connection, now: datetime) -> list[ListedShard]:
 
 
 def _mine(owner: str, shard: HeldShard) -> sa.Update:
-    """Fenced: changes nothing of a shard that another has claimed since."""
-    here = (_ROW.number == shard.number, _ROW.shards == shard.count, _ROW.owner == owner, _ROW.epoch == shard.epoch)
-    return sa.update(shard_lease).where(*here)
+    """An update of this owner's shard, fenced: it changes nothing after another process has claimed the shard."""
+    held = (_ROW.number == shard.number, _ROW.shards == shard.count, _ROW.owner == owner, _ROW.epoch == shard.epoch)
+    return sa.update(shard_lease).where(*held)
 
 
-def _kept(session: ShardSession) -> Mapping[str, Any]:
-    """What is kept; until when everything was heard stays as it was where nothing is said of it."""
-    where = {"session": session.session, "resume_url": session.resume_url, "sequence": session.sequence}
-    kept = {**where, "behind": session.behind}
-    return kept if session.heard is None else {**kept, "heard": session.heard}
+def _session_columns(session: ShardSession) -> Mapping[str, Any]:
+    """The columns of a session; `heard` stays as it is if the session has none."""
+    columns: dict[str, Any] = {name: getattr(session, name) for name in ("session", "resume_url", "sequence", "behind")}
+    return columns if session.heard is None else columns | {"heard": session.heard}
 
 
 class SqlShardLeases(SqlStore):
@@ -162,18 +161,17 @@ class SqlShardLeases(SqlStore):
     listed = reads(listed)
 
 
-# How often something was done of late, counted by all processes.
+# How often something was done recently, counted across all processes.
 #
-# Theory of operation. A row stands for a person, a channel, or a method of a platform. What is done is counted by
-# moments, of which SLOTS make up the time of a rate, and counts until its moment surely lies behind that time: so
-# nothing ever exceeds a rate, and what is free again is free a moment late. The statement that makes the row, or finds
-# it, locks it, so the others wait until it is written: two statements for each row, and one for a place in a queue.
-# A process that dies leaves nothing to give back, as what it did not do is not counted. Rows that count no longer are
-# taken away by those who make new ones.
+# Theory of operation. A row stands for a person, a channel, or a method of a platform. Actions are counted by slots, of
+# which SLOTS make up the period of a rate, and count until their slot surely lies outside the period: so a rate is
+# never exceeded, and a place becomes free up to one slot late. The statement that inserts or finds the row locks it, so
+# other processes wait until it is written: two statements for each row, and one for a place in a queue. A process that
+# dies leaves nothing to release, because only finished actions are counted. Inserting a row also deletes expired rows.
 
 SLOTS: Final = 60
-ASKING: Final = timedelta(seconds=30)  # A process that has not made a call for so long shares in none
-BOOKED: Final = timedelta(hours=1)  # After its last place a queue is kept so long: no place lies further ahead
+ASKING: Final = timedelta(seconds=30)  # A process without a call for that long no longer shares the calls
+BOOKED: Final = timedelta(hours=1)  # How long a queue is kept after its last place: no place lies further ahead
 SWEPT: Final = 20
 _MICRO: Final = timedelta(microseconds=1)
 _EPOCH: Final = datetime.fromtimestamp(0, UTC)
@@ -194,18 +192,18 @@ _HELD: Final = sa.text(
 
 @dataclass(slots=True)
 class _Window:
-    """What counts at `now`, of one row. Pure."""
+    """The counts of one row within a rate's period at `now`. Pure."""
 
     within: timedelta
     now: datetime
     made: dict[int, int]
 
     @classmethod
-    def read(cls, within: timedelta, now: datetime, kept: Mapping[str, int]) -> "_Window":
+    def read(cls, within: timedelta, now: datetime, counts: Mapping[str, int]) -> "_Window":
         window = cls(within, now, {})
         slot = window.slot
-        # What another clock saw ahead of this one counts, too.
-        window.made = {at: many for one, many in kept.items() if abs(slot - (at := int(one))) <= SLOTS}
+        # Slots ahead of this process's clock, counted by another clock, count as well.
+        window.made = {at: calls for key, calls in counts.items() if abs(slot - (at := int(key))) <= SLOTS}
         return window
 
     @property
@@ -213,7 +211,7 @@ class _Window:
         return (self.now - _EPOCH) // (self.within / SLOTS)
 
     def free_at(self, limit: int) -> datetime | None:
-        """When one more is within the limit; None: now."""
+        """When one more is within the limit; None for now."""
         excess = self.total - limit + 1
         if excess <= 0:
             return None
@@ -232,15 +230,15 @@ class _Window:
 def count(
     connection: sa.Connection, key: bytes, what: str, rates: Sequence[Rate], person: str, channel: str, now: datetime
 ) -> RateReached | None:
-    whose, counted = {Whose.PERSON: person, Whose.CHANNEL: channel}, list[dict[str, Any]]()
-    for one in Whose:  # always in this order: nobody waits for one who waits for them
-        if not (its := [rate for rate in rates if rate.whose is one]):
+    ids, counted = {Whose.PERSON: person, Whose.CHANNEL: channel}, list[dict[str, Any]]()
+    for whose in Whose:  # always in this order: no deadlock
+        if not (applicable := [rate for rate in rates if rate.whose is whose]):
             continue
-        until = max(2 * rate.within for rate in its) + now
-        name = _name(key, what, one, whose.get(one, ""))
+        until = max(2 * rate.within for rate in applicable) + now
+        name = _name(key, what, whose, ids.get(whose, ""))
         made, _ = _found(connection, name, now, until)
         windows = dict[str, dict[int, int]]()
-        for rate in its:
+        for rate in applicable:
             label = f"{rate.within // _MICRO}"
             window = _Window.read(rate.within, now, made.get(label, {}))
             if (free_at := window.free_at(rate.limit)) is not None:
@@ -258,41 +256,41 @@ def take(
 ) -> CallsTaken:
     until = now + 2 * rate.within
     found = _name(key, name)
-    kept, blocked = _found(connection, found, now, until)
-    window = _Window.read(rate.within, now, kept.get("made", {}))
+    stored, blocked = _found(connection, found, now, until)
+    window = _Window.read(rate.within, now, stored.get("made", {}))
     others = {
-        process: told
-        for process, told in kept.get("asking", {}).items()
-        if process != asks.owner and told[1] > _seconds(now - ASKING)
+        process: entry
+        for process, entry in stored.get("asking", {}).items()
+        if process != asks.owner and entry[1] > _seconds(now - ASKING)
     }
     free_at = max(window.free_at(rate.calls) or now, _EPOCH + blocked * _MICRO)
     taken = 0 if free_at > now else min(asks.calls, rate.calls - window.total)
     window.add(taken + asks.made)
-    told = {"made": window.made, "asking": {**others, asks.owner: [asks.asking, _seconds(now)]}}
-    connection.execute(_COUNTED, {"found": found, "made": json.dumps(told), "until": _seconds(until)})
+    entry = {"made": window.made, "asking": {**others, asks.owner: [asks.asking, _seconds(now)]}}
+    connection.execute(_COUNTED, {"found": found, "made": json.dumps(entry), "until": _seconds(until)})
     wait_s = 0.0 if taken else max(0.0, (free_at - now).total_seconds())
     return CallsTaken(taken, wait_s, window.total, sum(many for many, _ in others.values()))
 
 
 def others(connection: sa.Connection, key: bytes, owner: str, now: datetime, lease: timedelta) -> int:
     until, found = _seconds(now + lease), _name(key, "processes")
-    kept, _ = _found(connection, found, now, now + lease)
-    alive = {process: ends for process, ends in kept.items() if process != owner and ends > _seconds(now)}
-    here = json.dumps({**alive, owner: until})
-    connection.execute(_COUNTED, {"found": found, "made": here, "until": max(until, *alive.values(), 0)})
+    stored, _ = _found(connection, found, now, now + lease)
+    alive = {process: ends for process, ends in stored.items() if process != owner and ends > _seconds(now)}
+    entries = json.dumps({**alive, owner: until})
+    connection.execute(_COUNTED, {"found": found, "made": entries, "until": max(until, *alive.values(), 0)})
     return len(alive)
 
 
 def book(connection: sa.Connection, key: bytes, name: str, gap: timedelta, now: datetime) -> timedelta:
     at, step = (now - _EPOCH) // _MICRO, gap // _MICRO
-    asked = {"name": _name(key, name), "now": at, "gap": step, "first": at + step, "until": _seconds(now + BOOKED)}
-    booked = connection.execute(_BOOKED, asked).scalar_one()
+    values = {"name": _name(key, name), "now": at, "gap": step, "first": at + step, "until": _seconds(now + BOOKED)}
+    booked = connection.execute(_BOOKED, values).scalar_one()
     return (booked - step - at) * _MICRO
 
 
 def hold(connection: sa.Connection, key: bytes, name: str, until: datetime) -> None:
-    over = {"next": (until - _EPOCH) // _MICRO, "until": _seconds(until + BOOKED)}
-    connection.execute(_HELD, {"name": _name(key, name), **over})
+    values = {"next": (until - _EPOCH) // _MICRO, "until": _seconds(until + BOOKED)}
+    connection.execute(_HELD, {"name": _name(key, name), **values})
 
 
 _COUNTED: Final = (
@@ -303,11 +301,11 @@ _COUNTED: Final = (
 
 
 def _found(connection: sa.Connection, name: str, now: datetime, until: datetime) -> tuple[dict[str, Any], int]:
-    """What stands in a row, which is made if there is none, and locked."""
+    """Insert or find a row and lock it; returns its counts and until when it is blocked."""
     made, blocked = connection.execute(_FOUND, {"name": name, "until": _seconds(until)}).one()
     if not made:
-        over = sa.select(shared_rate.c.name).where(shared_rate.c.until < _seconds(now)).limit(SWEPT)
-        connection.execute(sa.delete(shared_rate).where(shared_rate.c.name.in_(over.with_for_update(skip_locked=True))))
+        old = sa.select(shared_rate.c.name).where(shared_rate.c.until < _seconds(now)).limit(SWEPT)
+        connection.execute(sa.delete(shared_rate).where(shared_rate.c.name.in_(old.with_for_update(skip_locked=True))))
     return json.loads(made or "{}"), blocked
 
 

@@ -1,4 +1,4 @@
-"""Rows to values and back. Pure."""
+"""Conversions between rows and values. Pure."""
 
 import json
 from base64 import b64decode, b64encode
@@ -22,13 +22,13 @@ from agent.records import Attachment, Author, Claim, Closing, Incoming, Person, 
 from agent.state import ActionRecord, SituationSummary
 from store.databases.database import storable
 
-# Columns that hold JSON: read, searched and rewritten without the objects that were written there. Pure.
+# JSON columns: read, searched and rewritten without building the objects that were stored. Pure.
 #
-# JSON is written with its non-ASCII characters as they are, so that the search for proof in
-# `store.forgetting.sql_forgetting` sees one form of each word. What another version wrote may have another form: it is
-# read as far as it can be.
+# JSON is written with non-ASCII characters unescaped, so that the search for proof in
+# `store.forgetting.sql_forgetting` sees one form of each word. JSON of another version may have another structure: it
+# is read as far as possible.
 
-WITHDRAWN: Final = "withdrawn"  # The mark in a payload whose question was deleted
+WITHDRAWN: Final = "withdrawn"  # The key in the payload of a turn whose question was deleted
 
 
 def json_text(value: object) -> str:
@@ -36,7 +36,7 @@ def json_text(value: object) -> str:
 
 
 def read_json(stored: str) -> Json:
-    """The value of stored JSON; what is no JSON is one text."""
+    """The value of stored JSON; invalid JSON is returned as one string."""
     try:
         return json.loads(stored)
     except ValueError:
@@ -44,7 +44,7 @@ def read_json(stored: str) -> Json:
 
 
 def strings_in(stored: str) -> Iterator[str]:
-    """Every text inside a JSON value, without the names of its fields."""
+    """Every string inside a JSON value, without object keys."""
     return _strings(read_json(stored))
 
 
@@ -54,12 +54,12 @@ def read_ids(stored: str) -> frozenset[int]:
 
 
 def write_ids(values: Iterable[int]) -> str:
-    """The inverse of `ids`."""
+    """The inverse of `read_ids`."""
     return json_text(sorted(set(values)))
 
 
 def read_pages(stored: str) -> list[str]:
-    """The page ids in `pages`, or in the `reply_ref` of a turn that still runs; [] if a surface keeps another form."""
+    """The page ids in `pages`, or in the `reply_ref` of a running turn; [] if a surface stores another form."""
     return [page for page in _items(read_json(stored)) if isinstance(page, str)]
 
 
@@ -67,15 +67,15 @@ def progress_sources(progress: str) -> frozenset[int]:
     """The ids of the messages in a turn's `progress`: `steps[].results[].sources`, `steps[].joined[].message`, and
     `context[]`.
     """
-    kept = read_json(progress)
-    steps = _items(_field(kept, "steps"))
-    joined = [_field(one, "message") for step in steps for one in _items(_field(step, "joined"))]
-    drawn = _items(_field(kept, "context"))
-    return progress_given(progress) | frozenset(id_ for id_ in (*joined, *drawn) if isinstance(id_, int))
+    stored = read_json(progress)
+    steps = _items(_field(stored, "steps"))
+    joined = [_field(item, "message") for step in steps for item in _items(_field(step, "joined"))]
+    context = _items(_field(stored, "context"))
+    return progress_given(progress) | frozenset(id_ for id_ in (*joined, *context) if isinstance(id_, int))
 
 
 def progress_given(progress: str) -> frozenset[int]:
-    """The ids of the messages that a turn's tools have brought into it: `steps[].results[].sources`."""
+    """The ids of the messages that a turn's tools returned: `steps[].results[].sources`."""
     steps = _items(_field(read_json(progress), "steps"))
     results = [result for step in steps for result in _items(_field(step, "results"))]
     found = [id_ for result in results for id_ in _items(_field(result, "sources"))]
@@ -83,9 +83,9 @@ def progress_given(progress: str) -> frozenset[int]:
 
 
 def progress_joined(progress: str) -> dict[int, int]:
-    """The turns of the messages that joined, by the ids of these: `steps[].joined[]`."""
-    found = [one for step in _items(_field(read_json(progress), "steps")) for one in _items(_field(step, "joined"))]
-    pairs = [(_field(one, "message"), _field(one, "turn")) for one in found]
+    """The turns of the messages that joined, by message id: `steps[].joined[]`."""
+    found = [item for step in _items(_field(read_json(progress), "steps")) for item in _items(_field(step, "joined"))]
+    pairs = [(_field(item, "message"), _field(item, "turn")) for item in found]
     return {message: turn for message, turn in pairs if isinstance(message, int) and isinstance(turn, int)}
 
 
@@ -97,19 +97,20 @@ def progress_calls(progress: str) -> tuple[ModelCall, ...]:
         return ()
 
 
-def words_alone(payload: str) -> bool:
-    kept = read_json(payload)
-    return not any(_items(_field(kept, name)) for name in ("quoted", "images", "files"))
+def is_text_only(payload: str) -> bool:
+    """Whether a question came without quoted messages, images and files."""
+    values = read_json(payload)
+    return not any(_items(_field(values, name)) for name in ("quoted", "images", "files"))
 
 
 def without_quoted(payload: str, gone: Callable[[str], bool]) -> str:
-    """`payload` without the quoted entries whose text is `gone`; as it was if there are none."""
-    kept = read_json(payload)
-    entries = _items(_field(kept, "quoted"))
+    """`payload` without the quoted entries for whose text `gone` is true; unchanged if there are none."""
+    values = read_json(payload)
+    entries = _items(_field(values, "quoted"))
     staying = [entry for entry in entries if not gone(str(_field(entry, "text")))]
-    if not isinstance(kept, dict) or len(staying) == len(entries):
+    if not isinstance(values, dict) or len(staying) == len(entries):
         return payload
-    return json_text({**kept, "quoted": staying})
+    return json_text({**values, "quoted": staying})
 
 
 def is_withdrawn(payload: str) -> bool:
@@ -118,9 +119,9 @@ def is_withdrawn(payload: str) -> bool:
 
 
 def mark_withdrawn(payload: str) -> str:
-    """The payload of a turn whose question was just deleted."""
-    kept = read_json(payload)
-    return json_text({**(kept if isinstance(kept, dict) else {}), WITHDRAWN: True})
+    """The payload, marked as that of a turn whose question was deleted."""
+    values = read_json(payload)
+    return json_text({**(values if isinstance(values, dict) else {}), WITHDRAWN: True})
 
 
 def _items(value: Json) -> list[Json]:
@@ -136,16 +137,16 @@ def _strings(value: Json) -> Iterator[str]:
         case str():
             yield value
         case dict():
-            yield from (held for inner in value.values() for held in _strings(inner))
+            yield from (text for inner in value.values() for text in _strings(inner))
         case list():
-            yield from (held for inner in value for held in _strings(inner))
+            yield from (text for inner in value for text in _strings(inner))
         case _:
             return
 
 
-RESULT_CHARS: Final = 1_000  # How much of a tool's result an action record keeps (seed 002)
+RESULT_CHARS: Final = 1_000  # Of a tool's result in an action record (seed 002)
 TITLE_CHARS: Final = 80
-COVERED: Final = "covered"  # In a stored summary, beside its fields: the id of the last message that it covers
+COVERED: Final = "covered"  # The key in a stored summary, beside its fields, of the last covered message's id
 NO_PAYLOAD: Final = "{}"
 NO_SUMMARY: Final = "{}"
 
@@ -168,12 +169,12 @@ _OF_MESSAGE: Final = (
         "retold",
     ),
 )
-# What an object and its row, or its JSON, have in common by name.
+# Fields of Incoming that the payload stores under the same names.
 _KEPT_IN_PAYLOAD: Final = ("reply_to", "depth", "authority", "team", "organization", "model")
 
 
 def payload(incoming: Incoming) -> str:
-    """What a claim needs of the incoming message and no other column holds."""
+    """The parts of the incoming message that a claim needs and no other column holds."""
     return json_text(
         {
             **{name: getattr(incoming, name) for name in _KEPT_IN_PAYLOAD},
@@ -186,8 +187,8 @@ def payload(incoming: Incoming) -> str:
     )
 
 
-def begun(incoming: Incoming, state: str, taken: datetime | None) -> dict[str, Any]:
-    """The columns of a new turn. `taken`: when its terms were checked."""
+def new_turn(incoming: Incoming, state: str, taken: datetime | None) -> dict[str, Any]:
+    """The columns of a new turn. `taken`: when its terms were checked; None if they were not."""
     return {
         **{name: getattr(incoming, name) for name in _OF_TURN},
         "person": incoming.person.id,
@@ -199,41 +200,41 @@ def begun(incoming: Incoming, state: str, taken: datetime | None) -> dict[str, A
 
 
 def claim(row: Row, owner: str) -> Claim:
-    """From the joined row of a turn, its question and its person."""
-    kept = json.loads(row["payload"])
+    """The claim of a turn, from the joined row of the turn, its question and its person."""
+    values = json.loads(row["payload"])
     return Claim(
         turn=row["id"],
         epoch=row["epoch"] + 1,
         owner=owner,
-        incoming=_incoming(row, kept),
+        incoming=_incoming(row, values),
         message=row["question"],
         attempts=row["attempts"] + 1,
         progress=row["progress"],
         reply_ref=row["reply_ref"],
         stopping=row["stopping"],
-        withdrawn=kept.get(WITHDRAWN, False),
+        withdrawn=values.get(WITHDRAWN, False),
     )
 
 
-def _quoted(kept: Mapping[str, Any]) -> Quoted:
-    return Quoted(kept["source"], kept["author"], kept["text"], (*kept.get("pages", ()),))
+def _quoted(values: Mapping[str, Any]) -> Quoted:
+    return Quoted(values["source"], values["author"], values["text"], (*values.get("pages", ()),))
 
 
-def _incoming(row: Row, kept: Mapping[str, Any]) -> Incoming:
+def _incoming(row: Row, values: Mapping[str, Any]) -> Incoming:
     return Incoming(
         **{name: row[name] for name in (*_OF_TURN, *_OF_QUESTION)},
         person=Person(row["person"], row["name"], row["time_zone"]),
-        place=Place(audience_of(row["audience"]), kept.get("within_team")),
-        reply_to=kept.get("reply_to", ""),
-        quoted=tuple(map(_quoted, kept.get("quoted", ()))),
-        images=tuple(_image(image) for image in kept.get("images", ())),
-        files=tuple(Attachment(**file) for file in kept.get("files", ())),
-        depth=Depth(kept.get("depth", Depth.ADAPT)),
-        authority=Authority(kept.get("authority", Authority.EMPLOYEE)),
-        roles=frozenset(kept.get("roles", ())),
-        team=kept.get("team", ""),
-        organization=kept.get("organization", ""),
-        model=kept.get("model", ""),
+        place=Place(audience_of(row["audience"]), values.get("within_team")),
+        reply_to=values.get("reply_to", ""),
+        quoted=tuple(map(_quoted, values.get("quoted", ()))),
+        images=tuple(_image(image) for image in values.get("images", ())),
+        files=tuple(Attachment(**file) for file in values.get("files", ())),
+        depth=Depth(values.get("depth", Depth.ADAPT)),
+        authority=Authority(values.get("authority", Authority.EMPLOYEE)),
+        roles=frozenset(values.get("roles", ())),
+        team=values.get("team", ""),
+        organization=values.get("organization", ""),
+        model=values.get("model", ""),
     )
 
 
@@ -241,8 +242,8 @@ def _image_text(image: Image) -> tuple[str, str]:
     return image.media_type, b64encode(image.data).decode()
 
 
-def _image(kept: tuple[str, str]) -> Image:
-    media_type, data = kept
+def _image(stored: tuple[str, str]) -> Image:
+    media_type, data = stored
     return Image(media_type, b64decode(data))
 
 
@@ -263,15 +264,15 @@ def summary(stored: str) -> SituationSummary:
     return SituationSummary() if stored == NO_SUMMARY else SituationSummary().merged(json.loads(stored))
 
 
-def summary_text(kept: SituationSummary, covered: int = 0) -> str:
+def summary_text(situation: SituationSummary, covered: int = 0) -> str:
     """`covered`: the id of the last message that it covers."""
-    return json_text({**asdict(kept), **({COVERED: covered} if covered else {})})
+    return json_text({**asdict(situation), **({COVERED: covered} if covered else {})})
 
 
 def covered(stored: str) -> int:
     """The id of the last message that a stored summary covers; 0 for none."""
-    kept = json.loads(stored).get(COVERED, 0)
-    return kept if isinstance(kept, int) else 0
+    value = json.loads(stored).get(COVERED, 0)
+    return value if isinstance(value, int) else 0
 
 
 def action(turn: int, record: ActionRecord, drawn_from: str = WIDE) -> dict[str, Any]:
@@ -300,8 +301,8 @@ def action_record(row: Row) -> ActionRecord:
     return ActionRecord(row["iteration"], row["time"], row["thinking"], tuple(calls), tuple(results))
 
 
-def over(now: datetime, outcome: Outcome) -> dict[str, Any]:
-    """The columns of a turn that has ended: without what only a running turn needs."""
+def ended(now: datetime, outcome: Outcome) -> dict[str, Any]:
+    """The columns of an ended turn, with those cleared that only a running turn needs."""
     return {
         "state": "done",
         "owner": None,
@@ -314,13 +315,13 @@ def over(now: datetime, outcome: Outcome) -> dict[str, Any]:
     }
 
 
-# Beside a turn's tokens, for operators: how often its answer cited what nothing had brought.
+# A key beside a turn's tokens, for operators: how often its answer cited a source that no tool had returned.
 INVENTED: Final = "invented_citations"
 
 
 def ending(closing: Closing, now: datetime) -> dict[str, Any]:
     return {
-        **over(now, closing.outcome),
+        **ended(now, closing.outcome),
         "usage": json_text({**asdict(closing.usage), **({INVENTED: closing.invented} if closing.invented else {})}),
         "pages": json_text(closing.pages),
         "context_messages": write_ids(closing.context_messages),
@@ -330,28 +331,27 @@ def ending(closing: Closing, now: datetime) -> dict[str, Any]:
 
 
 def restarted(epoch: object) -> dict[str, object]:
-    """The columns of a turn that starts anew: nobody runs it and nothing of it is done; its pages stay.
+    """The columns of a turn that restarts: it has no owner and no progress; its pages stay.
 
-    `epoch`: the next one, by which whoever runs it learns of this.
+    `epoch`: the next one, so that its worker loses the claim.
     """
-    anew = {"state": "waiting", "owner": None, "lease_until": None, "run_at": None, "progress": ""}
-    return {**anew, "epoch": epoch}
+    return {"state": "waiting", "owner": None, "lease_until": None, "run_at": None, "progress": "", "epoch": epoch}
 
 
-_OF_PAGE: Final = tuple(one.name for one in fields(LinkedPage))
-# What a row says of a document besides its id, and `by`.
+_OF_PAGE: Final = tuple(field.name for field in fields(LinkedPage))
+# The columns of a Document besides its id and `by`.
 OF_DOCUMENT: Final = ("name", "audience", "channel", "person", "time", "link", "pages", "passages", *_OF_PAGE)
 
 
 def document_of(row: Mapping[Any, Any]) -> Document:
     web = LinkedPage(**{name: row[name] for name in _OF_PAGE}) if row["address"] else None
-    told = {name: row[name] for name in ("id", *OF_DOCUMENT) if name not in _OF_PAGE}
-    return Document(**told, by=row["by"] or "", web=web)
+    values = {name: row[name] for name in ("id", *OF_DOCUMENT) if name not in _OF_PAGE}
+    return Document(**values, by=row["by"] or "", web=web)
 
 
 def page_columns(web: LinkedPage | None, *, first: bool = False) -> dict[str, Any]:
-    """Of a page of the web. The `first` look at a version comes after half a day to one and a half, which its words
-    decide: what was handed in at one time is not looked at at one time.
+    """The columns of a linked web page. The `first` fetch of a version is due after half a day to one and a half days,
+    depending on its digest, so that pages that were added together are not fetched together.
     """
     if web is None:
         return {"address": ""}
@@ -361,8 +361,8 @@ def page_columns(web: LinkedPage | None, *, first: bool = False) -> dict[str, An
 
 # Many values to and from the database as one JSON text. Pure.
 #
-# Rule: each element of an expanding IN is a parameter, and each row a Python object that costs more than to find it;
-# with hundreds of either that is most of the time that a search takes.
+# Why: each element of an expanding IN is a parameter, and each row a Python object that costs more than finding it;
+# with hundreds of either that is most of the time of a search.
 
 
 class _Items(FunctionElement[str]):
@@ -383,7 +383,7 @@ def _items_of(items: _Items, compiler: SQLCompiler, **options: object) -> str:
 
 
 @compiles(_Items, "postgresql")
-def _items_there(items: _Items, compiler: SQLCompiler, **options: object) -> str:
+def _items_on_postgresql(items: _Items, compiler: SQLCompiler, **options: object) -> str:
     return f"json_array_elements_text({compiler.process(items.clauses, **options)})"
 
 
@@ -393,17 +393,17 @@ def _gather(columns: json_rows, compiler: SQLCompiler, **options: object) -> str
 
 
 @compiles(json_rows, "postgresql")
-def _gather_there(columns: json_rows, compiler: SQLCompiler, **options: object) -> str:
+def _gather_on_postgresql(columns: json_rows, compiler: SQLCompiler, **options: object) -> str:
     return f"coalesce(json_agg(json_build_array({compiler.process(columns.clauses, **options)})), '[]')::text"
 
 
 def ids_in_parameter(name: str) -> Select[int]:
-    """The ids in the parameter `name`, a list, for `in_`."""
+    """The ids in the list parameter `name`, for `in_`."""
     return select(cast(_elements(bindparam(name, type_=JSON)), Integer))
 
 
 def texts_in_parameter(name: str) -> Select[str]:
-    """The texts in the parameter `name`, a list, for `in_`."""
+    """The texts in the list parameter `name`, for `in_`."""
     return select(cast(_elements(bindparam(name, type_=JSON)), Text))
 
 

@@ -1,14 +1,15 @@
-"""What is done at a time: kept, found when it is due, and begun as a turn of the ledger, once.
+"""Schedules: stored, found when they are due, and begun as turns of the ledger, once.
 
 Rules
-  Who finds a schedule due has it for LEASE: `run_at` is moved on, and `epoch` raised, which every later write names.
-  The turn of an occurrence, and the time of the next one, are written together: a kill leaves both or none.
-  An occurrence is named by its schedule and its time, and comes no second time after a clock went back; nor does a
-  schedule wait for a time to which a clock that was wrong had moved it.
-  What was missed is due as one: its last time, and how many came before it.
-  Of one that has ended, `run_at` says when it goes.
-  Work has ended as soon as it was begun; what is left of it is its turn. It counts among a person's work until both are
-  over, and is asked for once: a call that is made again after a crash means the same.
+  The process that finds a schedule due holds it for LEASE: `run_at` is moved forward, and `epoch` raised, which every
+  later write names.
+  The turn of an occurrence and the time of the next one are written together: a kill leaves both or none.
+  An occurrence is identified by its schedule and its time, so it does not come twice after a clock went back. A
+  schedule whose `run_at` a wrong clock has moved far ahead is found by its `next` time.
+  Missed times are due as one occurrence: the last time, and the number of those before it.
+  `run_at` of an ended schedule is when its row is deleted.
+  Long work ends as a schedule as soon as it has begun; then only its turn is left. It counts towards a person's limit
+  until both are over, and is stored once: a call that is repeated after a crash returns the same schedule.
 """
 
 from collections.abc import Callable, Sequence
@@ -63,14 +64,14 @@ from store.tables import RUNNING, WAITING, schedule, turn
 from store.turns import amendments, ledger
 from store.turns.amendments import STOPPED
 
-MAX_OF_PERSON: Final = 50  # That go on: more nobody remembers having
+MAX_OF_PERSON: Final = 50  # Not ended: more than a person keeps track of
 MAX_IN_CHANNEL: Final = 100
-LEASE: Final = timedelta(seconds=30)  # As of a turn: longer than it takes to ask a platform, and what a kill delays
-# No schedule is put off, or held, for longer: what is to wait longer was moved by a clock that was wrong.
+LEASE: Final = timedelta(seconds=30)  # As for turns: longer than a platform's call takes; a kill delays by that long
+# No schedule is postponed or held for longer: a `run_at` beyond that was set by a wrong clock.
 LONGEST_OFF: Final = timedelta(hours=2)
-SHOWN_FOR: Final = timedelta(days=7)  # What has ended stays in lists so long, with its reason
+SHOWN_FOR: Final = timedelta(days=7)  # How long lists show an ended schedule, with its reason
 
-CHANGED: Final = "schedules"  # What is told to all processes when there is a new time
+CHANGED: Final = "schedules"  # The topic of notifications to all processes that times have changed
 
 _LIVES: Final = schedule.c.state != ScheduleState.ENDED
 _ACTIVE: Final = schedule.c.state == ScheduleState.ACTIVE
@@ -80,50 +81,51 @@ _OF_WORK: Final = schedule.c.made.contains(f'"kind":"{ScheduleKind.WORK}"')
 def keep(connection: Connection, new: NewSchedule) -> Schedule | ScheduleRefused:
     in_order(connection, f"schedules of {new.person}")
     in_order(connection, f"schedules in {new.channel}")
-    if new.kind is ScheduleKind.WORK and (known := _same_or_too_much(connection, new)) is not None:
-        return known
-    theirs, there = schedule.c.person == new.person, schedule.c.channel == new.channel
+    if new.kind is ScheduleKind.WORK and (existing := _existing_or_refused(connection, new)) is not None:
+        return existing
+    same_person, in_channel = schedule.c.person == new.person, schedule.c.channel == new.channel
     if new.message and amendments.is_deleted(connection, new.channel, new.message):
         return ScheduleRefused.QUESTION_DELETED
-    limits = [(theirs, MAX_OF_PERSON, ScheduleRefused.MANY_OF_PERSON)]
+    limits = [(same_person, MAX_OF_PERSON, ScheduleRefused.MANY_OF_PERSON)]
     if not new.direct:
-        limits.append((there, MAX_IN_CHANNEL, ScheduleRefused.MANY_IN_CHANNEL))
-    for where, limit, refused in limits:
-        counted = select(func.count()).select_from(schedule).where(where, _LIVES)
+        limits.append((in_channel, MAX_IN_CHANNEL, ScheduleRefused.MANY_IN_CHANNEL))
+    for condition, limit, refusal in limits:
+        counted = select(func.count()).select_from(schedule).where(condition, _LIVES)
         if connection.execute(counted).scalar_one() >= limit:
-            return refused
-    kept = replace(new, source=lasting_source(new.source, new.person), timing=with_end(new.timing, new.created))
-    first = new.created if new.kind is ScheduleKind.WORK else next_occurrence(kept.timing, new.created)
-    one = Schedule(0, kept, first, ScheduleState.ENDED if first is None else ScheduleState.ACTIVE)
-    values = _values(one) | {"run_at": new.created + SHOWN_FOR if first is None else first}
-    return replace(one, id=row_id(connection.execute(insert(schedule).values(values))))
+            return refusal
+    created = replace(new, source=lasting_source(new.source, new.person), timing=with_end(new.timing, new.created))
+    first = new.created if new.kind is ScheduleKind.WORK else next_occurrence(created.timing, new.created)
+    new_schedule = Schedule(0, created, first, ScheduleState.ENDED if first is None else ScheduleState.ACTIVE)
+    values = _values(new_schedule) | {"run_at": new.created + SHOWN_FOR if first is None else first}
+    return replace(new_schedule, id=row_id(connection.execute(insert(schedule).values(values))))
 
 
-def _same_or_too_much(connection: Connection, new: NewSchedule) -> Schedule | ScheduleRefused | None:
-    theirs = select(schedule).where(schedule.c.person == new.person, _OF_WORK)
-    works = [read(row) for row in connection.execute(theirs).mappings()]
+def _existing_or_refused(connection: Connection, new: NewSchedule) -> Schedule | ScheduleRefused | None:
+    work_rows = select(schedule).where(schedule.c.person == new.person, _OF_WORK)
+    works = [read(row) for row in connection.execute(work_rows).mappings()]
     if new.message:
         asked = new.conversation, new.message, new.words
-        for one in works:
-            if (one.made.conversation, one.made.message, one.made.words) == asked:
-                return one
-    open_ = [one for one in _with_turns(connection, works) if one.state is not ScheduleState.ENDED]
+        for work in works:
+            if (work.made.conversation, work.made.message, work.made.words) == asked:
+                return work
+    open_ = [work for work in _with_turns(connection, works) if work.state is not ScheduleState.ENDED]
     return ScheduleRefused.MANY_AT_WORK if len(open_) >= MAX_AT_WORK else None
 
 
-def _with_turns(connection: Connection, some: Sequence[Schedule]) -> list[Schedule]:
-    """As they are by now: work goes on as long as its turn does."""
-    begun = {_name(one, one.last): one.id for one in some if one.made.kind is ScheduleKind.WORK and one.last}
+def _with_turns(connection: Connection, schedules: Sequence[Schedule]) -> list[Schedule]:
+    """The schedules with their current state: long work is working while its turn is open."""
+    works = [item for item in schedules if item.made.kind is ScheduleKind.WORK]
+    begun = {_occurrence_name(item, item.last): item.id for item in works if item.last}
     if not begun:
-        return [*some]
+        return [*schedules]
     open_ = select(turn.c.event_id).where(turn.c.event_id.in_(begun), turn.c.state.in_((WAITING, RUNNING)))
     working = {begun[event_id] for event_id in connection.execute(open_).scalars()}
-    return [replace(one, state=ScheduleState.WORKING) if one.id in working else one for one in some]
+    return [replace(item, state=ScheduleState.WORKING) if item.id in working else item for item in schedules]
 
 
-def _name(one: Schedule, time: datetime) -> str:
-    name = occurrence_id(one.id, time)
-    return f"{name}{WORK}" if one.made.kind is ScheduleKind.WORK else name
+def _occurrence_name(item: Schedule, time: datetime) -> str:
+    name = occurrence_id(item.id, time)
+    return f"{name}{WORK}" if item.made.kind is ScheduleKind.WORK else name
 
 
 def of_person(connection: Connection, person: str) -> list[Schedule]:
@@ -139,12 +141,12 @@ def listed(connection: Connection, limit: int) -> list[Schedule]:
     return _listed(connection, or_(_LIVES, _OF_WORK), limit)
 
 
-def _listed(connection: Connection, where: Any, limit: int | None = None) -> list[Schedule]:  # noqa: ANN401 -- a condition
-    """Work that is over is none of them: what came of it stands in its conversation."""
-    ordered = select(schedule).where(where).order_by(~_LIVES, schedule.c.next.asc().nulls_last(), schedule.c.id)
+def _listed(connection: Connection, condition: Any, limit: int | None = None) -> list[Schedule]:  # noqa: ANN401 -- a condition
+    """Without finished long work: its result is in its conversation."""
+    ordered = select(schedule).where(condition).order_by(~_LIVES, schedule.c.next.asc().nulls_last(), schedule.c.id)
     found = [read(row) for row in connection.execute(ordered.limit(limit)).mappings()]
-    over = ScheduleKind.WORK, ScheduleState.ENDED
-    return [one for one in _with_turns(connection, found) if (one.made.kind, one.state) != over]
+    finished_work = ScheduleKind.WORK, ScheduleState.ENDED
+    return [item for item in _with_turns(connection, found) if (item.made.kind, item.state) != finished_work]
 
 
 def change(
@@ -156,62 +158,64 @@ def change(
     words: str | None = None,
     now: datetime,
 ) -> Schedule | None:
-    if (one := _theirs(connection, person, id_)) is None:
+    if (stored := _of_owner(connection, person, id_)) is None:
         return None
-    made = one.made if words is None else replace(one.made, words=words)
+    made = stored.made if words is None else replace(stored.made, words=words)
     if timing is None:
-        return _put(connection, replace(one, made=made), now)
-    changed = replace(one, made=replace(made, timing=with_end(timing, now)))
-    return _put(connection, changed if one.state is ScheduleState.PAUSED else _from(changed, now), now)
+        return _update(connection, replace(stored, made=made), now)
+    changed = replace(stored, made=replace(made, timing=with_end(timing, now)))
+    return _update(connection, changed if stored.state is ScheduleState.PAUSED else _rescheduled(changed, now), now)
 
 
 def pause(connection: Connection, person: str, id_: int, *, paused: bool, now: datetime) -> Schedule | None:
-    one = _theirs(connection, person, id_)
-    if one is None or one.state is ScheduleState.ENDED:
-        return one
+    stored = _of_owner(connection, person, id_)
+    if stored is None or stored.state is ScheduleState.ENDED:
+        return stored
     if not paused:
-        return _put(connection, _from(one, now) if one.state is ScheduleState.PAUSED else one, now)
-    return _put(connection, replace(one, state=ScheduleState.PAUSED, next=None), now)
+        return _update(connection, _rescheduled(stored, now) if stored.state is ScheduleState.PAUSED else stored, now)
+    return _update(connection, replace(stored, state=ScheduleState.PAUSED, next=None), now)
 
 
 def cancel(connection: Connection, person: str, id_: int, now: datetime) -> Schedule | None:
-    if (one := _theirs(connection, person, id_)) is None:
+    if (stored := _of_owner(connection, person, id_)) is None:
         return None
     amendments.withdraw_turns(connection, [id_], now)
-    if one.made.kind is ScheduleKind.WORK:
+    if stored.made.kind is ScheduleKind.WORK:
         open_ = amendments.begun_by(id_), turn.c.state.in_((WAITING, RUNNING))
         connection.execute(update(turn).where(*open_).values(**STOPPED))
     connection.execute(delete(schedule).where(schedule.c.id == id_))
-    return one
+    return stored
 
 
 def due(connection: Connection, sources: frozenset[str], now: datetime, limit: int) -> list[Occurrence]:
     connection.execute(delete(schedule).where(~_LIVES, schedule.c.run_at <= now))
-    found = _taken(connection, sources, schedule.c.run_at, schedule.c.run_at <= now, limit)
-    # Written so that no engine looks through the index of `run_at` for it: nearly all that wait are later than that.
+    found = _select_due(connection, sources, schedule.c.run_at, schedule.c.run_at <= now, limit)
+    # Written so that no engine scans the index of `run_at` for it: nearly all waiting schedules are later than that.
     later = func.coalesce(schedule.c.run_at, schedule.c.next) > now + LONGEST_OFF
-    moved = and_(schedule.c.next <= now, later)
-    found += _taken(connection, sources, schedule.c.next, moved, limit - len(found)) if len(found) < limit else []
-    taken = update(schedule).where(schedule.c.id.in_([one.id for one in found]))
+    misplaced = and_(schedule.c.next <= now, later)
+    found += (
+        _select_due(connection, sources, schedule.c.next, misplaced, limit - len(found)) if len(found) < limit else []
+    )
+    claimed = update(schedule).where(schedule.c.id.in_([item.id for item in found]))
     if found:
-        connection.execute(taken.values(epoch=schedule.c.epoch + 1, run_at=now + LEASE))
-    return [_occurrence(replace(one, epoch=one.epoch + 1), now) for one in found]
+        connection.execute(claimed.values(epoch=schedule.c.epoch + 1, run_at=now + LEASE))
+    return [_occurrence(replace(item, epoch=item.epoch + 1), now) for item in found]
 
 
-def _taken(
-    connection: Connection, sources: frozenset[str], order: Column[Any], when: ColumnElement[bool], limit: int
+def _select_due(
+    connection: Connection, sources: frozenset[str], order: Column[Any], condition: ColumnElement[bool], limit: int
 ) -> list[Schedule]:
-    """One of two searches, each by an index of its own: with both conditions in one, all that wait are looked at."""
-    first = select(schedule).where(_ACTIVE, when, schedule.c.source.in_(sorted(sources)))
+    """One of two searches, each with its own index: with both conditions in one, all waiting schedules are scanned."""
+    first = select(schedule).where(_ACTIVE, condition, schedule.c.source.in_(sorted(sources)))
     first = first.order_by(order, schedule.c.id).limit(limit)
-    # Others pass by what one is just taking. (SQLite has one writer, and no such words.)
+    # Other processes skip rows that this one is just taking. (SQLite has one writer and no such clause.)
     return [read(row) for row in connection.execute(first.with_for_update(skip_locked=True)).mappings()]
 
 
-def _occurrence(one: Schedule, now: datetime) -> Occurrence:
-    first = now if one.next is None else one.next
-    last, missed = last_until(one.made.timing, first, now)
-    return Occurrence(one, last, missed)
+def _occurrence(item: Schedule, now: datetime) -> Occurrence:
+    first = now if item.next is None else item.next
+    last, missed = last_until(item.made.timing, first, now)
+    return Occurrence(item, last, missed)
 
 
 def first_due(connection: Connection, sources: frozenset[str]) -> datetime | None:
@@ -220,46 +224,46 @@ def first_due(connection: Connection, sources: frozenset[str]) -> datetime | Non
 
 
 @dataclass(frozen=True, slots=True)
-class TakenIn:
-    """What is taken in as a turn. `reply`: what it says without a model."""
+class NewTurn:
+    """A message to accept as a turn. `reply`: the reply text if no model is asked."""
 
     incoming: Incoming
-    said: IndexedText
+    indexed: IndexedText
     reply: str | None
 
 
-def _take_in(connection: Connection, new: TakenIn, erased_ids: ErasedIds, *, own: bool = False) -> Accepted:
+def _accept(connection: Connection, new: NewTurn, erased_ids: ErasedIds, *, own: bool = False) -> Accepted:
     narrowing = new.incoming.place.is_closed
-    accepted = ledger.accept(connection, new.incoming, new.said, erased_ids, narrowing=narrowing)
+    accepted = ledger.accept(connection, new.incoming, new.indexed, erased_ids, narrowing=narrowing)
     if new.reply is not None and not accepted.duplicate:
-        said = encode(Progress(reply=new.reply, outcome=Outcome.ANSWERED, own=own))
-        connection.execute(update(turn).where(turn.c.id == accepted.turn).values(progress=said))
+        progress = encode(Progress(reply=new.reply, outcome=Outcome.ANSWERED, own=own))
+        connection.execute(update(turn).where(turn.c.id == accepted.turn).values(progress=progress))
     return accepted
 
 
 def begin(
-    connection: Connection, due: Occurrence, new: TakenIn, seen: str | None, erased_ids: ErasedIds, now: datetime
+    connection: Connection, due: Occurrence, new: NewTurn, seen: str | None, erased_ids: ErasedIds, now: datetime
 ) -> Accepted:
     held = _held(connection, due)
-    accepted = _take_in(connection, new, erased_ids, own=held.made.own)
+    accepted = _accept(connection, new, erased_ids, own=held.made.own)
     _advance(connection, replace(held, last=due.time), due, now, seen)
     return accepted
 
 
 def skip(
-    connection: Connection, due: Occurrence, told: TakenIn | None, seen: str | None, erased: ErasedIds, now: datetime
+    connection: Connection, due: Occurrence, notice: NewTurn | None, seen: str | None, erased: ErasedIds, now: datetime
 ) -> None:
     _advance(connection, _held(connection, due), due, now, seen)
-    if told is not None:
-        _take_in(connection, told, erased)
+    if notice is not None:
+        _accept(connection, notice, erased)
 
 
 def end(
-    connection: Connection, due: Occurrence, told: TakenIn | None, why: str, erased: ErasedIds, now: datetime
+    connection: Connection, due: Occurrence, notice: NewTurn | None, why: str, erased: ErasedIds, now: datetime
 ) -> None:
-    _put(connection, replace(_held(connection, due), state=ScheduleState.ENDED, next=None, why=why), now)
-    if told is not None:
-        _take_in(connection, told, erased)
+    _update(connection, replace(_held(connection, due), state=ScheduleState.ENDED, next=None, why=why), now)
+    if notice is not None:
+        _accept(connection, notice, erased)
 
 
 def put_off(connection: Connection, due: Occurrence, until: datetime) -> None:
@@ -268,47 +272,49 @@ def put_off(connection: Connection, due: Occurrence, until: datetime) -> None:
 
 
 def _held(connection: Connection, due: Occurrence) -> Schedule:
-    """As it stands now, held until the transaction ends. Raises LeaseLost."""
-    this = schedule.c.id == due.schedule.id, schedule.c.epoch == due.schedule.epoch
+    """The schedule of this occurrence, locked until the transaction ends. Raises LeaseLost."""
+    same = schedule.c.id == due.schedule.id, schedule.c.epoch == due.schedule.epoch
     active = schedule.c.state == ScheduleState.ACTIVE
-    row = connection.execute(select(schedule).where(*this, active).with_for_update()).mappings().one_or_none()
+    row = connection.execute(select(schedule).where(*same, active).with_for_update()).mappings().one_or_none()
     if row is None:
         raise LeaseLost(f"Schedule {due.schedule.id} is no longer held.")
     return read(row)
 
 
-def _advance(connection: Connection, one: Schedule, due: Occurrence, now: datetime, seen: str | None) -> None:
-    """On to the time after this one; what comes between it and now was missed, and is due with it."""
-    if seen is not None and one.made.check is not None:
-        one = replace(one, made=replace(one.made, check=replace(one.made.check, seen=seen)))
-    _put(connection, _from(one, due.time), now)
+def _advance(connection: Connection, item: Schedule, due: Occurrence, now: datetime, seen: str | None) -> None:
+    """Move the schedule to the time after this occurrence; times between that and now are due as one."""
+    if seen is not None and item.made.check is not None:
+        item = replace(item, made=replace(item.made, check=replace(item.made.check, seen=seen)))
+    _update(connection, _rescheduled(item, due.time), now)
 
 
-def _from(one: Schedule, after: datetime) -> Schedule:
-    found = next_occurrence(one.made.timing, after)
-    return replace(one, next=found, state=ScheduleState.ENDED if found is None else ScheduleState.ACTIVE, why="")
+def _rescheduled(item: Schedule, after: datetime) -> Schedule:
+    next_time = next_occurrence(item.made.timing, after)
+    return replace(
+        item, next=next_time, state=ScheduleState.ENDED if next_time is None else ScheduleState.ACTIVE, why=""
+    )
 
 
-def _theirs(connection: Connection, person: str, id_: int) -> Schedule | None:
-    this = schedule.c.id == id_, schedule.c.person == person
-    row = connection.execute(select(schedule).where(*this).with_for_update()).mappings().one_or_none()
+def _of_owner(connection: Connection, person: str, id_: int) -> Schedule | None:
+    own = schedule.c.id == id_, schedule.c.person == person
+    row = connection.execute(select(schedule).where(*own).with_for_update()).mappings().one_or_none()
     return None if row is None else read(row)
 
 
-def _put(connection: Connection, one: Schedule, now: datetime) -> Schedule:
-    """Whoever holds it loses it."""
-    changed = replace(one, epoch=one.epoch + 1)
-    run_at = now + SHOWN_FOR if one.state is ScheduleState.ENDED else one.next
+def _update(connection: Connection, item: Schedule, now: datetime) -> Schedule:
+    """Store the schedule under a new epoch, so that a process that holds it loses it."""
+    changed = replace(item, epoch=item.epoch + 1)
+    run_at = now + SHOWN_FOR if item.state is ScheduleState.ENDED else item.next
     values = _values(changed) | {"run_at": run_at}
-    connection.execute(update(schedule).where(schedule.c.id == one.id).values(values))
+    connection.execute(update(schedule).where(schedule.c.id == item.id).values(values))
     return changed
 
 
 _AS_MADE: Final = ("person", "source", "channel", "conversation", "message", "words")
 
 
-def _values(one: Schedule) -> dict[str, Any]:
-    made, timing = one.made, one.made.timing
+def _values(item: Schedule) -> dict[str, Any]:
+    made, timing = item.made, item.made.timing
     rest = {
         "kind": made.kind,
         "within_team": made.place.within_team,
@@ -324,17 +330,17 @@ def _values(one: Schedule) -> dict[str, Any]:
         "days": timing.days,
         "since": timing.since and timing.since.astimezone(UTC).isoformat(),
         "check": made.check and asdict(made.check),
-        "why": one.why,
+        "why": item.why,
         **({"mention": True} if made.mention else {}),
     }
     return {
         **{name: getattr(made, name) for name in _AS_MADE},
         "audience": label(made.place.audience),
         "made": rows.json_text(rest),
-        "state": one.state,
-        "next": one.next,
-        "last": one.last,
-        "epoch": one.epoch,
+        "state": item.state,
+        "next": item.next,
+        "last": item.last,
+        "epoch": item.epoch,
     }
 
 
@@ -379,13 +385,13 @@ class SqlSchedules(SqlStore):
         self._erased_ids = erased_ids
         self._notifier = notifier
 
-    def on_change(self, heard: Callable[[], None]) -> None:
-        self._notifier.listen(CHANGED, heard)
+    def on_change(self, callback: Callable[[], None]) -> None:
+        self._notifier.listen(CHANGED, callback)
 
     async def keep(self, new: NewSchedule) -> Schedule | ScheduleRefused:
-        kept = await self.database.write(keep, new)
+        stored = await self.database.write(keep, new)
         self._notifier.tell(CHANGED)
-        return kept
+        return stored
 
     async def change(
         self, person: str, id_: int, *, timing: Timing | None = None, words: str | None = None, now: datetime
@@ -402,21 +408,21 @@ class SqlSchedules(SqlStore):
     async def begin(
         self, due: Occurrence, incoming: Incoming, now: datetime, *, reply: str | None = None, seen: str | None = None
     ) -> Accepted:
-        """See the port. For one that was forgotten, `Accepted(0, duplicate=True)`."""
-        new = await self._named(incoming, _name(due.schedule, due.time), reply)
+        """See the port. For an occurrence that was forgotten, `Accepted(0, duplicate=True)`."""
+        new = await self._new_turn(incoming, _occurrence_name(due.schedule, due.time), reply)
         return await self.database.write(begin, due, new, seen, self._erased_ids, now)
 
     async def skip(
         self, due: Occurrence, now: datetime, *, seen: str | None = None, notice: Notice | None = None
     ) -> None:
-        await self.database.write(skip, due, await self._told(notice), seen, self._erased_ids, now)
+        await self.database.write(skip, due, await self._notice_turn(notice), seen, self._erased_ids, now)
 
     async def end(self, due: Occurrence, why: str, now: datetime, *, notice: Notice | None = None) -> None:
-        await self.database.write(end, due, await self._told(notice), why, self._erased_ids, now)
+        await self.database.write(end, due, await self._notice_turn(notice), why, self._erased_ids, now)
 
-    async def _told(self, notice: Notice | None) -> TakenIn | None:
-        return None if notice is None else await self._named(notice.incoming, notice.name, notice.words)
+    async def _notice_turn(self, notice: Notice | None) -> NewTurn | None:
+        return None if notice is None else await self._new_turn(notice.incoming, notice.name, notice.words)
 
-    async def _named(self, incoming: Incoming, name: str, reply: str | None) -> TakenIn:
+    async def _new_turn(self, incoming: Incoming, name: str, reply: str | None) -> NewTurn:
         named = replace(incoming, event_id=name, message_id=name)
-        return TakenIn(named, await index.indexed(self.database, named.text), reply)
+        return NewTurn(named, await index.indexed(self.database, named.text), reply)

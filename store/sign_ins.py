@@ -1,13 +1,12 @@
-"""Who is signed in: people at the servers of tools, operators on their page, and apps in the workspaces that installed
-them.
+"""Sign-ins: people's accounts at tool servers, operators' sessions, and apps in the workspaces that installed them.
 
 Rules
-  What is kept is sealed by whoever asks, and the key is not here: a copy of the database opens no account.
-  Of one person and server there is one account and one sign-in. A sign-in is found by a hash of what its person was
-  given, so that nobody who reads the database can go on with it; it is used once, and expires.
-  Two processes never renew one account at the same time: an authorization server takes the second use of a refresh
-  token for a theft, and ends the account. A lease says who does. What is sealed is new each time, so it also tells
-  whether the account is still the same.
+  Secrets are sealed by the caller, and the key is not in the database: a copy of the database opens no account.
+  Each person has one account and one sign-in for each server. A sign-in is found by a hash of the state that its person
+  was given, so that a reader of the database cannot continue it; it is used once, and expires.
+  Two processes never renew one account at the same time: an authorization server treats the second use of a refresh
+  token as theft, and revokes the account. A lease decides which process renews. The sealed value differs after each
+  renewal, so it also tells whether the account is still the same.
 """
 
 from collections.abc import Collection, Mapping
@@ -27,13 +26,13 @@ def _at(table: Table, person: str, server: str) -> ColumnElement[bool]:
 
 
 def get(connection: Connection, person: str, server: str) -> bytes | None:
-    kept = select(tool_account.c.sealed).where(_at(tool_account, person, server))
-    return connection.execute(kept).scalar_one_or_none()
+    sealed = select(tool_account.c.sealed).where(_at(tool_account, person, server))
+    return connection.execute(sealed).scalar_one_or_none()
 
 
 def all_of(connection: Connection, person: str) -> Mapping[str, bytes]:
-    kept = select(tool_account.c.server, tool_account.c.sealed).where(tool_account.c.person == person)
-    return {row.server: row.sealed for row in connection.execute(kept.order_by(tool_account.c.server))}
+    accounts = select(tool_account.c.server, tool_account.c.sealed).where(tool_account.c.person == person)
+    return {row.server: row.sealed for row in connection.execute(accounts.order_by(tool_account.c.server))}
 
 
 def put(connection: Connection, person: str, server: str, sealed: bytes) -> None:
@@ -52,14 +51,14 @@ def swap(connection: Connection, person: str, server: str, before: bytes, after:
 
 def drop(connection: Connection, person: str, server: str) -> bytes | None:
     connection.execute(delete(sign_in).where(_at(sign_in, person, server)))
-    gone = delete(tool_account).where(_at(tool_account, person, server))
-    return connection.execute(gone.returning(tool_account.c.sealed)).scalar_one_or_none()
+    deleted = delete(tool_account).where(_at(tool_account, person, server))
+    return connection.execute(deleted.returning(tool_account.c.sealed)).scalar_one_or_none()
 
 
 def renew(connection: Connection, person: str, server: str, before: bytes, now: datetime, lease: timedelta) -> bool:
     free = or_(tool_account.c.renewing.is_(None), tool_account.c.renewing <= now)
-    mine = and_(_at(tool_account, person, server), tool_account.c.sealed == before, free)
-    return connection.execute(update(tool_account).where(mine).values(renewing=now + lease)).rowcount > 0
+    renewable = and_(_at(tool_account, person, server), tool_account.c.sealed == before, free)
+    return connection.execute(update(tool_account).where(renewable).values(renewing=now + lease)).rowcount > 0
 
 
 def begin(connection: Connection, handle: str, begun: SealedSignIn, now: datetime, expires: datetime) -> None:
@@ -75,8 +74,8 @@ def expire(connection: Connection, now: datetime) -> None:
 
 
 def go_on(connection: Connection, handle: str, then: str, sealed: bytes, expires: datetime) -> bool:
-    now = {"handle": then, "sealed": sealed, "expires": expires}
-    return connection.execute(update(sign_in).where(sign_in.c.handle == handle).values(**now)).rowcount > 0
+    values = {"handle": then, "sealed": sealed, "expires": expires}
+    return connection.execute(update(sign_in).where(sign_in.c.handle == handle).values(**values)).rowcount > 0
 
 
 def begun(connection: Connection, handle: str, now: datetime) -> SealedSignIn | None:
@@ -92,13 +91,15 @@ def complete(connection: Connection, handle: str, person: str, server: str, seal
 
 
 def erase_accounts(connection: Connection, people: Collection[str], sources: Collection[str]) -> int:
-    """Drop everything of these people, and of everybody of these sources; how many accounts there were."""
-    gone = 0
+    """Delete the accounts and sign-ins of these people, and of all people of these sources; returns how many
+    accounts.
+    """
+    deleted = 0
     for table in (sign_in, tool_account):
         of_people = table.c.person.in_(sorted(people))
         of_sources = (table.c.person.startswith(f"{source}:", autoescape=True) for source in sorted(sources))
-        gone = connection.execute(delete(table).where(or_(of_people, *of_sources))).rowcount
-    return gone
+        deleted = connection.execute(delete(table).where(or_(of_people, *of_sources))).rowcount
+    return deleted
 
 
 def _name(person: str, server: str) -> str:
@@ -118,14 +119,14 @@ class SqlToolAccounts(SqlStore):
     complete = writes(complete)
 
 
-# Who is signed in on the operators' page, and the links that let somebody in.
+# Sessions of the operators' page, and the links that open one.
 #
 # Rules
-#   Only hashes are kept: a copy of the database lets nobody in. A row without a time of opening is a link.
-#   A link opens one session, and is gone. What has expired goes with the next link or session.
-#   It is nobody's in particular: whoever holds a link is let in.
+#   Only hashes are stored: a copy of the database gives no access. A row without `opened` is a link.
+#   A link opens one session, and is deleted. Expired rows are deleted with the next link or session.
+#   Links and sessions belong to no person: the holder of a link gets access.
 
-MOST: Final = 20  # Of links, and of sessions: more operators than a bot has. The oldest go.
+MAX_ROWS: Final = 20  # Of links, and of sessions: more than a bot has operators. The oldest are deleted.
 _ROW = operator_session.c
 
 
@@ -162,7 +163,7 @@ def end(connection: Connection, session: str) -> None:
 
 
 def end_all(connection: Connection) -> int:
-    """Links, too; how many sessions there were."""
+    """Delete all sessions and links; returns how many sessions there were."""
     sessions = connection.execute(delete(operator_session).where(_ROW.opened.is_not(None))).rowcount
     connection.execute(delete(operator_session))
     return sessions
@@ -189,10 +190,10 @@ def _expire(connection: Connection, now: datetime) -> None:
 
 
 def _make_room(connection: Connection, kind: ColumnElement[bool]) -> None:
-    """For one more of the kind."""
-    newest = select(_ROW.hash).where(kind).order_by(_ROW.seen.desc(), _ROW.hash).limit(MOST - 1)
+    """Delete the oldest rows of the kind, so that there is room for one more."""
+    newest = select(_ROW.hash).where(kind).order_by(_ROW.seen.desc(), _ROW.hash).limit(MAX_ROWS - 1)
     kept = [row.hash for row in connection.execute(newest)]
-    if len(kept) == MOST - 1:
+    if len(kept) == MAX_ROWS - 1:
         connection.execute(delete(operator_session).where(kind, _ROW.hash.not_in(kept)))
 
 
@@ -207,22 +208,22 @@ class SqlOperatorSessions(SqlStore):
     listed = reads(listed)
 
 
-# The apps that workspaces were given by their install page.
+# The apps that workspaces have installed through the install page.
 #
 # Rules
-#   What is kept is sealed by whoever asks, and the key is not here.
-#   Two processes never renew one app's tokens at the same time: a refresh token counts once. An epoch fences off
-#   who was too slow.
-#   What is removed loses its tokens at once, and its row when what was said there is forgotten.
+#   Tokens are sealed by the caller, and the key is not in the database.
+#   Two processes never renew one app's tokens at the same time: a refresh token works once. An epoch fences off a
+#   process that was too slow.
+#   A removed app loses its tokens at once, and its row when the messages of its workspace are forgotten.
 
 _APP = installation.c
 _KEPT = Installation.__slots__
 
 
-def install(connection: Connection, one: Installation) -> None:
-    in_order(connection, f"installation {one.source}")
-    values = {name: getattr(one, name) for name in _KEPT} | {"renewing": None}
-    changed = update(installation).where(_APP.source == one.source).values(**values, epoch=_APP.epoch + 1)
+def install(connection: Connection, app: Installation) -> None:
+    in_order(connection, f"installation {app.source}")
+    values = {name: getattr(app, name) for name in _KEPT} | {"renewing": None}
+    changed = update(installation).where(_APP.source == app.source).values(**values, epoch=_APP.epoch + 1)
     if connection.execute(changed).rowcount == 0:
         connection.execute(insert(installation).values(**values, epoch=0))
 
@@ -234,29 +235,30 @@ def installed(connection: Connection) -> list[Installation]:
 
 def claim_tokens(connection: Connection, source: str, sealed: bytes, now: datetime, lease: timedelta) -> int | None:
     free = or_(_APP.renewing.is_(None), _APP.renewing <= now)
-    mine = update(installation).where(_APP.source == source, _APP.sealed == sealed, _APP.removed.is_(None), free)
-    claimed = mine.values(renewing=now + lease, epoch=_APP.epoch + 1).returning(_APP.epoch)
+    free_app = update(installation).where(_APP.source == source, _APP.sealed == sealed, _APP.removed.is_(None), free)
+    claimed = free_app.values(renewing=now + lease, epoch=_APP.epoch + 1).returning(_APP.epoch)
     return connection.execute(claimed).scalar_one_or_none()
 
 
 def keep_tokens(connection: Connection, source: str, epoch: int, sealed: bytes, expires: datetime | None) -> bool:
-    mine = update(installation).where(_APP.source == source, _APP.epoch == epoch, _APP.removed.is_(None))
-    return connection.execute(mine.values(sealed=sealed, expires=expires, renewing=None)).rowcount > 0
+    claimed = update(installation).where(_APP.source == source, _APP.epoch == epoch, _APP.removed.is_(None))
+    return connection.execute(claimed.values(sealed=sealed, expires=expires, renewing=None)).rowcount > 0
 
 
 def uninstall(connection: Connection, source: str, installed: datetime, now: datetime) -> bool:
-    there = update(installation).where(_APP.source == source, _APP.installed == installed, _APP.removed.is_(None))
-    gone = there.values(removed=now, sealed=b"", expires=None, renewing=None, epoch=_APP.epoch + 1)
-    return connection.execute(gone).rowcount > 0
+    installed_app = update(installation).where(
+        _APP.source == source, _APP.installed == installed, _APP.removed.is_(None)
+    )
+    removed = installed_app.values(removed=now, sealed=b"", expires=None, renewing=None, epoch=_APP.epoch + 1)
+    return connection.execute(removed).rowcount > 0
 
 
 def erase_installations(connection: Connection, people: Collection[str], sources: Collection[str]) -> None:
-    """Forget that these people installed one; and those of these sources that were removed."""
-    gone = delete(installation).where(_APP.source.in_(sorted(sources)), _APP.removed.is_not(None))
-    connection.execute(gone)
+    """Erase these people as installers, and the removed installations of these sources."""
+    connection.execute(delete(installation).where(_APP.source.in_(sorted(sources)), _APP.removed.is_not(None)))
     by_sources = (_APP.installer.startswith(f"{source}:", autoescape=True) for source in sorted(sources))
-    theirs = or_(_APP.installer.in_(sorted(people)), *by_sources)
-    connection.execute(update(installation).where(theirs).values(installer=""))
+    installed_by = or_(_APP.installer.in_(sorted(people)), *by_sources)
+    connection.execute(update(installation).where(installed_by).values(installer=""))
 
 
 class SqlInstallations(SqlStore):

@@ -1,16 +1,16 @@
-"""How the tables came to be, one revision at a time (Alembic). Forward at every start that finds an older database.
+"""The schema's revisions (Alembic). Every start that finds an older database upgrades it.
 
 Rules
-  A revision that was released is never changed: the next change is a new one.
-  A revision has its way back (`downgrade`), and says what the version before cannot hold (`LOSES`: what it is, and the
-  query that counts it); or it says why there is none (`NO_WAY_BACK`). Without a way back there is the backup.
-  While it runs, processes of the release before go on working. So a release only adds to the database (`EXPANDS = True`
-  in the revision): tables, columns with a default on the server, indexes. What the release before reads or writes is
-  renamed, narrowed or taken away by a later release, whose revisions say nothing of the kind: then the old ones are
-  stopped first. What people say may stand in what is added only where it goes with a row that the release before
-  erases (ON DELETE CASCADE), because that one's forgetting does not know the addition.
+  A released revision is never changed: the next change is a new revision.
+  A revision has a `downgrade`, and declares what the previous version cannot hold (`LOSES`: a description, and the
+  query that counts the rows); or it declares why it cannot be undone (`NO_WAY_BACK`). Then only a backup helps. While a
+  revision runs, processes of the previous release keep working. So a release only adds to the database (`EXPANDS =
+  True` in the revision): tables, columns with a server default, indexes. Renaming, narrowing or removing what the
+  previous release uses is left to a later release, whose revisions do not set `EXPANDS`: then old processes are stopped
+  first. An added table or column may hold people's words only if it is deleted with a row that the previous release
+  erases (ON DELETE CASCADE), because that release's forgetting does not know the addition.
   An index of a table that may be large is made by `index_later`, while others write.
-  Whoever merges two branches with a revision each numbers the later one anew: one line, no branches.
+  If two branches have a revision each, the one merged later is renumbered: one line, no branches.
 
 A new revision:
     alembic -c store/migrations/alembic.ini -x url=sqlite:///dev.db upgrade head
@@ -37,17 +37,17 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# The version of the database that each release of the program has.
+# The database version of each release of the program.
 RELEASES: Final[Mapping[str, str]] = {"0.1.0": "r0024"}
 
 
-# Under which `meta` keeps its version, and the oldest one whose program works on it: "r0021:r0019".
+# The key in `meta` of the database's version and the oldest version whose program works on it: "r0021:r0019".
 OLDEST: Final = "oldest_program"
-# Before the name of an index that is to be made, in `meta`; its value says on what, as in "turn (source, state)".
+# The prefix in `meta` of an index to be made; the value is the indexed columns, as in "turn (source, state)".
 INDEX: Final = "index:"
 
 
-INDEX_S: Final = 6 * 3600.0  # For one index: far above what some hundred million rows take
+INDEX_S: Final = 6 * 3600.0  # For one index: far more than a hundred million rows need
 _ONE_INDEXES: Final = text(
     "SELECT set_config('idle_in_transaction_session_timeout', '0', true), "
     f"pg_try_advisory_xact_lock({LOCK_SPACE}, 3) AS first"
@@ -55,7 +55,7 @@ _ONE_INDEXES: Final = text(
 
 
 def index_later(connection: Connection, name: str, on: str) -> None:
-    """Make an index once this migration is committed, CONCURRENTLY; in an SQLite file at once."""
+    """Make an index after this migration is committed, CONCURRENTLY; in an SQLite file at once."""
     if connection.dialect.name == "postgresql":
         noted = text("INSERT INTO meta (name, value) VALUES (:name, :on)")
         connection.execute(noted, {"name": INDEX + name, "on": on.encode()})
@@ -71,7 +71,7 @@ class Migrations:
 
     @cached_property
     def versions(self) -> list[str]:
-        """Every version that a database can be brought on from, in their order."""
+        """Every version that a database can be upgraded from, in order."""
         return sorted(path.name.partition("_")[0] for path in self.folder.glob("versions/r[0-9]*_*.py"))
 
     @property
@@ -79,7 +79,7 @@ class Migrations:
         return self.versions[-1]
 
     def named(self, name: str) -> str | None:
-        """The version that is meant by its own number, or by that of a release; None if there is none."""
+        """The version for its own number or for a release's; None if there is none."""
         version = RELEASES.get(name.removeprefix("v"), name)
         return version if version in self.versions else None
 
@@ -89,7 +89,7 @@ HEAD: Final = MIGRATIONS.head
 
 
 class TableHeld(StoreError):
-    """Others hold a table that a migration changes. Nothing has happened."""
+    """Another transaction has locked a table that a migration changes. Nothing was changed."""
 
 
 def version(connection: Connection) -> str | None:
@@ -99,7 +99,7 @@ def version(connection: Connection) -> str | None:
 
 
 def migrate(connection: Connection, where: str, migrations: Migrations) -> None:
-    from alembic import command  # noqa: PLC0415 -- it costs a start more than the rest of the store
+    from alembic import command  # noqa: PLC0415 -- importing it takes longer than the rest of the store's start
     from alembic.util import CommandError  # noqa: PLC0415  (as above)
 
     try:
@@ -114,7 +114,9 @@ def migrate(connection: Connection, where: str, migrations: Migrations) -> None:
 
 
 def _note_oldest(connection: Connection, version: str, migrations: Migrations) -> None:
-    """Keep in `meta` which programs work on this version: those from before the revisions that only add to it."""
+    """Store in `meta` the oldest version whose program works on this one: the one before the revisions that
+    only add.
+    """
     from alembic.script import ScriptDirectory  # noqa: PLC0415  (as above)
 
     oldest = version
@@ -136,9 +138,9 @@ def _alembic(connection: Connection, migrations: Migrations) -> "Config":
 
 
 def lost_before(connection: Connection, where: str, to: str, migrations: Migrations) -> dict[str, int]:
-    """What an earlier version cannot hold, by what it is, and how much of it is there. Reads only.
+    """What an earlier version cannot hold: the number of rows by description. Reads only.
 
-    Raises StoreError where there is no way back to it.
+    Raises StoreError if a revision in between cannot be undone.
     """
     from alembic.script import ScriptDirectory  # noqa: PLC0415  (as above)
 
@@ -154,21 +156,22 @@ def lost_before(connection: Connection, where: str, to: str, migrations: Migrati
 
 
 def take_back(connection: Connection, to: str, migrations: Migrations) -> None:
-    """Bring the database to an earlier version. What `lost_before` names is gone then."""
+    """Downgrade the database to an earlier version. What `lost_before` returns is lost."""
     from alembic import command  # noqa: PLC0415  (as above)
 
     command.downgrade(_alembic(connection, migrations), to)
     _note_oldest(connection, to, migrations)
 
 
-# Indexes of tables that may be large, on a server: made while everybody goes on. What `index_later` has noted in a
-# migration is made before this process answers; the others do without it until then. One that a process left half made
-# is of no use, so it is dropped first. Through transactions that stay open they would wait for each other: so whoever
-# makes them holds a lock, in a transaction that sees nothing, and the others leave it to them.
+# Indexes of large tables on a server are made while other processes keep working. Indexes that `index_later` has
+# recorded are made before this process answers; other processes work without them until then. A half-made index of a
+# killed process is invalid, so it is dropped first. CONCURRENTLY waits for open transactions, so two processes would
+# wait for each other: the one that makes the indexes holds a lock, in a transaction without a snapshot, and the others
+# skip it.
 
 
 async def make_indexes(database: Database) -> None:
-    """Make the indexes that migrations have left to be made. Raises StoreError."""
+    """Make the indexes that migrations have recorded. Raises StoreError."""
     from store.databases.postgresql import PostgresDatabase  # noqa: PLC0415 -- as below
 
     due = await database.read(_indexes_due)
@@ -179,8 +182,8 @@ async def make_indexes(database: Database) -> None:
             return
         for name, on in (await database.read(_indexes_due)).items():
             log.info("making the index %s on %s; other processes answer meanwhile", name, on)
-            made = f"CREATE INDEX CONCURRENTLY {name} ON {on}"
-            await database.run_alone([f"DROP INDEX CONCURRENTLY IF EXISTS {name}", made], INDEX_S)
+            statement = f"CREATE INDEX CONCURRENTLY {name} ON {on}"
+            await database.run_alone([f"DROP INDEX CONCURRENTLY IF EXISTS {name}", statement], INDEX_S)
             await database.write(_index_made, name)
 
 

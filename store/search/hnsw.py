@@ -1,16 +1,16 @@
-"""Vectors on a PostgreSQL with pgvector: an HNSW index, for people with so much history that to compare it takes long.
+"""Vectors on PostgreSQL with pgvector: an HNSW index, for people whose history is too long to compare all of it.
 
 Rules
-  The server needs no extension: without one, or before the index is made, vectors are compared as elsewhere.
-  A row of the index's table follows that of `embedding` by the database's own means, whichever version of the program
-  writes it: a trigger adds it, and it falls with it.
-  Who may see a message is a condition of the query that goes through the index, which goes on until it has enough
-  (iterative scan). What ends before that, as for a narrow audience, counts as no answer.
+  The extension is optional: without it, or before the index is made, all vectors are compared.
+  The rows of the index's table follow those of `embedding` in the database itself, whichever version of the program
+  writes: a trigger adds a row, and a foreign key deletes it.
+  The audience is a condition of the query that scans the index, which continues until it has enough rows (iterative
+  scan). A scan that ends before that, as for a narrow audience, gives no result.
 """
 
-# Theory of operation. To compare all that a person may find is exact, and takes as long as there is much of it. The
-# index leads to the nearest of everybody's vectors, one after the other, and each is looked up to see whether it may be
-# seen: the fewer of all messages are this person's, the more are looked up in vain. What takes less time is done.
+# Theory of operation. Comparing all messages that a person may find is exact, and its time grows with their number. The
+# index yields the nearest of all people's vectors one by one, and each is checked for whether the asker may see it: the
+# smaller the asker's share of all messages, the more checks fail. The faster of the two is used.
 
 import logging
 import math
@@ -51,34 +51,35 @@ log = logging.getLogger(__name__)
 
 TABLE: Final = "embedding_hnsw"
 OLDEST_PGVECTOR: Final = (0, 8)  # The first with iterative scans
-MOST_NUMBERS: Final = 4_000  # Of a vector of half precision, in an index
-# Vectors of which an index is made: among fewer, all that a person may find is compared sooner.
+MOST_NUMBERS: Final = 4_000  # The most dimensions of a half-precision vector in an index
+# The least number of vectors for an index: with fewer, comparing all is faster.
 LEAST_ROWS: Final = 20_000
-# Of time for each message that is compared without the index, and for each that it leads to (measured).
+# The time for each message compared without the index, and for each that the index yields (measured).
 COMPARED_US: Final = 2.5
 LED_TO_US: Final = 15.0
 AT_ONCE: Final = 500  # Vectors written to the table in one transaction: a quarter of a second
 _HAS_TABLE: Final = text("SELECT to_regclass(:table) IS NOT NULL")
 BUILD_S: Final = 24 * 3600.0
-# At least and, if the server's own setting is no higher, at most: of its memory, in which an index is made faster.
+# The server's memory for building an index: at least, and at most unless the server's own setting is higher.
 BUILD_MB: Final = (64, 1_024)
-# What a vector takes there besides its numbers (measured: 278,000 of 256 numbers filled 912 MB).
+# The memory of a vector there besides its numbers (measured: 278,000 vectors of 256 numbers filled 912 MB).
 BYTES_BESIDE: Final = 3_000
-# Vectors that a search through the index keeps in mind, at least and at most: it goes on in steps of so many.
+# The candidate list of an index scan (ef_search), at least and at most: an iterative scan proceeds in steps of that
+# size.
 SEARCHED: Final = (100, 1_000)
 
 
-# How many times as many are looked up as are expected to do, before all is compared: an audience may be narrow.
+# How many times the expected number of rows is scanned before the scan gives up: an audience may be narrow.
 PATIENCE: Final = 3
 
 
 class VectorSupport(Enum):
-    """What a server has for an index of vectors."""
+    """The server's support for an index of vectors."""
 
     READY = "ready"
-    """The extension is there, or this role may create it."""
+    """The extension is installed, or this role may create it."""
     FORBIDDEN = "forbidden"
-    """Somebody with more rights could create it."""
+    """A role with more rights could create it."""
     OLD = "old"
     MISSING = "missing"
 
@@ -94,7 +95,7 @@ _SUPPORT: Final = text("""
     WHERE here.name = 'vector'
     GROUP BY installed_version, default_version
 """)
-# A vector as we keep it is single numbers, four bytes each, the lowest first. A number that is none is left at nothing.
+# Stored vectors are four-byte floats, little-endian. NaN and infinity become 0.
 _SETUP: Final = (
     "CREATE EXTENSION IF NOT EXISTS vector",
     f"""
@@ -117,7 +118,7 @@ _SETUP: Final = (
                   FROM generate_series(0, length(packed) - 4, 4) AS at) AS bytes) AS parts
     $$
     """,
-    # What cannot be indexed is found without the index: it is no reason not to keep a vector.
+    # A vector that cannot be indexed is found without the index, so an error here does not prevent storing it.
     f"""
     CREATE OR REPLACE FUNCTION cogency_index_meaning() RETURNS trigger LANGUAGE plpgsql AS $$
       BEGIN
@@ -163,17 +164,17 @@ _UNDER_WAY: Final = text("""
     SELECT EXISTS (SELECT 1 FROM pg_stat_progress_create_index WHERE relid = to_regclass(:table))
 """)
 _MAINTENANCE_KB: Final = text("SELECT setting FROM pg_settings WHERE name = 'maintenance_work_mem'")
-# Else the planner might compare all vectors, of everybody.
+# Otherwise the planner might compare the vectors of all people.
 _UNWANTED_PLANS: Final = ("enable_sort", "enable_seqscan", "enable_bitmapscan", "enable_hashjoin", "enable_mergejoin")
 
 
 def index_name(model: str, numbers: int) -> str:
-    """One for each model and length of its vectors."""
+    """The name of the index for a model and the length of its vectors."""
     return f"ix_{TABLE}_{sha256(f'{numbers}:{model}'.encode()).hexdigest()[:12]}"
 
 
 def support(connection: Connection) -> VectorSupport:
-    """Of a PostgreSQL. Reads only."""
+    """The support of a PostgreSQL server. Reads only."""
     found = connection.execute(_SUPPORT).one_or_none()
     if found is None:
         return VectorSupport.MISSING
@@ -184,26 +185,26 @@ def support(connection: Connection) -> VectorSupport:
 
 
 def remark(connection: Connection) -> str | None:
-    """Why vectors that are kept here will get no index, as a sentence. Reads only."""
+    """Why the vectors in this database will get no index, as a sentence; None if they will. Reads only."""
     found = support(connection)
     if found is VectorSupport.READY or not connection.execute(select(exists().select_from(embedding))).scalar_one():
         return None
     return texts.NO_VECTOR_INDEX[found.value]
 
 
-# The index is made while everybody goes on.
+# Building the index, while other processes keep working.
 
 
 async def make_index(database: Database, model: str, least: int = LEAST_ROWS) -> bool:
-    """Make the index of the model's vectors, and drop those of others: whether there is one. `least`: vectors for which
-    it pays.
+    """Make the index of the model's vectors, and drop those of other models; returns whether there is one. `least`: the
+    number of vectors from which it pays.
 
-    Raises StoreError. What is cut short is begun anew by the next call.
+    Raises StoreError. An interrupted build is restarted by the next call.
     """
     if not isinstance(database, PostgresDatabase) or sys.byteorder != "little":
         return False
     if database.is_pooled:
-        return False  # what is set for the connection that makes it would be set for others
+        return False  # settings of the connection would apply to other clients of the pooler
     count, numbers = await database.read(_size, model)
     if count < least or not 0 < numbers <= MOST_NUMBERS or await database.read(support) is not VectorSupport.READY:
         return False
@@ -235,13 +236,13 @@ async def _build(database: PostgresDatabase, model: str, rows: int, numbers: int
     )
     statements = [
         f"SET maintenance_work_mem = '{fitting}MB'",
-        f"DROP INDEX CONCURRENTLY IF EXISTS {name}",  # one left half made by a process that was killed is of no use
+        f"DROP INDEX CONCURRENTLY IF EXISTS {name}",  # a half-made index of a killed process is invalid
         index,
     ]
     try:
         await database.run_alone(statements, BUILD_S)
     except StoreError as error:
-        # Several processes of the server share that memory, of which a container gives them little.
+        # Parallel workers of the server share memory that is scarce in a container.
         log.info("making the index of the vectors of %s by one process of the server: %s", model, error)
         await database.run_alone(["SET max_parallel_maintenance_workers = 0", *statements], BUILD_S)
     log.info("made the index of the vectors of %s", model)
@@ -256,9 +257,11 @@ def _set_up(connection: Connection) -> None:
 
 
 def _size(connection: Connection, model: str) -> tuple[int, int]:
-    """How many vectors there are, and how many numbers the newest has."""
-    asked = {"model": model}
-    return connection.execute(_COUNT, asked).scalar_one(), connection.execute(_NUMBERS, asked).scalar_one_or_none() or 0
+    """The number of vectors, and the length of the newest one."""
+    parameters = {"model": model}
+    return connection.execute(_COUNT, parameters).scalar_one(), connection.execute(
+        _NUMBERS, parameters
+    ).scalar_one_or_none() or 0
 
 
 def _maintenance_mb(connection: Connection) -> int:
@@ -266,23 +269,23 @@ def _maintenance_mb(connection: Connection) -> int:
 
 
 def _fill(connection: Connection, model: str, numbers: int, after: int) -> int | None:
-    """Add the vectors of the next messages behind one; the last of them."""
-    bound = {"model": model, "numbers": numbers, "after": after, "at_once": AT_ONCE}
-    rows = connection.execute(_NEXT, bound).all()
-    written = {message: _written(vector) for message, vector in rows if vector is not None}
+    """Add the vectors of the next messages after one; returns the id of the last, None if there are none."""
+    parameters = {"model": model, "numbers": numbers, "after": after, "at_once": AT_ONCE}
+    rows = connection.execute(_NEXT, parameters).all()
+    written = {message: _vector_text(vector) for message, vector in rows if vector is not None}
     if written:
         vectors = {"model": model, "messages": list(written), "written": list(written.values())}
         connection.execute(_FILL, vectors)
     return rows[-1].message if rows else None
 
 
-def _written(packed: bytes) -> str:
-    """A vector as the server reads one, to more digits than half precision has."""
+def _vector_text(packed: bytes) -> str:
+    """A vector in the server's text form, with more digits than half precision has."""
     return f"[{','.join([f'{number:.5g}' if math.isfinite(number) else '0' for number in array('f', packed)])}]"
 
 
 def _indexes(connection: Connection) -> dict[str, bool]:
-    """Those of vectors, and whether they are whole."""
+    """The indexes of vectors, and whether each is valid."""
     return {row.relname: row.indisvalid for row in connection.execute(_INDEXES, {"table": TABLE})}
 
 
@@ -290,7 +293,7 @@ def _is_under_way(connection: Connection) -> bool:
     return connection.execute(_UNDER_WAY, {"table": TABLE}).scalar_one()
 
 
-# The search through it.
+# Searching the index.
 
 
 def nearest(
@@ -301,10 +304,10 @@ def nearest(
     total: int,
     count: int,
 ) -> list[int] | None:
-    """The `count` messages that are nearest, nearly, among about `total` of which those that are `visible` are meant.
-    `person`: in whose threads they are; None: in anybody's.
+    """The `count` nearest messages (approximately) of those that meet the conditions `visible`, which are about
+    `total`. `person`: only messages of this person's threads; None: of all.
 
-    None if there is no index, if it takes longer than to compare all, or if it does not lead to so many.
+    Returns None if there is no index, if comparing all is faster, or if the index does not yield that many.
     """
     name = index_name(wanted.model, len(wanted.vector))
     indexed = connection.execute(_INDEXED, {"index": name}).scalar_one_or_none()
@@ -314,35 +317,35 @@ def nearest(
     step, looked_up = min(max(expected, SEARCHED[0]), SEARCHED[1]), max(PATIENCE * expected, SEARCHED[1])
     bounds = {"hnsw.ef_search": str(step), "hnsw.max_scan_tuples": str(looked_up)}
     _set(connection, {**_BY_INDEX, **bounds, **dict.fromkeys(_UNWANTED_PLANS, "off")})
-    found = list(connection.execute(_led_to(person, wanted, visible, count)).scalars())
+    found = list(connection.execute(_index_query(person, wanted, visible, count)).scalars())
     _set(connection, dict.fromkeys(_UNWANTED_PLANS, "on"))
     return found if len(found) == count else None
 
 
 def pays(total: int, indexed: float, count: int) -> bool:
-    """Whether it takes less time to be led to `count` of a person's messages than to compare all `total`."""
+    """Whether finding `count` of a person's messages by the index is faster than comparing all `total`."""
     return LED_TO_US * count * max(indexed, 1.0) / max(total, 1) < COMPARED_US * total
 
 
-def _led_to(
+def _index_query(
     person: str | None, wanted: Meaning, visible: Sequence[ColumnElement[bool] | TextClause], count: int
 ) -> Select[int]:
     length = math.hypot(*wanted.vector) or 1.0
-    numbers, asked = len(wanted.vector), ",".join(f"{number / length:.6g}" for number in wanted.vector)
+    numbers, direction = len(wanted.vector), ",".join(f"{number / length:.6g}" for number in wanted.vector)
     near = table_named(TABLE, column("message", Integer), column("model", Text))
-    # In the words of the index, else the planner would not know that it is meant.
+    # Written exactly as in the index, so that the planner uses it.
     model = bindparam("model", wanted.model, type_=Text(), literal_execute=True)
     size = text(f"vector_dims({TABLE}.meaning) = {numbers}")
     distance = text(f"{TABLE}.meaning::halfvec({numbers}) <#> CAST(CAST(:asked AS text) AS halfvec({numbers}))")
-    led_to = select(near.c.message).join_from(near, message, message.c.id == near.c.message)
+    query = select(near.c.message).join_from(near, message, message.c.id == near.c.message)
     if person is not None:
-        its = participant.c.conversation == message.c.conversation
-        led_to = led_to.where(exists().where(its, participant.c.person == person))
-    led_to = led_to.where(near.c.model == model, size, *visible)
-    return led_to.order_by(distance.bindparams(asked=f"[{asked}]")).limit(count)
+        in_thread = participant.c.conversation == message.c.conversation
+        query = query.where(exists().where(in_thread, participant.c.person == person))
+    query = query.where(near.c.model == model, size, *visible)
+    return query.order_by(distance.bindparams(asked=f"[{direction}]")).limit(count)
 
 
 def _set(connection: Connection, settings: Mapping[str, str]) -> None:
-    """Until the transaction ends."""
+    """Change settings until the transaction ends."""
     values = [func.set_config(name, value, literal(value=True)) for name, value in settings.items()]
     connection.execute(select(*values))

@@ -1,14 +1,14 @@
-"""Recall: a person's past threads, searched for a reply in one place.
+"""Recall: a search in a person's past threads, for a reply in one place.
 
 Rules
-  A search reads only the entries of the person who asks, so only threads that they wrote in. The audience labels and
-  the excluded conversation are conditions of the query itself: what may not flow into the reply never leaves it, not
-  as a hit, not as a neighbour, not in the rarity of a word.
-  If it is asked to, it also reads the entries of the places with what their teams share. That a message is shared at
-  this moment is a condition of the query in the same way (`store.search.text.SHARED`): its channel is switched on, its
-  writer has not taken theirs out, it is still for the team's audience.
-  What the engines find is ranked here, so both rank alike.
-  A time with nothing to look for is a question too: then what was said at that time is found, the newest first.
+  A search reads only the index entries of the asker, so only threads in which they wrote. The audience labels and the
+  excluded conversation are conditions of the query itself: a message that may not flow into the reply has no effect on
+  the result, neither as a hit nor as a neighbour nor in the rarity of a word.
+  If the query asks for it, the search also reads the entries of places with messages that are shared with their teams.
+  That a message is shared at this moment is a condition of the query in the same way (`store.search.text.SHARED`): its
+  channel shares, its writer has not opted out, and it still belongs to the team's audience.
+  Matches of both engines are ranked here, so both rank alike.
+  A query with a period and no keywords finds the messages of that period, the newest first.
 """
 
 import heapq
@@ -46,48 +46,52 @@ from store.knowledge_tables import place
 from store.rows import ids_in_parameter, json_rows
 from store.search import matching
 from store.search.index import PLACES
-from store.search.matching import MOST, Match, nearness_of
+from store.search.matching import MATCH_LIMIT, Match, nearness_of
 from store.search.text import EVER, OF_SHARED, SHARED, Range, SearchQuery, index_words, keywords, normalised, stem
 from store.tables import message, participant, person
 
-# Which found messages come first. Pure.
+# Ranking of the found messages. Pure.
 #
 # Rules (measured in conversations between people, and between people and a bot)
 #   A rare keyword weighs more than a common one; rarity is counted among the messages that this search may see, so
-#   nobody else's words move the order. A word counts once per message, and less in a long message (BM25's length norm).
-#   A keyword counts in full where it stands and less in the messages beside it (NEAR): people answer one another in few
-#   words. Each keyword counts once for a message, at the nearest place where it stands. What the bot says is not lifted
-#   by others, and parts what stands before and after it: long replies repeat everything. It lifts the question that it
-#   answers, never the other way round; its own rows weigh less than people's. A thread with more than one good message
-#   is about the keywords; that lifts all its messages a little. Names of people who wrote are no keywords: whoever is
-#   named, or asks about themselves, comes first with what they wrote themselves. Asked about itself, the bot is heard
-#   like a person. Where vectors are kept, the nearest in meaning gets a share of what the best words are worth
-#   (`Meaning.weight`), the farthest that was compared nothing, and the others in proportion: words that are there still
-#   say more than what resembles them. Times in the question lift what was said then, and somewhat what was said soon
-#   after. Between equals the newest comes first; age itself takes nothing away.
-#   Of several wordings each is ranked by itself, and all their words together once more: a message that one of them
-#   finds may be missed by the others, and one that holds words of many is meant most likely.
+#   other people's words do not change the order. A word counts once per message, and less in a long message (BM25's
+#   length norm).
+#   A keyword counts in full in its message and less in the neighbouring messages (NEAR): people answer one another in
+#   few words. Each keyword counts once for a message, from the nearest message that has it.
+#   The bot's replies are not lifted by neighbours, and separate the messages before and after them: long replies repeat
+#   everything. A reply lifts the question that it answers, never the other way round; replies weigh less than people's
+#   messages. If the question is about the bot, its replies count like people's messages.
+#   A thread with more than one good message is about the keywords; that lifts all its messages a little.
+#   Names of people who wrote are no keywords: messages of people who are named, and the asker's own if the question is
+#   about the asker, come first.
+#   If there are embeddings, the message nearest in meaning gets a share of the score of the best words
+#   (`Meaning.weight`), the farthest one compared gets none, and the others in proportion: matching words say more than
+#   similarity.
+#   Periods in the question lift messages of that time, and to a lesser degree those soon after. Between equal scores
+#   the newest comes first; age itself lowers no score.
+#   Each of several wordings is ranked by itself, and all their words together once more: one wording may find what the
+#   others miss, and a message with words of many is the most likely one.
 
-# The best matches by their own words, whose surroundings are looked at: so many find as much as all.
+# The best matches by their own words, whose neighbours are read: this number finds as much as all would.
 CANDIDATES: Final = 64
 NOTHING: Final[Mapping[int, float]] = {}
 TINY: Final = 1e-9
 K1: Final = 1.2
 B: Final = 0.4
-NEAR: Final = (1.0, 0.5, 0.3)  # What a keyword is worth here, in the next message, in the one after it
-COMPANY: Final = 3  # The best message of a thread is lifted by so many others of it
+NEAR: Final = (1.0, 0.5, 0.3)  # The weight of a keyword in its message, in the next message, in the one after that
+COMPANY: Final = 3  # The number of other messages of its thread that lift a message
 COMPANY_SHARE: Final = 0.2
 BOT_PRIOR: Final = 0.7
 NAMED: Final = 1.8
 DATED: Final = 2.0
 SOON_DATED: Final = 1.5
-# Of reciprocal rank fusion. 60 was published for lists of a thousand; here from 2 to 10 is the same, and better.
+# The constant of reciprocal rank fusion. 60 was published for lists of a thousand; here 2 to 10 are equal, and better.
 RANK: Final = 10
-SOON: Final = timedelta(days=7)  # People tell of what happened within days
+SOON: Final = timedelta(days=7)  # People report what happened within days
 
 
 class FoundLine(NamedTuple):
-    """Where a message stands: `before` and `after` are the next two in its thread, nearest first."""
+    """A message's place in its thread: `before` and `after` are its next two neighbours, the nearest first."""
 
     conversation: str
     by_person: bool
@@ -97,14 +101,14 @@ class FoundLine(NamedTuple):
     after: tuple[int, ...] = ()
 
 
-# The best matches by their own words: for each message what each of its keywords is worth.
+# The best matches by their own words: for each message id, the weight of each of its keywords.
 Candidates: TypeAlias = Mapping[int, Mapping[int, float]]
 
 
 @dataclass(frozen=True, slots=True)
 class Hints:
     """What the question says besides its keywords: `names` are the keywords that name people who wrote, `people` the
-    ids of those it speaks of, `bot` whether it speaks of the bot, `periods` the times that it speaks of.
+    ids of the people it is about, `bot` whether it is about the bot, `periods` the times it mentions.
     """
 
     names: frozenset[int] = frozenset()
@@ -114,7 +118,7 @@ class Hints:
 
 
 def candidates(matches: Sequence[Sequence[Match]], among: Range) -> Candidates:
-    """The best of `matches`, which hold for each keyword the newest, MOST at most."""
+    """The best of `matches`, which hold for each keyword up to MATCH_LIMIT of the newest messages."""
     lengths = [length for found in matches for _, _, length in found]
     norm = K1 * B * len(lengths) / max(sum(lengths), 1)
     weights = {word: _weight(found, among) for word, found in enumerate(matches) if found}
@@ -133,7 +137,7 @@ def candidates(matches: Sequence[Sequence[Match]], among: Range) -> Candidates:
 
 def _weight(found: Sequence[Match], among: Range) -> float:
     n = float(len(found))
-    if n >= MOST:  # the older ones were not looked at: as many again in each stretch of that length
+    if n >= MATCH_LIMIT:  # older matches were not read: the count is extrapolated from the range of ids
         oldest = min(id_ for id_, _, _ in found)
         n *= max(1.0, (among.last - among.first) / max(among.last - oldest, 1))
     return math.log(1 + (max(among.total, n) - n + 0.5) / (n + 0.5))
@@ -142,10 +146,10 @@ def _weight(found: Sequence[Match], among: Range) -> float:
 def ranked(
     found: Candidates, lines: Mapping[int, FoundLine], hints: Hints = Hints(), nearness: Mapping[int, float] = NOTHING
 ) -> list[tuple[int, float]]:
-    """(id, score), best first: the candidates, what stands beside them, and what is near in meaning.
+    """(id, score), best first: the candidates, their neighbours, and messages near in meaning.
 
-    `lines` holds the candidates and, of their neighbours, those that this search may see. `nearness`: what
-    the meaning of a message is worth beside the best words.
+    `lines` holds the candidates and those of their neighbours that this search may see. `nearness`: the score of a
+    message's meaning as a share of the best words' score.
     """
     around = _spread(_without(hints.names, found), lines)
     words = {id_: sum(near.values()) for id_, near in around.items()}
@@ -157,25 +161,25 @@ def ranked(
 
 
 def fused(rankings: Sequence[Sequence[tuple[int, float]]]) -> Sequence[tuple[int, float]]:
-    """(id, score), best first, by their places in all rankings: the last, of all words together, counts as much as the
-    others, of one wording each. One ranking alone stays as it is.
+    """(id, score), best first, by reciprocal rank fusion: the last ranking, of all words together, counts as much as
+    all the others, of one wording each. A single ranking is returned unchanged.
     """
     if len(rankings) == 1:
         return rankings[0]
     *apart, together = rankings
     scores: defaultdict[int, float] = defaultdict(float)
-    for ranking, votes in (*((one, 1) for one in apart), (together, len(apart))):
-        for at, (id_, _) in enumerate(ranking, 1):
-            scores[id_] += votes / (RANK + at)
+    for ranking, votes in (*((single, 1) for single in apart), (together, len(apart))):
+        for rank, (id_, _) in enumerate(ranking, 1):
+            scores[id_] += votes / (RANK + rank)
     return sorted(scores.items(), key=lambda item: (item[1], item[0]), reverse=True)
 
 
 def _without(names: frozenset[int], strengths: Candidates) -> Candidates:
-    """The names left out, unless nothing else was found."""
+    """The candidates without the keywords that are names, unless nothing else was found."""
     rest = {
-        id_: kept
-        for id_, held in strengths.items()
-        if (kept := {word: strength for word, strength in held.items() if word not in names})
+        id_: remaining
+        for id_, weights in strengths.items()
+        if (remaining := {word: strength for word, strength in weights.items() if word not in names})
     }
     return rest or strengths
 
@@ -183,13 +187,13 @@ def _without(names: frozenset[int], strengths: Candidates) -> Candidates:
 def _spread(
     strengths: Mapping[int, Mapping[int, float]], lines: Mapping[int, FoundLine]
 ) -> defaultdict[int, dict[int, float]]:
-    """For each message what each keyword is worth there, standing in it or near it."""
+    """For each message the weight of each keyword in it or in its neighbours."""
     around: defaultdict[int, dict[int, float]] = defaultdict(dict)
-    for id_, held in strengths.items():
+    for id_, weights in strengths.items():
         for near, share in _reach(id_, lines):
-            there = around[near]
-            for word, strength in held.items():
-                there[word] = max(there.get(word, 0.0), share * strength)
+            spread_weights = around[near]
+            for word, strength in weights.items():
+                spread_weights[word] = max(spread_weights.get(word, 0.0), share * strength)
     return around
 
 
@@ -210,11 +214,11 @@ def _mixed(words: Mapping[int, float], nearness: Mapping[int, float]) -> Mapping
 
 
 def _company(scores: Mapping[int, float], lines: Mapping[int, FoundLine]) -> dict[str, float]:
-    """For each thread what its best messages after the first are worth together."""
+    """For each thread the total score of its best messages after the first."""
     threads: defaultdict[str, list[float]] = defaultdict(list)
     for id_, score in scores.items():
         threads[lines[id_].conversation].append(score)
-    return {thread: sum(heapq.nlargest(COMPANY + 1, held)[1:]) for thread, held in threads.items()}
+    return {thread: sum(heapq.nlargest(COMPANY + 1, thread_scores)[1:]) for thread, thread_scores in threads.items()}
 
 
 def _factor(line: FoundLine, hints: Hints) -> float:
@@ -230,11 +234,11 @@ def _dated(time: datetime, period: TimeSpan) -> float:
     return SOON_DATED if period.until <= time < period.until + SOON else 1.0
 
 
-# Where found messages stand: in which thread, by whom, when, and what stands beside them.
+# The surroundings of found messages: their thread, author, time and neighbours.
 #
 # Rules
-#   What stands beside a message is asked for within the same audiences as the message: nothing else is seen.
-#   A message without words, such as a picture alone, is nobody's neighbour.
+#   Neighbours are read under the same audience conditions as the message itself.
+#   A message without words, such as a picture alone, is no neighbour.
 
 _hit, _near_it = message.alias("hit"), message.alias("near")
 _NEAR_IS_SHARED: Final = text(SHARED.replace("message.", "near.")).bindparams(*OF_SHARED)
@@ -270,28 +274,28 @@ def _surroundings(*, shared: bool) -> Select[*tuple[Any, ...]]:
     )
 
 
-SURROUNDINGS: Final = (_surroundings(shared=False), _surroundings(shared=True))  # By whether they are shared
+SURROUNDINGS: Final = (_surroundings(shared=False), _surroundings(shared=True))  # Indexed by whether shared
 
 
 def lines_of(
     connection: Connection, hits: Iterable[int], sought: SearchQuery
 ) -> tuple[dict[int, FoundLine], dict[str, str]]:
-    """The lines of these messages and of those beside them, and the names of their people by id."""
+    """The lines of these messages and of their neighbours, and the names of their people by id."""
     lines: dict[int, FoundLine] = {}
     names: dict[str, str] = {}
     surroundings = SURROUNDINGS[sought.place is not None]
     found = connection.execute(surroundings, {**sought.bound, "hits": list(hits)}).all()
     sides = iter(
         json.loads(f"[{','.join(f'{before},{after}' for *_, before, after in found)}]")
-    )  # at once: 3 times as fast
+    )  # parsed as one JSON text: 3 times as fast
     for hit, thread, hit_author, hit_person, hit_name, hit_time, *_ in found:
-        beside = (next(sides), next(sides))
-        for id_, author, who, name, time in chain(*beside):
+        its_sides = (next(sides), next(sides))
+        for id_, author, who, name, time in chain(*its_sides):
             if id_ not in lines:
                 lines[id_] = FoundLine(thread, author == Author.PERSON, who, _time(time))
                 names[who] = name
-        ways = (tuple(near[0] for near in side) for side in beside)
-        lines[hit] = FoundLine(thread, hit_author == Author.PERSON, hit_person, hit_time, *ways)
+        neighbours = (tuple(near[0] for near in side) for side in its_sides)
+        lines[hit] = FoundLine(thread, hit_author == Author.PERSON, hit_person, hit_time, *neighbours)
         names[hit_person] = hit_name
     return lines, names
 
@@ -300,9 +304,9 @@ def _time(text: str) -> datetime:
     return datetime.fromisoformat(text if text[-6] in "+-" else f"{text}+00:00")  # SQLite keeps no offset: UtcDateTime
 
 
-# Whom a question speaks of without a name: "what did I say", "what did you suggest". Pure.
+# Whether a question is about the asker or the bot: "what did I say", "what did you suggest". Pure.
 #
-# Rule: what only asks politely ("can you tell me …") speaks of nobody.
+# Rule: polite phrases ("can you tell me …") do not count.
 
 _POLITE: Final = re.compile(
     r"\b(?:(?:can|could|would|will) you|do you (?:know|remember|recall)|(?:tell|remind|show|give|send|help|let) me)\b"
@@ -323,7 +327,7 @@ def _plain(question: str) -> str:
     return _POLITE.sub(" ", normalised(question))
 
 
-# English words whose forms no ending tells: a question says "buy", the message "bought". Pure.
+# English words with irregular forms: a question says "buy", the message "bought". Pure.
 
 _FORMS: Final = """
 arise arose arisen, awake awoke awoken, beat beaten, become became, begin began begun, bend bent, bind bound,
@@ -348,19 +352,19 @@ _GROUPS: Final = {stem(form): tuple(group.split()) for group in _FORMS.split(","
 
 
 def word_forms(word: str) -> tuple[str, ...]:
-    """The words that mean the same but for time or number, `word` among them; most have no other."""
+    """The forms of a word in other tenses or numbers, `word` among them; most words have no irregular form."""
     return _GROUPS.get(stem(word), (word,))
 
 
-# Messages of a reader, the newest, that are counted; by their ids it is estimated how many more there are.
+# The newest messages of a reader that are counted; the total is estimated from the range of their ids.
 COUNTED: Final = 10_000
 
 
-def _counted(theirs: Select[int]) -> tuple[ColumnElement[Any], ...]:
-    """Of these messages the first, how many of the newest, and the first and the last of those."""
-    newest = theirs.order_by(message.c.id.desc()).limit(COUNTED).subquery()
+def _counted(messages: Select[int]) -> tuple[ColumnElement[Any], ...]:
+    """The first id of these messages, the number of the newest ones, and the first and the last id of those."""
+    newest = messages.order_by(message.c.id.desc()).limit(COUNTED).subquery()
     return (
-        func.coalesce(theirs.order_by(message.c.id).limit(1).scalar_subquery(), 0),
+        func.coalesce(messages.order_by(message.c.id).limit(1).scalar_subquery(), 0),
         func.count(newest.c.id, type_=Integer),
         func.coalesce(func.min(newest.c.id), 0),
         func.coalesce(func.max(newest.c.id), 0),
@@ -383,65 +387,65 @@ STORED: Final = stored_messages().where(message.c.id.in_(ids_in_parameter("wante
 
 
 def search(connection: Connection, query: RecallQuery) -> list[Hit]:
-    """All wordings in one look at the index, and in one at what stands around the matches; the same once more for each
-    place with something shared.
+    """Search for all wordings with one query of the index and one for the neighbours of the matches; the same again for
+    each place with shared messages.
     """
-    asked = [keywords(text) for text in dict.fromkeys((query.text, *query.wordings))]
-    every = list(dict.fromkeys(chain(*asked)))
-    if not query.audiences or not (every or query.within):
+    wordings = [keywords(text) for text in dict.fromkeys((query.text, *query.wordings))]
+    all_words = list(dict.fromkeys(chain(*wordings)))
+    if not query.audiences or not (all_words or query.within):
         return []
-    forms = {word: word_forms(word) for word in every}
-    groups = _groups(every, forms)
+    forms = {word: word_forms(word) for word in all_words}
+    groups = _groups(all_words, forms)
     sources = _sources(connection, query, groups)
     if not sources:
         return []
-    held = [matching.matches(connection, sought, size) for sought, size in sources]
-    matches = dict(zip(groups, map(_newest, zip(*held, strict=True)), strict=True))
+    found_by_source = [matching.matches(connection, sought, size) for sought, size in sources]
+    matches = dict(zip(groups, map(_newest, zip(*found_by_source, strict=True)), strict=True))
     among = _all([size for _, size in sources])
-    searches = asked if len(asked) == 1 else [*asked, every]
+    searches = wordings if len(wordings) == 1 else [*wordings, all_words]
     found = [candidates([matches[group] for group in _groups(words, forms)], among) for words in searches]
-    best, near = {id_ for some in found for id_ in some}, dict[int, float]()
+    best, near = {id_ for per_search in found for id_ in per_search}, dict[int, float]()
     lines, names, shared = dict[int, FoundLine](), dict[str, str](), set[int]()
-    for (sought, size), some in zip(sources, held, strict=True):
-        its = best if len(sources) == 1 else best.intersection(id_ for matched in some for id_, _, _ in matched)
+    for (sought, size), matched in zip(sources, found_by_source, strict=True):
+        ids = best if len(sources) == 1 else best.intersection(id_ for per_word in matched for id_, _, _ in per_word)
         if query.meaning:
-            near |= (meant := nearness_of(connection, query.meaning, query.person, sought, its, size.total))
-            its = {*its, *meant}
-        its_lines, its_names = lines_of(connection, its, sought)
-        lines, names = lines | its_lines, names | its_names
-        shared.update(its_lines if sought.place is not None else ())
+            near |= (by_meaning := nearness_of(connection, query.meaning, query.person, sought, ids, size.total))
+            ids = {*ids, *by_meaning}
+        source_lines, source_names = lines_of(connection, ids, sought)
+        lines, names = lines | source_lines, names | source_names
+        shared.update(source_lines if sought.place is not None else ())
     rankings = [
-        ranked(some, lines, _hints(query, words, forms, names), near)
-        for words, some in zip(searches, found, strict=True)
+        ranked(per_search, lines, _hints(query, words, forms, names), near)
+        for words, per_search in zip(searches, found, strict=True)
     ]
     fitting = [(id_, score) for id_, score in fused(rankings) if _fits(lines[id_], sources[0][0])]
     if not fitting and query.within is not None:
         recent = [(_recent(connection, query, sought), sought.place) for sought, _ in sources]
-        fitting = [(id_, 0.0) for some, _ in recent for id_ in some]
-        shared = {id_ for some, place_ in recent if place_ is not None for id_ in some}
+        fitting = [(id_, 0.0) for ids, _ in recent for id_ in ids]
+        shared = {id_ for ids, place_ in recent if place_ is not None for id_ in ids}
     return _hits(connection, fitting[: max(query.limit, 0)], shared)
 
 
 def _sources(
     connection: Connection, query: RecallQuery, groups: tuple[tuple[str, ...], ...]
 ) -> list[tuple[SearchQuery, Range]]:
-    """Whose entries are read, and how many there are: the person's, and those of places with something shared."""
-    number, among = _reader(connection, query.person)
+    """The readers whose entries are searched, with their sizes: the person, and places with shared messages."""
+    number, size = _reader(connection, query.person)
     audiences = {"audiences": sorted(query.audiences)}
     shared = connection.execute(_PLACES, audiences).all() if query.shared else ()
-    wrote = _people_named(connection, query, [place_ for place_, _ in shared]) if query.by else None
-    own = _sought(query, groups, number or 0, wrote)
-    sources = [] if number is None else [(own, among)]
+    writers = _people_named(connection, query, [place_ for place_, _ in shared]) if query.by else None
+    own = _sought(query, groups, number or 0, writers)
+    sources = [] if number is None else [(own, size)]
     for place_, audience in shared:
         first, total, oldest, last = connection.execute(_IN_PLACE, {"place": place_}).one()
-        theirs = replace(own, number=PLACES + place_, place=place_, audiences=(audience,), asker=query.person)
-        sources.append((theirs, _range(first, total, oldest, last, last)))
+        shared_query = replace(own, number=PLACES + place_, place=place_, audiences=(audience,), asker=query.person)
+        sources.append((shared_query, _range(first, total, oldest, last, last)))
     return sources
 
 
 def _newest(matches: Sequence[Sequence[Match]]) -> Sequence[Match]:
-    """Of one keyword in all sources: no message is in two of them."""
-    return matches[0] if len(matches) == 1 else sorted(chain(*matches), reverse=True)[:MOST]
+    """The newest matches of one keyword in all sources: no message is in two of them."""
+    return matches[0] if len(matches) == 1 else sorted(chain(*matches), reverse=True)[:MATCH_LIMIT]
 
 
 def _all(sizes: Sequence[Range]) -> Range:
@@ -454,14 +458,14 @@ def _groups(words: Iterable[str], forms: Forms) -> tuple[tuple[str, ...], ...]:
 
 
 def _reader(connection: Connection, person_id: str) -> tuple[int | None, Range]:
-    """The person's number, and the size of what they said and were answered: others' threads hardly change it."""
+    """The person's number, and the size of their own messages and replies: other people's messages hardly change it."""
     reader = READER[is_postgresql(connection)]
     number, *sizes = connection.execute(reader, {"person": person_id}).one()
     return number, _range(*sizes[:5])
 
 
 def _range(first: int, total: int, oldest: int, last: int, newest: int) -> Range:
-    if total >= COUNTED:  # as many again in each stretch of that length
+    if total >= COUNTED:  # extrapolated from the range of ids
         total = round(total * (last - first) / max(last - oldest, 1))
     return Range(total, first, last, newest)
 
@@ -469,7 +473,7 @@ def _range(first: int, total: int, oldest: int, last: int, newest: int) -> Range
 def _sought(
     query: RecallQuery, groups: tuple[tuple[str, ...], ...], number: int, wrote: tuple[str, ...] | None
 ) -> SearchQuery:
-    """`wrote`: the people whose words alone are asked for; the bot's are nobody's."""
+    """`wrote`: the people to whose messages the search is limited (None: no limit); that excludes the bot's."""
     author = query.author or (None if wrote is None else Author.PERSON)
     return SearchQuery(
         words=groups,
@@ -485,10 +489,12 @@ def _sought(
 
 
 def _people_named(connection: Connection, query: RecallQuery, places: Sequence[int]) -> tuple[str, ...]:
-    """Who is meant by `query.by`, among those who wrote in the person's threads, or share something in these places."""
-    mine, theirs = participant.alias(), participant.alias()
-    wrote = mine.join(theirs, theirs.c.conversation == mine.c.conversation).join(person, person.c.id == theirs.c.person)
-    met = select(person.c.id, person.c.name).distinct().select_from(wrote).where(mine.c.person == query.person)
+    """The people that `query.by` names, among those who wrote in the person's threads or have shared messages in these
+    places.
+    """
+    own, others = participant.alias(), participant.alias()
+    wrote = own.join(others, others.c.conversation == own.c.conversation).join(person, person.c.id == others.c.person)
+    met = select(person.c.id, person.c.name).distinct().select_from(wrote).where(own.c.person == query.person)
     shares = exists().where(message.c.place.in_(places), message.c.person == person.c.id)
     known = met.union(select(person.c.id, person.c.name).where(shares)) if places else met
     wanted = set(index_words(query.by))
@@ -513,7 +519,7 @@ def _hints(query: RecallQuery, words: list[str], forms: Forms, names: Mapping[st
 
 
 def _fits(line: FoundLine, sought: SearchQuery) -> bool:
-    """What stands beside a match was not asked for by time or author."""
+    """Whether a message is of the period and authors of the query, which neighbours of matches may not be."""
     author = Author.PERSON if line.by_person else Author.BOT
     return (
         sought.since <= line.time < sought.until

@@ -1,17 +1,17 @@
-"""How text becomes index words, and how a question becomes keywords. Pure.
+"""Splits text into index words, and extracts keywords from questions. Pure.
 
 Rules
-  Case, width and compatibility forms do not matter (NFKC, case folding). Accents do not matter in Latin, Greek and
-  Cyrillic, points not in Arabic and Hebrew; elsewhere a mark makes another letter (Japanese が is not か) and stays.
-  Han, Kana and Hangul are written without blanks between words, so a run of them is indexed as its single characters
-  and its pairs of neighbours, and looked for by its pairs. (FTS5's own splitter finds nothing for 92 % of Chinese
-  questions, pairs of characters find 81 %.)
-  Everything that is neither letter, digit nor mark separates words: no operator of a query language survives.
-  English endings are left to FTS5's Porter stemmer. For all other languages, which nobody has to name, a word is found
-  by its first five letters, too, and a long word by those with which its parts begin ("Bootsmotor" by "Motors"); an
-  Arabic word by the consonants of its stem. An entry has these terms beside its words, each with a sign behind it that
-  no word holds (so Porter's endings are none of theirs, and both engines find alike). A keyword and its parts are one:
-  whatever of them is met counts once.
+  Case, width and compatibility forms are ignored (NFKC, case folding). Accents are ignored in Latin, Greek and
+  Cyrillic, points in Arabic and Hebrew; elsewhere a mark makes another letter (Japanese が is not か) and is kept. Han,
+  Kana and Hangul are written without blanks between words, so a run of them is indexed as its single characters and its
+  pairs of neighbours, and searched by its pairs. (FTS5's own splitter finds nothing for 92 % of Chinese questions,
+  pairs of characters find 81 %.)
+  All characters except letters, digits and marks separate words: no operator of a query language survives.
+  English endings are left to FTS5's Porter stemmer. For all other languages, which need not be configured, a word is
+  also found by its first five letters, and a long word by the first letters of its parts ("Bootsmotor" by "Motors"); an
+  Arabic word by the consonants of its stem. An entry has these terms beside its words, each with a suffix that no word
+  contains (so that Porter's stemmer leaves them alone, and both engines find alike). A keyword and its parts are one
+  group: a match of any of them counts once.
 """
 
 import unicodedata
@@ -33,13 +33,13 @@ from store.databases.database import StorableText, UtcDateTime
 from store.tables import message
 
 MAX_KEYWORDS: Final = 128  # Pairs of characters. A pasted page is a valid question.
-WORD_COST: Final = 4  # A word says as much as four pairs: of words there are 32 at most
-MOST_ASKED: Final = 2_000  # Characters of one sentence: the last ones ask
-# What the last questions of a long text have to hold, before those that stand first and last will do.
+WORD_COST: Final = 4  # A word counts as much as four pairs: there are at most 32 words
+MOST_ASKED: Final = 2_000  # The last characters of one sentence that are read: the question is at its end
+# Questions are taken from the end of a long text until their words have this cost.
 ENOUGH: Final = 4 * WORD_COST
 
-TELLING_CHARS: Final = 8  # Somebody else may say "ok" too; nobody says eight characters of an erased text by chance
-# Of a piece of an erased text: shorter ones, such as "configuration", stand in others' summaries by chance.
+TELLING_CHARS: Final = 8  # Other people may write "ok" too; eight characters of an erased text do not occur by chance
+# Of a piece of an erased text: shorter ones, such as "configuration", occur in other people's summaries by chance.
 TELLING_BYTES: Final = 14
 PIECE_CHARS: Final = 32
 TELLING_LETTERS: Final = 4  # Of a single word: a shorter one is a name for too many things
@@ -48,7 +48,7 @@ _ASCII_WORD: Final = compile_later(r"[a-z0-9]+")
 _ACCENTED: Final = compile_later(
     "([a-z\u00c0-\u024f\u0370-\u03ff\u0400-\u052f])[\u0300-\u036f]+"
     "|[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7]+"  # Hebrew points
-    "|[\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed]+"  # Arabic points, and what draws a word out
+    "|[\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed]+"  # Arabic points, and tatweel
 )
 _CJK_LETTERS: Final = (
     "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
@@ -71,7 +71,7 @@ mine my no not now of off on or our out please re remember s said say says she s
 the their them then there these they this those to told too up us ve was we were what when where which who whom
 whose why will with would you your
 """
-STOP_WORDS: Final = frozenset(_STOP.split())  # Words of a question that say nothing about what is looked for
+STOP_WORDS: Final = frozenset(_STOP.split())  # Words of a question that say nothing about its topic
 
 
 _COURTESY: Final = """
@@ -79,27 +79,27 @@ afternoon answer anything asking assist assistance bitte bonjour buenas certainl
 everything gern gerne glad gracias greetings guten hallo happy hello help here hola hope know like merci morning
 need okay please pleased question questions regards sorry sure tell thank thanks welcome wish
 """
-# Words of greetings, thanks and offers: whoever writes them has them from nobody.
+# Words of greetings, thanks and offers: they do not tell where a text came from.
 COURTESY: Final = frozenset(_COURTESY.split())
 
 
 class _Spaced(dict[int, int]):
-    """What `str.translate` puts in the place of a character: itself if words hold it, or a blank."""
+    """The table for `str.translate`: characters of words stay, all others become blanks."""
 
     def __missing__(self, code: int) -> int:
-        made = code if unicodedata.category(chr(code))[0] in "LNM" else ord(" ")
-        if code < _REMEMBERED:
-            self[code] = made
-        return made
+        replacement = code if unicodedata.category(chr(code))[0] in "LNM" else ord(" ")
+        if code < _CACHED_CODES:
+            self[code] = replacement
+        return replacement
 
 
-# Characters up to which it is looked up once: those that are written most, in a few megabytes.
-_REMEMBERED: Final = 0x10000
+# Only lower code points are cached: the common characters, in a few megabytes.
+_CACHED_CODES: Final = 0x10000
 _SPACED: Final = _Spaced()
 
 
 def normalised(text: str) -> str:
-    """`text` folded to the form in which two spellings of one word are the same characters."""
+    """`text` folded to a form in which two spellings of one word are equal."""
     if text.isascii():
         return text.lower()
     folded = unicodedata.normalize("NFKC", normalisable(text)).casefold()
@@ -108,7 +108,7 @@ def normalised(text: str) -> str:
 
 
 def index_words(text: str) -> list[str]:
-    """The words under which `text` is found, in order; a CJK run gives single characters and pairs."""
+    """The words by which `text` is found, in order; a CJK run gives single characters and pairs."""
     words: list[str] = []
     for piece, cjk in _pieces(text):
         if cjk:
@@ -119,26 +119,26 @@ def index_words(text: str) -> list[str]:
 
 
 def telling_words(text: str) -> list[str]:
-    """The different words that a text is about, the first MAX_KEYWORDS. Stop words alone are taken literally."""
+    """The distinct words of a text without stop words, the first MAX_KEYWORDS. If all are stop words, they are kept."""
     return _telling(text)[:MAX_KEYWORDS]
 
 
 def keywords(question: str) -> list[str]:
-    """The different words to look for, MAX_KEYWORDS pairs at most. Before what is asked people tell a story, and after
-    it they paste a page: of a long text its first and its last questions count, of one that asks nothing its end.
+    """The distinct words to search for, at most MAX_KEYWORDS pairs. People write context before a question, and paste
+    pages after it: of a long text the first and the last questions count, of one without questions its end.
     """
     words = _telling(question)
     if _cost(words) <= MAX_KEYWORDS:
         return words
-    asking = [one[-MOST_ASKED:] for one in _SENTENCE_END.split(question) if one.rstrip().endswith(_ASKS)]
+    asking = [sentence[-MOST_ASKED:] for sentence in _SENTENCE_END.split(question) if sentence.rstrip().endswith(_ASKS)]
     last: list[str] = []
     while asking and _cost(last) < ENOUGH:
-        last = [*_said(asking.pop()), *last]
-    first = next((said for one in asking if (said := _said(one))), list[str]())
-    return _last(list(dict.fromkeys([*first, *last])) or words)
+        last = [*_content_words(asking.pop()), *last]
+    first = next((first_words for sentence in asking if (first_words := _content_words(sentence))), list[str]())
+    return _last_that_fit(list(dict.fromkeys([*first, *last])) or words)
 
 
-def _said(sentence: str) -> list[str]:
+def _content_words(sentence: str) -> list[str]:
     return [word for word in _telling(sentence) if word not in STOP_WORDS]
 
 
@@ -152,40 +152,40 @@ def _cost(words: Iterable[str]) -> int:
     return sum(1 if _CJK.match(word) else WORD_COST for word in words)
 
 
-def _last(words: list[str]) -> list[str]:
-    """As many from the end as may be looked for."""
+def _last_that_fit(words: list[str]) -> list[str]:
+    """The last words, as many as the cost of MAX_KEYWORDS allows."""
     costs = accumulate(_cost([word]) for word in reversed(words))
     return words[len(words) - sum(cost <= MAX_KEYWORDS for cost in costs) :]
 
 
 def holds(held: str, erased: str) -> bool:
-    """Is `held` the erased text, or does it contain it, if that is long enough to tell?"""
+    """Whether `held` is the erased text, or contains it and it has at least TELLING_CHARS."""
     return held == erased or (len(erased) >= TELLING_CHARS and erased in held)
 
 
 def quotes(held: str, erased: str) -> bool:
-    """Does `held` contain the erased text or a telling piece of it, whatever the case and the punctuation?"""
+    """Whether `held` contains the erased text or a telling piece of it, ignoring case and punctuation."""
     return bool(passages(plain_words(held), plain_words(erased)))
 
 
 def passages(held: str, erased: str) -> list[str]:
-    """The pieces of an erased text, long enough to tell, that stand in `held`, both in plain words; all of a
-    shorter one that `held` is.
+    """The pieces of an erased text of at least TELLING_BYTES that occur in `held`, both in plain words; for a shorter
+    erased text all of it, if it has TELLING_CHARS or equals `held`.
     """
     longest = max(erased.split(), key=len, default="")
-    pieces = [piece for one in (erased, longest) for piece in stretches(one) if len(piece.encode()) >= TELLING_BYTES]
+    pieces = [piece for part in (erased, longest) for piece in stretches(part) if len(piece.encode()) >= TELLING_BYTES]
     if not pieces and (len(erased) >= TELLING_CHARS or held == erased):
         pieces = [erased]
     return [piece for piece in dict.fromkeys(pieces) if piece and piece in held]
 
 
 def plain_words(text: str) -> str:
-    """Its words in order, one blank between them, whatever the case and the punctuation."""
+    """The words of a text in order, with one blank between them, without case and punctuation."""
     return " ".join(piece for piece, _ in _pieces(text))
 
 
 def is_telling(word: str) -> bool:
-    """May this index word tell where a text came from, if few others have it? Not one of everybody's short words."""
+    """Whether this index word may tell where a text came from, if it is rare: it is neither common nor short."""
     if word in STOP_WORDS or word in COURTESY:
         return False
     is_number = word.isalnum() and not word.isalpha()
@@ -193,7 +193,7 @@ def is_telling(word: str) -> bool:
 
 
 def stretches(form: str) -> list[str]:
-    """The first, the middle and the last PIECE_CHARS characters of a text, or all of a shorter one."""
+    """The first, the middle and the last PIECE_CHARS characters of a text, or the whole of a shorter one."""
     starts = sorted({0, max((len(form) - PIECE_CHARS) // 2, 0), max(len(form) - PIECE_CHARS, 0)})
     return [form[start : start + PIECE_CHARS] for start in starts]
 
@@ -215,14 +215,13 @@ def _pieces(text: str) -> list[tuple[str, bool]]:
     return [(word, False) if word else (run, True) for run, word in _PIECE.findall(spaced)]
 
 
-# English endings cut off: Porter's algorithm of 1980, as the full-text index of SQLite has it. Pure.
+# English stemming: Porter's algorithm of 1980, as SQLite's full-text index implements it. Pure.
 #
 # A word is [C](VC){m}[V], with C a run of consonants and V a run of vowels; `m` is its measure. Each step replaces the
-# longest of its endings that fits, if what stands before it is long enough, and never nothing. (y is a vowel after a
-# consonant.)
+# longest matching ending, if the part before it is long enough and not empty. (y is a vowel after a consonant.)
 
 SHORTEST: Final = 3
-LONGEST: Final = 64  # What is shorter or longer stays as it is (SQLite's bounds)
+LONGEST: Final = 64  # Shorter and longer words are not stemmed (SQLite's bounds)
 
 _STEP_2: Final = {
     "ational": "ate", "tional": "tion", "enci": "ence", "anci": "ance", "izer": "ize", "logi": "log", "bli": "ble",
@@ -243,7 +242,7 @@ _STEP_4: Final[dict[str, str]] = dict.fromkeys(
 
 
 def stem(word: str) -> str:
-    """The stem of a lower-case English word; a word with other than ASCII characters is its own."""
+    """The stem of a lower-case English word; a word with non-ASCII characters is returned unchanged."""
     if not (word.isascii() and SHORTEST <= len(word) <= LONGEST):
         return word
     word = _past(_plural(word))
@@ -267,12 +266,12 @@ def _past(word: str) -> str:
     for ending in ("ed", "ing"):
         rest = word.removesuffix(ending)
         if rest != word and _has_vowel(rest):
-            return _mended(rest)
+            return _repaired(rest)
     return word
 
 
-def _mended(rest: str) -> str:
-    """hop(p), fil(e), siz(e): what a word looks like without -ed and -ing."""
+def _repaired(rest: str) -> str:
+    """Repair a word without -ed or -ing: hop(p), fil(e), siz(e)."""
     if rest.endswith(("at", "bl", "iz")):
         return f"{rest}e"
     if rest[-2:-1] == rest[-1:] and rest[-1] not in "aeioulsz":  # SQLite takes the second y of "yy" for a consonant
@@ -293,12 +292,12 @@ def _falls_in_step_4(rest: str, ending: str) -> bool:
     return _measure(rest) > 1 and (ending != "ion" or rest.endswith(("s", "t")))
 
 
-def _replaced(word: str, endings: Mapping[str, str], may: Callable[[str, str], bool]) -> str:
+def _replaced(word: str, endings: Mapping[str, str], is_allowed: Callable[[str, str], bool]) -> str:
     if not word.endswith(tuple(endings)):
         return word
-    ending = max((one for one in endings if _ends(word, one)), key=len, default="")
+    ending = max((candidate for candidate in endings if _ends(word, candidate)), key=len, default="")
     rest = word.removesuffix(ending)
-    return rest + endings[ending] if ending and may(rest, ending) else word
+    return rest + endings[ending] if ending and is_allowed(rest, ending) else word
 
 
 def _ends(word: str, ending: str) -> bool:
@@ -321,73 +320,75 @@ def _is_vowel(word: str, at: int) -> bool:
 
 
 def _is_short(word: str) -> bool:
-    """Does it end in consonant, vowel, consonant, the last not w, x or y?"""
+    """Whether the word ends in consonant, vowel, consonant, the last not w, x or y."""
     kinds = [_is_vowel(word, at) for at in range(len(word))]
     return kinds[-3:] == [False, True, False] and word[-1] not in "wxy"
 
 
-# The parts by which a word is found in another form. Pure.
+# The parts by which other forms of a word are found. Pure.
 
-# Letters. Measured on ten languages: four make strangers of English kin, six miss one Turkish form in seven.
+# Letters. Measured on ten languages: with four, unrelated English words match; with six, one Turkish form in seven is
+# missed.
 BEGINNING: Final = 5
-FOLLOWS: Final = 4  # A part of a compound begins after so many letters at least, and is a BEGINNING long at least
+FOLLOWS: Final = 4  # A part of a compound begins after at least this many letters, and has at least BEGINNING letters
 COMPOUND: Final = FOLLOWS + BEGINNING
-LONGEST_COMPOUND: Final = 32  # Nobody makes longer words; what is longer is found by its first letters
-# Of one message: as many as a text of 40,000 characters gives; of a longer one they are those of its beginning.
+LONGEST_COMPOUND: Final = 32  # Longer strings are no compounds; they are found by their first letters
+# Of one message: as many as a text of 40,000 characters has; of a longer one the first ones.
 MOST_PARTS: Final = 4096
-BEGINS: Final = "·"
-CONTAINS: Final = "¦"  # Behind the letters with which a word begins, and behind those with which something in it begins
+BEGINS: Final = "·"  # The suffix of the first letters of a word
+CONTAINS: Final = "¦"  # The suffix of the first letters of a part inside a word
 
 _ARABIC: Final = compile_later("[\u0620-\u064a\u066e-\u06d3]{3,64}")
 _ARTICLE: Final = compile_later("^(?:و(?=...))?(?:(?:[بكف]?ال|لل)(?=..))?")
-# What stands before and behind an Arabic word as a part of it (the list is that of Larkey's light stemmer, whose يه is
-# two of these); no more than four, so that a word of endings alone is read in linear time.
+# Suffixes of Arabic words (those of Larkey's light stemmer, whose يه is two of these); at most four, so that a word of
+# suffixes alone is matched in linear time.
 _ENDINGS: Final = compile_later("(?<=..)(?:ها|ان|ات|ون|ين|ه|ي){1,4}$")
 _CYRILLIC: Final = compile_later("[\u0400-\u052f]")
-# As they are without accents: й is и.
+# Without accents: й is и.
 _CYRILLIC_ENDINGS: Final = compile_later(
     "(?<=...)(?:[ая]м[иі]|[иыі]м[иі]|[ео]го|[ео]му|[ео][ми]|[ыиі][ихм]|[ая][мхя]|[ео]в|[еоі]ю|[ое]е|ую|юю|[аеиоуыьэюяі])$"
 )
-# Of short words; of longer ones they stand behind the BEGINNING.
+# Only for short words; in longer ones endings lie behind the BEGINNING.
 _LATIN_ENDINGS: Final = compile_later("(?<=....)(?:e[mnrs]?|[ao]s?|i|l[ae]r)$")
 _LONG_VOWELS: Final = compile_later("(?<=.)[اوي]")  # Plurals differ in them: شارع has شوارع
 
 
 def entry_terms(words: Iterable[str]) -> list[str]:
-    """What an entry holds for a message of these words: them, and what other forms of them are found by."""
-    different = dict.fromkeys(words)
-    parts = islice((part for word in different for part in word_parts(word[:LONGEST])), MOST_PARTS)
-    return [*different, *dict.fromkeys(parts)]
+    """The terms of an entry for a message with these words: the words, and the parts by which other forms are found."""
+    distinct = dict.fromkeys(words)
+    parts = islice((part for word in distinct for part in word_parts(word[:LONGEST])), MOST_PARTS)
+    return [*distinct, *dict.fromkeys(parts)]
 
 
 @dataclass(frozen=True, slots=True)
 class IndexedText:
-    """A text with what its entries hold. It is made before a transaction begins: of 100,000 words that takes a second
-    of a processor, on a busy machine many, while others wait and the server ends what it hears nothing of.
+    """A text with its index terms. It is prepared before a transaction begins: for 100,000 words that takes a second of
+    CPU time, and on a busy machine many seconds, during which other writers would wait and the server would end an idle
+    transaction.
     """
 
     text: str
     length: int
-    """Words."""
+    """The number of words."""
     words: tuple[str, ...]
-    """The different ones."""
+    """The distinct words."""
     terms: tuple[str, ...]
 
 
 def indexed_text(text: str, *, stemmed: bool) -> IndexedText:
-    """`stemmed`: whether English endings are cut here, or by the engine."""
+    """`stemmed`: whether English words are stemmed here, or else by the engine."""
     return indexed_words(text, index_words(text), stemmed=stemmed)
 
 
 def indexed_words(text: str, words: Sequence[str], *, stemmed: bool) -> IndexedText:
-    """Of a text whose index words are known."""
+    """The same for a text whose index words are known."""
     terms: Iterable[str] = entry_terms(words)
-    different = dict.fromkeys(map(stem, terms) if stemmed else terms)
-    return IndexedText(text, len(words), tuple(dict.fromkeys(words)), tuple(different))
+    distinct = dict.fromkeys(map(stem, terms) if stemmed else terms)
+    return IndexedText(text, len(words), tuple(dict.fromkeys(words)), tuple(distinct))
 
 
 def wanted_terms(forms: Iterable[str]) -> tuple[str, ...]:
-    """What entries hold that have one of these words, or another form of it."""
+    """The terms by which entries with one of these words, or another form of it, are found."""
     return tuple(dict.fromkeys(term for form in forms for term in (form, *_wanted(form[:LONGEST]))))
 
 
@@ -409,7 +410,7 @@ def _wanted(word: str) -> tuple[str, ...]:
 
 
 def _beginning(word: str) -> str:
-    """What the forms of a word begin with, or "" if it has none but itself."""
+    """The common beginning of a word's forms, or "" if it has no other forms."""
     if word in STOP_WORDS or _CJK.match(word) or any(map(str.isdigit, word)):
         return ""
     if _ARABIC.fullmatch(word):
@@ -420,19 +421,19 @@ def _beginning(word: str) -> str:
 
 
 def _consonants(word: str) -> str:
-    """Of an Arabic word without article and endings."""
+    """The consonants of an Arabic word without article and endings."""
     rest = _ENDINGS.sub("", _ARTICLE.sub("", word))
     bare = _LONG_VOWELS.sub("", rest)
     bare = bare[1:] if bare.startswith("ا") and len(bare) > SHORTEST else bare
     return bare if len(bare) > 1 else rest
 
 
-# What a search looks for, in the form in which both engines are asked.
+# The query of a search, in the form that both engines take.
 
-# A day away from what a datetime can hold, so that no time zone leads beyond it.
+# A day within the range of datetime, so that no time zone leads beyond it.
 EVER: Final = (datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC))
 
-# By which both engines say which messages a search may find; `Sought.bound` gives the values.
+# The parameters of the conditions which messages a search may find; `SearchQuery.bound` gives the values.
 PARAMETERS: Final[tuple[BindParameter[Any], ...]] = (
     bindparam("audiences", type_=StorableText, expanding=True),
     bindparam("drawn", type_=StorableText, expanding=True),
@@ -447,7 +448,7 @@ PARAMETERS: Final[tuple[BindParameter[Any], ...]] = (
 )
 
 
-# Of a message: it is shared with the asker at this moment, who did not write in its thread.
+# The condition that a message is shared with the asker at this moment, and that the asker did not write in its thread.
 SHARED: Final = """
     message.place = :place
     AND EXISTS (SELECT 1 FROM preference AS channel
@@ -464,13 +465,13 @@ OF_SHARED: Final[tuple[BindParameter[Any], ...]] = (
 
 
 def shared_with(place: int, asker: str) -> dict[str, object]:
-    """The values of OF_SHARED."""
+    """The parameters of OF_SHARED."""
     return {"place": place, "asker": asker, "sharing": SHARING, "on": ON, "paused": PAUSED}
 
 
 class Range(NamedTuple):
-    """About how many messages could match, and the ids of the first and the last: they need not be exact. But no
-    message that the person can find is newer than `newest`, where the engine asks for that.
+    """About how many messages could match, and the ids of the first and the last: these are estimates. But no message
+    that the person can find is newer than `newest`, on the engine that needs it.
     """
 
     total: int
@@ -481,9 +482,9 @@ class Range(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """`words`: for each keyword its forms, any of which counts. `number` is the reader's; `people` None: anybody's.
+    """`words`: for each keyword its forms, any of which matches. `number`: the reader's. `people` None: of all people.
 
-    `place`: what is shared there with the `asker` is looked for, in place of what stands in their own threads.
+    `place`: search the messages shared there with the `asker`, in place of their own threads.
     """
 
     words: tuple[tuple[str, ...], ...]
@@ -495,25 +496,25 @@ class SearchQuery:
     author: str = ""
     people: tuple[str, ...] | None = None
     visible_from: int = 0
-    """Of the excluded conversation what stands before this message is looked for, too."""
+    """Messages of the excluded conversation before this id are searched as well."""
     place: int | None = None
     asker: str = ""
 
     @property
     def is_elsewhere(self) -> ColumnElement[bool]:
-        """Of a message: it is none that the model sees already."""
+        """The condition that the model does not see the message already."""
         return or_(message.c.conversation != self.exclude, message.c.id < self.visible_from)
 
     @property
     def is_usable(self) -> ColumnElement[bool]:
-        """Of a message: it may flow into the reply (`agent.memory.audience.may_be_used`)."""
+        """The condition that the message may flow into the reply (`agent.memory.audience.may_be_used`)."""
         here = and_(message.c.conversation == self.exclude, message.c.drawn_from != NOWHERE)
         flows = or_(message.c.drawn_from.in_((WIDE, *self.audiences)), here)
         return and_(message.c.audience.in_(self.audiences), flows)
 
     @property
     def is_shared(self) -> TextClause:
-        """Of a message: see SHARED, where `place` is set."""
+        """The condition SHARED, for a query with `place`."""
         return text(SHARED).bindparams(*OF_SHARED).bindparams(**shared_with(self.place or 0, self.asker))
 
     @property

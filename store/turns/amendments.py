@@ -206,7 +206,7 @@ def _withdraw(connection: Connection, channel: str, message_id: str, now: dateti
     turn_id, question_id, _ = question
     index.remove(connection, [question_id])
     connection.execute(delete(message).where(message.c.id == question_id))
-    connection.execute(update(turn).where(turn.c.id == turn_id).values(**rows.over(now, Outcome.STOPPED)))
+    connection.execute(update(turn).where(turn.c.id == turn_id).values(**rows.ended(now, Outcome.STOPPED)))
     return True
 
 
@@ -321,7 +321,7 @@ def waiting_to_join(connection: Connection, claim: Claim) -> list[Waiting]:
         same_asker = row["person"] == asked.person.id and row["audience"] == audience and not row["stopping"]
         fresh = row["run_at"] is None and row["progress"] == "" and row["reply_ref"] == ""
         asked_by_them = not row["event_id"].startswith(SCHEDULED)
-        if not (same_asker and fresh and asked_by_them and rows.words_alone(row["payload"])):
+        if not (same_asker and fresh and asked_by_them and rows.is_text_only(row["payload"])):
             break
         found.append(Waiting(row["id"], row["question"], row["text"]))
     return found
@@ -332,7 +332,7 @@ def end_joined(connection: Connection, ended: int, closing: Closing, now: dateti
     for joined in closing.joined:
         unchanged = and_(message.c.id == joined.message, message.c.turn == joined.turn, message.c.text == joined.text)
         still_waiting = and_(turn.c.id == joined.turn, turn.c.state == WAITING, exists().where(unchanged))
-        if connection.execute(update(turn).where(still_waiting).values(**rows.over(now, closing.outcome))).rowcount:
+        if connection.execute(update(turn).where(still_waiting).values(**rows.ended(now, closing.outcome))).rowcount:
             connection.execute(update(message).where(message.c.id == joined.message).values(turn=ended))
 
 

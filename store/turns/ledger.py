@@ -179,7 +179,9 @@ def accept(
     if narrowing:
         restrict_place(connection, incoming.channel, incoming.place, incoming.time)
     readers = people.upsert_participant(connection, incoming, audience, known)
-    values = rows.begun(incoming, state, None if terms is None else terms.now) | turn_queue.round_parameters(incoming)
+    values = rows.new_turn(incoming, state, None if terms is None else terms.now) | turn_queue.round_parameters(
+        incoming
+    )
     turn_id = row_id(connection.execute(_NEW_TURN, values))
     question = _message(incoming, indexed, audience) | {
         "turn": turn_id,

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from store.engine import Store
-from store.sign_ins import MOST
+from store.sign_ins import MAX_ROWS
 from tests.fakes.incoming import START
 
 LATER = START + timedelta(minutes=10)
@@ -64,8 +64,8 @@ async def test_all_are_signed_out_and_links_are_gone_too(either: Store) -> None:
 
 async def test_there_are_so_many_links_and_sessions_at_most(either: Store) -> None:
     kept = either.operator_sessions
-    times = [START + timedelta(seconds=second) for second in range(MOST + 3)]
+    times = [START + timedelta(seconds=second) for second in range(MAX_ROWS + 3)]
     for at in times:
         await kept.offer(f"{at:%M:%S}", at, EVENING)
     offered = [await kept.is_offered(f"{at:%M:%S}", START) for at in times]
-    assert offered == [False] * 3 + [True] * MOST
+    assert offered == [False] * 3 + [True] * MAX_ROWS

@@ -14,7 +14,7 @@ from agent.schedules import NewSchedule, Schedule, ScheduleKind, Timing
 from agent.spending import By, SpendingPeriod
 from store.engine import Store
 from store.knowledge_tables import document
-from store.oversight import MOST, SqlOversight
+from store.oversight import MAX_ROWS, SqlOversight
 from store.tables import consent, turn
 from tests.contracts.steps import answered, claimed
 from tests.fakes.busy_store import fill
@@ -39,7 +39,7 @@ async def test_sums_of_a_period_are_those_of_usage(either: Store) -> None:
     for by, listed in ((By.PERSON, found.people), (By.CHANNEL, found.channels), (By.WORKSPACE, found.workspaces)):
         totals = sorted(await either.spending.totals(MONTH, by), key=lambda one: (-one.spent.cost, one.key))
         assert [(one.key, one.name, one.spent.calls, one.spent.cost, one.spent.usage.output) for one in listed] == [
-            (one.key, one.name, one.spent.calls, one.spent.cost, one.spent.usage.output) for one in totals[:MOST]
+            (one.key, one.name, one.spent.calls, one.spent.cost, one.spent.usage.output) for one in totals[:MAX_ROWS]
         ]
 
 

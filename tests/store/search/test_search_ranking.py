@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.memory.periods import TimeSpan
-from store.search.search import CANDIDATES, MOST, FoundLine, Hints, Match, Range, candidates, ranked
+from store.search.search import CANDIDATES, MATCH_LIMIT, FoundLine, Hints, Match, Range, candidates, ranked
 
 RARE, COMMON = 0, 1
 NOW = datetime(2026, 5, 20, 12, tzinfo=UTC)
@@ -151,7 +151,7 @@ def test_only_the_best_matches_are_looked_at_closely() -> None:
 
 
 def test_a_word_of_which_only_the_newest_were_looked_at_counts_as_common_as_it_is() -> None:
-    newest = [match for n in range(9_000, 9_000 + MOST) for match in holds(n, COMMON)]
+    newest = [match for n in range(9_000, 9_000 + MATCH_LIMIT) for match in holds(n, COMMON)]
     among = Range(10_000, 1, 10_000)
     found = candidates(by_keyword([*newest, *holds(1, RARE)]), among)
     whole = candidates(by_keyword([match for n in range(1, 10_000, 2) for match in holds(n, COMMON)]), Range(10_000))
