@@ -410,7 +410,7 @@ class Retellings:
         kept = set[int]()
         for id_, of, text in found:
             question = asked[of]
-            if not fact_store.says_no_more(text, question.text):
+            if not fact_store.is_covered_by(text, question.text):
                 drawn = fallen.drawn(told[of], keys=False)
                 if self._of_reply(text, question.person, drawn, [question.text], _Sure.FALLS) is _Sure.FALLS:
                     kept.add(id_)

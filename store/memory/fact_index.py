@@ -1,12 +1,12 @@
-"""By which words a fact is found, and how its value was read: made once, when it is written.
+"""The words by which a fact is found, and the statement parsed from its value: both made once, when it is written.
 
-Theory of operation. A question draws on the facts that its words lead to, on the limits that bind and on the newest;
-a write is compared with the facts that share a word or a key with it. Both are chosen by the database, from one row
-for each word of a fact (`fact_term`), so that neither takes longer because somebody has many facts. A word leads to
-its newest facts only; one that leads to fewer counts for more, because it tells more.
+Theory of operation. A question uses the facts that its words lead to, the binding ones and the newest; a write is
+compared with the facts that share a word or a key with it. The database selects both from one row for each word of a
+fact (`fact_term`), so that neither takes longer for a person with many facts. A word leads to its newest facts only;
+one that leads to fewer facts counts for more.
 
-What a value says (`agent.memory.statements.read`) is kept beside it, with the version of the reader. After that has
-changed, all of them are read anew at the next start.
+The statement of a value (`agent.memory.statements.read_statement`) is stored beside it, with the version of the reader.
+When that changes, the next start parses all values again.
 """
 
 import json
@@ -23,33 +23,34 @@ from agent.memory.statements import READER, WORD, Statement, is_function_word, r
 from store.rows import json_rows
 from store.tables import fact, fact_term
 
-MAX_TERMS: Final = 64  # Words of one fact that lead to it: a longer text is found by its beginning
-MAX_ASKED: Final = 16  # Words of a question or a new fact that are looked up, the longest, which tell the most
-ASKED_CHARS: Final = 4_000  # Of a question, for that: a page. What follows is mostly pasted.
+MAX_TERMS: Final = 64  # Of one fact: a longer text is found by its beginning
+MAX_ASKED: Final = 16  # Words of a question or a new fact that are looked up: the longest, which are the most specific
+ASKED_CHARS: Final = 4_000  # Of a question, for that: a page. The rest is mostly pasted.
 PER_TERM: Final = 100  # The newest facts that one word leads to
-KEY: Final = "key:"  # Begins the term of a fact's key as a whole; no word holds a colon
-# Begins the term of statements that contradict each other without a common word: where somebody lives.
+KEY: Final = "key:"  # The prefix of the term of a fact's whole key; no word contains a colon
+# The prefix of the term of statements that contradict each other without a common word: where a person lives.
 CLASS: Final = "class:"
-WHOLE: Final = "is:"  # Begins the term of a value without words, such as an emoji
+WHOLE: Final = "is:"  # The prefix of the term of a value without words, such as an emoji
 _BATCH: Final = 500
 
 
 class Lookup:
-    """The newest facts of the person `whose` to which each of some terms leads, if they are as `where` says: one
-    statement for all terms, because running one costs more than what it finds.
+    """A query for the newest facts of the person `whose` to which each of some terms leads and that meet the conditions
+    `where`: one statement for all terms, because a statement costs more than the rows that it finds.
     """
 
     def __init__(self, *where: sa.ColumnElement[bool]) -> None:
         self._where = where
-        # By the number of terms: making a statement takes longer than running it.
-        self._made: dict[int, sa.CompoundSelect[str]] = {}
+        # By the number of terms: building a statement takes longer than running it.
+        self._statements: dict[int, sa.CompoundSelect[str]] = {}
 
-    def of(self, many: int) -> sa.CompoundSelect[str]:
-        if many not in self._made:
-            self._made[many] = sa.union_all(*map(self._one, range(many)))
-        return self._made[many]
+    def statement(self, terms: int) -> sa.CompoundSelect[str]:
+        """The statement for a number of terms."""
+        if terms not in self._statements:
+            self._statements[terms] = sa.union_all(*map(self._of_term, range(terms)))
+        return self._statements[terms]
 
-    def _one(self, number: int) -> sa.Select[str]:
+    def _of_term(self, number: int) -> sa.Select[str]:
         newest = (
             sa.select(fact_term.c.fact)
             .join(fact, fact.c.id == fact_term.c.fact)
@@ -62,22 +63,22 @@ class Lookup:
         return sa.select(json_rows(newest.c.fact))
 
 
-def terms(key: str, value: str, said: Statement) -> list[str]:
-    """What leads to a fact; `said`: what its value says."""
-    found = list(dict.fromkeys([*_compared(said), *_stems(f"{key}\n{value}")]))[:MAX_TERMS]
+def terms(key: str, value: str, statement: Statement) -> list[str]:
+    """The terms that lead to a fact; `statement`: that of its value."""
+    found = list(dict.fromkeys([*_compared(statement), *_stems(f"{key}\n{value}")]))[:MAX_TERMS]
     return [*key_terms([key]), *(found or [f"{WHOLE}{value.strip()[:100]}"])]
 
 
 def asked_terms(text: str) -> list[str]:
-    asked = text[:ASKED_CHARS]
+    beginning = text[:ASKED_CHARS]
     return sorted(
-        {*_compared(read_statement(asked)), *_stems(asked)}, key=lambda word: (len(word), word), reverse=True
+        {*_compared(read_statement(beginning)), *_stems(beginning)}, key=lambda word: (len(word), word), reverse=True
     )[:MAX_ASKED]
 
 
-def written_terms(key: str, value: str, said: Statement) -> list[str]:
-    """The words of a new fact to look up: first those by which two statements are compared."""
-    return [*key_terms([key]), *dict.fromkeys([*_compared(said), *terms("", value, said)])][: 2 * MAX_ASKED]
+def written_terms(key: str, value: str, statement: Statement) -> list[str]:
+    """The terms of a new fact to look up: first those by which two statements are compared."""
+    return [*key_terms([key]), *dict.fromkeys([*_compared(statement), *terms("", value, statement)])][: 2 * MAX_ASKED]
 
 
 def key_terms(keys: Iterable[str]) -> list[str]:
@@ -85,12 +86,12 @@ def key_terms(keys: Iterable[str]) -> list[str]:
     return [f"{KEY}{plain}" for key in keys if (plain := plain_key(key))]
 
 
-def reading(said: Statement) -> dict[str, Any]:
-    return {"reading": _encoded(said), "reader": READER}
+def reading(statement: Statement) -> dict[str, Any]:
+    return {"reading": _encoded(statement), "reader": READER}
 
 
 class KeptReading:
-    """What a value says as it was kept. Taken apart when it is needed, because most of it seldom is."""
+    """The stored statement of a value, decoded only when it is needed, which is seldom."""
 
     __slots__ = ("_kept", "_statement", "_value")
 
@@ -111,7 +112,7 @@ class KeptReading:
 
 
 def kept_reading(value: str, kept: str, reader: int) -> KeptReading | None:
-    """None if another version of the reader read the value."""
+    """The stored statement of a value; None if another version of the reader made it."""
     return KeptReading(value, kept) if reader == READER else None
 
 
@@ -125,37 +126,37 @@ def remove(connection: sa.Connection, ids: Collection[int]) -> None:
 
 
 def leading_to(
-    connection: sa.Connection, looked_up: Lookup, wanted: Sequence[str], values: Mapping[str, object]
+    connection: sa.Connection, lookup: Lookup, terms: Sequence[str], values: Mapping[str, object]
 ) -> list[int]:
-    """The ids of the facts that these terms lead to, the most telling first, of equals the newest. `values`: of the
-    parameters of what is looked up.
+    """The ids of the facts that these terms lead to, those with the rarest words first, among equals the newest.
+    `values`: the parameters of the lookup.
     """
-    if not wanted:
+    if not terms:
         return []
-    asked = {f"term{number}": term for number, term in enumerate(wanted)}
+    parameters = {f"term{number}": term for number, term in enumerate(terms)}
     weight = dict[int, float]()
-    for found in connection.execute(looked_up.of(len(wanted)), {**values, **asked}).scalars():
+    for found in connection.execute(lookup.statement(len(terms)), {**values, **parameters}).scalars():
         ids = list(chain.from_iterable(json.loads(found)))
         for id_ in ids:
             weight[id_] = weight.get(id_, 0.0) + 1 / len(ids)
-    return [id_ for _, id_ in sorted(((of_it, id_) for id_, of_it in weight.items()), reverse=True)]
+    return [id_ for _, id_ in sorted(((its_weight, id_) for id_, its_weight in weight.items()), reverse=True)]
 
 
 def renew(connection: sa.Connection, after: int) -> list[int]:
-    """Read the next facts behind this id anew that another version of the reader has read; their ids."""
+    """Parse the next facts after this id again that another version of the reader has parsed; returns their ids."""
     columns = sa.select(fact.c.id, fact.c.person, fact.c.key, fact.c.value).where(_read_by_another(after))
-    some = connection.execute(columns.order_by(fact.c.id).limit(_BATCH)).all()
-    ids = [row.id for row in some]
+    batch = connection.execute(columns.order_by(fact.c.id).limit(_BATCH)).all()
+    ids = [row.id for row in batch]
     remove(connection, ids)
-    for row in some:
-        said = read_statement(row.value, about=row.key)
-        add(connection, row.id, row.person, terms(row.key, row.value, said))
-        connection.execute(sa.update(fact).where(fact.c.id == row.id).values(reading(said)))
+    for row in batch:
+        statement = read_statement(row.value, about=row.key)
+        add(connection, row.id, row.person, terms(row.key, row.value, statement))
+        connection.execute(sa.update(fact).where(fact.c.id == row.id).values(reading(statement)))
     return ids
 
 
 def left(connection: sa.Connection, after: int) -> int:
-    """How many facts `renew` has still to come to."""
+    """The number of facts that `renew` has not reached yet."""
     return connection.execute(sa.select(sa.func.count()).select_from(fact).where(_read_by_another(after))).scalar_one()
 
 
@@ -168,10 +169,12 @@ def _stems(text: str) -> list[str]:
     return list(dict.fromkeys(map(stem, words)))
 
 
-def _compared(one: Statement) -> list[str]:
-    """Every word by which two statements can be about the same, and the classes of those that are so without one."""
-    words = one.content | one.subject | one.identifiers | frozenset[str]().union(*one.displaced)
-    return [*sorted(words), *([f"{CLASS}home"] if one.resides or one.settles else [])]
+def _compared(statement: Statement) -> list[str]:
+    """The words by which two statements can be about the same thing, and the classes of those that need no
+    common word.
+    """
+    words = statement.content | statement.subject | statement.identifiers | frozenset[str]().union(*statement.displaced)
+    return [*sorted(words), *([f"{CLASS}home"] if statement.resides or statement.settles else [])]
 
 
 _SETS: Final = ("subject", "content", "names", "said", "identifiers")
@@ -180,23 +183,23 @@ _TEXTS: Final = ("about", "verb")
 _FLAGS: Final = tuple(field.name for field in fields(Statement) if field.type is bool)
 
 
-def _encoded(one: Statement) -> str:
-    """Its parts on lines of their own, with tabs between words: words hold neither, and JSON takes twice as long."""
-    sets = ("\t".join(sorted(getattr(one, name))) for name in _SETS)
-    values = "\t".join(f"{kind}={value}" for kind, value in sorted(one.values))
-    displaced = "\v".join("\t".join(sorted(words)) for words in one.displaced)
-    flags = "".join("01"[getattr(one, name)] for name in _FLAGS)
-    return "\n".join([*sets, *(getattr(one, name) for name in _TEXTS), values, displaced, flags])
+def _encoded(statement: Statement) -> str:
+    """One line for each part, with tabs between words: words contain neither, and JSON takes twice as long."""
+    sets = ("\t".join(sorted(getattr(statement, name))) for name in _SETS)
+    values = "\t".join(f"{kind}={value}" for kind, value in sorted(statement.values))
+    displaced = "\v".join("\t".join(sorted(words)) for words in statement.displaced)
+    flags = "".join("01"[getattr(statement, name)] for name in _FLAGS)
+    return "\n".join([*sets, *(getattr(statement, name) for name in _TEXTS), values, displaced, flags])
 
 
 def _decoded(value: str, kept: str) -> Statement:
     subject, content, names, said, identifiers, about, verb, values, displaced, flags = kept.split("\n")
-    pairs = (one.partition("=") for one in values.split("\t")) if values else ()
+    pairs = (pair.partition("=") for pair in values.split("\t")) if values else ()
     return Statement(
         text=value,
         subject=_set(subject),
         content=_set(content),
-        values=frozenset((kind, each) for kind, _, each in pairs),
+        values=frozenset((kind, value_) for kind, _, value_ in pairs),
         names=_set(names),
         said=_set(said),
         identifiers=_set(identifiers),
@@ -209,7 +212,7 @@ def _decoded(value: str, kept: str) -> Statement:
 
 @lru_cache(256)
 def _flags_of(flags: str) -> Mapping[str, bool]:
-    """Most facts have one of a few."""
+    """Cached, because most facts have one of a few combinations."""
     return dict(zip(_FLAGS, (flag == "1" for flag in flags), strict=True))
 
 

@@ -1,11 +1,11 @@
 """Facts in rows.
 
 Rules
-  Whatever writes reads first what of the partition it may touch, lets the pure part decide, and stores the difference,
-  in one transaction, one writer of an audience after the other. It may touch what shares a word or a key with it, what
-  it names, and what follows from either.
-  Of a person and a place at most FACTS_KEPT are kept.
-  A question is shown what it may need (`relevant`): never all that somebody has said in years.
+  A write reads the facts of the partition that it may affect, lets `agent.memory.writing` decide, and stores the
+  difference, in one transaction; writers of one audience are serialised. It may affect facts that share a word or a key
+  with the new one, facts that it names, and facts derived from these.
+  For each person and place at most FACTS_KEPT facts are kept.
+  A question gets the facts that it may need (`relevant`), not all that a person has said in years.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -42,22 +42,22 @@ from store.rows import ids_in_parameter, texts_in_parameter
 from store.search.text import index_words, telling_words
 from store.tables import fact, fact_ground, fact_term, message, person
 
-SHOWN: Final = 80  # So many valid facts are all given to a question: about as many as its context has room for
-CHOSEN: Final = 60  # Of more, so many are chosen
-BINDING: Final = 20  # Of them, the newest that bind, whatever the question is about
-ASKED_FOR: Final = 40  # Of them, those that the words of the question lead to
-# Superseded facts whose values are marked where a text still holds them: the newest, and as many to which the words of
-# the question lead, as they do to what is recalled; besides, those of the visible messages.
+SHOWN: Final = 80  # Up to this number, all valid facts are used: about as many as fit into a context
+CHOSEN: Final = 60  # If there are more, this number is chosen
+BINDING: Final = 20  # Of the chosen, up to this number are the newest binding ones, whatever the question is about
+ASKED_FOR: Final = 40  # Of the chosen, up to this number are found by the words of the question
+# Superseded facts, whose values are marked where a text still holds them: the newest, as many found by the words of the
+# question, and those from visible messages.
 PAST: Final = 20
-# Facts that a write is compared with, if there are more: those that share the most telling words with it.
+# The facts that a write is compared with, if there are more: those that share the most telling words with it.
 COMPARED: Final = 150
 CHAIN: Final = 100  # Steps from one fact to the next that are followed in the rows
-ABOUT: Final = frozenset({"person", "they", "user"})  # Words by which a model speaks of whoever said it
-# Made once: making a statement takes longer than running it.
+ABOUT: Final = frozenset({"person", "they", "user"})  # Words with which a model refers to the speaker
+# Statements are built once: building one takes longer than running it.
 _COLUMNS: Final = tuple(column for column in fact.c if column.name != "used")
-_AUTHORITIES: Final = {int(one): one for one in Authority}
-_MEMORY_TYPES: Final = {str(one): one for one in MemoryType}
-_SCOPES: Final = {str(one): one for one in Scope}
+_AUTHORITIES: Final = {int(authority): authority for authority in Authority}
+_MEMORY_TYPES: Final = {str(memory_type): memory_type for memory_type in MemoryType}
+_SCOPES: Final = {str(scope): scope for scope in Scope}
 _LINKED: Final = (
     select(*_COLUMNS, message.c.permalink)
     .outerjoin_from(fact, message, message.c.id == fact.c.source_message)
@@ -72,9 +72,9 @@ _READABLE: Final = _LINKED.where(or_(_SAID_THERE, and_(_THEIRS, fact.c.everywher
 _EVERYWHERE: Final = or_(fact.c.scope == Scope.GLOBAL, fact.c.scope == Scope.TASK)
 _IN_SCOPE: Final = or_(_EVERYWHERE, fact.c.scope_id == bindparam("here"))
 _CONCERNED: Final = (_USABLE, _IN_SCOPE)
-# Not said as `is_valid`: the index of those that bind is to be taken, and not that of the valid ones.
+# Not written as `is_valid`: so the planner takes the index of binding facts, and not that of valid ones.
 _BINDS: Final = and_(fact.c.is_constraint, fact.c.is_valid.is_not(False))
-# Of the person and of nobody's: the newest that are valid, those that are superseded, and those that bind.
+# Facts of the person, and facts about no person: the newest valid ones, superseded ones, and binding ones.
 _NEWEST: Final = _LINKED.where(
     fact.c.id.in_(
         union_all(
@@ -122,44 +122,44 @@ _ALIKE_IN_BOTH: Final = (
     "key", "value", "source", "audience", "person", "is_valid", "memory_type", "scope", "scope_id", "needs_review",
     "is_constraint", "constraint_type", "source_message", "everywhere",
 )  # fmt: skip
-NEW: Final = "new"  # The id of a fact until its row has one
+NEW: Final = "new"  # The id of a fact that has no row yet
 
 
 def latest(connection: Connection, person: str, audience: str, limit: int) -> list[Fact]:
-    here = select(fact.c.id).where(fact.c.person == person, fact.c.is_valid, fact.c.audience == audience)
-    ids = connection.execute(here.order_by(fact.c.id.desc()).limit(limit)).scalars().all()
-    return sorted(_by_id(connection, ids), key=lambda one: int(one.id), reverse=True)
+    valid = select(fact.c.id).where(fact.c.person == person, fact.c.is_valid, fact.c.audience == audience)
+    ids = connection.execute(valid.order_by(fact.c.id.desc()).limit(limit)).scalars().all()
+    return sorted(_by_id(connection, ids), key=lambda item: int(item.id), reverse=True)
 
 
 def kept_in(connection: Connection, turn: int) -> list[Written]:
     asked = and_(message.c.turn == turn, message.c.author == Author.PERSON, message.c.person == fact.c.person)
-    kept = _facts(connection, and_(asked, fact.c.source != CORRECTION))
-    former = _facts(connection, fact.c.superseded_by.in_([int(one.id) for one in kept])) if kept else []
-    return [Written(one, tuple(old for old in former if old.superseded_by == one.id)) for one in kept]
+    facts = _facts(connection, and_(asked, fact.c.source != CORRECTION))
+    former = _facts(connection, fact.c.superseded_by.in_([int(item.id) for item in facts])) if facts else []
+    return [Written(item, tuple(old for old in former if old.superseded_by == item.id)) for item in facts]
 
 
 def in_own_words(connection: Connection, person_id: str, ids: Collection[str]) -> frozenset[str]:
-    said = and_(message.c.id == fact.c.source_message, message.c.person == person_id, message.c.author == Author.PERSON)
+    own = and_(message.c.id == fact.c.source_message, message.c.person == person_id, message.c.author == Author.PERSON)
     columns = select(fact.c.id, fact.c.key, fact.c.value, fact.c.source, message.c.text, person.c.name)
-    wrote = columns.select_from(fact.outerjoin(message, said).outerjoin(person, person.c.id == fact.c.person))
-    theirs = wrote.where(fact.c.person == person_id, fact.c.is_valid, fact.c.id.in_([int(one) for one in ids]))
-    found = connection.execute(theirs.where(fact.c.id.not_in(select(fact_ground.c.fact))))
+    wrote = columns.select_from(fact.outerjoin(message, own).outerjoin(person, person.c.id == fact.c.person))
+    own_facts = wrote.where(fact.c.person == person_id, fact.c.is_valid, fact.c.id.in_([int(id_) for id_ in ids]))
+    found = connection.execute(own_facts.where(fact.c.id.not_in(select(fact_ground.c.fact))))
     return frozenset(
         str(row.id)
         for row in found
         if row.source == CORRECTION
-        or (row.text and says_no_more(f"{row.key} {row.value}", f"{row.text} {row.name or ''}"))
+        or (row.text and is_covered_by(f"{row.key} {row.value}", f"{row.text} {row.name or ''}"))
     )
 
 
 def open_(connection: Connection, person_id: str, id_: str, *, everywhere: bool) -> bool:
-    mine = update(fact).where(fact.c.person == person_id, fact.c.id == int(id_))
-    return connection.execute(mine.values(everywhere=everywhere)).rowcount == 1
+    own = update(fact).where(fact.c.person == person_id, fact.c.id == int(id_))
+    return connection.execute(own.values(everywhere=everywhere)).rowcount == 1
 
 
-def says_no_more(value: str, said: str) -> bool:
-    """Does every telling word of a value stand in what was said?"""
-    return set(telling_words(value)) - ABOUT <= set(index_words(said))
+def is_covered_by(value: str, text: str) -> bool:
+    """Whether every telling word of a fact's value occurs in the text."""
+    return set(telling_words(value)) - ABOUT <= set(index_words(text))
 
 
 def write(connection: Connection, new: NewFact) -> Written | WriteRefused:
@@ -192,8 +192,8 @@ def _change(
     if not any(isinstance(change, FactAdded) for change in changes):
         _store(connection, before, after)
         return outcome
-    if (many := _count(connection, new)) >= FACTS_KEPT:
-        if not (dropped := _make_room(connection, new, many)):
+    if (count := _count(connection, new)) >= FACTS_KEPT:
+        if not (dropped := _make_room(connection, new, count)):
             return WriteRefused(Refusal.FULL)
         before = _before(connection, new, named)
         after, changes = how(before, new)
@@ -201,11 +201,11 @@ def _change(
         if isinstance(outcome, WriteRefused):
             return outcome
     added = outcome.fact
-    said = added.statement
-    id_ = row_id(connection.execute(insert(fact).values({**_columns(added), **fact_index.reading(said)})))
-    fact_index.add(connection, id_, added.person, fact_index.terms(added.key, added.value, said))
-    _store(connection, before, [_renamed(one, str(id_)) for one in after])
-    return Written(replace(_renamed(added, str(id_)), permalink=link), outcome.superseded, dropped)
+    statement = added.statement
+    id_ = row_id(connection.execute(insert(fact).values({**_columns(added), **fact_index.reading(statement)})))
+    fact_index.add(connection, id_, added.person, fact_index.terms(added.key, added.value, statement))
+    _store(connection, before, [_with_id(item, str(id_)) for item in after])
+    return Written(replace(_with_id(added, str(id_)), permalink=link), outcome.superseded, dropped)
 
 
 def _count(connection: Connection, new: NewFact) -> int:
@@ -217,39 +217,40 @@ def _partition(new: NewFact) -> ColumnElement[bool]:
 
 
 def _before(connection: Connection, new: NewFact, named: Sequence[str]) -> list[Fact]:
-    """What of its partition a write may touch: all of it, as long as that is not much."""
+    """The facts of its partition that a write may affect: all of them, if there are few."""
     if _count(connection, new) <= COMPARED:
         return _facts(connection, _partition(new))
     return _compared(connection, new, named)
 
 
 def _compared(connection: Connection, new: NewFact, named: Sequence[str]) -> list[Fact]:
-    said = read_statement(new.value, about=new.key)
-    wanted = [*fact_index.key_terms(named), *fact_index.written_terms(new.key, new.value, said)]
-    alike = fact_index.leading_to(connection, _ALIKE, wanted, {"whose": new.person, "audiences": [new.audience]})
-    waiting = {*alike[:COMPARED], *(int(name) for name in named if name.isdecimal())}
+    statement = read_statement(new.value, about=new.key)
+    terms = [*fact_index.key_terms(named), *fact_index.written_terms(new.key, new.value, statement)]
+    candidates = fact_index.leading_to(connection, _ALIKE, terms, {"whose": new.person, "audiences": [new.audience]})
+    waiting = {*candidates[:COMPARED], *(int(name) for name in named if name.isdecimal())}
     known = dict[str, Fact]()
     for _ in range(CHAIN):
-        found = [one for one in _by_id(connection, waiting) if (one.person, one.audience) == (new.person, new.audience)]
-        known |= {one.id: one for one in found}
-        follows = {id_ for one in found for id_ in (one.superseded_by, *one.derived_facts) if id_ is not None}
+        facts = _by_id(connection, waiting)
+        found = [item for item in facts if (item.person, item.audience) == (new.person, new.audience)]
+        known |= {item.id: item for item in found}
+        follows = {id_ for item in found for id_ in (item.superseded_by, *item.derived_facts) if id_ is not None}
         waiting = {int(id_) for id_ in follows - known.keys()}
         if not waiting:
             break
-    return sorted(known.values(), key=lambda one: (one.timestamp, int(one.id)))
+    return sorted(known.values(), key=lambda item: (item.timestamp, int(item.id)))
 
 
-def _make_room(connection: Connection, new: NewFact, many: int) -> int:
-    """Take out what is needed least; how many facts that were. None goes that binds."""
+def _make_room(connection: Connection, new: NewFact, count: int) -> int:
+    """Delete the least needed facts, but no binding ones; returns how many."""
     grounds = select(fact_ground.c.ground)
-    least = (fact.c.is_valid, fact.c.id.in_(grounds), func.coalesce(fact.c.used, fact.c.time), fact.c.id)
-    may_go = select(fact.c.id).where(_partition(new), ~and_(fact.c.is_valid, fact.c.is_constraint))
-    oldest = may_go.order_by(*least).limit(many - FACTS_KEPT + FACTS_MADE_ROOM)
-    gone = [str(id_) for id_ in connection.execute(oldest).scalars()]
-    known = _facts(connection, _partition(new)) if gone else []
-    left = removed(known, gone)
-    _store(connection, known, left)
-    return len(known) - len(left)
+    order = (fact.c.is_valid, fact.c.id.in_(grounds), func.coalesce(fact.c.used, fact.c.time), fact.c.id)
+    removable = select(fact.c.id).where(_partition(new), ~and_(fact.c.is_valid, fact.c.is_constraint))
+    oldest = removable.order_by(*order).limit(count - FACTS_KEPT + FACTS_MADE_ROOM)
+    removed_ids = [str(id_) for id_ in connection.execute(oldest).scalars()]
+    known = _facts(connection, _partition(new)) if removed_ids else []
+    remaining = removed(known, removed_ids)
+    _store(connection, known, remaining)
+    return len(known) - len(remaining)
 
 
 def readable(connection: Connection, person: str, audiences: frozenset[str]) -> list[Fact]:
@@ -274,49 +275,49 @@ class SqlFacts(SqlStore):
 def relevant(
     connection: Connection, person: str, audiences: frozenset[str], question: str, here: str, seen: Collection[int]
 ) -> list[Fact]:
-    """What of `readable` a question in the conversation `here` may need, oldest first; `seen`: the messages that its
-    context shows. Everything, as long as that is not much. Without their grounds, which no context shows.
+    """The `readable` facts that a question in the conversation `here` may need, oldest first; all of them, if there are
+    few. `seen`: the messages in its context. Without the facts' grounds, which no context shows.
     """
-    which = {"whose": person, "audiences": sorted(audiences), "here": here}
-    newest = connection.execute(_NEWEST, which).all()
+    parameters = {"whose": person, "audiences": sorted(audiences), "here": here}
+    newest = connection.execute(_NEWEST, parameters).all()
     rows = list[Row[Any]]()
     for whose in dict.fromkeys((person, "")):
-        theirs = {row.id: row for row in newest if row.person == whose}
-        rows += _concerned(connection, {**which, "whose": whose}, question, sorted(seen), theirs)
+        of_person = {row.id: row for row in newest if row.person == whose}
+        rows += _select_relevant(connection, {**parameters, "whose": whose}, question, sorted(seen), of_person)
     return [_fact(row) for row in sorted(rows, key=_time)]
 
 
-def _concerned(
+def _select_relevant(
     connection: Connection,
-    which: Mapping[str, Any],
+    parameters: Mapping[str, Any],
     question: str,
     seen: list[int],
     newest: Mapping[int, Row[Any]],
 ) -> list[Row[Any]]:
-    """Of one person those that the question may need, given their newest."""
-    down = sorted(newest, reverse=True)
-    valid = [id_ for id_ in down if newest[id_].is_valid][: SHOWN + 1]
-    past = [id_ for id_ in down if not newest[id_].is_valid]
-    many, many_past = len(valid) > SHOWN, len(past) > PAST
-    wanted, chosen = dict.fromkeys(past[:PAST]), list[int]()
-    words = fact_index.asked_terms(question) if many or many_past else []
-    if seen and (many or many_past):
-        of_messages = connection.execute(_OF_MESSAGES, {**which, "seen": seen}).scalars()
-        wanted |= dict.fromkeys(id_ for id_ in of_messages if id_ not in valid)
-    if many_past:
-        wanted |= dict.fromkeys(fact_index.leading_to(connection, _ASKED_PAST, words, which)[:PAST])
-    if many:
-        asked = fact_index.leading_to(connection, _ASKED, words, which)
-        binding = [id_ for id_ in down if newest[id_].is_valid and newest[id_].is_constraint]
+    """The facts of one person that the question may need, given that person's newest."""
+    newest_first = sorted(newest, reverse=True)
+    valid = [id_ for id_ in newest_first if newest[id_].is_valid][: SHOWN + 1]
+    past = [id_ for id_ in newest_first if not newest[id_].is_valid]
+    has_more, has_more_past = len(valid) > SHOWN, len(past) > PAST
+    ids, chosen = dict.fromkeys(past[:PAST]), list[int]()
+    words = fact_index.asked_terms(question) if has_more or has_more_past else []
+    if seen and (has_more or has_more_past):
+        of_messages = connection.execute(_OF_MESSAGES, {**parameters, "seen": seen}).scalars()
+        ids |= dict.fromkeys(id_ for id_ in of_messages if id_ not in valid)
+    if has_more_past:
+        ids |= dict.fromkeys(fact_index.leading_to(connection, _ASKED_PAST, words, parameters)[:PAST])
+    if has_more:
+        asked = fact_index.leading_to(connection, _ASKED, words, parameters)
+        binding = [id_ for id_ in newest_first if newest[id_].is_valid and newest[id_].is_constraint]
         chosen = list(dict.fromkeys([*binding[:BINDING], *asked[:ASKED_FOR], *valid]))[:CHOSEN]
-    wanted |= dict.fromkeys(chosen or valid)
-    rows = [newest[id_] for id_ in wanted if id_ in newest]
-    if missing := sorted(wanted.keys() - newest.keys()):
+    ids |= dict.fromkeys(chosen or valid)
+    rows = [newest[id_] for id_ in ids if id_ in newest]
+    if missing := sorted(ids.keys() - newest.keys()):
         rows += connection.execute(_BY_ID, {"found": missing}).all()
-    if many:  # a narrower one shadows a wider one
-        among = frozenset(chosen)
-        keys = fact_index.key_terms(dict.fromkeys(row.key for row in rows if row.id in among))
-        rows += connection.execute(_UNDER_KEYS, {**which, "keys": keys, "chosen": chosen}).all()
+    if has_more:  # a fact of a narrower scope shadows one of a wider scope
+        chosen_ids = frozenset(chosen)
+        keys = fact_index.key_terms(dict.fromkeys(row.key for row in rows if row.id in chosen_ids))
+        rows += connection.execute(_UNDER_KEYS, {**parameters, "keys": keys, "chosen": chosen}).all()
     return list({row.id: row for row in rows}.values())
 
 
@@ -331,7 +332,7 @@ def _by_id(connection: Connection, ids: Collection[int]) -> list[Fact]:
 
 
 def remove(connection: Connection, person: str, ids: Collection[str]) -> int:
-    """Take these facts of the person's out, with what was derived from them; how many that were."""
+    """Delete these facts of the person, with all facts derived from them; returns how many."""
     before = of_person(connection, person)
     after = removed(before, ids)
     _store(connection, before, after)
@@ -339,16 +340,18 @@ def remove(connection: Connection, person: str, ids: Collection[str]) -> int:
 
 
 def remove_rows(connection: Connection, ids: Collection[int]) -> int:
-    """As `remove`, whosesoever they are."""
-    whose = set(connection.execute(select(fact.c.person).where(fact.c.id.in_(ids))).scalars())
-    return sum(remove(connection, person, [str(id_) for id_ in ids]) for person in whose)
+    """As `remove`, for facts of any person."""
+    owners = set(connection.execute(select(fact.c.person).where(fact.c.id.in_(ids))).scalars())
+    return sum(remove(connection, person, [str(id_) for id_ in ids]) for person in owners)
 
 
-def begin_anew(connection: Connection, question: int) -> None:
-    """Take out what the turn of this question has kept in other words than those: it will be kept anew."""
-    said = connection.execute(select(message.c.text).where(message.c.id == question)).scalar_one_or_none() or ""
-    kept = connection.execute(select(fact.c.id, fact.c.key, fact.c.value).where(fact.c.source_message == question))
-    remove_rows(connection, [row.id for row in kept if not says_no_more(f"{row.key} {row.value}", said)])
+def discard_reworded(connection: Connection, question: int) -> None:
+    """Delete the facts that the turn of this question has kept in other words than its own: the restarted turn keeps
+    them again.
+    """
+    text = connection.execute(select(message.c.text).where(message.c.id == question)).scalar_one_or_none() or ""
+    facts = connection.execute(select(fact.c.id, fact.c.key, fact.c.value).where(fact.c.source_message == question))
+    remove_rows(connection, [row.id for row in facts if not is_covered_by(f"{row.key} {row.value}", text)])
 
 
 def of_person(connection: Connection, person: str) -> list[Fact]:
@@ -357,7 +360,7 @@ def of_person(connection: Connection, person: str) -> list[Fact]:
 
 
 def with_derived(connection: Connection, where: ColumnElement[bool]) -> frozenset[int]:
-    """The row ids of these facts and of what falls with them."""
+    """The row ids of these facts and of all facts derived from them."""
     named = select(fact.c.person, fact.c.id).where(where)
     found = [(person, str(id_)) for person, id_ in connection.execute(named)]
     people = {person for person, _ in found}
@@ -366,7 +369,9 @@ def with_derived(connection: Connection, where: ColumnElement[bool]) -> frozense
 
 
 def _source(connection: Connection, source_message: int | None) -> tuple[str | None, bool]:
-    """Where the message is read, and whether its person took back what was kept of it."""
+    """The link of the message, and whether its person deleted the memories made from it. Raises StoreError if
+    it is gone.
+    """
     if source_message is None:
         return None, False
     columns = select(message.c.permalink, message.c.taken_back)
@@ -377,7 +382,7 @@ def _source(connection: Connection, source_message: int | None) -> tuple[str | N
 
 
 def _facts(connection: Connection, where: ColumnElement[bool]) -> list[Fact]:
-    """With their links, oldest first."""
+    """The facts that meet the condition, with links and grounds, oldest first."""
     return _with_grounds(connection, connection.execute(_LINKED.where(where)).all())
 
 
@@ -390,14 +395,14 @@ def _with_grounds(connection: Connection, found: Sequence[Row[Any]]) -> list[Fac
         return []
     links = connection.execute(_GROUNDS, {"found": [row.id for row in found]})
     grounds, derived = dict[int, list[str]](), dict[int, list[str]]()
-    for one, ground in links:
-        grounds.setdefault(one, []).append(str(ground))
-        derived.setdefault(ground, []).append(str(one))
+    for fact_id, ground in links:
+        grounds.setdefault(fact_id, []).append(str(ground))
+        derived.setdefault(ground, []).append(str(fact_id))
     return [_fact(row, grounds.get(row.id, ()), derived.get(row.id, ())) for row in found]
 
 
 def _fact(row: Row[Any], grounds: Iterable[str] = (), derived: Iterable[str] = ()) -> Fact:
-    """Of a row of `_COLUMNS`, taken apart at once: hundreds of these are made while somebody waits."""
+    """The fact of a row of `_COLUMNS`, unpacked in one step for speed: a turn reads hundreds before it starts."""
     cells: tuple[Any, ...] = tuple(row)
     id_, key, value, source, time, audience, whose, authority, is_valid, superseded_by, supersedes = cells[:11]
     memory_type, scope, scope_id, needs_review, is_constraint, limit, source_message, everywhere = cells[11:19]
@@ -429,44 +434,44 @@ def _fact(row: Row[Any], grounds: Iterable[str] = (), derived: Iterable[str] = (
     )
 
 
-def _columns(one: Fact) -> dict[str, Any]:
-    """The inverse of `_fact`, but for id and grounds."""
-    numbers = {name: _number(getattr(one, name)) for name in ("superseded_by", "supersedes")}
-    alike = {name: getattr(one, name) for name in _ALIKE_IN_BOTH}
-    return {**alike, **numbers, "time": one.timestamp, "authority": int(one.authority)}
+def _columns(item: Fact) -> dict[str, Any]:
+    """The inverse of `_fact`, without id and grounds."""
+    numbers = {name: _number(getattr(item, name)) for name in ("superseded_by", "supersedes")}
+    same = {name: getattr(item, name) for name in _ALIKE_IN_BOTH}
+    return {**same, **numbers, "time": item.timestamp, "authority": int(item.authority)}
 
 
 def _store(connection: Connection, before: Sequence[Fact], after: Sequence[Fact]) -> None:
-    """Let the rows be as `after` says. What is new has its row already, but no grounds yet."""
-    known = {one.id: one for one in before}
-    gone = [int(id_) for id_ in known.keys() - {one.id for one in after}]
-    lost = or_(fact_ground.c.fact.in_(gone), fact_ground.c.ground.in_(gone))
-    if gone:
-        connection.execute(delete(fact_ground).where(lost))
-        fact_index.remove(connection, gone)
-        connection.execute(delete(fact).where(fact.c.id.in_(gone)))
-    for one in after:
-        was = known.get(one.id)
-        if was is not None and was != one:
-            connection.execute(update(fact).where(fact.c.id == int(one.id)).values(_columns(one)))
-        if one.depends_on != (was.depends_on if was else ()):
-            _ground(connection, one)
+    """Update the rows from `before` to `after`. A new fact has its row already, but no grounds yet."""
+    known = {item.id: item for item in before}
+    removed_ids = [int(id_) for id_ in known.keys() - {item.id for item in after}]
+    links = or_(fact_ground.c.fact.in_(removed_ids), fact_ground.c.ground.in_(removed_ids))
+    if removed_ids:
+        connection.execute(delete(fact_ground).where(links))
+        fact_index.remove(connection, removed_ids)
+        connection.execute(delete(fact).where(fact.c.id.in_(removed_ids)))
+    for item in after:
+        old = known.get(item.id)
+        if old is not None and old != item:
+            connection.execute(update(fact).where(fact.c.id == int(item.id)).values(_columns(item)))
+        if item.depends_on != (old.depends_on if old else ()):
+            _store_grounds(connection, item)
 
 
-def _ground(connection: Connection, one: Fact) -> None:
-    connection.execute(delete(fact_ground).where(fact_ground.c.fact == int(one.id)))
-    if one.depends_on:
-        grounds = [{"fact": int(one.id), "ground": int(ground)} for ground in one.depends_on]
+def _store_grounds(connection: Connection, item: Fact) -> None:
+    connection.execute(delete(fact_ground).where(fact_ground.c.fact == int(item.id)))
+    if item.depends_on:
+        grounds = [{"fact": int(item.id), "ground": int(ground)} for ground in item.depends_on]
         connection.execute(insert(fact_ground), grounds)
 
 
-def _renamed(one: Fact, id_: str) -> Fact:
-    """With its row's id in the place of NEW, wherever that stands."""
+def _with_id(item: Fact, id_: str) -> Fact:
+    """The fact with its row's id in place of NEW, in all fields."""
     return replace(
-        one,
-        id=id_ if one.id == NEW else one.id,
-        superseded_by=id_ if one.superseded_by == NEW else one.superseded_by,
-        derived_facts=tuple(id_ if derived == NEW else derived for derived in one.derived_facts),
+        item,
+        id=id_ if item.id == NEW else item.id,
+        superseded_by=id_ if item.superseded_by == NEW else item.superseded_by,
+        derived_facts=tuple(id_ if derived == NEW else derived for derived in item.derived_facts),
     )
 
 

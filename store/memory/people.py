@@ -1,11 +1,11 @@
-"""People: who they are, what they chose, and what is known of them, in rows.
+"""People in rows: their names, preferences and profiles, and what learning has yet to read.
 
 Rules
-  People and conversations come into being with the first message that names them.
-  A profile is written by whoever read its newest revision, or not at all; forgetting makes a new revision, too. So what
-  was forgotten meanwhile never comes back, and of two who learn at once one begins anew.
-  A message is learned from once: with the profile it loses its mark, in the same transaction. What was learned from
-  words that were edited meanwhile, or of a place that has become another one, is not kept.
+  Rows of people and conversations are made with the first message that names them.
+  A profile is written only over the revision that the writer has read; forgetting makes a new revision as well. So what
+  was forgotten meanwhile is never restored, and of two concurrent learners one starts again.
+  A message is learned from once: its mark is removed in the transaction that writes the profile. What was learned from
+  a text that was edited meanwhile, or in a place whose audience has changed, is not stored.
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,8 +44,8 @@ from store.tables import (
 class KnownParticipant:
     """What the store knows of an incoming message, its person and its conversation.
 
-    `turn`: the turn that took it in, if one did. `latest`: the time of the latest question of the conversation.
-    `readers`: the numbers of those who wrote there.
+    `turn`: the turn of the message, if it was accepted before. `latest`: the time of the conversation's latest
+    question. `readers`: the numbers of the people who wrote there.
     """
 
     turn: int | None
@@ -56,11 +56,11 @@ class KnownParticipant:
     latest: datetime | None
     readers: Mapping[str, int]
     shares: bool = False
-    """What the person says in the channel is shared, where its team reads it (`agent.memory.documents.SHARING`)."""
+    """Whether the person's messages in the channel are shared with its team (`agent.memory.documents.SHARING`)."""
 
 
-def standing(connection: sa.Connection, incoming: Incoming, hashes: tuple[str, ...]) -> KnownParticipant:
-    """One question for all of it: every statement costs a round trip to the server, and somebody is waiting."""
+def known_participant(connection: sa.Connection, incoming: Incoming, hashes: tuple[str, ...]) -> KnownParticipant:
+    """Read all of it with one statement, because each costs a round trip to the server while a user waits."""
     values = {
         "source": incoming.source,
         "event_id": incoming.event_id,
@@ -71,7 +71,7 @@ def standing(connection: sa.Connection, incoming: Incoming, hashes: tuple[str, .
         "hashes": hashes,
         "shared": f"channel:{incoming.channel}",
     }
-    found = connection.execute(_standing(), values).all()
+    found = connection.execute(_known_participant(), values).all()
     row = found[0]
     return KnownParticipant(
         turn=row.by_post if row.by_event is None else row.by_event,
@@ -86,8 +86,8 @@ def standing(connection: sa.Connection, incoming: Incoming, hashes: tuple[str, .
 
 
 @cache
-def _standing() -> sa.Select[*tuple[Any, ...]]:
-    """Made once: making it takes longer than running it."""
+def _known_participant() -> sa.Select[*tuple[Any, ...]]:
+    """Built once, because building it takes longer than running it."""
     asker, reader = person.alias("asker"), person.alias("reader")
     by_event = sa.select(turn.c.id).where(
         turn.c.source == sa.bindparam("source"), turn.c.event_id == sa.bindparam("event_id")
@@ -126,9 +126,9 @@ def _standing() -> sa.Select[*tuple[Any, ...]]:
 def upsert_participant(
     connection: sa.Connection, incoming: Incoming, audience: str, known: KnownParticipant
 ) -> list[int]:
-    """Store what is new about person and conversation, and make it one of the person's threads.
+    """Store changes of the person and the conversation, and make it one of the person's threads.
 
-    Returns the numbers of everybody who may find the message, the person's first: all who wrote in the conversation.
+    Returns the numbers of all who may find the message, which are all who wrote in the conversation, the person first.
     """
     number = known.number
     if number is None:
@@ -139,7 +139,7 @@ def upsert_participant(
         connection.execute(changed.values(name=who.name, time_zone=who.time_zone))
     if known.audience is None:
         connection.execute(sa.insert(conversation).values(id=incoming.conversation, audience=audience, summary="{}"))
-    elif known.audience != audience:  # other readers: the summary was made for those before
+    elif known.audience != audience:  # the summary was made for other readers
         moved = sa.update(conversation).where(conversation.c.id == incoming.conversation)
         connection.execute(moved.values(audience=audience, summary="{}"))
     if incoming.person.id not in known.readers:
@@ -156,28 +156,28 @@ def number_of(connection: sa.Connection, person_id: str) -> int | None:
     return connection.execute(sa.select(person.c.number).where(person.c.id == person_id)).scalar_one_or_none()
 
 
-# What people chose, by name.
+# Preferences, by name.
 
 
 def chosen(connection: sa.Connection, owner: str) -> dict[str, str]:
-    kept = sa.select(preference.c.name, preference.c.value).where(preference.c.owner == owner)
-    return {row.name: row.value for row in connection.execute(kept.order_by(preference.c.name))}
+    query = sa.select(preference.c.name, preference.c.value).where(preference.c.owner == owner)
+    return {row.name: row.value for row in connection.execute(query.order_by(preference.c.name))}
 
 
 def choose(connection: sa.Connection, owner: str, name: str, value: str | None) -> None:
-    this = sa.and_(preference.c.owner == owner, preference.c.name == name)
+    stored = sa.and_(preference.c.owner == owner, preference.c.name == name)
     if value is None:
-        connection.execute(sa.delete(preference).where(this))
-    elif connection.execute(sa.update(preference).where(this).values(value=value)).rowcount == 0:
+        connection.execute(sa.delete(preference).where(stored))
+    elif connection.execute(sa.update(preference).where(stored).values(value=value)).rowcount == 0:
         connection.execute(sa.insert(preference).values(owner=owner, name=name, value=value))
 
 
 def swap(connection: sa.Connection, owner: str, name: str, before: str | None, after: str) -> bool:
     in_order(connection, f"{owner} {name}")
-    as_before = chosen(connection, owner).get(name) == before
-    if as_before:
+    is_unchanged = chosen(connection, owner).get(name) == before
+    if is_unchanged:
         choose(connection, owner, name, after)
-    return as_before
+    return is_unchanged
 
 
 class SqlPreferences(SqlStore):
@@ -186,23 +186,23 @@ class SqlPreferences(SqlStore):
     swap = writes(swap)
 
 
-# What is known of people, and read at once for a turn.
+# Profiles.
 
 
 def profile_of(connection: sa.Connection, partition: Partition) -> UserProfile:
-    this = sa.and_(profile.c.person == partition.person, profile.c.audience == partition.audience)
-    kept = connection.execute(sa.select(profile).where(this)).mappings().one_or_none()
-    if kept is None:
+    same = sa.and_(profile.c.person == partition.person, profile.c.audience == partition.audience)
+    row = connection.execute(sa.select(profile).where(same)).mappings().one_or_none()
+    if row is None:
         return UserProfile(partition.person)
     return UserProfile(
         user_id=partition.person,
         entries=_entries(connection, partition.person, frozenset({partition.audience})),
-        created_at=kept["created"],
-        last_updated=kept["updated"],
-        interaction_count=kept["interaction_count"],
-        synthesised_count=kept["synthesised_count"],
-        synthesis_version=kept["synthesis_version"],
-        revision=kept["revision"],
+        created_at=row["created"],
+        last_updated=row["updated"],
+        interaction_count=row["interaction_count"],
+        synthesised_count=row["synthesised_count"],
+        synthesis_version=row["synthesis_version"],
+        revision=row["revision"],
     )
 
 
@@ -215,13 +215,13 @@ def known_entries(connection: sa.Connection, person: str, audiences: frozenset[s
     newest = {entry.id: max(entry.sources) for entry in found if entry.sources}
     linked = sa.select(message.c.id, message.c.permalink).where(message.c.id.in_(sorted(newest.values())))
     links = {row.id: row.permalink for row in connection.execute(linked)} if newest else {}
-    return [replace(one, permalink=links.get(newest.get(one.id, 0))) for one in found]
+    return [replace(entry_, permalink=links.get(newest.get(entry_.id, 0))) for entry_ in found]
 
 
 def unlearned(connection: sa.Connection, partition: Partition, limit: int) -> list[Utterance]:
-    theirs = sa.and_(message.c.person == partition.person, message.c.audience == partition.audience)
+    of_partition = sa.and_(message.c.person == partition.person, message.c.audience == partition.audience)
     columns = (message.c.id, message.c.text, message.c.time, message.c.conversation)
-    waiting = sa.select(*columns).where(theirs, message.c.to_learn).order_by(message.c.id).limit(limit)
+    waiting = sa.select(*columns).where(of_partition, message.c.to_learn).order_by(message.c.id).limit(limit)
     return [Utterance(*row) for row in connection.execute(waiting)]
 
 
@@ -242,17 +242,17 @@ def save(
             _add(connection, partition, entry)
         elif entry != before[entry.id]:
             _change(connection, entry)
-    taught = [one.id for one in learned]
-    connection.execute(sa.update(message).where(message.c.id.in_(taught)).values(to_learn=False))
+    ids = [item.id for item in learned]
+    connection.execute(sa.update(message).where(message.c.id.in_(ids)).values(to_learn=False))
     for new in stated:
         fact_store.write(connection, new)
     return True
 
 
 def skip_learning(connection: sa.Connection, person: str | None = None, channel: str | None = None) -> int:
-    theirs = sa.true() if person is None else message.c.person == person
-    there = sa.true() if channel is None else message.c.channel == channel
-    waiting = sa.update(message).where(message.c.to_learn, theirs, there)
+    of_person = sa.true() if person is None else message.c.person == person
+    in_channel = sa.true() if channel is None else message.c.channel == channel
+    waiting = sa.update(message).where(message.c.to_learn, of_person, in_channel)
     return connection.execute(waiting.values(to_learn=False, passed_over=True)).rowcount
 
 
@@ -266,15 +266,15 @@ class SqlProfiles(SqlStore):
 
 
 def remove_entries(connection: sa.Connection, entries: frozenset[int]) -> int:
-    """Take these entries out, with the names of their sources; how many there were."""
+    """Delete these entries, with the rows of their sources; returns how many there were."""
     connection.execute(sa.delete(profile_source).where(profile_source.c.entry.in_(entries)))
     return connection.execute(sa.delete(profile_entry).where(profile_entry.c.id.in_(entries))).rowcount
 
 
-# What an entry and its row have in common, besides its field and where it stands.
-_SAYS: Final = ("key", "text", "time", "confidence", "everywhere")
-_SAID_THERE: Final = profile_entry.c.audience.in_(sa.bindparam("audiences", expanding=True))
-_OPEN: Final = sa.or_(_SAID_THERE, sa.and_(profile_entry.c.everywhere, sa.bindparam("everywhere", type_=sa.Boolean)))
+# The columns that an entry stores under its own names, besides its id, field and audience.
+_COLUMNS: Final = ("key", "text", "time", "confidence", "everywhere")
+_IN_AUDIENCES: Final = profile_entry.c.audience.in_(sa.bindparam("audiences", expanding=True))
+_OPEN: Final = sa.or_(_IN_AUDIENCES, sa.and_(profile_entry.c.everywhere, sa.bindparam("everywhere", type_=sa.Boolean)))
 _USABLE: Final = sa.and_(profile_entry.c.person == sa.bindparam("whose"), _OPEN)
 _ENTRIES: Final = sa.select(profile_entry).where(_USABLE).order_by(profile_entry.c.time, profile_entry.c.id)
 _SOURCES: Final = (
@@ -288,20 +288,20 @@ _SOURCES: Final = (
 def _entries(
     connection: sa.Connection, person_id: str, audiences: frozenset[str], *, everywhere: bool = False
 ) -> tuple[ProfileEntry, ...]:
-    """The person's entries of these audiences; with `everywhere` also those that they opened to all replies to them."""
-    which = {"whose": person_id, "audiences": sorted(audiences), "everywhere": everywhere}
-    found = connection.execute(_ENTRIES, which).mappings().all()
+    """The person's entries of these audiences; with `everywhere` also those that the person allowed in all replies."""
+    parameters = {"whose": person_id, "audiences": sorted(audiences), "everywhere": everywhere}
+    found = connection.execute(_ENTRIES, parameters).mappings().all()
     if not found:
         return ()
     sources: dict[int, list[int]] = {}
-    for entry, source in connection.execute(_SOURCES, which):
+    for entry, source in connection.execute(_SOURCES, parameters):
         sources.setdefault(entry, []).append(source)
-    same = ("id", "audience", *_SAYS)
+    names = ("id", "audience", *_COLUMNS)
     return tuple(
         ProfileEntry(
             field=ProfileField(row["field"]),
             sources=tuple(sources.get(row["id"], ())),
-            **{name: row[name] for name in same},
+            **{name: row[name] for name in names},
         )
         for row in found
     )
@@ -310,27 +310,27 @@ def _entries(
 def _all_wait(connection: sa.Connection, partition: Partition, learned: Sequence[Utterance]) -> bool:
     if not learned:
         return True
-    theirs = sa.and_(message.c.person == partition.person, message.c.audience == partition.audience)
-    some = message.c.id.in_([one.id for one in learned])
-    waiting = sa.select(message.c.id, message.c.text).where(theirs, some, message.c.to_learn)
-    return {(one.id, one.text) for one in learned} <= {(id_, said) for id_, said in connection.execute(waiting)}
+    of_partition = sa.and_(message.c.person == partition.person, message.c.audience == partition.audience)
+    given = message.c.id.in_([item.id for item in learned])
+    waiting = sa.select(message.c.id, message.c.text).where(of_partition, given, message.c.to_learn)
+    return {(item.id, item.text) for item in learned} <= {(id_, text) for id_, text in connection.execute(waiting)}
 
 
-def _next_revision(connection: sa.Connection, partition: Partition, became: UserProfile) -> bool:
-    """Write the counters; False if this is not what came of the newest revision."""
+def _next_revision(connection: sa.Connection, partition: Partition, updated: UserProfile) -> bool:
+    """Write the counters; False if the profile was not made from the newest revision."""
     values = {
-        "created": became.created_at,
-        "updated": became.last_updated,
-        "interaction_count": became.interaction_count,
-        "synthesised_count": became.synthesised_count,
-        "synthesis_version": became.synthesis_version,
-        "revision": became.revision + 1,
+        "created": updated.created_at,
+        "updated": updated.last_updated,
+        "interaction_count": updated.interaction_count,
+        "synthesised_count": updated.synthesised_count,
+        "synthesis_version": updated.synthesis_version,
+        "revision": updated.revision + 1,
     }
-    this = sa.and_(profile.c.person == partition.person, profile.c.audience == partition.audience)
-    read = sa.and_(this, profile.c.revision == became.revision)
-    if connection.execute(sa.update(profile).where(read).values(values)).rowcount:
+    same = sa.and_(profile.c.person == partition.person, profile.c.audience == partition.audience)
+    unchanged = sa.and_(same, profile.c.revision == updated.revision)
+    if connection.execute(sa.update(profile).where(unchanged).values(values)).rowcount:
         return True
-    is_new = became.revision == 0 and connection.execute(sa.select(profile.c.person).where(this)).first() is None
+    is_new = updated.revision == 0 and connection.execute(sa.select(profile.c.person).where(same)).first() is None
     known = connection.execute(sa.select(person.c.id).where(person.c.id == partition.person)).first() is not None
     if is_new and known:
         connection.execute(sa.insert(profile).values(person=partition.person, audience=partition.audience, **values))
@@ -338,33 +338,33 @@ def _next_revision(connection: sa.Connection, partition: Partition, became: User
 
 
 def _add(connection: sa.Connection, partition: Partition, entry: ProfileEntry) -> None:
-    placed = {"person": partition.person, "audience": partition.audience}
-    added = row_id(connection.execute(sa.insert(profile_entry).values(**placed, **_columns(entry))))
-    _name_sources(connection, added, entry)
+    columns = {"person": partition.person, "audience": partition.audience}
+    added = row_id(connection.execute(sa.insert(profile_entry).values(**columns, **_columns(entry))))
+    _add_sources(connection, added, entry)
 
 
 def _change(connection: sa.Connection, entry: ProfileEntry) -> None:
     connection.execute(sa.update(profile_entry).where(profile_entry.c.id == entry.id).values(_columns(entry)))
     connection.execute(sa.delete(profile_source).where(profile_source.c.entry == entry.id))
-    _name_sources(connection, entry.id, entry)
+    _add_sources(connection, entry.id, entry)
 
 
 def _columns(entry: ProfileEntry) -> dict[str, object]:
-    return {"field": entry.field, **{name: getattr(entry, name) for name in _SAYS}}
+    return {"field": entry.field, **{name: getattr(entry, name) for name in _COLUMNS}}
 
 
-def _name_sources(connection: sa.Connection, entry_id: int, entry: ProfileEntry) -> None:
-    named = [{"entry": entry_id, "message": source} for source in entry.sources]
-    if named:
-        connection.execute(sa.insert(profile_source), named)
+def _add_sources(connection: sa.Connection, entry_id: int, entry: ProfileEntry) -> None:
+    rows = [{"entry": entry_id, "message": source} for source in entry.sources]
+    if rows:
+        connection.execute(sa.insert(profile_source), rows)
 
 
-# What is to be learned from: marked, and given a job, in the transaction that ends a turn, so that nothing is lost.
+# Messages to learn from are marked, and given a job, in the transaction that ends a turn, so that none is lost.
 #
-# Rule: a partition (person and audience) has one job. A newer message puts it off again, so that waiting ones are
-# learned from together; but a partition in which enough has gathered waits no longer.
+# Rule: a partition (person and audience) has one job. A newer message postpones it, so that waiting messages are
+# learned from together; but a partition with ENOUGH messages waits no longer.
 
-ENOUGH: Final = 20  # So many messages make one model call worth it, even while the person goes on writing
+ENOUGH: Final = 20  # The number of messages that are worth a model call, even while the person is still writing
 
 
 _THEIRS: Final = sa.and_(message.c.person == sa.bindparam("learner"), message.c.audience == sa.bindparam("there"))
@@ -373,14 +373,14 @@ _LEARNS: Final = sa.select(sa.func.count()).select_from(message).where(_THEIRS, 
 
 
 def queue_for_learning(connection: sa.Connection, claim: Claim, at: datetime, now: datetime) -> None:
-    """Let what the claimed turn answered be learned from, not before `at`, unless enough waits."""
+    """Schedule learning from the messages of the claimed turn, not before `at`, unless enough of them wait."""
     partition = Partition(claim.incoming.person.id, label(claim.incoming.place.audience))
     asked = sa.and_(message.c.turn == claim.turn, message.c.author == Author.PERSON)
     schedule_learning(connection, partition, asked, at, now, claim.incoming.authority)
 
 
 def exempt_from_learning(connection: sa.Connection, claim: Claim) -> None:
-    """Let what the claimed turn answered never be learned from."""
+    """Exclude the messages of the claimed turn from learning."""
     asked = sa.and_(message.c.turn == claim.turn, message.c.author == Author.PERSON)
     connection.execute(sa.update(message).where(asked).values(passed_over=True))
 
@@ -388,23 +388,25 @@ def exempt_from_learning(connection: sa.Connection, claim: Claim) -> None:
 def schedule_learning(
     connection: sa.Connection,
     partition: Partition,
-    which: sa.ColumnElement[bool],
+    condition: sa.ColumnElement[bool],
     at: datetime,
     now: datetime,
     authority: Authority = Authority.EMPLOYEE,
 ) -> None:
-    """The same for any messages of a partition, of somebody with this authority; not for those that are passed over."""
-    theirs = {"learner": partition.person, "there": partition.audience}
-    connection.execute(_TO_LEARN.where(which), theirs)
-    run_at = now if connection.execute(_LEARNS, theirs).scalar_one() >= ENOUGH else at
+    """Schedule learning from any messages of a partition, except those that are excluded from it. `authority`: of the
+    person.
+    """
+    parameters = {"learner": partition.person, "there": partition.audience}
+    connection.execute(_TO_LEARN.where(condition), parameters)
+    run_at = now if connection.execute(_LEARNS, parameters).scalar_one() >= ENOUGH else at
     values = {"payload": str(int(authority)), "run_at": run_at, "person": partition.person, "conversation": ""}
     job_queue.schedule(connection, LEARNING, partition.key, values)
 
 
-# What a turn begins with, read at once.
+# The context of a new turn, read at once.
 #
-# Rule: one transaction for all of it. It is one state of the database, so nothing that is just forgotten stands in one
-# part and is missing in another; and somebody waits, for whom each transaction more takes longer than a statement.
+# Rule: one transaction for all of it. It is one snapshot, so that what is forgotten meanwhile is in all parts or in
+# none; and a user waits, for whom each further transaction costs more than a statement.
 
 
 def known(
@@ -415,20 +417,20 @@ def known(
     messages: int,
     actions: int,
 ) -> Known:
-    here, person = incoming.conversation, incoming.person.id
-    said = history.history(connection, here, before_turn, messages)
-    summary, covered = history.summary(connection, here)
-    done = LastActions()
-    if said and summary.is_empty:
-        done = history.last_actions(connection, here, person, audiences, before_turn, actions)
+    thread, person = incoming.conversation, incoming.person.id
+    past = history.history(connection, thread, before_turn, messages)
+    summary, covered = history.summary(connection, thread)
+    last_actions = LastActions()
+    if past and summary.is_empty:
+        last_actions = history.last_actions(connection, thread, person, audiences, before_turn, actions)
     return Known(
-        said,
+        past,
         summary,
-        done,
-        fact_store.relevant(connection, person, audiences, incoming.text, here, [one.id for one in said]),
+        last_actions,
+        fact_store.relevant(connection, person, audiences, incoming.text, thread, [one.id for one in past]),
         readable(connection, person, audiences),
-        history.wrote_elsewhere(connection, person, here),
-        history.working_items(connection, here, audiences, incoming.time),
+        history.wrote_elsewhere(connection, person, thread),
+        history.working_items(connection, thread, audiences, incoming.time),
         covered,
         history.something_shared(connection, audiences),
         history.reminded(connection, incoming, audiences),
@@ -437,6 +439,3 @@ def known(
 
 class SqlKnowledge(SqlStore):
     known = reads(known)
-
-
-# --------------------------------------------------------------------------------------------------

@@ -170,7 +170,7 @@ def accept(
     the channel may hold messages from a time when more people could read it; they are restricted first.
     """
     in_order(connection, incoming.conversation)
-    known = people.standing(connection, incoming, erased_ids.of_message(incoming))
+    known = people.known_participant(connection, incoming, erased_ids.of_message(incoming))
     if known.turn is not None or known.forgotten:
         return Accepted(FORGOTTEN if known.turn is None else known.turn, duplicate=True)
     if terms is not None:
@@ -235,7 +235,7 @@ def save(connection: sa.Connection, claim: Claim, *, progress: str | None, reply
         drop_workspace(connection, claim.turn)
         connection.execute(sa.delete(consent).where(consent.c.turn == claim.turn))
         calls.drop_arguments(connection, tool_call.c.turn == claim.turn)
-        fact_store.begin_anew(connection, claim.message)
+        fact_store.discard_reworded(connection, claim.message)
         history.discard_kept_by(connection, claim.message)
         return False
     values = {"progress": progress, "reply_ref": reply_ref, "attempts": None if progress is None else 0}

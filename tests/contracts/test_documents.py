@@ -267,8 +267,8 @@ async def test_a_place_keeps_no_more_than_can_be_searched_fast(store: Store) -> 
 
 
 async def test_two_words_that_stand_in_more_passages_than_are_looked_at_find_the_one_with_both(store: Store) -> None:
-    many = [Passage(f"{'project' if n % 2 else 'budget'} number {n}") for n in range(2 * passages.MOST + 400)]
-    many.insert(2 * passages.MOST + 300, Passage("the budget of the project"))
+    many = [Passage(f"{'project' if n % 2 else 'budget'} number {n}") for n in range(2 * passages.MATCH_LIMIT + 400)]
+    many.insert(2 * passages.MATCH_LIMIT + 300, Passage("the budget of the project"))
     await store.documents.keep(replace(handed(name="list"), passages=many))
     assert (await found(store, "project budget"))[0] == "the budget of the project"
 
