@@ -1,15 +1,15 @@
-"""Backups, restoring them, moving to another database, and back to an earlier version: a copy in one file comes first.
+"""Backup, restore, moving to another database, and going back to an earlier version, each through a copy in one file.
 
 Rules
-  A backup is a database of ours in one SQLite file, whichever engine it came from: of one moment, taken while the bot
-  runs, and without the bytes of what was forgotten.
-  What was forgotten after a backup is forgotten again when it is restored over the database that knows it: of that the
-  keyed hashes of messages and of people are left. A database that is lost, and single entries of memory, leave nothing
-  to know it by.
-  A restored database takes the place of the one before in one step, when it is whole: a kill leaves one or the other.
-  Rows are copied as they are, ids too, and no id is given out twice later. What is derived from them, the search
-  indexes, is made anew at the next start wherever the engines differ.
-  Both sides of a copy are read again and compared, by the number of rows and a digest that knows no order.
+  A backup is a database in one SQLite file, whichever engine it came from: a snapshot, taken while the bot runs,
+  without the bytes of forgotten rows.
+  What was forgotten after a backup is forgotten again when the backup is restored over the database that has recorded
+  it: that database has the keyed hashes of forgotten messages and people. If it is lost, and for single entries of
+  memory, there is no such record.
+  A restored database replaces the former one in one step, when it is complete: a kill leaves one or the other.
+  Rows are copied unchanged, with their ids, and no id is assigned twice later. The search indexes, which are derived
+  from rows, are rebuilt at the next start if the engines differ.
+  Both sides of a copy are read again and compared by the number of rows and an order-independent digest.
 """
 
 import asyncio
@@ -38,10 +38,10 @@ from store.databases.database import is_postgresql, migrating
 from store.databases.sqlite import BLOCK_BYTES, store_error
 from store.engine import (
     DERIVED,
-    ERASED_KEY,
     Store,
     database_beside,
     database_of,
+    erased_key,
     lock_migrations,
     look_at,
     obstacle,
@@ -67,10 +67,10 @@ from store.tables import (
     turn,
 )
 
-MADE: Final = "backup"  # Under which `meta` of a backup keeps when it was made
-_SQLITE: Final = b"SQLite format 3\0"  # How each of its files begins
+MADE: Final = "backup"  # The key in `meta` of the time at which a backup was made
+_SQLITE: Final = b"SQLite format 3\0"  # The first bytes of each SQLite file
 ROWS: Final = 500  # Copied at once: as many parameters as PostgreSQL takes in one statement, and little memory
-POLL_S: Final = 0.2  # Between two looks at how large a copy is already
+POLL_S: Final = 0.2  # Between two checks of a copy's size
 AGAIN: Final = 100  # Messages that are forgotten again in one plan
 _COUNTED: Final = {
     "messages": message,
@@ -84,19 +84,19 @@ _OTHERS: Final = text(
     " WHERE application_name = 'cogency' AND datname = current_database() AND pid <> pg_backend_pid()"
 )
 _A_MOMENT: Final = text("SELECT pg_sleep(0.05), pg_stat_clear_snapshot()")
-GOING_LOOKS: Final = 20  # A connection that was closed is listed for some moments more
+CONNECTION_CHECKS: Final = 20  # A closed connection is listed for some moments more
 
-# Is told what goes on, how much of it is done, and how much there is; perhaps on another thread.
+# Called with the name of the step, how much of it is done, and how much there is; possibly on another thread.
 Tell: TypeAlias = Callable[[str, int, int], object]
 
 
-def untold(what: str, done: int, of: int) -> None:
-    """Nobody looks."""
+def silent(what: str, done: int, of: int) -> None:
+    """For a caller that shows no progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What a database or a backup holds. `made`: None for a database. `counts`: by kind, "messages" first."""
+    """The contents of a database or a backup. `made`: None for a database. `counts`: by kind, "messages" first."""
 
     version: str
     counts: Mapping[str, int]
@@ -108,45 +108,50 @@ class Holding:
 
     def __str__(self) -> str:
         """ "12 messages, 1 person"."""
-        one = {"people": "person"}
+        singular = {"people": "person"}
         return ", ".join(
-            f"{number:,} {kind if number != 1 else one.get(kind, kind[:-1])}" for kind, number in self.counts.items()
+            f"{number:,} {kind if number != 1 else singular.get(kind, kind[:-1])}"
+            for kind, number in self.counts.items()
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """`again`: how many messages were forgotten again. `knows`: whether what was forgotten since then was known."""
+    """`again`: how many messages were forgotten again. `knows`: whether the replaced database had recorded what was
+    forgotten since the backup.
+    """
 
     holding: Holding
     again: int
     knows: bool
 
 
-async def backup(url: str, file: Path, now: datetime, *, replace: bool = False, tell: Tell = untold) -> Holding:
-    """Write a backup to `file`, also while a bot serves from the database. Raises StoreError, and leaves nothing."""
+async def backup(url: str, file: Path, now: datetime, *, replace: bool = False, tell: Tell = silent) -> Holding:
+    """Write a backup to `file`, also while a bot serves from the database. Raises StoreError, and then leaves
+    no file.
+    """
     part = file.with_name(f"{file.name}.part")
     try:
         _make_room(file, part, replace=replace)
-        await _copied_to_file(url, part, tell)
-        holding = await asyncio.to_thread(_sealed, part, now)
+        await _copy_to_file(url, part, tell)
+        holding = await asyncio.to_thread(_finish, part, now)
         part.replace(file)
-        _keep(file.parent)
+        _fsync(file.parent)
     except (OSError, sqlite3.Error) as error:
-        raise _told(error, file) from error
+        raise _translate(error, file) from error
     finally:
         _remove(part)
     return holding
 
 
 def look_into(file: Path) -> Holding:
-    """What a backup holds. Raises StoreError for a file that is none, or that a newer version of the program wrote."""
+    """The contents of a backup. Raises StoreError for a file that is no backup, or that is of a newer version."""
     if not file.is_file():
         raise StoreMisnamed(texts.BACKUP_MISSING.format(file=file))
-    with suppress(OSError), file.open("rb") as begun:  # one that cannot be read is told of when it is opened
-        if begun.read(len(_SQLITE)) != _SQLITE:
+    with suppress(OSError), file.open("rb") as opened:  # an unreadable file raises when it is connected to
+        if opened.read(len(_SQLITE)) != _SQLITE:
             raise StoreMisnamed(texts.NO_BACKUP.format(file=file))
-    with _opened(file) as connection:
+    with _connect(file) as connection:
         if version(connection) is None:
             raise StoreMisnamed(texts.NO_BACKUP.format(file=file))
         if (fault := obstacle(connection, str(file), MIGRATIONS)) is not None:
@@ -156,8 +161,8 @@ def look_into(file: Path) -> Holding:
         return _holding(connection)
 
 
-async def restore(file: Path, url: str, now: datetime, *, replace: bool = False, tell: Tell = untold) -> Restored:
-    """Let the database of `url` be what the backup says. `replace`: what it holds now goes. No bot may run meanwhile.
+async def restore(file: Path, url: str, now: datetime, *, replace: bool = False, tell: Tell = silent) -> Restored:
+    """Replace the database of `url` by the backup. `replace`: also if it is not empty. No bot may run meanwhile.
 
     Raises StoreError, and then nothing has changed.
     """
@@ -165,36 +170,36 @@ async def restore(file: Path, url: str, now: datetime, *, replace: bool = False,
     async with _target(url, replace=replace) as target:
         part = target.part
         try:
-            await asyncio.to_thread(_copied_file, file, part, tell)
+            await asyncio.to_thread(_copy_file, file, part, tell)
             store = await open_store(f"sqlite:///{part}")
             try:
-                knows = target.key == await store.database.read(_key)
-                again = await _forgotten_again(store, target.erased if knows else frozenset(), now)
-                await store.database.write(_unmade)
+                knows = target.key == await store.database.read(erased_key)
+                again = await _forget_again(store, target.erased if knows else frozenset(), now)
+                await store.database.write(_drop_made)
                 await store.forgetting.sweep()
             finally:
                 await store.close()
             holding = await asyncio.to_thread(look_into, part)
             await target.take(tell)
         except (OSError, sqlite3.Error) as error:
-            raise _told(error, part) from error
+            raise _translate(error, part) from error
         return Restored(holding, again, knows)
 
 
-async def copy(source: str, url: str, now: datetime, *, replace: bool = False, tell: Tell = untold) -> Holding:
-    """Let another database hold what this one does, and prove it. Raises StoreError, and then nothing has changed."""
+async def copy(source: str, url: str, now: datetime, *, replace: bool = False, tell: Tell = silent) -> Holding:
+    """Copy a database to another one, and compare both. Raises StoreError, and then nothing has changed."""
     async with _target(url, replace=replace) as target:
         try:
             await backup(source, target.part, now, replace=True, tell=tell)
             store = await open_store(f"sqlite:///{target.part}")
             try:
-                await store.database.write(_unmade)
+                await store.database.write(_drop_made)
             finally:
                 await store.close()
             holding = await asyncio.to_thread(look_into, target.part)
             await target.take(tell)
         except (OSError, sqlite3.Error) as error:
-            raise _told(error, target.part) from error
+            raise _translate(error, target.part) from error
         return holding
 
 
@@ -203,7 +208,7 @@ async def copy(source: str, url: str, now: datetime, *, replace: bool = False, t
 
 @dataclass(frozen=True, slots=True)
 class Back:
-    """`lost`: what the version `to` cannot hold. `saved`: what the backup holds, None if nothing was done."""
+    """`lost`: what the version `to` cannot hold. `saved`: the contents of the backup, None if nothing was done."""
 
     where: str
     to: str
@@ -211,18 +216,18 @@ class Back:
     saved: Holding | None = None
 
 
-async def go_back(url: str, name: str, file: Path, now: datetime, *, lose: bool = False, tell: Tell = untold) -> Back:
-    """Bring a database to an earlier version, named by its number or by a release's, after a backup of it to `file`.
-    Where something would be lost, nothing is done unless `lose` says so. No bot may run meanwhile.
+async def go_back(url: str, name: str, file: Path, now: datetime, *, lose: bool = False, tell: Tell = silent) -> Back:
+    """Downgrade a database to an earlier version, given by its number or by a release's, after a backup of it to
+    `file`. If rows would be lost, nothing is done unless `lose` is set. No bot may run meanwhile.
 
     Raises StoreError, and then nothing has changed.
     """
     to = MIGRATIONS.named(name)
     if to is None:
         raise StoreMisnamed(texts.NO_SUCH_VERSION.format(name=name, releases=", ".join(RELEASES)))
-    if (look := await look_at(url)).version is None:
-        raise StoreError(texts.SQLITE_NOT_YET.format(path=look.where))
-    database = database_of(url)  # a file is held from here on
+    if (state := await look_at(url)).version is None:
+        raise StoreError(texts.SQLITE_NOT_YET.format(path=state.where))
+    database = database_of(url)  # locks a file
     try:
         await database.read(require_head, database.where, MIGRATIONS)
         await database.read(_require_alone, database.where)
@@ -232,41 +237,41 @@ async def go_back(url: str, name: str, file: Path, now: datetime, *, lose: bool 
             return Back(database.where, to, lost)
         saved = await backup(url, file, now, tell=tell)
         async with migrating():
-            await database.write(_taken_back, database.where, to)
+            await database.write(_downgrade, database.where, to)
     finally:
         await database.close()
     return Back(database.where, to, lost, saved)
 
 
-def _taken_back(connection: Connection, where: str, to: str) -> None:
+def _downgrade(connection: Connection, where: str, to: str) -> None:
     lock_migrations(connection)
     _require_alone(connection, where)
     take_back(connection, to, MIGRATIONS)
 
 
 def is_connected_to(connection: Connection) -> bool:
-    """Whether somebody else, another connection of this process perhaps, is connected to a server."""
+    """Whether another connection to a server exists, possibly of this process."""
     return is_postgresql(connection) and connection.execute(_OTHERS).scalar_one() > 0
 
 
 def _require_alone(connection: Connection, where: str) -> None:
-    """Raises StoreLocked while a bot is connected to a server. (A file is one process's own anyway.)"""
+    """Raise StoreLocked while a bot is connected to a server. (For a file there is a lock anyway.)"""
     if not is_postgresql(connection):
         return
-    for _ in range(GOING_LOOKS):
+    for _ in range(CONNECTION_CHECKS):
         if not is_connected_to(connection):
             return
         connection.execute(_A_MOMENT)
     raise StoreLocked(texts.BOTS_ARE_CONNECTED.format(where=where))
 
 
-# What a copy becomes.
+# The target of a copy.
 
 
 @dataclass(slots=True)
 class _Target:
-    """`part`: the file in which the copy is made. `key`, `erased`: of the database that stands there now, None and
-    nothing where there is none.
+    """`part`: the file in which the copy is made. `key`, `erased`: the key and hashes of erased ids of the database
+    that is to be replaced; None and empty if there is none.
     """
 
     url: str
@@ -276,9 +281,9 @@ class _Target:
     erased: frozenset[str] = frozenset()
 
     async def take(self, tell: Tell) -> None:
-        """The copy takes its place there."""
+        """Put the copy in the place of the database."""
         if self.path is not None:
-            await asyncio.to_thread(_in_place, self.part, self.path)
+            await asyncio.to_thread(_replace_file, self.part, self.path)
             return
         store = await open_store(self.url)
         try:
@@ -289,7 +294,9 @@ class _Target:
 
 @asynccontextmanager
 async def _target(url: str, *, replace: bool) -> AsyncGenerator[_Target]:
-    """Held, so that no bot serves from it meanwhile, and looked at. Raises StoreError if it holds something."""
+    """Lock the target, so that no bot serves from it meanwhile, and inspect it. Raises StoreError if it is not empty,
+    unless `replace` is set.
+    """
     scheme, _, rest = url.partition("://")
     path = sqlite_path(rest) if scheme.partition("+")[0] == "sqlite" else None
     folder = Path(mkdtemp(prefix="cogency-")) if path is None else path.parent
@@ -323,39 +330,39 @@ async def _look_at(target: _Target, *, replace: bool) -> None:
         holding = await database.read(_holding)
         if not holding.is_empty and not replace:
             raise StoreError(texts.NOT_EMPTY.format(where=database.where, held=holding))
-        target.key = await database.read(_key)
+        target.key = await database.read(erased_key)
         target.erased = frozenset(await database.read(lambda c: list(c.execute(select(erased.c.hash)).scalars())))
     finally:
         await database.close()
 
 
-def _in_place(part: Path, path: Path) -> None:
-    """One step, after which the other file is the database; whatever happens, it is one of the two."""
-    if path.exists():  # its log, which would be read into the new one, is emptied into it first
+def _replace_file(part: Path, path: Path) -> None:
+    """Replace the database's file in one step: after a kill it is one of the two."""
+    if path.exists():  # its log is emptied first, because it would be applied to the new file
         with closing(sqlite3.connect(path, isolation_level=None)) as old:
             busy, *_ = old.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if busy:
             raise StoreLocked(texts.SQLITE_FAULTS["SQLITE_BUSY"].format(path=path))
-    _keep(part)
+    _fsync(part)
     part.replace(path)
-    _keep(path.parent)
+    _fsync(path.parent)
 
 
 # Copying.
 
 
-async def _copied_to_file(url: str, part: Path, tell: Tell) -> None:
+async def _copy_to_file(url: str, part: Path, tell: Tell) -> None:
     scheme, _, rest = url.partition("://")
     if scheme.partition("+")[0] == "sqlite":
         path = sqlite_path(rest)
         if path is None or not path.exists():
             raise StoreError(texts.SQLITE_NOT_YET.format(path=path))
-        copying = asyncio.ensure_future(asyncio.to_thread(_vacuumed, path, part))
+        copying = asyncio.ensure_future(asyncio.to_thread(_vacuum, path, part))
         while not copying.done():
             tell("copying", _size(part), _size(path))
             await asyncio.wait([copying], timeout=POLL_S)
         return await copying
-    await (await open_store(f"sqlite:///{part}")).close()  # an empty one, for the rows
+    await (await open_store(f"sqlite:///{part}")).close()  # an empty database for the rows
     database = database_beside(url)
     try:
         await database.read(require_head, database.where, MIGRATIONS)
@@ -365,27 +372,27 @@ async def _copied_to_file(url: str, part: Path, tell: Tell) -> None:
     return None
 
 
-def _vacuumed(path: Path, part: Path) -> None:
-    """A copy of one moment, without the pages that are free: what was forgotten does not stand in it."""
+def _vacuum(path: Path, part: Path) -> None:
+    """Copy a snapshot without free pages, so that it has no bytes of forgotten rows."""
     part.touch(0o600)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("VACUUM INTO ?", [str(part)])
 
 
 def _into_file(source: Connection, part: Path, tell: Tell) -> None:
-    with _opened(part, writes=True) as target:
-        _all_rows(source, target, tell)
+    with _connect(part, writes=True) as target:
+        _copy_rows(source, target, tell)
 
 
 def _from_file(target: Connection, part: Path, tell: Tell) -> None:
     names = ", ".join([*(table.name for table in metadata.sorted_tables), *INDEXES])
-    target.execute(text(f"TRUNCATE {names} CASCADE"))  # what follows from vectors, too (`store.search.hnsw`)
-    with _opened(part) as source:
-        _all_rows(source, target, tell)
+    target.execute(text(f"TRUNCATE {names} CASCADE"))  # also the table of the vector index (`store.search.hnsw`)
+    with _connect(part) as source:
+        _copy_rows(source, target, tell)
 
 
-def _all_rows(source: Connection, target: Connection, tell: Tell) -> None:
-    """From one engine to the other. Raises StoreError if the other side then reads as something else."""
+def _copy_rows(source: Connection, target: Connection, tell: Tell) -> None:
+    """Copy all rows from one engine to the other. Raises StoreError if the two then differ."""
     target.execute(delete(meta))
     sums = {
         table: source.execute(select(func.count()).select_from(table)).scalar_one() for table in metadata.sorted_tables
@@ -403,23 +410,23 @@ def _all_rows(source: Connection, target: Connection, tell: Tell) -> None:
         tell("comparing", done, of)
     for table in metadata.sorted_tables:
         if table.dialect_options["sqlite"]["autoincrement"]:
-            _never_again(source, target, table)
+            _set_last_id(source, target, table)
     passages.index_anew(target)
 
 
-def _of(table: Table) -> Select[Any]:
-    """Its rows. How far each engine's own indexes are stays behind."""
-    return select(table).where(meta.c.name.not_in([one.name for one in DERIVED])) if table is meta else select(table)
+def _rows_of(table: Table) -> Select[Any]:
+    """A query for the table's rows, without the progress of derived data, which is the engine's own."""
+    return select(table).where(meta.c.name.not_in([item.name for item in DERIVED])) if table is meta else select(table)
 
 
 def _batches(connection: Connection, table: Table) -> Iterable[list[dict[str, Any]]]:
-    found = connection.execution_options(yield_per=ROWS).execute(_of(table)).mappings()
+    found = connection.execution_options(yield_per=ROWS).execute(_rows_of(table)).mappings()
     for some in found.partitions():
         yield [dict(row) for row in some]
 
 
 def digest(connection: Connection, table: Table) -> tuple[int, int]:
-    """How many rows there are, and the sum of what is made of each: the same in whatever order they come."""
+    """The number of rows, and the sum of their hashes, which does not depend on their order."""
     count = total = 0
     for some in _batches(connection, table):
         for row in some:
@@ -428,8 +435,8 @@ def digest(connection: Connection, table: Table) -> tuple[int, int]:
     return count, total % 2**256
 
 
-def _never_again(source: Connection, target: Connection, table: Table) -> None:
-    """The last id that was given out, also of a row that is gone: no other may have it."""
+def _set_last_id(source: Connection, target: Connection, table: Table) -> None:
+    """Set the last assigned id, also if its row was deleted, so that no id is assigned again."""
     column = next(iter(table.primary_key)).name
     sequence = text("SELECT pg_get_serial_sequence(:table, :column)")
     names = {"table": table.name, "column": column}
@@ -445,32 +452,32 @@ def _never_again(source: Connection, target: Connection, table: Table) -> None:
     target.execute(text("SELECT setval(:name, :last, :used)"), {"name": name, "last": max(last, 1), "used": last > 0})
 
 
-# Forgetting again what was forgotten since.
+# Forgetting again what was forgotten since the backup.
 
 
-async def _forgotten_again(store: Store, since: frozenset[str], now: datetime) -> int:
-    """How many messages that was. `since`: the hashes that the newer database has."""
+async def _forget_again(store: Store, since: frozenset[str], now: datetime) -> int:
+    """Forget again, and return how many messages that erased. `since`: the hashes of the newer database."""
     known = frozenset(await store.database.read(lambda c: list(c.execute(select(erased.c.hash)).scalars())))
     new = since - known
     if not new:
         return 0
     before = (await store.database.read(_holding)).counts["messages"]
-    ids = ErasedIds(await store.database.read(_key) or b"")
+    ids = ErasedIds(await store.database.read(erased_key) or b"")
     posts, replies = await store.database.read(_named_by, ids, new)
     for channel, messages in posts.items():
-        for at in range(0, len(messages), AGAIN):
-            await store.forgetting.forget(Deleted(channel, frozenset(messages[at : at + AGAIN])), now)
-    for one in replies:
-        await store.forgetting.forget(OneReply(one), now)
+        for start in range(0, len(messages), AGAIN):
+            await store.forgetting.forget(Deleted(channel, frozenset(messages[start : start + AGAIN])), now)
+    for turn_id in replies:
+        await store.forgetting.forget(OneReply(turn_id), now)
     for who in await store.database.read(_people):
         if ids.times_forgotten(who, since) > ids.times_forgotten(who, known):
             await store.forgetting.forget(Everything(who), now)
-    await store.database.write(_kept_hashes, new, now)
+    await store.database.write(_add_hashes, new, now)
     return before - (await store.database.read(_holding)).counts["messages"]
 
 
 def _named_by(connection: Connection, ids: ErasedIds, hashes: frozenset[str]) -> tuple[dict[str, list[str]], list[int]]:
-    """The messages of platforms that these hashes name, by channel, and the turns of replies."""
+    """The message ids that these hashes name, by channel, and the turns of replies."""
     posts, replies = dict[str, list[str]](), list[int]()
     found = select(turn.c.id, turn.c.channel, turn.c.message_id, turn.c.pages, turn.c.reply_ref)
     for id_, channel, message_id, *shown in connection.execution_options(yield_per=ROWS).execute(found):
@@ -482,35 +489,35 @@ def _named_by(connection: Connection, ids: ErasedIds, hashes: frozenset[str]) ->
 
 
 def _people(connection: Connection) -> list[str]:
-    """Everybody of whom something is kept."""
+    """The ids of all people who have any row."""
     columns = (person.c.id, preference.c.owner, fact.c.person, tool_account.c.person, installation.c.installer)
     return [*connection.execute(union(*(select(column) for column in columns))).scalars()]
 
 
-def _kept_hashes(connection: Connection, hashes: frozenset[str], now: datetime) -> None:
-    there = {*connection.execute(select(erased.c.hash)).scalars()}
-    if left := sorted(hashes - there):
-        connection.execute(insert(erased), [{"hash": one, "time": now} for one in left])
+def _add_hashes(connection: Connection, hashes: frozenset[str], now: datetime) -> None:
+    existing = {*connection.execute(select(erased.c.hash)).scalars()}
+    if missing := sorted(hashes - existing):
+        connection.execute(insert(erased), [{"hash": hash_, "time": now} for hash_ in missing])
 
 
-# A file of a backup.
+# The file of a backup.
 
 
-def _sealed(part: Path, now: datetime) -> Holding:
-    """Say in it when it was made, and have it on the disk."""
-    with _opened(part, writes=True) as connection:
-        _unmade(connection)
+def _finish(part: Path, now: datetime) -> Holding:
+    """Store the time in the backup, and sync it to the disk."""
+    with _connect(part, writes=True) as connection:
+        _drop_made(connection)
         connection.execute(insert(meta).values(name=MADE, value=now.isoformat().encode()))
     with closing(sqlite3.connect(part, isolation_level=None)) as alone:
-        alone.execute("PRAGMA journal_mode = DELETE")  # one file, and nothing beside it
+        alone.execute("PRAGMA journal_mode = DELETE")  # one file, without a log beside it
     holding = look_into(part)
-    _keep(part)
+    _fsync(part)
     return holding
 
 
 @contextmanager
-def _opened(file: Path, *, writes: bool = False) -> Generator[Connection]:
-    """A connection to an SQLite file that nobody else uses, for one transaction. Raises StoreError."""
+def _connect(file: Path, *, writes: bool = False) -> Generator[Connection]:
+    """A connection for one transaction to an SQLite file that no one else uses. Raises StoreError."""
     engine = create_engine(URL.create("sqlite", database=str(file)), hide_parameters=True)
     try:
         with engine.begin() as connection:
@@ -539,7 +546,7 @@ def _size(file: Path) -> int:
     return file.stat().st_size if file.exists() else 0
 
 
-def _copied_file(file: Path, part: Path, tell: Tell) -> None:
+def _copy_file(file: Path, part: Path, tell: Tell) -> None:
     of, done = file.stat().st_size, 0
     with (
         file.open("rb") as source,
@@ -550,8 +557,8 @@ def _copied_file(file: Path, part: Path, tell: Tell) -> None:
             tell("copying", done := done + len(block), of)
 
 
-def _keep(path: Path) -> None:
-    """Have a file, or the names in a folder, on the disk."""
+def _fsync(path: Path) -> None:
+    """Sync a file, or the names in a folder, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -559,7 +566,7 @@ def _keep(path: Path) -> None:
         os.close(descriptor)
 
 
-def _told(error: OSError | sqlite3.Error, file: Path) -> StoreError:
+def _translate(error: OSError | sqlite3.Error, file: Path) -> StoreError:
     if isinstance(error, sqlite3.Error):
         return store_error(error, file)
     if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
@@ -567,12 +574,8 @@ def _told(error: OSError | sqlite3.Error, file: Path) -> StoreError:
     return StoreError(texts.BACKUP_UNWRITABLE.format(file=file, reason=error.strerror or error))
 
 
-def _unmade(connection: Connection) -> None:
+def _drop_made(connection: Connection) -> None:
     connection.execute(delete(meta).where(meta.c.name == MADE))
-
-
-def _key(connection: Connection) -> bytes | None:
-    return connection.execute(select(meta.c.value).where(meta.c.name == ERASED_KEY)).scalar_one_or_none()
 
 
 def _holding(connection: Connection) -> Holding:

@@ -1,9 +1,9 @@
-"""What is held of a person or a place: found, counted, and read section by section for an export.
+"""The data held about a person or a place: found, counted, and read section by section for an export.
 
 Rules
-  What is read of them is what forgetting them would name (`store.forgetting.selection`).
-  What may be kept for its turn only is named without its words: it leaves the database in no form.
-  Each page is a transaction of its own, so that to read a lot holds nobody up.
+  An export reads the rows that forgetting the person or place would name (`store.forgetting.selection`).
+  Messages whose text may only be kept for their turn are exported without it: it leaves the database in no form.
+  Each page is a transaction of its own, so that a large export blocks no one.
 """
 
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
@@ -65,9 +65,9 @@ from store.tables import (
 )
 
 PAGE: Final = 500  # Rows read at once
-DOCUMENTS: Final = 5  # With all their words
+DOCUMENTS: Final = 5  # Documents read at once, with all their text
 PAGED_BY: Final = "paged_by"
-NAMES: Final = 10_000  # Ids among which a mistyped one is looked for, of those who wrote last
+NAMES: Final = 10_000  # Ids among which a similar one is searched for a mistyped id: those of the last writers
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,9 @@ Held: TypeAlias = HeldPerson | HeldPlace
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A person or a place, `name` as far as one is known, and how much was said by or to them, or there."""
+    """A person or a place, with its `name` if one is known, and the number of messages by or to the person, or
+    there.
+    """
 
     id: str
     name: str
@@ -101,28 +103,28 @@ class Found:
 
 
 def find_people(connection: sa.Connection, words: str, limit: int) -> list[Found]:
-    """Those whose name or id has these letters; who wrote last comes first."""
-    small = words.lower()
-    named = sa.or_(
+    """People whose name or id contains these letters; the last writer comes first."""
+    lower_words = words.lower()
+    matches = sa.or_(
         person.c.name.contains(words, autoescape=True),
-        *(sa.func.lower(column).contains(small, autoescape=True) for column in (person.c.name, person.c.id)),
+        *(sa.func.lower(column).contains(lower_words, autoescape=True) for column in (person.c.name, person.c.id)),
     )
     last = sa.func.max(message.c.time).label("last")
-    listed = sa.select(person.c.id, person.c.name, sa.func.count(message.c.id), last).select_from(
+    query = sa.select(person.c.id, person.c.name, sa.func.count(message.c.id), last).select_from(
         person.outerjoin(message, message.c.person == person.c.id)
     )
-    found = listed.where(named).group_by(person.c.number, person.c.id, person.c.name)
+    found = query.where(matches).group_by(person.c.number, person.c.id, person.c.name)
     return [Found(*row) for row in connection.execute(found.order_by(last.desc(), person.c.id).limit(limit))]
 
 
 def find_places(connection: sa.Connection, words: str, limit: int) -> list[Found]:
-    """Channels whose id has these letters, and where something was said that not one person alone reads."""
+    """Channels whose id contains these letters and that have messages outside of direct messages."""
     id_ = (turn.c.source + ":" + turn.c.channel).label("id")
     last = sa.func.max(message.c.time).label("last")
     shared = sa.and_(~_private(message.c.audience), sa.func.lower(id_).contains(words.lower(), autoescape=True))
     kinds = sa.func.min(message.c.audience)
-    listed = sa.select(id_, kinds, sa.func.count(message.c.id), last).join_from(turn, message).where(shared)
-    found = connection.execute(listed.group_by(id_).order_by(last.desc(), id_).limit(limit))
+    query = sa.select(id_, kinds, sa.func.count(message.c.id), last).join_from(turn, message).where(shared)
+    found = connection.execute(query.group_by(id_).order_by(last.desc(), id_).limit(limit))
     return [Found(row[0], row[1].partition(":")[0], row[2], row[3]) for row in found]
 
 
@@ -138,22 +140,23 @@ def place_ids(connection: sa.Connection) -> list[str]:
 
 
 def is_known(connection: sa.Connection, who: str) -> bool:
-    """Whether anything stands in the database that `/forget everything` of this person would erase."""
+    """Whether the database has any row that `/forget everything` of this person would erase."""
     columns = (
         *(person.c.id, message.c.person, turn.c.person, fact.c.person, profile_entry.c.person, schedule.c.person),
         *(tool_account.c.person, sign_in.c.person, document.c.person, job.c.person, open_question.c.person),
         *(verdict.c.person, installation.c.installer),
     )
-    chosen = sa.exists().where(preference.c.owner == who, preference.c.value != plans.PAUSED)
-    own = sa.exists().where(selection.documents_of(plans.Everything(who)))
-    held = [sa.exists().where(column == who) for column in columns]
-    return connection.execute(sa.select(sa.or_(chosen, own, *held))).scalar_one()
+    has_preferences = sa.exists().where(preference.c.owner == who, preference.c.value != plans.PAUSED)
+    has_documents = sa.exists().where(selection.documents_of(plans.Everything(who)))
+    conditions = [sa.exists().where(column == who) for column in columns]
+    return connection.execute(sa.select(sa.or_(has_preferences, has_documents, *conditions))).scalar_one()
 
 
 def place_named(connection: sa.Connection, id_: str) -> HeldPlace | None:
-    """What an id stands for: a whole workspace ("slack:T1"), a server, a channel or a thread. None: nothing is known.
+    """The place of an id: a whole workspace ("slack:T1"), a server, a channel or a thread. None if it is unknown.
 
-    The private channels of a server that names its channels by number alone are those whose messages' links name it.
+    The private channels of a server whose channel ids do not contain the server's id are those whose messages' links
+    contain it.
     """
     source, found, last = id_.rpartition(":")
     if not found or not source or not last:
@@ -163,9 +166,9 @@ def place_named(connection: sa.Connection, id_: str) -> HeldPlace | None:
     channels, audiences = set[str](), set[str]()
     if _is_there(connection, turn.c.source == source, turn.c.channel == last):
         channels.add(last)
-    for one in (label(GroupAudience(id_)), label(TeamAudience(id_))):
-        if _is_there(connection, conversation.c.audience == one) or _is_there(connection, document.c.audience == one):
-            audiences.add(one)
+    for audience in (label(GroupAudience(id_)), label(TeamAudience(id_))):
+        if any(_is_there(connection, table.c.audience == audience) for table in (conversation, document)):
+            audiences.add(audience)
     if label(TeamAudience(id_)) in audiences:
         channels |= _linked_channels(connection, source, last)
     if channels:
@@ -191,8 +194,8 @@ def _is_there(connection: sa.Connection, *where: sa.ColumnElement[bool]) -> bool
 
 
 def counts(connection: sa.Connection, held: Held) -> dict[str, int]:
-    """How much of each kind an export would hold; nothing of what is not there."""
-    sizes = {name: _size(connection, each(held)) for name, each in _counted(held).items()}
+    """The number of rows of each section of an export, without empty sections."""
+    sizes = {name: _size(connection, rows_of_section(held)) for name, rows_of_section in _counted(held).items()}
     return {name: size for name, size in sizes.items() if size}
 
 
@@ -202,34 +205,34 @@ def _size(connection: sa.Connection, rows: "Rows") -> int:
 
 
 def running_posts(connection: sa.Connection, held: Held) -> list[tuple[str, str]]:
-    """The questions there whose answers are begun: their channels and messages."""
-    said = sa.select(message.c.turn).where(selection.said_by_plan(held.plan))
+    """The channels and message ids of questions there whose replies have begun."""
+    turns = sa.select(message.c.turn).where(selection.said_by_plan(held.plan))
     begun = sa.or_(turn.c.state == RUNNING, turn.c.progress != "", turn.c.reply_ref != "")
-    is_open = sa.and_(turn.c.state.in_((WAITING, RUNNING)), begun, turn.c.id.in_(said))
+    is_open = sa.and_(turn.c.state.in_((WAITING, RUNNING)), begun, turn.c.id.in_(turns))
     return [(row.channel, row.message_id) for row in connection.execute(sa.select(turn).where(is_open))]
 
 
-# The sections of an export. Each is a query with a key by which pages follow one another, and how a row is told.
+# The sections of an export. Each is a query with a key for paging, and a function that exports its rows.
 
-Told: TypeAlias = dict[str, Json]
-Tell: TypeAlias = Callable[[sa.Connection, Sequence[sa.RowMapping]], Iterator[Told]]
+ExportedRow: TypeAlias = dict[str, Json]
+Exporter: TypeAlias = Callable[[sa.Connection, Sequence[sa.RowMapping]], Iterator[ExportedRow]]
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """`key`: grows from row to row, and is in the query as PAGED_BY."""
+    """The query of a section. `key`: increases from row to row, and is a column of the query, PAGED_BY."""
 
     query: sa.Select[*tuple[Any, ...]]
     key: sa.ColumnElement[Any]
-    tell: Tell
+    export_rows: Exporter
     limit: int = PAGE
 
 
 @dataclass(frozen=True, slots=True)
 class HeldPage:
-    """`after`: where the next one begins; None behind the last."""
+    """A page of a section. `after`: the key after which the next page begins; None for the last page."""
 
-    rows: Sequence[Told]
+    rows: Sequence[ExportedRow]
     after: Any
 
 
@@ -239,11 +242,11 @@ def page(connection: sa.Connection, held: Held, section: str, after: object = No
     query = rows.query if after is None else rows.query.where(rows.key > after)
     found = connection.execute(query.order_by(rows.key).limit(rows.limit)).mappings().all()
     last = found[-1][PAGED_BY] if len(found) == rows.limit else None
-    return HeldPage([*rows.tell(connection, found)], last)
+    return HeldPage([*rows.export_rows(connection, found)], last)
 
 
 def sections(held: Held) -> Sequence[str]:
-    """The names of the sections of an export, in their order."""
+    """The names of the sections of an export, in order."""
     return tuple(_sections(held))
 
 
@@ -255,17 +258,17 @@ def _counted(held: Held) -> "Mapping[str, Callable[[Any], Rows]]":
     return {name: each for name, each in _sections(held).items() if name not in {"spending", "operators"}}
 
 
-def _each(tell: Callable[[sa.RowMapping], Told]) -> Tell:
-    return lambda _, found: map(tell, found)
+def _each(export_rows: Callable[[sa.RowMapping], ExportedRow]) -> Exporter:
+    return lambda _, found: map(export_rows, found)
 
 
-def _rows(table: sa.Table, where: sa.ColumnElement[bool], tell: Tell, limit: int = PAGE) -> Rows:
-    """Of a table whose rows have a number."""
-    return Rows(sa.select(table, table.c.id.label(PAGED_BY)).where(where), table.c.id, tell, limit)
+def _rows(table: sa.Table, where: sa.ColumnElement[bool], export_rows: Exporter, limit: int = PAGE) -> Rows:
+    """The rows of a table that has an integer id."""
+    return Rows(sa.select(table, table.c.id.label(PAGED_BY)).where(where), table.c.id, export_rows, limit)
 
 
 def _about(held: Held, where: Callable[[str], sa.ColumnElement[bool]]) -> sa.ColumnElement[bool]:
-    """Where an audience is that of the person's direct messages, or one of the place's."""
+    """The condition that an audience is that of the person's direct messages, or one of the place's."""
     names = [label(PersonAudience(held.id))] if isinstance(held, HeldPerson) else sorted(held.plan.audiences)
     return sa.or_(sa.false(), *map(where, names))
 
@@ -274,10 +277,10 @@ def _messages(held: Held) -> Rows:
     return _rows(message, selection.said_by_plan(held.plan), _each(_message))
 
 
-def _message(row: sa.RowMapping) -> Told:
+def _message(row: sa.RowMapping) -> ExportedRow:
     is_kept = row["drawn_from"] != NOWHERE
     words = str(row["text"]) if is_kept else ""
-    told: Told = {
+    exported: ExportedRow = {
         "thread": row["conversation"],
         "author": row["author"],
         "person": row["person"],
@@ -287,12 +290,12 @@ def _message(row: sa.RowMapping) -> Told:
         "source": row["permalink"],
     }
     if not is_kept:
-        told["withheld"] = True
+        exported["withheld"] = True
     elif row["drawn_from"]:
-        told["drawn_from"] = row["drawn_from"]
+        exported["drawn_from"] = row["drawn_from"]
     if row["author"] == Author.PERSON and FILES_NOTE in words:
-        told["files"] = [*words.rpartition(FILES_NOTE)[2].removesuffix(")").split(", ")]
-    return told
+        exported["files"] = [*words.rpartition(FILES_NOTE)[2].removesuffix(")").split(", ")]
+    return exported
 
 
 def _said_there(held: Held) -> sa.Select[Any]:
@@ -303,12 +306,12 @@ def _facts(held: Held) -> Rows:
     known = selection.known_by_plan(held.plan, fact)
     where = known if isinstance(held, HeldPerson) else sa.or_(known, fact.c.source_message.in_(_said_there(held)))
 
-    def tell(connection: sa.Connection, found: Sequence[sa.RowMapping]) -> Iterator[Told]:
+    def export_rows(connection: sa.Connection, found: Sequence[sa.RowMapping]) -> Iterator[ExportedRow]:
         links = _links(connection, [row["source_message"] for row in found if row["source_message"] is not None])
         for row in found:
             source = links.get(row["source_message"]) if row["source_message"] is not None else None
             plain = ("person", "audience", "scope", "is_constraint", "needs_review", "everywhere")
-            told: Told = {
+            exported: ExportedRow = {
                 "key": row["key"] or None,
                 "text": row["value"],
                 "time": _time(row["time"]),
@@ -316,18 +319,18 @@ def _facts(held: Held) -> Rows:
                 "kept_by": row["source"],
                 "superseded": not row["is_valid"],
             }
-            yield told | {name: row[name] for name in plain}
+            yield exported | {name: row[name] for name in plain}
 
-    return _rows(fact, where, tell)
+    return _rows(fact, where, export_rows)
 
 
 def _profile(held: Held) -> Rows:
     known = selection.known_by_plan(held.plan, profile_entry)
     if isinstance(held, HeldPlace):
-        came = sa.select(profile_source.c.entry).where(profile_source.c.message.in_(_said_there(held)))
-        known = sa.or_(known, profile_entry.c.id.in_(came))
+        from_place = sa.select(profile_source.c.entry).where(profile_source.c.message.in_(_said_there(held)))
+        known = sa.or_(known, profile_entry.c.id.in_(from_place))
 
-    def tell(connection: sa.Connection, found: Sequence[sa.RowMapping]) -> Iterator[Told]:
+    def export_rows(connection: sa.Connection, found: Sequence[sa.RowMapping]) -> Iterator[ExportedRow]:
         sources = sa.select(profile_source.c.entry, message.c.permalink)
         joined = sources.join(message, message.c.id == profile_source.c.message)
         links = dict[int, list[Json]]()
@@ -335,11 +338,11 @@ def _profile(held: Held) -> Rows:
             links.setdefault(entry, []).append(link)
         for row in found:
             plain = ("person", "field", "text", "audience", "confidence", "everywhere")
-            told: Told = {name: row[name] for name in plain}
-            told |= {"key": row["key"] or None, "time": _time(row["time"]), "sources": links.get(row["id"], [])}
-            yield told
+            exported: ExportedRow = {name: row[name] for name in plain}
+            exported |= {"key": row["key"] or None, "time": _time(row["time"]), "sources": links.get(row["id"], [])}
+            yield exported
 
-    return _rows(profile_entry, known, tell)
+    return _rows(profile_entry, known, export_rows)
 
 
 def _links(connection: sa.Connection, ids: Sequence[int]) -> dict[int, str | None]:
@@ -351,7 +354,7 @@ def _schedules(held: Held) -> Rows:
     return _rows(schedule, selection.schedules_named(held.plan), _each(_schedule))
 
 
-def _schedule(row: sa.RowMapping) -> Told:
+def _schedule(row: sa.RowMapping) -> ExportedRow:
     plain = ("id", "person", "audience", "state")
     times = {name: row[name] and _time(row[name]) for name in ("next", "last")}
     return {name: row[name] for name in plain} | {"text": row["words"], **times, "made": read_json(row["made"])}
@@ -361,33 +364,33 @@ def _documents(held: Held) -> Rows:
     known = selection.documents_of(held.plan)
     where = sa.or_(known, document.c.person == held.id) if isinstance(held, HeldPerson) else known
 
-    def tell(connection: sa.Connection, found: Sequence[sa.RowMapping]) -> Iterator[Told]:
+    def export_rows(connection: sa.Connection, found: Sequence[sa.RowMapping]) -> Iterator[ExportedRow]:
         for row in found:
-            theirs = isinstance(held, HeldPlace) or row["audience"] == label(PersonAudience(held.id))
-            words = sa.select(passage.c.text).where(passage.c.document == row["id"]).order_by(passage.c.number)
-            told: Told = {name: row[name] for name in ("name", "link", "address", "audience", "person")}
-            told |= {"time": _time(row["time"])}
-            if theirs:
-                told["text"] = [*connection.execute(words).scalars()]
-            yield told
+            with_text = isinstance(held, HeldPlace) or row["audience"] == label(PersonAudience(held.id))
+            passages = sa.select(passage.c.text).where(passage.c.document == row["id"]).order_by(passage.c.number)
+            exported: ExportedRow = {name: row[name] for name in ("name", "link", "address", "audience", "person")}
+            exported |= {"time": _time(row["time"])}
+            if with_text:
+                exported["text"] = [*connection.execute(passages).scalars()]
+            yield exported
 
-    return _rows(document, where, tell, DOCUMENTS)
+    return _rows(document, where, export_rows, DOCUMENTS)
 
 
 def _preferences(held: Held) -> Rows:
     if isinstance(held, HeldPerson):
         owners = [held.id]
     else:
-        teams = [one.partition(":")[2] for one in held.plan.audiences]
-        owners = [f"channel:{one}" for one in held.plan.channels]
-        owners += [f"{kind}:{one}" for kind in ("team", "source") for one in {*teams, *held.plan.sources}]
+        teams = [name.partition(":")[2] for name in held.plan.audiences]
+        owners = [f"channel:{name}" for name in held.plan.channels]
+        owners += [f"{kind}:{name}" for kind in ("team", "source") for name in {*teams, *held.plan.sources}]
     key = preference.c.owner + " " + preference.c.name
     return Rows(
         sa.select(preference, key.label(PAGED_BY)).where(preference.c.owner.in_(owners)), key, _each(_preference)
     )
 
 
-def _preference(row: sa.RowMapping) -> Told:
+def _preference(row: sa.RowMapping) -> ExportedRow:
     return {"of": row["owner"], "name": row["name"], "value": row["value"]}
 
 
@@ -400,10 +403,10 @@ def _tool_calls(held: Held) -> Rows:
     return _rows(tool_call, where, _each(_tool_call))
 
 
-def _tool_call(row: sa.RowMapping) -> Told:
+def _tool_call(row: sa.RowMapping) -> ExportedRow:
     plain = ("person", "channel", "audience", "tool", "effect", "decision", "decided_by", "outcome", "ms", "size")
-    told: Told = {"time": _time(row["time"]), "arguments": read_json(row["arguments"])}
-    return told | {name: row[name] for name in plain}
+    exported: ExportedRow = {"time": _time(row["time"]), "arguments": read_json(row["arguments"])}
+    return exported | {name: row[name] for name in plain}
 
 
 def _operators(held: Held) -> Rows:
@@ -411,18 +414,18 @@ def _operators(held: Held) -> Rows:
     return _rows(tool_call, sa.and_(calls.OF_OPERATORS, named), _each(_operator))
 
 
-def _operator(row: sa.RowMapping) -> Told:
+def _operator(row: sa.RowMapping) -> ExportedRow:
     plain = ("person", "decision", "outcome")
-    told: Told = {"time": _time(row["time"]), "did": read_json(row["arguments"])}
-    return told | {name: row[name] for name in plain}
+    exported: ExportedRow = {"time": _time(row["time"]), "did": read_json(row["arguments"])}
+    return exported | {name: row[name] for name in plain}
 
 
 def _summaries(held: Held) -> Rows:
-    spoken = sa.select(message.c.conversation).where(selection.said_by_plan(held.plan))
-    here = _about(held, lambda name: conversation.c.audience == name)
-    where = sa.and_(conversation.c.summary != "{}", here)
+    conversations = sa.select(message.c.conversation).where(selection.said_by_plan(held.plan))
+    in_audience = _about(held, lambda name: conversation.c.audience == name)
+    where = sa.and_(conversation.c.summary != "{}", in_audience)
     if isinstance(held, HeldPlace):
-        where = sa.and_(conversation.c.summary != "{}", sa.or_(here, conversation.c.id.in_(spoken)))
+        where = sa.and_(conversation.c.summary != "{}", sa.or_(in_audience, conversation.c.id.in_(conversations)))
     return Rows(
         sa.select(conversation, conversation.c.id.label(PAGED_BY)).where(where),
         conversation.c.id,
@@ -444,7 +447,7 @@ def _people(held: HeldPlace) -> Rows:
     return Rows(query, person.c.number, _each(_person))
 
 
-def _person(row: sa.RowMapping) -> Told:
+def _person(row: sa.RowMapping) -> ExportedRow:
     return {name: row[name] for name in ("id", "name", "time_zone")}
 
 
@@ -460,12 +463,12 @@ def _accounts(held: HeldPerson) -> Rows:
 
 def _verdicts(held: HeldPerson) -> Rows:
     query = sa.select(verdict, verdict.c.turn.label(PAGED_BY)).where(verdict.c.person == held.id)
-    tell = _each(lambda row: {"verdict": row["verdict"], "time": _time(row["time"])})
-    return Rows(query, verdict.c.turn, tell)
+    export_rows = _each(lambda row: {"verdict": row["verdict"], "time": _time(row["time"])})
+    return Rows(query, verdict.c.turn, export_rows)
 
 
 def _answers(held: HeldPerson) -> Rows:
-    """What they answered when a call asked for their leave, or a tool for something."""
+    """The person's decisions about tool calls that needed consent."""
     key = sa.cast(consent.c.turn, sa.Text) + " " + consent.c.call
     query = sa.select(consent, key.label(PAGED_BY)).where(consent.c.person == held.id)
     plain = ("tool", "word", "standing")
@@ -475,8 +478,8 @@ def _answers(held: HeldPerson) -> Rows:
 def _questions(held: HeldPerson) -> Rows:
     key = sa.cast(open_question.c.turn, sa.Text) + " " + open_question.c.key
     query = sa.select(open_question.c.asked, open_question.c.filled, open_question.c.action, key.label(PAGED_BY))
-    shown = _each(lambda row: {name: read_json(row[name]) for name in ("asked", "filled", "action")})
-    return Rows(query.where(open_question.c.person == held.id), key, shown)
+    export_row = _each(lambda row: {name: read_json(row[name]) for name in ("asked", "filled", "action")})
+    return Rows(query.where(open_question.c.person == held.id), key, export_row)
 
 
 def _spending(held: HeldPerson) -> Rows:
@@ -488,16 +491,14 @@ def _spending(held: HeldPerson) -> Rows:
         )
     ]
     by_day = sa.select(model_call.c.day.label(PAGED_BY), sa.func.count().label("calls"), *sums)
-    theirs = by_day.where(model_call.c.person == held.id).group_by(model_call.c.day)
-    return Rows(theirs, model_call.c.day, _each(_spent))
+    of_person = by_day.where(model_call.c.person == held.id).group_by(model_call.c.day)
+    return Rows(of_person, model_call.c.day, _each(_spent))
 
 
-def _spent(row: sa.RowMapping) -> Told:
+def _spent(row: sa.RowMapping) -> ExportedRow:
     tokens = ("calls", "input_uncached", "input_cached", "input_written", "output", "reasoning")
-    counted: Told = {name: int(row[name] or 0) for name in tokens}
-    return (
-        {"day": str(row[PAGED_BY])} | counted | {"cost_usd": None if row["cost"] is None else int(row["cost"]) / NANO}
-    )
+    sums: ExportedRow = {name: int(row[name] or 0) for name in tokens}
+    return {"day": str(row[PAGED_BY])} | sums | {"cost_usd": None if row["cost"] is None else int(row["cost"]) / NANO}
 
 
 def _time(moment: datetime) -> str:
@@ -529,7 +530,7 @@ _OF_PLACE: Final[Mapping[str, Callable[[Any], Rows]]] = {"people": _people, **_B
 
 
 class SqlHeld(SqlStore):
-    """For operators: what is held, and the rows of the audit that say what they did about it."""
+    """For operators: the data held, and the audit of their own actions about it."""
 
     find_people = reads(find_people)
     find_places = reads(find_places)
@@ -552,15 +553,15 @@ class SqlHeld(SqlStore):
         self._erased_ids = erased_ids
 
     def known_as(self, who: str) -> str:
-        """What the audit calls a person once they were forgotten."""
+        """The name of a person in the audit after they were forgotten."""
         return self._erased_ids.of_person(who)
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorsView:
-    """What operators see, and the ways to have something done, whoever serves from the database.
+    """The data that operators see, and the ports to act on it, also while another process serves from the database.
 
-    `is_served`: another process does, as far as one can see.
+    `is_served`: whether another process seems to serve from it.
     """
 
     held: SqlHeld
@@ -571,19 +572,21 @@ class OperatorsView:
 
 @asynccontextmanager
 async def open_beside(url: str) -> AsyncGenerator[OperatorsView, None]:
-    """While another process may serve from the database. Raises StoreError."""
+    """Open a database while another process may serve from it. Raises StoreError."""
     scheme, _, rest = url.partition("://")
     path = sqlite_path(rest) if scheme.partition("+")[0] == "sqlite" else None
     async with beside(url) as database:
-        names = await _names(database)
-        served = await database.read(is_connected_to) if path is None else is_held(path)
-        yield OperatorsView(SqlHeld(database, names), SqlForgetting(database, names), SqlJobs(database), served)
+        erased_ids = await _erased_ids_of(database)
+        is_served = await database.read(is_connected_to) if path is None else is_held(path)
+        yield OperatorsView(
+            SqlHeld(database, erased_ids), SqlForgetting(database, erased_ids), SqlJobs(database), is_served
+        )
 
 
 async def held_in(store: Store) -> SqlHeld:
-    """The same of a store that this process has open. Raises StoreError."""
-    return SqlHeld(store.database, await _names(store.database))
+    """The data held in a store that this process has open. Raises StoreError."""
+    return SqlHeld(store.database, await _erased_ids_of(store.database))
 
 
-async def _names(database: Database) -> ErasedIds:
+async def _erased_ids_of(database: Database) -> ErasedIds:
     return ErasedIds(await database.read(erased_key) or b"")

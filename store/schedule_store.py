@@ -385,8 +385,8 @@ class SqlSchedules(SqlStore):
         self._erased_ids = erased_ids
         self._notifier = notifier
 
-    def on_change(self, callback: Callable[[], None]) -> None:
-        self._notifier.listen(CHANGED, callback)
+    def on_change(self, heard: Callable[[], None]) -> None:
+        self._notifier.listen(CHANGED, heard)
 
     async def keep(self, new: NewSchedule) -> Schedule | ScheduleRefused:
         stored = await self.database.write(keep, new)

@@ -220,10 +220,10 @@ _APP = installation.c
 _KEPT = Installation.__slots__
 
 
-def install(connection: Connection, app: Installation) -> None:
-    in_order(connection, f"installation {app.source}")
-    values = {name: getattr(app, name) for name in _KEPT} | {"renewing": None}
-    changed = update(installation).where(_APP.source == app.source).values(**values, epoch=_APP.epoch + 1)
+def install(connection: Connection, one: Installation) -> None:
+    in_order(connection, f"installation {one.source}")
+    values = {name: getattr(one, name) for name in _KEPT} | {"renewing": None}
+    changed = update(installation).where(_APP.source == one.source).values(**values, epoch=_APP.epoch + 1)
     if connection.execute(changed).rowcount == 0:
         connection.execute(insert(installation).values(**values, epoch=0))
 

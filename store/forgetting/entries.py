@@ -1,7 +1,7 @@
-"""Erasing single things that are known of a person, while what they came from stays.
+"""Erasing single facts and profile entries of a person, while their source messages stay.
 
-What falls with an entry: what the summaries of the person's conversations and the records of their turns say in its
-words. The messages that it came from are passed over from now on: nothing is learned from them again.
+Summaries of the person's conversations and records of their turns that quote an entry are erased with it. Its source
+messages are excluded from learning from then on.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ from store.tables import (
 
 @dataclass(frozen=True, slots=True)
 class EntryErasure:
-    """What a plan takes out, by ids: `texts` is what it says, `sources` are the messages that it came from."""
+    """What a plan erases, by ids: `texts` are the erased texts, `sources` the messages from which they come."""
 
     person: str
     entries: frozenset[int]
@@ -54,116 +54,119 @@ class EntryErasure:
 def entries_to_erase(connection: Connection, plan: EntriesPlan) -> EntryErasure:
     entries, texts = _entries(connection, plan)
     known = fact_store.of_person(connection, plan.person)
-    out = fallen(known, plan.facts)
-    gone = [one for one in known if one.id in out]
-    texts += [words for one in gone for words in (one.key, one.value) if words]
-    taught = select(profile_source.c.message).where(profile_source.c.entry.in_(entries))
-    named = {one.source_message for one in gone if one.source_message is not None}
+    erased_facts = fallen(known, plan.facts)
+    facts = [item for item in known if item.id in erased_facts]
+    texts += [words for item in facts for words in (item.key, item.value) if words]
+    source_query = select(profile_source.c.message).where(profile_source.c.entry.in_(entries))
+    fact_sources = {item.source_message for item in facts if item.source_message is not None}
     return EntryErasure(
         plan.person,
         entries,
-        out,
-        _asked_again(connection, frozenset(connection.execute(taught).scalars()) | named),
+        erased_facts,
+        _with_repeats(connection, frozenset(connection.execute(source_query).scalars()) | fact_sources),
         tuple(_summaries(connection, plan.person, texts)),
         tuple(_actions(connection, plan.person, texts)),
         tuple(texts),
     )
 
 
-def erase_entry_plan(connection: Connection, falling: EntryErasure) -> dict[str, int]:
-    """Take it out; counts for the receipt. Nothing of it is proved yet. Nobody else may write meanwhile."""
+def erase_entry_plan(connection: Connection, erasure: EntryErasure) -> dict[str, int]:
+    """Delete it; returns the counts for the receipt, without proof. No other writer may run meanwhile."""
     owe(connection)
-    _pass_over(connection, falling)
-    summaries = update(conversation).where(conversation.c.id.in_(falling.summaries)).values(summary="{}")
-    _drop_audited(connection, falling)
-    actions = delete(action_record).where(action_record.c.id.in_(falling.actions))
+    _pass_over(connection, erasure)
+    summaries = update(conversation).where(conversation.c.id.in_(erasure.summaries)).values(summary="{}")
+    _drop_audited(connection, erasure)
+    actions = delete(action_record).where(action_record.c.id.in_(erasure.actions))
     return {
-        "profile": people.remove_entries(connection, falling.entries),
-        "facts": fact_store.remove(connection, falling.person, falling.facts),
+        "profile": people.remove_entries(connection, erasure.entries),
+        "facts": fact_store.remove(connection, erasure.person, erasure.facts),
         "summaries": connection.execute(summaries).rowcount,
         "actions": connection.execute(actions).rowcount,
     }
 
 
 def count_left(connection: Connection, plan: EntriesPlan) -> int:
-    """How many of them are still there. 0 is the proof."""
-    still = select(func.count()).select_from(profile_entry).where(profile_entry.c.id.in_(plan.entries))
-    known = {one.id for one in fact_store.of_person(connection, plan.person)}
-    return connection.execute(still).scalar_one() + len(known & plan.facts)
+    """How many of the entries and facts still exist. 0 is the proof."""
+    remaining = select(func.count()).select_from(profile_entry).where(profile_entry.c.id.in_(plan.entries))
+    known = {item.id for item in fact_store.of_person(connection, plan.person)}
+    return connection.execute(remaining).scalar_one() + len(known & plan.facts)
 
 
-def _asked_again(connection: Connection, ids: frozenset[int]) -> frozenset[int]:
-    """With the questions that were answered again, each with all its repeats."""
+def _with_repeats(connection: Connection, ids: frozenset[int]) -> frozenset[int]:
+    """These messages, and all repeats of those that are questions that were answered again."""
     asked = select(turn.c.channel, turn.c.message_id).join(message, message.c.turn == turn.c.id)
-    family = set[int](ids)
-    for channel, named in connection.execute(asked.where(message.c.id.in_(ids), message.c.author == Author.PERSON)):
-        alike = and_(turn.c.channel == channel, turn.c.message_id.in_(repeats_with(named)))
-        again = select(message.c.id).join(turn, message.c.turn == turn.c.id)
-        family.update(connection.execute(again.where(alike, message.c.message_id == turn.c.message_id)).scalars())
-    return frozenset(family)
+    messages = set[int](ids)
+    questions = asked.where(message.c.id.in_(ids), message.c.author == Author.PERSON)
+    for channel, message_id in connection.execute(questions):
+        same_question = and_(turn.c.channel == channel, turn.c.message_id.in_(repeats_with(message_id)))
+        repeats = select(message.c.id).join(turn, message.c.turn == turn.c.id).where(same_question)
+        messages.update(connection.execute(repeats.where(message.c.message_id == turn.c.message_id)).scalars())
+    return frozenset(messages)
 
 
 def _entries(connection: Connection, plan: EntriesPlan) -> tuple[frozenset[int], list[str]]:
-    theirs = and_(profile_entry.c.person == plan.person, profile_entry.c.id.in_(plan.entries))
+    condition = and_(profile_entry.c.person == plan.person, profile_entry.c.id.in_(plan.entries))
     found = connection.execute(
-        select(profile_entry.c.id, profile_entry.c.key, profile_entry.c.text).where(theirs)
+        select(profile_entry.c.id, profile_entry.c.key, profile_entry.c.text).where(condition)
     ).all()
     return frozenset(row.id for row in found), [words for row in found for words in (row.key, row.text) if words]
 
 
-def _pass_over(connection: Connection, falling: EntryErasure) -> None:
-    """Let the messages that it came from teach no more, nor what repeats them. Whoever learns just now begins anew."""
-    sources = and_(message.c.person == falling.person, message.c.id.in_(falling.sources))
+def _pass_over(connection: Connection, erasure: EntryErasure) -> None:
+    """Exclude the source messages and their repeats from learning. A concurrent learner starts again."""
+    sources = and_(message.c.person == erasure.person, message.c.id.in_(erasure.sources))
     connection.execute(update(message).where(sources).values(to_learn=False, passed_over=True, taken_back=True))
-    mine = update(profile).where(profile.c.person == falling.person)
-    connection.execute(mine.values(revision=profile.c.revision + 1))
+    own = update(profile).where(profile.c.person == erasure.person)
+    connection.execute(own.values(revision=profile.c.revision + 1))
 
 
 def _summaries(connection: Connection, person: str, texts: Collection[str]) -> list[str]:
     joined = select(participant.c.conversation).where(participant.c.person == person)
-    kept = select(conversation.c.id, conversation.c.summary)
-    held = kept.where(conversation.c.id.in_(joined), conversation.c.summary != "{}")
-    return [id_ for id_, summary in connection.execute(held) if _any_quotes(rows.strings_in(summary), texts)]
+    summaries = select(conversation.c.id, conversation.c.summary)
+    nonempty = summaries.where(conversation.c.id.in_(joined), conversation.c.summary != "{}")
+    return [id_ for id_, summary in connection.execute(nonempty) if _any_quotes(rows.strings_in(summary), texts)]
 
 
 def _actions(connection: Connection, person: str, texts: Collection[str]) -> list[int]:
-    kept = select(action_record).join(turn, turn.c.id == action_record.c.turn).where(turn.c.person == person)
+    records = select(action_record).join(turn, turn.c.id == action_record.c.turn).where(turn.c.person == person)
     return [
         row.id
-        for row in connection.execute(kept)
+        for row in connection.execute(records)
         if _any_quotes([row.thinking, *rows.strings_in(row.calls), *rows.strings_in(row.results)], texts)
     ]
 
 
-def _drop_audited(connection: Connection, falling: EntryErasure) -> None:
-    """The arguments of their calls that quote it, for good: bringing it back is for the person, not for the audit."""
-    kept = select(tool_call.c.id, tool_call.c.arguments).where(tool_call.c.person == falling.person)
-    told = connection.execute(kept.where(tool_call.c.arguments != "")).all()
-    for id_ in [row.id for row in told if _any_quotes(rows.strings_in(row.arguments), falling.texts)]:
+def _drop_audited(connection: Connection, erasure: EntryErasure) -> None:
+    """Clear the arguments of the person's tool calls that quote it. An undo does not restore them: it is for the
+    person, not for the audit.
+    """
+    calls_ = select(tool_call.c.id, tool_call.c.arguments).where(tool_call.c.person == erasure.person)
+    found = connection.execute(calls_.where(tool_call.c.arguments != "")).all()
+    for id_ in [row.id for row in found if _any_quotes(rows.strings_in(row.arguments), erasure.texts)]:
         calls.drop_arguments(connection, tool_call.c.id == id_)
 
 
 def _any_quotes(held: Iterable[str], texts: Collection[str]) -> bool:
-    return any(quotes(some, erased) for some in held for erased in texts)
+    return any(quotes(text, erased) for text in held for erased in texts)
 
 
-# Deleting single things that are known of a person, so that they can be brought back for a while.
+# Deleting single facts and entries of a person, with an undo for a while.
 #
-# What is deleted leaves its rows at once, as `store.forgetting.entries` takes it out: nothing shows, uses, exports or
-# learns around it any more. Its rows wait, as JSON, in the payload of a job. Until that is due they can be put back;
-# then the job has them wiped. The job is the person's, so that forgetting takes it along.
+# The rows are deleted at once, as above: they are no longer shown, used, exported, or known to learning. They wait as
+# JSON in the payload of a job. Until the job is due they can be restored; then it wipes them. The job has the person's
+# id, so that forgetting the person erases it.
 #
-# Only what still stands on the same ground is put back: whose messages are there with the same words for the same
-# readers. What was forgotten, edited or made private meanwhile does not come back with what came of it: erasing takes
-# it out of what waits, too (`store.forgetting.erase`).
+# A row is restored only if its source messages still exist with the same text for the same readers. Rows whose sources
+# were forgotten, edited or made private meanwhile are not restored: erasing also deletes them from the waiting job
+# (`store.forgetting.erase`).
 
 Row = dict[str, Any]
-TIME: Final = "time"  # The one field of an object that stands for a time; no column holds an object
+TIME: Final = "time"  # The only key of a JSON object that represents a time; no column holds an object
 
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """Rows as they were. `before` and `after`: facts that stayed, but changed when others left them."""
+    """Deleted rows. Stored as JSON. `before` and `after`: facts that stayed, but changed when others were deleted."""
 
     facts: list[Row] = field(default_factory=list[Row])
     grounds: list[Row] = field(default_factory=list[Row])
@@ -179,87 +182,87 @@ class Deletion:
 def delete_for_a_while(
     connection: Connection, plan: EntriesPlan, key: str, until: datetime
 ) -> tuple[dict[str, int], int]:
-    """Take out what the plan names, and keep it for `bring_back` until then: how much it was, and how much of it is
-    still found (0 is the proof). Nobody else may write meanwhile.
+    """Delete what the plan names, with an undo (`restore`) until then. Returns the counts, and how many rows still
+    exist (0 is the proof). No other writer may run meanwhile.
     """
-    falling = entries_to_erase(connection, plan)
-    theirs, out = fact.c.person == plan.person, [int(id_) for id_ in falling.facts]
-    known = _rows(connection, fact, theirs)
-    kept = Deletion(
-        facts=[row for row in known if row["id"] in out],
-        grounds=_rows(connection, fact_ground, fact_ground.c.fact.in_(out)),
-        entries=_rows(connection, profile_entry, profile_entry.c.id.in_(falling.entries)),
-        sources=_rows(connection, profile_source, profile_source.c.entry.in_(falling.entries)),
-        messages=_messages(connection, falling.sources),
+    erasure = entries_to_erase(connection, plan)
+    of_person, fact_ids = fact.c.person == plan.person, [int(id_) for id_ in erasure.facts]
+    known = _rows(connection, fact, of_person)
+    deletion = Deletion(
+        facts=[row for row in known if row["id"] in fact_ids],
+        grounds=_rows(connection, fact_ground, fact_ground.c.fact.in_(fact_ids)),
+        entries=_rows(connection, profile_entry, profile_entry.c.id.in_(erasure.entries)),
+        sources=_rows(connection, profile_source, profile_source.c.entry.in_(erasure.entries)),
+        messages=_messages(connection, erasure.sources),
         summaries=[
             dict(row)
             for row in connection.execute(
                 select(conversation.c.id, conversation.c.summary, conversation.c.audience).where(
-                    conversation.c.id.in_(falling.summaries)
+                    conversation.c.id.in_(erasure.summaries)
                 )
             ).mappings()
         ],
-        actions=_rows(connection, action_record, action_record.c.id.in_(falling.actions)),
+        actions=_rows(connection, action_record, action_record.c.id.in_(erasure.actions)),
     )
-    counts = erase_entry_plan(connection, falling)
-    after = {row["id"]: row for row in _rows(connection, fact, theirs)}
+    counts = erase_entry_plan(connection, erasure)
+    after = {row["id"]: row for row in _rows(connection, fact, of_person)}
     for row in known:
         if row["id"] in after and after[row["id"]] != row:
-            kept.before.append(row)
-            kept.after.append(after[row["id"]])
-    values = {"payload": _encode(kept), "run_at": until, "person": plan.person, "conversation": ""}
+            deletion.before.append(row)
+            deletion.after.append(after[row["id"]])
+    values = {"payload": _encode(deletion), "run_at": until, "person": plan.person, "conversation": ""}
     job_queue.schedule(connection, ERASE_ENTRIES, key, values)
     return counts, count_left(connection, plan)
 
 
 def restore(connection: Connection, person: str, key: str | None = None) -> str | None:
-    """Put back what the person deleted under this key (None: last), as far as it still has its ground; its key.
+    """Restore what the person deleted under this key (None: the last deletion), as far as its sources are unchanged;
+    returns the key.
 
-    None if there is nothing that could be brought back.
+    None if there is nothing to restore.
     """
-    theirs = and_(job.c.kind == ERASE_ENTRIES, job.c.person == person, job.c.state == WAITING, job.c.payload != "")
-    mine = theirs if key is None else and_(theirs, job.c.key == key)
-    last = select(job.c.id, job.c.key, job.c.payload).where(mine).order_by(job.c.id.desc()).limit(1)
+    deletions = and_(job.c.kind == ERASE_ENTRIES, job.c.person == person, job.c.state == WAITING, job.c.payload != "")
+    wanted = deletions if key is None else and_(deletions, job.c.key == key)
+    last = select(job.c.id, job.c.key, job.c.payload).where(wanted).order_by(job.c.id.desc()).limit(1)
     found = connection.execute(last.with_for_update()).one_or_none()
     if found is None:
         return None
     connection.execute(delete(job).where(job.c.id == found.id))
-    kept = Deletion(**json.loads(found.payload, object_hook=_read_object))
-    sound = _sound(connection, kept)
-    back = [_restore_facts(connection, kept, sound), _restore_entries(connection, person, kept, sound)]
-    if not any(back):
+    deletion = Deletion(**json.loads(found.payload, object_hook=_read_object))
+    unchanged = _unchanged_messages(connection, deletion)
+    facts = _restore_facts(connection, deletion, unchanged)
+    if not (_restore_entries(connection, person, deletion, unchanged) + facts):
         return None
-    _restore_flags(connection, kept, sound)
-    _restore_made(connection, kept)
+    _restore_flags(connection, deletion, unchanged)
+    _restore_derived(connection, deletion)
     return found.key
 
 
 def wipe_deletion(connection: Connection, key: str) -> None:
-    """Let nothing of it stay; the bytes wait for a sweep. The job itself goes when it is done."""
+    """Clear the payload of a deletion; its bytes wait for a sweep. The job itself is deleted when it is done."""
     connection.execute(update(job).where(job.c.kind == ERASE_ENTRIES, job.c.key == key).values(payload=""))
     owe(connection)
 
 
-def _restore_facts(connection: Connection, kept: Deletion, sound: Collection[int]) -> int:
-    rows = {row["id"]: row for row in kept.facts if row["source_message"] is None or row["source_message"] in sound}
-    standing = set(
-        connection.execute(select(fact.c.id).where(fact.c.id.in_({row["ground"] for row in kept.grounds}))).scalars()
-    )
-    # What rests on something that does not come back stays away, too, and so on.
-    while torn := {row["fact"] for row in kept.grounds if row["ground"] not in {*rows, *standing}} & rows.keys():
-        rows = {id_: row for id_, row in rows.items() if id_ not in torn}
+def _restore_facts(connection: Connection, deletion: Deletion, unchanged: Collection[int]) -> int:
+    rows = {row["id"]: row for row in deletion.facts if row["source_message"] in {None, *unchanged}}
+    grounds_exist = select(fact.c.id).where(fact.c.id.in_({row["ground"] for row in deletion.grounds}))
+    existing = set(connection.execute(grounds_exist).scalars())
+    # Facts that depend on a fact that is not restored are not restored either, and so on.
+    while lost := {row["fact"] for row in deletion.grounds if row["ground"] not in {*rows, *existing}} & rows.keys():
+        rows = {id_: row for id_, row in rows.items() if id_ not in lost}
     if rows:
-        connection.execute(insert(fact), [_beside(connection, row) for row in rows.values()])
+        connection.execute(insert(fact), [_superseded_if_restored(connection, row) for row in rows.values()])
     for row in rows.values():
-        said = read_value(row["value"], about=row["key"])
-        fact_index.add(connection, row["id"], row["person"], fact_index.terms(row["key"], row["value"], said))
-    grounds = [row for row in kept.grounds if row["fact"] in rows]
+        statement = read_value(row["value"], about=row["key"])
+        fact_index.add(connection, row["id"], row["person"], fact_index.terms(row["key"], row["value"], statement))
+    grounds = [row for row in deletion.grounds if row["fact"] in rows]
     if grounds:
         connection.execute(insert(fact_ground), grounds)
-    for before, after in zip(kept.before, kept.after, strict=True):
-        # If this has not changed since, it is again what it was beside those that came back. A question that was shown
-        # the fact meanwhile has changed when it was last used, and nothing else.
-        changed = {name for name, held in before.items() if after[name] != held}
+    for before, after in zip(deletion.before, deletion.after, strict=True):
+        # If the fact has not changed since, it gets back its former values. A question that used it meanwhile has only
+        # changed `used`.
+        changed = {name for name, value in before.items() if after[name] != value}
         rows_now = _rows(connection, fact, fact.c.id == before["id"])
         if [{name: row[name] for name in changed} for row in rows_now] == [{name: after[name] for name in changed}]:
             values = {name: before[name] for name in changed}
@@ -267,49 +270,51 @@ def _restore_facts(connection: Connection, kept: Deletion, sound: Collection[int
     return len(rows)
 
 
-def _beside(connection: Connection, row: Row) -> Row:
-    """The row of a fact as it is beside one that took its place and was brought back before it."""
+def _superseded_if_restored(connection: Connection, row: Row) -> Row:
+    """The row of a fact to be restored, superseded if a fact that supersedes it was restored before."""
     successors = select(fact.c.id).where(fact.c.supersedes == row["id"]).order_by(fact.c.id.desc()).limit(1)
     after = connection.execute(successors).scalar_one_or_none() if row["is_valid"] else None
     return row if after is None else row | {"is_valid": False, "superseded_by": after}
 
 
-def _restore_entries(connection: Connection, person: str, kept: Deletion, sound: Collection[int]) -> int:
-    torn = {row["entry"] for row in kept.sources if row["message"] not in sound}
-    rows = [row for row in kept.entries if row["id"] not in torn]
+def _restore_entries(connection: Connection, person: str, deletion: Deletion, unchanged: Collection[int]) -> int:
+    incomplete = {row["entry"] for row in deletion.sources if row["message"] not in unchanged}
+    rows = [row for row in deletion.entries if row["id"] not in incomplete]
     if not rows:
         return 0
     connection.execute(insert(profile_entry), rows)
-    sources = [row for row in kept.sources if row["entry"] not in torn]
+    sources = [row for row in deletion.sources if row["entry"] not in incomplete]
     if sources:
         connection.execute(insert(profile_source), sources)
-    mine = update(profile).where(profile.c.person == person)
-    connection.execute(mine.values(revision=profile.c.revision + 1))
+    own = update(profile).where(profile.c.person == person)
+    connection.execute(own.values(revision=profile.c.revision + 1))
     return len(rows)
 
 
-def _restore_flags(connection: Connection, kept: Deletion, sound: Collection[int]) -> None:
-    for row in kept.messages:
-        if row["id"] in sound:
+def _restore_flags(connection: Connection, deletion: Deletion, unchanged: Collection[int]) -> None:
+    for row in deletion.messages:
+        if row["id"] in unchanged:
             flags = {"to_learn": row["to_learn"], "passed_over": row["passed_over"], "taken_back": row["taken_back"]}
             connection.execute(update(message).where(message.c.id == row["id"]).values(flags))
 
 
-def _restore_made(connection: Connection, kept: Deletion) -> None:
-    """What summaries and records said of it, where nothing has taken their place, for the same readers."""
-    for row in kept.summaries:
+def _restore_derived(connection: Connection, deletion: Deletion) -> None:
+    """Restore the summaries and records that quoted it, if they have the same readers and nothing has replaced them."""
+    for row in deletion.summaries:
         same = and_(conversation.c.id == row["id"], conversation.c.audience == row["audience"])
         empty = and_(same, conversation.c.summary == "{}")
         connection.execute(update(conversation).where(empty).values(summary=row["summary"]))
-    turns = select(turn.c.id).where(turn.c.id.in_({row["turn"] for row in kept.actions}))
-    standing = set(connection.execute(turns).scalars())
-    actions = [row for row in kept.actions if row["turn"] in standing]
+    turns = select(turn.c.id).where(turn.c.id.in_({row["turn"] for row in deletion.actions}))
+    existing = set(connection.execute(turns).scalars())
+    actions = [row for row in deletion.actions if row["turn"] in existing]
     if actions:
         connection.execute(insert(action_record), actions)
 
 
 def _messages(connection: Connection, ids: Collection[int]) -> list[Row]:
-    """What they teach, and a digest of what they say to whom: their words have no business in the job."""
+    """The learning flags of these messages, and a digest of text and audience, so that the job does not hold
+    their words.
+    """
     flags = (message.c.to_learn, message.c.passed_over, message.c.taken_back)
     found = connection.execute(
         select(message.c.id, message.c.text, message.c.audience, *flags).where(message.c.id.in_(ids))
@@ -324,8 +329,8 @@ def _messages(connection: Connection, ids: Collection[int]) -> list[Row]:
     ]
 
 
-def _sound(connection: Connection, kept: Deletion) -> frozenset[int]:
-    before = {row["id"]: row["digest"] for row in kept.messages}
+def _unchanged_messages(connection: Connection, deletion: Deletion) -> frozenset[int]:
+    before = {row["id"]: row["digest"] for row in deletion.messages}
     return frozenset(row["id"] for row in _messages(connection, before.keys()) if row["digest"] == before[row["id"]])
 
 
@@ -333,11 +338,11 @@ def _rows(connection: Connection, table: Table, where: ColumnElement[bool]) -> l
     return [dict(row) for row in connection.execute(select(table).where(where)).mappings()]
 
 
-def _encode(kept: Deletion) -> str:
+def _encode(deletion: Deletion) -> str:
     return json.dumps(
-        asdict(kept), ensure_ascii=False, separators=(",", ":"), default=lambda at: {TIME: at.isoformat()}
+        asdict(deletion), ensure_ascii=False, separators=(",", ":"), default=lambda time: {TIME: time.isoformat()}
     )
 
 
-def _read_object(held: Row) -> Row | datetime:
-    return datetime.fromisoformat(held[TIME]) if held.keys() == {TIME} else held
+def _read_object(value: Row) -> Row | datetime:
+    return datetime.fromisoformat(value[TIME]) if value.keys() == {TIME} else value

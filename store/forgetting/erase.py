@@ -1,10 +1,10 @@
-"""Erasing: everything that falls with a plan, in one transaction. Nothing of it is proved here.
+"""Erasing all rows that a plan reaches, in one transaction. The proof is elsewhere (`store.forgetting.sql_forgetting`).
 
-What falls: the messages that the plan reaches and the replies to them, whatever is keyed by them, their turns (a
-waiting or running one is thereby cancelled: its worker gets LeaseLost) with action records and workspaces; replies that
-quote them; what was learned from them; what other turns made of them (`store.forgetting.erase`); the summary of each
-touched conversation; jobs that name them; schedules; an empty conversation; for everything, the person and what they
-chose. Platform ids stay as keyed hashes, and what model calls and tools took without turn and channel.
+Erased are: the messages that the plan reaches, the replies to them, and rows keyed by them; their turns (which cancels
+waiting and running ones: their workers get LeaseLost) with action records and workspaces; replies that quote them;
+facts and profile entries from them; what other turns have drawn from them (see below); the summary of each touched
+conversation; jobs that name them; schedules; empty conversations; for `Everything`, the person and their preferences.
+Platform ids stay as keyed hashes, and the usage of model calls and tools without turn and channel.
 """
 
 import json
@@ -55,31 +55,32 @@ from store.tables import (
     workspace,
 )
 
-# What platforms show of what falls: pages that should be deleted there, too, and threads that were named after it.
+# What platforms show of erased messages: pages that should be deleted there as well, and threads that have their
+# titles.
 #
-# Rule: a job belongs to nobody, so that a person who then has everything forgotten does not stop it. When it is done,
-# nothing of it stays.
+# Rule: these jobs have no person, so that they survive if the person then has everything forgotten. A finished job
+# leaves no row.
 
 
 def thread_titles(connection: Connection, plan: plans.ForgettingPlan) -> list[ShownPage]:
-    """The threads that were named after a question that the plan erases: after the first that was answered there."""
-    asked = [one for one in select_rows(connection, plan).said.values() if one.author == Author.PERSON]
+    """The threads whose title comes from a question that the plan erases: the first that was answered there."""
+    asked = [item for item in select_rows(connection, plan).messages.values() if item.author == Author.PERSON]
     first = func.min(turn.c.id)
     answered = select(first).where(turn.c.pages != "[]").group_by(turn.c.conversation)
-    begun = rows_in(connection, answered, turn.c.conversation, {one.conversation for one in asked})
-    falls = {row[0] for row in begun} & {one.turn for one in asked}
-    named = rows_in(connection, select(turn.c.source, turn.c.channel, turn.c.conversation), turn.c.id, falls)
+    first_turns = rows_in(connection, answered, turn.c.conversation, {item.conversation for item in asked})
+    erased_turns = {row[0] for row in first_turns} & {item.turn for item in asked}
+    named = rows_in(connection, select(turn.c.source, turn.c.channel, turn.c.conversation), turn.c.id, erased_turns)
     return [ShownPage(source, channel, conversation, ShownReply.TITLE) for source, channel, conversation in named]
 
 
 def queue_page_deletions(connection: Connection, doomed: ErasureSet, now: datetime) -> int:
-    """Have the pages of the replies that fall deleted, and the questions that the bot posted; how many there are that
-    can be reached.
+    """Queue the deletion of the pages of erased replies, and of questions that the bot posted; returns how many can be
+    deleted.
     """
-    answered = {one.turn for one in doomed.said.values() if one.author == Author.BOT}
-    shown = select(turn.c.source, turn.c.channel, turn.c.pages)
-    pages = _pages(rows_in(connection, shown, turn.c.id, answered), ShownReply.PAGE)
-    asked = {one.turn for one in doomed.said.values() if one.author == Author.PERSON}
+    answered = {item.turn for item in doomed.messages.values() if item.author == Author.BOT}
+    columns = select(turn.c.source, turn.c.channel, turn.c.pages)
+    pages = _pages(rows_in(connection, columns, turn.c.id, answered), ShownReply.PAGE)
+    asked = {item.turn for item in doomed.messages.values() if item.author == Author.PERSON}
     posted = select(turn.c.source, turn.c.channel, turn.c.message_id).where(turn.c.event_id.startswith(POSTED_BY_BOT))
     pages += [ShownPage(*row) for row in rows_in(connection, posted, turn.c.id, asked)]
     _queue(connection, pages, now)
@@ -87,10 +88,10 @@ def queue_page_deletions(connection: Connection, doomed: ErasureSet, now: dateti
 
 
 def queue_kept_lines(connection: Connection, facts: Collection[int], now: datetime) -> None:
-    """Have the replies that say these facts were remembered say that they no longer are."""
-    told = select(turn.c.source, turn.c.channel, turn.c.pages)
-    kept = told.join(message, message.c.turn == turn.c.id).join(fact, fact.c.source_message == message.c.id)
-    _queue(connection, _pages(rows_in(connection, kept.distinct(), fact.c.id, facts), ShownReply.KEPT), now)
+    """Queue edits of the replies that report these facts as remembered, to say that they no longer are."""
+    columns = select(turn.c.source, turn.c.channel, turn.c.pages)
+    replies = columns.join(message, message.c.turn == turn.c.id).join(fact, fact.c.source_message == message.c.id)
+    _queue(connection, _pages(rows_in(connection, replies.distinct(), fact.c.id, facts), ShownReply.KEPT), now)
 
 
 def _pages(shown: Iterable[Row[str, str, str]], what: ShownReply) -> list[ShownPage]:
@@ -108,59 +109,61 @@ def _queue(connection: Connection, pages: Iterable[ShownPage], now: datetime) ->
         job_queue.schedule(connection, DELETE_REPLY, shown.key, values)
 
 
-# What turns that stay have made of what falls: taken out, and open turns set back to their start.
+# What other turns have drawn from erased messages: it is deleted, and open turns restart.
 #
 # Rules
-#   A turn in whose context a message or a fact stood that falls loses its action records; its conversation, the
-#   summary. An open turn whose progress names such a message, or contains an erased text, starts anew without its
-#   progress and under the next epoch, so its worker gets LeaseLost. Quoted texts in its payload that contain one are
-#   taken out. (`holds` says how long a text must be to tell.) A turn that runs meanwhile has not yet said what stood
-#   in its context. In the conversations that lose something, and for the people who do, it loses its saved progress;
-#   `store.turns.ledger` drops its records and summary when it ends.
+#   A turn with an erased message or fact in its context loses its action records, and its conversation the summary. An
+#   open turn whose progress names such a message, or contains an erased text, restarts without its progress and under
+#   the next epoch, so its worker gets LeaseLost. Quoted texts in its payload that contain an erased text are removed.
+#   (`holds` defines how long a text must be to count.) The context of a running turn is not known yet. In the touched
+#   conversations, and for the people concerned, it loses its saved progress; `store.turns.ledger` drops its records and
+#   summary when it ends.
 
 
 def drop_records(connection: Connection, doomed: ErasureSet) -> tuple[int, frozenset[str]]:
-    """How many action records of turns that stay went, and in which conversations."""
-    since = None if doomed.facts else earliest(doomed.said)
-    told = contexts(connection, since) if doomed.said or doomed.facts else ()
-    near = [one for one in told if one.context & doomed.said.keys() or one.facts & doomed.facts]
-    gone, conversations = 0, set[str]()
-    for one in near:
-        if one.turn in doomed.turns:
+    """Delete the action records of other turns that had erased rows in their contexts; returns how many records, and
+    the conversations.
+    """
+    since = None if doomed.facts else earliest(doomed.messages)
+    grounds = contexts(connection, since) if doomed.messages or doomed.facts else ()
+    affected = [ground for ground in grounds if ground.context & doomed.messages.keys() or ground.facts & doomed.facts]
+    deleted, conversations = 0, set[str]()
+    for ground in affected:
+        if ground.turn in doomed.turns:
             continue
-        conversations.add(one.conversation)
-        gone += drop(connection, action_record.c.turn, [one.turn])
-        calls.drop_arguments(connection, tool_call.c.turn == one.turn)
-        left = {
-            "context_messages": rows.write_ids(one.context - doomed.said.keys()),
-            "given_messages": rows.write_ids(one.given - doomed.said.keys()),
-            "context_facts": rows.write_ids(one.facts - doomed.facts),
+        conversations.add(ground.conversation)
+        deleted += drop(connection, action_record.c.turn, [ground.turn])
+        calls.drop_arguments(connection, tool_call.c.turn == ground.turn)
+        values = {
+            "context_messages": rows.write_ids(ground.context - doomed.messages.keys()),
+            "given_messages": rows.write_ids(ground.given - doomed.messages.keys()),
+            "context_facts": rows.write_ids(ground.facts - doomed.facts),
             "progress": "",
         }
-        connection.execute(update(turn).where(turn.c.id == one.turn).values(**left))
-    return gone, frozenset(conversations)
+        connection.execute(update(turn).where(turn.c.id == ground.turn).values(**values))
+    return deleted, frozenset(conversations)
 
 
-def set_back(connection: Connection, doomed: ErasureSet, texts: Collection[str], now: datetime) -> None:
-    """Let open turns start anew that have already made something of what falls."""
+def restart_open_turns(connection: Connection, doomed: ErasureSet, texts: Collection[str], now: datetime) -> None:
+    """Restart the open turns that have already drawn on erased messages."""
     open_ = select(turn.c.id, turn.c.progress, turn.c.payload).where(turn.c.state.in_((WAITING, RUNNING)))
     for turn_id, progress, payload in connection.execute(open_).all():
         if turn_id in doomed.turns:
             continue
         values: dict[str, object] = {}
-        if rows.progress_sources(progress) & doomed.said.keys() or holds_any(rows.strings_in(progress), texts):
+        if rows.progress_sources(progress) & doomed.messages.keys() or holds_any(rows.strings_in(progress), texts):
             values = rows.restarted(turn.c.epoch + 1)
             drop(connection, consent.c.turn, [turn_id])
             calls.drop_arguments(connection, tool_call.c.turn == turn_id)
             calls.settle(connection, turn.c.id == turn_id, now)
-        kept = rows.without_quoted(payload, lambda quoted: holds_any([quoted], texts))
-        if kept != payload:
-            values["payload"] = kept
+        remaining = rows.without_quoted(payload, lambda quoted: holds_any([quoted], texts))
+        if remaining != payload:
+            values["payload"] = remaining
         if values:
             connection.execute(update(turn).where(turn.c.id == turn_id).values(**values))
-    for column, some in ((turn.c.person, doomed.people), (turn.c.conversation, doomed.conversations)):
-        for near in in_batches(column, some):
-            runs = and_(turn.c.state == RUNNING, near)
+    for column, ids in ((turn.c.person, doomed.people), (turn.c.conversation, doomed.conversations)):
+        for condition in in_batches(column, ids):
+            runs = and_(turn.c.state == RUNNING, condition)
             calls.drop_arguments(connection, tool_call.c.turn.in_(select(turn.c.id).where(runs)))
             connection.execute(update(turn).where(runs).values(progress=""))
     begun_anew = select(turn.c.id).where(turn.c.state.in_((WAITING, RUNNING)), turn.c.progress == "")
@@ -172,35 +175,37 @@ def drop_summaries(connection: Connection, conversations: Collection[str]) -> in
     return sum(connection.execute(update(conversation).where(each).values(summary="{}")).rowcount for each in held)
 
 
-def drop_waiting(connection: Connection, conversations: Collection[str], said: Collection[int]) -> None:
-    """Take out of what waits to be brought back (`store.forgetting.entries`) what was made of these messages: facts and
-    entries that came of them, and the summaries and action records of the conversations that lose something.
+def drop_waiting(connection: Connection, conversations: Collection[str], messages: Collection[int]) -> None:
+    """Delete from deletions that can still be undone (`store.forgetting.entries`) what was drawn from these messages:
+    facts and entries from them, and the summaries and action records of the touched conversations.
     """
     waiting = and_(job.c.kind == plans.ERASE_ENTRIES, job.c.payload != "")
     for id_, payload in connection.execute(select(job.c.id, job.c.payload).where(waiting)).all():
-        kept: dict[str, list[dict[str, Any]]] = json.loads(payload)
-        torn = {row["entry"] for row in kept["sources"] if row["message"] in said}
-        turns = select(turn.c.id).where(turn.c.id.in_({row["turn"] for row in kept["actions"]}))
-        sound = set(connection.execute(turns.where(turn.c.conversation.not_in(sorted(conversations)))).scalars())
-        left = kept | {
-            "facts": [row for row in kept["facts"] if row["source_message"] not in said],
-            "entries": [row for row in kept["entries"] if row["id"] not in torn],
-            "sources": [row for row in kept["sources"] if row["entry"] not in torn],
-            "summaries": [row for row in kept["summaries"] if row["id"] not in conversations],
-            "actions": [row for row in kept["actions"] if row["turn"] in sound],
+        deletion: dict[str, list[dict[str, Any]]] = json.loads(payload)
+        drawn_entries = {row["entry"] for row in deletion["sources"] if row["message"] in messages}
+        turns = select(turn.c.id).where(turn.c.id.in_({row["turn"] for row in deletion["actions"]}))
+        kept_turns = set(connection.execute(turns.where(turn.c.conversation.not_in(sorted(conversations)))).scalars())
+        remaining = deletion | {
+            "facts": [row for row in deletion["facts"] if row["source_message"] not in messages],
+            "entries": [row for row in deletion["entries"] if row["id"] not in drawn_entries],
+            "sources": [row for row in deletion["sources"] if row["entry"] not in drawn_entries],
+            "summaries": [row for row in deletion["summaries"] if row["id"] not in conversations],
+            "actions": [row for row in deletion["actions"] if row["turn"] in kept_turns],
         }
-        if left != kept:
-            connection.execute(update(job).where(job.c.id == id_).values(payload=rows.json_text(left)))
+        if remaining != deletion:
+            connection.execute(update(job).where(job.c.id == id_).values(payload=rows.json_text(remaining)))
 
 
 def waiting_words(payload: str) -> list[str]:
-    """The words in what waits to be brought back. Its ids, places and times stand elsewhere, too, and rightly so."""
-    kept: dict[str, list[dict[str, Any]]] = json.loads(payload or "{}")
-    said = ("facts", ("key", "value")), ("entries", ("key", "text")), ("actions", ("thinking",))
-    made = ("summaries", ("summary",)), ("actions", ("calls", "results"))
-    plain = [row[name] for rows_, names in said for row in kept.get(rows_, []) for name in names]
-    stored = [row[name] for rows_, names in made for row in kept.get(rows_, []) for name in names]
-    return list(filter(None, [*plain, *(held for json_ in stored for held in rows.strings_in(json_))]))
+    """The words in a deletion that can still be undone, without its ids, places and times, which other rows
+    hold too.
+    """
+    deletion: dict[str, list[dict[str, Any]]] = json.loads(payload or "{}")
+    text_columns = ("facts", ("key", "value")), ("entries", ("key", "text")), ("actions", ("thinking",))
+    json_columns = ("summaries", ("summary",)), ("actions", ("calls", "results"))
+    plain = [row[name] for kind, names in text_columns for row in deletion.get(kind, []) for name in names]
+    stored = [row[name] for kind, names in json_columns for row in deletion.get(kind, []) for name in names]
+    return list(filter(None, [*plain, *(text for json_ in stored for text in rows.strings_in(json_))]))
 
 
 def summary_texts(connection: Connection, conversations: Collection[str]) -> Iterator[str]:
@@ -209,7 +214,7 @@ def summary_texts(connection: Connection, conversations: Collection[str]) -> Ite
 
 
 def holds_any(held: Iterable[str], texts: Collection[str]) -> bool:
-    return any(holds(some, erased) for some in held for erased in texts)
+    return any(holds(text, erased) for text in held for erased in texts)
 
 
 SWEEP_OWED: Final = "sweep_owed"
@@ -217,8 +222,8 @@ SWEEP_OWED: Final = "sweep_owed"
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """How much at once (None: all of it), whether the bot's replies should be deleted in the platform, too, and whether
-    what may have been made of it falls.
+    """`limit`: how many messages at once (None: all). `replies`: whether the bot's replies are deleted in the platform
+    as well. `related`: whether messages that may repeat erased ones are erased as well.
     """
 
     limit: int | None = None
@@ -228,7 +233,7 @@ class Wishes:
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """What an erasing took away: the texts for the search for proof, counts for the receipt."""
+    """The result of an erasure: the texts for the search for proof, the counts for the receipt."""
 
     doomed: ErasureSet
     texts: list[str]
@@ -242,7 +247,7 @@ class Erasure:
 def erase_by_plan(
     connection: Connection, plan: plans.ForgettingPlan, erased_ids: ErasedIds, now: datetime, wishes: Wishes = Wishes()
 ) -> Erasure:
-    """Carry out `plan`. Nobody else may write meanwhile."""
+    """Carry out `plan`. No other writer may run meanwhile."""
     doomed = find_erasure_set(connection, plan, wishes.limit, related=wishes.related)
     jobs, planned = _jobs(connection, plan, doomed)
     planned += values_in(connection, schedule.c.words, schedule.c.id, doomed.schedules)
@@ -255,18 +260,18 @@ def erase_by_plan(
     for where in in_batches(turn.c.id, doomed.turns):
         calls.settle(connection, where, now)
     actions, elsewhere = drop_records(connection, doomed)
-    set_back(connection, doomed, texts, now)
+    restart_open_turns(connection, doomed, texts, now)
     counts = {"actions": actions, "jobs": drop(connection, job.c.id, jobs)}
     _unindex(connection, plan, doomed)
     _drop_turns(connection, doomed, counts, now)
     counts["facts"] = sum(fact_store.remove_rows(connection, some) for some in batches(doomed.facts))
     counts["profile"] = erasure_set.erase_entries(connection, plan, doomed.entries, doomed.people)
     drop_kept(connection, doomed)
-    counts["messages"] = drop(connection, message.c.id, doomed.said) + _drop_unasked(connection, plan)
+    counts["messages"] = drop(connection, message.c.id, doomed.messages) + _drop_unasked(connection, plan)
     counts["turns"] = drop(connection, turn.c.id, doomed.turns)
-    _part(connection, plan, doomed)
+    _drop_participants(connection, plan, doomed)
     touched = doomed.conversations | elsewhere
-    drop_waiting(connection, touched, doomed.said)
+    drop_waiting(connection, touched, doomed.messages)
     counts["summaries"] = drop_summaries(connection, touched)
     _drop_empty(connection, doomed.conversations)
     counts["conversations"] = len(doomed.conversations)
@@ -274,10 +279,10 @@ def erase_by_plan(
         counts["documents"] = documents
     if schedules := drop(connection, schedule.c.id, doomed.schedules):
         counts["schedules"] = schedules
-    _drop_people(connection, plan, counts, erased_ids, whole=doomed.whole)
+    _drop_people(connection, plan, counts, erased_ids, complete=doomed.complete)
     if isinstance(plan, plans.Everything) and any(counts.values()):
         _keep_person(connection, plan.person, erased_ids, now)
-    _switch_off(connection, plan, doomed)
+    _drop_channel_settings(connection, plan, doomed)
     owe(connection)
     return Erasure(doomed, texts, summaries, touched, [*chain(*readers)], counts, deleting)
 
@@ -287,7 +292,7 @@ def owed(connection: Connection) -> bool:
 
 
 def owe(connection: Connection) -> None:
-    """Bytes have to be wiped; a server keeps its files itself."""
+    """Record that deleted bytes have to be wiped; not on a server, which manages its own files."""
     if is_postgresql(connection):
         return
     settle(connection)
@@ -295,34 +300,35 @@ def owe(connection: Connection) -> None:
 
 
 def settle(connection: Connection) -> None:
+    """Record that no bytes have to be wiped."""
     connection.execute(delete(meta).where(meta.c.name == SWEEP_OWED))
 
 
 def _jobs(connection: Connection, plan: plans.ForgettingPlan, doomed: ErasureSet) -> tuple[list[int], list[str]]:
-    """The jobs that fall, and the words that they hold: of the plan's person or place, with an erased text in them, or
+    """The jobs to be erased, and the words in them: jobs of the plan's person or place, with an erased text in them, or
     with a newer text of an erased message.
 
-    What the person deleted a moment ago goes at once, whatever they ask for: nobody could say whether it is part of it.
+    The person's deletions that can still be undone are wiped whatever the plan: they may be part of it.
     """
     match plan:
         case plans.OneThread(person=who, conversations=there):
             deleted = job.c.kind == plans.ERASE_ENTRIES
-            named = and_(job.c.person == who, or_(deleted, job.c.conversation.in_(sorted(there))))
+            matches = and_(job.c.person == who, or_(deleted, job.c.conversation.in_(sorted(there))))
         case plans.During(person=who) | plans.AboutTopic(person=who):
-            named = and_(job.c.person == who, job.c.kind == plans.ERASE_ENTRIES)
+            matches = and_(job.c.person == who, job.c.kind == plans.ERASE_ENTRIES)
         case plans.Everything(person=who):
-            named = job.c.person == who
+            matches = job.c.person == who
         case plans.Gone(conversations=gone, sources=sources):
-            theirs = (job.c.person.startswith(f"{source}:", autoescape=True) for source in sorted(sources))
-            named = or_(job.c.conversation.in_(sorted(gone)), *theirs)
+            from_sources = (job.c.person.startswith(f"{source}:", autoescape=True) for source in sorted(sources))
+            matches = or_(job.c.conversation.in_(sorted(gone)), *from_sources)
         case _:
-            named = false()
-    texts = [one.text for one in doomed.said.values() if one.text]
-    near = or_(named, *in_batches(job.c.person, doomed.people))
-    held = select(job.c.id, job.c.kind, job.c.key, job.c.payload, named).where(near)
-    edits = {plans.post_key(one.channel, one.message_id) for one in doomed.said.values() if one.message_id}
+            matches = false()
+    texts = [item.text for item in doomed.messages.values() if item.text]
+    of_people = or_(matches, *in_batches(job.c.person, doomed.people))
+    query = select(job.c.id, job.c.kind, job.c.key, job.c.payload, matches).where(of_people)
+    edits = {plans.post_key(item.channel, item.message_id) for item in doomed.messages.values() if item.message_id}
     found: list[tuple[int, list[str]]] = []
-    for id_, kind, key, payload, is_named in connection.execute(held):
+    for id_, kind, key, payload, is_named in connection.execute(query):
         waits = kind == plans.ERASE_ENTRIES
         words = waiting_words(payload) if waits else list(rows.strings_in(payload))
         if is_named or (kind == plans.EDIT and key in edits) or holds_any(words, texts):
@@ -331,13 +337,13 @@ def _jobs(connection: Connection, plan: plans.ForgettingPlan, doomed: ErasureSet
 
 
 def _texts(connection: Connection, doomed: ErasureSet, planned: list[str]) -> tuple[list[str], list[str]]:
-    """What was said or kept, and what the summaries of the touched conversations and the profiles said."""
-    said = [one.text for one in doomed.said.values()]
-    kept = [
+    """The texts of messages, facts and plans, and those of the touched conversations' summaries and of profiles."""
+    messages = [item.text for item in doomed.messages.values()]
+    facts = [
         text for row in rows_in(connection, select(fact.c.key, fact.c.value), fact.c.id, doomed.facts) for text in row
     ]
-    made = [*summary_texts(connection, doomed.conversations), *erasure_set.entry_texts(connection, doomed.entries)]
-    return list(dict.fromkeys(filter(None, [*said, *kept, *planned]))), list(dict.fromkeys(filter(None, made)))
+    derived = [*summary_texts(connection, doomed.conversations), *erasure_set.entry_texts(connection, doomed.entries)]
+    return list(dict.fromkeys(filter(None, [*messages, *facts, *planned]))), list(dict.fromkeys(filter(None, derived)))
 
 
 def _keep_hashes(connection: Connection, doomed: ErasureSet, erased_ids: ErasedIds, now: datetime) -> None:
@@ -345,8 +351,8 @@ def _keep_hashes(connection: Connection, doomed: ErasureSet, erased_ids: ErasedI
         turn.c.id, turn.c.source, turn.c.event_id, turn.c.channel, turn.c.message_id, turn.c.pages, turn.c.reply_ref
     )
     hashes: set[str] = set()
-    fallen = rows_in(connection, known, turn.c.id, doomed.turns | doomed.worn)
-    for id_, source, event_id, channel, message_id, *shown in fallen:
+    turns = rows_in(connection, known, turn.c.id, doomed.turns | doomed.trimmed)
+    for id_, source, event_id, channel, message_id, *shown in turns:
         hashes.update((erased_ids.of_event(source, event_id), erased_ids.of_post(channel, message_id)))
         if id_ in doomed.turns:
             hashes.update(erased_ids.of_page(channel, page) for ref in shown for page in rows.read_pages(ref))
@@ -356,103 +362,107 @@ def _keep_hashes(connection: Connection, doomed: ErasureSet, erased_ids: ErasedI
 
 
 def _unindex(connection: Connection, plan: plans.ForgettingPlan, doomed: ErasureSet) -> None:
-    for some in batches(doomed.said.keys()):
+    for some in batches(doomed.messages.keys()):
         index.remove(connection, some)
     if isinstance(plan, plans.Everything) and (number := people.number_of(connection, plan.person)) is not None:
         index.remove_all(connection, number)
 
 
 def _drop_unasked(connection: Connection, plan: plans.ForgettingPlan) -> int:
-    """Questions that wait to be taken in: whoever would ask them finds none."""
+    """Delete questions that wait to be accepted, so that they are never asked."""
     names = unasked(connection, plan)
-    theirs = and_(preference.c.owner == getattr(plan, "person", ""), preference.c.name.in_(names))
-    return connection.execute(delete(preference).where(theirs)).rowcount if names else 0
+    waiting = and_(preference.c.owner == getattr(plan, "person", ""), preference.c.name.in_(names))
+    return connection.execute(delete(preference).where(waiting)).rowcount if names else 0
 
 
 def _drop_turns(connection: Connection, doomed: ErasureSet, counts: dict[str, int], now: datetime) -> None:
-    """What belongs to the turns that fall, or to a reply that falls; the turns themselves go after their messages."""
+    """Delete the rows of erased turns and of erased replies; the turns themselves are deleted after their messages."""
     counts["workspaces"] = drop(connection, workspace.c.task_id, doomed.turns)
-    silent = {one.turn for one in doomed.said.values() if one.author == Author.BOT} | doomed.turns
-    counts["actions"] += drop(connection, action_record.c.turn, silent)
+    turns = {item.turn for item in doomed.messages.values() if item.author == Author.BOT} | doomed.turns
+    counts["actions"] += drop(connection, action_record.c.turn, turns)
     for column in (page.c.turn, verdict.c.turn, consent.c.turn, open_question.c.turn):
-        drop(connection, column, silent)
-    for where in in_batches(tool_call.c.turn, silent):
+        drop(connection, column, turns)
+    for where in in_batches(tool_call.c.turn, turns):
         calls.drop_arguments(connection, where)
     for where in in_batches(turn.c.id, doomed.turns):
         calls.detach(connection, select(turn.c.id).where(where), now)
-    for id_ in doomed.worn:
-        nameless = {"event_id": f"erased:{id_}", "message_id": f"erased:{id_}"}
-        connection.execute(update(turn).where(turn.c.id == id_).values(**nameless))
+    for id_ in doomed.trimmed:
+        values = {"event_id": f"erased:{id_}", "message_id": f"erased:{id_}"}
+        connection.execute(update(turn).where(turn.c.id == id_).values(**values))
 
 
-def _part(connection: Connection, plan: plans.ForgettingPlan, doomed: ErasureSet) -> None:
-    """Who has not a word left in a conversation is no part of it, and finds nothing of it."""
+def _drop_participants(connection: Connection, plan: plans.ForgettingPlan, doomed: ErasureSet) -> None:
+    """Remove people without any message left from a conversation, so that they find nothing of it."""
     wrote = and_(
         message.c.conversation == participant.c.conversation,
         message.c.person == participant.c.person,
         message.c.author == Author.PERSON,
     )
-    left = select(participant.c.conversation, participant.c.person).where(~exists().where(wrote))
-    places = list(in_batches(participant.c.conversation, doomed.conversations))
+    without_messages = select(participant.c.conversation, participant.c.person).where(~exists().where(wrote))
+    conditions = list(in_batches(participant.c.conversation, doomed.conversations))
     if isinstance(plan, plans.Everything):
-        places.append(participant.c.person == plan.person)
-    for where in places:
-        for conversation_id, person_id in connection.execute(left.where(where)).all():
+        conditions.append(participant.c.person == plan.person)
+    for condition in conditions:
+        for conversation_id, person_id in connection.execute(without_messages.where(condition)).all():
             if (number := people.number_of(connection, person_id)) is not None:
                 index.remove_thread(connection, conversation_id, number)
-            gone = and_(participant.c.conversation == conversation_id, participant.c.person == person_id)
-            connection.execute(delete(participant).where(gone))
+            participation = and_(participant.c.conversation == conversation_id, participant.c.person == person_id)
+            connection.execute(delete(participant).where(participation))
 
 
 def _drop_empty(connection: Connection, conversations: frozenset[str]) -> None:
-    spoken = exists().where(message.c.conversation == conversation.c.id)
-    waits = exists().where(turn.c.conversation == conversation.c.id)
+    has_messages = exists().where(message.c.conversation == conversation.c.id)
+    has_turns = exists().where(turn.c.conversation == conversation.c.id)
     for where in in_batches(conversation.c.id, conversations):
-        connection.execute(delete(conversation).where(where, ~spoken, ~waits))
-    _go_on_nowhere(connection, conversations)
+        connection.execute(delete(conversation).where(where, ~has_messages, ~has_turns))
+    _drop_continued(connection, conversations)
 
 
-def _go_on_nowhere(connection: Connection, conversations: frozenset[str]) -> None:
-    """What no longer goes on in a channel: one of these, and what was begun after the last of them, still wordless."""
-    stands = exists().where(conversation.c.id == preference.c.value)
+def _drop_continued(connection: Connection, conversations: frozenset[str]) -> None:
+    """Delete the preferences that name the conversation that continues in a channel: one of these, or one begun after
+    the last of them that has no messages yet.
+    """
+    still_exists = exists().where(conversation.c.id == preference.c.value)
     for where in in_batches(preference.c.value, conversations):
-        connection.execute(delete(preference).where(where, ~stands))
+        connection.execute(delete(preference).where(where, ~still_exists))
     channel = func.substr(preference.c.owner, len(plans.GOES_ON) + 1)
     within = func.substr(conversation.c.id, 1, func.length(channel) + 1) == channel + ":"
-    left = exists().where(or_(conversation.c.id == channel, within))
-    channels = {name for one in conversations for name in (one, one.rpartition(":")[0])}
+    has_conversations = exists().where(or_(conversation.c.id == channel, within))
+    channels = {
+        name for conversation_id in conversations for name in (conversation_id, conversation_id.rpartition(":")[0])
+    }
     for where in in_batches(preference.c.owner, {f"{plans.GOES_ON}{name}" for name in channels}):
-        connection.execute(delete(preference).where(where, ~left))
+        connection.execute(delete(preference).where(where, ~has_conversations))
 
 
-def _switch_off(connection: Connection, plan: plans.ForgettingPlan, doomed: ErasureSet) -> None:
-    """In a channel that the bot comes back to nothing is shared or chosen until people there are told so again."""
+def _drop_channel_settings(connection: Connection, plan: plans.ForgettingPlan, doomed: ErasureSet) -> None:
+    """Delete the settings of channels that are gone: if the bot returns there, people have to choose them again."""
     if isinstance(plan, plans.Gone):
-        channels = plan.channels | ({one.channel for one in doomed.said.values()} if plan.sources else set[str]())
-        for where in in_batches(preference.c.owner, {f"channel:{one}" for one in channels}):
+        channels = plan.channels | ({item.channel for item in doomed.messages.values()} if plan.sources else set[str]())
+        for where in in_batches(preference.c.owner, {f"channel:{item}" for item in channels}):
             chosen = preference.c.name.in_((SHARING, plans.PLACE_RULES, plans.AMBIENT_STATE))
             connection.execute(delete(preference).where(where, chosen))
 
 
 def _drop_people(
-    connection: Connection, plan: plans.ForgettingPlan, counts: dict[str, int], erased_ids: ErasedIds, *, whole: bool
+    connection: Connection, plan: plans.ForgettingPlan, counts: dict[str, int], erased_ids: ErasedIds, *, complete: bool
 ) -> None:
-    """Who has nothing left, and what they chose."""
+    """Delete the people of a whole plan, their preferences, accounts and verdicts."""
     match plan:
         case plans.Everything(who):
-            people_ = [who]
+            ids = [who]
             counts["accounts"] = sign_ins.erase_accounts(connection, [who], ())
             sign_ins.erase_installations(connection, [who], ())
-        case plans.Gone(sources=sources) if whole and sources:
+        case plans.Gone(sources=sources) if complete and sources:
             counts["accounts"] = sign_ins.erase_accounts(connection, (), sources)
             sign_ins.erase_installations(connection, (), sources)
-            columns = (person.c.id, preference.c.owner)  # who chose something may have said nothing
-            each = (select(column).where(selection.of_sources(column, sources)) for column in columns)
-            people_ = connection.execute(union(*each)).scalars().all()
+            columns = (person.c.id, preference.c.owner)  # an owner of preferences may have written nothing
+            queries = (select(column).where(selection.of_sources(column, sources)) for column in columns)
+            ids = connection.execute(union(*queries)).scalars().all()
         case _:
             return
     counts |= {"preferences": 0, "people": 0}
-    for who in people_:
+    for who in ids:
         connection.execute(delete(workspace).where(workspace.c.person == who))
         connection.execute(delete(profile).where(profile.c.person == who))
         connection.execute(delete(verdict).where(verdict.c.person == who))
@@ -464,19 +474,21 @@ def _drop_people(
 
 
 def _keep_person(connection: Connection, who: str, erased_ids: ErasedIds, now: datetime) -> None:
-    """So that a backup of before forgets what of them hangs on no message, too."""
-    each = map(partial(erased_ids.of_everything, who), count())
-    new = next(one for one in each if not set(values_in(connection, erased.c.hash, erased.c.hash, [one])))
-    connection.execute(insert(erased).values(hash=new, time=now))
+    """Store a hash for the forgotten person, so that restoring an older backup also erases rows that belong to
+    no message.
+    """
+    hashes = map(partial(erased_ids.of_everything, who), count())
+    unused = next(hash_ for hash_ in hashes if not set(values_in(connection, erased.c.hash, erased.c.hash, [hash_])))
+    connection.execute(insert(erased).values(hash=unused, time=now))
 
 
 def drop_kept(connection: Connection, doomed: ErasureSet) -> None:
-    """Delete what holds the words of messages that fall in another form: their vectors, and scratch values."""
+    """Delete what holds the words of erased messages in another form: their embeddings, and scratch values."""
     for column in KEYED_BY_MESSAGE:
-        drop(connection, column, doomed.said)
+        drop(connection, column, doomed.messages)
     drop(connection, working_item.c.id, doomed.scratch)
 
 
 def drop(connection: Connection, column: Column[int], ids: Collection[int]) -> int:
-    """Delete the rows in which the column holds one of these ids; how many there were."""
+    """Delete the rows in which the column holds one of these ids; returns how many there were."""
     return sum(connection.execute(delete(column.table).where(where)).rowcount for where in in_batches(column, ids))

@@ -1,9 +1,10 @@
-"""What falls with a forgetting plan, found before anything is deleted.
+"""The rows that are erased with a forgetting plan, found before anything is deleted.
 
 Rules
-  A message that falls takes the reply of its turn along. A turn falls with its last message.
-  What the bot told again of it elsewhere falls, too, and what was told of that in turn (`store.forgetting.retold`).
-  Having stood in the history of an answer to somebody else is no derivation.
+  The reply of a turn is erased with its question. A turn is erased with its last message.
+  Replies elsewhere that repeat an erased message are erased as well, and replies that repeat those
+  (`store.forgetting.retold`).
+  A message that was only in the history of another person's reply does not count as a source of it.
 """
 
 from collections import Counter
@@ -31,20 +32,21 @@ from store.memory import fact_store, people
 from store.search.text import passages, plain_words
 from store.tables import embedding, fact, message, profile, profile_entry, profile_source, turn, working_item
 
-# What forgetting does to profiles.
+# Forgetting in profiles.
 #
 # Rules
-#   An entry falls with any of its sources, because nobody can say which of its words came from which. What else it
-#   came from waits to be learned from again. So does an entry that quotes an erased message of its audience, unless
-#   its own sources say the same: a model may have named the wrong source.
+#   An entry is erased with any of its sources, because it is unknown which of its words came from which. Its other
+#   sources wait to be learned from again. An entry that quotes an erased message of its audience is erased as well,
+#   unless its own sources say the same: a model may have named the wrong source.
 
 
-def entries_reached(connection: Connection, said: Mapping[int, ForgottenMessage]) -> frozenset[int]:
-    """The entries that fall with these messages, while they still stand."""
-    fallen = frozenset(values_in(connection, profile_source.c.entry, profile_source.c.message, said.keys()))
-    theirs = rows_in(connection, select(profile_entry), profile_entry.c.person, {one.person for one in said.values()})
-    quoting = _quoting([row for row in theirs if row.id not in fallen], said.values())
-    return fallen | {id_ for id_, quoted in quoting.items() if not quoted <= _own_words(connection, id_, quoted)}
+def entries_reached(connection: Connection, messages: Mapping[int, ForgottenMessage]) -> frozenset[int]:
+    """The entries that are erased with these messages; called before the messages are deleted."""
+    drawn = frozenset(values_in(connection, profile_source.c.entry, profile_source.c.message, messages.keys()))
+    owners = {item.person for item in messages.values()}
+    entries = rows_in(connection, select(profile_entry), profile_entry.c.person, owners)
+    quoting = _quoting([row for row in entries if row.id not in drawn], messages.values())
+    return drawn | {id_ for id_, quoted in quoting.items() if not quoted <= _own_words(connection, id_, quoted)}
 
 
 def entry_texts(connection: Connection, entries: Collection[int]) -> list[str]:
@@ -54,87 +56,88 @@ def entry_texts(connection: Connection, entries: Collection[int]) -> list[str]:
 def erase_entries(
     connection: Connection, plan: plans.ForgettingPlan | None, entries: frozenset[int], owners: frozenset[str]
 ) -> int:
-    """Take these entries out; how many there were. Whoever learns of their owners meanwhile finds another revision.
+    """Delete these entries; returns how many there were. A concurrent learner of their owners finds another revision.
 
-    `plan` None: the messages that they came from stand, with other words.
+    `plan` None: their source messages remain, with another text.
     """
-    theirs = values_in(connection, profile_entry.c.person, profile_entry.c.id, entries)
-    for where in in_batches(profile.c.person, owners.union(theirs)):
+    entry_owners = values_in(connection, profile_entry.c.person, profile_entry.c.id, entries)
+    for where in in_batches(profile.c.person, owners.union(entry_owners)):
         connection.execute(update(profile).where(where).values(revision=profile.c.revision + 1))
     if not isinstance(plan, plans.Everything):
-        named = values_in(connection, profile_source.c.message, profile_source.c.entry, entries)
-        for where in in_batches(message.c.id, set(named)):
+        sources = values_in(connection, profile_source.c.message, profile_source.c.entry, entries)
+        for where in in_batches(message.c.id, set(sources)):
             connection.execute(update(message).where(where, ~message.c.passed_over).values(to_learn=True))
     return people.remove_entries(connection, entries)
 
 
 def orphaned_entries(connection: Connection, people: Collection[str]) -> list[str]:
-    """What these people's entries say that should have fallen with their sources."""
-    stands = exists().where(message.c.id == profile_source.c.message)
-    lost = profile_entry.c.id.in_(select(profile_source.c.entry).where(~stands))
+    """The texts of these people's entries that should have been erased with their sources."""
+    source_exists = exists().where(message.c.id == profile_source.c.message)
+    lost = profile_entry.c.id.in_(select(profile_source.c.entry).where(~source_exists))
     found = rows_in(connection, select(profile_entry.c.text).where(lost), profile_entry.c.person, people)
     return [row.text for row in found]
 
 
-def _quoting(entries: Collection[Row[Any]], said: Collection[ForgottenMessage]) -> dict[int, set[str]]:
-    """What of these messages the entries of their audiences quote. Each message is first held against all entries of
-    its audience at once: nearly none is quoted.
+def _quoting(entries: Collection[Row[Any]], messages: Collection[ForgottenMessage]) -> dict[int, set[str]]:
+    """The passages of these messages that entries of their audiences quote, by entry. Each message is first compared
+    with all entries of its audience at once, because nearly none is quoted.
     """
-    held: dict[tuple[str, str], dict[int, str]] = {}
+    by_place: dict[tuple[str, str], dict[int, str]] = {}
     for row in entries:
-        held.setdefault((row.person, row.audience), {})[row.id] = plain_words(row.text)
-    together = {place: "\n".join(words.values()) for place, words in held.items()}
+        by_place.setdefault((row.person, row.audience), {})[row.id] = plain_words(row.text)
+    together = {place: "\n".join(words.values()) for place, words in by_place.items()}
     quoting: dict[int, set[str]] = {}
-    for one in said:
-        place = one.person, one.audience
-        if place not in held:
+    for item in messages:
+        place = item.person, item.audience
+        if place not in by_place:
             continue
-        erased = plain_words(one.text)
-        if passages(together[place], erased) or erased in held[place].values():
-            for id_, words in held[place].items():
+        erased = plain_words(item.text)
+        if passages(together[place], erased) or erased in by_place[place].values():
+            for id_, words in by_place[place].items():
                 if quoted := passages(words, erased):
                     quoting.setdefault(id_, set()).update(quoted)
     return quoting
 
 
 def _own_words(connection: Connection, entry: int, quoted: set[str]) -> set[str]:
-    """Those of the passages that its sources have."""
+    """Those of the passages that occur in the entry's own sources."""
     sources = select(message.c.text).join(profile_source, profile_source.c.message == message.c.id)
     own = [plain_words(text) for text in connection.execute(sources.where(profile_source.c.entry == entry)).scalars()]
     return {piece for piece in quoted if any(piece in text for text in own)}
 
 
-# The columns of tables that hold one message's words in another form, and nothing else: their rows fall with it.
+# The columns that refer to a message in tables that hold only its words in another form: their rows are deleted with
+# it.
 KEYED_BY_MESSAGE: Final[tuple[Column[int], ...]] = (working_item.c.message, embedding.c.message)
 
 
 @dataclass(frozen=True, slots=True)
 class ErasureSet:
-    """`said`: the messages that fall. `turns` fall, `worn` ones lose the message that they began with and stay.
-    `whole`: nothing in the plan's reach was left for later.
+    """All rows to be erased with a plan. `trimmed` turns stay, but lose the message that they began with. `complete`:
+    nothing in the plan's reach was left for later.
     """
 
-    said: Mapping[int, ForgottenMessage]
+    messages: Mapping[int, ForgottenMessage]
     turns: frozenset[int]
-    worn: frozenset[int]
+    trimmed: frozenset[int]
     facts: frozenset[int]
     entries: frozenset[int]
-    whole: bool
+    complete: bool
     scratch: frozenset[int] = frozenset()
-    """The items of working sets that were made of what falls."""
+    """The items of working sets that were drawn from erased messages."""
     retold: frozenset[int] = frozenset()
-    """Those of `said` that only tell again what the plan names."""
-    may: Mapping[int, ForgottenMessage] = field(default_factory=dict[int, ForgottenMessage])
-    """What may have been made of it, and stays until its person decides."""
+    """Those of `messages` that only repeat what the plan names."""
+    related: Mapping[int, ForgottenMessage] = field(default_factory=dict[int, ForgottenMessage])
+    """Messages that may repeat it; they stay unless the person decides otherwise."""
     schedules: frozenset[int] = frozenset()
 
     @property
     def conversations(self) -> frozenset[str]:
-        return frozenset(one.conversation for one in self.said.values())
+        return frozenset(item.conversation for item in self.messages.values())
 
     @property
     def people(self) -> frozenset[str]:
-        return frozenset(one.person for one in self.said.values())
+        return frozenset(item.person for item in self.messages.values())
 
 
 def find_erasure_set(
@@ -145,83 +148,89 @@ def find_erasure_set(
     related: bool = False,
     watch: Watch = unwatched,
 ) -> ErasureSet:
-    """What falls with the plan; with `limit`, only with so many of its messages, the oldest.
+    """The rows to be erased with the plan; `limit`: only with that many of its messages, the oldest.
 
-    `related`: what may have been made of it falls, too.
+    `related`: messages that may repeat it are erased as well.
     """
     named = select_rows(connection, plan, limit, watch)
-    said = dict(named.said) | _replies(connection, named.said)
-    watch(len(said))
-    # What is named beside messages may have come of some that stay: then nobody knows what was before all of it.
-    beside = bool(named.facts or named.entries)
-    since, first = (None, 0) if beside else (earliest(said), min(said, default=0))
-    again = Retellings(connection, _asker(plan), since, first, watch)
-    retold, may, scratch = dict[int, ForgottenMessage](), dict[int, ForgottenMessage](), frozenset[int]()
+    messages = dict(named.messages) | _replies(connection, named.messages)
+    watch(len(messages))
+    # Facts and entries that the plan names may come from messages that stay: then it is unknown what was earlier than
+    # all.
+    names_memory = bool(named.facts or named.entries)
+    since, first = (None, 0) if names_memory else (earliest(messages), min(messages, default=0))
+    retellings = Retellings(connection, _asker(plan), since, first, watch)
+    retold, related_messages, scratch = dict[int, ForgottenMessage](), dict[int, ForgottenMessage](), frozenset[int]()
     fresh = KnownErasures(
-        said, facts_of(connection, said, named.facts), named.entries | entries_reached(connection, said)
+        messages, facts_of(connection, messages, named.facts), named.entries | entries_reached(connection, messages)
     )
-    facts_, entries = fresh.facts, fresh.entries
-    while fresh.said or fresh.facts or fresh.entries:
-        found = again.of(fresh, said)
-        may |= found.may
-        new = found.falls | (found.may if related else {})
+    facts, entries = fresh.facts, fresh.entries
+    while fresh.messages or fresh.facts or fresh.entries:
+        found = retellings.of(fresh, messages)
+        related_messages |= found.related
+        new = found.erased | (found.related if related else {})
         new |= _replies(connection, new)
-        new = {id_: one for id_, one in new.items() if id_ not in said}
+        new = {id_: item for id_, item in new.items() if id_ not in messages}
         retold |= new
-        said |= new
+        messages |= new
         scratch |= found.scratch
-        kept = facts_of(connection, new, found.facts) - facts_
-        fresh = KnownErasures(new, kept, entries_reached(connection, new) - entries)
-        facts_, entries = facts_ | fresh.facts, entries | fresh.entries
-    turns, worn = _emptied(connection, said)
+        new_facts = facts_of(connection, new, found.facts) - facts
+        fresh = KnownErasures(new, new_facts, entries_reached(connection, new) - entries)
+        facts, entries = facts | fresh.facts, entries | fresh.entries
+    turns, trimmed = _emptied(connection, messages)
+    doubtful = {id_: item for id_, item in related_messages.items() if id_ not in messages}
     return ErasureSet(
-        said,
+        messages,
         turns=turns | named.turns,
-        worn=worn - named.turns,
-        facts=facts_,
+        trimmed=trimmed - named.turns,
+        facts=facts,
         entries=entries,
-        whole=named.whole,
+        complete=named.complete,
         scratch=scratch,
         retold=frozenset(retold),
         schedules=named.schedules,
-        may=_and_what_came_of_it(connection, again, {id_: one for id_, one in may.items() if id_ not in said}, said),
+        related=_with_derived(connection, retellings, doubtful, messages),
     )
 
 
-def _and_what_came_of_it(
-    connection: Connection, again: Retellings, may: dict[int, ForgottenMessage], said: Mapping[int, ForgottenMessage]
+def _with_derived(
+    connection: Connection,
+    retellings: Retellings,
+    related: dict[int, ForgottenMessage],
+    messages: Mapping[int, ForgottenMessage],
 ) -> dict[int, ForgottenMessage]:
-    """All that would fall with these messages beside `said`."""
-    found, fresh = dict[int, ForgottenMessage](), may
+    """These messages, with all that would be erased with them besides `messages`."""
+    found, fresh = dict[int, ForgottenMessage](), related
     while fresh:
-        fresh = {id_: one for id_, one in (fresh | _replies(connection, fresh)).items() if id_ not in {*said, *found}}
+        fresh |= _replies(connection, fresh)
+        fresh = {id_: item for id_, item in fresh.items() if id_ not in {*messages, *found}}
         found |= fresh
         falling = KnownErasures(fresh, facts_of(connection, fresh), entries_reached(connection, fresh))
-        more = again.of(falling, {*said, *found}, loosely=True)
-        fresh = more.falls | more.may
+        more = retellings.of(falling, {*messages, *found}, loosely=True)
+        fresh = more.erased | more.related
     return found
 
 
 def facts_of(
-    connection: Connection, said: Mapping[int, ForgottenMessage], named: frozenset[int] = frozenset()
+    connection: Connection, messages: Mapping[int, ForgottenMessage], named: frozenset[int] = frozenset()
 ) -> frozenset[int]:
-    """The facts that came of these messages or are named, and what was derived from those."""
-    places = (*in_batches(fact.c.source_message, said), *in_batches(fact.c.id, named))
-    return frozenset(id_ for where in places for id_ in fact_store.with_derived(connection, where))
+    """The facts that come from these messages or are named, and the facts derived from them."""
+    conditions = (*in_batches(fact.c.source_message, messages), *in_batches(fact.c.id, named))
+    return frozenset(id_ for condition in conditions for id_ in fact_store.with_derived(connection, condition))
 
 
-def earliest(said: Mapping[int, ForgottenMessage]) -> datetime | None:
-    return min((one.time for one in said.values()), default=None)
+def earliest(messages: Mapping[int, ForgottenMessage]) -> datetime | None:
+    return min((item.time for item in messages.values()), default=None)
 
 
-def _replies(connection: Connection, said: Mapping[int, ForgottenMessage]) -> dict[int, ForgottenMessage]:
-    """The bot's messages in the turns of what people said."""
-    asked = {one.turn for one in said.values() if one.author == Author.PERSON}
+def _replies(connection: Connection, messages: Mapping[int, ForgottenMessage]) -> dict[int, ForgottenMessage]:
+    """The bot's replies in the turns of people's messages."""
+    asked = {item.turn for item in messages.values() if item.author == Author.PERSON}
     return messages_in(connection, message.c.turn, asked, message.c.author == Author.BOT)
 
 
 def _asker(plan: plans.ForgettingPlan) -> str:
-    """Whose wish it is; "" for nobody's."""
+    """The person whose wish the plan is; "" if it is no person's."""
     match plan:
         case (
             plans.OneThread(person=person)
@@ -236,18 +245,20 @@ def _asker(plan: plans.ForgettingPlan) -> str:
             assert_never(plan)
 
 
-def _emptied(connection: Connection, said: Mapping[int, ForgottenMessage]) -> tuple[frozenset[int], frozenset[int]]:
-    """The turns that lose their last message, and those that lose the one that they began with but not all."""
-    held = Counter(one.turn for one in said.values())
+def _emptied(connection: Connection, messages: Mapping[int, ForgottenMessage]) -> tuple[frozenset[int], frozenset[int]]:
+    """The turns that lose their last message, and those that lose their first message but not all."""
+    erased = Counter(item.turn for item in messages.values())
     counted = select(message.c.turn, func.count()).group_by(message.c.turn)
-    staying = {turn_id for turn_id, all_ in rows_in(connection, counted, message.c.turn, held) if all_ > held[turn_id]}
-    begun = _begun_with(connection, said)
-    hosts = set(values_in(connection, message.c.turn, message.c.turn, begun - held.keys()))
-    return frozenset((held.keys() | begun) - staying - hosts), frozenset(begun & (staying | hosts))
+    staying = {
+        turn_id for turn_id, total in rows_in(connection, counted, message.c.turn, erased) if total > erased[turn_id]
+    }
+    begun = _begun_with(connection, messages)
+    hosts = set(values_in(connection, message.c.turn, message.c.turn, begun - erased.keys()))
+    return frozenset((erased.keys() | begun) - staying - hosts), frozenset(begun & (staying | hosts))
 
 
-def _begun_with(connection: Connection, said: Mapping[int, ForgottenMessage]) -> frozenset[int]:
-    """The turns that these messages began, wherever they went then."""
+def _begun_with(connection: Connection, messages: Mapping[int, ForgottenMessage]) -> frozenset[int]:
+    """The turns that these messages began, also if they joined another turn later."""
     post = and_(turn.c.channel == message.c.channel, turn.c.message_id == message.c.message_id)
     begun = select(turn.c.id).join(message, post).where(message.c.author == Author.PERSON)
-    return frozenset(row[0] for row in rows_in(connection, begun, message.c.id, said.keys()))
+    return frozenset(row[0] for row in rows_in(connection, begun, message.c.id, messages.keys()))

@@ -1,24 +1,26 @@
-"""What the bot told again of what falls, in its own words or in others', wherever it told it.
+"""Replies that repeat erased messages, in the same or in other words, in whatever conversation.
 
-A turn keeps the ids of what stood in its context. How they came there says how sure it is that its reply was made of
-them:
+A turn stores the ids of the messages and facts in its context. How they came there decides how certain it is that its
+reply was drawn from them:
 
-    given      a tool brought it (recall), because the model asked for it     the reply falls, whatever its words
-    carried    memory put it there unasked: past threads, facts, profile      it falls if a passage or a word that they
-                                                                              share tells; if not, it may have been
-                                                                              made of it
-    history    it stood above, in the same conversation                       it falls if a passage tells, and it
-                                                                              answers the same person; with a word
-                                                                              that tells, it may
+    given      a tool returned it (recall), because the model asked for it    the reply is erased, whatever its words
+    carried    memory added it unasked: past threads, facts, profile          the reply is erased if they share a
+    telling
+                                                                              passage or word; otherwise it is related
+    history    it was earlier in the same conversation                        the reply is erased if they share a
+    telling
+                                                                              passage and it answers the same person;
+                                                                              with a telling word it is related
 
 Rules
-  What a shared passage or word tells, `Telling` says: a greeting, a closing or a footer that other
-  answers have, too, tells nothing, nor does what the question has. What is in doubt, because too little was said to
-  know what is common, may have been made of it; where nobody can be asked, and for what was remembered, it falls.
-  What only *may* have been made of it is never erased unasked: a preview shows it, and its person decides. So are the
-  person's own messages in such turns that have a rare word of it: they may repeat what they were told.
-  Of other people's threads only the bot's replies fall, never what those people wrote.
-  What such a turn remembered falls as its reply does, unless its own question says as much.
+  `Telling` decides whether a shared passage or word proves anything. A greeting, a closing or a footer that other
+  replies have as well proves nothing, nor do words of the reply's own question. In doubt, because there are too few
+  messages to know what is common, the reply is related; if there is no person to ask, and for facts and scratch values,
+  it is erased. Related messages may repeat erased ones. They are never erased without being asked for: a preview shows
+  them, and the person decides. The person's own messages in such turns that share a rare word are related as well: they
+  may repeat a reply.
+  In other people's threads only the bot's replies are erased, never what those people wrote.
+  Facts that such a turn remembered are erased like its reply, unless its own question says the same.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -40,159 +42,160 @@ from store.search import index
 from store.search.text import PIECE_CHARS, index_words, is_telling, passages, plain_words, stem
 from store.tables import RUNNING, WAITING, fact, message, profile_entry, profile_source, turn, working_item
 
-# Whether what two texts share tells that one was made of the other, or is only how people and the bot talk.
+# Whether words that two texts share prove that one was drawn from the other, or are only common phrases.
 #
 # Rules
-#   A passage is common once it stands in one message that was not made of what falls by any number of turns: it was
-#   said before all of that, or no context leads there. A word is common once it stands in more than RARE messages that
-#   were said before, or in turns that had none of it in their contexts: there are few messages to which nothing leads.
-#   So is what the bot says in many of its answers. A passage of small words and courtesy tells nothing, wherever it is.
-#   Only messages are asked that the person who was answered may find: what others were told shows in nobody's preview.
-#   Words of people, facts and profiles tell unless they are common. Those of the bot alone (a greeting, a footer) tell
-#   only where so many of its other answers are without them (ENOUGH) that they would have shown to be common.
+#   A passage is common if one message has it that was not drawn from erased messages through any number of turns: it
+#   was written before all of them, or no context leads to it. A word is common if more than RARE messages have it that
+#   were written before, or in turns without any erased message in their contexts (few messages have no context leading
+#   to them). So is a phrase that the bot uses in many of its replies. A passage of stop words and courtesy proves
+#   nothing. Only messages that the answered person may find are checked, so that no preview shows what others were
+#   told. Words of people, facts and profiles are telling unless they are common. Words of the bot alone (a greeting, a
+#   footer) are telling only if there are enough of its other replies without them (ENOUGH) to show that they are not
+#   common.
 
-RARE: Final = 3  # In so many more of a person's messages a word may stand and still tell where it came from
-ENOUGH: Final = 12  # Of so many answers, one has what every fourth has, but for one case in thirty
-# Words and passages that are looked up for one plan, some milliseconds each. What comes then is not known.
+RARE: Final = 3  # A word in up to this many more of a person's messages still tells where it came from
+ENOUGH: Final = 12  # Of this many replies, one has a phrase that every fourth reply has, except in one case in thirty
+# Words and passages that are looked up for one plan, some milliseconds each; further ones are not looked up.
 LOOKUPS: Final = 200
-KEPT: Final = 200  # The newest messages with a word, and the first answers, that are looked at: more would not say more
-READ: Final = 50  # Messages that are read to see whether one has a passage: where it is common, the first one has
+KEPT: Final = 200  # The newest messages with a word, and the first replies, that are checked: more change nothing
+READ: Final = 50  # Messages that are read for a passage: if it is common, the first one has it
 
 
 class Clue(IntEnum):
     NONE = 0
     DOUBT = 1
-    TELLS = 2
+    CERTAIN = 2
 
 
 class Telling:
-    """Judges for one plan. `first`: messages with a lower id were said before anything that falls."""
+    """Judges shared words for one plan. `first`: messages with a lower id are older than all erased ones."""
 
     def __init__(self, connection: Connection, first: int) -> None:
         self._connection = connection
         self._first = first
-        self._gone = frozenset[int]()
+        self._erased = frozenset[int]()
         self._reached: AbstractSet[int] = frozenset()
         self._near = set[int]()
-        self._theirs = set[str]()
+        self._people_words = set[str]()
         self._unread = list[str]()
-        self._having: dict[tuple[str, str], list[int] | None] = {}
+        self._found_by_words: dict[tuple[str, str], list[int] | None] = {}
         self._read: dict[tuple[str, int], bool] = {}
         self._answers: dict[str, list[int]] = {}
         self._numbers: dict[str, int | None] = {}
 
-    def falls(self, said: frozenset[int], reached: AbstractSet[int]) -> None:
-        """The first fall; all that may be made of them by any number of turns is among the others."""
-        self._gone, self._reached = said, reached
+    def set_erased(self, messages: frozenset[int], reached: AbstractSet[int]) -> None:
+        """`messages` are erased; `reached`: those that may be drawn from them through any number of turns."""
+        self._erased, self._reached = messages, reached
 
-    def near(self, messages: Iterable[int]) -> None:
-        """These stand in turns that had some of what falls in their contexts."""
+    def add_near(self, messages: Iterable[int]) -> None:
+        """Add messages of turns that had erased messages in their contexts."""
         self._near.update(messages)
 
-    def written(self, text: str) -> None:
-        """A person wrote this, or it was kept of what one wrote. It is read when something is judged by it."""
+    def add_written(self, text: str) -> None:
+        """Add a text that a person wrote, or a fact or entry from one. It is split into words only when needed."""
         self._unread.append(text)
 
     def _wrote_any(self, stems: Iterable[str]) -> bool:
         while self._unread:
-            self._theirs.update(telling_words(self._unread.pop()))
-        return not self._theirs.isdisjoint(stems)
+            self._people_words.update(telling_words(self._unread.pop()))
+        return not self._people_words.isdisjoint(stems)
 
     def passage(self, person: str, passage: str, *, bots: bool) -> Clue:
-        """What it tells that an answer to this person has this passage. `bots`: the bot had worded it."""
-        whole = passage.split()[1:-1] if len(passage) == PIECE_CHARS else []  # its ends may be cut words
+        """What it proves that a reply to this person has this passage. `bots`: the bot worded it."""
+        whole = passage.split()[1:-1] if len(passage) == PIECE_CHARS else []  # the first and last may be cut words
         words = " ".join(whole) or passage
         telling = telling_words(words)
         if not telling:
             return Clue.NONE
         bots = bots and not self._wrote_any(telling)
-        found = self._found(person, passage, index_words(words))
+        found = self._find(person, passage, index_words(words))
         if found is None:
             return Clue.DOUBT
-        if self._any_has([id_ for id_ in found if self._is_apart(id_)], passage, 1):
+        if self._have_passage([id_ for id_ in found if self._is_independent(id_)], passage, 1):
             return Clue.NONE
-        if bots and self._any_has([id_ for id_ in found if id_ not in self._gone], passage, RARE + 2):
+        if bots and self._have_passage([id_ for id_ in found if id_ not in self._erased], passage, RARE + 2):
             return Clue.NONE
         return self._of_wording(person, bots=bots)
 
     def word(self, person: str, word: str, *, bots: bool) -> Clue:
         """The same for a single word."""
         bots = bots and not self._wrote_any([stem(word)])
-        found = self._found(person, word, [word])
-        if found is None or _more(filter(self._is_elsewhere, found), RARE):
+        found = self._find(person, word, [word])
+        if found is None or _has_more(filter(self._is_outside_contexts, found), RARE):
             return Clue.NONE
-        if bots and _more((id_ for id_ in found if id_ not in self._gone), RARE + 1):
+        if bots and _has_more((id_ for id_ in found if id_ not in self._erased), RARE + 1):
             return Clue.NONE
         return self._of_wording(person, bots=bots)
 
     def _of_wording(self, person: str, *, bots: bool) -> Clue:
-        return Clue.TELLS if not bots or self._knows(person) else Clue.DOUBT
+        return Clue.CERTAIN if not bots or self._has_enough_replies(person) else Clue.DOUBT
 
-    def _is_apart(self, id_: int) -> bool:
-        return id_ not in self._gone and (id_ < self._first or id_ not in self._reached)
+    def _is_independent(self, id_: int) -> bool:
+        return id_ not in self._erased and (id_ < self._first or id_ not in self._reached)
 
-    def _is_elsewhere(self, id_: int) -> bool:
-        return id_ not in self._gone and (id_ < self._first or id_ not in self._near)
+    def _is_outside_contexts(self, id_: int) -> bool:
+        return id_ not in self._erased and (id_ < self._first or id_ not in self._near)
 
-    def _knows(self, person: str) -> bool:
-        """Has the person got enough other answers to know how the bot talks?"""
+    def _has_enough_replies(self, person: str) -> bool:
+        """Whether the person has enough other replies to know the bot's common phrases."""
         if person not in self._answers:
-            theirs = select(message.c.id).where(message.c.person == person, message.c.author == Author.BOT)
-            self._answers[person] = list(self._connection.execute(theirs.order_by(message.c.id).limit(KEPT)).scalars())
-        return _more(filter(self._is_apart, self._answers[person]), ENOUGH - 1)
+            replies = select(message.c.id).where(message.c.person == person, message.c.author == Author.BOT)
+            self._answers[person] = list(self._connection.execute(replies.order_by(message.c.id).limit(KEPT)).scalars())
+        return _has_more(filter(self._is_independent, self._answers[person]), ENOUGH - 1)
 
-    def _found(self, person: str, key: str, words: list[str]) -> list[int] | None:
-        """The messages with all these words that the person may find, the newest first; None if it is not known."""
-        if (person, key) not in self._having:
-            if len(self._having) >= LOOKUPS:
+    def _find(self, person: str, key: str, words: list[str]) -> list[int] | None:
+        """The messages with all these words that the person may find, the newest first; None after LOOKUPS lookups."""
+        if (person, key) not in self._found_by_words:
+            if len(self._found_by_words) >= LOOKUPS:
                 return None
             if person not in self._numbers:
                 self._numbers[person] = people.number_of(self._connection, person)
             number = self._numbers[person]
             ids = [] if number is None else index.having(self._connection, list(dict.fromkeys(words)), number)
-            self._having[person, key] = sorted(ids, reverse=True)[:KEPT]
-        return self._having[person, key]
+            self._found_by_words[person, key] = sorted(ids, reverse=True)[:KEPT]
+        return self._found_by_words[person, key]
 
-    def _any_has(self, ids: list[int], passage: str, least: int) -> bool:
-        """Do at least so many of these have the passage?"""
-        some = ids[:READ]
-        unread = [id_ for id_ in some if (passage, id_) not in self._read]
+    def _have_passage(self, ids: list[int], passage: str, least: int) -> bool:
+        """Whether at least `least` of these messages have the passage."""
+        checked = ids[:READ]
+        unread = [id_ for id_ in checked if (passage, id_) not in self._read]
         for id_, text in rows_in(self._connection, select(message.c.id, message.c.text), message.c.id, unread):
             self._read[passage, id_] = passage in plain_words(text)
-        return _more((id_ for id_ in some if self._read.get((passage, id_), False)), least - 1)
+        return _has_more((id_ for id_ in checked if self._read.get((passage, id_), False)), least - 1)
 
 
-def _more(some: Iterable[int], than: int) -> bool:
-    return next(islice(some, than, None), None) is not None
+def _has_more(items: Iterable[int], than: int) -> bool:
+    return next(islice(items, than, None), None) is not None
 
 
 def telling_words(text: str) -> dict[str, str]:
-    """The words that may tell where a text came from, by their stems."""
+    """The words of a text that may tell where it came from, by their stems."""
     return {stem(word): word for word in index_words(text) if is_telling(word)}
 
 
-TEXTS: Final = 128  # That are taken apart and kept for the next turn, which mostly has the same ones in its context
+TEXTS: Final = 128  # Texts whose words are cached for the next turn, which mostly has the same ones in its context
 TURNS: Final = 1_000  # Read at a time
 CLOCKS: Final = timedelta(days=1)  # More than a platform's clock and ours ever differ
 
 
-class _Came(Enum):
-    """How something came into a turn's context."""
+class _Origin(Enum):
+    """How a text came into a turn's context."""
 
     GIVEN = auto()
     CARRIED = auto()
     HISTORY = auto()
 
 
-class _Sure(Enum):
-    FALLS = auto()
-    MAY = auto()
-    NO = auto()
+class _Verdict(Enum):
+    ERASED = auto()
+    RELATED = auto()
+    UNRELATED = auto()
 
 
 @dataclass(frozen=True, slots=True)
 class TurnGrounds:
-    """A turn, and the ids of what stood in its context: messages, those of them that its tools gave it, and facts."""
+    """A turn, and the ids in its context: messages, those of them that its tools returned (`given`), and facts."""
 
     turn: int
     conversation: str
@@ -203,78 +206,75 @@ class TurnGrounds:
 
 @dataclass(frozen=True, slots=True)
 class KnownErasures:
-    """What is known to fall so far: messages, and the ids of facts and of entries of the profile."""
+    """What is known to be erased so far: messages, and the ids of facts and of profile entries."""
 
-    said: Mapping[int, ForgottenMessage]
+    messages: Mapping[int, ForgottenMessage]
     facts: frozenset[int]
     entries: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
 class Retold:
-    """The replies that fall with it, the messages that may have been made of it, and what the turns remembered of it:
-    facts, and items of working sets.
+    """Replies that are erased with it (`erased`), messages that may repeat it (`related`), and the facts and items of
+    working sets that turns have drawn from it.
     """
 
-    falls: dict[int, ForgottenMessage]
-    may: dict[int, ForgottenMessage]
+    erased: dict[int, ForgottenMessage]
+    related: dict[int, ForgottenMessage]
     facts: frozenset[int]
     scratch: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """A text that stood in a turn's context. `person`: who had said it, or was answered with it; `bots`: by the bot, in
-    its own words.
-    """
+    """A text in a turn's context. `person`: its writer, or its asker if it is a reply; `bots`: the bot worded it."""
 
-    came: _Came
+    origin: _Origin
     text: str
     person: str
     bots: bool
 
 
 @dataclass(frozen=True, slots=True)
-class _Fallen:
-    """What is known to fall: texts, by the ids of the messages that led there, facts, and messages."""
+class _ErasedTexts:
+    """What is known to be erased: texts, by the ids of their messages or of their sources, facts, and messages."""
 
     texts: dict[int, list[ForgottenMessage]]
     facts: dict[int, tuple[str, str]]
-    said: dict[int, ForgottenMessage]
+    messages: dict[int, ForgottenMessage]
 
-    def stood_in(self, one: TurnGrounds) -> bool:
-        return not (one.context.isdisjoint(self.texts) and one.facts.isdisjoint(self.facts))
+    def is_in_context_of(self, grounds: TurnGrounds) -> bool:
+        return not (grounds.context.isdisjoint(self.texts) and grounds.facts.isdisjoint(self.facts))
 
-    def drawn(self, one: TurnGrounds, *, keys: bool = True) -> list[_Drawn]:
-        """What of it stood in the context of a turn; of facts the values alone if not their `keys`: what is remembered
-        of different things has keys alike.
+    def drawn(self, grounds: TurnGrounds, *, keys: bool = True) -> list[_Drawn]:
+        """The erased texts in the context of a turn; of facts only the values, without `keys`: facts about different
+        things have similar keys.
         """
-        known = [self.facts[id_] for id_ in sorted(one.facts & self.facts.keys())]
-        drawn = [_Drawn(_Came.CARRIED, f"{key} {value}" if keys else value, "", bots=False) for key, value in known]
-        for id_ in sorted(one.context & self.texts.keys()):
-            for said in self.texts[id_]:
-                above = said.conversation == one.conversation
-                came = (
-                    _Came.GIVEN if id_ in one.given and id_ in self.said else _Came.HISTORY if above else _Came.CARRIED
-                )
-                drawn.append(_Drawn(came, said.text, said.person, bots=said.author == Author.BOT))
+        known = [self.facts[id_] for id_ in sorted(grounds.facts & self.facts.keys())]
+        drawn = [_Drawn(_Origin.CARRIED, f"{key} {value}" if keys else value, "", bots=False) for key, value in known]
+        for id_ in sorted(grounds.context & self.texts.keys()):
+            for item in self.texts[id_]:
+                same_conversation = item.conversation == grounds.conversation
+                origin = _Origin.HISTORY if same_conversation else _Origin.CARRIED
+                origin = _Origin.GIVEN if id_ in grounds.given and id_ in self.messages else origin
+                drawn.append(_Drawn(origin, item.text, item.person, bots=item.author == Author.BOT))
         return drawn
 
 
 def contexts(connection: Connection, since: datetime | None) -> Iterable[TurnGrounds]:
-    """The turns that have said what stood in their contexts, if they ended after that, in the order in which they did:
-    none drew on what a later one said.
+    """The ended turns with their contexts, those that ended after `since`, in the order in which they ended: no turn
+    draws on a later one.
     """
     columns = (turn.c.id, turn.c.conversation, turn.c.context_messages, turn.c.given_messages, turn.c.context_facts)
-    told = select(*columns).where((turn.c.context_messages != "[]") | (turn.c.context_facts != "[]"))
+    query = select(*columns).where((turn.c.context_messages != "[]") | (turn.c.context_facts != "[]"))
     if since is not None:
-        told = told.where(turn.c.ended >= since - CLOCKS)
-    for turn_id, conversation, *held in connection.execute(told.order_by(turn.c.ended, turn.c.id)):
+        query = query.where(turn.c.ended >= since - CLOCKS)
+    for turn_id, conversation, *held in connection.execute(query.order_by(turn.c.ended, turn.c.id)):
         yield TurnGrounds(turn_id, conversation, *map(rows.read_ids, held))
 
 
 def running(connection: Connection) -> Iterable[TurnGrounds]:
-    """The turns that are not over, with what they have drawn on so far."""
+    """The open turns, with the ids in their progress so far."""
     begun = select(turn.c.id, turn.c.conversation, turn.c.progress)
     open_ = begun.where(turn.c.state.in_((WAITING, RUNNING)), turn.c.progress != "")
     for turn_id, conversation, progress in connection.execute(open_).all():
@@ -282,8 +282,8 @@ def running(connection: Connection) -> Iterable[TurnGrounds]:
 
 
 class Retellings:
-    """Finds what was told again of what falls with one plan. `asker`: whose plan it is, "" if it is nobody's. `first`:
-    messages with a lower id were said before anything that falls.
+    """Finds what repeats the erased messages of one plan. `asker`: the person whose plan it is, "" if it is no
+    person's. `first`: messages with a lower id are older than all erased ones.
     """
 
     def __init__(
@@ -298,202 +298,219 @@ class Retellings:
         self._words_of = lru_cache(TEXTS)(telling_words)
         self._reached = set[int]()
         self._reached_facts = set[int]()
-        self._led_to = list[TurnGrounds]()
+        self._reached_turns = list[TurnGrounds]()
 
-    def of(self, fresh: KnownErasures, said: Collection[int], *, loosely: bool = False) -> Retold:
-        """What was told of what has just been found to fall, beside `said`, which falls anyway.
+    def of(self, fresh: KnownErasures, messages: Collection[int], *, loosely: bool = False) -> Retold:
+        """What repeats the newly found `fresh`, besides `messages`, which are erased anyway.
 
-        `loosely`: a reply to which something was carried falls, whatever its words; so nearly all is near, and counts
-        as elsewhere.
+        `loosely`: a reply to which memory carried an erased text is erased, whatever its words. Then nearly all
+        messages are near, so none is marked as near.
         """
-        fallen = _Fallen(self._texts(fresh), self._facts(fresh.facts), dict(fresh.said))
-        self._follow(fallen.texts.keys(), fresh.facts)
-        self._telling.falls(frozenset(said), self._reached)
-        near, spoken = list[TurnGrounds](), dict[int, dict[int, ForgottenMessage]]()
-        for one in self._led_to:
-            if not fallen.stood_in(one):
+        erased = _ErasedTexts(self._texts(fresh), self._facts(fresh.facts), dict(fresh.messages))
+        self._follow(erased.texts.keys(), fresh.facts)
+        self._telling.set_erased(frozenset(messages), self._reached)
+        affected, by_turn = list[TurnGrounds](), dict[int, dict[int, ForgottenMessage]]()
+        for grounds in self._reached_turns:
+            if not erased.is_in_context_of(grounds):
                 continue
-            near.append(one)
-            self._watch(len(said))
-            there = spoken[one.turn] = messages_in(self._connection, message.c.turn, [one.turn])
-            # What surely falls is followed at once, from each turn to those after it.
-            drawn = fallen.drawn(one)
-            for id_, spoke in there.items():
-                if spoke.author != Author.BOT or id_ in said:
+            affected.append(grounds)
+            self._watch(len(messages))
+            turn_messages = by_turn[grounds.turn] = messages_in(self._connection, message.c.turn, [grounds.turn])
+            # A reply that is erased is followed at once, from each turn to later ones.
+            drawn = erased.drawn(grounds)
+            for id_, item in turn_messages.items():
+                if item.author != Author.BOT or id_ in messages:
                     continue
-                led = loosely and any(one.came is not _Came.HISTORY for one in drawn)
-                if led or self._sure(spoke, drawn, there) is _Sure.FALLS:
-                    fallen.said[id_] = spoke
-                    fallen.texts.setdefault(id_, [spoke])
-            kept = self._facts_kept(dict.fromkeys(there, one), there, fallen) - fallen.facts.keys()
-            fallen.facts.update(self._facts(kept))
+                carried = loosely and any(text.origin is not _Origin.HISTORY for text in drawn)
+                if carried or self._judge(item, drawn, turn_messages) is _Verdict.ERASED:
+                    erased.messages[id_] = item
+                    erased.texts.setdefault(id_, [item])
+            drawn_facts = self._drawn_facts(dict.fromkeys(turn_messages, grounds), turn_messages, erased)
+            erased.facts.update(self._facts(drawn_facts - erased.facts.keys()))
         if not loosely:
-            self._telling.near(id_ for there in spoken.values() for id_ in there)
-        falls, may = dict[int, ForgottenMessage](), dict[int, ForgottenMessage]()
-        for one in near:
-            there, drawn = spoken[one.turn], fallen.drawn(one)
-            for id_, spoke in there.items():
-                if id_ in said:
+            self._telling.add_near(id_ for turn_messages in by_turn.values() for id_ in turn_messages)
+        repeated, related = dict[int, ForgottenMessage](), dict[int, ForgottenMessage]()
+        for grounds in affected:
+            turn_messages, drawn = by_turn[grounds.turn], erased.drawn(grounds)
+            for id_, item in turn_messages.items():
+                if id_ in messages:
                     continue
-                match _Sure.FALLS if id_ in fallen.said else self._sure(spoke, drawn, there):
-                    case _Sure.FALLS:
-                        falls[id_] = spoke
-                    case _Sure.MAY if self._asker:
-                        may[id_] = spoke
+                match _Verdict.ERASED if id_ in erased.messages else self._judge(item, drawn, turn_messages):
+                    case _Verdict.ERASED:
+                        repeated[id_] = item
+                    case _Verdict.RELATED if self._asker:
+                        related[id_] = item
                     case _:
                         pass
-        return Retold(falls, may, *self._remembered(near, fallen))
+        return Retold(repeated, related, *self._remembered(affected, erased))
 
-    def remembered(self, said: Mapping[int, ForgottenMessage]) -> tuple[frozenset[int], frozenset[int]]:
-        """The facts and the scratch values that turns kept of what stood in their contexts and falls."""
-        self._follow(said.keys(), ())
-        self._telling.falls(frozenset(said), self._reached)
-        for one in said.values():
-            self._learn_wording(one)
-        fallen = _Fallen({id_: [one] for id_, one in said.items()}, {}, dict(said))
-        return self._remembered(filter(fallen.stood_in, self._led_to), fallen)
+    def remembered(self, messages: Mapping[int, ForgottenMessage]) -> tuple[frozenset[int], frozenset[int]]:
+        """The facts and the scratch values that turns have drawn from these messages in their contexts."""
+        self._follow(messages.keys(), ())
+        self._telling.set_erased(frozenset(messages), self._reached)
+        for item in messages.values():
+            self._add_wording(item)
+        erased = _ErasedTexts({id_: [item] for id_, item in messages.items()}, {}, dict(messages))
+        return self._remembered(filter(erased.is_in_context_of, self._reached_turns), erased)
 
-    def _follow(self, said: Collection[int], facts_: Collection[int]) -> None:
-        """Find the turns to which contexts lead from these, by any number of turns: all turns are read once, whatever
-        is made of it, while nobody else may write. Those of all would not fit into memory.
+    def _follow(self, messages: Collection[int], facts: Collection[int]) -> None:
+        """Find the turns that may be drawn from these through any number of turns. All turns are read once, in batches,
+        because they do not fit into memory together; no other writer may run meanwhile.
         """
-        if self._reached.issuperset(said) and self._reached_facts.issuperset(facts_):
+        if self._reached.issuperset(messages) and self._reached_facts.issuperset(facts):
             return
-        self._reached.update(said)
-        self._reached_facts.update(facts_)
-        self._led_to.clear()
-        told = iter(contexts(self._connection, self._since))
-        while some := list(islice(told, TURNS)):
-            self._watch(len(said))
-            spoken, kept = self._left_by(some)
-            for one in some:
-                if one.context.isdisjoint(self._reached) and one.facts.isdisjoint(self._reached_facts):
+        self._reached.update(messages)
+        self._reached_facts.update(facts)
+        self._reached_turns.clear()
+        all_grounds = iter(contexts(self._connection, self._since))
+        while batch := list(islice(all_grounds, TURNS)):
+            self._watch(len(messages))
+            messages_by_turn, facts_by_turn = self._rows_of(batch)
+            for grounds in batch:
+                if grounds.context.isdisjoint(self._reached) and grounds.facts.isdisjoint(self._reached_facts):
                     continue
-                here, known = one.context & self._reached, one.facts & self._reached_facts
-                self._led_to.append(replace(one, context=here, given=one.given & here, facts=known))
-                self._reached.update(spoken.get(one.turn, ()))
-                self._reached_facts.update(kept.get(one.turn, ()))
+                context, known = grounds.context & self._reached, grounds.facts & self._reached_facts
+                self._reached_turns.append(
+                    replace(grounds, context=context, given=grounds.given & context, facts=known)
+                )
+                self._reached.update(messages_by_turn.get(grounds.turn, ()))
+                self._reached_facts.update(facts_by_turn.get(grounds.turn, ()))
 
-    def _left_by(self, some: Iterable[TurnGrounds]) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
-        spoken, kept = dict[int, list[int]](), dict[int, list[int]]()
-        turns = [one.turn for one in some]
-        of = select(message.c.turn, fact.c.id).join_from(fact, message, message.c.id == fact.c.source_message)
-        for columns, by_turn in ((select(message.c.turn, message.c.id), spoken), (of, kept)):
+    def _rows_of(self, batch: Iterable[TurnGrounds]) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+        messages_by_turn, facts_by_turn = dict[int, list[int]](), dict[int, list[int]]()
+        turns = [grounds.turn for grounds in batch]
+        fact_columns = select(message.c.turn, fact.c.id).join_from(fact, message, message.c.id == fact.c.source_message)
+        message_columns = select(message.c.turn, message.c.id)
+        for columns, by_turn in ((message_columns, messages_by_turn), (fact_columns, facts_by_turn)):
             for turn_id, id_ in rows_in(self._connection, columns, message.c.turn, turns):
                 by_turn.setdefault(turn_id, []).append(id_)
-        return spoken, kept
+        return messages_by_turn, facts_by_turn
 
-    def _remembered(self, near: Iterable[TurnGrounds], fallen: _Fallen) -> tuple[frozenset[int], frozenset[int]]:
-        held = {one.turn: one for one in (*near, *filter(fallen.stood_in, running(self._connection)))}
-        asked = messages_in(self._connection, message.c.turn, held)
-        told = {id_: held[one.turn] for id_, one in asked.items()}
+    def _remembered(
+        self, affected: Iterable[TurnGrounds], erased: _ErasedTexts
+    ) -> tuple[frozenset[int], frozenset[int]]:
+        by_turn = {item.turn: item for item in (*affected, *filter(erased.is_in_context_of, running(self._connection)))}
+        messages = messages_in(self._connection, message.c.turn, by_turn)
+        by_message = {id_: by_turn[item.turn] for id_, item in messages.items()}
         scratch = working_item.c.key + " " + working_item.c.value
-        return (self._facts_kept(told, asked, fallen), self._kept(working_item.c.message, scratch, told, asked, fallen))
+        return (
+            self._drawn_facts(by_message, messages, erased),
+            self._drawn_rows(working_item.c.message, scratch, by_message, messages, erased),
+        )
 
-    def _facts_kept(
-        self, told: Mapping[int, TurnGrounds], asked: Mapping[int, ForgottenMessage], fallen: _Fallen
+    def _drawn_facts(
+        self, by_message: Mapping[int, TurnGrounds], messages: Mapping[int, ForgottenMessage], erased: _ErasedTexts
     ) -> frozenset[int]:
-        words = fact.c.key + " " + fact.c.value
-        return self._kept(fact.c.source_message, words, told, asked, fallen)
+        text = fact.c.key + " " + fact.c.value
+        return self._drawn_rows(fact.c.source_message, text, by_message, messages, erased)
 
-    def _kept(
+    def _drawn_rows(
         self,
         source: Column[Any],
         words: ColumnElement[str],
-        told: Mapping[int, TurnGrounds],
-        asked: Mapping[int, ForgottenMessage],
-        fallen: _Fallen,
+        by_message: Mapping[int, TurnGrounds],
+        messages: Mapping[int, ForgottenMessage],
+        erased: _ErasedTexts,
     ) -> frozenset[int]:
-        """What these turns remembered of what falls, if it says more than their questions; both by the ids of these."""
+        """The ids of rows that these turns have drawn from erased texts and that say more than their questions.
+        `by_message` and `messages`: the turns and the questions, by the ids of the questions.
+        """
         columns = select(source.table.c.id, source, words)
-        found = list(rows_in(self._connection, columns, source, told.keys()))
-        kept = set[int]()
-        for id_, of, text in found:
-            question = asked[of]
+        found = list(rows_in(self._connection, columns, source, by_message.keys()))
+        ids = set[int]()
+        for id_, message_id, text in found:
+            question = messages[message_id]
             if not fact_store.is_covered_by(text, question.text):
-                drawn = fallen.drawn(told[of], keys=False)
-                if self._of_reply(text, question.person, drawn, [question.text], _Sure.FALLS) is _Sure.FALLS:
-                    kept.add(id_)
-        return frozenset(kept)
+                drawn = erased.drawn(by_message[message_id], keys=False)
+                if self._judge_reply(text, question.person, drawn, [question.text], _Verdict.ERASED) is _Verdict.ERASED:
+                    ids.add(id_)
+        return frozenset(ids)
 
-    def _sure(self, spoke: ForgottenMessage, drawn: list[_Drawn], there: Mapping[int, ForgottenMessage]) -> _Sure:
-        if spoke.author == Author.BOT:
-            return self._of_reply(spoke.text, spoke.person, drawn, _asked(there), self._doubt)
-        if spoke.person != self._asker:
-            return _Sure.NO
-        return _Sure.MAY if self._words(spoke.text, spoke.person, drawn, ()) is not Clue.NONE else _Sure.NO
+    def _judge(
+        self, item: ForgottenMessage, drawn: list[_Drawn], turn_messages: Mapping[int, ForgottenMessage]
+    ) -> _Verdict:
+        if item.author == Author.BOT:
+            return self._judge_reply(item.text, item.person, drawn, _asked(turn_messages), self._verdict_in_doubt)
+        if item.person != self._asker:
+            return _Verdict.UNRELATED
+        return (
+            _Verdict.RELATED if self._words(item.text, item.person, drawn, ()) is not Clue.NONE else _Verdict.UNRELATED
+        )
 
     @property
-    def _doubt(self) -> _Sure:
-        """What becomes of a reply of which it is in doubt whether it quotes what falls."""
-        return _Sure.MAY if self._asker else _Sure.FALLS
+    def _verdict_in_doubt(self) -> _Verdict:
+        """The verdict on a reply of which it is in doubt whether it repeats erased text."""
+        return _Verdict.RELATED if self._asker else _Verdict.ERASED
 
-    def _of_reply(self, text: str, person: str, drawn: list[_Drawn], asked: Collection[str], doubt: _Sure) -> _Sure:
-        if any(one.came is _Came.GIVEN for one in drawn):
-            return _Sure.FALLS
-        carried = [one for one in drawn if one.came is _Came.CARRIED]
-        above = [one for one in drawn if one.came is _Came.HISTORY and one.person == person]
-        by_clue = {Clue.TELLS: _Sure.FALLS, Clue.DOUBT: doubt}
-        found = by_clue.get(self._passages(text, person, [*carried, *above], asked))
-        if found is _Sure.FALLS:
+    def _judge_reply(
+        self, text: str, person: str, drawn: list[_Drawn], asked: Collection[str], doubt: _Verdict
+    ) -> _Verdict:
+        if any(item.origin is _Origin.GIVEN for item in drawn):
+            return _Verdict.ERASED
+        carried = [item for item in drawn if item.origin is _Origin.CARRIED]
+        history = [item for item in drawn if item.origin is _Origin.HISTORY and item.person == person]
+        by_clue = {Clue.CERTAIN: _Verdict.ERASED, Clue.DOUBT: doubt}
+        found = by_clue.get(self._passages(text, person, [*carried, *history], asked))
+        if found is _Verdict.ERASED:
             return found
         if carried:
-            return by_clue.get(self._words(text, person, carried, asked), _Sure.MAY)
+            return by_clue.get(self._words(text, person, carried, asked), _Verdict.RELATED)
         if found is None and person == self._asker:
-            found = _Sure.MAY if self._words(text, person, above, asked) is not Clue.NONE else None
-        return found or _Sure.NO
+            found = _Verdict.RELATED if self._words(text, person, history, asked) is not Clue.NONE else None
+        return found or _Verdict.UNRELATED
 
     def _passages(self, text: str, person: str, drawn: Iterable[_Drawn], asked: Collection[str]) -> Clue:
-        """What it tells which passages of these the text has, beside those that were asked with."""
-        best, questions = Clue.NONE, [self._plain(one) for one in asked]
-        for one in drawn:
-            for piece in passages(self._plain(text), self._plain(one.text)):
+        """What the passages prove that the text shares with these, without those of the questions."""
+        best, questions = Clue.NONE, [self._plain(item) for item in asked]
+        for item in drawn:
+            for piece in passages(self._plain(text), self._plain(item.text)):
                 if not any(piece in question for question in questions):
-                    best = max(best, self._telling.passage(person, piece, bots=one.bots))
-                if best is Clue.TELLS:
+                    best = max(best, self._telling.passage(person, piece, bots=item.bots))
+                if best is Clue.CERTAIN:
                     return best
         return best
 
     def _words(self, text: str, person: str, drawn: Iterable[_Drawn], asked: Collection[str]) -> Clue:
-        """The same for single words."""
+        """What the single words prove that the text shares with these, without those of the questions."""
         words, best = dict(self._words_of(text)), Clue.NONE
-        for one in asked:
-            for known in self._words_of(one):
+        for item in asked:
+            for known in self._words_of(item):
                 words.pop(known, None)
-        for one in drawn:
-            for shared in filter(words.__contains__, self._words_of(one.text)):
-                best = max(best, self._telling.word(person, words[shared], bots=one.bots))
-                if best is Clue.TELLS:
+        for item in drawn:
+            for shared in filter(words.__contains__, self._words_of(item.text)):
+                best = max(best, self._telling.word(person, words[shared], bots=item.bots))
+                if best is Clue.CERTAIN:
                     return best
         return best
 
-    def _learn_wording(self, one: ForgottenMessage) -> None:
-        if one.author == Author.PERSON:
-            self._telling.written(one.text)
+    def _add_wording(self, item: ForgottenMessage) -> None:
+        if item.author == Author.PERSON:
+            self._telling.add_written(item.text)
 
     def _texts(self, fresh: KnownErasures) -> dict[int, list[ForgottenMessage]]:
-        """By the ids of the messages that led there: what was said, and what the profile has made of it."""
-        texts = {id_: [one] for id_, one in fresh.said.items()}
+        """The erased texts by the ids of their messages; those of profile entries by the ids of their sources."""
+        texts = {id_: [item] for id_, item in fresh.messages.items()}
         sources = select(profile_source.c.message, profile_entry.c.key, profile_entry.c.text).join_from(
             profile_source, profile_entry, profile_entry.c.id == profile_source.c.entry
         )
         learned = list(rows_in(self._connection, sources, profile_source.c.entry, fresh.entries))
-        taught = dict(fresh.said) | messages_in(self._connection, message.c.id, {row.message for row in learned})
+        taught = dict(fresh.messages) | messages_in(self._connection, message.c.id, {row.message for row in learned})
         for source, key, text in learned:
             if source in taught:
                 entry = taught[source]._replace(text=f"{key} {text}", author=Author.PERSON)
                 texts.setdefault(source, []).append(entry)
-        for one in (each for some in texts.values() for each in some):
-            self._learn_wording(one)
+        for group in texts.values():
+            for item in group:
+                self._add_wording(item)
         return texts
 
     def _facts(self, ids: Collection[int]) -> dict[int, tuple[str, str]]:
         columns = select(fact.c.id, fact.c.key, fact.c.value)
         known = {id_: (key, value) for id_, key, value in rows_in(self._connection, columns, fact.c.id, ids)}
         for key, value in known.values():
-            self._telling.written(f"{key} {value}")
+            self._telling.add_written(f"{key} {value}")
         return known
 
 
-def _asked(there: Mapping[int, ForgottenMessage]) -> list[str]:
-    return [one.text for one in there.values() if one.author == Author.PERSON]
+def _asked(turn_messages: Mapping[int, ForgottenMessage]) -> list[str]:
+    return [item.text for item in turn_messages.values() if item.author == Author.PERSON]

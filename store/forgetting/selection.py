@@ -1,7 +1,7 @@
-"""Which rows a forgetting plan names by itself, before anything that falls with them.
+"""The rows that a forgetting plan names itself, without the rows that are erased because of them.
 
-Rule: what a person asks for reaches rows of that person alone: what they wrote, what answered them, what is known of
-them.
+Rule: a person's plan reaches only rows of that person: their messages, the replies to them, and facts and profile
+entries about them.
 """
 
 import hashlib
@@ -38,33 +38,33 @@ from store.tables import (
     turn,
 )
 
-# Ids in handfuls. Pure.
+# Ids in batches. Pure.
 
 T = TypeVar("T", int, str)
 V = TypeVar("V")
 Ts = TypeVarTuple("Ts")
 
-MOST: Final = 10_000  # In one statement: what it finds stands in memory, and whoever waits is told between two of them
+BATCH: Final = 10_000  # Ids in one statement: its rows are in memory, and the progress is reported between statements
 CHUNK: Final = 2_000  # Messages that are read at a time where there may be a hundred thousand
 
-# Is told now and then how many messages were found; what it raises ends the search.
+# Called now and then with the number of messages found so far; an exception that it raises ends the search.
 Watch: TypeAlias = Callable[[int], object]
 
 
 def unwatched(_: int) -> None:
-    """For a search that nobody waits for."""
+    """For a search whose progress is not shown."""
 
 
 def batches(values: Collection[T]) -> Iterator[list[T]]:
     ordered = sorted(values)
-    return (ordered[start : start + MOST] for start in range(0, len(ordered), MOST))
+    return (ordered[start : start + BATCH] for start in range(0, len(ordered), BATCH))
 
 
 def in_batches(column: ColumnElement[Any], values: Collection[T]) -> Iterator[ColumnElement[bool]]:
-    """Conditions that together say: the column holds one of these values. Each goes into a statement of its own, with
-    all its values in one parameter: to read, plan and keep a statement of ten thousand takes longer than to answer it.
+    """Conditions that together mean that the column holds one of these values. Each is for a statement of its own, with
+    its values in one parameter: parsing, planning and caching ten thousand parameters takes longer than the query.
     """
-    return (column.in_(_listed(some)) for some in batches(values))
+    return (column.in_(_listed(batch)) for batch in batches(values))
 
 
 def _listed(values: list[T]) -> Select[Any]:
@@ -74,22 +74,22 @@ def _listed(values: list[T]) -> Select[Any]:
 def rows_in(
     connection: Connection, query: Select[*Ts], column: ColumnElement[Any], values: Collection[T]
 ) -> Iterator[Row[*Ts]]:
-    """What the query finds where the column holds one of these values."""
+    """The rows of the query in which the column holds one of these values."""
     return (row for where in in_batches(column, values) for row in connection.execute(query.where(where)).all())
 
 
 def values_in(
     connection: Connection, wanted: ColumnElement[V], column: ColumnElement[Any], values: Collection[T]
 ) -> Iterator[V]:
-    """What stands in a column where another one holds one of these values."""
+    """The values of the column `wanted` in the rows in which another column holds one of these values."""
     return (row[0] for row in rows_in(connection, select(wanted), column, values))
 
 
-NOBODY: Final = ""  # Whose the facts of an organisation are: they hold until somebody takes them back
+NOBODY: Final = ""  # The person of an organisation's facts, which hold until they are retracted
 
 
 class ForgottenMessage(NamedTuple):
-    """There may be a hundred thousand."""
+    """A message to be erased. A NamedTuple, because there may be a hundred thousand."""
 
     id: int
     turn: int
@@ -108,45 +108,45 @@ _OF_MESSAGE: Final = tuple(message.c[name] for name in ForgottenMessage._fields)
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """`turns` fall even where nothing of them was said (yet). `whole`: everything in the plan's reach is here; False:
-    there is more, because only some were wanted.
+    """`turns` are erased even if they have no messages (yet). `complete`: everything in the plan's reach is here; False
+    if there is more than the limit.
     """
 
-    said: dict[int, ForgottenMessage]
+    messages: dict[int, ForgottenMessage]
     turns: frozenset[int] = frozenset()
     entries: frozenset[int] = frozenset()
     facts: frozenset[int] = frozenset()
-    whole: bool = True
+    complete: bool = True
     schedules: frozenset[int] = frozenset()
 
 
 def select_rows(
     connection: Connection, plan: plans.ForgettingPlan, limit: int | None = None, watch: Watch = unwatched
 ) -> Selection:
-    """What the plan names; of messages at most `limit`, the oldest, with those that schedules which fall have asked."""
+    """The rows that the plan names; up to `limit` messages, the oldest, and the questions of the schedules to
+    be erased.
+    """
     named = _named_rows(connection, plan, limit, watch)
-    falling = _schedules(connection, plan, named.said)
-    if not falling:
+    schedule_ids = _schedules(connection, plan, named.messages)
+    if not schedule_ids:
         return named
-    begun = [turn.c.event_id.startswith(f"{SCHEDULED}{id_}:", autoescape=True) for id_ in sorted(falling)]
-    asked = [and_(message.c.turn.in_(select(turn.c.id).where(each)), _BY_PERSON) for each in begun]
-    if isinstance(
-        plan, plans.Everything | plans.Gone
-    ):  # these name all of them themselves, or leave them where they are
+    begun = [turn.c.event_id.startswith(f"{SCHEDULED}{id_}:", autoescape=True) for id_ in sorted(schedule_ids)]
+    asked = [and_(message.c.turn.in_(select(turn.c.id).where(condition)), _BY_PERSON) for condition in begun]
+    if isinstance(plan, plans.Everything | plans.Gone):  # these name all messages themselves, or keep them
         asked = []
-    said = [messages_where(connection, each) for each in asked]
-    return replace(named, said=dict(ChainMap(named.said, *said)), schedules=falling)
+    questions = [messages_where(connection, condition) for condition in asked]
+    return replace(named, messages=dict(ChainMap(named.messages, *questions)), schedules=schedule_ids)
 
 
 _BY_PERSON: Final = message.c.author == Author.PERSON
 
 
-# What is done at a time falls with who made it, with where it was asked for and where it is posted, and with what it
-# says.
+# A schedule is erased with its owner, with the places in which it was made and posts, and with the text that it
+# repeats.
 
 
 def _schedules(
-    connection: Connection, plan: plans.ForgettingPlan, said: Mapping[int, ForgottenMessage]
+    connection: Connection, plan: plans.ForgettingPlan, forgotten: Mapping[int, ForgottenMessage]
 ) -> frozenset[int]:
     match plan:
         case plans.Everything() | plans.Gone():
@@ -157,32 +157,32 @@ def _schedules(
             asked = select(turn.c.conversation).where(
                 turn.c.channel == channel, turn.c.message_id.in_(sorted(messages))
             )
-            there = or_(schedule.c.channel == channel, schedule.c.conversation.in_(asked))
-            named = and_(schedule.c.message.in_(sorted(messages)), there)
+            same_place = or_(schedule.c.channel == channel, schedule.c.conversation.in_(asked))
+            named = and_(schedule.c.message.in_(sorted(messages)), same_place)
         case plans.During(person=who) | plans.AboutTopic(person=who):
-            kept = select(schedule).where(schedule.c.person == who)
-            found = [row["id"] for row in connection.execute(kept).mappings() if _is_meant(plan, row)]
+            schedules = select(schedule).where(schedule.c.person == who)
+            found = [row["id"] for row in connection.execute(schedules).mappings() if _is_meant(plan, row)]
             named = schedule.c.id.in_(found)
         case plans.OneReply() | plans.Expired():
             return frozenset()
         case _:
             assert_never(plan)
-    return _ids(connection, schedule, named) | _quoting(connection, said)
+    return _ids(connection, schedule, named) | _quoting(connection, forgotten)
 
 
 def schedules_named(plan: plans.Everything | plans.Gone) -> ColumnElement[bool]:
-    """Those of a person, or of a place, whatever they say."""
+    """The condition for the schedules of a person, or of a place, whatever their text."""
     match plan:
         case plans.Everything(person=who):
             return schedule.c.person == who
         case plans.Gone(conversations=conversations, channels=channels, audiences=audiences, sources=sources):
-            alone = schedule.c.audience.startswith(f"{AudienceKind.PERSON}:")
-            here = and_(schedule.c.channel.in_(sorted(channels)), ~alone)
-            asked_here, theirs = (
+            private = schedule.c.audience.startswith(f"{AudienceKind.PERSON}:")
+            posts_here = and_(schedule.c.channel.in_(sorted(channels)), ~private)
+            asked_here, from_sources = (
                 schedule.c.conversation.in_(sorted(conversations)),
                 schedule.c.source.in_(sorted(sources)),
             )
-            return or_(here, asked_here, theirs, schedule.c.audience.in_(sorted(audiences)))
+            return or_(posts_here, asked_here, from_sources, schedule.c.audience.in_(sorted(audiences)))
         case _:
             assert_never(plan)
 
@@ -195,14 +195,14 @@ def _is_meant(plan: plans.During | plans.AboutTopic, row: Mapping[Any, Any]) -> 
     return bool(wanted) and wanted <= set(map(stem, index_words(row["words"])))
 
 
-def _quoting(connection: Connection, said: Mapping[int, ForgottenMessage]) -> frozenset[int]:
-    """Those of these people that say one of these messages."""
-    people_ = {one.person for one in said.values()}
-    kept = rows_in(connection, select(schedule.c.id, schedule.c.words), schedule.c.person, people_)
-    words = {row.id: row.words for row in kept}
-    longest = max(map(len, words.values()), default=0)
-    texts = {one.text for one in said.values() if len(one.text) <= longest} if words else set[str]()
-    return frozenset(id_ for id_, held in words.items() if any(holds(held, text) for text in texts))
+def _quoting(connection: Connection, forgotten: Mapping[int, ForgottenMessage]) -> frozenset[int]:
+    """The schedules of these messages' people whose text holds one of these messages."""
+    owners = {item.person for item in forgotten.values()}
+    schedules = rows_in(connection, select(schedule.c.id, schedule.c.words), schedule.c.person, owners)
+    texts_by_id = {row.id: row.words for row in schedules}
+    longest = max(map(len, texts_by_id.values()), default=0)
+    texts = {item.text for item in forgotten.values() if len(item.text) <= longest} if texts_by_id else set[str]()
+    return frozenset(id_ for id_, words in texts_by_id.items() if any(holds(words, text) for text in texts))
 
 
 def _named_rows(connection: Connection, plan: plans.ForgettingPlan, limit: int | None, watch: Watch) -> Selection:
@@ -215,21 +215,21 @@ def _named_rows(connection: Connection, plan: plans.ForgettingPlan, limit: int |
             return Selection(messages_where(connection, and_(message.c.turn == number, message.c.author == Author.BOT)))
         case _:
             pass
-    said = _many_messages(connection, said_by_plan(plan), watch, limit)
-    whole = limit is None or len(said) < limit
+    named = _many_messages(connection, said_by_plan(plan), watch, limit)
+    complete = limit is None or len(named) < limit
     return Selection(
-        said,
-        turns=_ids(connection, turn, _turns(plan)) if whole else frozenset(),
-        entries=_ids(connection, profile_entry, known_by_plan(plan, profile_entry)) if whole else frozenset(),
-        facts=_ids(connection, fact, known_by_plan(plan, fact)) if whole else frozenset(),
-        whole=whole,
+        named,
+        turns=_ids(connection, turn, _turns(plan)) if complete else frozenset(),
+        entries=_ids(connection, profile_entry, known_by_plan(plan, profile_entry)) if complete else frozenset(),
+        facts=_ids(connection, fact, known_by_plan(plan, fact)) if complete else frozenset(),
+        complete=complete,
     )
 
 
 def reaches_anything(connection: Connection, plan: plans.ForgettingPlan) -> bool:
-    """Is there something for it? Most of what is deleted in a platform was never said to the bot."""
+    """Whether the plan has anything to erase. Most messages that are deleted in a platform are unknown to the bot."""
     named = select_rows(connection, plan, limit=1)
-    if named.said or named.turns or named.entries or named.facts or named.schedules:
+    if named.messages or named.turns or named.entries or named.facts or named.schedules:
         return True
     if passages.count(connection, documents_of(plan)):
         return True
@@ -237,11 +237,11 @@ def reaches_anything(connection: Connection, plan: plans.ForgettingPlan) -> bool
         return False
     removed = installation.c.source.in_(sorted(plan.sources)), installation.c.removed.is_not(None)
     owned = (select(column).where(of_sources(column, plan.sources), ~kept) for column, kept in _OWNED)
-    each = (select(installation.c.source).where(*removed), *owned)
-    return any(connection.execute(one.limit(1)).first() is not None for one in each)
+    queries = (select(installation.c.source).where(*removed), *owned)
+    return any(connection.execute(query.limit(1)).first() is not None for query in queries)
 
 
-# What people have who said nothing; and what of it outlives them.
+# Rows of people who may have written nothing, and the condition for those that are kept when the people are erased.
 _OWNED: Final = (
     (person.c.id, false()),
     (preference.c.owner, preference.c.value == plans.PAUSED),
@@ -252,15 +252,17 @@ _OWNED: Final = (
 
 
 def documents_of(plan: plans.ForgettingPlan) -> ColumnElement[bool]:
-    """What places know and falls with the plan: with the place, not with whoever handed it in there."""
+    """The condition for documents that are erased with the plan: with their place, not with the person who
+    added them.
+    """
     match plan:
         case plans.Everything(who):
             return document.c.audience == label(PersonAudience(who))
         case plans.Gone(channels=channels, audiences=audiences, sources=sources):
-            alone = document.c.audience.startswith(f"{AudienceKind.PERSON}:")
+            private = document.c.audience.startswith(f"{AudienceKind.PERSON}:")
             return or_(
                 document.c.audience.in_(sorted(audiences)),
-                and_(document.c.channel.in_(sorted(channels)), ~alone),
+                and_(document.c.channel.in_(sorted(channels)), ~private),
                 document.c.source.in_(sorted(sources)),
             )
         case _:
@@ -268,14 +270,14 @@ def documents_of(plan: plans.ForgettingPlan) -> ColumnElement[bool]:
 
 
 def of_sources(column: ColumnElement[str], sources: Collection[str]) -> ColumnElement[bool]:
-    """Whoever's id it holds is known from one of these platforms."""
+    """The condition that the column holds the id of a person from one of these sources."""
     return or_(false(), *(column.startswith(f"{source}:", autoescape=True) for source in sorted(sources)))
 
 
 def messages_where(
     connection: Connection, where: ColumnElement[bool], limit: int | None = None
 ) -> dict[int, ForgottenMessage]:
-    """The messages of which this is true, the oldest first."""
+    """The messages that meet the condition, the oldest first."""
     found = connection.execute(select(*_OF_MESSAGE).where(where).order_by(message.c.id).limit(limit))
     return {row[0]: ForgottenMessage(*row) for row in found}
 
@@ -283,21 +285,23 @@ def messages_where(
 def _many_messages(
     connection: Connection, where: ColumnElement[bool], watch: Watch, limit: int | None = None
 ) -> dict[int, ForgottenMessage]:
-    """The same, read so that whoever waits can be told."""
-    said: dict[int, ForgottenMessage] = {}
-    wanted = select(*_OF_MESSAGE).where(where).order_by(message.c.id).limit(limit)
-    for some in connection.execute(wanted, execution_options={"yield_per": CHUNK}).partitions():
-        said |= {row[0]: ForgottenMessage(*row) for row in some}
-        watch(len(said))
-    return said
+    """The same, read in chunks with a report of the progress after each."""
+    messages: dict[int, ForgottenMessage] = {}
+    query = select(*_OF_MESSAGE).where(where).order_by(message.c.id).limit(limit)
+    for chunk in connection.execute(query, execution_options={"yield_per": CHUNK}).partitions():
+        messages |= {row[0]: ForgottenMessage(*row) for row in chunk}
+        watch(len(messages))
+    return messages
 
 
 def messages_in(
     connection: Connection, column: ColumnElement[Any], values: Collection[T], *more: ColumnElement[bool]
 ) -> dict[int, ForgottenMessage]:
-    """The messages in which the column holds one of these values."""
-    places = in_batches(column, values)
-    return {id_: one for where in places for id_, one in messages_where(connection, and_(where, *more)).items()}
+    """The messages in whose rows the column holds one of these values."""
+    found: dict[int, ForgottenMessage] = {}
+    for condition in in_batches(column, values):
+        found |= messages_where(connection, and_(condition, *more))
+    return found
 
 
 def said_by_plan(
@@ -313,13 +317,13 @@ def said_by_plan(
             return and_(message.c.person == person, message.c.author == Author.PERSON, then)
         case plans.Gone(conversations, channels, audiences, sources):
             from_there = message.c.turn.in_(select(turn.c.id).where(turn.c.source.in_(sorted(sources))))
-            there = and_(
+            in_channels = and_(
                 message.c.channel.in_(sorted(channels)), ~message.c.audience.startswith(f"{AudienceKind.PERSON}:")
             )
             return or_(
                 message.c.conversation.in_(sorted(conversations)),
                 message.c.audience.in_(sorted(audiences)),
-                there,
+                in_channels,
                 from_there,
             )
         case plans.Expired(kind, before):
@@ -330,7 +334,7 @@ def said_by_plan(
 
 
 def _turns(plan: plans.OneThread | plans.Everything | plans.During | plans.Gone | plans.Expired) -> ColumnElement[bool]:
-    """Turns that fall with the plan whatever was said in them."""
+    """The condition for turns that are erased with the plan whatever their messages."""
     match plan:
         case plans.OneThread(person, conversations):
             return and_(turn.c.person == person, turn.c.conversation.in_(sorted(conversations)))
@@ -347,7 +351,7 @@ def _turns(plan: plans.OneThread | plans.Everything | plans.During | plans.Gone 
 def known_by_plan(
     plan: plans.OneThread | plans.Everything | plans.During | plans.Gone | plans.Expired, table: Table
 ) -> ColumnElement[bool]:
-    """What is known and falls with the plan whatever it was learned from."""
+    """The condition for facts or profile entries that are erased with the plan whatever their sources."""
     match plan:
         case plans.Everything(person):
             return table.c.person == person
@@ -355,8 +359,8 @@ def known_by_plan(
             then = and_(table.c.time >= period.since, table.c.time < period.until)
             return and_(table.c.person == person, then, _without_source(table))
         case plans.Gone(audiences=audiences, sources=sources):
-            theirs = (table.c.person.startswith(f"{source}:", autoescape=True) for source in sorted(sources))
-            return or_(table.c.audience.in_(sorted(audiences)), *theirs)
+            of_people = (table.c.person.startswith(f"{source}:", autoescape=True) for source in sorted(sources))
+            return or_(table.c.audience.in_(sorted(audiences)), *of_people)
         case plans.Expired(kind, before):
             old = and_(table.c.audience.startswith(f"{kind}:"), table.c.time < before, _without_source(table))
             return and_(old, table.c.person != NOBODY)
@@ -367,35 +371,38 @@ def known_by_plan(
 
 
 def _without_source(table: Table) -> ColumnElement[bool]:
-    """What came of a message falls with that message, whenever it was written down."""
+    """The condition that a row has no source message. A row with one is erased with that message, whatever its time."""
     sources = exists().where(profile_source.c.entry == profile_entry.c.id)
     return fact.c.source_message.is_(None) if table is fact else ~sources
 
 
 def _about(connection: Connection, plan: plans.AboutTopic, watch: Watch) -> Selection:
-    """Messages are found by the index, which the person's own are all in; what is known is little enough to read."""
+    """Messages are found by the index, which holds all of the person's own; facts and entries are few enough to
+    read.
+    """
     words = telling_words(plan.words)
-    wanted = {stem(word) for word in words}
+    stems = {stem(word) for word in words}
 
     def known(table: Table, column: Column[str]) -> frozenset[int]:
-        theirs = select(table.c.id, table.c.key, column).where(table.c.person == plan.person)
-        found = connection.execute(theirs).all() if wanted else ()
-        return frozenset(id_ for id_, key, text in found if wanted <= set(map(stem, index_words(f"{key} {text}"))))
+        own = select(table.c.id, table.c.key, column).where(table.c.person == plan.person)
+        found = connection.execute(own).all() if stems else ()
+        return frozenset(id_ for id_, key, text in found if stems <= set(map(stem, index_words(f"{key} {text}"))))
 
     number = people.number_of(connection, plan.person)
     having = false() if number is None or not words else message.c.id.in_(index.ids_having(connection, words, number))
-    said = _many_messages(connection, and_(having, message.c.person == plan.person), watch)
-    return Selection(said, entries=known(profile_entry, profile_entry.c.text), facts=known(fact, fact.c.value))
+    messages = _many_messages(connection, and_(having, message.c.person == plan.person), watch)
+    return Selection(messages, entries=known(profile_entry, profile_entry.c.text), facts=known(fact, fact.c.value))
 
 
 def unasked(connection: Connection, plan: plans.ForgettingPlan) -> dict[str, str]:
-    """The person's questions that wait to be taken in and fall: what they say, by the names of their preferences."""
-    if not isinstance(
-        plan, plans.OneThread | plans.During | plans.AboutTopic
-    ):  # everything takes all preferences, others are no wishes
+    """The texts of the person's questions that wait to be accepted and are erased, by the names of their
+    preferences.
+    """
+    # `Everything` erases all preferences, and the other plans are not a person's wish.
+    if not isinstance(plan, plans.OneThread | plans.During | plans.AboutTopic):
         return {}
-    kept = select(preference.c.name, preference.c.value).where(preference.c.owner == plan.person)
-    found = connection.execute(kept.where(preference.c.name.startswith(UNASKED, autoescape=True))).all()
+    own = select(preference.c.name, preference.c.value).where(preference.c.owner == plan.person)
+    found = connection.execute(own.where(preference.c.name.startswith(UNASKED, autoescape=True))).all()
     read = {name: asked for name, value in found if isinstance(asked := read_json(value), dict)}
     return {name: str(asked.get("text")) for name, asked in read.items() if _reaches(plan, asked)}
 
@@ -415,7 +422,9 @@ def _reaches(plan: plans.OneThread | plans.During | plans.AboutTopic, asked: Map
 
 
 def _deleted(connection: Connection, plan: plans.Deleted) -> Selection:
-    """By their turns, which the platform's ids lead to; a message that joined another turn is still in the thread."""
+    """The messages are found by their turns, which have the platform's ids; a message that joined another turn is still
+    in the thread.
+    """
     own = and_(turn.c.channel == plan.channel, turn.c.message_id.in_(sorted(plan.messages)))
     begun = connection.execute(select(turn.c.id, turn.c.conversation).where(own)).all()
     there = message.c.conversation.in_(sorted({row.conversation for row in begun}))
@@ -427,10 +436,10 @@ def _ids(connection: Connection, table: Table, where: ColumnElement[bool]) -> fr
     return frozenset(connection.execute(select(table.c.id).where(where)).scalars())
 
 
-# Platform ids that were forgotten, as keyed hashes: enough to know one again, too little to read it. Pure.
+# Platform ids that were forgotten, as keyed hashes: enough to recognise an id, not to recover it. Pure.
 
 FORGOTTEN: Final = "forgotten:"
-NAME_DIGITS: Final = 16  # Enough to tell everybody in an audit apart
+NAME_DIGITS: Final = 16  # Enough to distinguish all people in an audit
 
 
 @dataclass(frozen=True, slots=True)
@@ -446,23 +455,25 @@ class ErasedIds:
         return self._hash("post", channel, message_id)
 
     def of_page(self, channel: str, page: str) -> str:
-        """A page of the bot's own reply: another kind, because a surface may count its pages anew each time."""
+        """A page of the bot's own reply: a kind of its own, because a surface may number the pages of each
+        reply from 1.
+        """
         return self._hash("page", channel, page)
 
     def of_message(self, incoming: Incoming) -> tuple[str, str]:
-        """The two hashes under which a message is known again."""
+        """The two hashes by which a redelivered message is recognised."""
         return self.of_event(incoming.source, incoming.event_id), self.of_post(incoming.channel, incoming.message_id)
 
     def of_everything(self, who: str, time: int) -> str:
-        """That all of a person was forgotten, for the first time (0) or a later one."""
+        """The hash of the fact that all of a person was forgotten, for the first time (0) or a later one."""
         return self._hash("everything", who, str(time))
 
     def times_forgotten(self, who: str, hashes: Container[str]) -> int:
-        """How often all of them was, as far as these say."""
+        """How often all of a person was forgotten, according to these hashes."""
         return next(time for time in count() if self.of_everything(who, time) not in hashes)
 
     def of_person(self, who: str) -> str:
-        """What the audit calls somebody who was forgotten."""
+        """The name of a forgotten person in the audit."""
         return f"{FORGOTTEN}{self._hash('person', who)[:NAME_DIGITS]}"
 
     def _hash(self, *parts: str) -> str:

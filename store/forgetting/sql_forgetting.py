@@ -1,10 +1,10 @@
 """Forgetting: erase by plan in one transaction, wipe the bytes, prove it.
 
-On SQLite a deleted row's bytes are overwritten (secure_delete), FTS5 gives up the words of deleted entries when it is
-optimised, and the write-ahead log keeps old pages until a checkpoint empties it. Until all of that has happened a
-sweep is owed; that is written down with the erasing itself, so it outlives a crash. What nobody waits for (`retire`,
-`update_text`) leaves it owed: one sweep then serves many. On PostgreSQL the server keeps the files: rows and index
-entries are gone, and the receipt says that their bytes are the operator's.
+On SQLite a deleted row's bytes are overwritten (secure_delete), FTS5 drops the words of deleted entries when it is
+optimised, and the write-ahead log holds old pages until a checkpoint empties it. Until all of that has happened a sweep
+is due; that is recorded in the transaction that erases, so it survives a crash. Background work (`retire`,
+`update_text`) leaves the sweep due: one sweep then serves many erasures. On PostgreSQL the server has the files: rows
+and index entries are deleted, and the receipt says that their bytes are the operator's responsibility.
 """
 
 import re
@@ -64,25 +64,25 @@ from store.tables import (
     workspace,
 )
 
-# The search for proof after forgetting: in rows and index for whole texts, in the files for pieces of them.
+# The search for proof after forgetting: for whole texts in rows and index, for pieces of them in the files.
 #
-# Found again is a row that should have fallen, or lost its words, and still holds an erased text; and an index entry
-# with all its words whose message should have fallen or is gone. What others wrote, or the person elsewhere, stays
-# theirs.
+# Counted as found again are rows that should have been erased, or lost their words, and still hold an erased text; and
+# index entries with all words of an erased text whose message should have been erased or does not exist. Messages of
+# other people, and of the person elsewhere, are not counted.
 #
 # A piece is one of up to PIECES stretches of the erased texts, spread evenly over them: at least PIECE_BYTES long,
-# since a shorter one stands in some page by chance, and free of quotes and control characters, which JSON writes
-# differently. A piece that is found in the files and also in what somebody said or kept proves nothing; one that no row
-# holds is a trace. So is a telling one (TELLING_BYTES) that only derived columns hold, which repeat what was said
-# somewhere. Pieces of erased summaries are excused by any row: two summaries may well say the same. The files only
-# count as wiped after a complete checkpoint, so having nothing but common phrases to look for is no false proof.
+# because shorter ones occur in pages by chance, and without quotes and control characters, which JSON escapes. A piece
+# that is found in the files proves nothing if a row with someone's own words holds it too; a piece that no row holds is
+# a trace. So is a telling piece (TELLING_BYTES) that only derived columns hold, which repeat other texts. A piece of an
+# erased summary may be in any row: two summaries may well say the same. The files only count as wiped after a complete
+# checkpoint, so a search for nothing but common phrases is no false proof.
 
 PIECES: Final = 64  # Each is one pass over the files in memory: some tens of milliseconds for 100 MB
 PIECE_BYTES: Final = 6
-# So many words of a text, the longest, are looked for at once in the index: four find it, more only take longer.
+# The longest words of a text that are searched together in the index: four find it, more only take longer.
 WORDS: Final = 4
 
-# Columns that hold what was made of others' words.
+# Columns whose content is derived from other texts.
 DERIVED: Final = frozenset(
     {
         *action_record.c,
@@ -112,77 +112,82 @@ _BEGINS_WORD: Final = tuple(
 _IN_SCHEMA: Final = text("SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE instr(sql, :piece))")
 
 
-def found_again(connection: Connection, plan: plans.ForgettingPlan, gone: Erasure) -> int:
-    """How many rows and index entries still hold one of the erased texts. 0 is the"""
-    texts = [*gone.texts, *gone.summaries]
+def found_again(connection: Connection, plan: plans.ForgettingPlan, erasure: Erasure) -> int:
+    """How many rows and index entries still hold one of the erased texts. 0 is the proof."""
+    texts = [*erasure.texts, *erasure.summaries]
     words = [sorted(set(index_words(erased)), key=len)[-WORDS:] for erased in texts]
     indexed = max(
-        matching.holding(connection, words, gone.readers, person=who, conversation=where)
-        for who, where in _reach(plan) or [(NOBODY, None)]
+        matching.holding(connection, words, erasure.readers, person=who, conversation=where)
+        for who, where in _searched_readers(plan) or [(NOBODY, None)]
     )
     indexed += passages.count(connection, selection.documents_of(plan))
-    return indexed + sum(any(holds(held, erased) for erased in texts) for held in _left(connection, plan, gone))
+    return indexed + sum(
+        any(holds(text_, erased) for erased in texts) for text_ in _remaining_texts(connection, plan, erasure)
+    )
 
 
 def pieces(texts: list[str]) -> frozenset[bytes]:
-    """What to look for in the files, in the spelling of the rows and in that of the index."""
+    """The pieces to search for in the files, in the spelling of the rows and in that of the index."""
     found = list(dict.fromkeys(piece for erased in texts for piece in _pieces_of(erased)))
-    return (
-        frozenset(found[at * len(found) // PIECES] for at in range(PIECES)) if len(found) > PIECES else frozenset(found)
-    )
+    if len(found) > PIECES:
+        found = [found[number * len(found) // PIECES] for number in range(PIECES)]
+    return frozenset(found)
 
 
-def traces(connection: Connection, seen: frozenset[bytes], said: frozenset[bytes]) -> frozenset[bytes]:
-    """Those of the pieces `seen` in the files that no row excuses; `said`: the pieces of what was said or kept."""
+def traces(connection: Connection, found: frozenset[bytes], own_words: frozenset[bytes]) -> frozenset[bytes]:
+    """Those of the pieces `seen` in the files that no row explains; `said`: the pieces of messages, facts and
+    documents.
+    """
     return frozenset(
         piece
-        for piece in seen
-        if not _is_held(connection, piece.decode(), derived=piece not in said or len(piece) < TELLING_BYTES)
+        for piece in found
+        if not _is_held(connection, piece.decode(), derived=piece not in own_words or len(piece) < TELLING_BYTES)
     )
 
 
-def _left(connection: Connection, plan: plans.ForgettingPlan, gone: Erasure) -> Iterator[str]:
-    """The texts of whatever should have fallen and stands."""
-    doomed = gone.doomed
-    fallen = (
-        *((message, where) for where in selection.in_batches(message.c.id, doomed.said)),
+def _remaining_texts(connection: Connection, plan: plans.ForgettingPlan, erasure: Erasure) -> Iterator[str]:
+    """The texts of all rows that should have been erased but exist."""
+    doomed = erasure.doomed
+    erased = (
+        *((message, where) for where in selection.in_batches(message.c.id, doomed.messages)),
         *((turn, where) for where in selection.in_batches(turn.c.id, doomed.turns)),
     )
-    for table, where in fallen:
-        yield from _held(connection, table, where)
-    # Of a conversation that stays only the summary should have fallen: its name and its readers are nobody's words.
-    yield from erase.summary_texts(connection, gone.touched)
+    for table, where in erased:
+        yield from _texts_in(connection, table, where)
+    # Of a conversation that stays only the summary should have been erased: its id and its readers are not words.
+    yield from erase.summary_texts(connection, erasure.touched)
     match plan:
         case plans.OneThread(person=who, conversations=there):
             tables = (message, turn, job, schedule)
-            places = [(table, and_(table.c.person == who, table.c.conversation.in_(there))) for table in tables]
+            conditions = [(table, and_(table.c.person == who, table.c.conversation.in_(there))) for table in tables]
         case plans.Everything(person=who):
-            places = [(table, table.c.person == who) for table in (message, turn, job, fact, profile_entry, schedule)]
+            tables = (message, turn, job, fact, profile_entry, schedule)
+            conditions = [(table, table.c.person == who) for table in tables]
         case _:
-            places = []
-    for table, where in places:
-        yield from _held(connection, table, where)
-    stands = exists().where(message.c.id == fact.c.source_message)
-    orphaned = and_(fact.c.source_message.is_not(None), ~stands)
-    for theirs in selection.in_batches(fact.c.person, doomed.people):
-        yield from _held(connection, fact, and_(theirs, orphaned))
+            conditions = []
+    for table, where in conditions:
+        yield from _texts_in(connection, table, where)
+    source_exists = exists().where(message.c.id == fact.c.source_message)
+    orphaned = and_(fact.c.source_message.is_not(None), ~source_exists)
+    for of_people in selection.in_batches(fact.c.person, doomed.people):
+        yield from _texts_in(connection, fact, and_(of_people, orphaned))
     yield from erasure_set.orphaned_entries(connection, doomed.people)
 
 
-def _reach(plan: plans.ForgettingPlan) -> list[tuple[str, str | None]]:
-    """Whose entries in the index should be gone, and in which conversations (None: in all)."""
+def _searched_readers(plan: plans.ForgettingPlan) -> list[tuple[str, str | None]]:
+    """The people whose index entries should be gone, and in which conversations (None: in all)."""
     match plan:
         case plans.OneThread(person, conversations):
-            return [(person, there) for there in conversations]
+            return [(person, conversation_) for conversation_ in conversations]
         case plans.Everything(person):
             return [(person, None)]
         case _:
             return []
 
 
-def _held(connection: Connection, table: Table, where: ColumnElement[bool]) -> Iterator[str]:
+def _texts_in(connection: Connection, table: Table, where: ColumnElement[bool]) -> Iterator[str]:
     for row in connection.execute(select(*_text_columns(table)).where(where)):
-        yield from (held for held in row if held)
+        yield from (text_ for text_ in row if text_)
 
 
 def _text_columns(table: Table) -> list[ColumnElement[str]]:
@@ -190,15 +195,15 @@ def _text_columns(table: Table) -> list[ColumnElement[str]]:
 
 
 def _is_held(connection: Connection, piece: str, *, derived: bool) -> bool:
-    """Does a row hold the piece? `derived`: what was made of others' words counts too."""
+    """Whether a row holds the piece. `derived`: columns with derived content count as well."""
     for table in metadata.sorted_tables:
         columns = [column for column in _text_columns(table) if derived or column not in DERIVED]
-        held = [func.instr(column, piece) > 0 for column in columns]
-        if held and connection.execute(select(exists().where(or_(*held)))).scalar_one():
+        conditions = [func.instr(column, piece) > 0 for column in columns]
+        if conditions and connection.execute(select(exists().where(or_(*conditions)))).scalar_one():
             return True
     if any(connection.execute(where, {"piece": piece}).scalar_one() for where in (*_IN_INDEX, _IN_SCHEMA)):
         return True
-    is_word = index_words(piece) == [piece]  # an Arabic word's consonants are no piece of it
+    is_word = index_words(piece) == [piece]  # the consonants of an Arabic word are no piece of it
     part = {"part": f'"{piece}{BEGINS}"'}
     return is_word and any(connection.execute(begins, part).scalar_one() for begins in _BEGINS_WORD)
 
@@ -210,22 +215,24 @@ def _pieces_of(erased: str) -> Iterator[bytes]:
         yield from (piece.encode() for piece in stretches(stretch) if len(piece.encode()) >= PIECE_BYTES)
 
 
-# What a plan would erase, before anything is.
+# Preview of what a plan would erase.
 #
-# Rule: the lines are what the person wrote or was answered, and what is known about them; nobody else's words.
+# Rule: the lines are the person's own messages, replies to them, and facts about them; no other person's words.
 
-LINES: Final = 5  # As many as are read before a button is pressed
+LINES: Final = 5  # As many as people read before they press a button
 LINE_CHARS: Final = 200
 NAME_BYTES: Final = 6
 
 
 def preview(connection: Connection, plan: plans.Wish, watch: selection.Watch = selection.unwatched) -> plans.Preview:
     doomed = find_erasure_set(connection, plan, watch=watch)
-    own = [one for one in doomed.said.values() if one.author == Author.PERSON and one.person == plan.person]
+    own_messages = [
+        item for item in doomed.messages.values() if item.author == Author.PERSON and item.person == plan.person
+    ]
     waiting = selection.unasked(connection, plan)
-    lines = [*waiting.values(), *_newest(own), *_known(connection, doomed, plan.person)][:LINES]
+    lines = [*waiting.values(), *_newest(own_messages), *_known(connection, doomed, plan.person)][:LINES]
     counts = {
-        "messages": len(doomed.said) + len(waiting),
+        "messages": len(doomed.messages) + len(waiting),
         "facts": len(doomed.facts),
         "profile": len(doomed.entries),
         "conversations": len(doomed.conversations),
@@ -234,20 +241,20 @@ def preview(connection: Connection, plan: plans.Wish, watch: selection.Watch = s
         counts["documents"] = documents
     if doomed.schedules:
         counts["schedules"] = len(doomed.schedules)
-    retold = _sample([doomed.said[id_] for id_ in doomed.retold], plan.person)
-    related = _sample(doomed.may.values(), plan.person)
+    retold = _sample([doomed.messages[id_] for id_ in doomed.retold], plan.person)
+    related = _sample(doomed.related.values(), plan.person)
     return plans.Preview(counts, tuple(line[:LINE_CHARS] for line in lines), _name(doomed), retold, related)
 
 
-def _sample(said: Collection[selection.ForgottenMessage], person: str) -> plans.Sample:
-    """Of what was said to the person or by them the lines, too; of what was said to others the number alone."""
+def _sample(messages: Collection[selection.ForgottenMessage], person: str) -> plans.Sample:
+    """The number of messages, and lines of those from the person or to the person only."""
     return plans.Sample(
-        len(said), tuple(line[:LINE_CHARS] for line in _newest(one for one in said if one.person == person))
+        len(messages), tuple(line[:LINE_CHARS] for line in _newest(item for item in messages if item.person == person))
     )
 
 
-def _newest(said: Iterable[selection.ForgottenMessage]) -> list[str]:
-    return [one.text for one in sorted(said, key=lambda one: (one.time, one.id), reverse=True)[:LINES]]
+def _newest(messages: Iterable[selection.ForgottenMessage]) -> list[str]:
+    return [item.text for item in sorted(messages, key=lambda item: (item.time, item.id), reverse=True)[:LINES]]
 
 
 def _known(connection: Connection, doomed: ErasureSet, person: str) -> Iterator[str]:
@@ -256,13 +263,13 @@ def _known(connection: Connection, doomed: ErasureSet, person: str) -> Iterator[
         (profile_entry, profile_entry.c.text, doomed.entries),
         (schedule, schedule.c.words, doomed.schedules),
     ):
-        theirs = select(words).where(table.c.person == person).order_by(table.c.id).limit(LINES)
-        yield from (row[0] for row in selection.rows_in(connection, theirs, table.c.id, ids))
+        own = select(words).where(table.c.person == person).order_by(table.c.id).limit(LINES)
+        yield from (row[0] for row in selection.rows_in(connection, own, table.c.id, ids))
 
 
 def _name(doomed: ErasureSet) -> str:
-    """The same for the same rows."""
-    ids = [sorted(some) for some in (doomed.said, doomed.turns, doomed.facts, doomed.entries, doomed.may)]
+    """A name of the erasure set, the same for the same rows."""
+    ids = [sorted(ids_) for ids_ in (doomed.messages, doomed.turns, doomed.facts, doomed.entries, doomed.related)]
     ids += [sorted(doomed.schedules)] if doomed.schedules else []
     return blake2s(repr(ids).encode(), digest_size=NAME_BYTES).hexdigest()
 
@@ -270,11 +277,11 @@ def _name(doomed: ErasureSet) -> str:
 # A message that was edited in the platform after it was answered.
 #
 # Rules
-#   The message stands, with its new words; what was learned from the old ones, and what other turns made of them, falls
-#   as if the message had been forgotten. It is learned from again if it was answered.
-#   What the bot replied stays: it was said. That something is remembered it no longer says, where that has fallen.
+#   The message stays, with its new text. What was learned from the old text, and what other turns have drawn from it,
+#   is erased as if the message had been forgotten. It is learned from again if it was answered.
+#   The bot's reply stays. A line in it that reports something as remembered is changed if that was erased.
 
-# How the turns end from which something is learned.
+# The outcomes of turns that are learned from.
 ANSWERED: Final = (Outcome.ANSWERED, Outcome.CUT, Outcome.EXHAUSTED)
 
 
@@ -282,53 +289,57 @@ def update_text(
     connection: Connection,
     channel: str,
     message_id: str,
-    said: IndexedText,
+    indexed: IndexedText,
     now: datetime,
     learn_at: datetime | None = None,
-    held: Job | None = None,
+    edit_job: Job | None = None,
 ) -> bool:
-    """Put the new words in place of the old ones. False if they are known, the message is not, or newer ones are."""
-    if not job_queue.is_newest(connection, plans.EDIT, plans.post_key(channel, message_id), held):
+    """Replace the text of an edited message. False if the text is known, the message is unknown, or a newer
+    edit came.
+    """
+    if not job_queue.is_newest(connection, plans.EDIT, plans.post_key(channel, message_id), edit_job):
         return False
-    found = selection.select_rows(connection, plans.Deleted(channel, frozenset({message_id}))).said
-    if not found or all(one.text == said.text for one in found.values()):
+    found = selection.select_rows(connection, plans.Deleted(channel, frozenset({message_id}))).messages
+    if not found or all(item.text == indexed.text for item in found.values()):
         return False
     doomed = _doomed(connection, found)
-    _go_on_edited(connection, doomed.turns, now)
-    drop(connection, action_record.c.turn, {one.turn for one in found.values()} - doomed.turns)
-    for where in selection.in_batches(tool_call.c.turn, {one.turn for one in found.values()}):
-        calls.drop_arguments(connection, where)
+    _resume_edited(connection, doomed.turns, now)
+    drop(connection, action_record.c.turn, {item.turn for item in found.values()} - doomed.turns)
+    for condition in selection.in_batches(tool_call.c.turn, {item.turn for item in found.values()}):
+        calls.drop_arguments(connection, condition)
     _, elsewhere = erase.drop_records(connection, doomed)
-    erase.set_back(connection, doomed, [one.text for one in found.values()], now)
+    erase.restart_open_turns(connection, doomed, [item.text for item in found.values()], now)
     erase.queue_kept_lines(connection, doomed.facts, now)
     fact_store.remove_rows(connection, doomed.facts)
     erasure_set.erase_entries(connection, None, doomed.entries, doomed.people)
     drop_kept(connection, doomed)
     erase.drop_waiting(connection, doomed.conversations | elsewhere, found)
     erase.drop_summaries(connection, doomed.conversations | elsewhere)
-    for one in found.values():
-        index.change_text(connection, one.id, one.conversation, said, to_learn=False)
+    for item in found.values():
+        index.change_text(connection, item.id, item.conversation, indexed, to_learn=False)
         if learn_at is not None:
-            _learn_again(connection, one, learn_at, now)
+            _schedule_learning(connection, item, learn_at, now)
     owe(connection)
     return True
 
 
 def _author(connection: Connection, channel: str, message_id: str) -> str | None:
-    named = selection.select_rows(connection, plans.Deleted(channel, frozenset({message_id}))).said
-    return next((one.person for one in named.values()), None)
+    messages = selection.select_rows(connection, plans.Deleted(channel, frozenset({message_id}))).messages
+    return next((item.person for item in messages.values()), None)
 
 
 def _doomed(connection: Connection, found: Mapping[int, selection.ForgottenMessage]) -> ErasureSet:
-    """What falls as if these messages did. Their turns that run, or wait for their asker, are named: they go on."""
+    """The rows to be erased as if these messages were, without the messages. `turns`: theirs that run or wait for the
+    asker, and continue.
+    """
     retold, scratch = Retellings(connection, "", earliest(found), min(found)).remembered(found)
     return ErasureSet(
         found,
-        turns=_turns(connection, {one.turn for one in found.values()}, or_(turn.c.state == RUNNING, _ASIDE)),
-        worn=frozenset(),
+        turns=_turns(connection, {item.turn for item in found.values()}, or_(turn.c.state == RUNNING, _ASIDE)),
+        trimmed=frozenset(),
         facts=facts_of(connection, found, retold),
         entries=erasure_set.entries_reached(connection, found),
-        whole=True,
+        complete=True,
         scratch=scratch,
     )
 
@@ -336,24 +347,24 @@ def _doomed(connection: Connection, found: Mapping[int, selection.ForgottenMessa
 _ASIDE: Final = and_(turn.c.state == WAITING, turn.c.progress != "", turn.c.run_at.is_not(None), ~turn.c.stopping)
 
 
-def _go_on_edited(connection: Connection, turns: Collection[int], now: datetime) -> None:
-    """Of those that wait for their asker, let none of the calls run: they were asked for in other words."""
+def _resume_edited(connection: Connection, turns: Collection[int], now: datetime) -> None:
+    """Resume the turns that wait for their asker, without the calls that wait: the question had another text."""
     waiting = select(turn.c.id, turn.c.person, turn.c.conversation, turn.c.progress).where(turn.c.id.in_(turns), _ASIDE)
-    for one in connection.execute(waiting.with_for_update()).all():
-        awaited = decode(one.progress).awaited
-        theirs = {"turn": one.id, "person": one.person, "conversation": one.conversation, "standing": False}
-        edited = theirs | {"word": Consent.EDITED, "decided": now}
-        connection.execute(delete(consent).where(consent.c.turn == one.id, consent.c.call.in_(awaited)))
+    for row in connection.execute(waiting.with_for_update()).all():
+        awaited = decode(row.progress).awaited
+        values = {"turn": row.id, "person": row.person, "conversation": row.conversation, "standing": False}
+        edited = values | {"word": Consent.EDITED, "decided": now}
+        connection.execute(delete(consent).where(consent.c.turn == row.id, consent.c.call.in_(awaited)))
         connection.execute(
             insert(consent), [edited | {"call": key, "tool": call.name} for key, call in awaited.items()]
         )
-        connection.execute(update(turn).where(turn.c.id == one.id).values(run_at=None))
+        connection.execute(update(turn).where(turn.c.id == row.id).values(run_at=None))
 
 
-def _learn_again(connection: Connection, one: selection.ForgottenMessage, at: datetime, now: datetime) -> None:
-    if _turns(connection, {one.turn}, turn.c.outcome.in_(ANSWERED)):
-        partition = Partition(one.person, one.audience)
-        people.schedule_learning(connection, partition, message.c.id == one.id, at, now)
+def _schedule_learning(connection: Connection, item: selection.ForgottenMessage, at: datetime, now: datetime) -> None:
+    if _turns(connection, {item.turn}, turn.c.outcome.in_(ANSWERED)):
+        partition = Partition(item.person, item.audience)
+        people.schedule_learning(connection, partition, message.c.id == item.id, at, now)
 
 
 def _turns(connection: Connection, ids: AbstractSet[int], where: ColumnElement[bool]) -> frozenset[int]:
@@ -379,19 +390,19 @@ class SqlForgetting(SqlStore):
         related: bool = False,
         limit: int | None = None,
     ) -> Receipt:
-        """See the port. `bytes_gone` False means that another reader holds old pages: `sweep`, or the next start,
-        wipes them; or that a server keeps the files (`kept_by_server`).
+        """See the port. `bytes_gone` False means that another reader holds old pages, which `sweep` or the next start
+        wipes, or that a server has the files (`kept_by_server`).
         """
         wishes = Wishes(limit, replies, related)
-        gone = await self.database.write_alone(erase_by_plan, plan, self._erased_ids, now, wishes)
-        receipt = Receipt(gone.counts, await self.database.read_long(found_again, plan, gone), bytes_gone=False)
-        wiped = await self._wiped(receipt, gone.texts, gone.summaries)
-        return replace(wiped, replies=gone.replies, related=len(gone.doomed.may))
+        erasure = await self.database.write_alone(erase_by_plan, plan, self._erased_ids, now, wishes)
+        receipt = Receipt(erasure.counts, await self.database.read_long(found_again, plan, erasure), bytes_gone=False)
+        wiped = await self._wiped(receipt, erasure.texts, erasure.summaries)
+        return replace(wiped, replies=erasure.replies, related=len(erasure.doomed.related))
 
     async def forget_entries(self, plan: plans.EntriesPlan, now: datetime) -> Receipt:  # noqa: ARG002 -- no id is kept
-        gone, counts = await self.database.write_alone(_erase_entries, plan)
+        erasure, counts = await self.database.write_alone(_erase_entries, plan)
         receipt = Receipt(counts, await self.database.read(entries.count_left, plan), bytes_gone=False)
-        return await self._wiped(receipt, [], list(gone.texts))
+        return await self._wiped(receipt, [], list(erasure.texts))
 
     async def delete_entries(self, plan: plans.EntriesPlan, key: str, until: datetime) -> Receipt:
         counts, left = await self.database.write_alone(entries.delete_for_a_while, plan, key, until)
@@ -404,8 +415,8 @@ class SqlForgetting(SqlStore):
     async def retire(self, plan: plans.ForgettingPlan, now: datetime, limit: int) -> dict[str, int]:
         if not await self.database.read(selection.reaches_anything, plan):
             return {}
-        gone = await self.database.write_alone(erase_by_plan, plan, self._erased_ids, now, Wishes(limit=limit))
-        return gone.counts
+        erasure = await self.database.write_alone(erase_by_plan, plan, self._erased_ids, now, Wishes(limit=limit))
+        return erasure.counts
 
     async def update_text(
         self,
@@ -416,8 +427,8 @@ class SqlForgetting(SqlStore):
         learn_at: datetime | None = None,
         held: Job | None = None,
     ) -> bool:
-        said = await index.indexed(self.database, text)
-        return await self.database.write_alone(update_text, channel, message_id, said, now, learn_at, held)
+        indexed = await index.indexed(self.database, text)
+        return await self.database.write_alone(update_text, channel, message_id, indexed, now, learn_at, held)
 
     async def sweep(self) -> bool:
         files = self.database.files
@@ -428,14 +439,16 @@ class SqlForgetting(SqlStore):
             await self.database.write(settle)
         return wiped
 
-    async def _wiped(self, receipt: Receipt, said: list[str], made: list[str]) -> Receipt:
-        """The receipt once the bytes are wiped, and the files were searched for them."""
+    async def _wiped(self, receipt: Receipt, own_words: list[str], derived: list[str]) -> Receipt:
+        """Wipe the bytes and search the files for them; returns the receipt with the result. `own_words`: the erased
+        messages, facts and documents; `derived`: the erased summaries and profile entries.
+        """
         files = self.database.files
         if files is None:
             return replace(receipt, kept_by_server=True)
-        wiped, told = await self._wipe(files), pieces(said)
-        seen = await files.find(told | pieces(made))
-        bytes_gone = wiped and not await self.database.read_long(traces, seen, told)
+        wiped, own_pieces = await self._wipe(files), pieces(own_words)
+        found = await files.find(own_pieces | pieces(derived))
+        bytes_gone = wiped and not await self.database.read_long(traces, found, own_pieces)
         if bytes_gone:
             await self.database.write(settle)
         return replace(receipt, bytes_gone=bytes_gone)
@@ -447,5 +460,5 @@ class SqlForgetting(SqlStore):
 
 
 def _erase_entries(connection: Connection, plan: plans.EntriesPlan) -> tuple[entries.EntryErasure, dict[str, int]]:
-    falling = entries.entries_to_erase(connection, plan)
-    return falling, entries.erase_entry_plan(connection, falling)
+    erasure = entries.entries_to_erase(connection, plan)
+    return erasure, entries.erase_entry_plan(connection, erasure)

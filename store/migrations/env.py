@@ -1,6 +1,6 @@
-"""Alembic's entry: runs revisions on the connection of `store.engine`, or on `-x url=…` for a developer.
+"""Alembic's entry point: runs revisions on the connection of `store.engine`, or on `-x url=…` for a developer.
 
-The whole upgrade is one transaction, on SQLite too: a crash leaves the old version, not half of the new one.
+The whole upgrade is one transaction, on SQLite too: a crash leaves the old version.
 """
 
 from typing import Literal
@@ -9,17 +9,17 @@ from alembic import context
 from sqlalchemy import Connection, create_engine
 
 from store.databases.database import StorableText, UtcDateTime
-from store.knowledge_tables import metadata  # with those, as with all others
+from store.knowledge_tables import metadata  # so that all tables are in it
 from store.search.index import INDEXES
 
 
 def _ours(name: str | None, type_: str, _parent: object) -> bool:
-    """The index's own tables belong to FTS5, not to the metadata."""
+    """Exclude the index's own tables, which belong to FTS5 and not to the metadata."""
     return not (type_ == "table" and name is not None and name.startswith(INDEXES))
 
 
 def _plain(type_: str, item: object, _context: object) -> str | Literal[False]:
-    """A revision is frozen: it names SQLAlchemy's types, not ours, which may change."""
+    """Render our types as SQLAlchemy's: a revision is frozen, and our types may change."""
     if type_ == "type" and isinstance(item, StorableText | UtcDateTime):
         return "sa.Text()" if isinstance(item, StorableText) else "sa.DateTime(timezone=True)"
     return False
