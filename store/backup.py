@@ -127,9 +127,7 @@ class Restored:
 
 
 async def backup(url: str, file: Path, now: datetime, *, replace: bool = False, tell: Tell = silent) -> Holding:
-    """Write a backup to `file`, also while a bot serves from the database. Raises StoreError, and then leaves
-    no file.
-    """
+    """Write a backup to `file`, also while a bot serves from the database. Raises StoreError, and leaves no file."""
     part = file.with_name(f"{file.name}.part")
     try:
         _make_room(file, part, replace=replace)
@@ -294,9 +292,7 @@ class _Target:
 
 @asynccontextmanager
 async def _target(url: str, *, replace: bool) -> AsyncGenerator[_Target]:
-    """Lock the target, so that no bot serves from it meanwhile, and inspect it. Raises StoreError if it is not empty,
-    unless `replace` is set.
-    """
+    """Lock and inspect the target. Raises StoreError if it is locked, or not empty and `replace` is not set."""
     scheme, _, rest = url.partition("://")
     path = sqlite_path(rest) if scheme.partition("+")[0] == "sqlite" else None
     folder = Path(mkdtemp(prefix="cogency-")) if path is None else path.parent
@@ -399,9 +395,9 @@ def _copy_rows(source: Connection, target: Connection, tell: Tell) -> None:
     }
     done, of = 0, 2 * sum(sums.values())
     for table in metadata.sorted_tables:
-        for some in _batches(source, table):
-            target.execute(insert(table), some)
-            done += len(some)
+        for batch in _batches(source, table):
+            target.execute(insert(table), batch)
+            done += len(batch)
             tell("copying", done, of)
     for table in metadata.sorted_tables:
         if digest(source, table) != digest(target, table):
@@ -421,15 +417,15 @@ def _rows_of(table: Table) -> Select[Any]:
 
 def _batches(connection: Connection, table: Table) -> Iterable[list[dict[str, Any]]]:
     found = connection.execution_options(yield_per=ROWS).execute(_rows_of(table)).mappings()
-    for some in found.partitions():
-        yield [dict(row) for row in some]
+    for batch in found.partitions():
+        yield [dict(row) for row in batch]
 
 
 def digest(connection: Connection, table: Table) -> tuple[int, int]:
     """The number of rows, and the sum of their hashes, which does not depend on their order."""
     count = total = 0
-    for some in _batches(connection, table):
-        for row in some:
+    for batch in _batches(connection, table):
+        for row in batch:
             count += 1
             total += int.from_bytes(hashlib.sha256(repr([*row.values()]).encode("utf-8", "surrogatepass")).digest())
     return count, total % 2**256
@@ -538,8 +534,8 @@ def _make_room(file: Path, part: Path, *, replace: bool) -> None:
 
 
 def _remove(part: Path) -> None:
-    for left in ("", "-wal", "-shm", "-journal", ".lock"):
-        Path(f"{part}{left}").unlink(missing_ok=True)
+    for suffix in ("", "-wal", "-shm", "-journal", ".lock"):
+        Path(f"{part}{suffix}").unlink(missing_ok=True)
 
 
 def _size(file: Path) -> int:

@@ -90,9 +90,7 @@ def charge(
 
 
 def settle_claim(connection: sa.Connection, claim: Claim, calls: tuple[ModelCall, ...], now: datetime) -> None:
-    """Store the given model calls, or if there are none those saved in the progress; done before the claimed turn loses
-    its progress.
-    """
+    """Store these model calls, or else those saved in the progress, before the claimed turn loses its progress."""
     asked = claim.incoming
     if calls:
         record(connection, calls, turn=claim.turn, person=asked.person.id, channel=asked.channel, now=now)
@@ -101,11 +99,11 @@ def settle_claim(connection: sa.Connection, claim: Claim, calls: tuple[ModelCall
 
 
 def settle(connection: sa.Connection, lost: sa.ColumnElement[bool], now: datetime) -> None:
-    """Store the model calls saved in the progress of these turns, before they lose it and their workers their
-    claims.
-    """
-    begun = sa.select(turn.c.id, turn.c.person, turn.c.channel, turn.c.progress).where(lost, turn.c.progress != "")
-    for id_, who, channel, progress in connection.execute(begun).all():
+    """Store the model calls saved in these turns' progress, before they lose it and their workers the claims."""
+    with_progress = sa.select(turn.c.id, turn.c.person, turn.c.channel, turn.c.progress).where(
+        lost, turn.c.progress != ""
+    )
+    for id_, who, channel, progress in connection.execute(with_progress).all():
         record(connection, rows.progress_calls(progress), turn=id_, person=who, channel=channel, now=now)
 
 

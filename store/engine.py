@@ -26,14 +26,14 @@ from store.databases.database import (
     Database,
     LocalNotifier,
     SqlStore,
-    aside,
     is_postgresql,
     migrating,
     reads,
+    run_in_thread,
     writes,
 )
 from store.databases.sqlite import is_held, open_sqlite, open_sqlite_beside, unwritable
-from store.forgetting.erase import owe
+from store.forgetting.erase import mark_sweep_due
 from store.forgetting.selection import ErasedIds
 from store.forgetting.sql_forgetting import SqlForgetting
 from store.history import SqlConversations, SqlReplies, SqlSummaries, SqlWorkingSet
@@ -277,7 +277,7 @@ class SqlDocuments(SqlStore):
     looked = writes(passages.looked)
 
     async def keep(self, new: NewDocument, *, renews: int | None = None) -> DocumentRefused | None:
-        added = await self.database.write(passages.keep, new, await aside(passages.rows_of, new), renews)
+        added = await self.database.write(passages.keep, new, await run_in_thread(passages.rows_of, new), renews)
         if isinstance(added, DocumentRefused):
             return added
         await self._work(added)
@@ -294,7 +294,7 @@ class SqlDocuments(SqlStore):
             pass
 
     async def work_on(self, id_: int) -> bool:
-        return await self.database.write(passages.work_on, id_, owe)
+        return await self.database.write(passages.work_on, id_, mark_sweep_due)
 
 
 class SqlMemories(SqlStore):

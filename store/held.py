@@ -92,9 +92,7 @@ Held: TypeAlias = HeldPerson | HeldPlace
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A person or a place, with its `name` if one is known, and the number of messages by or to the person, or
-    there.
-    """
+    """A person or a place, its `name` if known, and the number of messages by or to the person, or there."""
 
     id: str
     name: str

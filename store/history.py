@@ -138,9 +138,7 @@ def something_shared(connection: sa.Connection, audiences: frozenset[str]) -> bo
 
 
 def shares(channel: sa.ColumnElement[str], who: sa.ColumnElement[str]) -> sa.ColumnElement[bool]:
-    """The condition that sharing is on in the channel ("channel:" and its id) and that this person has not
-    opted out.
-    """
+    """The condition that sharing is on in the channel ("channel:" and its id), and the person has not opted out."""
     setting = preference.c.name == SHARING
     on = sa.exists().where(preference.c.owner == channel, setting, preference.c.value == ON)
     return sa.and_(on, ~sa.exists().where(preference.c.owner == who, setting, preference.c.value == PAUSED))
@@ -413,8 +411,8 @@ def keep_summary(
     in_order(connection, conversation_id)
     ids = [source.id for source in made_of]
     stored = sa.select(message.c.id, message.c.text, message.c.audience).where(message.c.id.in_(ids))
-    standing = {id_: (text, audience) for id_, text, audience in connection.execute(stored)}
-    if not made_of or any(standing.get(source.id) != (source.text, source.audience) for source in made_of):
+    current = {id_: (text, audience) for id_, text, audience in connection.execute(stored)}
+    if not made_of or any(current.get(source.id) != (source.text, source.audience) for source in made_of):
         return False
     same = sa.and_(
         conversation.c.id == conversation_id,

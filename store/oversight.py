@@ -168,9 +168,7 @@ def _tools(connection: sa.Connection, turns: Collection[int]) -> dict[int, list[
 
 
 def schedules(connection: sa.Connection, state: str, limit: int) -> tuple[list[tuple[Schedule, str]], dict[str, int]]:
-    """The schedules in this state, the next first, each with its owner's name and without its text; and the number of
-    schedules by state.
-    """
+    """The schedules in this state, next first, with their owners' names, without text; and the number by state."""
     columns = [column for column in schedule.c if column.name not in {"words", "run_at"}]
     chosen = sa.select(*columns, sa.literal("").label("words"), person.c.name.label("owner"))
     chosen = chosen.outerjoin(person, person.c.id == schedule.c.person).where(schedule.c.state == state)

@@ -52,11 +52,11 @@ def share(
     processes = _present(connection, owner, now, now + lease, count)
     count = max(processes.values())
     rows = connection.execute(sa.select(shard_lease).order_by(_ROW.number)).all()
-    mine = [HeldShard(row.number, row.shards, row.epoch) for row in rows if row.owner == owner]
+    own = [HeldShard(row.number, row.shards, row.epoch) for row in rows if row.owner == owner]
     held = Counter(row.owner for row in rows if row.owner is not None and row.lease_until > now)
     if not rows or rows[0].shards != count:
         if held:
-            return ShardShare(count, frozenset(), frozenset(mine), {})
+            return ShardShare(count, frozenset(), frozenset(own), {})
         rows = _divide(connection, rows, count, heard)
     free = [row for row in rows if row.owner is None or row.lease_until <= now]
     part = _part(owner, [*processes], held, count)
@@ -64,12 +64,12 @@ def share(
         HeldShard(row.number, count, row.epoch + 1): ShardSession(
             row.heard, row.session, row.resume_url, row.sequence, behind=row.behind, orphaned=row.owner is not None
         )
-        for row in free[: max(0, part - len(mine))]
+        for row in free[: max(0, part - len(own))]
     }
     for shard in claimed:
         claim = {"owner": owner, "epoch": shard.epoch, "lease_until": now + lease, "since": now}
         connection.execute(sa.update(shard_lease).where(_ROW.number == shard.number).values(**claim))
-    return ShardShare(count, frozenset(mine[:part]), frozenset(mine[part:]), claimed)
+    return ShardShare(count, frozenset(own[:part]), frozenset(own[part:]), claimed)
 
 
 def _divide(
@@ -269,7 +269,7 @@ def take(
     entry = {"made": window.made, "asking": {**others, asks.owner: [asks.asking, _seconds(now)]}}
     connection.execute(_COUNTED, {"found": found, "made": json.dumps(entry), "until": _seconds(until)})
     wait_s = 0.0 if taken else max(0.0, (free_at - now).total_seconds())
-    return CallsTaken(taken, wait_s, window.total, sum(many for many, _ in others.values()))
+    return CallsTaken(taken, wait_s, window.total, sum(asking for asking, _ in others.values()))
 
 
 def others(connection: sa.Connection, key: bytes, owner: str, now: datetime, lease: timedelta) -> int:

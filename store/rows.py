@@ -64,9 +64,7 @@ def read_pages(stored: str) -> list[str]:
 
 
 def progress_sources(progress: str) -> frozenset[int]:
-    """The ids of the messages in a turn's `progress`: `steps[].results[].sources`, `steps[].joined[].message`, and
-    `context[]`.
-    """
+    """The message ids in a `progress`: `steps[].results[].sources`, `steps[].joined[].message`, `context[]`."""
     stored = read_json(progress)
     steps = _items(_field(stored, "steps"))
     joined = [_field(item, "message") for step in steps for item in _items(_field(step, "joined"))]

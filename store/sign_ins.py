@@ -91,9 +91,7 @@ def complete(connection: Connection, handle: str, person: str, server: str, seal
 
 
 def erase_accounts(connection: Connection, people: Collection[str], sources: Collection[str]) -> int:
-    """Delete the accounts and sign-ins of these people, and of all people of these sources; returns how many
-    accounts.
-    """
+    """Delete the accounts and sign-ins of these people and sources; returns how many accounts."""
     deleted = 0
     for table in (sign_in, tool_account):
         of_people = table.c.person.in_(sorted(people))
@@ -192,9 +190,9 @@ def _expire(connection: Connection, now: datetime) -> None:
 def _make_room(connection: Connection, kind: ColumnElement[bool]) -> None:
     """Delete the oldest rows of the kind, so that there is room for one more."""
     newest = select(_ROW.hash).where(kind).order_by(_ROW.seen.desc(), _ROW.hash).limit(MAX_ROWS - 1)
-    kept = [row.hash for row in connection.execute(newest)]
-    if len(kept) == MAX_ROWS - 1:
-        connection.execute(delete(operator_session).where(kind, _ROW.hash.not_in(kept)))
+    newest_hashes = [row.hash for row in connection.execute(newest)]
+    if len(newest_hashes) == MAX_ROWS - 1:
+        connection.execute(delete(operator_session).where(kind, _ROW.hash.not_in(newest_hashes)))
 
 
 class SqlOperatorSessions(SqlStore):

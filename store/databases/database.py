@@ -76,9 +76,7 @@ class Database(Protocol):
         ...
 
     async def write_alone(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
-        """As `write`, with all other writers excluded: for work that must see every row. It does not block the event
-        loop.
-        """
+        """As `write`, without other writers: for work that must see every row. It does not block the event loop."""
         ...
 
     async def close(self) -> None:
@@ -119,7 +117,7 @@ def quieten() -> None:
         logger.setLevel(max(logger.level, logging.WARNING))
 
 
-async def whole(work: Coroutine[Any, Any, T]) -> T:
+async def run_to_end(work: Coroutine[Any, Any, T]) -> T:
     """Await `work`; if the caller is cancelled meanwhile, let it end first."""
     task = asyncio.create_task(work)
     try:
@@ -239,7 +237,7 @@ class LocalNotifier:
         """Nothing to close."""
 
 
-async def aside(work: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
+async def run_in_thread(work: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
     """Run computation that needs no transaction on a thread, so that it does not block the event loop."""
     return await asyncio.to_thread(work, *args, **options)
 
@@ -318,9 +316,7 @@ class _TimeProcessor(Protocol):
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """An aware time. SQLite stores no offset, so times are stored and returned as UTC; a naive time raises
-    ValueError.
-    """
+    """An aware time, stored and returned as UTC, because SQLite has no offsets. A naive time raises ValueError."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -333,9 +329,7 @@ class UtcDateTime(TypeDecorator[datetime]):
         return value.astimezone(UTC)
 
     def result_processor(self, dialect: Dialect, coltype: object) -> _TimeProcessor | None:  # noqa: ARG002  (as above)
-        """One call for each value, because forgetting reads tens of thousands. PostgreSQL's driver returns
-        aware times.
-        """
+        """One call per value, as forgetting reads tens of thousands. PostgreSQL's driver returns aware times."""
         return None if dialect.name == "postgresql" else _stored_time
 
 

@@ -111,9 +111,7 @@ class Pooler(Enum):
 
 
 class _PooledConnection(asyncpg.Connection):
-    """A connection through a pooler, which accepts no settings at connection: each transaction begins by
-    setting them.
-    """
+    """A connection through a pooler, which rejects settings at connection: each transaction sets them first."""
 
     async def execute(self, query: str, *args: object, **options: Any) -> str:  # noqa: ANN401 -- the driver's own
         whole = query + _SET_LIMITS if query.startswith("BEGIN") else query
@@ -177,7 +175,7 @@ class PostgresDatabase:
         self.replica = PostgresDatabase(replica_url) if replica_url else None
         self._pooler: Pooler | None = None
         self._pool: _Pool | None = None
-        self._aside: _LoopAside | None = None
+        self._thread_loop: _ThreadLoop | None = None
         self._closed = False
 
     @property
@@ -215,9 +213,7 @@ class PostgresDatabase:
         )
 
     async def _detect_pooler(self) -> tuple[Pooler, DriverConnection]:
-        """The kind of pooler, and a first connection. Raises StoreError for a pooler by statement, which cannot
-        work.
-        """
+        """The kind of pooler, and a first connection. Raises StoreError for a pooler by statement."""
         with suppress(asyncpg.ProtocolViolationError):  # a pooler that rejects the settings
             connection = await self._connect(Pooler.NONE)
             with suppress(asyncpg.PostgresConnectionError):
@@ -228,7 +224,7 @@ class PostgresDatabase:
         second = await self._connect(Pooler.BY_TRANSACTION)
         try:
             # By transaction, a connection gets the server process that the other one had, or changes its own.
-            servers = [(one, await _server_of(one)) for one in (first, first, second, second, first)]
+            servers = [(tried, await _server_of(tried)) for tried in (first, first, second, second, first)]
         except asyncpg.PostgresConnectionError as error:
             first.terminate()
             if _NO_TRANSACTIONS not in str(error):
@@ -247,14 +243,14 @@ class PostgresDatabase:
         return await self._run(None, lambda c: work(c, *args, **options))
 
     async def read_long(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
-        return await self._run(None, lambda c: work(c, *args, **options), aside=True)
+        return await self._run(None, lambda c: work(c, *args, **options), is_long=True)
 
     async def read_if(
         self, check: Callable[[Connection], object], work: Callable[[Connection], T]
     ) -> tuple[object, T | None]:
         """Return the result of `check`; if it is None, also that of `work`, run after it on the same connection."""
         try:
-            return await database.whole((await self._open_pool()).after(check, work))
+            return await database.run_to_end((await self._open_pool()).after(check, work))
         except (DBAPIError, PoolTimeoutError, *ERRORS) as error:
             raise store_error(error, self.where) from None
 
@@ -262,13 +258,11 @@ class PostgresDatabase:
         return await self._run(_BESIDE_OTHERS, lambda c: work(c, *args, **options))
 
     async def write_alone(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
-        return await self._run(_ALONE, lambda c: work(c, *args, **options), aside=True)
+        return await self._run(_ALONE, lambda c: work(c, *args, **options), is_long=True)
 
     @asynccontextmanager
     async def while_holding(self, lock: TextClause) -> AsyncGenerator[bool]:
-        """Yield whether `lock`, a statement, got its lock, as the last column of its row tells; held until the
-        block ends.
-        """
+        """Yield whether the statement `lock` got its lock (its row's last column), held until the block ends."""
         try:
             connection = await self.connect()
             try:
@@ -299,23 +293,25 @@ class PostgresDatabase:
 
     async def close(self) -> None:
         self._closed = True
-        aside, self._aside = self._aside, None
+        loop, self._thread_loop = self._thread_loop, None
         if self.replica is not None:
             await self.replica.close()
         if self._pool is not None:
             await self._pool.dispose()
-        if aside is not None:
-            await aside.close()
+        if loop is not None:
+            await loop.close()
 
-    async def _run(self, lock: TextClause | None, work: Callable[[Connection], T], *, aside: bool = False) -> T:
+    async def _run(self, lock: TextClause | None, work: Callable[[Connection], T], *, is_long: bool = False) -> T:
         kind = database.OutageKind.READ if lock is None else database.OutageKind.WRITE
         with self.outages.noting(kind):
-            result, shows_health = await self._retry(lock, work, aside=aside)
+            result, shows_health = await self._retry(lock, work, is_long=is_long)
         if shows_health:
             self.outages.note_success(kind)
         return result
 
-    async def _retry(self, lock: TextClause | None, work: Callable[[Connection], T], *, aside: bool) -> tuple[T, bool]:
+    async def _retry(
+        self, lock: TextClause | None, work: Callable[[Connection], T], *, is_long: bool
+    ) -> tuple[T, bool]:
         """The result of `work`; and whether it only read, or has changed something."""
         begun = False
 
@@ -334,18 +330,18 @@ class PostgresDatabase:
                 raise StoreError(texts.STORE_CLOSED)
             tries += 1
             try:
-                return await database.whole(self._transaction(locked, reads=lock is None, aside=aside))
+                return await database.run_to_end(self._transaction(locked, reads=lock is None, is_long=is_long))
             except (DBAPIError, PoolTimeoutError, *ERRORS) as error:
                 if tries == TRIES or not (_is_conflict(error) or (_is_lost(error) and not begun)):
                     raise store_error(error, self.where) from None  # the original quotes people's words
 
-    async def _transaction(self, work: Callable[[Connection], T], *, reads: bool, aside: bool) -> T:
+    async def _transaction(self, work: Callable[[Connection], T], *, reads: bool, is_long: bool) -> T:
         pool = await self._open_pool()
-        if not aside:
+        if not is_long:
             return await pool.transaction(work, reads=reads)
-        if self._aside is None:
-            self._aside = _LoopAside(self.connect, prepares=self.prepares)
-        return await self._aside.transaction(work, reads=reads)
+        if self._thread_loop is None:
+            self._thread_loop = _ThreadLoop(self.connect, prepares=self.prepares)
+        return await self._thread_loop.transaction(work, reads=reads)
 
     async def _open_pool(self) -> "_Pool":
         if self._pool is None:
@@ -364,9 +360,7 @@ async def _server_of(connection: DriverConnection) -> object:
 
 
 async def _keeps_statements(connection: DriverConnection) -> bool:
-    """Whether a pooler by transaction keeps prepared statements: then the server knows them by other names than
-    ours.
-    """
+    """Whether a pooler by transaction keeps prepared statements: then the server knows them by other names."""
     with suppress(asyncpg.DuplicatePreparedStatementError):  # left by a process that died here: it has our name
         async with connection.transaction():
             held = await connection.prepare("SELECT", name=_PROBE)
@@ -426,7 +420,7 @@ class _Pool:
         return await self._connect() if first is None else first
 
 
-class _LoopAside:
+class _ThreadLoop:
     """An event loop on a thread of its own, with its own connections, for long work."""
 
     def __init__(self, connect: "Connect", *, prepares: bool) -> None:

@@ -40,9 +40,7 @@ _DONE: Final = text(
 
 
 class RecallReplica:
-    """Reads from the replica while it is level with the primary, else from the primary. Logs each change and
-    its cause.
-    """
+    """Reads from the replica while it is level with the primary, else from the primary. Logs each change."""
 
     def __init__(self, primary: PostgresDatabase, replica: PostgresDatabase) -> None:
         self._primary, self._replica = primary, replica

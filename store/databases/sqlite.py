@@ -287,18 +287,18 @@ class SqliteDatabase:
             self._lock.release()
 
     @asynccontextmanager
-    async def _outcome(self, kind: OutageKind, begun: Future[T]) -> AsyncGenerator[asyncio.Future[T]]:
+    async def _outcome(self, kind: OutageKind, started: Future[T]) -> AsyncGenerator[asyncio.Future[T]]:
         """Yield the outcome of the started work, to be awaited in the block. Translates errors and logs outages.
 
         A caller that is cancelled before a thread is free cancels the work; later it waits for the work.
         """
-        done = asyncio.wrap_future(begun)
+        done = asyncio.wrap_future(started)
         done.add_done_callback(_retrieve_exception)
         with self.outages.noting(kind):
             try:
                 yield asyncio.shield(done)
             except asyncio.CancelledError:
-                if not begun.cancel():
+                if not started.cancel():
                     await asyncio.wait({done})
                 raise
             except (DBAPIError, sqlite3.Error) as error:

@@ -18,7 +18,7 @@ from agent.memory.statements import read_statement as read_value
 from agent.memory.writing import fallen
 from agent.records import Author, repeats_with
 from store import calls, job_queue, rows
-from store.forgetting.erase import owe
+from store.forgetting.erase import mark_sweep_due
 from store.memory import fact_index, fact_store, people
 from store.search.text import quotes
 from store.tables import (
@@ -72,7 +72,7 @@ def entries_to_erase(connection: Connection, plan: EntriesPlan) -> EntryErasure:
 
 def erase_entry_plan(connection: Connection, erasure: EntryErasure) -> dict[str, int]:
     """Delete it; returns the counts for the receipt, without proof. No other writer may run meanwhile."""
-    owe(connection)
+    mark_sweep_due(connection)
     _pass_over(connection, erasure)
     summaries = update(conversation).where(conversation.c.id.in_(erasure.summaries)).values(summary="{}")
     _drop_audited(connection, erasure)
@@ -137,9 +137,7 @@ def _actions(connection: Connection, person: str, texts: Collection[str]) -> lis
 
 
 def _drop_audited(connection: Connection, erasure: EntryErasure) -> None:
-    """Clear the arguments of the person's tool calls that quote it. An undo does not restore them: it is for the
-    person, not for the audit.
-    """
+    """Clear the arguments of the person's tool calls that quote it. An undo does not restore them in the audit."""
     calls_ = select(tool_call.c.id, tool_call.c.arguments).where(tool_call.c.person == erasure.person)
     found = connection.execute(calls_.where(tool_call.c.arguments != "")).all()
     for id_ in [row.id for row in found if _any_quotes(rows.strings_in(row.arguments), erasure.texts)]:
@@ -222,8 +220,8 @@ def restore(connection: Connection, person: str, key: str | None = None) -> str 
     None if there is nothing to restore.
     """
     deletions = and_(job.c.kind == ERASE_ENTRIES, job.c.person == person, job.c.state == WAITING, job.c.payload != "")
-    wanted = deletions if key is None else and_(deletions, job.c.key == key)
-    last = select(job.c.id, job.c.key, job.c.payload).where(wanted).order_by(job.c.id.desc()).limit(1)
+    chosen = deletions if key is None else and_(deletions, job.c.key == key)
+    last = select(job.c.id, job.c.key, job.c.payload).where(chosen).order_by(job.c.id.desc()).limit(1)
     found = connection.execute(last.with_for_update()).one_or_none()
     if found is None:
         return None
@@ -241,7 +239,7 @@ def restore(connection: Connection, person: str, key: str | None = None) -> str 
 def wipe_deletion(connection: Connection, key: str) -> None:
     """Clear the payload of a deletion; its bytes wait for a sweep. The job itself is deleted when it is done."""
     connection.execute(update(job).where(job.c.kind == ERASE_ENTRIES, job.c.key == key).values(payload=""))
-    owe(connection)
+    mark_sweep_due(connection)
 
 
 def _restore_facts(connection: Connection, deletion: Deletion, unchanged: Collection[int]) -> int:
@@ -312,9 +310,7 @@ def _restore_derived(connection: Connection, deletion: Deletion) -> None:
 
 
 def _messages(connection: Connection, ids: Collection[int]) -> list[Row]:
-    """The learning flags of these messages, and a digest of text and audience, so that the job does not hold
-    their words.
-    """
+    """The learning flags of these messages, and a digest of text and audience in place of their words."""
     flags = (message.c.to_learn, message.c.passed_over, message.c.taken_back)
     found = connection.execute(
         select(message.c.id, message.c.text, message.c.audience, *flags).where(message.c.id.in_(ids))

@@ -74,9 +74,7 @@ def thread_titles(connection: Connection, plan: plans.ForgettingPlan) -> list[Sh
 
 
 def queue_page_deletions(connection: Connection, doomed: ErasureSet, now: datetime) -> int:
-    """Queue the deletion of the pages of erased replies, and of questions that the bot posted; returns how many can be
-    deleted.
-    """
+    """Queue the deletion of erased replies' pages and of questions that the bot posted; returns how many."""
     answered = {item.turn for item in doomed.messages.values() if item.author == Author.BOT}
     columns = select(turn.c.source, turn.c.channel, turn.c.pages)
     pages = _pages(rows_in(connection, columns, turn.c.id, answered), ShownReply.PAGE)
@@ -121,9 +119,7 @@ def _queue(connection: Connection, pages: Iterable[ShownPage], now: datetime) ->
 
 
 def drop_records(connection: Connection, doomed: ErasureSet) -> tuple[int, frozenset[str]]:
-    """Delete the action records of other turns that had erased rows in their contexts; returns how many records, and
-    the conversations.
-    """
+    """Delete other turns' action records with erased rows in context; returns their number and conversations."""
     since = None if doomed.facts else earliest(doomed.messages)
     grounds = contexts(connection, since) if doomed.messages or doomed.facts else ()
     affected = [ground for ground in grounds if ground.context & doomed.messages.keys() or ground.facts & doomed.facts]
@@ -197,9 +193,7 @@ def drop_waiting(connection: Connection, conversations: Collection[str], message
 
 
 def waiting_words(payload: str) -> list[str]:
-    """The words in a deletion that can still be undone, without its ids, places and times, which other rows
-    hold too.
-    """
+    """The words in a deletion that can be undone, without ids, places and times, which other rows hold too."""
     deletion: dict[str, list[dict[str, Any]]] = json.loads(payload or "{}")
     text_columns = ("facts", ("key", "value")), ("entries", ("key", "text")), ("actions", ("thinking",))
     json_columns = ("summaries", ("summary",)), ("actions", ("calls", "results"))
@@ -264,7 +258,7 @@ def erase_by_plan(
     counts = {"actions": actions, "jobs": drop(connection, job.c.id, jobs)}
     _unindex(connection, plan, doomed)
     _drop_turns(connection, doomed, counts, now)
-    counts["facts"] = sum(fact_store.remove_rows(connection, some) for some in batches(doomed.facts))
+    counts["facts"] = sum(fact_store.remove_rows(connection, batch) for batch in batches(doomed.facts))
     counts["profile"] = erasure_set.erase_entries(connection, plan, doomed.entries, doomed.people)
     drop_kept(connection, doomed)
     counts["messages"] = drop(connection, message.c.id, doomed.messages) + _drop_unasked(connection, plan)
@@ -283,23 +277,23 @@ def erase_by_plan(
     if isinstance(plan, plans.Everything) and any(counts.values()):
         _keep_person(connection, plan.person, erased_ids, now)
     _drop_channel_settings(connection, plan, doomed)
-    owe(connection)
+    mark_sweep_due(connection)
     return Erasure(doomed, texts, summaries, touched, [*chain(*readers)], counts, deleting)
 
 
-def owed(connection: Connection) -> bool:
+def is_sweep_due(connection: Connection) -> bool:
     return connection.execute(select(meta.c.name).where(meta.c.name == SWEEP_OWED)).first() is not None
 
 
-def owe(connection: Connection) -> None:
+def mark_sweep_due(connection: Connection) -> None:
     """Record that deleted bytes have to be wiped; not on a server, which manages its own files."""
     if is_postgresql(connection):
         return
-    settle(connection)
+    clear_sweep_due(connection)
     connection.execute(insert(meta).values(name=SWEEP_OWED, value=b""))
 
 
-def settle(connection: Connection) -> None:
+def clear_sweep_due(connection: Connection) -> None:
     """Record that no bytes have to be wiped."""
     connection.execute(delete(meta).where(meta.c.name == SWEEP_OWED))
 
@@ -362,8 +356,8 @@ def _keep_hashes(connection: Connection, doomed: ErasureSet, erased_ids: ErasedI
 
 
 def _unindex(connection: Connection, plan: plans.ForgettingPlan, doomed: ErasureSet) -> None:
-    for some in batches(doomed.messages.keys()):
-        index.remove(connection, some)
+    for batch in batches(doomed.messages.keys()):
+        index.remove(connection, batch)
     if isinstance(plan, plans.Everything) and (number := people.number_of(connection, plan.person)) is not None:
         index.remove_all(connection, number)
 
@@ -474,9 +468,7 @@ def _drop_people(
 
 
 def _keep_person(connection: Connection, who: str, erased_ids: ErasedIds, now: datetime) -> None:
-    """Store a hash for the forgotten person, so that restoring an older backup also erases rows that belong to
-    no message.
-    """
+    """Store a hash for the person, so that restoring an older backup also erases rows without a message."""
     hashes = map(partial(erased_ids.of_everything, who), count())
     unused = next(hash_ for hash_ in hashes if not set(values_in(connection, erased.c.hash, erased.c.hash, [hash_])))
     connection.execute(insert(erased).values(hash=unused, time=now))

@@ -5,20 +5,20 @@ reply was drawn from them:
 
     given      a tool returned it (recall), because the model asked for it    the reply is erased, whatever its words
     carried    memory added it unasked: past threads, facts, profile          the reply is erased if they share a
-    telling
-                                                                              passage or word; otherwise it is related
+                                                                              telling passage or word; otherwise it is
+                                                                              related
     history    it was earlier in the same conversation                        the reply is erased if they share a
-    telling
-                                                                              passage and it answers the same person;
-                                                                              with a telling word it is related
+                                                                              telling passage and it answers the same
+                                                                              person; with a telling word it is related
 
 Rules
   `Telling` decides whether a shared passage or word proves anything. A greeting, a closing or a footer that other
   replies have as well proves nothing, nor do words of the reply's own question. In doubt, because there are too few
   messages to know what is common, the reply is related; if there is no person to ask, and for facts and scratch values,
-  it is erased. Related messages may repeat erased ones. They are never erased without being asked for: a preview shows
-  them, and the person decides. The person's own messages in such turns that share a rare word are related as well: they
-  may repeat a reply.
+  it is erased.
+  Related messages may repeat erased ones. They are never erased without being asked for: a preview shows them, and the
+  person decides. The person's own messages in such turns that share a rare word are related as well: they may repeat a
+  reply.
   In other people's threads only the bot's replies are erased, never what those people wrote.
   Facts that such a turn remembered are erased like its reply, unless its own question says the same.
 """
@@ -247,9 +247,7 @@ class _ErasedTexts:
         return not (grounds.context.isdisjoint(self.texts) and grounds.facts.isdisjoint(self.facts))
 
     def drawn(self, grounds: TurnGrounds, *, keys: bool = True) -> list[_Drawn]:
-        """The erased texts in the context of a turn; of facts only the values, without `keys`: facts about different
-        things have similar keys.
-        """
+        """The erased texts in a turn's context. Without `keys` only the facts' values: keys are often alike."""
         known = [self.facts[id_] for id_ in sorted(grounds.facts & self.facts.keys())]
         drawn = [_Drawn(_Origin.CARRIED, f"{key} {value}" if keys else value, "", bots=False) for key, value in known]
         for id_ in sorted(grounds.context & self.texts.keys()):
@@ -262,9 +260,7 @@ class _ErasedTexts:
 
 
 def contexts(connection: Connection, since: datetime | None) -> Iterable[TurnGrounds]:
-    """The ended turns with their contexts, those that ended after `since`, in the order in which they ended: no turn
-    draws on a later one.
-    """
+    """The turns that ended after `since`, with their contexts, in order of their end: none draws on a later one."""
     columns = (turn.c.id, turn.c.conversation, turn.c.context_messages, turn.c.given_messages, turn.c.context_facts)
     query = select(*columns).where((turn.c.context_messages != "[]") | (turn.c.context_facts != "[]"))
     if since is not None:

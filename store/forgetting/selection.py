@@ -108,9 +108,7 @@ _OF_MESSAGE: Final = tuple(message.c[name] for name in ForgottenMessage._fields)
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """`turns` are erased even if they have no messages (yet). `complete`: everything in the plan's reach is here; False
-    if there is more than the limit.
-    """
+    """`turns` are erased even without messages. `complete`: False if the plan reaches more than the limit."""
 
     messages: dict[int, ForgottenMessage]
     turns: frozenset[int] = frozenset()
@@ -123,9 +121,7 @@ class Selection:
 def select_rows(
     connection: Connection, plan: plans.ForgettingPlan, limit: int | None = None, watch: Watch = unwatched
 ) -> Selection:
-    """The rows that the plan names; up to `limit` messages, the oldest, and the questions of the schedules to
-    be erased.
-    """
+    """The rows that the plan names; up to `limit` messages, the oldest, and the questions of erased schedules."""
     named = _named_rows(connection, plan, limit, watch)
     schedule_ids = _schedules(connection, plan, named.messages)
     if not schedule_ids:
@@ -191,8 +187,8 @@ def _is_meant(plan: plans.During | plans.AboutTopic, row: Mapping[Any, Any]) -> 
     if isinstance(plan, plans.During):
         rest: Any = read_json(row["made"])
         return plan.period.since <= datetime.fromisoformat(rest["created"]) < plan.period.until
-    wanted = {stem(word) for word in telling_words(plan.words)}
-    return bool(wanted) and wanted <= set(map(stem, index_words(row["words"])))
+    stems = {stem(word) for word in telling_words(plan.words)}
+    return bool(stems) and stems <= set(map(stem, index_words(row["words"])))
 
 
 def _quoting(connection: Connection, forgotten: Mapping[int, ForgottenMessage]) -> frozenset[int]:
@@ -236,7 +232,7 @@ def reaches_anything(connection: Connection, plan: plans.ForgettingPlan) -> bool
     if not isinstance(plan, plans.Gone):
         return False
     removed = installation.c.source.in_(sorted(plan.sources)), installation.c.removed.is_not(None)
-    owned = (select(column).where(of_sources(column, plan.sources), ~kept) for column, kept in _OWNED)
+    owned = (select(column).where(of_sources(column, plan.sources), ~outlives) for column, outlives in _OWNED)
     queries = (select(installation.c.source).where(*removed), *owned)
     return any(connection.execute(query.limit(1)).first() is not None for query in queries)
 
@@ -252,9 +248,7 @@ _OWNED: Final = (
 
 
 def documents_of(plan: plans.ForgettingPlan) -> ColumnElement[bool]:
-    """The condition for documents that are erased with the plan: with their place, not with the person who
-    added them.
-    """
+    """The condition for documents that are erased with the plan: with their place, not with who added them."""
     match plan:
         case plans.Everything(who):
             return document.c.audience == label(PersonAudience(who))
@@ -377,9 +371,7 @@ def _without_source(table: Table) -> ColumnElement[bool]:
 
 
 def _about(connection: Connection, plan: plans.AboutTopic, watch: Watch) -> Selection:
-    """Messages are found by the index, which holds all of the person's own; facts and entries are few enough to
-    read.
-    """
+    """Messages are found by the index, which has all of the person's own; facts and entries are few enough to read."""
     words = telling_words(plan.words)
     stems = {stem(word) for word in words}
 
@@ -395,9 +387,7 @@ def _about(connection: Connection, plan: plans.AboutTopic, watch: Watch) -> Sele
 
 
 def unasked(connection: Connection, plan: plans.ForgettingPlan) -> dict[str, str]:
-    """The texts of the person's questions that wait to be accepted and are erased, by the names of their
-    preferences.
-    """
+    """The texts of the person's questions that wait to be accepted and are erased, by preference name."""
     # `Everything` erases all preferences, and the other plans are not a person's wish.
     if not isinstance(plan, plans.OneThread | plans.During | plans.AboutTopic):
         return {}
@@ -411,25 +401,23 @@ def _reaches(plan: plans.OneThread | plans.During | plans.AboutTopic, asked: Map
     match plan:
         case plans.OneThread(_, conversations):
             named = asked.get("conversations")
-            return isinstance(named, list) and any(one in conversations for one in named)
+            return isinstance(named, list) and any(name in conversations for name in named)
         case plans.During(_, period):
             return period.since <= datetime.fromisoformat(str(asked.get("asked"))) < period.until
         case plans.AboutTopic(_, words):
-            wanted = {stem(word) for word in telling_words(words)}
-            return bool(wanted) and wanted <= set(map(stem, index_words(str(asked.get("text")))))
+            stems = {stem(word) for word in telling_words(words)}
+            return bool(stems) and stems <= set(map(stem, index_words(str(asked.get("text")))))
         case _:
             assert_never(plan)
 
 
 def _deleted(connection: Connection, plan: plans.Deleted) -> Selection:
-    """The messages are found by their turns, which have the platform's ids; a message that joined another turn is still
-    in the thread.
-    """
+    """Found by their turns, which have the platform's ids; a message that joined another is still in the thread."""
     own = and_(turn.c.channel == plan.channel, turn.c.message_id.in_(sorted(plan.messages)))
-    begun = connection.execute(select(turn.c.id, turn.c.conversation).where(own)).all()
-    there = message.c.conversation.in_(sorted({row.conversation for row in begun}))
+    turns = connection.execute(select(turn.c.id, turn.c.conversation).where(own)).all()
+    in_conversations = message.c.conversation.in_(sorted({row.conversation for row in turns}))
     post = and_(message.c.channel == plan.channel, message.c.message_id.in_(sorted(plan.messages)))
-    return Selection(messages_where(connection, and_(there, post, message.c.author == Author.PERSON)))
+    return Selection(messages_where(connection, and_(in_conversations, post, message.c.author == Author.PERSON)))
 
 
 def _ids(connection: Connection, table: Table, where: ColumnElement[bool]) -> frozenset[int]:
@@ -455,9 +443,7 @@ class ErasedIds:
         return self._hash("post", channel, message_id)
 
     def of_page(self, channel: str, page: str) -> str:
-        """A page of the bot's own reply: a kind of its own, because a surface may number the pages of each
-        reply from 1.
-        """
+        """A page of the bot's own reply: a kind of its own, because surfaces may number pages anew each time."""
         return self._hash("page", channel, page)
 
     def of_message(self, incoming: Incoming) -> tuple[str, str]:

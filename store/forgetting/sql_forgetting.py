@@ -39,7 +39,17 @@ from agent.records import Author, Job, Receipt
 from store import calls, job_queue
 from store.databases.database import Database, DatabaseFiles, SqlStore, StorableText, reads, reads_long, writes_alone
 from store.forgetting import entries, erase, erasure_set, selection
-from store.forgetting.erase import Erasure, Wishes, drop, drop_kept, erase_by_plan, owe, owed, settle, thread_titles
+from store.forgetting.erase import (
+    Erasure,
+    Wishes,
+    clear_sweep_due,
+    drop,
+    drop_kept,
+    erase_by_plan,
+    is_sweep_due,
+    mark_sweep_due,
+    thread_titles,
+)
 from store.forgetting.erasure_set import ErasureSet, earliest, facts_of, find_erasure_set
 from store.forgetting.retold import Retellings
 from store.memory import fact_store, people
@@ -135,9 +145,7 @@ def pieces(texts: list[str]) -> frozenset[bytes]:
 
 
 def traces(connection: Connection, found: frozenset[bytes], own_words: frozenset[bytes]) -> frozenset[bytes]:
-    """Those of the pieces `seen` in the files that no row explains; `said`: the pieces of messages, facts and
-    documents.
-    """
+    """The pieces in `found` that no row explains; `own_words`: pieces of messages, facts and documents."""
     return frozenset(
         piece
         for piece in found
@@ -294,9 +302,7 @@ def update_text(
     learn_at: datetime | None = None,
     edit_job: Job | None = None,
 ) -> bool:
-    """Replace the text of an edited message. False if the text is known, the message is unknown, or a newer
-    edit came.
-    """
+    """Replace the text of an edited message. False if the text is known, the message unknown, or an edit newer."""
     if not job_queue.is_newest(connection, plans.EDIT, plans.post_key(channel, message_id), edit_job):
         return False
     found = selection.select_rows(connection, plans.Deleted(channel, frozenset({message_id}))).messages
@@ -319,7 +325,7 @@ def update_text(
         index.change_text(connection, item.id, item.conversation, indexed, to_learn=False)
         if learn_at is not None:
             _schedule_learning(connection, item, learn_at, now)
-    owe(connection)
+    mark_sweep_due(connection)
     return True
 
 
@@ -329,9 +335,7 @@ def _author(connection: Connection, channel: str, message_id: str) -> str | None
 
 
 def _doomed(connection: Connection, found: Mapping[int, selection.ForgottenMessage]) -> ErasureSet:
-    """The rows to be erased as if these messages were, without the messages. `turns`: theirs that run or wait for the
-    asker, and continue.
-    """
+    """The rows to erase as if these messages were. `turns`: theirs that run or wait for the asker, and continue."""
     retold, scratch = Retellings(connection, "", earliest(found), min(found)).remembered(found)
     return ErasureSet(
         found,
@@ -432,11 +436,11 @@ class SqlForgetting(SqlStore):
 
     async def sweep(self) -> bool:
         files = self.database.files
-        if files is None or not await self.database.read(owed):
+        if files is None or not await self.database.read(is_sweep_due):
             return True
         wiped = await self._wipe(files)
         if wiped:
-            await self.database.write(settle)
+            await self.database.write(clear_sweep_due)
         return wiped
 
     async def _wiped(self, receipt: Receipt, own_words: list[str], derived: list[str]) -> Receipt:
@@ -450,7 +454,7 @@ class SqlForgetting(SqlStore):
         found = await files.find(own_pieces | pieces(derived))
         bytes_gone = wiped and not await self.database.read_long(traces, found, own_pieces)
         if bytes_gone:
-            await self.database.write(settle)
+            await self.database.write(clear_sweep_due)
         return replace(receipt, bytes_gone=bytes_gone)
 
     async def _wipe(self, files: DatabaseFiles) -> bool:

@@ -95,9 +95,9 @@ class KeptReading:
 
     __slots__ = ("_kept", "_statement", "_value")
 
-    def __init__(self, value: str, kept: str) -> None:
+    def __init__(self, value: str, encoded: str) -> None:
         self._value = value
-        self._kept = kept
+        self._kept = encoded
         self._statement: Statement | None = None
 
     @property
@@ -111,9 +111,9 @@ class KeptReading:
         return self._statement
 
 
-def kept_reading(value: str, kept: str, reader: int) -> KeptReading | None:
+def kept_reading(value: str, encoded: str, reader: int) -> KeptReading | None:
     """The stored statement of a value; None if another version of the reader made it."""
-    return KeptReading(value, kept) if reader == READER else None
+    return KeptReading(value, encoded) if reader == READER else None
 
 
 def add(connection: sa.Connection, id_: int, person: str, words: Iterable[str]) -> None:
@@ -128,9 +128,7 @@ def remove(connection: sa.Connection, ids: Collection[int]) -> None:
 def leading_to(
     connection: sa.Connection, lookup: Lookup, terms: Sequence[str], values: Mapping[str, object]
 ) -> list[int]:
-    """The ids of the facts that these terms lead to, those with the rarest words first, among equals the newest.
-    `values`: the parameters of the lookup.
-    """
+    """The ids of facts that these terms lead to, rarest words first, then the newest. `values`: of the lookup."""
     if not terms:
         return []
     parameters = {f"term{number}": term for number, term in enumerate(terms)}
@@ -170,9 +168,7 @@ def _stems(text: str) -> list[str]:
 
 
 def _compared(statement: Statement) -> list[str]:
-    """The words by which two statements can be about the same thing, and the classes of those that need no
-    common word.
-    """
+    """The words by which two statements can be compared, and the classes of those that need no common word."""
     words = statement.content | statement.subject | statement.identifiers | frozenset[str]().union(*statement.displaced)
     return [*sorted(words), *([f"{CLASS}home"] if statement.resides or statement.settles else [])]
 
@@ -192,8 +188,8 @@ def _encoded(statement: Statement) -> str:
     return "\n".join([*sets, *(getattr(statement, name) for name in _TEXTS), values, displaced, flags])
 
 
-def _decoded(value: str, kept: str) -> Statement:
-    subject, content, names, said, identifiers, about, verb, values, displaced, flags = kept.split("\n")
+def _decoded(value: str, encoded: str) -> Statement:
+    subject, content, names, said, identifiers, about, verb, values, displaced, flags = encoded.split("\n")
     pairs = (pair.partition("=") for pair in values.split("\t")) if values else ()
     return Statement(
         text=value,

@@ -321,7 +321,7 @@ def _select_relevant(
     return list({row.id: row for row in rows}.values())
 
 
-def use(connection: Connection, ids: Iterable[str], now: datetime) -> None:
+def mark_used(connection: Connection, ids: Iterable[str], now: datetime) -> None:
     connection.execute(_USED, {"found": [int(id_) for id_ in ids], "now": now})
 
 
@@ -346,9 +346,7 @@ def remove_rows(connection: Connection, ids: Collection[int]) -> int:
 
 
 def discard_reworded(connection: Connection, question: int) -> None:
-    """Delete the facts that the turn of this question has kept in other words than its own: the restarted turn keeps
-    them again.
-    """
+    """Delete facts that the question's turn worded differently: the restarted turn keeps them again."""
     text = connection.execute(select(message.c.text).where(message.c.id == question)).scalar_one_or_none() or ""
     facts = connection.execute(select(fact.c.id, fact.c.key, fact.c.value).where(fact.c.source_message == question))
     remove_rows(connection, [row.id for row in facts if not is_covered_by(f"{row.key} {row.value}", text)])
@@ -369,9 +367,7 @@ def with_derived(connection: Connection, where: ColumnElement[bool]) -> frozense
 
 
 def _source(connection: Connection, source_message: int | None) -> tuple[str | None, bool]:
-    """The link of the message, and whether its person deleted the memories made from it. Raises StoreError if
-    it is gone.
-    """
+    """The message's link, and whether its person deleted its memories. Raises StoreError if it is gone."""
     if source_message is None:
         return None, False
     columns = select(message.c.permalink, message.c.taken_back)

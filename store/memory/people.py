@@ -80,7 +80,7 @@ def known_participant(connection: sa.Connection, incoming: Incoming, hashes: tup
         person=Person(incoming.person.id, row.name or "", row.time_zone or ""),
         audience=row.audience,
         latest=row.latest,
-        readers={one.reader: one.reader_number for one in found if one.reader is not None},
+        readers={reader_row.reader: reader_row.reader_number for reader_row in found if reader_row.reader is not None},
         shares=bool(row.shares),
     )
 
@@ -393,9 +393,7 @@ def schedule_learning(
     now: datetime,
     authority: Authority = Authority.EMPLOYEE,
 ) -> None:
-    """Schedule learning from any messages of a partition, except those that are excluded from it. `authority`: of the
-    person.
-    """
+    """Schedule learning from messages of a partition that are not excluded. `authority`: of the person."""
     parameters = {"learner": partition.person, "there": partition.audience}
     connection.execute(_TO_LEARN.where(condition), parameters)
     run_at = now if connection.execute(_LEARNS, parameters).scalar_one() >= ENOUGH else at
@@ -427,7 +425,7 @@ def known(
         past,
         summary,
         last_actions,
-        fact_store.relevant(connection, person, audiences, incoming.text, thread, [one.id for one in past]),
+        fact_store.relevant(connection, person, audiences, incoming.text, thread, [item.id for item in past]),
         readable(connection, person, audiences),
         history.wrote_elsewhere(connection, person, thread),
         history.working_items(connection, thread, audiences, incoming.time),

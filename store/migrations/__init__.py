@@ -114,9 +114,7 @@ def migrate(connection: Connection, where: str, migrations: Migrations) -> None:
 
 
 def _note_oldest(connection: Connection, version: str, migrations: Migrations) -> None:
-    """Store in `meta` the oldest version whose program works on this one: the one before the revisions that
-    only add.
-    """
+    """Store in `meta` the oldest version whose program works on this one: before the revisions that only add."""
     from alembic.script import ScriptDirectory  # noqa: PLC0415  (as above)
 
     oldest = version

@@ -299,7 +299,7 @@ def _is_under_way(connection: Connection) -> bool:
 def nearest(
     connection: Connection,
     person: str | None,
-    wanted: Meaning,
+    meaning: Meaning,
     visible: Sequence[ColumnElement[bool] | TextClause],
     total: int,
     count: int,
@@ -309,7 +309,7 @@ def nearest(
 
     Returns None if there is no index, if comparing all is faster, or if the index does not yield that many.
     """
-    name = index_name(wanted.model, len(wanted.vector))
+    name = index_name(meaning.model, len(meaning.vector))
     indexed = connection.execute(_INDEXED, {"index": name}).scalar_one_or_none()
     if indexed is None or not pays(total, indexed, count):
         return None
@@ -317,7 +317,7 @@ def nearest(
     step, looked_up = min(max(expected, SEARCHED[0]), SEARCHED[1]), max(PATIENCE * expected, SEARCHED[1])
     bounds = {"hnsw.ef_search": str(step), "hnsw.max_scan_tuples": str(looked_up)}
     _set(connection, {**_BY_INDEX, **bounds, **dict.fromkeys(_UNWANTED_PLANS, "off")})
-    found = list(connection.execute(_index_query(person, wanted, visible, count)).scalars())
+    found = list(connection.execute(_index_query(person, meaning, visible, count)).scalars())
     _set(connection, dict.fromkeys(_UNWANTED_PLANS, "on"))
     return found if len(found) == count else None
 
@@ -328,13 +328,13 @@ def pays(total: int, indexed: float, count: int) -> bool:
 
 
 def _index_query(
-    person: str | None, wanted: Meaning, visible: Sequence[ColumnElement[bool] | TextClause], count: int
+    person: str | None, meaning: Meaning, visible: Sequence[ColumnElement[bool] | TextClause], count: int
 ) -> Select[int]:
-    length = math.hypot(*wanted.vector) or 1.0
-    numbers, direction = len(wanted.vector), ",".join(f"{number / length:.6g}" for number in wanted.vector)
+    length = math.hypot(*meaning.vector) or 1.0
+    numbers, direction = len(meaning.vector), ",".join(f"{number / length:.6g}" for number in meaning.vector)
     near = table_named(TABLE, column("message", Integer), column("model", Text))
     # Written exactly as in the index, so that the planner uses it.
-    model = bindparam("model", wanted.model, type_=Text(), literal_execute=True)
+    model = bindparam("model", meaning.model, type_=Text(), literal_execute=True)
     size = text(f"vector_dims({TABLE}.meaning) = {numbers}")
     distance = text(f"{TABLE}.meaning::halfvec({numbers}) <#> CAST(CAST(:asked AS text) AS halfvec({numbers}))")
     query = select(near.c.message).join_from(near, message, message.c.id == near.c.message)

@@ -43,7 +43,7 @@ from sqlalchemy import table as table_named
 
 from agent.records import INDEXING, Job
 from store import job_queue
-from store.databases.database import Database, StorableText, aside, in_order, is_postgresql
+from store.databases.database import Database, StorableText, in_order, is_postgresql, run_in_thread
 from store.search.text import IndexedText, entry_terms, indexed_text, stem
 from store.tables import embedding, message, participant, person
 
@@ -276,7 +276,7 @@ class Missing:
 async def indexed(database: Database, text: str) -> IndexedText:
     """The text with its index terms, prepared before a transaction; a long text is split on a thread."""
     if len(text) > READ_ASIDE:
-        return await aside(indexed_text, text, stemmed=database.is_shared)
+        return await run_in_thread(indexed_text, text, stemmed=database.is_shared)
     return indexed_text(text, stemmed=database.is_shared)
 
 

@@ -230,8 +230,8 @@ ENGINES: Final[Mapping[bool, Fts5 | Tsvector]] = {False: Fts5(), True: Tsvector(
 
 def matches(connection: Connection, sought: SearchQuery, among: Range) -> list[list[Match]]:
     """For each keyword the reader's messages with it that the query may see; for a common one the newest."""
-    wanted = replace(sought, words=tuple(map(wanted_terms, sought.words)))
-    return ENGINES[is_postgresql(connection)].matches(connection, wanted, among)
+    expanded = replace(sought, words=tuple(map(wanted_terms, sought.words)))
+    return ENGINES[is_postgresql(connection)].matches(connection, expanded, among)
 
 
 def holding(
@@ -272,11 +272,11 @@ def sign_bits(vector: Sequence[float]) -> bytes:
 ID_BYTES: Final = 8  # Of a message's id before its signs, in the text that SQLite returns
 
 
-def differences(wanted: bytes, held: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """Yield the number of signs that differ from `wanted`, and the id. `held`: ids and signs alternating, in hex."""
-    bits, size = 8 * len(wanted), ID_BYTES + len(wanted)
-    sought, mask = int.from_bytes(wanted, "big"), (1 << bits) - 1
-    for digits in held:
+def differences(signs: bytes, texts: Iterable[str]) -> Iterator[tuple[int, int]]:
+    """Yield the number of signs that differ from `signs`, and the id. `texts`: ids and signs alternating, in hex."""
+    bits, size = 8 * len(signs), ID_BYTES + len(signs)
+    sought, mask = int.from_bytes(signs, "big"), (1 << bits) - 1
+    for digits in texts:
         packed = bytes.fromhex(digits)
         for at in range(0, len(packed), size):
             number = int.from_bytes(packed[at : at + size], "big")
@@ -288,9 +288,9 @@ def closest(found: Iterable[tuple[int, int]], count: int) -> list[int]:
     return [-minus for _, minus in heapq.nsmallest(count, ((bits, -id_) for bits, id_ in found))]
 
 
-def cosine(wanted: bytes, held: bytes) -> float:
+def cosine(packed: bytes, other_packed: bytes) -> float:
     """The cosine of two packed vectors of one length: 1 for the same direction, -1 for the opposite."""
-    one, other = array("f", wanted), array("f", held)
+    one, other = array("f", packed), array("f", other_packed)
     return sum(map(mul, one, other))
 
 
@@ -362,42 +362,42 @@ _VECTORS: Final = select(embedding.c.message, embedding.c.vector).where(
 
 
 def nearness_of(
-    connection: Connection, wanted: Meaning, person: str, sought: SearchQuery, found: Iterable[int], total: int
+    connection: Connection, meaning: Meaning, person: str, sought: SearchQuery, found: Iterable[int], total: int
 ) -> dict[int, float]:
-    """The score of messages by meaning, from nearly 0 for the farthest to `wanted.weight` for the nearest: of the
+    """The score of messages by meaning, from nearly 0 for the farthest to `meaning.weight` for the nearest: of the
     nearest ones, and of those `found` by words. `total`: about how many messages there are.
 
     All messages that the search may see are compared: two microseconds each, with the memory of one thread at a time.
     """
-    signs, packed = sign_bits(wanted.vector), pack_vector(wanted.vector)
+    signs, packed = sign_bits(meaning.vector), pack_vector(meaning.vector)
     rescored = max(RESCORED, total // RESCORED_SHARE)
     if is_postgresql(connection):
-        near = _by_index(connection, wanted, person, sought, total)
+        near = _by_index(connection, meaning, person, sought, total)
         if near is None:
-            nearest_by_signs = _nearest_on_server(person, wanted.model, signs, sought, rescored)
+            nearest_by_signs = _nearest_on_server(person, meaning.model, signs, sought, rescored)
             near = list(connection.execute(nearest_by_signs).scalars())
     else:
-        signs_by_thread = connection.execute(_signs_by_thread(person, wanted.model, signs, sought)).scalars()
+        signs_by_thread = connection.execute(_signs_by_thread(person, meaning.model, signs, sought)).scalars()
         near = closest(differences(signs, (digits for digits in signs_by_thread if digits)), rescored)
     by_words = set(found)
-    vectors = connection.execute(_VECTORS, {"wanted": [*by_words.union(near)], "model": wanted.model}).all()
+    vectors = connection.execute(_VECTORS, {"wanted": [*by_words.union(near)], "model": meaning.model}).all()
     exact = {id_: cosine(packed, vector) for id_, vector in vectors if len(vector) == len(packed)}
     nearest = heapq.nlargest(NEAREST, near, key=lambda id_: (exact.get(id_, -1.0), id_))
     compared = {id_: exact[id_] for id_ in by_words.union(nearest) if id_ in exact}
     lowest, highest = min(compared.values(), default=0.0), max(compared.values(), default=0.0)
-    scale = wanted.weight / max(highest - lowest, TINY)
+    scale = meaning.weight / max(highest - lowest, TINY)
     return {id_: scale * max(cosine - lowest, TINY) for id_, cosine in compared.items()}
 
 
 def _by_index(
-    connection: Connection, wanted: Meaning, person: str, sought: SearchQuery, total: int
+    connection: Connection, meaning: Meaning, person: str, sought: SearchQuery, total: int
 ) -> list[int] | None:
     if total < INDEX_FROM:
         return None
     from store.search import hnsw  # noqa: PLC0415 -- only a server with many messages needs it
 
     owner = person if sought.place is None else None
-    return hnsw.nearest(connection, owner, wanted, visible_to(sought), total, NEAREST)
+    return hnsw.nearest(connection, owner, meaning, visible_to(sought), total, NEAREST)
 
 
 def _nearest_on_server(person: str, model: str, signs: bytes, sought: SearchQuery, limit: int) -> Select[int]:

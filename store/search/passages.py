@@ -86,9 +86,7 @@ def rows_of(new: NewDocument) -> list[dict[str, Any]]:
 def keep(
     connection: Connection, new: NewDocument, rows: Sequence[Mapping[str, Any]], renews: int | None = None
 ) -> int | DocumentRefused:
-    """Store a document to be indexed, with these rows; returns its id, or why it is refused: the place is full, or the
-    document that it `renews` is gone.
-    """
+    """Store a document to be indexed; returns its id, or why not: the place is full, or what it `renews` is gone."""
     values = {name: getattr(new, name) for name in ("audience", "source", "channel", "person", "name", "link", "time")}
     values |= page_columns(new.web, first=True)
     if renews is not None:
@@ -117,9 +115,7 @@ def keep(
 
 
 def work_on(connection: Connection, id_: int, dropped: Callable[[Connection], object]) -> bool:
-    """Do the next step of indexing, moving or removing a document; False when nothing is left. `dropped` is called when
-    words are deleted.
-    """
+    """Do the next step of a new, moved or removed document; False if none is left. `dropped`: called on deletion."""
     found = connection.execute(select(document).where(document.c.id == id_).with_for_update()).mappings().first()
     if found is None:
         return False
@@ -136,10 +132,10 @@ def work_on(connection: Connection, id_: int, dropped: Callable[[Connection], ob
 
 def _versions(connection: Connection, id_: int) -> list[int]:
     """The ids of this document and of the others with its name in its channel, or with its web address."""
-    this = document.alias("this")
-    same = and_(*(document.c[name] == this.c[name] for name in ("audience", "channel", "address")))
-    same = and_(same, or_(document.c.address != "", document.c.name == this.c.name))
-    return list(connection.execute(select(document.c.id).join(this, same).where(this.c.id == id_)).scalars())
+    document_ = document.alias("this")
+    same = and_(*(document.c[name] == document_.c[name] for name in ("audience", "channel", "address")))
+    same = and_(same, or_(document.c.address != "", document.c.name == document_.c.name))
+    return list(connection.execute(select(document.c.id).join(document_, same).where(document_.c.id == id_)).scalars())
 
 
 def older(connection: Connection, id_: int) -> list[int]:
@@ -156,9 +152,7 @@ def remove(connection: Connection, id_: int) -> list[int]:
 
 
 def _lock(connection: Connection, where: ColumnElement[bool]) -> None:
-    """Lock these documents. This waits for new versions that are just being stored, so that the next query sees
-    them.
-    """
+    """Lock these documents; this waits for new versions that are being stored, so that the next query sees them."""
     connection.execute(select(document.c.id).where(where).order_by(document.c.id).with_for_update()).all()
 
 
@@ -187,15 +181,15 @@ def erase(connection: Connection, where: ColumnElement[bool], limit: int | None 
     gone); returns the number of documents.
     """
     ids = list(connection.execute(select(document.c.id).where(where).order_by(document.c.id)).scalars())
-    left = math.inf if limit is None else limit
+    budget = math.inf if limit is None else limit
     for id_ in ids:
         has_more = True
-        while has_more and left > 0:
+        while has_more and budget > 0:
             has_more = _drop_some(connection, id_)
-            left -= DROPPED
+            budget -= DROPPED
         if not has_more:
             job_queue.cancel(connection, INDEXING, f"{DOCUMENT_JOB}{id_}")
-    if left <= 0:
+    if budget <= 0:
         rest = update(document).where(document.c.id.in_(ids))
         connection.execute(rest.values(state=GONE))
     return len(ids)
@@ -345,9 +339,7 @@ class PassageFts5(Fts5Words):
     def find(
         self, connection: Connection, sought: Sequence[Sequence[Sequence[str]]], numbers: Sequence[int]
     ) -> list[list[int]]:
-        """For each item of `sought`, the passages in which each of its groups has a word: up to MATCH_LIMIT per
-        place.
-        """
+        """For each item of `sought`, the passages with a word of each group: up to MATCH_LIMIT per place."""
         queries = [" AND ".join(f"({self.query(words, ' OR ')})" for words in groups) for groups in sought]
         parameters = {"words": json.dumps(queries), "numbers": json.dumps(list(numbers)), "most": MATCH_LIMIT}
         found: list[list[int]] = [[] for _ in sought]

@@ -387,9 +387,7 @@ STORED: Final = stored_messages().where(message.c.id.in_(ids_in_parameter("wante
 
 
 def search(connection: Connection, query: RecallQuery) -> list[Hit]:
-    """Search for all wordings with one query of the index and one for the neighbours of the matches; the same again for
-    each place with shared messages.
-    """
+    """Search for all wordings with one query of the index and one for neighbours, for each source."""
     wordings = [keywords(text) for text in dict.fromkeys((query.text, *query.wordings))]
     all_words = list(dict.fromkeys(chain(*wordings)))
     if not query.audiences or not (all_words or query.within):
@@ -489,19 +487,17 @@ def _sought(
 
 
 def _people_named(connection: Connection, query: RecallQuery, places: Sequence[int]) -> tuple[str, ...]:
-    """The people that `query.by` names, among those who wrote in the person's threads or have shared messages in these
-    places.
-    """
+    """The people that `query.by` names, of those who wrote in the person's threads or share in these places."""
     own, others = participant.alias(), participant.alias()
     wrote = own.join(others, others.c.conversation == own.c.conversation).join(person, person.c.id == others.c.person)
     met = select(person.c.id, person.c.name).distinct().select_from(wrote).where(own.c.person == query.person)
     shares = exists().where(message.c.place.in_(places), message.c.person == person.c.id)
     known = met.union(select(person.c.id, person.c.name).where(shares)) if places else met
-    wanted = set(index_words(query.by))
+    asked_words = set(index_words(query.by))
     return tuple(
         id_
         for id_, name in connection.execute(known)
-        if id_ == query.by or (wanted and wanted <= set(index_words(name)))
+        if id_ == query.by or (asked_words and asked_words <= set(index_words(name)))
     )
 
 

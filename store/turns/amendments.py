@@ -5,8 +5,8 @@ Rules
   no progress, and the question has not joined a running turn.
   The transcript of a spoken question is stored as soon as it exists, and is treated as written text.
   A turn that waits for its asker's consent restarts when its question is edited. If one of its calls has run already,
-  it continues with the new text and without the calls that waited (`store.forgetting.sql_forgetting.update_text`). The
-  turn of a question that is deleted while it waits ends at once. If the answer has begun, the question's text is
+  it continues with the new text and without the calls that waited (`store.forgetting.sql_forgetting.update_text`).
+  The turn of a question that is deleted while it waits ends at once. If the answer has begun, the question's text is
   erased, and the worker that runs or claims the turn deletes what it has shown; schedules that the turn made are
   deleted, and it makes no more.
 
@@ -114,20 +114,18 @@ def _delete_waiting_work(connection: Connection, conversation: str) -> list[int]
 
 def stopping(connection: Connection, owner: str) -> frozenset[int]:
     """The turns that this worker runs and that are to stop."""
-    mine = select(turn.c.id).where(turn.c.state == RUNNING, turn.c.owner == owner, turn.c.stopping)
-    return frozenset(connection.execute(mine).scalars())
+    own = select(turn.c.id).where(turn.c.state == RUNNING, turn.c.owner == owner, turn.c.stopping)
+    return frozenset(connection.execute(own).scalars())
 
 
 def withdrawn(connection: Connection, owner: str) -> frozenset[int]:
     """Those of `stopping` whose question was deleted."""
-    mine = select(turn.c.id, turn.c.payload).where(turn.c.state == RUNNING, turn.c.owner == owner, turn.c.stopping)
-    return frozenset(row.id for row in connection.execute(mine) if rows.is_withdrawn(row.payload))
+    own = select(turn.c.id, turn.c.payload).where(turn.c.state == RUNNING, turn.c.owner == owner, turn.c.stopping)
+    return frozenset(row.id for row in connection.execute(own) if rows.is_withdrawn(row.payload))
 
 
 def amend(connection: Connection, channel: str, message_id: str, indexed: IndexedText, job: Job | None = None) -> bool:
-    """Replace the text of a question that waits; False if it does not wait. `job`: the job of this edit, if it
-    has one.
-    """
+    """Replace the text of a question that waits; False if it does not wait. `job`: of this edit, if it has one."""
     question = _find_waiting(connection, channel, message_id) or _restart_put_aside(connection, channel, message_id)
     if question is None:
         _stop_if_asking(connection, channel, message_id)
@@ -224,9 +222,7 @@ def begun_by(id_: int) -> ColumnElement[bool]:
 
 
 def take_back(connection: Connection, person: str, conversation: str | None) -> list[int]:
-    """Mark this person's waiting turns that have shown a reply as withdrawn; those of one conversation, or all
-    (None).
-    """
+    """Mark this person's waiting turns that have shown a reply as withdrawn, in one conversation or all (None)."""
     begun = and_(turn.c.person == person, turn.c.state == WAITING, or_(turn.c.progress != "", turn.c.reply_ref != ""))
     condition = true() if conversation is None else _turns_of(connection, conversation)
     found = connection.execute(select(turn.c.id, turn.c.payload).where(begun, condition).with_for_update()).all()
@@ -237,9 +233,7 @@ def take_back(connection: Connection, person: str, conversation: str | None) -> 
 
 
 def _mark_withdrawn(connection: Connection, channel: str, message_id: str, now: datetime) -> bool:
-    """Mark an open turn that was begun as withdrawn, and delete its schedules. A question that has joined another turn
-    stays.
-    """
+    """Mark a begun turn as withdrawn, and delete its schedules. A question that joined another turn stays."""
     deleted = and_(turn.c.channel == channel, turn.c.message_id == message_id)
     begun = or_(turn.c.state == RUNNING, turn.c.progress != "", turn.c.reply_ref != "")
     asked = and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
@@ -271,9 +265,7 @@ def is_deleted(connection: Connection, channel: str, message_id: str) -> bool:
 
 
 def _find_waiting(connection: Connection, channel: str, message_id: str) -> tuple[int, int, str] | None:
-    """The turn id, the question's message id and the conversation of a question whose turn waits and has not begun,
-    locked against a worker's claim.
-    """
+    """The turn, question and conversation of a message whose turn waits, not begun; locked against claims."""
     same_message = and_(turn.c.channel == channel, turn.c.message_id == message_id)
     fresh = and_(turn.c.state == WAITING, turn.c.progress == "", turn.c.reply_ref == "")
     asked = and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
@@ -345,7 +337,7 @@ def quoted_messages(connection: Connection, progress: str) -> frozenset[int]:
         return rows.progress_sources(progress)
     over = select(turn.c.id).where(turn.c.id.in_(joined.values()), turn.c.state == DONE)
     deleted = set(connection.execute(over).scalars())
-    return rows.progress_sources(progress) - {asked for asked, its in joined.items() if its in deleted}
+    return rows.progress_sources(progress) - {asked for asked, turn_id in joined.items() if turn_id in deleted}
 
 
 # Built once: a closed channel without any public content is checked after each start.
@@ -417,9 +409,7 @@ def _to_learn(connection: Connection, channel: str, wide: Collection[str]) -> li
 
 
 def _schedule_learning(connection: Connection, before: Partition, after: Partition, now: datetime) -> None:
-    """The job of `before` continues with the messages that are left; what moved needs a job of its own, with the same
-    authority.
-    """
+    """The job of `before` continues; what moved needs a job of its own, with the same authority."""
     scheduled = select(job.c.payload, job.c.run_at).where(job.c.kind == LEARNING, job.c.key == before.key)
     found = connection.execute(scheduled.limit(1)).first()
     payload, run_at = ("", now) if found is None else (found.payload, found.run_at)
@@ -429,9 +419,9 @@ def _schedule_learning(connection: Connection, before: Partition, after: Partiti
 
 def _move_facts(connection: Connection, channel: str, wide: Collection[str], own: str) -> None:
     """Facts from messages there, and facts that depend on one of them."""
-    said = select(message.c.id).where(message.c.channel == channel, message.c.audience == own)
+    messages_there = select(message.c.id).where(message.c.channel == channel, message.c.audience == own)
     moving = update(fact).where(fact.c.audience.in_(wide)).values(audience=own)
-    connection.execute(moving.where(fact.c.source_message.in_(said)))
+    connection.execute(moving.where(fact.c.source_message.in_(messages_there)))
     closed = fact.alias("closed")
     dependent = (
         select(fact_ground.c.fact).join(closed, closed.c.id == fact_ground.c.ground).where(closed.c.audience == own)
@@ -441,8 +431,10 @@ def _move_facts(connection: Connection, channel: str, wide: Collection[str], own
 
 
 def _move_entries(connection: Connection, channel: str, wide: Collection[str], own: str) -> None:
-    said = select(message.c.id).where(message.c.channel == channel, message.c.audience == own)
-    from_there = profile_entry.c.id.in_(select(profile_source.c.entry).where(profile_source.c.message.in_(said)))
+    messages_there = select(message.c.id).where(message.c.channel == channel, message.c.audience == own)
+    from_there = profile_entry.c.id.in_(
+        select(profile_source.c.entry).where(profile_source.c.message.in_(messages_there))
+    )
     elsewhere = profile_entry.c.audience.like(f"{AudienceKind.GROUP}:%"), profile_entry.c.audience != own
     from_two_places = connection.execute(select(profile_entry.c.id).where(from_there, *elsewhere)).scalars()
     people.remove_entries(connection, frozenset(from_two_places))

@@ -204,9 +204,7 @@ def accept(
 
 
 def _shared_in(connection: sa.Connection, incoming: Incoming, audience: str) -> int | None:
-    """The number of the place with whose team the message is shared, in a channel where sharing is on: a message of a
-    full member to the team.
-    """
+    """The place with whose team a full member's message is shared, in a channel where sharing is on."""
     to_team = isinstance(incoming.place.audience, TeamAudience) and incoming.authority >= Authority.EMPLOYEE
     return passages.place_number(connection, audience) if to_team else None
 
@@ -296,7 +294,7 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: Index
         calls.drop_arguments(connection, tool_call.c.turn == claim.turn)
         return  # its sources were forgotten meanwhile: the records and the summary would restore their words
     if closing.context_facts:
-        fact_store.use(connection, closing.context_facts, now)
+        fact_store.mark_used(connection, closing.context_facts, now)
     if closing.actions:
         records = [rows.action(claim.turn, record, drawn) for record in closing.actions]
         connection.execute(sa.insert(action_record), records)
@@ -307,9 +305,7 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: Index
 
 
 def _return_to_conversation(connection: sa.Connection, claim: Claim) -> Incoming:
-    """Move the turn of long work, which ran beside the conversation in which it was asked for, back into it; returns
-    the message as of where it then is.
-    """
+    """Move long work's turn back into the conversation that asked for it; returns the message as of there."""
     asked, beside = claim.incoming, claim.incoming.conversation
     origin = asked_in(beside)
     if origin == beside or not is_work(asked.event_id):

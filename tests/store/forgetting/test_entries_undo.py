@@ -149,7 +149,7 @@ async def test_a_question_that_was_shown_the_older_fact_meanwhile_leaves_it_supe
         new = await written(store, "budget", "200 EUR")
         before = await store.facts.readable("ann", OWN)
         await store.forgetting.delete_entries(EntriesPlan("ann", facts=frozenset({new.id})), "f:2", MINUTE)
-        await store.database.write(fact_store.use, [old.id], START)
+        await store.database.write(fact_store.mark_used, [old.id], START)
         assert await store.forgetting.undo("ann", "f:2") == "f:2"
         assert await store.facts.readable("ann", OWN) == before
 

@@ -215,7 +215,7 @@ async def test_then_those_that_stood_in_no_context_for_longest_and_nothing_that_
     await store.database.write(fill, FACTS_KEPT - 10, DM)
     ids = [one.id for one in await store.facts.readable("ann", HERE) if not one.is_constraint]
     used = set(ids[:5])
-    await store.database.write(fact_store.use, used, START + timedelta(days=1))
+    await store.database.write(fact_store.mark_used, used, START + timedelta(days=1))
     await kept(store, new("cat", "Minka", minutes=600))
     left = {one.id for one in await store.facts.readable("ann", HERE)}
     assert used <= left
