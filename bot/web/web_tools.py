@@ -27,7 +27,7 @@ from agent.memory.documents import Document
 from agent.messages import Json, JsonObject, Reference, is_too_deep
 from agent.ports import Clock, ToolContext, ToolEffect, ToolOutput
 from agent.providers.http_client import Http, TransportError
-from agent.tools.skill import pages
+from agent.tools.skill import split_pages
 from bot.attachments.reader import Reader
 from bot.attachments.reading import ReadDocument, ReadLink
 from bot.texts import setup_texts
@@ -272,7 +272,7 @@ class WebFetchTool:
         citation = context.numbers.number(page.address)
         references = () if citation is None else (Reference(citation, page.address, page.title),)
         audience = None if page.is_own else context.place.audience
-        parts = pages(page.text, PAGE_CHARS)
+        parts = split_pages(page.text, PAGE_CHARS)
         if not isinstance(number, int) or not 1 <= number <= len(parts):
             raise ToolError(f"there is no page {number}: it has {len(parts)}", ours=True)
         page_note = PAGE_OF.format(page=number, pages=len(parts)) if len(parts) > 1 else ""

@@ -87,7 +87,7 @@ async def test_what_was_said_while_a_whole_dm_was_one_conversation_is_found_from
         host = turns_host(store, model, slack.clock)
         async with serving(slack, host), host.turns.serving():
             bot = SlackBot(TEAM, BOT_USER, "")
-            whole = inbound.whole_channel(bot, anns)
+            whole = inbound.channel_conversation(bot, anns)
             asked = said("my canoe is vermilion", person=inbound.person_id(bot, ann), conversation=whole)
             await answered(store, asked, "Noted.")
             assert await ask_about_the_canoe(slack, store, model, ann, anns)

@@ -11,7 +11,7 @@ import pytest
 from agent.messages import JsonObject
 from agent.ports import Clock, Tool, ToolContext, ToolEffect
 from agent.providers.scripted import Answer, Answering, ScriptedProvider
-from bot.platforms.slack.message_pages import AGE_S, END_BYTES, MOST_BYTES
+from bot.platforms.slack.message_pages import AGE_S, END_BYTES, MAX_BYTES
 from bot.platforms.slack.surface import STREAM_LIMITS
 from bot.setting_parsers import Streaming
 from tests.fakes.answers import answer_of
@@ -295,7 +295,7 @@ async def test_before_a_stream_is_full_the_answer_goes_on_in_the_next_cards_incl
         pages = await world.asked()
         sizes = [world.slack.state.streams.of(page).size for page in pages]
     assert read(pages).endswith(text)
-    assert max(sizes) <= MOST_BYTES + END_BYTES
+    assert max(sizes) <= MAX_BYTES + END_BYTES
     assert len(pages) >= 3
     assert not world.count("chat.update")
 

@@ -75,7 +75,7 @@ async def test_a_server_that_never_answers_holds_up_no_start_and_a_question_for_
     settings = load_settings({"COGENCY_MODEL": "rehearsal", "COGENCY_MCP": str(tmp_path / "mcp.json")}, None, tmp_path)
     for wait_s in (0.05, 3_600.0):
         async with asyncio.timeout(PATIENCE_S), open_terminal(settings, ANNA, tools_wait_s=wait_s) as bot:
-            await bot.unfinished(lambda _: FakeSurface(CLOCK))
+            await bot.finish_pending(lambda _: FakeSurface(CLOCK))
             asking = asyncio.create_task(bot.ask("hello", bot.new_conversation(), FakeSurface(CLOCK)))
             if wait_s < 1:
                 assert await asking is Outcome.ANSWERED
