@@ -127,7 +127,8 @@ class AgentSessions:
     best_effort: BestEffortCalls
     clock: Clock
     begins: MethodRate = field(default_factory=lambda: MethodRate(BEGINS_PER_MINUTE, window_s=60.0))
-    titled: RecentKeys = field(default_factory=RecentKeys)  # Threads whose title is not to be replaced
+    titled: RecentKeys = field(default_factory=RecentKeys)  # Threads to which a person gave a title
+    named: RecentKeys = field(default_factory=RecentKeys)  # Threads that got a title of the bot's after they began
     underway: BackgroundTasks = field(default_factory=lambda: BackgroundTasks(CLOSE_S))
 
     def of(self, to: ReplyTo, question: str) -> "AgentSession":
@@ -241,7 +242,7 @@ class AgentSession:
             initiator_user_id=self._user if self._user.startswith(("U", "W")) else None,  # not another bot
         )
         nameless = answer is not None and "title" in answer and not text(answer, "title")
-        if nameless and self._title and sessions.titled.first(name):
+        if nameless and self._title and name not in sessions.titled and sessions.named.first(name):
             await sessions.best_effort.call(
                 Method.RENAME_SESSION, self._channel, thread_ts=self._thread, title=self._title
             )
@@ -427,8 +428,9 @@ class AgentDesk:
                 self.viewed.record(user, entities)
             case inbound.SessionStopped():
                 await self._stop(event)
-            case inbound.SessionRenamed(channel, thread):
-                self.sessions.renamed(channel, thread)
+            case inbound.SessionRenamed(channel, thread, user):
+                if user not in ("", self.me.user):  # a title of the bot's own quotes a question, and goes with it
+                    self.sessions.renamed(channel, thread)
             case _:
                 assert_never(event)
 

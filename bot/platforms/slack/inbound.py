@@ -97,10 +97,11 @@ class SessionStopped:
 
 @dataclass(frozen=True, slots=True)
 class SessionRenamed:
-    """A person gave a session another title."""
+    """A session was given another title. `user`: who did it; "" where Slack does not say."""
 
     channel: str
     thread: str
+    user: str
 
 
 AgentEvent: TypeAlias = AgentOpened | LookedAt | SessionStopped | SessionRenamed
@@ -118,7 +119,7 @@ def read_agent_event(body: JsonObject) -> AgentEvent | None:
         case "agent_session_stopped" if channel:
             return SessionStopped(channel, thread, user)
         case "agent_session_title_changed" if channel:
-            return SessionRenamed(channel, thread)
+            return SessionRenamed(channel, thread, text(event, "user"))
         case _:
             return None
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from agent.messages import Json, JsonObject
-from bot.platforms.slack.agent_view import BEGINS_PER_MINUTE, AgentSession, AgentSessions, BestEffortCalls
+from bot.platforms.slack.agent_view import BEGINS_PER_MINUTE, FORGOTTEN, AgentSession, AgentSessions, BestEffortCalls
 from bot.platforms.slack.api import Method, SlackApi
 from bot.platforms.slack.inbound import ReplyTo
 from bot.texts import reply_texts
@@ -137,6 +137,21 @@ async def test_many_sessions_at_once_leave_room_for_their_ends(slack: FakeSlack,
     await slack.until(lambda: all(seen(slack, thread).status == "active" for _, thread in many))
     assert len(slack.state.called(SET_SESSION)) <= PER_MINUTE[SET_SESSION]
     assert not slack.state.refused
+
+
+async def test_a_forgotten_question_leaves_the_title_of_a_session_that_had_none_and_not_one_of_a_persons(
+    slack: FakeSlack, sessions: AgentSessions
+) -> None:
+    roots = [slack.state.write(ANN, GENERAL, "which colour?").ts for _ in range(2)]
+    for root in roots:
+        slack.state.agents.sessions[GENERAL, root] = FakeSession(slack.clock)
+        session = sessions.of(ReplyTo(GENERAL, ANN, root, root), "which colour?")
+        session.set_status(reply_texts.THINKING)
+        await slack.until(lambda root=root: seen(slack, root).title == "which colour?")
+    sessions.renamed(GENERAL, roots[1])
+    for root in roots:
+        await sessions.untitle(GENERAL, root)
+    assert [seen(slack, root).title for root in roots] == [FORGOTTEN, "which colour?"]
 
 
 @pytest.mark.parametrize("slack", [1_000.0], indirect=True)

@@ -75,7 +75,7 @@ def test_a_stop_names_its_thread() -> None:
 
 def test_a_title_that_a_person_gave_names_its_thread() -> None:
     event = {"type": "agent_session_title_changed", "channel": "D1", "user": "U1", "thread_ts": "1.1", "title": "Boats"}
-    assert read_agent_event(envelope(**event)) == SessionRenamed("D1", "1.1")
+    assert read_agent_event(envelope(**event)) == SessionRenamed("D1", "1.1", "U1")
 
 
 @pytest.mark.parametrize(
