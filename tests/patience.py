@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from time import process_time
 from typing import Final
 
 # For what has to happen. Only a test that fails waits so long: it is longer than the busiest machine needs, and less
@@ -24,3 +25,19 @@ async def until(happened: Callable[[], object], look_s: float = 0.005) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while not is_so(happened):  # noqa: ASYNC110 -- see above
             await asyncio.sleep(look_s)
+
+
+USUAL_S: Final = 0.008  # What `_compute` takes of a processor of a usual machine that does nothing else
+
+
+def cpu_s(seconds: float) -> float:
+    """So many seconds of a usual machine's processor, as this one computes now. Twice that: what the tests keep out,
+    time that grows with the square, takes tens of times as long.
+    """
+    return 2 * seconds * max(1.0, max(_compute() for _ in range(3)) / USUAL_S)
+
+
+def _compute() -> float:
+    began = process_time()
+    sum(number * number % 7 for number in range(100_000))
+    return process_time() - began

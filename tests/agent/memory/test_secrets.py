@@ -5,6 +5,7 @@ import time
 import pytest
 
 from agent.memory.secrets import HIDDEN, has_secret, without_secrets
+from tests.patience import cpu_s
 
 # Put together here, so that nobody who scans the sources for keys is alarmed.
 SECRETS = [
@@ -72,4 +73,4 @@ def test_what_stands_around_a_secret_stays() -> None:
 def test_a_long_text_is_searched_in_no_time(piece: str) -> None:
     began = time.process_time()
     assert not has_secret(piece * 30_000)
-    assert time.process_time() - began < 1
+    assert time.process_time() - began < cpu_s(1)

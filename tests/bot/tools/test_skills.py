@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from agent.errors import ToolError
 from bot.tools.plugin_files import PluginFault, PluginFolder, find_skills, parse_skill
 from tests.fakes.plugin_folders import SECRET, skill, write
+from tests.patience import cpu_s
 
 
 def fault(text: str, folder: str = "report") -> str:
@@ -84,7 +85,7 @@ def test_no_head_takes_long_to_read(unit: str) -> None:
     began = time.process_time()
     with suppress(PluginFault):
         parse_skill(f"---\n{unit * (15_000 // len(unit))}\n---\n", "SKILL.md", "report")
-    assert time.process_time() - began < 5
+    assert time.process_time() - began < cpu_s(5)
 
 
 async def test_a_broken_skill_leaves_the_others_usable(tmp_path: Path) -> None:
