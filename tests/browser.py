@@ -1,7 +1,7 @@
-"""Pages in a real Chromium without a window, and what axe finds wrong with them.
+"""Pages in a headless Chromium, and their accessibility violations as found by axe.
 
-The browser comes from npm, packed, with the libraries that a bare machine lacks; Playwright drives it. Nothing but this
-machine is reached: whatever else a page asks for is refused and is an error of the test.
+npm installs the browser, compressed, with the libraries that a minimal machine lacks; Playwright drives it. Only this
+machine can be reached: any other request of a page is refused and is an error of the test.
 """
 
 import asyncio
@@ -26,14 +26,14 @@ NODE_MODULES: Final = Path(__file__).parent / "node" / "node_modules"
 PACKED: Final = NODE_MODULES / "@sparticuz" / "chromium" / "bin"
 UNPACKED: Final = NODE_MODULES / ".chromium"
 AXE: Final = NODE_MODULES / "axe-core" / "axe.min.js"
-# What WCAG asks of level AA, by the names that axe has for it.
+# The rules of WCAG's level AA, by axe's names.
 RULES: Final = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
 # Tests may run as root, where Chromium has no sandbox.
 OPTIONS: Final = ("--no-sandbox", "--no-zygote", "--disable-gpu", "--font-render-hinting=none")
-# The same on each machine, so that a page is as wide on all of them.
+# The same fonts on each machine, so that a page has the same width on all.
 FONTS: Final = "<fontconfig><dir>{0}/fonts</dir><cachedir>{0}/cache</cachedir></fontconfig>"
 HERE: Final = frozenset({"127.0.0.1", "localhost", "::1"})
-WAIT_MS: Final = 20_000  # For what a page is to show: long enough for a machine that is kept busy
+WAIT_MS: Final = 20_000  # For a page to change: long enough for a busy machine
 DESK: Final = (1280, 800)
 PHONE: Final = (390, 844)
 
@@ -44,7 +44,7 @@ def _unpacked(name: str) -> bytes:
 
 
 def chromium() -> Path:
-    """Where the program lies; unpacked by the first who asks. npm has it for x86_64; elsewhere: one that is there."""
+    """Return the path of the browser, unpacked by the first caller. npm has it for x86_64; else find one."""
     if platform.machine() != "x86_64":
         return Path(find_chromium(""))
     with FileLock(NODE_MODULES / ".chromium.lock"):
@@ -55,8 +55,8 @@ def chromium() -> Path:
             program.write_bytes(_unpacked("chromium.br"))
             program.chmod(0o755)
             for name in ("al2023", "fonts", "swiftshader"):
-                with tarfile.open(fileobj=io.BytesIO(_unpacked(f"{name}.tar.br"))) as one:
-                    one.extractall(UNPACKED, filter="data")
+                with tarfile.open(fileobj=io.BytesIO(_unpacked(f"{name}.tar.br"))) as archive:
+                    archive.extractall(UNPACKED, filter="data")
             (UNPACKED / "fonts.conf").write_text(FONTS.format(UNPACKED))
             done.touch()
     return UNPACKED / "chromium"
@@ -65,12 +65,12 @@ def chromium() -> Path:
 def _environment() -> dict[str, str | float | bool]:
     libraries = os.pathsep.join(filter(None, [str(UNPACKED / "lib"), str(UNPACKED / "al2023" / "lib")]))
     fonts = str(UNPACKED / "fonts.conf")
-    return {"PATH": os.environ["PATH"], "HOME": str(UNPACKED), "LD_LIBRARY_PATH": libraries, "FONTCONFIG_FILE": fonts}  # noqa: TID251 -- a process needs one
+    return {"PATH": os.environ["PATH"], "HOME": str(UNPACKED), "LD_LIBRARY_PATH": libraries, "FONTCONFIG_FILE": fonts}  # noqa: TID251 -- a process needs PATH
 
 
 @asynccontextmanager
 async def open_browser() -> AsyncGenerator[Browser, None]:
-    """One browser, for the pages of a test module."""
+    """Start one browser for the pages of a test module."""
     program = await asyncio.to_thread(chromium)
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
@@ -84,7 +84,7 @@ async def open_browser() -> AsyncGenerator[Browser, None]:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A page, and what went wrong on it so far: its own errors, its console's, and whom else it asked."""
+    """A page, and its errors so far: exceptions, the console's errors, and requests to other hosts."""
 
     page: Page
     wrong: list[str]
@@ -98,8 +98,8 @@ async def open_page(
     scheme: Literal["light", "dark"] = "light",
     sharpness: float = 1,
 ) -> AsyncGenerator[Opened, None]:
-    """A page with cookies of its own. `size`: in CSS pixels; `sharpness`: how many of a picture's each has, in both
-    directions.
+    """Open a page with its own cookies. `size`: in CSS pixels; `sharpness`: pixels of a screenshot for each CSS pixel,
+    in both directions.
     """
     context = await browser.new_context(
         viewport={"width": size[0], "height": size[1]},
@@ -119,7 +119,7 @@ async def open_page(
 
     await context.route("**/*", only_here)
     page.on("pageerror", lambda error: wrong.append(f"raised {error}"))
-    page.on("console", lambda said: wrong.append(f"said {said.text}") if said.type == "error" else None)
+    page.on("console", lambda message: wrong.append(f"said {message.text}") if message.type == "error" else None)
     try:
         yield Opened(page, wrong)
     finally:
@@ -127,17 +127,19 @@ async def open_page(
 
 
 async def violations(page: Page, *, rules: Sequence[str] = RULES) -> list[str]:
-    """What axe finds wrong: a line for each rule and element. It is run as the page's own, whatever its CSP says."""
+    """Return a line for each rule that axe finds violated and each element. It runs in the page, bypassing the CSP."""
     session = await page.context.new_cdp_session(page)
     try:
         await session.send("Page.setBypassCSP", {"enabled": True})  # pyright: ignore[reportUnknownMemberType] -- dicts of theirs
         await page.evaluate(AXE.read_text())
-        found: Mapping[str, Any] = await page.evaluate("tags => axe.run({runOnly: tags})", list(rules))
+        report: Mapping[str, Any] = await page.evaluate("tags => axe.run({runOnly: tags})", list(rules))
     finally:
         await session.detach()
-    return [f"{one['id']}: {one['help']}: {node['html'][:200]}" for one in found["violations"] for node in one["nodes"]]
+    return [
+        f"{rule['id']}: {rule['help']}: {node['html'][:200]}" for rule in report["violations"] for node in rule["nodes"]
+    ]
 
 
 async def overflows(page: Page) -> bool:
-    """Whether one would have to scroll sideways to read the page."""
+    """Return whether the page is wider than the window."""
     return bool(await page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"))

@@ -12,14 +12,14 @@ from tests.fakes.aimock import AiMock, running_aimock
 from tests.fakes.compiled_statements import share_compiled_statements
 from tests.fakes.postgresql import PostgresServer, running_postgres
 
-# A busy machine is no defect: tests are bounded by their own waits. CI's own profile draws the same values each time.
-_GIVEN = settings.get_current_profile_name()
+# A slow machine is no defect: tests have their own time limits. CI's own profile draws the same values each time.
+_PROFILE = settings.get_current_profile_name()
 settings.register_profile(
-    SOAK, settings.get_profile(_GIVEN), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    SOAK, settings.get_profile(_PROFILE), deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("here", settings.get_profile(SOAK), max_examples=USUAL)
 settings.register_profile(DEV, settings.get_profile("here"), max_examples=10)
-if _GIVEN in {"default", "ci"}:
+if _PROFILE in {"default", "ci"}:
     settings.load_profile("here")
 
 share_compiled_statements()
@@ -27,7 +27,7 @@ share_compiled_statements()
 
 @pytest.fixture(scope="session")
 def aimock(tmp_path_factory: pytest.TempPathFactory) -> Generator[AiMock, None, None]:
-    """One double of the vendors for all tests of a process: starting Node is what costs."""
+    """One double of the vendors for all tests of a process, because starting Node is slow."""
     with running_aimock(tmp_path_factory.mktemp("aimock")) as running:
         yield running
 
@@ -39,36 +39,36 @@ def postgres() -> Generator[PostgresServer, None, None]:
         yield running
 
 
-IN_MEMORY = Path("/dev/shm")  # noqa: S108 -- pytest makes folders of its own there
-MOST_KEPT = 1 << 30  # Bytes, far above what the folders of tests hold at one time
+IN_MEMORY = Path("/dev/shm")  # noqa: S108 -- pytest makes its own folders there
+MIN_FREE = 1 << 30  # Bytes, far above the size of all folders of tests at one time
 
 
 def pytest_configure() -> None:
-    """Keep the folders of tests in memory if there is room. To wait for a disk is half of what some of them do, and
-    says nothing: they kill processes, and cut no power.
+    """Keep the folders of tests in memory if there is room. Some tests spend half of their time waiting for a disk, for
+    nothing: they kill processes, but simulate no power cut.
     """
-    runs = IN_MEMORY.is_dir() and not os.statvfs(IN_MEMORY).f_flag & os.ST_NOEXEC
-    if runs and shutil.disk_usage(IN_MEMORY).free > MOST_KEPT:
-        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))  # noqa: TID251 -- pytest has no other way
+    usable = IN_MEMORY.is_dir() and not os.statvfs(IN_MEMORY).f_flag & os.ST_NOEXEC
+    if usable and shutil.disk_usage(IN_MEMORY).free > MIN_FREE:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))  # noqa: TID251 -- pytest offers no other way
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs a server of databases, models or Slack's: `make check` goes without."""
+    """Mark tests that need a server of a database, of models or of Slack: `make check` skips them."""
     for item in items:
         if isinstance(item, pytest.Function):
-            given = list(item.callspec.params.values()) if hasattr(item, "callspec") else []
-            if "postgresql" in given or {"aimock", "postgres", "slack"} & {*item.fixturenames}:
+            parameters = list(item.callspec.params.values()) if hasattr(item, "callspec") else []
+            if "postgresql" in parameters or {"aimock", "postgres", "slack"} & {*item.fixturenames}:
                 item.add_marker("server")
 
 
 def pytest_collectstart() -> None:
-    """What is imported stays: to look for garbage among it is a tenth of what collecting tests takes."""
+    """Do not collect garbage while tests are collected: imported objects stay, and it takes a tenth of the time."""
     gc.disable()
 
 
 def pytest_collection_finish() -> None:
-    """Nor does any later search have to walk through those million objects, nor follow upon every 700 new ones: what
-    reads all of our code takes thrice as long so.
+    """Exclude these million objects from later collections, and run those less often than after each 700 new objects:
+    tests that read all of our code would take three times as long.
     """
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)

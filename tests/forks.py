@@ -1,11 +1,11 @@
-"""A plugin of pytest: the tests in several processes, forked from the one that has imported and collected everything.
+"""A pytest plugin that runs the tests in several processes, forked from one that has imported and collected everything.
 
     python -m pytest -p tests.forks --forks 6
 
-With pytest-xdist each process imports and collects for itself. Who hands out is the process that was started: a part is
-a few tests of one file. What waits goes first, so that nobody waits for it at the end; two of the processes begin at
-the other end, with what computes, so that there is something to do meanwhile. A process that dies fails the test that
-it was at, and another one takes its place.
+With pytest-xdist each process imports and collects for itself. Here the process that was started is the coordinator. It
+assigns parts: a few tests of one file. Parts whose tests wait run first, so that they do not delay the end; two of the
+processes begin at the other end, with tests that compute, to use the CPU meanwhile. If a process dies, the test that it
+ran fails, and a new process replaces it.
 """
 
 import os
@@ -29,14 +29,14 @@ import pytest
 from tests.fakes.ready_process import serve_ahead
 from tests.patience import PATIENCE_S
 
-# Tests of one part. Handing out costs little, but what a file's first test has warmed up is warm for the others.
-MOST: Final = 10
-FEW: Final = 2  # Tests of a part where each takes seconds
-# Here tests wait: for processes, servers and the bot's own pace.
+# Tests of one part. Assigning a part is cheap, but the first test of a file prepares much that its next ones reuse.
+PART_TESTS: Final = 10
+WAITING_PART_TESTS: Final = 2  # Tests of a part where each takes seconds
+# These tests wait: for processes, servers and the bot's own pace.
 WAITING: Final = ("tests/flows/", "tests/films/", "tests/deploy/")
-# Here they compute longest, and what each file prepares is long, too: they are not parted.
+# These compute longest, and the setup of each file takes long, too: a file is one part.
 LONGEST: Final = ("tests/benchmarks/",)
-COMPUTING: Final = 2  # So many processes begin with those
+COMPUTING: Final = 2  # Processes that begin with the longest
 
 Part: TypeAlias = Sequence[int]  # Places in the list of tests
 
@@ -51,20 +51,22 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     if not forks or session.config.getoption("collectonly") or session.testsfailed:
         return None
     if any(item.nodeid.startswith(WAITING) for item in session.items):
-        serve_ahead()  # one for all, too
+        serve_ahead()  # one for all processes
     folders: Any = session.config
-    folders._tmp_path_factory.getbasetemp()  # one for all, which this process alone takes away
-    _Handing(session, deque(parts_of([item.nodeid for item in session.items]))).run(forks)
+    folders._tmp_path_factory.getbasetemp()  # one for all processes, which only this one deletes
+    _Coordinator(session, deque(parts_of([item.nodeid for item in session.items]))).run(forks)
     return True
 
 
 def parts_of(names: Sequence[str]) -> list[Part]:
-    """Those that wait first, those that compute longest last."""
+    """Split the tests into parts: those that wait first, those that compute longest last."""
     parts: list[Part] = []
     for file, group in groupby(range(len(names)), lambda at: names[at].partition("::")[0]):
         places = [*group]
-        most = FEW if file.startswith(WAITING) else len(places) if file.startswith(LONGEST) else MOST
-        parts += [places[at : at + most] for at in range(0, len(places), most)]
+        size = WAITING_PART_TESTS if file.startswith(WAITING) else PART_TESTS
+        if file.startswith(LONGEST):
+            size = len(places)
+        parts += [places[at : at + size] for at in range(0, len(places), size)]
     return sorted(parts, key=lambda part: _order(names[part[0]]))
 
 
@@ -73,21 +75,21 @@ def _order(name: str) -> int:
 
 
 # --------------------------------------------------------------------------------------------------
-# Who hands out
+# The coordinator
 
 
 @dataclass(eq=False)
 class _Fork:
-    """A process. `open`: what it was given and has not told the end of, oldest first."""
+    """A process that runs tests. `unfinished`: the tests that were assigned to it and have not ended, oldest first."""
 
     pid: int
-    told: Connection
+    pipe: Connection
     last_first: bool
-    open: deque[int] = field(default_factory=deque[int])
+    unfinished: deque[int] = field(default_factory=deque[int])
 
 
 @dataclass
-class _Handing:
+class _Coordinator:
     session: pytest.Session
     parts: deque[Part]
     forks: list[_Fork] = field(default_factory=list[_Fork])
@@ -98,127 +100,128 @@ class _Handing:
             for number in range(forks):
                 self._fork(last_first=forks - number <= COMPUTING < forks)
             while self.forks:
-                self._hear(wait([one.told for one in self.forks]))
+                self._receive(wait([fork.pipe for fork in self.forks]))
         finally:
             self._end()
         if len(self.ended) != len(self.session.items):
             raise RuntimeError(f"{len(self.session.items) - len(self.ended)} tests were not run")
 
     def _fork(self, *, last_first: bool) -> None:
-        ours, theirs = Pipe()
+        parent_end, child_end = Pipe()
         sys.stdout.flush()
         sys.stderr.flush()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of threads: numpy's own know about forks
+            warnings.simplefilter("ignore", DeprecationWarning)  # of threads: numpy's threads can handle forks
             pid = os.fork()
         if not pid:
-            for other in [ours, *(one.told for one in self.forks)]:
-                other.close()  # else nobody would see the end of the process that hands out
-            _work(self.session, theirs)
-        theirs.close()
-        self.forks.append(_Fork(pid, ours, last_first))
+            for pipe in [parent_end, *(fork.pipe for fork in self.forks)]:
+                pipe.close()  # else no process would see the coordinator's end
+            _work(self.session, child_end)
+        child_end.close()
+        self.forks.append(_Fork(pid, parent_end, last_first))
 
-    def _hear(self, ready: Sequence[object]) -> None:
-        for fork in [one for one in self.forks if one.told in ready]:
+    def _receive(self, ready: Sequence[object]) -> None:
+        for fork in [fork for fork in self.forks if fork.pipe in ready]:
             try:
-                said: tuple[str, Any] = fork.told.recv()
+                message: tuple[str, Any] = fork.pipe.recv()
             except (EOFError, ConnectionResetError):
-                self._bury(fork)
+                self._remove(fork)
                 continue
-            self._follow(fork, *said)
+            self._handle(fork, *message)
             if self.session.shouldfail:
                 raise self.session.Failed(self.session.shouldfail)
             if self.session.shouldstop:
                 raise self.session.Interrupted(self.session.shouldstop)
 
-    def _follow(self, fork: _Fork, kind: str, value: Any) -> None:
+    def _handle(self, fork: _Fork, kind: str, value: Any) -> None:
         hook = self.session.config.hook
         if kind == "next":
             part = (self.parts.pop() if fork.last_first else self.parts.popleft()) if self.parts else ()
-            fork.open += part
-            with suppress(BrokenPipeError):  # its end is heard next
-                fork.told.send(part)
+            fork.unfinished += part
+            with suppress(BrokenPipeError):  # the next read notices that the process is gone
+                fork.pipe.send(part)
         elif kind == "report":
             report = hook.pytest_report_from_serializable(config=self.session.config, data=value)
             hook.pytest_runtest_logreport(report=report)
         elif kind == "warning":
             hook.pytest_warning_recorded.call_historic(kwargs=value)
         elif kind == "ended":
-            self.ended.add(fork.open.popleft())
+            self.ended.add(fork.unfinished.popleft())
         else:
             raise RuntimeError(value)
 
     def _end(self) -> None:
-        """Nobody is given more tests, and whoever is at one may end it, and what it has started."""
+        """Assign no more tests. Each process may end the test that it runs, and what it has started."""
         self.parts.clear()
-        while self.forks and (ready := wait([one.told for one in self.forks], PATIENCE_S)):
-            for fork in [one for one in self.forks if one.told in ready]:
+        while self.forks and (ready := wait([fork.pipe for fork in self.forks], PATIENCE_S)):
+            for fork in [fork for fork in self.forks if fork.pipe in ready]:
                 try:
-                    if fork.told.recv()[0] == "next":
-                        fork.told.send(())
+                    if fork.pipe.recv()[0] == "next":
+                        fork.pipe.send(())
                 except (EOFError, ConnectionError):
                     self.forks.remove(fork)
                     os.waitpid(fork.pid, 0)
         for fork in self.forks:
             os.kill(fork.pid, signal.SIGKILL)
 
-    def _bury(self, fork: _Fork) -> None:
-        """It is gone: because there was nothing more to do, or in the midst of a test."""
+    def _remove(self, fork: _Fork) -> None:
+        """Remove a process that has ended: it had no more tests, or died while it ran one, which then fails."""
         self.forks.remove(fork)
-        fork.told.close()
+        fork.pipe.close()
         _, status = os.waitpid(fork.pid, 0)
-        if not fork.open:
-            if code := os.waitstatus_to_exitcode(status):
+        code = os.waitstatus_to_exitcode(status)
+        if not fork.unfinished:
+            if code:
                 raise RuntimeError(f"a process of tests ended with {code} after its last test")
             return
-        at = fork.open.popleft()
-        item, said = self.session.items[at], f"its process ended with {os.waitstatus_to_exitcode(status)}"
-        report = pytest.TestReport(item.nodeid, item.location, {}, "failed", said, "call")
+        at = fork.unfinished.popleft()
+        item, reason = self.session.items[at], f"its process ended with {code}"
+        report = pytest.TestReport(item.nodeid, item.location, {}, "failed", reason, "call")
         item.config.hook.pytest_runtest_logreport(report=report)
         self.ended.add(at)
-        if fork.open:
-            self.parts.append([*fork.open])
+        if fork.unfinished:
+            self.parts.append([*fork.unfinished])
         self._fork(last_first=fork.last_first)
 
 
 # --------------------------------------------------------------------------------------------------
-# Who runs tests
+# A process that runs tests
 
 
 @dataclass(eq=False)
-class _Telling:
-    """Says what pytest reports to the process that hands out."""
+class _Reporter:
+    """Sends pytest's reports to the coordinator."""
 
     config: pytest.Config
-    told: Connection
+    pipe: Connection
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         data = self.config.hook.pytest_report_to_serializable(config=self.config, report=report)
-        self.told.send(("report", data))
+        self.pipe.send(("report", data))
 
     def pytest_warning_recorded(self, warning_message: Any, when: str, nodeid: str, location: Any) -> None:
-        said = {"warning_message": warning_message, "when": when, "nodeid": nodeid, "location": location}
-        self.told.send(("warning", said))
+        values = {"warning_message": warning_message, "when": when, "nodeid": nodeid, "location": location}
+        self.pipe.send(("warning", values))
 
 
-def _work(session: pytest.Session, told: Connection) -> NoReturn:
-    """In a process of its own, which ends here."""
+def _work(session: pytest.Session, pipe: Connection) -> NoReturn:
+    """Run tests in this process, and end it."""
     code = 1
     try:
-        _take_over(session.config)
-        session.config.pluginmanager.register(_Telling(session.config, told))
-        _run(session, told)
+        _redirect_output(session.config)
+        session.config.pluginmanager.register(_Reporter(session.config, pipe))
+        _run(session, pipe)
         code = 0
-    except BaseException:  # noqa: BLE001 -- told as it is; and if nobody hears it, there is nobody to tell
+    except BaseException:  # noqa: BLE001 -- sent as it is; a coordinator that is gone needs no report
         with suppress(OSError):
-            told.send(("fault", traceback.format_exc()))
+            pipe.send(("fault", traceback.format_exc()))
     finally:
         os._exit(code)
 
 
-def _take_over(config: pytest.Config) -> None:
-    """Whoever has forked it writes reports. What is captured goes to files of its own, behind the same numbers, because
-    modules may have kept `sys.stderr`.
+def _redirect_output(config: pytest.Config) -> None:
+    """Leave reports to the coordinator. Captured output goes to files of this process, with the same file descriptors,
+    because modules may have stored `sys.stderr`.
     """
     config.pluginmanager.unregister(name="terminalreporter")
     capturing: Any = config.pluginmanager.getplugin("capturemanager")
@@ -228,21 +231,21 @@ def _take_over(config: pytest.Config) -> None:
             os.dup2(own.fileno(), stream.tmpfile.fileno(), inheritable=False)
 
 
-def _run(session: pytest.Session, told: Connection) -> None:
-    open_ = deque(_next(told))
-    while open_:
-        item = session.items[open_.popleft()]
-        if not open_:
-            open_ += _next(told)
-        following = session.items[open_[0]] if open_ else None
+def _run(session: pytest.Session, pipe: Connection) -> None:
+    assigned = deque(_next(pipe))
+    while assigned:
+        item = session.items[assigned.popleft()]
+        if not assigned:
+            assigned += _next(pipe)
+        following = session.items[assigned[0]] if assigned else None
         try:
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-            told.send(("ended", None))
-        except BaseException:  # interrupted, or left alone
+            pipe.send(("ended", None))
+        except BaseException:  # interrupted, or the coordinator is gone
             item.config.hook.pytest_runtest_teardown(item=item, nextitem=None)
             raise
 
 
-def _next(told: Connection) -> Part:
-    told.send(("next", None))
-    return told.recv()
+def _next(pipe: Connection) -> Part:
+    pipe.send(("next", None))
+    return pipe.recv()

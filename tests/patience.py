@@ -1,29 +1,29 @@
-"""How tests wait, and how long."""
+"""How tests wait, and for how long."""
 
 import asyncio
 from collections.abc import Callable
 from time import process_time
 from typing import Final
 
-# For what has to happen. Only a test that fails waits so long: it is longer than the busiest machine needs, and less
-# than pytest's own timeout.
+# The time limit of every wait. Only a failing test waits this long: more than the busiest machine needs, and less than
+# pytest's own timeout.
 PATIENCE_S: Final = 90.0
 
-LOOK_S: Final = 0.05  # How often a fake looks at what it cannot see happen
+LOOK_S: Final = 0.05  # How often a fake polls for what no event reports
 
 
-def is_so(happened: Callable[[], object]) -> bool:
-    """Whether it happened. What is asked of a thing that does not stand there yet (`answers[1].text`) did not."""
+def is_so(condition: Callable[[], object]) -> bool:
+    """Return whether the condition holds. It does not if what it reads does not exist yet (`answers[1].text`)."""
     try:
-        return bool(happened())
+        return bool(condition())
     except LookupError:
         return False
 
 
-async def until(happened: Callable[[], object], look_s: float = 0.005) -> None:
-    """Until it happened, of which nobody tells: it is looked at again and again."""
+async def until(condition: Callable[[], object], look_s: float = 0.005) -> None:
+    """Wait until the condition holds. No event reports that, so poll it."""
     async with asyncio.timeout(PATIENCE_S):
-        while not is_so(happened):  # noqa: ASYNC110 -- see above
+        while not is_so(condition):  # noqa: ASYNC110 -- see above
             await asyncio.sleep(look_s)
 
 

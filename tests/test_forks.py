@@ -1,11 +1,11 @@
-"""A suite in several processes says of each test what one process says."""
+"""A suite in several processes reports the same for each test as in one process."""
 
 import re
 import subprocess
 import sys
 from pathlib import Path
 
-from tests.forks import FEW, MOST, parts_of
+from tests.forks import PART_TESTS, WAITING_PART_TESTS, parts_of
 from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[1]
@@ -55,23 +55,23 @@ def run(folder: Path, *options: str) -> tuple[int, str]:
         *options,
     ]
     environ = {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_DEBUG_TEMPROOT": str(folder)}
-    ended = subprocess.run(  # noqa: S603 -- our own interpreter
+    process = subprocess.run(  # noqa: S603 -- our own interpreter
         [*command, "--rootdir=.", "test_suite.py"],
         cwd=folder, env=environ, capture_output=True, text=True, timeout=PATIENCE_S, check=False,
     )  # fmt: skip
-    return ended.returncode, ended.stdout + ended.stderr
+    return process.returncode, process.stdout + process.stderr
 
 
-def processes(folder: Path, what: str) -> set[str]:
-    return {found.name.partition("-")[2] for found in folder.glob(f"{what}-*")}
+def processes(folder: Path, state: str) -> set[str]:
+    return {file.name.partition("-")[2] for file in folder.glob(f"{state}-*")}
 
 
-def test_each_test_is_told_of_and_what_each_process_has_started_ends(tmp_path: Path) -> None:
-    code, said = run(tmp_path, "--forks=3")
-    assert code == 1, said
-    assert "2 failed, 31 passed, 1 skipped" in said
-    assert "said before" in said
-    assert re.findall(r"^FAILED \S+::(\w+) - (.*)$", said, re.MULTILINE) == [
+def test_each_test_is_reported_and_what_each_process_has_started_ends(tmp_path: Path) -> None:
+    code, output = run(tmp_path, "--forks=3")
+    assert code == 1, output
+    assert "2 failed, 31 passed, 1 skipped" in output
+    assert "said before" in output
+    assert re.findall(r"^FAILED \S+::(\w+) - (.*)$", output, re.MULTILINE) == [
         ("test_fails", "assert 1 == 2"),
         ("test_dies", "its process ended with 3"),
     ]
@@ -79,10 +79,10 @@ def test_each_test_is_told_of_and_what_each_process_has_started_ends(tmp_path: P
     assert processes(tmp_path, "ended")
 
 
-def test_it_stops_where_it_is_told_to(tmp_path: Path) -> None:
-    code, said = run(tmp_path, "--forks=2", "-x", "-k", "fails or passes")
-    assert code == 1, said
-    assert "stopping after 1 failures" in said
+def test_it_stops_after_the_first_failure_with_x(tmp_path: Path) -> None:
+    code, output = run(tmp_path, "--forks=2", "-x", "-k", "fails or passes")
+    assert code == 1, output
+    assert "stopping after 1 failures" in output
 
 
 def test_each_test_is_in_one_part_and_what_waits_comes_first() -> None:
@@ -91,11 +91,11 @@ def test_each_test_is_in_one_part_and_what_waits_comes_first() -> None:
     ]
     parts = parts_of(names)
     assert sorted(at for part in parts for at in part) == [*range(75)]
-    assert {len(part) for part in parts[:12]} == {FEW}
+    assert {len(part) for part in parts[:12]} == {WAITING_PART_TESTS}
     assert [names[part[0]].split("/")[1] for part in (parts[0], parts[13], parts[-1])] == [
         "flows",
         "agent",
         "benchmarks",
     ]
-    assert len(parts[13]) == MOST
+    assert len(parts[13]) == PART_TESTS
     assert len(parts[-1]) == 25
