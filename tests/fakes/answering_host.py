@@ -1,7 +1,4 @@
-"""A host that answers and counts: real turns on a store in memory, with a model that the test scripts.
-
-Above: flows of the Discord adapter. Below: `tests.fakes.turns_host`.
-"""
+"""A host that answers and counts: real turns on a store in memory, with a model that the test scripts."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -19,7 +16,7 @@ from tests.fakes.turns_host import AT_ONCE, turns_host
 
 @dataclass(frozen=True)
 class AnsweringHost(BotHost):
-    """`taken` holds every message that was handed over, repeated ones included."""
+    """`taken` holds every received message, repeated ones included."""
 
     store: StoreInMemory
     taken: list[Incoming] = field(default_factory=list[Incoming])
@@ -30,7 +27,7 @@ class AnsweringHost(BotHost):
 
     @asynccontextmanager
     async def answering(self) -> AsyncGenerator[None, None]:
-        """Answers what is taken in, until the block ends; what an earlier host left open first."""
+        """Answer received messages until the block ends; first those that an earlier host left unanswered."""
         await self.store.ledger.release_all()
         async with self.turns.serving():
             yield
@@ -46,7 +43,7 @@ def answering_host(
     operators: frozenset[str] = frozenset(),
     budgets: Budgets = Budgets(),  # noqa: B008 -- frozen
 ) -> AnsweringHost:
-    """A process of its own, on a store that may be an earlier one's."""
+    """Return a host in a simulated process of its own, on a store that may be an earlier one's."""
     store = store or store_in_memory()
     made = turns_host(
         store, model, clock, transcriber, operators=operators, limits=limits, tools=tools, budgets=budgets

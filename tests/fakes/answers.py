@@ -1,6 +1,5 @@
-"""Answers as models write them: Markdown of every kind that a page's edge can meet, for hypothesis and by length.
-
-Above: tests of replies. Below: nothing.
+"""Answers as models write them, as hypothesis strategies and by length: Markdown of every kind that a page break can
+cut.
 """
 
 from hypothesis import strategies as st
@@ -60,13 +59,13 @@ _block = st.one_of(_sentence, _cjk, _emoji, _list, _heading, _fence(), _table(),
 # Well-formed answers, from one word to some thousand characters.
 answers = st.lists(_block, min_size=1, max_size=8).map("\n\n".join)
 
-# Anything that Markdown might stumble over.
+# Any text that may confuse a Markdown parser.
 scribbles = st.text(alphabet="`~|-:> \n\r\tab1.*_[]()<!\\#船👍\u200d🏽", max_size=600)
 
 
 def answer_of(chars: int, *, masked: bool = False) -> str:
-    """One answer of exactly so many characters, with prose, code, tables, emoji and CJK in turn. `masked`: its links
-    hide their addresses; else these stand beside the words, as they do where no turn has read them.
+    """Return an answer of exactly `chars` characters, with prose, code, tables, emoji and CJK in turn. `masked`: its
+    links hide their addresses; else the address stands beside the words, as for an address that no turn has read.
     """
     blocks: list[str] = []
     number = 0
@@ -148,5 +147,5 @@ _bit = st.sampled_from(
         ],
     ]
 )
-# Words among everything that may begin, end or become Markdown: for what depends on a few characters more.
+# Words between all characters that may begin, end or become Markdown: for rules that depend on a few more characters.
 edges = st.lists(_bit, min_size=1, max_size=60).map("".join)

@@ -1,7 +1,4 @@
-"""A service that speaks Anthropic's Messages, as the contract's `World`.
-
-Above: `tests.contracts.worlds`. Below: `http_world`.
-"""
+"""A service that speaks Anthropic's Messages, as the contract's `World`."""
 
 from base64 import b64decode
 from collections.abc import AsyncGenerator

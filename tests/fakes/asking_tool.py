@@ -1,4 +1,4 @@
-"""A tool that asks its asker in the middle of a call, as a server of MCP does, and a model that calls it."""
+"""A tool that asks its asker a question during a call, as an MCP server does, and a model that calls it."""
 
 import json
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from agent.messages import Elicitation, Elicited, Json, JsonObject, Message
 from agent.ports import ToolContext, ToolEffect
 from bot.tools.mcp_questions import checked_question
 
-# More fields than a window of Discord holds.
+# More fields than a window of Discord can show.
 BOAT: Json = {
     "type": "object",
     "properties": {
@@ -29,7 +29,7 @@ PAGE = "https://boats.example.com/pay?boat=3"
 
 @dataclass(slots=True)
 class AskingTool:
-    """`answers` is what it was told; the first of its questions takes `schema`, or is about an address."""
+    """`answers` are the replies it received; the first of its questions takes `schema`, or is about an address."""
 
     schema_asked: Json = field(default_factory=lambda: SMALL)
     address: str | None = None
@@ -48,7 +48,7 @@ class AskingTool:
     def question(self) -> Elicitation:
         return checked_question("harbour", SAID, self.schema_asked, self.address)
 
-    async def run(self, args: JsonObject, context: ToolContext) -> str:  # noqa: ARG002 -- it takes none
+    async def run(self, args: JsonObject, context: ToolContext) -> str:  # noqa: ARG002 -- it needs no context
         try:
             answer = await context.ask(self.question)
         except BaseException:
@@ -59,7 +59,7 @@ class AskingTool:
 
 
 def books(messages: Sequence[Message]) -> str:
-    """A model that calls the tool, and then says how that went."""
+    """Return a model that calls the tool, and then reports the result."""
     last = messages[-1].text
     if "told accept" in last:
         return "It is booked."

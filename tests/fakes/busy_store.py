@@ -1,4 +1,4 @@
-"""A store with weeks of use in it: people, channels, turns with their calls of models and tools, written at once."""
+"""A store with weeks of use in it: people, channels, turns with their model and tool calls, written at once."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -24,7 +24,7 @@ def fill(
     people: Sequence[str],
     calls: int = CALLS_OF_A_TURN,
 ) -> None:
-    """So many turns in the last `days` days, of these people by their names, each with `calls` calls of models."""
+    """Write `turns` turns in the last `days` days, of these people by their names, each with `calls` model calls."""
     random = Random(7)
     connection.execute(sa.insert(person), [
         {"id": f"slack:U{at:05}", "name": name, "time_zone": "UTC"} for at, name in enumerate(people)
@@ -43,7 +43,9 @@ def fill(
 def _turn(
     random: Random, now: datetime, number: int, turns: int, days: int, people: int, calls: int
 ) -> tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]]]:
-    """Its row, and those of its calls. Some ask more than others, each in three channels; weekends are quiet."""
+    """Return a turn's row, and those of its calls. Some people ask more than others, each in three channels; weekends
+    are quiet.
+    """
     taken = now - timedelta(days=days) * (1 - (number + 1) / (turns + 1))
     if taken.weekday() > 4 and random.random() < 0.8:
         taken = max(now - timedelta(days=days), taken - timedelta(days=2))

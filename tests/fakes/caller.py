@@ -1,4 +1,4 @@
-"""Who uses a command, and where: one person in their direct messages, unless the test says otherwise."""
+"""The user of a command and the place: one person in their direct messages, unless the test says otherwise."""
 
 from dataclasses import dataclass, field
 
@@ -15,8 +15,9 @@ ANN = Person("slack:T1:U1", "Ann")
 
 @dataclass(frozen=True)
 class FakeCaller:
-    """Implements `Caller`. `conversations`: what "stop" and "this thread" mean; `began`: the conversations begun;
-    `zone`: what they chose."""
+    """Implements `Caller`. `conversations`: what "stop" and "this thread" refer to; `began`: the conversations begun;
+    `zone`: the chosen time zone.
+    """
 
     person: Person = ANN
     channel: str = ""

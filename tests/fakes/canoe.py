@@ -1,4 +1,4 @@
-"""A model for flows in which somebody tells of their canoe in one place, and asks for it in others."""
+"""A model for flows in which a user mentions their canoe in one place, and asks about it in others."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -10,7 +10,7 @@ RECALL: Final = '<execute>[{"name": "recall", "args": {"query": "canoe"}}]\n</ex
 
 
 def answer(messages: Sequence[Message]) -> str:
-    """A model that notes what it is told to note, and looks everything else up."""
+    """Return a model's answer that remembers what it is asked to remember, and looks up everything else."""
     if "<results>" in messages[-1].text:
         return "Done."
     return REMEMBER if "remember my canoe" in messages[-1].text else RECALL

@@ -1,6 +1,5 @@
-"""A service that speaks Chat Completions, as the contract's `World`: one that stops at sequences, and a bare one.
-
-Above: `tests.contracts.worlds`. Below: `http_world`.
+"""A service that speaks Chat Completions, as the contract's `World`: one that supports stop sequences, and a minimal
+one.
 """
 
 from base64 import b64decode
@@ -20,7 +19,7 @@ from tests.fakes.model_server import DONE, Reply, Request
 
 
 class ChatWire:
-    """With `stop`, it is told where to stop, and does not write the closing tag; without, the model writes it."""
+    """With `stop`, it receives stop sequences and does not write the closing tag; without, the model writes it."""
 
     def __init__(self, *, stop: bool) -> None:
         self._stop = stop
@@ -75,7 +74,7 @@ class ChatWire:
 async def chat_world(
     *, stop: bool = True, images: bool = False, patience: ModelTimeouts = PATIENT
 ) -> AsyncGenerator[HttpWorld, None]:
-    """A model with or without stop sequences, and with or without eyes."""
+    """A model with or without stop sequences, and with or without support for images."""
 
     def opened(url: str, line: ProviderWorld) -> ReplayProvider:
         return replaying(OPENAI.at(url), "m-1", ChatDialect("m-1", stop=stop, images=images), "sk-1", line)

@@ -1,4 +1,4 @@
-"""A bot for the terminal's tests: keeps what it is told in lists, and answers by simple rules."""
+"""A bot for the terminal's tests: stores statements in lists, and answers by simple rules."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -46,8 +46,8 @@ TIME = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 class FakeChatBot:
     """Implements `ChatBot`.
 
-    Rules: "remember that …" is kept; "what did I say about …?" finds it; "wait" says two words and goes on
-    until it is stopped; "break" fails; "refuse" ends without an answer; everything else is echoed.
+    Rules: "remember that …" is stored; "what did I say about …?" finds it; "wait" writes two words and continues until
+    it is stopped; "break" fails; "refuse" ends without an answer; everything else is echoed.
     """
 
     person = Person("p", "You")
@@ -79,7 +79,7 @@ class FakeChatBot:
         self._conversations += 1
         return f"c{self._conversations}"
 
-    async def finish_pending(self, surface_for: Callable[[PendingTurn], Surface], *, due: bool = False) -> None:  # noqa: ARG002 -- nothing is
+    async def finish_pending(self, surface_for: Callable[[PendingTurn], Surface], *, due: bool = False) -> None:  # noqa: ARG002 -- nothing is ever due
         left, self._left = self._left, {}
         threads = [Thread(conversation, f"{conversation} thread", TIME, 2) for conversation in left]
         for conversation, text in left.items():
@@ -97,7 +97,7 @@ class FakeChatBot:
             self.due_on = None
 
     async def remind(self, words: str) -> None:
-        """It is time for this, while the person writes."""
+        """Deliver a reminder while the person writes."""
         if self.due_on is None:
             raise AssertionError("nobody writes")
         surface = self.due_on(PendingTurn(words, "of its own", [], scheduled=True))
@@ -145,7 +145,7 @@ class FakeChatBot:
     async def threads(self) -> list[Thread]:
         return [Thread(conversation, asked[0], TIME, 2) for conversation, asked in reversed(self.asked.items())]
 
-    async def memory(self, viewer: Viewer, words: str = "") -> MemoryAnswer:  # noqa: ARG002 -- there is one
+    async def memory(self, viewer: Viewer, words: str = "") -> MemoryAnswer:  # noqa: ARG002 -- there is only one
         if words.startswith("export"):
             return MemoryAnswer("Here it is.", file=self.export)
         entries = [ShownEntry(f"f:{one.id}", number, one.value, "today") for number, one in enumerate(self.facts, 1)]
@@ -191,7 +191,7 @@ class FakeChatBot:
     def forgetting(self) -> "FakeForgetting":
         return FakeForgetting(self)
 
-    async def usage(self, person: str) -> SpendingAccount:  # noqa: ARG002 -- there is one
+    async def usage(self, person: str) -> SpendingAccount:  # noqa: ARG002 -- there is only one
         calls = [ModelCall("openai:gpt-6-luna", Usage(1_000, 500, 0, 100, 20))] * sum(map(len, self.asked.values()))
         return SpendingAccount(Spent.on(calls), Spent.on(calls))
 
@@ -222,7 +222,7 @@ class FakeChatBot:
     async def stop_conversation(self, conversation: str, *, alone: bool = False) -> bool:  # noqa: ARG002 -- nothing runs while a line is read
         return False
 
-    def operates(self, person: str) -> bool:  # noqa: ARG002 -- the terminal is theirs
+    def operates(self, person: str) -> bool:  # noqa: ARG002 -- the terminal is the person's own
         return True
 
     def _answer(self, text: str) -> str:
@@ -257,7 +257,7 @@ class FakeChatBot:
 
 @dataclass(frozen=True)
 class FakeForgetting:
-    """Of that bot. Implements `ForgetQuestions`."""
+    """Forgetting for that bot. Implements `ForgetQuestions`."""
 
     bot: FakeChatBot
 
@@ -273,7 +273,7 @@ class FakeForgetting:
         what = "this thread" if words == "thread" else "everything that you told me"
         return ForgetAnswer(f"I will forget {what}.", words, self.bot.wider)
 
-    def stop(self, person: str) -> bool:  # noqa: ARG002 -- it is one person's
+    def stop(self, person: str) -> bool:  # noqa: ARG002 -- it has only one person
         self.bot.stopping.set()
         return True
 

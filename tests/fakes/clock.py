@@ -1,11 +1,9 @@
-"""A clock that stands still until it is told to move, or until everybody waits for it.
+"""A clock that moves only when a test moves it, or when all tasks wait for it. Implements `agent.ports.Clock`.
 
-Above: tests of whatever takes an `agent.ports.Clock`. Below: asyncio's event loop.
-
-With `auto=True`, time jumps to the next waker as soon as nothing else in the event loop is ready to run, so that hours
-pass in milliseconds and always in the same order. That is exact where all waiting is for this clock, or for
-sockets of which both ends are in this event loop. Work in threads or other processes looks like idleness to it: such
-tests take `auto=False` and call `advance`.
+With `auto=True`, time jumps to the next waker as soon as the event loop has nothing else to run, so that hours pass in
+milliseconds and always in the same order. That is exact if all waiting is for this clock, or for sockets with both ends
+in this event loop. Work in threads or other processes looks idle to it: such tests take `auto=False` and call
+`advance`.
 """
 
 import asyncio
@@ -44,7 +42,7 @@ class FakeClock:
         await waker
 
     async def advance(self, seconds: float) -> None:
-        """Let `seconds` pass, waking each sleeper at its own moment; whatever it starts runs before time goes on."""
+        """Let `seconds` pass, waking each sleeper at its own moment; its work runs before time continues."""
         until = self._elapsed + seconds
         self._by_hand = True
         await _settled()
@@ -80,13 +78,13 @@ class FakeClock:
 
 
 async def _settled() -> None:
-    while _ready():  # noqa: ASYNC110 - no event says that none is left
+    while _ready():  # noqa: ASYNC110 - no event signals that no sleeper is left
         await asyncio.sleep(0)
 
 
 def _ready() -> int:
-    """How many callbacks the running loop is about to call, besides the one that asks.
+    """Return how many callbacks the running loop is about to call, besides the caller's.
 
-    asyncio has no public word for "nothing is left to do"; counting loop turns instead would only guess.
+    asyncio has no public API for "nothing is left to do"; counting iterations of the loop would only guess.
     """
     return len(cast("Sized", vars(asyncio.get_running_loop())["_ready"]))

@@ -1,8 +1,8 @@
-"""Statements are compiled once for all stores of a test process.
+"""Shares compiled statements among all stores of a test process.
 
-SQLAlchemy keeps what it has compiled for one engine. The product opens one store and keeps it; a test opens a store of
-its own, and would spend most of its time in it on compiling what the test before compiled too. Here the dialects of one
-kind are equal, so that their engines share what they compile. Nothing else about them changes.
+SQLAlchemy caches compiled statements for each engine. The product opens one store and keeps it. A test opens its own
+store, and would spend most of its time there on compiling the statements that the test before had compiled. Here the
+dialects of one kind are equal, so that their engines share the cache. Nothing else about them changes.
 """
 
 from collections.abc import MutableMapping
@@ -14,12 +14,12 @@ from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.util import LRUCache
 
-STATEMENTS: Final = 3_000  # Several times those of the product; what properties make up besides is not kept for long
+STATEMENTS: Final = 3_000  # Several times those of the product; those of property tests are evicted soon
 _compiled: Final[MutableMapping[Any, Any]] = LRUCache(STATEMENTS)
 
 
 def share_compiled_statements() -> None:
-    """For every engine that is created from now on."""
+    """Share the cache among all engines that are created from now on."""
     registry.register("sqlite", __name__, SharingSqlite.__name__)
     registry.register("postgresql.asyncpg", __name__, SharingPostgresql.__name__)
 
@@ -37,7 +37,7 @@ class _Sharing:
 
 
 class SharingSqlite(_Sharing, SQLiteDialect_pysqlite):
-    supports_statement_cache = True  # SQLAlchemy asks each class anew
+    supports_statement_cache = True  # SQLAlchemy looks the attribute up in each class
 
 
 class SharingPostgresql(_Sharing, PGDialect_asyncpg):

@@ -1,7 +1,4 @@
-"""The Discord adapter, served against the fake with a host.
-
-Above: tests of the Discord adapter. Below: `bot.platforms.discord.run`, `tests.fakes.discord_gateway`.
-"""
+"""The Discord adapter, served against the fake with a host."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -29,7 +26,7 @@ def settings(fake: FakeDiscord, **more: Any) -> DiscordSettings:
 
 @asynccontextmanager
 async def serving(fake: FakeDiscord, host: Host, **more: Any) -> AsyncGenerator[None, None]:
-    """The adapter, connected; whatever ends it early fails the test."""
+    """Serve the adapter, connected; if it ends early, the test fails."""
     before = fake.identified
     task = asyncio.create_task(serve(host, settings(fake, **more), fake.world.clock))
     waiting = asyncio.create_task(fake.until(lambda: fake.identified > before and fake.rest.commands))
@@ -47,7 +44,7 @@ async def serving(fake: FakeDiscord, host: Host, **more: Any) -> AsyncGenerator[
 
 
 def edits_of(fake: FakeDiscord, channel: str) -> list[float]:
-    """When the messages of a channel were edited, as the server saw it."""
+    """Return when the messages of a channel were edited, as the server saw it."""
     return [
         call.time
         for call in fake.calls
@@ -56,12 +53,12 @@ def edits_of(fake: FakeDiscord, channel: str) -> list[float]:
 
 
 def most_in(times: list[float], window_s: float) -> int:
-    """The most of these moments within any stretch of that length."""
+    """Return the largest number of these moments within any interval of that length."""
     return max((sum(start <= time < start + window_s for time in times) for start in times), default=0)
 
 
 def pings(fake: FakeDiscord) -> list[Payload]:
-    """Every body in which the bot would let Discord notify somebody."""
+    """Return every body in which the bot would let Discord notify a person."""
     contents = [call.body for call in fake.calls if "content" in call.body]
     return [body for body in contents if body.get("allowed_mentions", {}).get("parse") != []]
 

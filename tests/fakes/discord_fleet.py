@@ -1,4 +1,4 @@
-"""Several processes of the bot on one PostgreSQL, among which Discord's connections are divided."""
+"""Several processes of the bot on one PostgreSQL, which share Discord's connections."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -16,7 +16,7 @@ from tests.flows.test_service import on_discord, service
 from tests.patience import PATIENCE_S
 
 TAKEOVER_S = 15.0
-LANDING = "60"  # A channel of the second server, to which the second shard listens
+LANDING = "60"  # A channel of the second server, which belongs to the second shard
 
 
 @dataclass
@@ -37,16 +37,16 @@ class Fleet:
         return await self.stack.enter_async_context(service(folder, **{**self.settings, **more}))
 
     async def ask(self, question: str, channel: str) -> None:
-        """A mention; its thread has its message's id."""
+        """Ask by mention; its thread has its message's id."""
         self.asked.append((await self.discord.say(ANN, f"<@{BOT}> {question}", channel))["id"])
 
     async def ask_everywhere(self, question: str) -> None:
-        """In a channel of each server."""
+        """Ask in a channel of each server."""
         for channel in (GENERAL, LANDING):
             await self.ask(question, channel)
 
     def layout(self) -> list[tuple[int, int]]:
-        """Which connections there are: number and count."""
+        """Return the existing connections: number and count."""
         return sorted(session.shard for session in self.discord.connected)
 
     async def answered(self) -> None:
@@ -61,7 +61,7 @@ def answer(_: Request) -> Reply:
 
 
 async def patiently(happened: Callable[[], object]) -> None:
-    """Leases and identifies take their time beside what machines may take."""
+    """Wait with a longer limit: leases and identifies take time on top of a slow machine's."""
     async with asyncio.timeout(PATIENCE_S + TAKEOVER_S):
         while not happened():  # noqa: ASYNC110 -- it happens in another process
             await asyncio.sleep(0.05)
@@ -69,7 +69,7 @@ async def patiently(happened: Callable[[], object]) -> None:
 
 @asynccontextmanager
 async def fleet(folder: Path, url: str) -> AsyncGenerator[Fleet]:
-    """`url`: of an empty database."""
+    """Run a fleet. `url`: of an empty database."""
     async with running_discord(CLOCK) as discord, ModelServer(answer) as model:
         open_the_quay(discord)
         discord.rest.session_starts["max_concurrency"] = 2
@@ -87,8 +87,8 @@ async def fleet(folder: Path, url: str) -> AsyncGenerator[Fleet]:
 
 
 async def takeover_s(bot: Fleet) -> float:
-    """The seconds from the kill of the only process until another one, which had just joined, has gone on with what it
-    heard.
+    """Return the seconds from the kill of the only process until another one, which had just joined, has continued with
+    the messages that it received.
     """
     first = await bot.start()
     await patiently(lambda: len(bot.discord.connected) == 2)

@@ -1,11 +1,9 @@
 """Discord on loopback: the gateway over real WebSockets, and the REST API of `tests.fakes.discord_rest` beside it.
 
-Above: tests of the Discord adapter. Below: `tests.fakes.discord_rest`, `tests.fakes.discord_world`, aiohttp.
-
-The gateway says HELLO, takes IDENTIFY and RESUME, replays what a resumed session missed, and answers a session that it
-does not know with INVALID SESSION. A wrong token closes with 4004, an intent that was not granted with 4014. Several
-clients may be connected: each has a session of its own, which gets every event. `drop` loses sockets; what happens
-meanwhile waits for the resume.
+The gateway sends HELLO, accepts IDENTIFY and RESUME, replays what a resumed session missed, and answers an unknown
+session with INVALID SESSION. A wrong token closes with 4004, an intent that was not granted with 4014. Several clients
+may be connected: each has its own session, which gets every event. `drop` loses sockets; events in the meantime wait
+for the resume.
 """
 
 import asyncio
@@ -43,7 +41,7 @@ ELSEWHERE = "11"  # A server that the bot is not a member of
 
 @dataclass(eq=False)
 class Session:
-    """What one client was told, and the socket through which it hears more."""
+    """The events that one client received, and the socket through which it receives more."""
 
     events: list[Payload] = field(default_factory=list[Payload])
     shard: tuple[int, int] = (0, 1)
@@ -53,7 +51,7 @@ class Session:
 
 
 class FakeDiscord:
-    """Use `running_discord`. `world` is what is there, `rest.calls` what was asked for."""
+    """Use `running_discord`. `world` is the state, `rest.calls` the requests."""
 
     def __init__(self, clock: Clock, *, allowance: int = 5, window_s: float = 5.0) -> None:
         self.world = World(clock)
@@ -63,8 +61,8 @@ class FakeDiscord:
         self.grant_message_content = True
         self.heartbeat_s = 41.25
         self.elsewhere = False  # Commands come from a server that has not installed the bot, but their person has
-        self.app_may = ALL_PERMISSIONS  # What the bot may, as an interaction tells it
-        self.member_may = ALL_PERMISSIONS  # The permissions of whoever uses a command, in its channel
+        self.app_may = ALL_PERMISSIONS  # The bot's permissions, as sent with an interaction
+        self.member_may = ALL_PERMISSIONS  # The permissions of a command's user, in its channel
         self._silent: set[web.WebSocketResponse] = set()
         self.gateway_token = TOKEN
         self.close_identify = 0  # The code with which every session is refused, if any
@@ -73,7 +71,7 @@ class FakeDiscord:
         self.identified = 0
         self.resumed = 0
         self.address = ""
-        # What Discord would not take of clients that divide its connections among them.
+        # Errors of clients that divide its connections among them, which Discord would refuse.
         self.shard_violations: list[str] = []
         self._identified_at: dict[int, float] = {}
         self._sessions: dict[str, Session] = {}
@@ -93,7 +91,7 @@ class FakeDiscord:
         return self.rest.calls
 
     async def until(self, happened: Callable[[], object]) -> None:
-        """Wait until it is so; looked at after each request and each event of the gateway, and now and then."""
+        """Wait until the condition holds; checked after each request and gateway event, and periodically."""
         async with asyncio.timeout(PATIENCE_S):
             while not is_so(happened):
                 self._changed.clear()
@@ -101,7 +99,7 @@ class FakeDiscord:
                     async with asyncio.timeout(LOOK_S):
                         await self._changed.wait()
 
-    # What people do
+    # What users do
 
     async def say(self, person: str, content: str, channel: str = GENERAL, **more: Any) -> Payload:
         """A person writes a message."""
@@ -110,7 +108,7 @@ class FakeDiscord:
         return said
 
     async def write(self, person: str, content: str, **more: Any) -> Payload:
-        """A person writes to the bot directly."""
+        """A person writes a direct message to the bot."""
         return await self.say(person, content, DM_OF[person], **more)
 
     async def reply(self, person: str, content: str, to: Payload) -> Payload:
@@ -121,33 +119,33 @@ class FakeDiscord:
         )
 
     async def post_in_forum(self, person: str, title: str, content: str, forum: str) -> Payload:
-        """A person begins a post, which is a thread with the id of its first message."""
+        """A person starts a post, which is a thread with the id of its first message."""
         number = self.world.new_id()
         thread = self.world.start_thread(forum, number, title)
         await self.dispatch("THREAD_CREATE", {**thread, "newly_created": True})
         return await self.say(person, content, number, id=number)
 
     async def change(self, message: Payload, content: str) -> None:
-        """A person edits what they wrote."""
+        """A person edits their message."""
         self.world.edit(message, content)
         await self.dispatch("MESSAGE_UPDATE", self.world.of_guild(message))
 
     async def unfold(self, message: Payload) -> None:
-        """Discord shows what a link in it leads to; it comes as an edit that nobody made."""
+        """Discord adds the preview of a link; it arrives as an edit without a user."""
         await self.dispatch("MESSAGE_UPDATE", self.world.of_guild({**message, "edited_timestamp": None, "embeds": []}))
 
     async def take_back(self, message: Payload) -> None:
-        """A person deletes what they wrote."""
+        """A person deletes their message."""
         del self.world.messages[message["id"]]
         gone = {"id": message["id"], "channel_id": message["channel_id"]}
         await self.dispatch("MESSAGE_DELETE", self.world.of_guild({**gone, "author": message["author"]}))
 
     async def again(self, message: Payload) -> None:
-        """The same event is delivered once more."""
+        """Deliver the same event once more."""
         await self.dispatch("MESSAGE_CREATE", self.world.of_guild(message))
 
     async def repeat_interaction(self) -> None:
-        """The last command or button is delivered once more."""
+        """Deliver the last command or button once more."""
         told = [*self._sessions.values()][-1].events
         last = next(event for event in reversed(told) if event["t"] == "INTERACTION_CREATE")
         await self.dispatch(last["t"], last["d"])
@@ -198,7 +196,7 @@ class FakeDiscord:
         return await self._interact(person, message["channel_id"], 3, data, message=message)
 
     async def choose_in(self, person: str, message: Payload, menu: str, value: str) -> Interaction:
-        """A person chooses this value in the menu of a message whose id ends so."""
+        """A person chooses this value in a message's menu whose id has this ending."""
         custom_id = next(part["custom_id"] for part in parts(message) if part.get("custom_id", "").endswith(f":{menu}"))
         data = {"custom_id": custom_id, "component_type": 3, "values": [value]}
         return await self._interact(person, message["channel_id"], 3, data, message=message)
@@ -206,7 +204,7 @@ class FakeDiscord:
     async def submit(
         self, person: str, window: Payload, text: str, message: Payload | None = None, channel: str = GENERAL
     ) -> Interaction:
-        """A person types into the only field of a window, which was opened from a message if any, and sends it."""
+        """A person types into the only field of a window, which was opened from a message if any, and submits it."""
         (row,) = window["components"]
         (field,) = row["components"]
         filled = {"type": 1, "components": [{"type": 4, "custom_id": field["custom_id"], "value": text}]}
@@ -216,7 +214,9 @@ class FakeDiscord:
         return await self._interact(person, message["channel_id"], 5, data, message=message)
 
     async def fill_in(self, person: str, window: Payload, message: Payload, /, **filled: str) -> Interaction:
-        """A person fills in a form's window, which was opened from a message, and sends it; the rest stays as it is."""
+        """A person fills in a form's window, which was opened from a message, and submits it; other fields keep their
+        values.
+        """
         labels: list[Payload] = []
         for label in window["components"]:
             field = label["component"]
@@ -234,7 +234,7 @@ class FakeDiscord:
         return await self._interact(person, message["channel_id"], 5, data, message=message)
 
     async def react(self, person: str, emoji: str, message: Payload, *, take_back: bool = False) -> None:
-        """A person adds an emoji to a message, or takes it back."""
+        """A person adds an emoji to a message, or removes it."""
         event: Payload = {
             "user_id": person,
             "channel_id": message["channel_id"],
@@ -305,11 +305,11 @@ class FakeDiscord:
 
     @property
     def connected(self) -> list[Session]:
-        """The sessions that have a socket now, the oldest first."""
+        """Return the sessions that have a socket now, oldest first."""
         return [session for session in self._sessions.values() if session.socket is not None]
 
     def drop(self, *sessions: Session) -> None:
-        """Lose the sockets of these sessions (all sockets, if none is named) without a word."""
+        """Lose the sockets of these sessions (all sockets, if none is named) without a close frame."""
         lost = [session.socket for session in sessions] if sessions else [*self._transports]
         for session in self.connected:
             if session.socket in lost:
@@ -319,11 +319,11 @@ class FakeDiscord:
                 transport.abort()
 
     def fall_silent(self) -> None:
-        """From now on nothing comes through the sockets, though they stay open."""
+        """From now on no frame comes through the sockets, though they stay open."""
         self._silent |= self._transports.keys()
 
     def forget_sessions(self, *sessions: Session) -> None:
-        """These sessions (all, if none is named) cannot be resumed any more."""
+        """These sessions (all, if none is named) can no longer be resumed."""
         kept = {name: one for name, one in self._sessions.items() if sessions and one not in sessions}
         self._sessions = kept
 
@@ -433,20 +433,20 @@ class FakeDiscord:
 
 
 def _hears(session: Session, guild: str) -> bool:
-    """Whether what happens in a server comes to this session; direct messages, of no server, come to the first."""
+    """Return whether the events of a server go to this session; direct messages, of no server, go to the first."""
     number, count = session.shard
     return (int(guild) >> 22) % count == number
 
 
 def _option(name: str, value: object) -> Payload:
-    """A filled-in option of a command: a switch, a file, or text."""
+    """Return a filled-in option of a command: a switch, a file, or text."""
     if isinstance(value, dict):
         return {"name": name, "type": 11, "value": cast("Payload", value)["id"]}
     return {"name": name, "type": 5 if isinstance(value, bool) else 3, "value": value}
 
 
 def _called(button: Payload, label: str) -> bool:
-    """A button shows its label, or an emoji."""
+    """Return a button's label, or its emoji."""
     emoji: Payload = button.get("emoji") or {}
     return label in {button.get("label"), emoji.get("name")}
 
@@ -455,7 +455,7 @@ def _called(button: Payload, label: str) -> bool:
 async def running_discord(
     clock: Clock, *, allowance: int = 5, window_s: float = 5.0
 ) -> AsyncGenerator[FakeDiscord, None]:
-    """A fake Discord on a free port, until the block ends."""
+    """Run a fake Discord on a free port, until the block ends."""
     fake = FakeDiscord(clock, allowance=allowance, window_s=window_s)
     app = web.Application()
     fake.rest.add_to(app)

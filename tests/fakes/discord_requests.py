@@ -1,7 +1,5 @@
-"""How the fake Discord answers any request: it holds it against Discord's own description, records it, counts it
-against its limits, and fails it when asked to.
-
-Above: `tests.fakes.discord_rest`. Below: aiohttp.
+"""How the fake Discord answers any request: it validates it against Discord's own description, records it, applies rate
+limits, and fails it if a test asks for that.
 """
 
 import json
@@ -37,8 +35,8 @@ class Call:
 
 @dataclass
 class Fault:
-    """The next `times` requests that match answer `status`; `lost`: they take effect nevertheless. With `delay_s`
-    alone they are answered well, and late.
+    """The next `times` requests that match are answered with `status`; `lost`: they take effect nevertheless. With
+    `delay_s` alone they succeed, but late.
     """
 
     method: str
@@ -65,7 +63,7 @@ class Requests:
 
     def __init__(self, clock: Clock, allowance: int, window_s: float) -> None:
         self.calls: list[Call] = []
-        # What was asked for otherwise than Discord describes it; whoever serves the fake looks at it in the end.
+        # Requests that do not fit Discord's description; the test that serves the fake checks it at the end.
         self.violations: list[str] = []
         self.faults: list[Fault] = []
         self.changed: Callable[[], None] = lambda: None
@@ -74,11 +72,11 @@ class Requests:
         self._buckets: dict[str, tuple[float, int]] = defaultdict(lambda: (float("-inf"), 0))
 
     def fail(self, method: str, path: str, status: int, code: int = 0, **more: Any) -> None:
-        """The next request of this method whose path matches the expression fails."""
+        """Let the next request of this method whose path matches the expression fail."""
         self.faults.append(Fault(method, path, status, code, **more))
 
     def handler(self, handle: Handler) -> Callable[[web.Request], Awaitable[web.Response]]:
-        """The whole of answering a request, around what this one does."""
+        """Answer a request, around its own handler."""
 
         async def answer(request: web.Request) -> web.Response:
             told, files = await _body(request)
@@ -98,7 +96,7 @@ class Requests:
         return answer
 
     def _hold(self, request: web.Request, path: str, told: object) -> None:
-        """Against Discord's description. Raises Refused."""
+        """Validate against Discord's description. Raises Refused."""
         if wrong := problems(request.method, path, told, request.query):
             self.violations += wrong
             raise Refused(400, 50035, f"Invalid Form Body: {wrong[0]}")
@@ -136,7 +134,7 @@ class Requests:
         return None
 
     def _count(self, request: web.Request, headers: dict[str, str]) -> web.Response | None:
-        """Take one from the bucket of this route and channel; the answer if it was empty."""
+        """Take one from the bucket of this route and channel; return the answer if it was empty."""
         resource = request.match_info.route.resource
         channel = request.match_info.get("channel")
         if channel is None or resource is None:
@@ -146,7 +144,7 @@ class Requests:
         began, used = self._buckets[key]
         if now - began >= self._window_s:
             began, used = now, 0
-        after = f"{math.ceil((began + self._window_s - now) * 1000) / 1000:.3f}"  # whoever waits so long is not early
+        after = f"{math.ceil((began + self._window_s - now) * 1000) / 1000:.3f}"  # rounded up
         over = used >= self._allowance
         self._buckets[key] = (began, used if over else used + 1)
         headers |= {
@@ -165,7 +163,7 @@ class Requests:
 
 
 async def _body(request: web.Request) -> tuple[Any, dict[str, str]]:
-    """The JSON of a request, and the text files beside it by their names."""
+    """Return the JSON of a request, and the text files beside it by their names."""
     if request.content_type != "multipart/form-data":
         return json.loads(await request.text() or "{}"), {}
     form = await request.post()
@@ -178,5 +176,5 @@ def _failed(fault: Fault) -> web.Response:
 
 
 def _json(data: object, status: int, headers: dict[str, str]) -> web.Response:
-    # Exactly this content type: with a charset, clients take the body for text.
+    # Exactly this content type: with a charset, clients read the body as text.
     return web.Response(body=json.dumps(data).encode(), content_type="application/json", status=status, headers=headers)

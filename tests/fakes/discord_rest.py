@@ -1,10 +1,9 @@
 """Discord's REST API on loopback, as documented, for one application.
 
-Above: `tests.fakes.discord_gateway` serves it beside the gateway. Below: `tests.fakes.discord_requests`, which records
-and limits what is asked for, and `tests.fakes.discord_world`, which keeps what is said.
+`tests.fakes.discord_requests` records and limits the requests, `tests.fakes.discord_world` holds the messages.
 
-Kept rules: 2,000 characters; nonces; one's own messages only; one thread a message; interactions that are acknowledged
-within three seconds and can be answered for fifteen minutes.
+Implemented rules: 2,000 characters; nonces; edits of one's own messages only; one thread for each message; interactions
+that are acknowledged within three seconds and can be answered for fifteen minutes.
 """
 
 import asyncio
@@ -68,9 +67,9 @@ class FakeRest(Requests):
         self.message_content = True
         self.gateway_url = ""
         self.shards_recommended = 1
-        self.members = 12  # Of each server, as Discord counts them
+        self.members = 12  # For each server, as Discord counts them
         self.session_starts: Payload = {"total": 1000, "remaining": 990, "reset_after": 0, "max_concurrency": 1}
-        self.application: Payload = {}  # What differs from the usual about the application
+        self.application: Payload = {}  # Differences of the application from the usual
         self.announce: Callable[[str, Payload], Awaitable[None]] | None = None
         self._nonces: dict[str, str] = {}
 
@@ -111,12 +110,12 @@ class FakeRest(Requests):
         app.router.add_get("/cdn/{name}", self._file)
 
     def forget_nonces(self) -> None:
-        """Some minutes pass, and a nonce no longer says that its message is there."""
+        """Some minutes pass, and a nonce no longer identifies its message."""
         self._nonces.clear()
 
     # What the application may do
 
-    async def _me(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- all handlers are alike
+    async def _me(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- all handlers have one signature
         return user(BOT)
 
     async def _my_guilds(self, request: web.Request, body: Payload) -> list[Payload]:  # noqa: ARG002 -- as above
@@ -144,7 +143,7 @@ class FakeRest(Requests):
         return self.commands
 
     async def _get_commands(self, request: web.Request, body: Payload) -> list[Payload]:  # noqa: ARG002 -- as above
-        """With translations only for who asks for them; what is usual is left out, as Discord does."""
+        """Return commands; translations only if requested; default values are omitted, as Discord does."""
         whole = request.query.get("with_localizations") == "true"
         return [_told(command, whole=whole) for command in self.commands]
 
@@ -193,7 +192,7 @@ class FakeRest(Requests):
         return self._channel(request)
 
     async def _change_channel(self, request: web.Request, body: Payload) -> Payload:
-        """Of a thread: its name, and whether it is archived; an archived one takes nothing else."""
+        """Change a thread: its name, and whether it is archived; an archived one accepts no other change."""
         thread = self._channel(request)
         state = thread["thread_metadata"]
         if state["archived"] and body.get("archived") is not False:
@@ -249,7 +248,7 @@ class FakeRest(Requests):
         return said
 
     async def _revive(self, channel: str) -> None:
-        """To write in an archived thread brings it back, unless it is locked."""
+        """Unarchive a thread when a message is written in it, unless it is locked."""
         state: Payload = self.world.channels.get(channel, {}).get("thread_metadata", {})
         if state.get("locked"):
             raise Refused(400, 160005, "Thread is locked")
@@ -331,7 +330,7 @@ class FakeRest(Requests):
         return message
 
     def _changed(self, message: Payload, body: Payload) -> Payload:
-        """What is given changes; all else stays."""
+        """Change the fields that are given; all others stay."""
         flags = message["flags"] & COMPONENTS_V2 | body.get("flags", 0)
         if {"content", "components"} & body.keys():
             kept = {"content": message["content"], "components": message["components"]}
@@ -348,7 +347,7 @@ class FakeRest(Requests):
         del self.world.messages[self._answer_of(request)["id"]]
 
     def _keep_files(self, message: Payload, body: Payload) -> None:
-        """What came along: under "files" with its content, under "attachments" as others are told of it."""
+        """Store attachments: under "files" with the content, under "attachments" as other users see them."""
         files: dict[str, str] = body.get("files") or {}
         if len(files) > MAX_FILES or any(len(content) > MAX_FILE_BYTES for content in files.values()):
             raise Refused(413, 40005, "Request entity too large")
@@ -406,12 +405,12 @@ class FakeRest(Requests):
 
 
 def _without_words(message: Payload) -> Payload:
-    """As an application without the message content intent reads it, also in the history."""
+    """Return a message as an application without the message content intent reads it, also in the history."""
     return {key: value for key, value in without_content({**message, "guild_id": ""}).items() if key != "guild_id"}
 
 
 def _told(told: object, *, whole: bool) -> Any:
-    """A part of a command, as it is read back."""
+    """Return a part of a command, as it is read back."""
     if isinstance(told, list):
         return [_told(each, whole=whole) for each in cast("list[object]", told)]
     if not isinstance(told, dict):
@@ -426,7 +425,7 @@ def _told(told: object, *, whole: bool) -> Any:
 
 
 def _check_shown(body: Payload) -> None:
-    """Text, perhaps with rows of buttons below; or a panel of components, and nothing else."""
+    """Check the message: text, optionally with rows of buttons below; or a panel of components alone."""
     content: str = body.get("content") or ""
     components: list[Payload] = body.get("components") or []
     inside = [*parts({"components": components})]

@@ -1,12 +1,12 @@
-"""Discord's own description of its HTTP API, against which the fake holds every request.
+"""Discord's own description of its HTTP API, against which the fake validates every request.
 
 `discord_api/openapi.json` is `specs/openapi.json` of https://github.com/discord/discord-api-spec (MIT, see the LICENSE
-beside it), cut down to the requests that the bot makes. To renew it:
+beside it), reduced to the requests that the bot makes. To renew it:
 
     python -m tests.fakes.discord_spec path/to/openapi.json
 
-Discord ignores what it does not know; here a property or a parameter that the description does not name is wrong, as a
-misspelt one would be lost without a word.
+Discord ignores unknown properties; here a property or a parameter that the description does not name is an error,
+because a misspelt one would be lost silently.
 """
 
 import json
@@ -24,7 +24,7 @@ Schema = dict[str, Any]
 
 DESCRIPTION: Final = Path(__file__).parent / "discord_api" / "openapi.json"
 REF: Final = "#/components/schemas/"
-# The requests of the bot. Another one is added here, and the description renewed.
+# The bot's requests. To allow another one, add it here and renew the description.
 KEPT: Final = {
     "/users/@me": ["get"],
     "/users/{user_id}": ["get"],
@@ -51,7 +51,7 @@ KEPT: Final = {
     "/webhooks/{webhook_id}/{webhook_token}/messages/{message_id}": ["get", "patch", "delete"],
 }
 
-# What its description does not name: what the documentation says of commands, and what discord.py always sends.
+# Missing from its description: properties of commands in the documentation, and what discord.py always sends.
 UNNAMED: Final[Mapping[str, Schema]] = {
     "MessageEditRequestPartial": {"tts": {"type": "boolean"}},
     "ApplicationCommandUpdateRequest": {"nsfw": {"type": "boolean"}},
@@ -81,7 +81,7 @@ class Operation:
 
 @lru_cache(maxsize=64)
 def _misfits(operation: Operation, body: str) -> Sequence[str]:
-    """What is wrong with a body, in JSON. Each start of the bot sends all of its commands: they are held once."""
+    """Return the errors in a JSON body. Each start of the bot sends all of its commands: they are validated once."""
     found: list[str] = []
     for error in operation.body.iter_errors(json.loads(body)):
         every = [*_reasons(error)]
@@ -91,7 +91,7 @@ def _misfits(operation: Operation, body: str) -> Sequence[str]:
 
 
 def _reasons(error: ValidationError) -> Iterator[ValidationError]:
-    """What is wrong in each of the forms that a value could have had."""
+    """Return the errors in each of the forms that a value could have had."""
     if not error.context:
         yield error
     for inner in error.context or ():
@@ -99,7 +99,7 @@ def _reasons(error: ValidationError) -> Iterator[ValidationError]:
 
 
 def problems(method: str, path: str, body: object, query: Mapping[str, str]) -> list[str]:
-    """What is wrong with a request, `path` without the API's version; nothing if Discord describes it so."""
+    """Return the errors in a request, `path` without the API's version; empty if it fits Discord's description."""
     fitting = [one for one in _operations() if one.method == method and one.path.fullmatch(path)]
     if not fitting:
         return ["there is no such request"]
@@ -124,7 +124,7 @@ def _operations() -> tuple[Operation, ...]:
 
 
 def _readings(value: str) -> Iterator[object]:
-    """What a text in an address may stand for."""
+    """Return the values that a text in an address may represent."""
     yield value
     if value in {"true", "false", "1", "0"}:
         yield value in {"true", "1"}
@@ -133,7 +133,7 @@ def _readings(value: str) -> Iterator[object]:
 
 
 def trimmed(described: Schema) -> Schema:
-    """The parts of Discord's description that KEPT needs, each object closed to what it does not name."""
+    """Return the parts of Discord's description that KEPT needs, each object without additional properties."""
     schemas = described["components"]["schemas"]
     paths: Schema = {}
     for path, methods in KEPT.items():
@@ -148,7 +148,7 @@ def trimmed(described: Schema) -> Schema:
         if name not in needed:
             needed[name] = _closed(schemas[name])
             needed[name].get("properties", {}).update(UNNAMED.get(name, {}))
-            if name == "SnowflakeType":  # discord.py sends ids as numbers in places, and Discord takes them
+            if name == "SnowflakeType":  # discord.py sends some ids as numbers, and Discord accepts them
                 needed[name]["type"] = ["string", "integer"]
             waiting += _references(needed[name])
     return {"paths": paths, "components": {"schemas": dict(sorted(needed.items()))}}

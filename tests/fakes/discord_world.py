@@ -1,8 +1,6 @@
-"""A small Discord: a server or two with their people and channels, and what is said there, as Discord's own payloads.
+"""A small Discord: one or two servers with members, channels and messages, as Discord's own payloads.
 
-Above: `tests.fakes.discord_rest`, `tests.fakes.discord_gateway`. Below: nothing.
-
-Ids are snowflakes of the clock's time, as clients read the time of a message off its id.
+Ids are snowflakes of the clock's time, because clients read the time of a message from its id.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,15 +16,15 @@ Payload = dict[str, Any]
 GUILD = "10"
 QUAY = str((1 << 22) + 10)  # A second server, which the bot is in once it was opened: on the second of two connections
 GENERAL = "20"
-STAFF = "21"  # A channel that @everyone cannot see, but the bot
+STAFF = "21"  # A channel that the bot can see, but not @everyone
 VOICE = "22"
 DM_OF = {"41": "71", "42": "72", "43": "73"}
 BOT, ANN, BO, OTHER_BOT = "900", "41", "42", "901"
 NAMES = {BOT: "cogency", ANN: "ann", BO: "bo", OTHER_BOT: "herald"}
 
-# Everything but administrator, which no overwrite of a channel can take back.
+# Everything but administrator, which no overwrite of a channel can remove.
 ALL_PERMISSIONS = str(((1 << 53) - 1) & ~(1 << 3))
-INVITED = "309237746688"  # What a bot may that was invited by the link of `cogency discord invite`
+INVITED = "309237746688"  # The permissions of a bot that was invited by the link of `cogency discord invite`
 VIEW = 1 << 10
 CONNECT = 1 << 20
 EPHEMERAL = 1 << 6
@@ -102,7 +100,7 @@ class World:
         self.channels[VOICE] = self._channel(VOICE, "hall", 2, bitrate=64_000, user_limit=0)
 
     def open_channel(self, number: str, name: str, kind: int = 0, guild: str = GUILD) -> Payload:
-        """A channel that everybody in the server can read."""
+        """A channel that all members of the server can read."""
         self.channels[number] = self._channel(number, name, kind, guild_id=guild)
         return self.channels[number]
 
@@ -141,7 +139,7 @@ class World:
         }
 
     def message(self, channel: str, author: str, content: str, **more: Any) -> Payload:
-        """Say something; it stays to be read, edited and deleted."""
+        """Store a message, to be read, edited and deleted."""
         said: Payload = {
             "id": self.new_id(),
             "channel_id": channel,
@@ -171,7 +169,7 @@ class World:
         return [channel for channel in self.channels.values() if channel["guild_id"] == guild]
 
     def member(self, number: str, **more: Any) -> Payload:
-        """Somebody in the server, with their roles."""
+        """A member of the server, with their roles."""
         return member(number, roles=self.roles_of.get(number, []), **more)
 
     def edit(self, message: Payload, content: str) -> None:
@@ -183,7 +181,7 @@ class World:
         return said[::-1] if newest_first else said
 
     def start_thread(self, parent: str, number: str, name: str, kind: int = 11) -> Payload:
-        """A thread; started from a message it has the message's id."""
+        """Start a thread; started from a message it has the message's id."""
         thread = {
             "id": number,
             "guild_id": self.guild_of(parent),
@@ -207,12 +205,12 @@ class World:
         return thread
 
     def shown(self, channel: str, author: str = BOT) -> list[str]:
-        """What this author's messages show in a channel now: neither what only one person sees nor files alone."""
+        """Return what this author's messages show in a channel now, without ephemeral ones and those of files alone."""
         said = [m for m in self.said_in(channel) if m["author"]["id"] == author and not _hidden(m)]
         return [m["content"] for m in said if m["content"] or not m.get("files")]
 
     def of_guild(self, message: Payload) -> Payload:
-        """The message as the gateway sends it: in a server with the server's id and the author's membership."""
+        """Return the message as the gateway sends it: in a server with the server's id and the author's membership."""
         if message["channel_id"] not in self.channels:
             return message
         asker = {key: value for key, value in self.member(message["author"]["id"]).items() if key != "user"}
@@ -240,7 +238,7 @@ def _archived(thread: Payload) -> bool:
 
 
 def parts(message: Payload) -> Iterator[Payload]:
-    """Every component of a message, those inside of others behind these."""
+    """Return every component of a message, nested ones after their parents."""
     waiting: list[Payload] = [*message["components"]]
     while waiting:
         part = waiting.pop(0)
@@ -250,7 +248,7 @@ def parts(message: Payload) -> Iterator[Payload]:
 
 
 def seen(message: Payload) -> str:
-    """All the text that a message shows: its content, or that of its components."""
+    """Return all the text that a message shows: its content, or that of its components."""
     texts = [part["content"] for part in parts(message) if part["type"] == 10]
     return "\n".join([message["content"], *texts] if message["content"] else texts)
 
@@ -267,7 +265,7 @@ def text_file(name: str, address: str, size: int, content_type: str = "text/plai
 
 
 def without_content(message: Payload) -> Payload:
-    """The message as an application without the message content intent sees it."""
+    """Return the message as an application without the message content intent sees it."""
     ours = message["author"]["id"] == BOT or any(mention["id"] == BOT for mention in message["mentions"])
     empty: dict[str, Sequence[object] | str] = {"content": "", "embeds": [], "attachments": [], "components": []}
     return message if ours or "guild_id" not in message else {**message, **empty}

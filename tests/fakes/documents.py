@@ -1,4 +1,4 @@
-"""Office files, made part by part: honest ones and hostile ones."""
+"""Office files, built part by part: valid ones and hostile ones."""
 
 import io
 import zipfile
@@ -21,7 +21,7 @@ def archive(parts: Mapping[str, str | bytes]) -> bytes:
 
 
 def _package(main: str, kind: str, parts: Mapping[str, str | bytes]) -> bytes:
-    """`parts`: with the one called `main`."""
+    """Return a package of `parts` and the one called `main`."""
     types = (
         f'<Override PartName="/{main}" ContentType="application/vnd.openxmlformats-officedocument.{kind}.main+xml"/>'
     )
@@ -70,7 +70,7 @@ _SPACES = {"o": "office", "x": "text", "t": "table", "d": "drawing"}
 
 
 def epub(chapter: str, encryption: str = "") -> bytes:
-    """`chapter`: what stands in the body of its one page."""
+    """`chapter`: the body of its one page."""
     book = (
         '<package xmlns="http://www.idpf.org/2007/opf"><metadata xmlns:dc="http://purl.org/dc/elements/1.1/">'
         '<dc:title>Boats</dc:title></metadata><manifest><item id="one" href="one.xhtml"/></manifest>'
@@ -87,6 +87,6 @@ LAUGHS = f'<!DOCTYPE x [<!ENTITY l0 "ha">{_LAUGHS}]>'  # A billion of them in &l
 
 
 def legacy(*, encrypted: bool = False) -> bytes:
-    """An OLE container: an old form, or what holds a newer one that is locked."""
+    """Return an OLE container: an old format, or the wrapper of a newer, encrypted file."""
     name = "EncryptedPackage" if encrypted else "WordDocument"
     return b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(1_000) + name.encode("utf-16-le") + bytes(1_000)

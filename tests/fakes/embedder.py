@@ -1,4 +1,4 @@
-"""A model for embeddings that knows a few words, and which of them mean the same."""
+"""An embedding model that knows a few words, and which of them are synonyms."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,14 +12,14 @@ CONCEPTS = (("boat", "vessel", "ship"), ("train", "railway"), ("blue", "azure"),
 
 
 def meaning_of(text: str) -> tuple[float, ...]:
-    """One number for each concept, negative where the text does not speak of it."""
+    """Return one number for each concept, negative where the text does not mention it."""
     words = set(index_words(text))
     return tuple(1.0 if words.intersection(concept) else -0.1 for concept in CONCEPTS)
 
 
 @dataclass
 class FakeEmbedder:
-    """The port Embedder. `asked`: the texts of each call; `down`: every call fails."""
+    """Implements the port Embedder. `asked`: the texts of each call; `down`: every call fails."""
 
     name: str = "fake:meanings"
     asked: list[list[str]] = field(default_factory=list[list[str]])

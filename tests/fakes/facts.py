@@ -1,4 +1,4 @@
-"""Facts, in few words."""
+"""Short functions to write facts."""
 
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from agent.ports import Facts
 async def remember(
     facts: Facts, person: str, text: str, audience: str, now: datetime, source_message: int | None = None
 ) -> Fact:
-    """Write what somebody asked to be remembered, without a key."""
+    """Write a fact that a person asked to remember, without a key."""
     new = NewFact(
         id="",
         key="",

@@ -1,6 +1,6 @@
 """A clock on which time passes faster than outside: for tests in which real sockets wait for one another.
 
-Above: flows over HTTP and WebSocket. Below: the event loop's own time. A pause of a second takes 20 ms.
+It uses the event loop's own time. A pause of a second takes 20 ms.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ SPEED = 50.0
 
 
 class FastClock:
-    """`start` is the moment at which it is made; give a later one to what begins later."""
+    """`start` is the time of its creation; pass a later one to a part that starts later."""
 
     def __init__(self, start: datetime = START, speed: float = SPEED) -> None:
         self._start = start
@@ -30,7 +30,7 @@ class FastClock:
 
 
 class MovedClock(FastClock):
-    """One that a test may put forward."""
+    """A clock that a test may advance."""
 
     ahead_s = 0.0
 

@@ -1,7 +1,4 @@
-"""A service that speaks Gemini's generateContent, as the contract's `World`.
-
-Above: `tests.contracts.worlds`. Below: `http_world`.
-"""
+"""A service that speaks Gemini's generateContent, as the contract's `World`."""
 
 from base64 import b64decode
 from collections.abc import AsyncGenerator
@@ -46,7 +43,7 @@ class GeminiWire:
         return Asked(texts, len(request.body), images)
 
     def begin(self, reasoning: str) -> list[object]:
-        """A model that thought signs the first part of its answer."""
+        """If the model thought, the first part of its answer has a signature."""
         thought = [_piece({"text": reasoning, "thought": True}), _piece({"text": "", "thoughtSignature": "c2ln"})]
         return [_piece(), *(thought if reasoning else [])]
 
@@ -54,7 +51,7 @@ class GeminiWire:
         return _piece({"text": piece})
 
     def end(self, usage: Usage, *, halted: bool) -> list[object]:
-        del halted  # the vendor does not tell
+        del halted  # the vendor does not report it
         counts = {
             "promptTokenCount": usage.input_uncached + usage.input_cached,
             "cachedContentTokenCount": usage.input_cached,
