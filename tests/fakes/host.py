@@ -1,7 +1,4 @@
-"""A host that records what the platforms hand over, and answers nothing by itself.
-
-Above: tests of the platform adapters. Below: `bot.host`.
-"""
+"""A host that records what the platforms pass to it, and answers nothing by itself."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -49,9 +46,9 @@ T = TypeVar("T")
 
 @dataclass
 class FakeHost:
-    """`taken` and `overheard` hold each message once, in order; `forgotten` what was asked to be forgotten.
+    """`taken` and `overheard` hold each message once, in order; `forgotten` the ids that were to be forgotten.
 
-    `fail_next` is raised by the next call that stores something. `arrived` is set by everything that comes in.
+    `fail_next` is raised by the next call that stores data. `arrived` is set by every call of an adapter.
     """
 
     remembered: MemoryAnswer = field(default_factory=lambda: MemoryAnswer("I remember nothing about you yet."))
@@ -200,7 +197,7 @@ class FakeHost:
         self.memberships[source] = membership
 
     def surface(self, incoming: Incoming) -> Surface:
-        """Where the answer to this message would be shown."""
+        """Return the surface where the answer to this message would be shown."""
         return self.surfaces[incoming.source](incoming)
 
     def register_fetcher(self, source: str, fetch: Fetch, files_now: FilesNow) -> None:
@@ -215,7 +212,7 @@ class FakeHost:
     def register_tools(self, source: str, tools: Sequence[Tool]) -> None:
         self.tools_of[source] = [tool.name for tool in tools]
 
-    async def learn_nothing(self, people: Collection[str], channel: str) -> frozenset[str]:  # noqa: ARG002 -- all teach
+    async def learn_nothing(self, people: Collection[str], channel: str) -> frozenset[str]:  # noqa: ARG002 -- learning is on for all
         return frozenset()
 
     async def submit(self, incoming: Incoming) -> bool:
@@ -271,7 +268,7 @@ class FakeHost:
         self.replies_too.append(replies)
         return ForgetAnswer(memory_texts.receipt_text(self.receipt))
 
-    def stop(self, person: str) -> bool:  # noqa: ARG002 -- nothing is looked for
+    def stop(self, person: str) -> bool:  # noqa: ARG002 -- it searches nothing
         return False
 
     async def stop_everywhere(self, person: str) -> bool:
@@ -291,7 +288,7 @@ class FakeHost:
     def register_deletion(self, source: str, delete: Callable[[ShownPage], Awaitable[None]]) -> None:
         self.delete_pages[source] = delete
 
-    async def stop_conversation(self, conversation: str, *, alone: bool = False) -> bool:  # noqa: ARG002 -- as the port says
+    async def stop_conversation(self, conversation: str, *, alone: bool = False) -> bool:  # noqa: ARG002 -- required by the port
         self.fail()
         self.stopped.append(conversation)
         return conversation in self.running
@@ -390,7 +387,7 @@ class FakeHost:
         self.ongoing[channel] = (f"{channel}:{name}", None)
         return self.ongoing[channel][0]
 
-    async def suggestions(self, viewer: Viewer, limit: int) -> tuple[Suggestion, ...]:  # noqa: ARG002 -- one for all
+    async def suggestions(self, viewer: Viewer, limit: int) -> tuple[Suggestion, ...]:  # noqa: ARG002 -- one answer for all
         return self.suggested[:limit]
 
     async def claim_once(self, source: str, what: str) -> bool:
@@ -410,7 +407,7 @@ class FakeHost:
     def closed_to(self, who: Requester, authority: Authority) -> str | None:
         return acl.closed_to(self.access, who, authority)
 
-    async def admit_order(self, who: Requester, authority: Authority, time_zone: str = "UTC") -> None:  # noqa: ARG002 -- no rates
+    async def admit_order(self, who: Requester, authority: Authority, time_zone: str = "UTC") -> None:  # noqa: ARG002 -- it has no rates
         if (why := self.closed_to(who, authority)) is not None:
             raise Refused(why)
 
@@ -435,7 +432,7 @@ class FakeHost:
         return new
 
     def _holds(self, message_id: str) -> bool:
-        """Whether it may hold this message: of repeated and private questions, those that it took in."""
+        """Return whether it may store this message: of repeated and private questions, only those that it accepted."""
         return not message_id.startswith(("again:", "private:")) or any(
             kept.message_id == message_id for kept in self.taken + self.overheard
         )
@@ -447,20 +444,20 @@ class FakeHost:
 
 
 def _same(one: Incoming, other: Incoming) -> bool:
-    """Whether both are one message: the two keys of the ledger."""
+    """Return whether both are one message: the two keys of the ledger."""
     return (one.source, one.event_id) == (other.source, other.event_id) or (one.channel, one.message_id) == (
         other.channel,
         other.message_id,
     )
 
 
-# What apps note of themselves: a failure is meant for what somebody does.
+# Preferences that apps store at their start: `fail_next` is meant for a later user action.
 NOTED_AT_THE_START = frozenset({"slack:bots", "slack:workspaces"})
 
 
 @dataclass(frozen=True)
 class FakeChoices:
-    """The port Choices of a host."""
+    """Implements the port Choices of a host."""
 
     host: FakeHost
 
@@ -479,13 +476,13 @@ class FakeChoices:
 
 @dataclass(frozen=True)
 class FakeOverhearing:
-    """The port Overhearing: it keeps what it may consider, and answers none of it."""
+    """Implements the port Overhearing: it stores the messages that it may consider, and answers none."""
 
     considered: list[QuestionToAll]
     hushes: set[str]
 
     def heard(self, channel: str, person: str, message: str) -> None:
-        """Nobody asks how lively it is."""
+        """Do nothing: no test measures activity."""
 
     def changed(self, channel: str, message: str) -> None:
         self.considered[:] = [one for one in self.considered if (one.channel, one.message) != (channel, message)]

@@ -1,7 +1,4 @@
-"""A host put together as `bot.app` does it, with one model that nobody chooses.
-
-Above: hosts of the tests. Below: `bot.hosting` and its desks.
-"""
+"""A host built as `bot.app` does it, with one model that users cannot choose."""
 
 from typing import Protocol
 
@@ -52,12 +49,12 @@ MOST_AMBIENT = 20
 
 
 def patient_reader() -> Reader:
-    """It gives way to nobody: on a busy machine a file would not be read in time."""
+    """A reader at normal priority: on a busy machine a file would not be read in time."""
     return Reader(PATIENCE_S, niceness=0)
 
 
 class Stored(Protocol):
-    """What a host needs of a store, in memory or not."""
+    """The parts of a store that a host needs, in memory or not."""
 
     @property
     def ledger(self) -> Ledger: ...
@@ -92,7 +89,7 @@ class Stored(Protocol):
 
 
 def connections_of(store: Stored, clock: Clock) -> PlatformConnections:
-    """Without any platform yet."""
+    """Return connections without any platform."""
     return PlatformConnections(Readers(store.conversations.groups, clock))
 
 
@@ -124,7 +121,7 @@ def host_on(
     policy: ApprovalPolicy | None = None,
     model: Provider | None = None,
 ) -> BotHost:
-    """`model`: chooses what of talk is answered; None: nothing is, as with a rehearsal."""
+    """`model`: selects the overheard messages to answer; None: no message is answered, as with a rehearsal."""
     audiences = connections.readers.audiences
     allowances = BudgetAllowances(Budgets(), store.spending, store.preferences, clock)
     policy = policy or ApprovalPolicy(store.consents, clock, PolicyTable(store.preferences, store.audit, clock))

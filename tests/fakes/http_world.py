@@ -1,6 +1,5 @@
-"""The contract's `World` for any service that streams events over HTTP: what is planned, in the vendor's own words.
-
-Above: `anthropic_service`, `gemini_service`, `interactions_service`. Below: `model_server`.
+"""The contract's `World` for any service that streams events over HTTP: it writes the planned answer in the vendor's
+format.
 """
 
 import asyncio
@@ -18,17 +17,17 @@ from tests.contracts.model_world import PATIENT, Asked, Breaks, Calls, Cuts, Gar
 from tests.fakes.clock import FakeClock
 from tests.fakes.model_server import CHUNKED, CUT, ModelServer, Reply, Request, Wait, event, framed, head, whole
 
-PIECE = 7  # Calls arrive in pieces of so many characters, so that every tag is cut somewhere
+PIECE = 7  # Characters of each piece of a call, so that every tag is cut somewhere
 USAGE = Says(()).usage
 
 
 class Wire(Protocol):
-    """How a vendor says things. Every event that is not bytes is sent as its JSON."""
+    """The format of a vendor. Every event that is not bytes is sent as its JSON."""
 
     def asked(self, request: Request) -> Asked: ...
 
     def other(self, request: Request) -> Reply | None:
-        """The reply to a request that asks for no answer, or None if it does."""
+        """Return the reply to a request that asks for no answer, or None if it does."""
         ...
 
     def begin(self, reasoning: str) -> list[object]: ...
@@ -38,7 +37,7 @@ class Wire(Protocol):
     def end(self, usage: Usage, *, halted: bool) -> list[object]: ...
 
     def error(self, status: int, code: str, message: str) -> object:
-        """The body of a refusal."""
+        """Return the body of a refusal."""
         ...
 
     def error_event(self, status: int) -> object: ...
@@ -83,7 +82,7 @@ async def http_world(
 
 
 def _reply(wire: Wire, turn: Turn) -> Reply:
-    """A body whose end can be told from a cut, step by step."""
+    """Return the steps of a body whose end can be told from a cut."""
     match turn:
         case Says(pieces, reasoning, usage):
             return [*_begun(wire, reasoning), *_texts(wire, pieces), *_ended(wire, usage)]
@@ -130,7 +129,7 @@ def _ended(wire: Wire, usage: Usage = USAGE, *, halted: bool = False) -> list[by
 
 
 def _block(blocks: Sequence[str]) -> str:
-    """One `<execute>` block with the calls of all, whose end the stop sequence has swallowed."""
+    """Return one `<execute>` block with all calls, without its end, which the stop sequence has removed."""
     return f"<execute>{json.dumps([call for block in blocks for call in cast('list[object]', json.loads(block))])}"
 
 

@@ -1,4 +1,4 @@
-"""Messages to the bot as a platform adapter would read them, with everything but the text by default."""
+"""Messages to the bot as a platform adapter would read them, with defaults for everything but the text."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -13,7 +13,7 @@ _numbers = count(1)
 
 
 def dm(person: str) -> Place:
-    """Where only this person reads."""
+    """A place that only this person reads."""
     return Place(PersonAudience(person))
 
 
@@ -25,7 +25,7 @@ def said(
     place: Place | None = None,
     number: int | None = None,
 ) -> Incoming:
-    """One message, a second after the one before; the same `number` is the same message."""
+    """Return one message, a second after the one before; the same `number` is the same message."""
     n = next(_numbers) if number is None else number
     return Incoming(
         source="test",

@@ -1,6 +1,5 @@
-"""A service that speaks Gemini's Interactions, as the contract's `World`; it stores, forgets and is asked to delete.
-
-Above: `tests.contracts.worlds`. Below: `http_world`.
+"""A service that speaks Gemini's Interactions, as the contract's `World`; it stores interactions, loses and deletes
+them.
 """
 
 from base64 import b64decode
@@ -25,7 +24,7 @@ PATH = "/v1/interactions"
 class InteractionsWire:
     """`stored` are the interactions that it has; `stubborn` those that it fails to delete.
 
-    `lost_status` is what it answers where it does not have the previous interaction, `refused` how often it did.
+    `lost_status` is its answer if it does not have the previous interaction, `refused` the number of these answers.
     """
 
     stored: list[str] = field(default_factory=list[str])
@@ -69,7 +68,7 @@ class InteractionsWire:
         return {"event_type": "step.delta", "index": 1, "delta": {"type": "text", "text": piece}}
 
     def end(self, usage: Usage, *, halted: bool) -> list[object]:
-        del halted  # the vendor does not tell
+        del halted  # the vendor does not report it
         whole_input = usage.input_uncached + usage.input_cached
         counts = {
             "total_input_tokens": whole_input,
@@ -119,7 +118,7 @@ def _thought(reasoning: str) -> list[object]:
 async def interactions_service(
     wire: InteractionsWire, patience: ModelTimeouts = PATIENT
 ) -> AsyncGenerator[tuple[HttpWorld, InteractionsProvider], None]:
-    """The world, with its provider as what it is."""
+    """Return the world, and its provider with its own type."""
     opened: list[InteractionsProvider] = []
 
     def provider_at(url: str, line: ProviderWorld) -> InteractionsProvider:

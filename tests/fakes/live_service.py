@@ -1,9 +1,7 @@
 """A service that speaks Gemini Live, as the contract's `World`: it keeps a conversation for each connection and handle.
 
-Above: `tests.contracts.worlds`, tests of the Live session. Below: `socket_service`.
-
-A spoken answer is sound and a transcript of it. A call of the function ends what the model says; the turn is told
-complete only behind it, which may come late.
+A spoken answer is sound and its transcript. A call of the function ends the model's output; the turn is reported
+complete only after it, which may be late.
 """
 
 import asyncio
@@ -44,13 +42,13 @@ def opened(url: str, clock: FakeClock, model: str = SPEAKER, patience: ModelTime
 
 
 async def say_go_away(service: SocketService) -> None:
-    """The newest connection is about to be closed."""
+    """Announce that the newest connection will be closed."""
     await service.send(service.guests[-1], {"goAway": {"timeLeft": "50s"}})
 
 
 @dataclass(slots=True)
 class Kept:
-    """What the service keeps of a conversation."""
+    """The service's state of a conversation."""
 
     turns: list[str] = field(default_factory=list[str])
     calls: dict[str, str] = field(default_factory=dict[str, str])
@@ -59,7 +57,7 @@ class Kept:
 
 
 class LiveVisit:
-    """One connection. `kept` are the conversations by their handles; a new handle stands behind each answer."""
+    """One connection. `kept` are the conversations by their handles; a new handle follows each answer."""
 
     def __init__(
         self, service: SocketService, connection: ServerConnection, *, kept: dict[str, Kept], spoken: bool = True
@@ -198,7 +196,7 @@ class LiveVisit:
             await self._send({"serverContent": {"modelTurn": {"role": "model", "parts": [sound]}}})
 
     async def _call(self, blocks: Sequence[str]) -> None:
-        """One call of the function for each block, all in one frame."""
+        """Return one call of the function for each block, all in one frame."""
         number, calls = len(self._service.asked), self.conversation.calls
         asked: list[Frame] = []
         for place, block in enumerate(blocks):

@@ -26,8 +26,8 @@ def call(name: str, **args: Json) -> str:
 
 @dataclass(slots=True)
 class CountingTool:
-    """Counts in one harbour after the other; each call waits until the gate is open, but the first `free`. `log`: a
-    file with a line for each that was begun.
+    """Counts in one harbour after the other; each call after the first `free` waits until the gate is open. `log`: a
+    file with a line for each call that was begun.
     """
 
     gate: asyncio.Event = field(default_factory=asyncio.Event)
@@ -44,7 +44,7 @@ class CountingTool:
     def schema(self) -> JsonObject:
         return {"type": "object", "properties": {"harbour": {"type": "integer"}}}
 
-    async def run(self, args: JsonObject, context: ToolContext) -> str:  # noqa: ARG002 -- the same for everybody
+    async def run(self, args: JsonObject, context: ToolContext) -> str:  # noqa: ARG002 -- it needs no context
         harbour = int(str(args["harbour"]))
         self.counted.append(harbour)
         if self.log is not None:
@@ -60,7 +60,9 @@ class CountingTool:
 
 @dataclass(slots=True)
 class Worker:
-    """The model. `rounds`: harbours that it counts in before it writes the table; `mention`: it was asked for that."""
+    """The model. `rounds`: the harbours that it counts in before it writes the table; `mention`: whether it was asked
+    to mention the asker.
+    """
 
     rounds: int = 2
     mention: bool = False

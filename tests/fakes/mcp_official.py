@@ -1,4 +1,4 @@
-"""An MCP server written with the official SDK, over standard input and output, or HTTP at the port that is named."""
+"""An MCP server written with the official SDK, over standard input and output, or HTTP at the given port."""
 
 import sys
 

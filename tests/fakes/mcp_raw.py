@@ -1,6 +1,6 @@
-"""An MCP server by hand: raw lines of JSON, so that it can do what no honest server does. Run it as a process.
+"""A hand-written MCP server: raw lines of JSON, so that it can misbehave as no real server does. Run it as a process.
 
-It speaks the protocol of before 2026. Its first argument is how it begins; each tool is a way to behave.
+It speaks the protocol of before 2026. Its first argument selects how it starts; each tool is one kind of behaviour.
 """
 
 import json
@@ -56,7 +56,7 @@ def text(said: str) -> dict[str, Any]:
 
 
 cancelled: list[Any] = []
-wondering: dict[str, Any] = {}  # The calls that wait for an answer, by what was asked for them
+wondering: dict[str, Any] = {}  # The calls that wait for an answer, by the id of their request
 opened: list[Any] = []
 
 
@@ -67,7 +67,7 @@ def ask(name: str, message: str = "Which colour?", schema: dict[str, Any] = COLO
     say({"id": name, "method": "elicitation/create", "params": {"message": message, "requestedSchema": schema}})
 
 
-def call(name: str, params: dict[str, Any], number: Any) -> dict[str, Any] | None:  # noqa: C901, PLR0912 -- one case a way to behave
+def call(name: str, params: dict[str, Any], number: Any) -> dict[str, Any] | None:  # noqa: C901, PLR0912 -- one case for each behaviour
     match name:
         case "echo":
             return text(json.dumps([params.get("arguments"), len(cancelled)]))
@@ -116,7 +116,7 @@ def call(name: str, params: dict[str, Any], number: Any) -> dict[str, Any] | Non
             return None
         case "hurry":
             ask("h1")
-            time.sleep(0.3)  # what is taken back at once was never asked
+            time.sleep(0.3)  # a request that is cancelled at once would never be shown
             say({"method": "notifications/cancelled", "params": {"requestId": "h1", "reason": "too slow"}})
             return None
         case "quiz":

@@ -1,4 +1,4 @@
-"""An MCP server as `uvx mcp-server-time` is one: the tools, arguments and answers that the page about tools names."""
+"""An MCP server like `uvx mcp-server-time`: the tools, arguments and answers that the page about tools names."""
 
 import json
 from datetime import datetime
@@ -13,7 +13,7 @@ server = MCPServer("mcp-time")
 @server.tool()
 def get_current_time(timezone: str) -> str:
     """Get current time in a specific timezone."""
-    now = datetime.now(ZoneInfo(timezone))  # noqa: TID251 -- a server is the world
+    now = datetime.now(ZoneInfo(timezone))  # noqa: TID251 -- a server reads the real clock
     return json.dumps({"timezone": timezone, "datetime": now.isoformat(timespec="seconds"), "is_dst": bool(now.dst())})
 
 

@@ -24,7 +24,7 @@ QUICK: Final = McpLimits(connect_s=PATIENCE_S, wait_s=PATIENCE_S, first_pause_s=
 
 
 def raw(begins: str = "plain") -> StdioReach:
-    """`tests.fakes.mcp_raw`, which starts in an instant."""
+    """Return `tests.fakes.mcp_raw`, which starts fast."""
     return StdioReach(sys.executable, ("-S", "-E", str(FAKES / "mcp_raw.py"), begins), {"PATH": "/usr/bin:/bin"})
 
 
@@ -36,7 +36,7 @@ def config(reach: Reach, name: str = "raw", effects: Mapping[str, ToolEffect] = 
 async def connected(
     *configs: McpServerConfig, limits: McpLimits = QUICK, clock: Clock | None = None
 ) -> AsyncGenerator[tuple[McpServer, ...]]:
-    """Servers, each tried once; on the clock outside, unless another is given."""
+    """Connect servers, each tried once; on the real clock, unless another is given."""
     async with open_servers(configs, clock or FastClock(speed=1.0), lambda: 0.5, PATIENCE_S, limits) as servers:
         for server in servers:
             await server.tried.wait()
@@ -49,7 +49,7 @@ def context(report: Report | None = None) -> ToolContext:
 
 
 async def called(server: McpServer, tool: str, report: Report | None = None, **args: Json) -> ToolOutput:
-    """What a tool brings. Raises ToolError."""
+    """Return a tool's result. Raises ToolError."""
     return await called_for(server, tool, context(report), **args)
 
 

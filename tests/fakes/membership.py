@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class FakeMembership:
-    """`readers` by place; `asked` holds every question. `silent` places are unknown."""
+    """`readers` by place; `asked` holds every question. For `silent` places it has no answer."""
 
     readers: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     silent: set[str] = field(default_factory=set[str])

@@ -1,4 +1,4 @@
-"""What answers, for tests in which there is only one model and one way to answer."""
+"""Models and personas for tests with only one model and one kind of answer."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,11 +10,11 @@ from agent.ports import Asker, Provider
 from agent.records import Incoming
 from agent.turn_setup import ContextConfig
 
-WORDED: Final = ContextConfig(lambda: "w0rd")  # Its word is known, so that what the model is given can be compared
+WORDED: Final = ContextConfig(lambda: "w0rd")  # Its random word is fixed, so that the model's input can be compared
 
 
 def always(model: Provider) -> Callable[[Incoming], Awaitable[Provider]]:
-    """That model answers everybody."""
+    """That model answers all questions."""
 
     async def chosen(_: Incoming) -> Provider:
         return model
@@ -25,7 +25,7 @@ def always(model: Provider) -> Callable[[Incoming], Awaitable[Provider]]:
 def speaking(
     persona: str = "You are a bot.", language_rule: str = "Answer in English."
 ) -> Callable[[Incoming], Awaitable[Persona]]:
-    """The same persona for everybody."""
+    """The same persona for all users."""
     same = Persona(persona, language_rule)
 
     async def chosen(_: Incoming) -> Persona:
@@ -36,7 +36,7 @@ def speaking(
 
 @dataclass(frozen=True)
 class FixedGroups:
-    """Who asks alone draws from these groups."""
+    """A private question may use these groups."""
 
     groups: frozenset[str] = frozenset()
 
@@ -46,7 +46,7 @@ class FixedGroups:
 
 @dataclass(frozen=True)
 class FakeServers:
-    """Servers of tools of which some are away."""
+    """Tool servers of which some are unavailable."""
 
     trouble: Mapping[str, str] = field(default_factory=dict[str, str])
 

@@ -1,7 +1,7 @@
 """A small raw HTTP server that misbehaves on demand: everything that the npm double of the vendors cannot do.
 
 A script is a list of replies, one for each request in order, or a function that answers each request. A reply is a list
-of steps: bytes are written and flushed, `Wait` waits for an event of the test (or for the client to go away), `CUT`
+of steps: bytes are written and flushed, `Wait` waits for an event of the test (or until the client disconnects), `CUT`
 resets the connection, and `KEEP` waits for the next request on it. After the last step the connection is closed.
 """
 
@@ -34,7 +34,7 @@ Reply: TypeAlias = Sequence[bytes | Wait | Step]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request as it came. Header names are in lower case."""
+    """One request as it arrived. Header names are in lower case."""
 
     method: str
     path: str
@@ -47,12 +47,12 @@ class Request:
 
 
 def head(status: int = 200, content_type: str = "text/event-stream", *, extra: str = "") -> bytes:
-    """A response's head without a length: its body ends with the connection."""
+    """Return a response's head without a length: its body ends with the connection."""
     return f"HTTP/1.1 {status} X\r\ncontent-type: {content_type}\r\nconnection: close\r\n{extra}\r\n".encode()
 
 
 def framed(data: bytes) -> bytes:
-    """One piece of a chunked body; framed(b"") is its end."""
+    """Return one chunk of a chunked body; framed(b"") is its end."""
     return f"{len(data):x}\r\n".encode() + data + b"\r\n"
 
 
@@ -61,17 +61,17 @@ KEEP_ALIVE = f"HTTP/1.1 200 X\r\ncontent-type: text/event-stream\r\n{CHUNKED}\r\
 
 
 def event(value: object) -> bytes:
-    """One server-sent event."""
+    """Return one server-sent event."""
     return b"data: " + json.dumps(value, ensure_ascii=False).encode() + b"\n\n"
 
 
 def text(content: str, **fields: object) -> bytes:
-    """One chunk of an answer, with as little as a server may send."""
+    """Return one chunk of an answer, with the minimum that a server may send."""
     return event({"choices": [{"delta": {"content": content}, **fields}]})
 
 
 def whole(status: int, value: object, *, extra: str = "") -> list[bytes]:
-    """A complete JSON response."""
+    """Return a complete JSON response."""
     body = json.dumps(value).encode()
     return [head(status, "application/json", extra=f"content-length: {len(body)}\r\n{extra}"), body]
 
@@ -81,9 +81,9 @@ DONE = b"data: [DONE]\n\n"
 
 @dataclass(slots=True)
 class ModelServer:
-    """`async with ModelServer([reply, …]) as server`, then talk to `server.url`.
+    """`async with ModelServer([reply, …]) as server`, then connect to `server.url`.
 
-    `requests` are those that came; `left` is set when a client closed its connection before its reply was over.
+    `requests` are those that arrived; `left` is set when a client closed its connection before its reply was over.
     """
 
     script: Sequence[Reply] | Callable[[Request], Reply]
@@ -129,7 +129,7 @@ class ModelServer:
             writer.close()
 
     async def _reply(self, steps: Reply, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Perform the steps; whether the connection is kept for another request."""
+        """Perform the steps; return whether the connection is kept for another request."""
         for step in steps:
             match step:
                 case bytes():
@@ -148,7 +148,7 @@ class ModelServer:
 
 
 async def _happened(until: Callable[[], Awaitable[object]], reader: asyncio.StreamReader) -> bool:
-    """Wait for the event; False when the client went away first."""
+    """Wait for the event; return False if the client disconnected first."""
     waiting, gone = asyncio.ensure_future(until()), asyncio.create_task(reader.read(1))
     try:
         await asyncio.wait({waiting, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -160,7 +160,7 @@ async def _happened(until: Callable[[], Awaitable[object]], reader: asyncio.Stre
 
 
 async def _read_request(reader: asyncio.StreamReader) -> Request | None:
-    """The next request, or None when the client closed the connection instead."""
+    """Return the next request, or None if the client closed the connection instead."""
     if not (first := await reader.read(1)):
         return None
     lines = (first + await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")

@@ -9,13 +9,13 @@ from sqlalchemy import Connection
 from store.databases.sqlite import open_sqlite
 from store.engine import PATIENCE_S, Store, open_on, open_store
 
-# What such a file holds, once one was made: the migrations take ten times as long as to open it.
+# The content of such a file, once one was made: migrations take ten times as long as opening it.
 _made: list[bytes] = []
 _made_in_memory: list[sqlite3.Connection] = []
 
 
 async def new_database(path: Path) -> str:
-    """The URL of a new file, or of the one that is there."""
+    """Return the URL of a new file, or of an existing one."""
     url = f"sqlite:///{path}"
     if not _made and not path.exists():  # noqa: ASYNC240 -- a test may wait for its disk
         await (await open_store(url)).close()
@@ -33,7 +33,7 @@ def _lay(path: Path) -> None:
 
 
 async def open_new(url: str = "sqlite://") -> Store:
-    """As `open_store`, for tests that open many: one in memory begins as a copy."""
+    """Like `open_store`, for tests that open many: one in memory begins as a copy."""
     if url != "sqlite://":
         return await open_store(url)
     if not _made_in_memory:
@@ -55,7 +55,7 @@ def _fill(connection: Connection) -> None:
 
 
 def _copy(source: sqlite3.Connection, target: sqlite3.Connection, *, within: sqlite3.Connection) -> None:
-    """Outside of the transaction in which all work is done: SQLite copies no database in one."""
+    """Copy outside of the transaction in which all work is done: SQLite cannot copy a database inside one."""
     within.execute("COMMIT")
     source.backup(target)
     within.execute("BEGIN")

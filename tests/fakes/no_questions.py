@@ -1,4 +1,4 @@
-"""No tool asks anybody anything: the port `bot.host.ToolQuestions` of hosts without turns."""
+"""Tools that ask no questions: the port `bot.host.ToolQuestions` of hosts without turns."""
 
 from agent.errors import Refused
 from bot.host import AskedWindow, QuestionAnswer
@@ -6,7 +6,7 @@ from bot.texts import command_texts
 
 
 class NoQuestions:
-    async def answer(self, person: str, words: str) -> QuestionAnswer | None:  # noqa: ARG002 -- nobody is asked
+    async def answer(self, person: str, words: str) -> QuestionAnswer | None:  # noqa: ARG002 -- no tool asks
         return None
 
     async def window(self, person: str, words: str) -> AskedWindow:  # noqa: ARG002 -- as above

@@ -1,4 +1,4 @@
-"""Places that know nothing, and nothing that is done at a time: for what is tested beside them."""
+"""Places without documents, and without schedules: for tests of other parts."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -14,7 +14,7 @@ class NothingKnown:
 
     async def answer(
         self,
-        asker: PlaceAsker,  # noqa: ARG002 -- as the port says
+        asker: PlaceAsker,  # noqa: ARG002 -- required by the port
         words: str,  # noqa: ARG002 -- as above
         say: Callable[[str], Awaitable[None]],  # noqa: ARG002 -- as above
     ) -> KnowledgeAnswer:

@@ -1,6 +1,6 @@
-"""A server of tools with sign-in, made with the official SDK: authorization server and tools in one, on loopback.
+"""A tool server with sign-in, made with the official SDK: authorization server and tools in one, on loopback.
 
-What a browser that has the cookie `user` agrees to is that user's.
+A browser that has the cookie `user` consents as that user.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ Asked = tuple[str, AuthorizationParams]
 
 @dataclass
 class AuthorizationServer(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
-    """Rotates refresh tokens, and takes the second use of one for a theft: everything of that user ends."""
+    """Rotates refresh tokens, and treats the second use of one as theft: all tokens of that user end."""
 
     issuer: str
     lifetime: int = 3_600
@@ -144,12 +144,12 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[AuthorizationCode, Re
             self.refresh = {name: one for name, one in self.refresh.items() if (one.client_id, one.subject) != same}
 
     def end(self, user: str) -> None:
-        """Whatever this user gave is over."""
+        """Revoke all tokens of this user."""
         self.access = {name: token for name, token in self.access.items() if token.subject != user}
         self.refresh = {name: token for name, token in self.refresh.items() if token.subject != user}
 
     def reject_access(self) -> None:
-        """What was given is taken no longer, and has to be renewed."""
+        """Reject the access tokens, so that they have to be renewed."""
         self.access.clear()
 
     def users(self) -> set[str]:
@@ -162,7 +162,7 @@ async def _nothing() -> None:
 
 @dataclass
 class ToolService:
-    """`notes`: what each user has there."""
+    """`notes`: each user's notes."""
 
     url: str
     authorization: AuthorizationServer
@@ -176,7 +176,7 @@ class ToolService:
 
 @asynccontextmanager
 async def tool_service(*scopes: str) -> AsyncGenerator[ToolService]:
-    """Its tool `notes` says what stands in the notes of whose token it was. `scopes`: what a token must allow."""
+    """Its tool `notes` returns the notes of the token's user. `scopes`: the scopes that a token needs."""
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     listening.listen()

@@ -1,7 +1,4 @@
-"""One turn of the real loop with a model and a tool, and everything that came of it.
-
-Above: the providers' contract, benchmarks. Below: `agent.loop`.
-"""
+"""One turn of the real loop with a model and a tool, and all of its results."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -20,7 +17,7 @@ from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
 
 ANNA = Person("terminal:anna", "Anna")
-# A turn's beginning: its first message is long, as it is in truth.
+# A turn's beginning: its first message is long, as in production.
 CONTEXT = (
     Message(Role.SYSTEM, "You are a bot. " + "Be brief, exact and polite. " * 100),
     Message(Role.USER, "It is Monday."),
@@ -30,7 +27,7 @@ CONTEXT = (
 
 @dataclass(slots=True)
 class Echo:
-    """A tool that may not run twice. `meet` is waited for in each call; `said` is every text that it was given."""
+    """A tool that may not run twice. Each call waits for `meet`; `said` are the texts that it received."""
 
     name: str = "echo"
     description: str = "Say it back."
@@ -62,7 +59,7 @@ class Ran:
 
 
 async def run_turn(provider: Provider, tool: Tool, context: Sequence[Message] = CONTEXT, *, rounds: int = 10) -> Ran:
-    """Until the turn ends, within PATIENCE_S."""
+    """Run until the turn ends, within PATIENCE_S."""
     events: list[AgentEvent] = []
 
     async def emit(event: AgentEvent) -> None:
@@ -84,5 +81,5 @@ async def run_turn(provider: Provider, tool: Tool, context: Sequence[Message] = 
 
 
 def echo_call(text: str) -> str:
-    """One block's list, as a model writes it."""
+    """Return one block's list, as a model writes it."""
     return f'[{{"name": "echo", "args": {{"text": "{text}"}}}}]'

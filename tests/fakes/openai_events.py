@@ -1,7 +1,4 @@
-"""What a service of the Responses protocol sends while it does what the contract plans. Pure.
-
-Above: `tests.fakes.openai_service`. Below: `tests.contracts.model_world`.
-"""
+"""The events that a service of the Responses protocol sends for the contract's plan. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +9,7 @@ from typing import TypeAlias, assert_never
 from agent.messages import Usage
 from tests.contracts.model_world import Breaks, Calls, Cuts, Garbles, Refuses, Says, Turn, Waits
 
-PIECE = 7  # The input of a call arrives in pieces of so many characters
+PIECE = 7  # Characters of each piece of a call's input
 
 Event: TypeAlias = dict[str, object]
 
@@ -24,7 +21,7 @@ class Mishap(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Error:
-    """An error event, in whichever form the transport has."""
+    """An error event, in the form of either transport."""
 
     status: int
     code: str
@@ -45,7 +42,7 @@ class Writer:
     numbers: Iterator[int] = field(default_factory=count)
 
     def steps(self, turn: Turn) -> Iterator[Step]:
-        """Everything that the service sends for this turn, in order."""
+        """Yield everything that the service sends for this turn, in order."""
         match turn:
             case Says(pieces, reasoning, usage):
                 yield from (*self._begin(), *self._reasoning(reasoning), *self._message(pieces), *self._end(usage))
@@ -104,7 +101,7 @@ class Writer:
         return [self._event("completed", response=self.response("completed", usage))]
 
     def _reasoning(self, text: str) -> list[Event]:
-        """A reasoning item stands before every answer; its summary only where there is one."""
+        """Yield a reasoning item, which precedes every answer; with its summary only if there is one."""
         place: Event = {"output_index": len(self.output)}
         item: Event = {"id": self._id("rs"), "type": "reasoning", "summary": list[object]()}
         part: Event = {**place, "item_id": item["id"], "summary_index": 0}
@@ -158,7 +155,7 @@ class Writer:
 
 
 def _parts(events: Sequence[Event]) -> tuple[list[Event], list[Event], list[Event]]:
-    """What comes before, in and after the pieces of a message."""
+    """Yield the parts before, in and after the pieces of a message."""
     deltas = [event for event in events if event["type"] == "response.output_text.delta"]
     first = events.index(deltas[0]) if deltas else len(events)
     return list(events[:first]), deltas, list(events[first + len(deltas) :])

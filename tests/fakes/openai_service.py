@@ -1,9 +1,7 @@
 """A service that speaks OpenAI's Responses, over HTTP and WebSocket at one address, as the contract's `World`.
 
-Above: `tests.contracts.worlds`, tests of the sessions. Below: `openai_events`, `openai_types`, aiohttp.
-
-It is strict where the vendor is: every frame must fit the vendor's own types, the output of every call must come, only
-the latest answer of a socket can be built on, an error forgets it, and one answer runs at a time.
+It is as strict as the vendor: every frame must fit the vendor's own types, every call needs an output, only the latest
+answer of a socket can be continued, an error discards it, and one answer runs at a time.
 """
 
 import asyncio
@@ -34,12 +32,12 @@ KINDS = {401: "authentication_error", 429: "rate_limit_error", 500: "server_erro
 
 
 class Gone(Exception):
-    """The client has left, or we have cut it off."""
+    """The client has disconnected, or the service has cut it off."""
 
 
 @dataclass(slots=True)
 class OpenAiService:
-    """`planned` are the answers, in the order in which they are asked for.
+    """`planned` are the answers, in the order of the requests.
 
     `refuses` is the status of every handshake after the first `refuse_after`;
     `loses` are error codes, one for each next request over WebSocket;
@@ -142,7 +140,7 @@ class OpenAiService:
 
 @dataclass(slots=True)
 class Socket:
-    """One connection, and what the service remembers on it."""
+    """One connection, and the service's state for it."""
 
     service: OpenAiService
     request: web.Request
@@ -205,7 +203,7 @@ class Socket:
         self.service.count_frame(self.request)
 
     async def _wait(self, until: asyncio.Event) -> None:
-        """Until the test says so, or the client goes away."""
+        """Wait until the test sets the event, or the client disconnects."""
         waiting, gone = asyncio.create_task(until.wait()), asyncio.create_task(self.socket.receive())
         try:
             await asyncio.wait({waiting, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -237,7 +235,7 @@ class OpenAiWorld:
 
 @asynccontextmanager
 async def serving() -> AsyncGenerator[OpenAiService, None]:
-    """The service on a free loopback port."""
+    """Run the service on a free loopback port."""
     service = OpenAiService()
     app = web.Application()
     app.router.add_post("/v1/responses", service.over_http)
@@ -272,7 +270,7 @@ async def _world(
 async def responses_world(
     *, limits: SocketLimits | None = None, patience: ModelTimeouts = PATIENT
 ) -> AsyncGenerator[OpenAiWorld, None]:
-    """Over WebSocket, with HTTP behind it."""
+    """Over WebSocket, with HTTP as the fallback."""
     settings = limits or SocketLimits()
     async with _world(
         lambda endpoint, line: open_responses(endpoint, MODEL, "sk-1", line, settings), patience
@@ -302,7 +300,7 @@ def _error(error: Error) -> dict[str, object]:
 
 
 def _unanswered(items: list[object], known: list[Event]) -> Error | None:
-    """The vendor's refusal of calls without an output, outputs without a call, and reasoning that cannot be read."""
+    """Return the vendor's refusal of calls without an output, outputs without a call, and unreadable reasoning."""
     seen = [*known, *map(as_object, items)]
     calls = [as_text(item["call_id"]) for item in seen if item["type"] in {"custom_tool_call", "function_call"}]
     outputs = [as_text(item["call_id"]) for item in seen if item["type"] in OUTPUTS]
@@ -314,7 +312,7 @@ def _unanswered(items: list[object], known: list[Event]) -> Error | None:
 
 
 def _contents(items: list[object]) -> tuple[list[str], list[bytes]]:
-    """Every text and picture, in order."""
+    """Return every text and picture, in order."""
     texts: list[str] = []
     images: list[bytes] = []
     for item in map(as_object, items):

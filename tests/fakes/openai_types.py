@@ -1,4 +1,4 @@
-"""The vendor's own types as a judge of frames: what we send, and what our fakes send."""
+"""Validates frames by the vendor's own types: what we send, and what our fakes send."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ RESPONSES = "openai.types.responses"
 
 
 def check_sent(sent: Mapping[str, object]) -> None:
-    """Raises unless this is a body for HTTP, or a frame for WebSocket, without a field that the types do not have."""
+    """Raise unless this is a body for HTTP, or a frame for WebSocket, without fields that the types do not have."""
     if sent.get("type") == "response.create":
         assert fits(f"{RESPONSES}.responses_client_event_param:ResponsesClientEventParam", sent)
     else:
@@ -16,7 +16,7 @@ def check_sent(sent: Mapping[str, object]) -> None:
 
 
 def check_event(event: Mapping[str, object], *, websocket: bool = False) -> None:
-    """Raises unless the service may send this."""
+    """Raise unless the service may send this."""
     if websocket:
         parses(f"{RESPONSES}.responses_server_event:ResponsesServerEvent", event)
     else:

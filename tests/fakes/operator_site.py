@@ -1,4 +1,4 @@
-"""The operators' page over a store in memory, and a browser that asks it without a socket."""
+"""The operators' page over a store in memory, and a browser that requests it without a socket."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ SHOWN = (OperatorView("/", "Words", _words), OperatorView("/detail", "", _words)
 
 @dataclass(slots=True)
 class OperatorBrowser:
-    """Asks the site as a browser does, and keeps the cookies that it is given."""
+    """Sends requests as a browser does, and stores cookies."""
 
     site: OperatorSite
     address: str = HERE
@@ -39,7 +39,7 @@ class OperatorBrowser:
         return await self._ask("GET", path, headers)
 
     async def post(self, path: str, form: Mapping[str, str] | None = None, /, **headers: str) -> Response:
-        """Of one of its own pages, unless the headers say otherwise."""
+        """Post from one of its own pages, unless the headers say otherwise."""
         own = {"sec_fetch_site": "same-origin", "origin": "null", "content_type": "application/x-www-form-urlencoded"}
         return await self._ask("POST", path, own | headers, urlencode(form or {}))
 
@@ -72,7 +72,7 @@ class FakePlatforms:
 
 @dataclass(frozen=True, slots=True)
 class NamedTool:
-    """A tool by its name, which nobody calls."""
+    """A tool with this name, which is never called."""
 
     name: str
     description: str = "Does what it says."

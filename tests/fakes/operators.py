@@ -1,4 +1,4 @@
-"""Everything of a person, or of a place, erased as an operator has it done: `bot.app.subject_requests` on any store."""
+"""Erases everything of a person, or of a place, as an operator does: `bot.app.subject_requests` on any store."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -22,12 +22,12 @@ Forget = Callable[[Store, str], Awaitable[Receipt]]
 
 
 async def own(store: Store, person: str) -> Receipt:
-    """As their own `/forget everything` does."""
+    """Erase as the person's own `/forget everything` does."""
     return await store.forgetting.forget(Everything(person), START)
 
 
 async def by_operator(store: Store, of: str, kind: Kind = Kind.PERSON) -> Receipt:
-    """As `cogency person erase` and `cogency place erase` do; with the receipt that stands in the audit."""
+    """Erase as `cogency person erase` and `cogency place erase` do; with the receipt from the audit."""
     erasing = await erasing_on(store)
     order = Order(OperatorAct.ERASE, kind, of)
     number = await erasing.held.keep(operator_act(START, ANNA.name, order.told, "alone"))
@@ -56,5 +56,5 @@ async def erasing_on(store: Store) -> OperatorErasing:
     return OperatorErasing(desk=desk, held=await held_in(store), clock=desk.clock)
 
 
-# What a person's own forgetting promises, an operator's has to keep.
+# The guarantees of a person's own forgetting hold for an operator's, too.
 EITHER_WAY: Final = pytest.mark.parametrize("forget", [own, by_operator], ids=["by themselves", "by an operator"])

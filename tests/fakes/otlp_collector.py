@@ -1,7 +1,4 @@
-"""What OpenTelemetry's exporters send spans to, by OTLP over HTTP.
-
-Above: flows of traces. Below: aiohttp, OpenTelemetry's own messages.
-"""
+"""A collector to which OpenTelemetry's exporters send spans, by OTLP over HTTP."""
 
 import gzip
 from collections.abc import AsyncGenerator, Sequence
@@ -33,7 +30,7 @@ class OtlpCollector:
         return web.Response(body=b"", content_type="application/x-protobuf")
 
     def below(self, span: Span) -> list[Span]:
-        """Its children, in their order."""
+        """Return its children, in their order."""
         found = [one for one in self.spans if one.parent_span_id == span.span_id]
         return sorted(found, key=lambda one: (one.start_time_unix_nano, one.end_time_unix_nano))
 

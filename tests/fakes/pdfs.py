@@ -1,7 +1,4 @@
-"""PDFs, made byte by byte: honest ones and hostile ones.
-
-Above: tests of attachments. Below: nothing.
-"""
+"""PDFs, built byte by byte: valid ones and hostile ones."""
 
 import zlib
 
@@ -9,7 +6,7 @@ _FONTS = b"<< /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >
 
 
 def pdf(*pages: str, size: int = 0) -> bytes:
-    """One with these texts on its pages, at least `size` bytes long."""
+    """Return a PDF with these texts on its pages, at least `size` bytes long."""
     objects = [b"<< /Type /Catalog /Pages 2 0 R >>"]
     kids = b" ".join(b"%d 0 R" % (3 + 2 * number) for number in range(len(pages)))
     objects.append(b"<< /Type /Pages /Kids [%s] /Count %d >>" % (kids, len(pages)))
@@ -22,7 +19,7 @@ def pdf(*pages: str, size: int = 0) -> bytes:
 
 
 def assembled(objects: list[bytes], trailer: bytes = b"") -> bytes:
-    """These objects, numbered from 1; the first is the catalog."""
+    """Return these objects as a file, numbered from 1; the first is the catalog."""
     body = bytearray(b"%PDF-1.7\n")
     places: list[int] = []
     for number, content in enumerate(objects, 1):
@@ -40,7 +37,7 @@ def stream(content: bytes, about: bytes = b"") -> bytes:
 
 
 def crowded(megabytes: int) -> bytes:
-    """Its only page says so many megabytes of words one by one."""
+    """Its only page draws `megabytes` of words one by one."""
     content = b"BT /F1 12 Tf " + b"1 0 0 1 9 9 Tm (words) Tj " * (megabytes * 40_000) + b"ET"
     page = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources %s /Contents 4 0 R >>" % _FONTS
     pages = b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>"
@@ -48,7 +45,7 @@ def crowded(megabytes: int) -> bytes:
 
 
 def bomb(megabytes: int) -> bytes:
-    """Its only page unpacks to so many megabytes of drawing."""
+    """Its only page decompresses to `megabytes` of drawing."""
     packer = zlib.compressobj(9)
     packed = b"".join(packer.compress(b"0 0 m 1 1 l S " * 74_900) for _ in range(megabytes)) + packer.flush()
     page = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R >>"
@@ -57,7 +54,7 @@ def bomb(megabytes: int) -> bytes:
 
 
 def nested(depth: int) -> bytes:
-    """Its tree of pages is so deep."""
+    """Its tree of pages is `depth` levels deep."""
     objects = [b"<< /Type /Catalog /Pages 2 0 R >>"]
     objects += [
         b"<< /Type /Pages /Kids [%d 0 R] /Count 1 %s >>" % (number + 3, b"[" * 200 + b"]" * 200)
@@ -75,7 +72,7 @@ def endless() -> bytes:
 
 
 def locked() -> bytes:
-    """It wants a password."""
+    """It is encrypted with a password."""
     words = b"<" + b"ab" * 32 + b">"
     lock = b"/Encrypt << /Filter /Standard /V 2 /R 3 /Length 128 /P -44 /O %s /U %s >> /ID [%s %s]"
     whole = pdf("secret")

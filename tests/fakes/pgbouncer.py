@@ -1,7 +1,7 @@
 """A real PgBouncer for tests, in front of a PostgreSQL.
 
-The program comes from Debian's packages, with the libraries that this machine lacks; apt fetches and checks them once,
-into a folder of the tests' own: nothing is installed. One that is installed is taken as it is.
+The program comes from Debian's packages, with the libraries that this machine lacks; apt downloads and verifies them
+once, into a folder of the tests: nothing is installed. An installed PgBouncer is used as it is.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ KEEPS_SINCE: Final = (1, 21)
 
 def _run(*command: object) -> None:
     try:
-        done = subprocess.run(  # noqa: S603 -- our own words
+        done = subprocess.run(  # noqa: S603 -- our own command
             [*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=FETCH_S
         )
         failed, said = done.returncode != 0, done.stdout.decode(errors="replace")
@@ -60,7 +60,7 @@ def _run(*command: object) -> None:
 
 
 def _apt(folder: Path, *command: str) -> None:
-    """apt with lists and a cache of its own: it needs no rights on this machine, and changes nothing there."""
+    """Run apt with its own lists and cache: it needs no permissions on this machine, and changes nothing there."""
     settings = {
         "Dir::State::Lists": folder / "lists",
         "Dir::Cache": folder / "cache",
@@ -72,7 +72,7 @@ def _apt(folder: Path, *command: str) -> None:
 
 
 def pgbouncer() -> tuple[Path, str]:
-    """The program, and where its libraries lie."""
+    """Return the program, and the folder of its libraries."""
     installed = shutil.which("pgbouncer", path=os.pathsep.join(("/usr/sbin", "/usr/local/sbin", os.defpath)))
     if installed is not None:
         return Path(installed), ""
@@ -95,7 +95,7 @@ def pgbouncer() -> tuple[Path, str]:
 
 @cache
 def keeps_statements() -> bool:
-    """Whether this one can keep prepared statements: Debian's of 2023 cannot, Ubuntu's of 2024 and later ones can."""
+    """Return whether it supports prepared statements: Debian's of 2023 does not, Ubuntu's of 2024 and later does."""
     program, libraries = pgbouncer()
     said = subprocess.check_output([program, "--version"], env={"LD_LIBRARY_PATH": libraries}, timeout=PATIENCE_S)  # noqa: S603 -- as above
     found = re.search(rb"PgBouncer (\d+)\.(\d+)", said)
@@ -107,8 +107,8 @@ def keeps_statements() -> bool:
 async def running_pgbouncer(
     server: PostgresServer, *, mode: str = "transaction", size: int = 6, prepared: int = 200
 ) -> AsyncGenerator[Path]:
-    """The folder with the socket of a PgBouncer in front of this server; it is gone at the end. `prepared`: how many
-    statements it keeps for each connection, if it can.
+    """Return the folder with the socket of a PgBouncer in front of this server; it is stopped at the end. `prepared`:
+    how many statements it keeps for each connection, if it can.
     """
     program, libraries = await asyncio.to_thread(pgbouncer)
     keeps = await asyncio.to_thread(keeps_statements)
@@ -137,7 +137,9 @@ async def running_pgbouncer(
 
 
 async def _listens(socket: Path) -> bool:
-    """That it stands there is not enough: for a moment it refuses whoever comes."""
+    """Return whether it accepts connections: that its socket exists is not enough, since it refuses clients for a
+    moment.
+    """
     try:
         _, connection = await asyncio.open_unix_connection(socket)
     except (FileNotFoundError, ConnectionRefusedError):
@@ -148,5 +150,5 @@ async def _listens(socket: Path) -> bool:
 
 
 def through(folder: Path, url: str) -> str:
-    """The URL of a database, through the PgBouncer of that folder."""
+    """Return the URL of a database, through the PgBouncer of that folder."""
     return f"{url.partition('?')[0]}?host={folder}&port=6432"

@@ -1,4 +1,4 @@
-"""What a person asks to have forgotten, in few words."""
+"""Short functions for forgetting plans."""
 
 from agent.memory.forgetting_plans import OneThread
 

@@ -1,4 +1,4 @@
-"""The page of `cogency play` without a browser: each person's socket, and what it has been told."""
+"""The page of `cogency play` without a browser: each person's socket, and the events that it received."""
 
 import asyncio
 import json
@@ -23,13 +23,13 @@ Told = dict[str, Any]
 
 
 def labels(message: Told) -> list[str]:
-    """Of the buttons of its panel."""
+    """Return the labels of its panel's buttons."""
     return [one["label"] for one in message["panel"]["buttons"]]
 
 
 @dataclass
 class PlayPage:
-    """One person's socket. `messages`: everything that it was told of, as it is now."""
+    """One person's socket. `messages`: all messages that it received, in their current state."""
 
     socket: ClientConnection
     person: str
@@ -61,7 +61,7 @@ class PlayPage:
                     self._changed.notify_all()
 
     async def ask(self, kind: str, **what: Any) -> Told:
-        """What the page asks, and is answered."""
+        """Send a request of the page, and return the answer."""
         number = next(self._numbers)
         self._answers[number] = asyncio.get_running_loop().create_future()
         async with asyncio.timeout(PATIENCE_S):
@@ -72,13 +72,13 @@ class PlayPage:
         return await self.ask("say", channel=channel, text=text, thread=thread, key=key)
 
     async def until(self, happened: Callable[[], Any]) -> Any:
-        """What `happened` gives, once it is something."""
+        """Wait until the result of `happened` is truthy, and return it."""
         async with asyncio.timeout(PATIENCE_S), self._changed:
             await self._changed.wait_for(happened)
         return happened()
 
     def there(self, channel: str) -> list[Told]:
-        """The messages of a channel that stand there, in their order."""
+        """Return the current messages of a channel, in order."""
         stand = (one for one in self.messages.values() if not (one.get("gone") or one.get("status")))
         return sorted((one for one in stand if one["channel"] == channel), key=lambda one: int(one["id"]))
 
@@ -90,7 +90,7 @@ class PlayPage:
         return [one["id"] for one in self.hello.get("channels", ())]
 
     async def shown(self, words: str, *, author: str = "cogency") -> Told:
-        """A message that has stopped growing and holds these words; the newest."""
+        """Return the newest finished message that holds these words."""
 
         def whole() -> list[Told]:
             return [one for one in self.with_words(words) if one["author"] == author and not one["grows"]]
@@ -98,13 +98,13 @@ class PlayPage:
         return (await self.until(whole))[-1]
 
     async def first(self, wanted: Callable[[Told], Any]) -> Told:
-        """The first message that is like that."""
+        """Return the first message that matches."""
         return await self.until(
             lambda: next((one for channel in self.channels for one in self.there(channel) if wanted(one)), None)
         )
 
     async def press(self, message: Told, label: str, **what: Any) -> Told:
-        """A button of a panel, by its label."""
+        """Press a button of a panel, by its label."""
         return await self.ask("press", message=message["id"], button=labels(message).index(label), **what)
 
     async def offer(self, message: Told, offer: str) -> Told:
@@ -127,7 +127,7 @@ class Playing:
         return self.address.partition("/#")[0].rpartition(":")[2]
 
     async def page(self, person: str, before: PlayPage | None = None) -> PlayPage:
-        """`before`: the same page's socket that was cut."""
+        """Open the page. `before`: the same page's socket that was cut."""
         query = "" if before is None else f"?log={before.hello['log']}&since={before.change}"
         socket = await self.stack.enter_async_context(self.connecting(person, query))
         opened = PlayPage(socket, person)
@@ -160,7 +160,7 @@ class Playing:
 async def playing(
     folder: Path, *, keep: str = "play.db", port: int = 0, **settings: str
 ) -> AsyncGenerator[Playing, None]:
-    """`cogency play` on the rehearsal model, in this process; it goes on with what the one before has kept.
+    """Run `cogency play` on the rehearsal model, in this process; it continues with the data of an earlier one.
 
     `port`: 0 for any that is free.
     """

@@ -26,7 +26,7 @@ class Side:
         await self.column.get_by_role("combobox").press("Enter")
 
     async def sees(self, text: str, times: int = 1) -> Locator:
-        """The messages with these words, which nobody writes any more."""
+        """Return the finished messages with these words."""
         found = self.column.locator("article:not(.grows)", has_text=text)
         await expect(found).to_have_count(times, timeout=WAIT_MS)
         return found
@@ -36,5 +36,5 @@ class Side:
 
 
 def sides(opened: Opened) -> tuple[Side, Side]:
-    """Ann's, and Ben's."""
+    """Return Ann's side, and Ben's."""
     return Side(opened.page, "ann"), Side(opened.page, "ben")

@@ -1,4 +1,4 @@
-"""Folders of plug-ins, as people write them and as nobody should."""
+"""Folders of plug-ins: valid and invalid ones."""
 
 import json
 from pathlib import Path

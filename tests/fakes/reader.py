@@ -1,13 +1,15 @@
 """A reader who knows the rules of `bot.reply.split` and restores the text from the pages it was shown on.
 
-Above: tests of replies and turns. Below: nothing; no product code, so that both must be right to agree.
+It uses no product code, so a test passes only if both are right.
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-KEPT_WHOLE = 300  # The longest fence line or table head that is repeated, and how much of a line is asked for its "|"
+KEPT_WHOLE = (
+    300  # The longest fence line or table head that is repeated, and how much of a line is searched for its "|"
+)
 
 _OPENING = re.compile(r"((?:[ \t]|>|(?:[-*+]|\d{1,9}[.)])[ \t])*)(?:(`{3,})([^`]*)|(~{3,})(.*))", re.DOTALL)
 _SEPARATOR = re.compile(r"[ \t>]*\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
@@ -15,14 +17,16 @@ _SEPARATOR = re.compile(r"[ \t>]*\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?
 
 @dataclass(frozen=True)
 class Place:
-    """What the end of a text stands in: a fence, as its prefix, marker and info; or a table, as its first two lines."""
+    """The block that is open at the end of a text: a fence, as its prefix, marker and info; or a table, as its first
+    two lines.
+    """
 
     fence: tuple[str, str, str] | None = None
     table: str = ""
 
 
 def read_back(shown: Sequence[str], limit: int) -> str:
-    """The text that was cut into these pages of at most `limit` characters."""
+    """Return the text that was cut into these pages of at most `limit` characters."""
     text = ""
     for number, page in enumerate(shown):
         body = _without_opener(text, page, limit)
@@ -31,7 +35,7 @@ def read_back(shown: Sequence[str], limit: int) -> str:
 
 
 def fences_are_balanced(page: str, limit: int) -> bool:
-    """Whether a reader of this page alone sees every fence closed."""
+    """Return whether a reader of this page alone sees every fence closed."""
     return place_after(page + "\n", limit).fence is None
 
 
@@ -58,7 +62,7 @@ def _without_closer(text: str, body: str, limit: int) -> str:
 
 
 def place_after(text: str, limit: int) -> Place:
-    """What stands open at the end of `text`; a line that is not yet whole only counts if it leaves a quote."""
+    """Return the block that is open at the end of `text`; an incomplete line only counts if it leaves a quote."""
     longest = min(limit // 4, KEPT_WHOLE)
     place, before = Place(), ""
     for whole in text.split("\n")[:-1]:

@@ -1,8 +1,8 @@
 """Starts Python programs in processes that are ready: each is forked from one that has imported the whole product.
 
-A start from nothing takes a second of a processor, nearly all of it for imports. What a process is given at its start
-is its own here too: environment, folder, standard streams, terminal, signals, and an interpreter that ends as always.
-What only a start from nothing shows (which modules a command imports, and in which order) is not seen here.
+A cold start takes a second of CPU, nearly all of it for imports. The process still has its own environment, folder,
+standard streams, terminal and signals, and an interpreter that ends as always. What only a cold start shows (which
+modules a command imports, and in which order) cannot be tested here.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ _SERVE: Final = "import sys; from tests.fakes.ready_process import serve; serve(
 
 
 def command(folder: Path, environ: Mapping[str, str], *arguments: str, typed: str) -> subprocess.CompletedProcess[str]:
-    """One `cogency` command, to its end."""
+    """Run one `cogency` command to its end."""
     source, sink = os.pipe()
     with TemporaryFile() as out, TemporaryFile() as err:
         with os.fdopen(source, "rb") as given:
@@ -49,7 +49,7 @@ def command(folder: Path, environ: Mapping[str, str], *arguments: str, typed: st
 
 @dataclass
 class ReadyProcess:
-    """A running program. With `terminal` its first stream becomes the terminal of a session of its own."""
+    """A running program. With `terminal` its first stream becomes the terminal of its own session."""
 
     program: str
     streams: tuple[int, int, int]
@@ -77,7 +77,7 @@ class ReadyProcess:
         self.send_signal(signal.SIGKILL)
 
     def wait(self, patience_s: float) -> int:
-        """Its exit code, negative for a signal; TimeoutError if it does not end."""
+        """Return its exit code, negative for a signal; raise TimeoutError if it does not end."""
         if self._code is None:
             self._told.settimeout(patience_s)
             self._code = self._line()
@@ -100,7 +100,7 @@ class ReadyProcess:
 
 @dataclass
 class ReadyService:
-    """`cogency run`: for what these tests need, one of asyncio's processes."""
+    """`cogency run`, with the part of the interface of asyncio's processes that these tests need."""
 
     stderr: asyncio.StreamReader
     """What it says there, unless that goes to a log."""
@@ -120,7 +120,7 @@ class ReadyService:
 
     @classmethod
     async def logging(cls, folder: Path, environ: Mapping[str, str], log: IO[bytes]) -> "ReadyService":
-        with open(os.devnull, "r+b") as null:  # noqa: ASYNC230, PTH123 -- no file to wait for
+        with open(os.devnull, "r+b") as null:  # noqa: ASYNC230, PTH123 -- opening this file does not block
             streams = (null.fileno(), null.fileno(), log.fileno())
             process = await asyncio.to_thread(ReadyProcess, COMMAND, streams, environ, folder, ["run"])
         return cls(asyncio.StreamReader(), process)
@@ -152,7 +152,7 @@ def serve_ahead() -> None:
 
 @cache
 def _server() -> socket.socket:
-    """Where to ask for processes: one server for all tests of a process, and of those that were forked from it."""
+    """Return the address of the server: one for all tests of a process, and of those that were forked from it."""
     ours, theirs = socket.socketpair()
     with theirs:
         environ = {"PATH": os.defpath, "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT)}
@@ -169,11 +169,11 @@ def _server() -> socket.socket:
 
 
 # --------------------------------------------------------------------------------------------------
-# In the server
+# The server
 
 
 def serve(number: int) -> None:
-    """Import everything, then fork whenever asked, until nobody can ask any more."""
+    """Import everything, then fork at each request, until no client is left."""
     asked = socket.socket(fileno=number)
     for package in ("agent", "store", "bot"):
         for found in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
@@ -183,7 +183,7 @@ def serve(number: int) -> None:
         importlib.import_module(name)
     gc.collect()
     gc.freeze()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # who waits for a program is waited for by nobody
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nothing waits for the children
     while True:
         said, streams, _, _ = socket.recv_fds(asked, len(b"start"), 4)
         if not said:
@@ -198,7 +198,7 @@ def serve(number: int) -> None:
 
 
 def _start(told: socket.socket, streams: list[int]) -> None:
-    """In a process of its own: fork the program, and say its number and its end."""
+    """In its own process: fork the program, and send its process id and its exit code."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     with told.makefile("rb") as reading:
         request: list[Any] = json.loads(reading.readline())
@@ -211,12 +211,12 @@ def _start(told: socket.socket, streams: list[int]) -> None:
         os.close(stream)
     told.sendall(f"{pid}\n".encode())
     _, status = os.waitpid(pid, 0)
-    with suppress(OSError):  # nobody wants to know
+    with suppress(OSError):  # the client is gone
         told.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
     os._exit(0)
 
 
-def _become(  # what `python -c` sets up
+def _become(  # as `python -c` sets it up
     streams: list[int], program: str, arguments: list[str], environ: dict[str, str], folder: str, terminal: bool
 ) -> None:
     if terminal:
@@ -230,7 +230,7 @@ def _become(  # what `python -c` sets up
     os.environ.clear()  # noqa: TID251 -- the environment of a new process
     os.environ.update(environ)  # noqa: TID251 -- as above
     sys.argv = ["-c", *arguments]
-    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 -- until the process ends
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 -- open until the process ends
     sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 -- as above
     sys.stderr = open(2, "w", 1, "utf-8", "backslashreplace", closefd=False)  # noqa: SIM115 -- as above
     exec(compile(program, "<string>", "exec"), {"__name__": "__main__"})  # noqa: S102 -- a test's own program
