@@ -59,7 +59,7 @@ class AskingTool:
 
 
 def books(messages: Sequence[Message]) -> str:
-    """Return a model that calls the tool, and then reports the result."""
+    """Answer as a model that calls the tool, and then reports the result."""
     last = messages[-1].text
     if "told accept" in last:
         return "It is booked."

@@ -10,7 +10,7 @@ RECALL: Final = '<execute>[{"name": "recall", "args": {"query": "canoe"}}]\n</ex
 
 
 def answer(messages: Sequence[Message]) -> str:
-    """Return a model's answer that remembers what it is asked to remember, and looks up everything else."""
+    """Answer as a model that stores what it is asked to remember, and looks up everything else."""
     if "<results>" in messages[-1].text:
         return "Done."
     return REMEMBER if "remember my canoe" in messages[-1].text else RECALL

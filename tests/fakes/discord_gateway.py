@@ -46,8 +46,7 @@ class Session:
     events: list[Payload] = field(default_factory=list[Payload])
     shard: tuple[int, int] = (0, 1)
     socket: web.WebSocketResponse | None = None
-    resumes: list[float] = field(default_factory=list[float])
-    """When it was gone on with, by the event loop's clock."""
+    resumes: list[float] = field(default_factory=list[float])  # When it was resumed, by the event loop's clock
 
 
 class FakeDiscord:

@@ -44,16 +44,13 @@ class Interaction:
     asker: str
     channel: str
     began: float
+    # The same in real time: however fast the clock runs, an acknowledgement has three real seconds.
     arrived: float = field(default_factory=lambda: asyncio.get_running_loop().time())
-    """The same outside: however fast the clock runs, whoever acknowledges has three seconds of the machine's."""
     original: str = ""
     acknowledged: bool = False
-    window: Payload = field(default_factory=dict[str, Any])
-    """The window that was opened for it."""
-    choices: list[str] = field(default_factory=list[str])
-    """What was offered while somebody typed."""
-    by_person: bool = False
-    """Whether only the person has installed the bot, not the server."""
+    window: Payload = field(default_factory=dict[str, Any])  # The window that was opened for it
+    choices: list[str] = field(default_factory=list[str])  # The suggestions while a user typed
+    by_person: bool = False  # Whether only the person has installed the bot, not the server
     followed: int = 0
 
 

@@ -68,26 +68,22 @@ class World:
     clock: Clock
     messages: dict[str, Payload] = field(default_factory=dict[str, Payload])
     channels: dict[str, Payload] = field(default_factory=dict[str, Payload])
+    # By message id: every content that it ever had, in order.
     edits: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-    """By message id: every content that it ever showed, in order."""
     everyone_may: str = ALL_PERMISSIONS
-    bot_may: str = INVITED
-    """What the bot's own role allows it besides."""
+    bot_may: str = INVITED  # Additional permissions of the bot's own role
+    # The names of the servers that the bot is in.
     guilds: dict[str, str] = field(default_factory=lambda: {GUILD: "harbour"})
-    """The names of the servers that the bot is in."""
-    owners: dict[str, str] = field(default_factory=dict[str, str])
-    """By server: whose it is, if not Ann's."""
+    owners: dict[str, str] = field(default_factory=dict[str, str])  # By server: the owner, if not Ann
     without_account: set[str] = field(default_factory=set[str])
-    closed_dms: set[str] = field(default_factory=set[str])
-    """The direct messages of those who take none from the bot."""
-    absent: set[str] = field(default_factory=set[str])
-    """Who is no longer in the server."""
+    closed_dms: set[str] = field(default_factory=set[str])  # The direct messages of users who accept none from the bot
+    absent: set[str] = field(default_factory=set[str])  # Users who have left the server
+    # Users who were never in a server, with the server.
     absent_from: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
-    """Who was never in which server."""
+    # Users who were invited to a private thread.
     in_thread: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
-    """Who was invited to a private thread."""
+    # By person: the ids of their roles besides @everyone.
     roles_of: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-    """By person: the ids of the roles that they have besides everybody's."""
     _numbers: "count[int]" = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:

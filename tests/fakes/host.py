@@ -59,8 +59,8 @@ class FakeHost:
     taken: list[Incoming] = field(default_factory=list[Incoming])
     overheard: list[Incoming] = field(default_factory=list[Incoming])
     again: list[Incoming] = field(default_factory=list[Incoming])
+    # The approved requests: the person, the token, and the messages of 'this thread'.
     forgotten: list[tuple[str, str, frozenset[str]]] = field(default_factory=list[tuple[str, str, frozenset[str]]])
-    """Who agreed to what, and which thread that was."""
     replies_too: list[bool] = field(default_factory=list[bool])
     places_gone: list[tuple[str, Gone, bool]] = field(default_factory=list[tuple[str, Gone, bool]])
     narrowed: list[tuple[str, Place]] = field(default_factory=list[tuple[str, Place]])
@@ -76,23 +76,21 @@ class FakeHost:
     asked_for_memory: list[tuple[Viewer, str]] = field(default_factory=list[tuple[Viewer, str]])
     tools_answer: ToolsAnswer = field(default_factory=lambda: ToolsAnswer("What I can use when you ask me here:"))
     asked_for_tools: list[tuple[Asker, str]] = field(default_factory=list[tuple[Asker, str]])
-    running: set[str] = field(default_factory=set[str])
-    """The conversations in which an answer runs."""
+    running: set[str] = field(default_factory=set[str])  # The conversations in which an answer runs
     stopped: list[str] = field(default_factory=list[str])
     amended: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
     withdrawn: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     models_allowed: tuple[str, ...] = ("usual:model", "other:model")
     chosen: dict[str, str] = field(default_factory=dict[str, str])
+    # The watermark of each platform; each change after the first sets `noted`.
     heard: dict[str, datetime] = field(default_factory=dict[str, datetime])
-    """Until when each platform has been heard; `noted` is set by each change after the first."""
     noted: asyncio.Event = field(default_factory=asyncio.Event)
-    replies: list[Answered] = field(default_factory=list[Answered])
-    """Those that have ended."""
+    replies: list[Answered] = field(default_factory=list[Answered])  # Those that have ended
     verdicts: dict[tuple[int, str], ReplyVerdict] = field(default_factory=dict[tuple[int, str], ReplyVerdict])
     deleted_replies: list[int] = field(default_factory=list[int])
     taken_back: list[int] = field(default_factory=list[int])
+    # The current conversation of a direct message, and the time of its last message.
     ongoing: dict[str, tuple[str, datetime | None]] = field(default_factory=dict[str, tuple[str, datetime | None]])
-    """The conversation that goes on in a direct message, and when something was said there last."""
     suggested: tuple[Suggestion, ...] = ()
     chosen_for: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
     done: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
@@ -109,11 +107,9 @@ class FakeHost:
     hidden: list[str] = field(default_factory=list[str])
     schedule_platforms: dict[str, SchedulePlatform] = field(default_factory=dict[str, SchedulePlatform])
     silences: dict[str, Callable[[], float]] = field(default_factory=dict[str, Callable[[], float]])
-    troubles: dict[str, str] = field(default_factory=dict[str, str])
-    """Why each platform is not connected; "" if it is."""
+    troubles: dict[str, str] = field(default_factory=dict[str, str])  # Why each platform is not connected; "" if it is
     considered: list[QuestionToAll] = field(default_factory=list[QuestionToAll])
-    hushes: set[str] = field(default_factory=set[str])
-    """The conversations whose answer nobody asked for."""
+    hushes: set[str] = field(default_factory=set[str])  # The conversations with an ambient answer
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -268,7 +264,7 @@ class FakeHost:
         self.replies_too.append(replies)
         return ForgetAnswer(memory_texts.receipt_text(self.receipt))
 
-    def stop(self, person: str) -> bool:  # noqa: ARG002 -- it searches nothing
+    def stop(self, person: str) -> bool:  # noqa: ARG002 -- it runs nothing
         return False
 
     async def stop_everywhere(self, person: str) -> bool:

@@ -51,8 +51,8 @@ class Kept:
     """The service's state of a conversation."""
 
     turns: list[str] = field(default_factory=list[str])
+    # The names of the functions without a result yet, by the ids of the calls.
     calls: dict[str, str] = field(default_factory=dict[str, str])
-    """The names of the functions whose results are waited for, by the ids of the calls."""
     answers: int = 0
 
 

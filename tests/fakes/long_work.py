@@ -66,10 +66,8 @@ class Worker:
 
     rounds: int = 2
     mention: bool = False
-    silent: bool = False
-    """It says nothing between its calls."""
-    asked: list[str] = field(default_factory=list[str])
-    """All that it read, of each request for the work."""
+    silent: bool = False  # It writes no text between its calls
+    asked: list[str] = field(default_factory=list[str])  # The input of each request for the work
 
     def __call__(self, messages: Sequence[Message]) -> str:
         read = "\n".join(message.text for message in messages)

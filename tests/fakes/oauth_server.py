@@ -51,8 +51,7 @@ class AuthorizationServer(OAuthAuthorizationServerProvider[AuthorizationCode, Re
     renewing: asyncio.Event = field(default_factory=asyncio.Event)
     pause_s: float = 0.0
     thefts: int = 0
-    revokes_all: bool = False
-    """With one token all that its client has of its user, as Google does."""
+    revokes_all: bool = False  # Revoking one token revokes all tokens of its client and user, as Google does
 
     async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
         return self.clients.get(client_id)
@@ -170,8 +169,7 @@ class ToolService:
     called: list[str] = field(default_factory=list[str])
     waiting: asyncio.Event = field(default_factory=asyncio.Event)
     stop: Callable[[], Awaitable[None]] = field(default=_nothing)
-    cut: Callable[[], Awaitable[None]] = field(default=_nothing)
-    """It is gone in the midst of everything."""
+    cut: Callable[[], Awaitable[None]] = field(default=_nothing)  # Cuts all connections at once
 
 
 @asynccontextmanager

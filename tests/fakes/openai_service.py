@@ -49,8 +49,7 @@ class OpenAiService:
     asked: list[Asked] = field(default_factory=list[Asked])
     bodies: list[Event] = field(default_factory=list[Event])
     left: asyncio.Event = field(default_factory=asyncio.Event)
-    closed: asyncio.Event = field(default_factory=asyncio.Event)
-    """A socket has ended."""
+    closed: asyncio.Event = field(default_factory=asyncio.Event)  # Set when a socket has ended
     refuses: int = 0
     refuse_after: int = 0
     loses: list[str] = field(default_factory=list[str])
@@ -226,8 +225,7 @@ class OpenAiWorld:
     asked: list[Asked]
     left: asyncio.Event
     service: OpenAiService
-    aclose: Callable[[], Awaitable[None]]
-    """Of the provider."""
+    aclose: Callable[[], Awaitable[None]]  # The provider's
 
     def plan(self, *turns: Turn) -> None:
         self.service.planned.extend(turns)

@@ -7,9 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-KEPT_WHOLE = (
-    300  # The longest fence line or table head that is repeated, and how much of a line is searched for its "|"
-)
+# The longest fence line or table head that is repeated, and how much of a line is searched for its "|"
+KEPT_WHOLE = 300
 
 _OPENING = re.compile(r"((?:[ \t]|>|(?:[-*+]|\d{1,9}[.)])[ \t])*)(?:(`{3,})([^`]*)|(~{3,})(.*))", re.DOTALL)
 _SEPARATOR = re.compile(r"[ \t>]*\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")

@@ -102,8 +102,7 @@ class ReadyProcess:
 class ReadyService:
     """`cogency run`, with the part of the interface of asyncio's processes that these tests need."""
 
-    stderr: asyncio.StreamReader
-    """What it says there, unless that goes to a log."""
+    stderr: asyncio.StreamReader  # Its standard error, unless that goes to a log
     _process: ReadyProcess
     returncode: int | None = None
 

@@ -1,9 +1,7 @@
 """A service that speaks OpenAI Realtime, as the contract's `World`: it keeps a conversation for each connection.
 
-Above: `tests.contracts.worlds`, tests of the Realtime session. Below: `socket_service`.
-
-It is as awkward as the real one may be: it writes on behind `</execute>` until it is told to stop, and a little further
-even then; and it keeps all of that in the conversation.
+It models the worst behaviour of the real one: it writes on after `</execute>` until it is cancelled, and a little
+further even then, and keeps all of that in the conversation.
 """
 
 import asyncio
@@ -32,13 +30,13 @@ LIMIT = "Your session hit the maximum duration of 60 minutes."
 OVERSHOOT = ('\n<results>[{"name"', ': "made up"}]</results>', " And so on.")
 STRAGGLERS = (" It", " cannot stop.")
 BREATH_S = 0.02
-PIECE = 7  # Calls arrive in pieces of so many characters, so that every tag is cut somewhere
+PIECE = 7  # Characters of each piece of a call, so that every tag is cut somewhere
 
 _CODES = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded", 529: "server_is_overloaded"}
 
 
 def realtime_world(deaf: bool = False, patience: ModelTimeouts = PATIENT) -> AbstractAsyncContextManager[SocketWorld]:
-    """`deaf`: the service ignores that it is told to stop, and goes on and on."""
+    """`deaf`: the service ignores a cancellation, and continues without end."""
     return socket_world(partial(RealtimeVisit, deaf=deaf), partial(opened, patience=patience))
 
 
@@ -75,7 +73,7 @@ class RealtimeVisit:
 
     @property
     def told(self) -> list[str]:
-        """The texts of the conversation, in order."""
+        """Return the texts of the conversation, in order."""
         contents = [cast("list[Frame]", item["content"]) for item in self.conversation.values()]
         return [str(part["text"]) for content in contents for part in content if "text" in part]
 
@@ -195,7 +193,7 @@ class RealtimeVisit:
             )
 
     async def _until_cancelled(self, item: str) -> None:
-        """A deaf service never is: it says a little more with every breath, until the connection is gone."""
+        """A deaf service ignores the cancellation: it writes on, piece by piece, until the connection closes."""
         while not self._cancelled.is_set():
             with suppress(TimeoutError):
                 async with asyncio.timeout(BREATH_S if self._deaf else None):
@@ -238,7 +236,7 @@ class RealtimeVisit:
 
 
 def watched() -> tuple[list[RealtimeVisit], Callable[[SocketService, ServerConnection], RealtimeVisit]]:
-    """A way to make visits, and the list of those that were made."""
+    """Return a way to make visits, and the list of those that were made."""
     visits: list[RealtimeVisit] = []
 
     def visit(service: SocketService, connection: ServerConnection) -> RealtimeVisit:

@@ -1,4 +1,4 @@
-"""Schedules that somebody made, as they are due."""
+"""Schedules of users, when they are due."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -39,14 +39,14 @@ def due(
 
 
 def ended(kind: ScheduleKind, why: str, words: str = "Water the plants.") -> str:
-    """What its person is told alone of what they may not have done any more."""
+    """Return the private notice of a schedule that its person is no longer allowed."""
     told = reply_texts.WORK_TAKEN_AWAY if kind is ScheduleKind.WORK else reply_texts.SCHEDULE_ENDED
     return told.format(words=words, why=why)
 
 
 @asynccontextmanager
 async def doing(host: BotHost, store: Stored) -> AsyncGenerator[Scheduler, None]:
-    """A replica does what is due, put together as `bot.app` does it, until the block ends."""
+    """Run due schedules in a replica, built as `bot.app` does it, until the block ends."""
     scheduler = Scheduler(
         store.schedules,
         host.platforms.schedules,
@@ -60,6 +60,6 @@ async def doing(host: BotHost, store: Stored) -> AsyncGenerator[Scheduler, None]
 
 
 def let_in(host: AnsweringHost, allow: str) -> AnsweringHost:
-    """The same host, where only these may use it."""
+    """Return the same host, restricted to these people."""
     rules = AdmissionRules(AccessRules(allow=parse_entries(allow)))
     return replace(host, admission=replace(host.admission, rules=rules))

@@ -24,7 +24,7 @@ class FakeScreen(io.StringIO):
 
     @property
     def lines(self) -> list[str]:
-        """The text of every row, without blanks at its end; rows that were never reached do not exist."""
+        """Return the text of every row, without trailing blanks; rows that were never reached do not exist."""
         return ["".join(row).rstrip() for row in self._rows]
 
     @property

@@ -26,7 +26,7 @@ FOUND: list[dict[str, Any]] = [
 
 @dataclass
 class SearchServer:
-    """`answers`: what each request is answered with, status and body; the last one stays. `asked`: the requests."""
+    """`answers`: the responses to the requests, status and body; the last one repeats. `asked`: the requests."""
 
     answers: list[tuple[int, Any]] = field(default_factory=lambda: [(200, {"query": "x", "results": FOUND})])
     asked: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -66,6 +66,6 @@ async def search_server(*answers: tuple[int, Any]) -> AsyncGenerator[SearchServe
 
 @dataclass
 class FakeLibrary:
-    """As `ddgs.DDGS` is used: one call at a time, which blocks its thread."""
+    """Used like `ddgs.DDGS`: one call at a time, which blocks its thread."""
 
     text: Callable[..., list[dict[str, Any]]]

@@ -1,4 +1,4 @@
-"""Rates that processes share: a test knows how often they were asked, and lets them fail or stay silent."""
+"""Rates that processes share: they count their calls, and can fail or never answer."""
 
 import asyncio
 from collections.abc import Sequence

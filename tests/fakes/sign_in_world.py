@@ -1,4 +1,4 @@
-"""Sign-ins as the bot runs them, beside a real server with sign-in; and browsers that use its pages."""
+"""Sign-ins as the bot runs them, with a real server with sign-in, and browsers that use its pages."""
 
 import re
 import socket
@@ -33,7 +33,7 @@ BOB: Final = Person("discord:7", "Bob")
 
 @dataclass
 class Browser:
-    """Somebody's own, signed in as `user` wherever it comes."""
+    """A person's browser, signed in as `user` on every page."""
 
     user: str
     cookies: dict[str, str] = field(default_factory=dict[str, str])
@@ -42,7 +42,7 @@ class Browser:
         return await self._send("GET", url)
 
     async def press(self, page: httpx2.Response) -> httpx2.Response:
-        """The button of a page."""
+        """Press the button of the page."""
         hidden = re.findall(r'name="browser" value="([^"]*)"', page.text)
         return await self.post(str(page.url), {"browser": hidden[0]})
 
@@ -57,7 +57,7 @@ class Browser:
             return answer
 
     async def follow(self, answer: httpx2.Response, until: str = "") -> httpx2.Response:
-        """Where it is sent; or, `until` it is sent there, the answer that sends it."""
+        """Follow redirects and return the last answer; with `until`, return the answer that redirects there."""
         while answer.is_redirect:
             go = answer.headers["location"]
             if until and go.startswith(until):
@@ -66,7 +66,7 @@ class Browser:
         return answer
 
     async def agree(self, link: str) -> httpx2.Response:
-        """All of it, from the link to the last page."""
+        """Do all of it, from the link to the last page."""
         return await self.follow(await self.press(await self.open(link)))
 
 
@@ -89,13 +89,13 @@ class SignInWorld:
         return await Browser(user).agree(await self.link(person, server))
 
     async def tools(self, person: Person) -> dict[str, Tool]:
-        """What a turn of theirs has."""
+        """Return the tools of a turn of theirs."""
         asker = Asker(person, place_of(person))
         await self.source.prepare(asker)
         return {tool.name: tool for tool in self.source.tools(asker)}
 
     async def use(self, person: Person, name: str = "wiki.notes") -> str:
-        """What a tool brings. Raises ToolError."""
+        """Return a tool's result. Raises ToolError."""
         return told(await (await self.tools(person))[name].run({}, context(person)))
 
 
@@ -129,7 +129,7 @@ async def sign_ins(
     pages: bool = True,
     clock: Callable[[], Clock] | None = None,
 ) -> AsyncGenerator[SignInWorld]:
-    """The servers at which people sign in, in one process of the bot. Without `pages` they paste."""
+    """Run the sign-ins of one process of the bot. Without `pages` users paste the code."""
     port = free_port()
     public = f"http://127.0.0.1:{port}" if pages else ""
     settings = PeopleSettings(

@@ -1,9 +1,7 @@
 """Slack on loopback: the Web API over HTTP, events over sockets or HTTP, `response_url`s and files.
 
-Above: tests of the Slack adapter, with the real slack-bolt. Below: `tests.fakes.slack_state`, aiohttp.
-
-`async with FakeSlack(clock) as slack`, then point the adapter at `slack.url`. What people do is done with `say`,
-`command`, `shortcut`, `click` and `submit`; what Slack does with `deliver`, `refresh` and `faults`. Wait with `until`.
+`async with FakeSlack(clock) as slack`, then point the adapter at `slack.url`. User actions are `say`, `command`,
+`shortcut`, `click` and `submit`; Slack's own are `deliver`, `refresh` and `faults`. Wait with `until`.
 """
 
 import asyncio
@@ -38,39 +36,35 @@ from tests.fakes.slack_things import (
 )
 from tests.patience import LOOK_S, PATIENCE_S, is_so
 
-REPEAT_S = 10.0  # Real time, which a busy machine may need to acknowledge something
+REPEAT_S = 10.0  # Real time, which a busy machine may need to acknowledge an envelope
 
 
 @dataclass
 class FakeSlack:
-    """`state` is the workspace; `add` adds another, and the token says which is asked. `acks` holds what was answered
-    to each envelope, by its id.
+    """`state` is the workspace; `add` adds another, and the token selects one. `acks` holds the answer to each
+    envelope, by its id.
     """
 
     clock: Clock
     scopes: str = ""
-    over_http: bool = False
-    """Events come as requests instead of through sockets; `posts` sends them."""
+    over_http: bool = False  # Events are requests instead of frames of sockets; `posts` sends them
     state: Workspace = field(init=False)
     acks: dict[str, Object] = field(default_factory=dict[str, Object])
     faults: dict[str, deque[Fault]] = field(default_factory=lambda: defaultdict(deque))
     sockets: list[web.WebSocketResponse] = field(default_factory=list[web.WebSocketResponse])
     delivered: set[str] = field(default_factory=set[str])
-    sent: dict[str, Object] = field(default_factory=dict[str, Any])
-    """The envelopes themselves, by id."""
+    sent: dict[str, Object] = field(default_factory=dict[str, Any])  # The envelopes, by id
     opened: int = 0
     most_open: int = 0
     files: dict[str, bytes] = field(default_factory=dict[str, bytes])
     file_tokens: list[str] = field(default_factory=list[str])
-    stuck: set[str] = field(default_factory=set[str])
-    """Files whose bytes never come."""
+    stuck: set[str] = field(default_factory=set[str])  # Files whose content never arrives
+    # Methods that are not answered until their event is set.
     stalled: dict[str, asyncio.Event] = field(default_factory=dict[str, asyncio.Event])
-    """Methods that are not answered until their event is set."""
+    # Requests that Slack's own SDK could not have made; checked at the end.
     violations: list[str] = field(default_factory=list[str])
-    """What was asked for otherwise than Slack's own SDK could have asked; looked at in the end."""
     url: str = ""
-    installs: Installs | None = None
-    """Who installed the app, where it is distributed."""
+    installs: Installs | None = None  # The installations of a distributed app
 
     def __post_init__(self) -> None:
         self.state = Workspace(self.clock)
@@ -82,7 +76,7 @@ class FakeSlack:
         self._urls: dict[str, ResponseUrl] = {}
         self._changed = asyncio.Event()
         self._silent: web.WebSocketResponse | None = None
-        self._of: dict[web.WebSocketResponse, str] = {}  # The id of the app whose each socket is
+        self._of: dict[web.WebSocketResponse, str] = {}  # The id of each socket's app
         self._transports: dict[web.WebSocketResponse, asyncio.Transport | None] = {}
 
     async def __aenter__(self) -> Self:
@@ -110,7 +104,7 @@ class FakeSlack:
         assert kind is not None or not self.violations, self.violations[:5]
 
     async def until(self, happened: Callable[[], object]) -> None:
-        """Until this is true; it is looked at whenever anything comes in or goes out, and now and then."""
+        """Wait until the condition holds; it is checked after all traffic, and periodically."""
         async with asyncio.timeout(PATIENCE_S):
             while not is_so(happened):
                 self._changed.clear()
@@ -122,7 +116,7 @@ class FakeSlack:
         await self.until(lambda: len(self.sockets) == sockets)
 
     def add(self, who: FakeApp) -> Workspace:
-        """Another workspace. Messages are in one list, so that the two may share channels."""
+        """Add a workspace. Messages are in one list, so that the two may share channels."""
         there = self.states[who.id] = Workspace(self.clock, who)
         there.messages, there.new_ts, there.upload_to = self.state.messages, self.state.new_ts, self.state.upload_to
         self.posts.apps[who.id] = who
@@ -132,13 +126,13 @@ class FakeSlack:
         return [socket for socket in self.sockets if self._of[socket] == who.id]
 
     def sockets_for(self, envelope: Object) -> list[web.WebSocketResponse]:
-        """Those of the app that it is meant for."""
+        """Return the sockets of the app that it is meant for."""
         return [one for one in self.sockets if self._of[one] == envelope["payload"].get("api_app_id", APP)]
 
-    # What people do
+    # What users do
 
     async def say(self, user: str, channel: str, text: str, thread_ts: str = "", **more: Any) -> FakeMessage:
-        """Somebody writes; the bot is told as Slack tells it: a mention comes as two events."""
+        """A user writes; the bot receives it as from Slack: a mention is two events."""
         message = self.state.write(user, channel, text, thread_ts, **more)
         for state in self.states.values():
             if channel in state.channels:
@@ -148,7 +142,7 @@ class FakeSlack:
         return message
 
     def events_of(self, message: FakeMessage, state: Workspace | None = None) -> list[Object]:
-        """What the app of a workspace is told of it."""
+        """Return the events that the app of a workspace receives."""
         state = state or self.state
         channel, bot = state.channels[message.channel], state.who.user
         author = state.users.get(message.user)
@@ -167,7 +161,7 @@ class FakeSlack:
         return events
 
     async def command(self, user: str, channel: str, command: str, text: str = "", who: FakeApp = HOME) -> str:
-        """Somebody calls a slash command of an app; the envelope's id."""
+        """A user runs a slash command of an app; return the envelope's id."""
         trigger = f"trigger-{next(self._numbers)}"
         body = {"command": command, "text": text, "user_id": user, "channel_id": channel, "team_id": who.team}
         body |= {"api_app_id": who.id}
@@ -191,9 +185,10 @@ class FakeSlack:
         ticked: bool = False,
         sure: bool = True,
     ) -> str:
-        """Somebody clicks what has this label below something; of several the one with that number, from 0.
+        """A user clicks the element with this label below a message; of several the one with that number, from 0.
 
-        `ticked`: after ticking every box there. `sure`: what they answer if they are asked; if not, nothing is sent.
+        `ticked`: after ticking every box there. `sure`: their answer to a confirmation; if they decline, no event is
+        sent.
         """
         action = action_of(shown.blocks, user, label, number, sure=sure)
         if action is None:
@@ -209,30 +204,30 @@ class FakeSlack:
         return await self._interact(user, shown.channel, body, shown if alone else None)
 
     async def shortcut_anywhere(self, user: str, callback_id: str) -> str:
-        """Somebody uses a global shortcut, which belongs to no channel."""
+        """A user uses a global shortcut, which belongs to no channel."""
         return await self.interact(user, {"type": "shortcut", "callback_id": callback_id})
 
     async def fill_in(self, user: str, view: Object, **values: Object) -> str:
-        """Somebody fills in the fields of a window, each with the state that Slack tells of it, and sends it."""
+        """A user fills in the fields of a window, each with the state that Slack reports of it, and submits it."""
         state = {name: {name: value} for name, value in values.items()}
         return await self.interact(user, {"type": "view_submission", "view": {**view, "state": {"values": state}}})
 
     async def react(self, user: str, message: FakeMessage, name: str, *, added: bool = True) -> str:
-        """Somebody adds a reaction to a message, or takes it back."""
+        """A user adds a reaction to a message, or removes it."""
         event: Object = {"type": "reaction_added" if added else "reaction_removed", "user": user, "reaction": name}
         item = {"type": "message", "channel": message.channel, "ts": message.ts}
         event |= {"item": item, "item_user": message.user, "event_ts": self.state.new_ts()}
         return await self.deliver(self.envelope(event))
 
     async def submit(self, user: str, view: Object, value: str) -> str:
-        """Somebody types into the first field of a window, and sends it."""
+        """A user types into the first field of a window, and submits it."""
         block = next(block for block in view["blocks"] if block["type"] == "input")
         values = {block["block_id"]: {block["element"]["action_id"]: {"type": "plain_text_input", "value": value}}}
         body = {"type": "view_submission", "view": {**view, "state": {"values": values}}}
         return await self.interact(user, body)
 
     async def interact(self, user: str, body: Object) -> str:
-        """Somebody does something in a view, which is in no channel."""
+        """A user acts in a view, which is in no channel."""
         who: Object = {"user": {"id": user}, "team": {"id": TEAM}, "trigger_id": f"trigger-{next(self._numbers)}"}
         return await self.deliver(self._envelope("interactive", {**who, **body}))
 
@@ -248,7 +243,7 @@ class FakeSlack:
     # What Slack does
 
     def envelope(self, event: Object, event_id: str = "", who: FakeApp = HOME, **body: Any) -> Object:
-        """An event as the Events API wraps it for an app."""
+        """Return an event as the Events API wraps it for an app."""
         about: Object = {"team_id": who.team, "api_app_id": who.id, "type": "event_callback", "event": event}
         about |= {"event_id": event_id or f"Ev{next(self._numbers)}", "event_time": 1, "is_ext_shared_channel": False}
         about |= {"authorizations": [{"team_id": who.team, "user_id": who.user, "is_bot": True}]}
@@ -258,7 +253,7 @@ class FakeSlack:
         return self._envelope("events_api", {**about, **body})
 
     async def deliver(self, envelope: Object, socket: int = -1, attempt: int = 0) -> str:
-        """Send it through one socket, or as soon as there is one; the envelope's id, under which its ack is found.
+        """Send it through one socket, or as soon as there is one; return the envelope's id, which identifies its ack.
 
         Over HTTP `socket` is the process that it goes to first; -1 is the next in turn.
         """
@@ -273,7 +268,7 @@ class FakeSlack:
             self.posts.deliver(envelope, None if socket < 0 else socket, attempt)
             return envelope["envelope_id"]
         retry = {"retry_attempt": attempt, "retry_reason": "timeout"} if attempt else {}
-        with suppress(ConnectionError):  # lost with its socket, as on any line
+        with suppress(ConnectionError):  # lost with its socket, as on a real network
             await sockets[socket].send_json({**envelope, **retry})
         return envelope["envelope_id"]
 
@@ -282,27 +277,27 @@ class FakeSlack:
         self._changed.set()
 
     async def acked(self, envelope_id: str) -> Object:
-        """What was answered to the envelope."""
+        """Return the answer to the envelope."""
         await self._acknowledged(lambda: envelope_id in self.acks)
         return self.acks[envelope_id]
 
     async def repeat(self) -> None:
-        """Send what was delivered last once more."""
+        """Deliver the last envelope once more."""
         await self.deliver(self._last)
 
     async def acknowledged(self) -> None:
-        """Everything that was delivered has been acknowledged; what it asked for may still be done."""
+        """Wait until all envelopes are acknowledged; the work that they caused may still be running."""
         await self._acknowledged(lambda: self.delivered <= self.acks.keys())
 
     async def settled(self) -> None:
-        """Everything that was delivered has been acknowledged, and an adapter in this event loop does nothing for it
-        any more: most commands are acknowledged before they are carried out.
+        """Wait until all envelopes are acknowledged, and an adapter in this event loop does no more work for them: most
+        commands are acknowledged before they are executed.
         """
         await self._acknowledged(lambda: self.delivered <= self.acks.keys() and not _asked())
 
     async def _acknowledged(self, happened: Callable[[], object]) -> None:
-        """Until this is true. What is not acknowledged in time is sent again, as Slack does: it may have gone with a
-        socket that was replaced meanwhile.
+        """Wait until this is true. An envelope that is not acknowledged in time is sent again, as Slack does: its
+        socket may have been replaced meanwhile.
         """
         async with asyncio.timeout(PATIENCE_S):
             while not is_so(happened):
@@ -319,13 +314,13 @@ class FakeSlack:
         await self.sockets[-1].send_json({"type": "disconnect", "reason": reason, "debug_info": {"host": "fake"}})
 
     def drop(self, socket: int = -1) -> None:
-        """Lose a socket without a word."""
+        """Lose a socket without a close frame."""
         lost = self._transports[self.sockets.pop(socket)]
         if lost is not None:
             lost.abort()
 
     def fall_silent(self) -> None:
-        """From now on nothing comes through the latest socket, though it stays open."""
+        """From now on no frame comes through the latest socket, though it stays open."""
         self._silent = self.sockets[-1]
 
     # The network
@@ -375,7 +370,7 @@ class FakeSlack:
             self._changed.set()
 
     def _state(self, token: str) -> Workspace:
-        """The workspace that a token is of; what is nobody's, the first one refuses."""
+        """Return the workspace of a token; the first one refuses unknown tokens."""
         known = (state for state in self.states.values() if token in (state.who.bot_token, state.who.app_token))
         return next(known, self.state)
 
@@ -435,7 +430,7 @@ class FakeSlack:
         return web.Response(text="ok")
 
     def response_url(self, channel: str, user: str) -> str:
-        """One that Slack has just handed out."""
+        """Return a `response_url` that Slack has just issued."""
         return self._response_url(channel, user)
 
     def expire_all(self) -> None:
@@ -443,7 +438,7 @@ class FakeSlack:
         self._urls.clear()
 
     def upload(self, name: str, content: bytes, mimetype: str = "text/plain") -> Object:
-        """A file as a message carries it."""
+        """Return a file as a message carries it."""
         self.files[name] = content
         address = f"http://{self._host}/files-pri/{name}"
         told: Object = {"id": f"F{name}", "name": name, "mimetype": mimetype, "size": len(content)}
@@ -460,7 +455,7 @@ class FakeSlack:
         self.file_tokens.append(token)
         name = request.match_info["name"]
         if name in self.stuck:
-            await asyncio.Event().wait()  # until whoever asked goes away
+            await asyncio.Event().wait()  # until the client disconnects
         ours = {state.who.bot_token for state in self.states.values()}
         if token not in ours and (self.installs is None or not self.installs.counts(token)):
             return web.Response(status=302, headers={"Location": "/signin"})
@@ -468,7 +463,7 @@ class FakeSlack:
 
 
 def _asked() -> list[asyncio.Task[object]]:
-    """What adapters do now because somebody asked for it."""
+    """Return the tasks of adapters that a user's action started."""
     return [task for task in asyncio.all_tasks() if task.get_name() == USER_TASKS]
 
 

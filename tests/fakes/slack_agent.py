@@ -1,9 +1,7 @@
-"""Slack's agents in memory: their sessions, what is shown while they work, and what they suggest.
+"""Slack's agents in memory: their sessions, their status lines and their suggested prompts. No product code.
 
-Above: `tests.fakes.slack_state`. Below: `tests.fakes.slack_things`, a clock; no product code.
-
-It follows the documentation: a session belongs to a thread; one that works longer than an hour is at rest again; a line
-goes after two minutes, and with a message; a line sets a session to work, an empty one sets it at rest.
+It follows the documentation: a session belongs to a thread; after an hour of work it is idle again; a line disappears
+after two minutes, or with a message; a line sets a session to working, an empty one to idle.
 """
 
 from dataclasses import dataclass, field
@@ -21,7 +19,7 @@ TITLE_CHARS = 200
 
 @dataclass
 class FakeSession:
-    """`lines` are all that were shown, in order, each with what was rotated through."""
+    """`lines` are all that were shown, in order, each with its rotating texts."""
 
     clock: Clock
     title: str = ""
@@ -41,7 +39,7 @@ class FakeSession:
 
     @property
     def line(self) -> str:
-        """What stands there now."""
+        """Return the current line."""
         shown = self._line_since is not None and self.clock.monotonic() - self._line_since < LINE_S
         return self.lines[-1][0] if shown else ""
 
@@ -58,12 +56,12 @@ class FakeSession:
             self._line_since = self.clock.monotonic()
 
     def written_to(self) -> None:
-        """A message came into the thread."""
+        """A message was posted in the thread."""
         self._line_since = None
 
 
 class Agents:
-    """`enabled`: whether the app is an agent at all. `prompts`: what is suggested in each channel."""
+    """`enabled`: whether the app is an agent at all. `prompts`: the suggestions in each channel."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
@@ -72,7 +70,7 @@ class Agents:
         self.prompts: dict[str, tuple[tuple[str, str], ...]] = {}
 
     def written(self, channel: str, thread_ts: str) -> None:
-        """A message of the bot came."""
+        """The bot posted a message."""
         if (session := self.sessions.get((channel, thread_ts))) is not None:
             session.written_to()
 
@@ -116,7 +114,7 @@ class Agents:
         return {"title": session.title}
 
     def set_line(self, channel: FakeChannel, args: Object) -> Object:
-        """assistant.threads.setStatus, which takes apps that are no agents, too"""
+        """assistant.threads.setStatus, which apps that are no agents may call, too"""
         rotating: list[Any] = args.get("loading_messages") or []
         if len(rotating) > 10 or not all(isinstance(one, str) and 1 <= len(one) <= 50 for one in rotating):
             raise Refusal("invalid_arguments")
@@ -132,7 +130,7 @@ class Agents:
         prompts: list[Object] = args.get("prompts") or []
         if not 1 <= len(prompts) <= 4 or not all(one.get("title") and one.get("message") for one in prompts):
             raise Refusal("invalid_arguments")
-        if not args.get("thread_ts"):  # an agent's call with one is taken, and does nothing
+        if not args.get("thread_ts"):  # accepted from an agent, without an effect
             self.prompts[channel.id] = tuple((one["title"], one["message"]) for one in prompts)
         return {}
 

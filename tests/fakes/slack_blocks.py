@@ -1,9 +1,7 @@
-"""What Slack takes as a view: its Block Kit as a closed schema, as far as the product uses it.
+"""Slack's rules for views: its Block Kit as a closed schema, as far as the product uses it.
 
-Above: `tests.fakes.slack_state` and tests of views. Below: nothing.
-
-It follows the reference of each block and element: every field that is not listed here is a mistake, and so is
-everything beyond a limit.
+It follows the reference of each block and element: every field that is not listed here is an error, and so is every
+value beyond a limit.
 """
 
 import json
@@ -18,7 +16,7 @@ VIEW_BYTES = 250_000
 
 
 def problems(view: Object) -> list[str]:
-    """What Slack would say against a view of this type, each with where it stands; [] if it takes it."""
+    """Return Slack's errors for a view of this type, each with its position; [] if it is valid."""
     found = [*_by_type(_VIEWS)(view, "view")]
     if len(json.dumps(view)) > VIEW_BYTES:
         found.append("view: view_too_large")
@@ -29,17 +27,17 @@ def problems(view: Object) -> list[str]:
 
 
 def message_problems(blocks: list[Object]) -> list[str]:
-    """The same for the blocks of a message."""
+    """Return the same for the blocks of a message."""
     return [*_many(0, 50, _by_type(_MESSAGE_BLOCKS))(blocks, "blocks")]
 
 
 def _fields(value: Any) -> Object:
-    """{} for what is no object."""
+    """Return {} for anything but an object."""
     return cast("Object", value) if isinstance(value, dict) else {}
 
 
 def _list(value: Any) -> list[Any]:
-    """[] for what is no list."""
+    """Return [] for anything but a list."""
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
@@ -71,7 +69,7 @@ def _many(least: int, most: int, each: Check) -> Check:
 
 
 def _elements(each: Check) -> Check:
-    """Of an actions block: an action_id stands in it once."""
+    """Check the elements of an actions block: each action_id is unique."""
     many = _many(1, 25, each)
 
     def check(value: Any, at: str) -> Iterator[str]:
@@ -158,7 +156,7 @@ _input = _object(
     {"label": _plain(2_000), "element": _by_type({**_choices, "plain_text_input": _line})},
     {"hint": _plain(2_000), "optional": _exactly(True, False), **_ids},
 )
-# Those that a view may hold: `markdown` is for messages, and pictures with words are unreadable in the dark.
+# Those that a view may hold: `markdown` is for messages, and images with text are unreadable in dark mode.
 _blocks = {
     "header": _object({"text": _plain(150)}, _ids),
     "section": _object({"text": _either}, _ids),

@@ -1,7 +1,4 @@
-"""The Slack adapter, served against the fake with a host, through sockets or over HTTP.
-
-Above: tests of the Slack adapter. Below: `bot.platforms.slack.run`, `tests.fakes.slack`.
-"""
+"""The Slack adapter, served against the fake with a host, through sockets or over HTTP."""
 
 import asyncio
 import socket
@@ -23,14 +20,14 @@ LOOK_S = 0.02
 
 
 def http_events() -> HttpEvents:
-    """At a port that is free."""
+    """Listen at a free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return HttpEvents(Secret(SIGNING_SECRET), "127.0.0.1", probe.getsockname()[1])
 
 
 def app_of(slack: FakeSlack, **more: Any) -> SlackApp:
-    """For the way in which this workspace delivers events."""
+    """Return the app's settings for the way in which this workspace delivers events."""
     return replace(SlackApp(Secret(BOT_TOKEN), http_events() if slack.over_http else SOCKETS), **more)
 
 
@@ -42,7 +39,7 @@ def settings(slack: FakeSlack) -> SlackSettings:
 async def serving(
     slack: FakeSlack, host: Host, clock: Clock | None = None, *, delivery: Delivery | None = None, **more: Any
 ) -> AsyncGenerator[None, None]:
-    """The adapter, connected; whatever ends it early fails the test. Several make several processes."""
+    """Serve the adapter, connected; if it ends early, the test fails. Several adapters simulate several processes."""
     own = {name: more.pop(name) for name in ("bot_token", "command_prefix") if name in more}
     chosen = app_of(slack, **own)
     chosen = replace(chosen, delivery=delivery or chosen.delivery)
@@ -64,7 +61,7 @@ async def serving(
                 assert_never(chosen.delivery)
     finally:
         task.cancel()
-        with suppress(asyncio.CancelledError, AppRevoked):  # who is uninstalled in a test goes by itself
+        with suppress(asyncio.CancelledError, AppRevoked):  # if a test uninstalls the app, its adapter ends by itself
             await task
     await slack.connected(sockets)
 
@@ -75,7 +72,7 @@ async def _listens(slack: FakeSlack, port: int) -> None:
 
 
 async def _or_failed(waiting: Awaitable[None], task: asyncio.Task[None]) -> None:
-    """Until this has happened; what ended the adapter before is raised."""
+    """Wait until this has happened; if the adapter ends before, raise its error."""
     happening = asyncio.ensure_future(waiting)
     try:
         await asyncio.wait({task, happening}, return_when=asyncio.FIRST_COMPLETED)

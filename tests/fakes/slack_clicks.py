@@ -1,7 +1,4 @@
-"""What there is to click below a message of Slack, and what Slack tells the bot about a click.
-
-Above: `tests.fakes.slack`. Below: `tests.fakes.slack_things`.
-"""
+"""The clickable elements below a message of Slack, and the payloads that a click sends to the bot."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,13 +7,13 @@ from tests.fakes.slack_things import Object
 
 
 def labels(blocks: list[Object], user: str) -> list[str]:
-    """What this person can click, by its words."""
+    """Return the labels of the elements that this person can click."""
     return [label for label, _ in _clickable(blocks, user)]
 
 
 def action_of(blocks: list[Object], user: str, label: str, number: int, *, sure: bool) -> Object | None:
-    """The click on the element with this label, of several the one with that number; None if the person is asked
-    whether they are sure, and is not.
+    """Return the click on the element with this label, of several the one with that number; None if the person declines
+    its confirmation.
     """
     element = [element for words, element in _clickable(blocks, user) if words == label][number]
     if "confirm" in element and not sure:
@@ -25,7 +22,7 @@ def action_of(blocks: list[Object], user: str, label: str, number: int, *, sure:
 
 
 def state_of(blocks: list[Object], *, ticked: bool) -> Object:
-    """What is filled in there: every box ticked, or none."""
+    """Return the state of the inputs: every box ticked, or none."""
     boxes = [
         b for block in blocks if block["type"] == "actions" for b in block["elements"] if b["type"] == "checkboxes"
     ]

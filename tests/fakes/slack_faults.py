@@ -1,7 +1,4 @@
-"""What can go wrong with a call of Slack's Web API.
-
-Above: `tests.fakes.slack`, and tests that let things go wrong. Below: nothing.
-"""
+"""Faults that a test injects into calls of Slack's Web API."""
 
 from dataclasses import dataclass
 
@@ -12,7 +9,7 @@ class Refusal(Exception):
 
 @dataclass(frozen=True)
 class Fault:
-    """What happens to the next call of a method. `lost`: it takes effect, and the answer says that it failed."""
+    """The fault of the next call of a method. `lost`: the call takes effect, but its answer reports a failure."""
 
     status: int = 200
     error: str = ""

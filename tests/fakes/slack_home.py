@@ -1,7 +1,4 @@
-"""A person before the Home tab and the windows of the fake Slack: what they see there, click, choose and fill in.
-
-Above: tests of the Home tab. Below: `tests.fakes.slack`.
-"""
+"""A person at the Home tab and the windows of the fake Slack: reads, clicks, chooses and fills in."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -21,12 +18,12 @@ class HomeTab:
 
     @property
     def published(self) -> int:
-        """How often it was shown."""
+        """Return how often it was published."""
         return sum(call.args["user_id"] == self.user for call in self.slack.state.called("views.publish"))
 
     @property
     def text(self) -> str:
-        """Everything that is read there, from the top to the bottom."""
+        """Return all of its text, from top to bottom."""
         return shown_text(self.view)
 
     @property
@@ -34,20 +31,20 @@ class HomeTab:
         return [element["text"]["text"] for element in self._elements if element["type"] == "button"]
 
     async def open(self) -> None:
-        """They open the tab; it is shown later."""
+        """Open the tab; its content follows later."""
         event: Object = {"type": "app_home_opened", "user": self.user, "tab": "home", "channel": f"D{self.user[1:]}"}
         if self.user in self.slack.state.homes:
             event["view"] = self.view
         await self.slack.acked(await self.slack.deliver(self.slack.envelope(event)))
 
     async def opened(self) -> None:
-        """They open the tab, and see it."""
+        """Open the tab, and wait for its content."""
         before = self.published
         await self.open()
         await self.slack.until(lambda: self.published > before)
 
     async def click(self, label: str, number: int = 0, *, ticked: bool = False) -> None:
-        """They click the button with this label, of several the one with that number; `ticked`: after every box."""
+        """Click the button with this label, of several the one with that number; `ticked`: after every box."""
         buttons = [one for one in self._elements if one["type"] == "button" and one["text"]["text"] == label]
         button = buttons[number]
         boxes = [one for one in self._elements if one["type"] == "checkboxes"]
@@ -56,7 +53,7 @@ class HomeTab:
         await self._act(action, {"a block": state})
 
     async def choose(self, value: str) -> None:
-        """They choose this in the menu."""
+        """Choose this in the menu."""
         actions = [block for block in self.view["blocks"] if block["type"] == "actions"]
         ((menu, block),) = [(one, at) for at in actions for one in at["elements"] if one["type"] == "static_select"]
         option = next(option for option in menu["options"] if option["value"] == value)
@@ -64,7 +61,7 @@ class HomeTab:
         await self._act({**action, "block_id": block.get("block_id", "")}, {})
 
     async def changed(self, shows: str) -> None:
-        """Until they see this."""
+        """Wait until the person sees this."""
         await self.slack.until(lambda: shows in self.text)
 
     @property
@@ -79,7 +76,7 @@ class HomeTab:
 
 
 def shown_text(view: Object) -> str:
-    """What is read in a view."""
+    """Return the text of a view."""
     texts: list[str] = []
     for block in view["blocks"]:
         told = [block["text"]] if "text" in block else block["elements"] if block["type"] == "context" else []
@@ -88,9 +85,9 @@ def shown_text(view: Object) -> str:
 
 
 async def fill_in(slack: FakeSlack, user: str, view: Object, **filled: str) -> Object:
-    """They fill in fields of a window by their names, leave the others as they are, and send it; what it answers.
+    """Fill in fields of a window by their names, leave the others as they are, and submit it; return the answer.
 
-    An id is picked in a menu of people or channels, an option by its value; a box is ticked by anything.
+    An id is picked in a menu of people or channels, an option by its value; any value ticks a box.
     """
     values: dict[str, Any] = {}
     for block in view["blocks"]:

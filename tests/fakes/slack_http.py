@@ -1,9 +1,8 @@
-"""Slack's side of events over HTTP: signed requests to the bot, each to one of its processes, again when it failed.
+"""Slack's side of events over HTTP: signed requests to the bot, each to one of its processes, repeated after a failure.
 
-Above: `tests.fakes.slack` delivers through it. Below: aiohttp, slack-sdk's signatures.
-
-It follows the documentation: three seconds for an answer; an event that got none, or not 200, comes again at once,
-after a minute and after five, with headers that say which attempt it is and why; what people press or command does not.
+It follows the documentation: three seconds for an answer. An event without an answer, or with one other than 200, is
+sent again at once, after a minute and after five, with headers for the number and the reason of the attempt. Commands
+and interactions are not repeated.
 """
 
 import asyncio
@@ -29,7 +28,7 @@ RETRY_AFTER_S = (0.0, 60.0, 300.0)
 
 @dataclass(frozen=True)
 class Attempt:
-    """`status` is 0 where nobody answered."""
+    """`status` is 0 if there was no answer."""
 
     envelope: str
     number: int
@@ -39,19 +38,18 @@ class Attempt:
 
 @dataclass
 class Posts:
-    """`ports` are the bot's processes behind the balancer; `answered` is told what a request was answered with."""
+    """`ports` are the bot's processes behind the load balancer; `answered` is called with each answer."""
 
     clock: Clock
     answered: Callable[[str, Object], None]
-    apps: dict[str, FakeApp] = field(default_factory=lambda: {APP: FakeApp()})
-    """By their ids."""
+    apps: dict[str, FakeApp] = field(default_factory=lambda: {APP: FakeApp()})  # By their ids
     ports: list[int] = field(default_factory=list[int])
     attempts: list[Attempt] = field(default_factory=list[Attempt])
     _turn: "count[int]" = field(default_factory=count)
     _under_way: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
 
     def deliver(self, envelope: Object, process: int | None, attempt: int) -> None:
-        """Begin; `process` is the one that the balancer chooses first, None for the next in turn."""
+        """Start the delivery; `process` is the load balancer's first choice, None for the next in turn."""
         task = asyncio.create_task(self._deliver(envelope, process, attempt))
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
@@ -62,7 +60,7 @@ class Posts:
         await asyncio.gather(*self._under_way, return_exceptions=True)
 
     async def healthy(self, port: int) -> bool:
-        """What the balancer asks now and then."""
+        """The health check of the load balancer."""
         try:
             async with ClientSession() as session, session.get(f"http://127.0.0.1:{port}/health") as response:
                 return response.status == 200
@@ -72,7 +70,7 @@ class Posts:
     async def post(
         self, body: bytes, headers: Mapping[str, str], process: int | None = None, path: str = FakeApp.path
     ) -> tuple[int, bytes]:
-        """One request as it is: the status and what was answered. Raises ClientError and TimeoutError."""
+        """Send one request; return the status and the body of the answer. Raises ClientError and TimeoutError."""
         return await self._post(body, headers, self._port(process), path)
 
     async def _post(
@@ -85,7 +83,7 @@ class Posts:
             return response.status, await response.read()
 
     def signed(self, body: bytes, kind: str = "application/json", secret: str = SIGNING_SECRET) -> dict[str, str]:
-        """The headers that go with a body."""
+        """Return the headers for a body."""
         time = str(int(self.clock.now().timestamp()))
         signature = SignatureVerifier(secret).generate_signature(timestamp=time, body=body) or ""
         return {"Content-Type": kind, "X-Slack-Request-Timestamp": time, "X-Slack-Signature": signature}
@@ -117,14 +115,14 @@ class Posts:
         return status, said, "http_error"
 
     def _port(self, process: int | None) -> int:
-        """Port 9 is where nobody listens."""
+        """Nothing listens at port 9."""
         if not self.ports:
             return 9
         return self.ports[next(self._turn) % len(self.ports) if process is None else process]
 
 
 def _encoded(envelope: Object) -> tuple[bytes, str]:
-    """As Slack sends it: events as JSON, commands as a form, the rest as JSON in a form."""
+    """Encode as Slack does: events as JSON, commands as a form, the rest as JSON in a form."""
     payload: Object = envelope["payload"]
     if envelope["type"] == "events_api":
         return json.dumps(payload).encode(), "application/json"
@@ -133,7 +131,7 @@ def _encoded(envelope: Object) -> tuple[bytes, str]:
 
 
 def _acknowledged(envelope: str, said: bytes) -> Object:
-    """As an answer through a socket would be."""
+    """Return the answer as it would be sent through a socket."""
     if not said:
         return {"envelope_id": envelope}
     try:

@@ -52,7 +52,7 @@ class InstallWorld:
 
     @asynccontextmanager
     async def process(self, host: Host, *, first: bool = True) -> AsyncGenerator[None]:
-        """One that serves until the block ends; the others listen at addresses of their own."""
+        """Run a process until the block ends; the others listen at their own addresses."""
         delivery = self.distribution.delivery if first else http_events()
         one = DistributedApp(
             replace(self.distribution, delivery=delivery), self.store.installations, self.keys, new_secret
@@ -73,13 +73,13 @@ class InstallWorld:
                 await serving
 
     async def begin(self, browser: Browser) -> str:
-        """A browser presses the button: where on Slack it is sent."""
+        """Press the button in a browser; return the address on Slack to which it redirects."""
         pressed = await browser.press(await browser.open(self.link))
         assert pressed.status_code == 303, pressed.text
         return pressed.headers["location"]
 
     async def install(self, browser: Browser, team: str = TEAM) -> str:
-        """What a browser is told in the end."""
+        """Install the app; return the last page in the browser."""
         return (await browser.open(self.installs.agree(await self.begin(browser), team))).text
 
     async def rows(self) -> list[Installation]:

@@ -1,6 +1,6 @@
-"""What Slack accepts as the manifest of an app, as a closed JSON schema with Slack's own limits.
+"""The manifests of apps that Slack accepts, as a closed JSON schema with Slack's own limits.
 
-Above: tests of the manifest. Below: nothing. It is the part that we use; everything else would be an error there too.
+It has only the part that we use; everything else would be an error.
 """
 
 from typing import Any

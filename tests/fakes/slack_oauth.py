@@ -1,10 +1,8 @@
-"""Slack's side of an app that workspaces install by themselves: people who agree, codes, and tokens that end.
+"""Slack's side of a distributed app: users who consent, codes, and tokens that expire.
 
-Above: `tests.fakes.slack`. Below: `tests.fakes.slack_things`.
-
-It follows the documentation of `oauth.v2.access` and of token rotation: a code counts once and for ten minutes; a token
-ends after twelve hours; a refresh token counts once, and is revoked by its use. `still_valid` says whether the access
-token that was renewed is taken until it ends: the documentation does not, so both are tried.
+It follows the documentation of `oauth.v2.access` and of token rotation: a code is valid once and for ten minutes; a
+token expires after twelve hours; a refresh token is valid once, and is revoked by its use. `still_valid` sets whether
+the replaced access token is accepted until it expires: the documentation does not say, so both are tested.
 """
 
 from base64 import b64decode
@@ -25,7 +23,7 @@ LASTS = timedelta(hours=12)
 
 @dataclass
 class Grant:
-    """What one workspace gave. `access`: each token that counts, with its end."""
+    """The grant of one workspace. `access`: each valid token, with its expiry."""
 
     team: str
     refresh: str
@@ -34,19 +32,17 @@ class Grant:
 
 @dataclass
 class Installs:
-    """`redirects`: the addresses that are registered for the app. `code_facts`: what each code is an answer to."""
+    """`redirects`: the app's registered addresses. `code_facts`: the request that each code belongs to."""
 
     clock: Clock
     redirects: tuple[str, ...]
     rotates: bool = True
     still_valid: bool = False
     scopes: str = ""
-    name: str = "Fake"
-    """Of the workspace."""
+    name: str = "Fake"  # The workspace's
     for_organization: bool = False
     grants: dict[str, Grant] = field(default_factory=dict[str, Grant])
-    refreshed: list[str] = field(default_factory=list[str])
-    """The refresh tokens that were exchanged."""
+    refreshed: list[str] = field(default_factory=list[str])  # The refresh tokens that were exchanged
     revoked: list[str] = field(default_factory=list[str])
     _codes: dict[str, tuple[str, datetime]] = field(default_factory=dict[str, tuple[str, datetime]])
     _numbers: "count[int]" = field(default_factory=lambda: count(1))
@@ -57,10 +53,10 @@ class Installs:
             "auth.revoke": self._revoke,
         }
 
-    # What people do
+    # What users do
 
     def agree(self, address: str, team: str = TEAM) -> str:
-        """Somebody of a workspace comes to Slack's page and agrees: where they are sent."""
+        """A user of a workspace consents on Slack's page; return the address to which they are redirected."""
         asked = self._asked(address)
         code = f"code-{next(self._numbers)}"
         self._codes[code] = team, self.clock.now() + timedelta(minutes=10)
@@ -88,7 +84,7 @@ class Installs:
         return any(end is None or end > self.clock.now() for end in ends)
 
     def meant(self, token: str) -> str:
-        """The token of the one workspace that there is. Raises Refusal."""
+        """Return the token of the only workspace. Raises Refusal."""
         if not token.startswith("xoxe.xoxb-") and not token.startswith("xoxb-i"):
             return token
         if self.counts(token):
@@ -143,7 +139,7 @@ class Installs:
         grant.access[told["access_token"]] = self.clock.now() + LASTS if self.rotates else None
         return told
 
-    def _revoke(self, args: Object, token: str) -> Object:  # noqa: ARG002 -- as the others
+    def _revoke(self, args: Object, token: str) -> Object:  # noqa: ARG002 -- all have one signature
         self.meant(token)
         self.revoked.append(token)
         self.grants = {team: one for team, one in self.grants.items() if token not in one.access}
@@ -151,7 +147,7 @@ class Installs:
 
 
 def client_of(header: str) -> Object:
-    """Who asks, by the header."""
+    """Return the client id from the header."""
     kind, _, words = header.partition(" ")
     try:
         name, _, secret = b64decode(words).decode().partition(":")

@@ -1,7 +1,4 @@
-"""Two apps of Slack in one process, each of its own workspace.
-
-Above: tests of several apps, and of several workspaces of one organisation. Below: `tests.fakes.slack`.
-"""
+"""Two Slack apps in one process, each of its own workspace."""
 
 import asyncio
 import json
@@ -27,8 +24,8 @@ from tests.patience import LOOK_S, until
 
 ENTERPRISE = "E0ORG"
 ONE = replace(FakeApp(), path="/slack/events/one")
-SHARED = {"is_ext_shared": True, "is_shared": True}  # What Slack says of a channel that two companies share
-ORG_SHARED = {"is_org_shared": True, "is_shared": True}  # Of one that two workspaces of one organisation share
+SHARED = {"is_ext_shared": True, "is_shared": True}  # Slack's fields of a channel that two companies share
+ORG_SHARED = {"is_org_shared": True, "is_shared": True}  # Those of one that two workspaces of one organisation share
 
 
 def app_of(who: FakeApp, name: str, http: HttpEvents | None = None) -> SlackApp:
@@ -53,7 +50,7 @@ class Both:
         return self.slack.state
 
     def answered(self, there: Workspace) -> list[str]:
-        """The texts of this app's own messages."""
+        """Return the texts of this app's own messages."""
         return [m.text for m in self.one.messages if m.bot_id == there.who.bot and m.text]
 
     async def until(self, happened: Callable[[], object]) -> None:
@@ -66,7 +63,7 @@ class Both:
 
 
 async def taken(slack: FakeSlack, apps: Iterable[FakeApp]) -> None:
-    """Until requests for each of these are taken."""
+    """Wait until requests for each of these are accepted."""
     while not await slack.posts.healthy(slack.posts.ports[0]):  # noqa: ASYNC110 -- it happens behind a port
         await asyncio.sleep(LOOK_S)
     for who in apps:
@@ -83,7 +80,7 @@ async def both(
     enterprises: tuple[str, str] = ("", ""),
     budgets: Budgets = Budgets(),  # noqa: B008 -- frozen
 ) -> AsyncGenerator[Both]:
-    """`enterprises`: the organisations of which the two workspaces are a part."""
+    """`enterprises`: the organisations of the two workspaces."""
     clock, model = MovedClock(), ScriptedProvider(answer)
     store = store_in_memory()
     async with FakeSlack(clock, over_http=http is not None) as slack:

@@ -1,7 +1,4 @@
-"""Slack's second attempts: an envelope that nobody acknowledged comes again, over whichever connection is open.
-
-Above: tests of lost sockets and killed processes. Below: `tests.fakes.slack`.
-"""
+"""Slack's second attempts: an envelope without an acknowledgement is sent again, over any open connection."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -16,7 +13,7 @@ LOOK_S = 0.2
 
 @dataclass
 class Redelivery:
-    """`after_s`: Slack waits for a minute; a test that kills processes has less."""
+    """`after_s`: Slack waits for a minute; a test that kills processes has less time."""
 
     slack: FakeSlack
     after_s: float
@@ -26,11 +23,11 @@ class Redelivery:
 
     @property
     def repeated(self) -> int:
-        """How many envelopes were sent again so far, each time counted."""
+        """Return how many envelopes were sent again so far, each time counted."""
         return sum(self.attempts.values())
 
     async def look(self) -> None:
-        """Send again what has waited for its acknowledgement for too long."""
+        """Send again the envelopes that have waited too long for an acknowledgement."""
         now = self.slack.clock.monotonic()
         for envelope in [*(self.slack.delivered - self.slack.acks.keys())]:
             sockets = self.slack.sockets_for(self.slack.sent[envelope])
@@ -43,7 +40,7 @@ class Redelivery:
 
 @asynccontextmanager
 async def redelivering(slack: FakeSlack, after_s: float, chance: Random) -> AsyncGenerator[Redelivery]:
-    """Until the block ends."""
+    """Redeliver until the block ends."""
     redelivery = Redelivery(slack, after_s, chance)
 
     async def look_on() -> None:

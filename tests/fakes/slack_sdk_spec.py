@@ -1,7 +1,7 @@
-"""What Slack's own SDK says of requests to the Web API, against which the fake holds each of them.
+"""The requests to the Web API that Slack's own SDK allows, against which the fake validates each request.
 
-The signatures of `slack_sdk.web.client.WebClient` name the arguments of every method, and which of them are needed; its
-models of blocks and views know the limits of each, and keep no field that they do not know.
+The signatures of `slack_sdk.web.client.WebClient` name the arguments of every method, and which are required; its
+models of blocks and views know the limits of each, and drop unknown fields.
 """
 
 import inspect
@@ -15,7 +15,7 @@ from slack_sdk.models.blocks import Block
 from slack_sdk.models.views import View
 from slack_sdk.web.client import WebClient
 
-# Methods whose token stands in a header; the SDK's signature wants it as an argument.
+# Methods whose token is in a header; the SDK's signature has it as an argument.
 SENT_BY_CALL: Final = frozenset({"apps.connections.open"})
 
 _SEARCH: Final = (
@@ -23,17 +23,18 @@ _SEARCH: Final = (
     "include_context_messages cursor limit sort sort_dir include_message_blocks highlight term_clauses modifiers "
     "include_archived_channels disable_semantic_search"
 )
-# Methods that the SDK has not yet: the arguments that Slack documents, and those without which it takes no request.
+# Methods that the SDK lacks: the arguments that Slack documents, and the required ones.
 NEWER: Final = {"assistant.search.context": (_SEARCH, "query")}
 
-# What the SDK's client adds to every call once it knows its workspace, as Bolt's does; Slack ignores it elsewhere.
+# The argument that the SDK's client adds to every call once it knows its workspace, as Bolt's does; Slack ignores it
+# elsewhere.
 SENT_BY_CLIENT: Final = frozenset({"team_id"})
 
 _BLOCK, _VIEW = cast("Any", Block), cast("Any", View)  # Their types are partial
 
 
 def problems(method: str, given: Mapping[str, Any]) -> list[str]:
-    """What is wrong with a request; nothing if the SDK could have made it."""
+    """Return the errors in a request; empty if the SDK could have made it."""
     return [f"{method}: {problem}" for problem in _problems(method, given)]
 
 
@@ -60,7 +61,7 @@ def _problems(method: str, given: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _block(block: Any, where: str) -> Iterator[str]:
-    """A block that the SDK's model takes, and gives back with every field."""
+    """Check that the SDK's model accepts a block, and returns it with every field."""
     try:
         parsed = _BLOCK.parse(block)
         again = None if parsed is None else parsed.to_dict()
@@ -74,7 +75,7 @@ def _block(block: Any, where: str) -> Iterator[str]:
 
 
 def _lost(sent: Any, known: Any, where: str) -> Iterator[str]:
-    """The fields that the model did not keep."""
+    """Return the fields that the model dropped."""
     if isinstance(sent, dict) and isinstance(known, dict):
         kept = cast("dict[str, Any]", known)
         for name, value in cast("dict[str, Any]", sent).items():
@@ -89,7 +90,7 @@ def _lost(sent: Any, known: Any, where: str) -> Iterator[str]:
 
 @cache
 def _arguments(method: str) -> tuple[frozenset[str], frozenset[str]]:
-    """Those that the SDK names for a method, and those without which it makes no request."""
+    """Return the arguments that the SDK names for a method, and the required ones."""
     if method in NEWER:
         optional, required = (frozenset(names.split()) for names in NEWER[method])
         return optional | required, required

@@ -1,9 +1,7 @@
-"""A workspace of Slack in memory: what is there, and what each method of the Web API does with it.
+"""A Slack workspace in memory: its state, and the effect of each method of the Web API. No product code.
 
-Above: `tests.fakes.slack` puts it on the network. Below: `slack_things`, `slack_blocks`, a clock; no product code.
-
-It follows the documentation of each method: its errors, its limits on length, its rate limit. Arguments come as they
-do over the wire, answers are what stands beside "ok".
+It follows the documentation of each method: its errors, its limits on length, its rate limit. Arguments are as on the
+wire, answers are the fields beside "ok".
 """
 
 from collections import defaultdict, deque
@@ -27,7 +25,7 @@ from tests.fakes.slack_things import (
     Object,
 )
 
-# The lower bound that each tier promises.
+# The lower bound that each tier guarantees.
 PER_MINUTE = {
     "chat.update": 50,
     "chat.startStream": 20,
@@ -51,7 +49,7 @@ PER_MINUTE = {
     "assistant.search.context": 10,
 }
 HOME = FakeApp()
-POSTS_AT_ONCE = 3  # chat.postMessage: one a second and channel; this many pass as a short burst
+POSTS_AT_ONCE = 3  # chat.postMessage: one for each second and channel; this many pass as a short burst
 
 
 class RateLimited(Exception):
@@ -69,7 +67,7 @@ class Call:
 
 
 class Workspace:
-    """`calls` are those that were let through, in order; `refused` those that met a rate limit."""
+    """`calls` are those that were accepted, in order; `refused` those that hit a rate limit."""
 
     def __init__(self, clock: Clock, who: FakeApp = HOME) -> None:
         self.clock = clock
@@ -80,23 +78,23 @@ class Workspace:
         self.whispers: list[FakeWhisper] = []
         self.statuses: list[tuple[str, str, str]] = []
         self.agents = Agents(clock)
-        self.manifest: Object = {}  # How the app is set up
+        self.manifest: Object = {}  # The app's configuration
         self.streams = Streams(clock, self.agents, who.team)
-        # The most characters of `markdown_text` that an edit takes; of `text` they are 4,000.
+        # The maximum length of `markdown_text` in an edit; that of `text` is 4,000.
         self.markdown_in_update = 12_000
         self.groups: dict[str, set[str]] = {}  # The user groups: the ids of their members, by their own
         self.views: list[Object] = []  # The windows that were opened
-        self.homes: dict[str, Object] = {}  # What each person sees in the Home tab
-        # Where files are uploaded, with a slash at its end; `uploaded` holds their content, by their ids.
+        self.homes: dict[str, Object] = {}  # Each person's Home tab
+        # The address of file uploads, with a slash at its end; `uploaded` holds their content, by their ids.
         self.upload_to = ""
         self.uploaded: dict[str, bytes] = {}
-        self.shared: dict[str, Object] = {}  # Every file that people shared, by its id
-        # What was shared: the channel, the title and the content of each file.
+        self.shared: dict[str, Object] = {}  # Every file that users shared, by its id
+        # The bot's files: the channel, the title and the content of each.
         self.files: list[tuple[str, str, bytes]] = []
         self.searchable = False  # Whether messages come with a right to search, and the workspace has the search
         self.search_error = ""
-        self.action_tokens: dict[str, str] = {}  # Whose each is
-        self.revoked = ""  # With what Slack refuses the bot's token, since it was revoked
+        self.action_tokens: dict[str, str] = {}  # The owner of each
+        self.revoked = ""  # The error with which Slack refuses the bot's token, once it is revoked
         self.calls: list[Call] = []
         self.stalling: list[str] = []
         self.refused: list[Call] = []
@@ -136,23 +134,23 @@ class Workspace:
             "files.completeUploadExternal": self._complete_upload,
         }
 
-    # What a test sets up and looks at
+    # Setup and inspection by tests
 
     def user(self, name: str, **facts: Any) -> str:
-        """A new member of the workspace; the id."""
+        """Add a member to the workspace; return the id."""
         user = f"U0{name.upper()}"
         self.users[user] = FakeUser(user, name, facts, self.who.team)
         return user
 
     def channel(self, name: str, kind: str = "public", *, bot: bool = True, **facts: Any) -> str:
-        """A new channel in which everybody takes part, and the bot if `bot`; the id."""
+        """Add a channel with all members, and the bot if `bot`; return the id."""
         channel = f"{'D' if kind == 'im' else 'C'}0{name.upper()}"
         members = set(self.users) if bot else set(self.users) - {self.who.user}
         self.channels[channel] = FakeChannel(channel, kind, members, {"name": name, **facts})
         return channel
 
     def share(self, channel: str, other: "Workspace", **facts: Any) -> None:
-        """The channel stands in the other workspace, too, with its app in it; what is said there, both have."""
+        """Share the channel with another workspace and its app; both receive its messages."""
         shared = self.channels[channel]
         shared.facts |= facts
         shared.members.add(other.who.user)
@@ -162,18 +160,18 @@ class Workspace:
                 other.users.setdefault(user, self.users[user])
 
     def write(self, user: str, channel: str, text: str, thread_ts: str = "", **more: Any) -> FakeMessage:
-        """A message is there; nobody is told."""
+        """Add a message without an event."""
         message = FakeMessage(channel, self.new_ts(), user, [(self.clock.monotonic(), text)], thread_ts, **more)
         self.messages.append(message)
         return message
 
     def edit(self, message: FakeMessage, text: str) -> None:
-        """The message has other words; nobody is told."""
+        """Change the text of a message without an event."""
         message.versions.append((self.clock.monotonic(), text))
         message.edited_ts = self.new_ts()
 
     def answers(self, channel: str, thread_ts: str | None = None) -> list[FakeMessage]:
-        """The bot's messages in a channel, or in one of its threads, in order; without those of files alone."""
+        """Return the bot's messages in a channel, or in one of its threads, in order; without those of files alone."""
         return [
             message
             for message in self.messages
@@ -184,7 +182,7 @@ class Workspace:
         ]
 
     def handed_over(self, channel: str) -> list[FakeMessage]:
-        """The bot's messages in a channel that hold files."""
+        """Return the bot's messages in a channel that hold files."""
         return [
             message
             for message in self.messages
@@ -200,7 +198,7 @@ class Workspace:
     # The Web API
 
     def perform(self, method: str, args: Object, token: str) -> Object:
-        """Raises Refusal and RateLimited."""
+        """Call a method. Raises Refusal and RateLimited."""
         if method not in self._methods and method not in ("auth.test", "apps.connections.open"):
             raise Refusal("unknown_method")
         if token not in (self.who.bot_token, self.who.app_token, CONFIG_TOKEN):
@@ -365,13 +363,13 @@ class Workspace:
         return self._page(said[::-1], args)
 
     def action_token(self, user: str) -> str:
-        """The right to search that comes with a message of this person."""
+        """Return the right to search that comes with a message of this person."""
         token = f"{next(self._numbers)}.{user}.a0c7e5d1"
         self.action_tokens[token] = user
         return token
 
     def _search(self, args: Object) -> Object:
-        """By words, as in a workspace without Slack's AI: each must stand in the message. Public channels only."""
+        """Search by words, as in a workspace without Slack's AI: a message must contain each. Public channels only."""
         if self.search_error or not self.searchable:
             raise Refusal(self.search_error or "feature_not_enabled")
         if args.get("action_token") not in self.action_tokens:
@@ -423,7 +421,7 @@ class Workspace:
         }
 
     def _thread(self, root: FakeMessage) -> Object:
-        """What the first message of a thread says about it."""
+        """Return the thread's fields of its first message."""
         replies = [m.ts for m in self.messages if m.channel == root.channel and m.thread_ts == root.ts != m.ts]
         return {"reply_count": len(replies), "latest_reply": max(replies), "thread_ts": root.ts} if replies else {}
 
@@ -503,14 +501,14 @@ class Workspace:
 
 
 def _cut(name: str, told: list[Any], args: Object) -> Object:
-    """One page of a list."""
+    """Return one page of a list."""
     start, most = int(args.get("cursor") or 0), int(args.get("limit") or 100)
     more = str(start + most) if start + most < len(told) else ""
     return {name: told[start : start + most], "response_metadata": {"next_cursor": more}}
 
 
 def _shown(args: Object, *, limit: int) -> str:
-    """What a message shows; 4,000 characters of `text` are the most that an update takes."""
+    """Return the shown text of a message; an update accepts at most 4,000 characters of `text`."""
     text: str = args.get("text") or ""
     markdown: str = args.get("markdown_text") or ""
     blocks: list[Object] = args.get("blocks") or []

@@ -1,9 +1,7 @@
-"""Slack's native streams in memory: what they take, for how long, and what their messages show.
-
-Above: `tests.fakes.slack_state`. Below: `slack_things`, `slack_agent`, `slack_blocks`, a clock; no product code.
+"""Slack's native streams in memory: their limits, their lifetime, and the content of their messages. No product code.
 
 It follows the documentation, and where that is silent what others have measured: a stream ends 300 seconds after its
-start, whatever is appended, and takes 10,600 bytes, details of cards counted twice.
+start, even if it is appended to, and takes 10,600 bytes, details of cards counted twice.
 """
 
 from dataclasses import dataclass, field
@@ -25,7 +23,7 @@ FINISHED = ("complete", "error")
 
 @dataclass
 class FakeStream:
-    """`cards` by their ids, as they stand in the message; `stopped` by a reader."""
+    """`cards` by their ids, as they are in the message; `stopped` by a reader."""
 
     message: FakeMessage
     began: float
@@ -35,7 +33,7 @@ class FakeStream:
     cards: dict[str, Object] = field(default_factory=dict[str, Any])
 
     def take(self, args: Object, now: float) -> None:
-        """Append what a request brings, all of it or nothing."""
+        """Append the content of a request, all of it or nothing."""
         if args.get("markdown_text") and args.get("chunks"):
             raise Refusal("invalid_arguments")
         written = [{"type": "markdown_text", "text": args["markdown_text"]}] if args.get("markdown_text") else []
@@ -60,7 +58,7 @@ class FakeStream:
 
 
 class Streams:
-    """All streams, by channel and time stamp, also those that have ended. `enabled`: whether there is any."""
+    """All streams, by channel and time stamp, also those that have ended. `enabled`: whether streams are available."""
 
     def __init__(self, clock: Clock, agents: Agents, team: str = TEAM) -> None:
         self.team = team
@@ -73,7 +71,7 @@ class Streams:
         return self.all[message.channel, message.ts]
 
     def check_start(self, channel: FakeChannel, args: Object) -> None:
-        """What is refused before there is a message."""
+        """Raise the refusals that precede a message."""
         if not self.enabled:
             raise Refusal("unknown_method")
         if not args.get("thread_ts"):
@@ -115,19 +113,19 @@ class Streams:
         self.agents.rests(message.channel, message.thread_ts, args.get("session_status", "active"))
 
     def streams(self, message: FakeMessage) -> bool:
-        """Whether the message is a stream that has not ended."""
+        """Return whether the message is a stream that has not ended."""
         stream = self.all.get((message.channel, message.ts))
         if stream is not None and self.clock.monotonic() - stream.began >= LIFETIME_S:
             stream.open = False
         return stream is not None and stream.open
 
     def replaced(self, message: FakeMessage) -> None:
-        """Its message was edited as a whole: no card stays."""
+        """Its message was edited as a whole: all cards are removed."""
         if (stream := self.all.get((message.channel, message.ts))) is not None:
             stream.cards.clear()
 
     def stopped_by_reader(self, message: FakeMessage) -> None:
-        """Somebody pressed Slack's own Stop button."""
+        """A reader pressed Slack's own Stop button."""
         self.of(message).stopped = True
 
     def _open(self, message: FakeMessage) -> FakeStream:

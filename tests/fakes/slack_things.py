@@ -1,7 +1,4 @@
-"""What there is in a workspace of Slack: people, channels, messages with every edit and its time.
-
-Above: `tests.fakes.slack_state`. Below: nothing.
-"""
+"""The objects in a Slack workspace: people, channels, messages with every edit and its time."""
 
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -16,7 +13,7 @@ SIGNING_SECRET = "8f742231b10e8888abcd99yyyzzz85a5"
 
 @dataclass(frozen=True)
 class FakeApp:
-    """One app in its workspace; without anything else the one that most tests have."""
+    """One app in its workspace; the defaults are those of most tests."""
 
     team: str = TEAM
     user: str = BOT_USER
@@ -27,24 +24,23 @@ class FakeApp:
     secret: str = SIGNING_SECRET
     path: str = "/slack/events"
     workspace: str = "fake"
-    enterprise: str = ""
-    """The organisation of which the workspace is a part."""
+    enterprise: str = ""  # The organisation of the workspace
 
 
 def other_app(name: str, path: str = "") -> FakeApp:
-    """An app of another workspace."""
+    """Return an app of another workspace."""
     big = name.upper()
     tokens = (f"xoxb-{name}", f"xapp-{name}", f"{name}-secret")
     return FakeApp(f"T0{big}", f"U0BOT{big}", f"B0BOT{big}", f"A0{big}", *tokens, path or f"/slack/events/{name}", name)
 
 
 def of_organization(team: str, enterprise: str, *teams: str) -> Object:
-    """The facts of somebody who has an account in an organisation."""
+    """Return the fields of a user with an account in an organisation."""
     known = {"id": "W0", "enterprise_id": enterprise, "teams": [team, *teams], "is_admin": False, "is_owner": False}
     return {"team_id": team, "enterprise_user": known}
 
 
-RESPONSES = 5  # The answers that one `response_url` takes
+RESPONSES = 5  # The number of answers that one `response_url` accepts
 
 
 @dataclass
@@ -69,7 +65,7 @@ class FakeUser:
 
 @dataclass
 class FakeChannel:
-    """`kind`: public, private, mpim or im. `members` holds the bot's user too where it takes part."""
+    """`kind`: public, private, mpim or im. `members` includes the bot's user where it is a member."""
 
     id: str
     kind: str = "public"
@@ -81,7 +77,7 @@ class FakeChannel:
         return self.told(BOT_USER)
 
     def told(self, bot: str) -> Object:
-        """As the app with this user is told of it."""
+        """Return it as the app with this user receives it."""
         kinds = {
             "public": {"is_channel": True, "is_private": False},
             "private": {"is_channel": True, "is_private": True},
@@ -99,7 +95,7 @@ class FakeChannel:
 
 @dataclass
 class FakeMessage:
-    """`versions` are all that it showed, each with the time from which on; the last one stands now."""
+    """`versions` are all of its contents, each with its start time; the last one is current."""
 
     channel: str
     ts: str
@@ -134,7 +130,7 @@ class FakeMessage:
 
 @dataclass
 class FakeWhisper:
-    """Something that only `user` sees."""
+    """A message that only `user` sees."""
 
     channel: str
     user: str

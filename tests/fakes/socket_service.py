@@ -1,7 +1,4 @@
-"""What fake model services over WebSocket have in common: a real server on loopback, and the contract's `World`.
-
-Above: `realtime_service`, `live_service`. Below: websockets.
-"""
+"""The common part of fake model services over WebSocket: a real server on loopback, and the contract's `World`."""
 
 import asyncio
 import json
@@ -26,27 +23,27 @@ Frame = dict[str, object]
 
 
 class Visit(Protocol):
-    """One connection's conversation. `speaking`: an answer has begun and is not over."""
+    """One connection's conversation. `speaking`: an answer has begun and has not ended."""
 
     @property
     def speaking(self) -> bool: ...
 
     async def greet(self) -> None:
-        """Before anything is read."""
+        """Called before the first frame is read."""
         ...
 
     async def read(self, frame: Frame, size: int) -> None:
-        """A frame came, of so many bytes."""
+        """A frame of `size` bytes was received."""
         ...
 
     async def leave(self) -> None:
-        """The connection is gone."""
+        """The connection was closed."""
         ...
 
 
 @dataclass(slots=True)
 class SocketService:
-    """`async with SocketService(visit) as service`, then talk to `service.url`.
+    """`async with SocketService(visit) as service`, then connect to `service.url`.
 
     A refusal that is planned for a new connection answers its handshake; `sent` and `received` are all frames.
     """
@@ -55,13 +52,13 @@ class SocketService:
     planned: list[Turn] = field(default_factory=list[Turn])
     asked: list[Asked] = field(default_factory=list[Asked])
     left: asyncio.Event = field(default_factory=asyncio.Event)
+    # Set while the last question has no more output, until the next question or frame.
     rested: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set while nothing more comes of the last question, unless somebody asks or sends."""
     sent: list[Frame] = field(default_factory=list[Frame])
     received: list[Frame] = field(default_factory=list[Frame])
     handshakes: list[Request] = field(default_factory=list[Request])
+    # Every connection so far, oldest first.
     guests: list[ServerConnection] = field(default_factory=list[ServerConnection])
-    """Every connection that was ever made, oldest first."""
     url: str = ""
     _server: Server | None = None
 
@@ -114,13 +111,13 @@ class SocketService:
 
 
 def hang_up(connection: ServerConnection) -> None:
-    """The connection dies without a word."""
+    """Cut the connection without a close frame."""
     connection.transport.abort()
 
 
 @dataclass(slots=True)
 class SocketWorld:
-    """`provider` and `sockets` are the same: as the contract knows it, and as it is."""
+    """`provider` and `sockets` are the same object, with the contract's type and with its own."""
 
     provider: Provider
     sockets: SocketProvider

@@ -1,9 +1,9 @@
-"""The store on a database in memory that is made in a millisecond, for tests that may also look into its rows.
+"""The store on a database in memory that is made in a millisecond, for tests that may also inspect its rows.
 
 Rules
-  It is the store of the product. Work is done at once, by whoever asks for it: no thread, so nothing runs meanwhile
-  and a clock that jumps when nobody has anything to do stays exact.
-  Tests fail it through the ledger: `fail_next_save`, `fail_next_claim`, or a class of their own.
+  It is the product's store. Each call runs at once, in the caller's task: no thread, so no other task runs meanwhile,
+  and a clock that jumps when all tasks wait stays exact.
+  Tests make it fail through the ledger: `fail_next_save`, `fail_next_claim`, or their own class.
 """
 
 import sqlite3
@@ -46,7 +46,7 @@ def _empty() -> sqlite3.Connection:
 
 @cache
 def _migrated() -> bytes:
-    """A database without rows. Its pages are small: most tables of a test hold little."""
+    """Return a database without rows. Its pages are small: most tables of a test hold little."""
     engine = create_engine("sqlite://", creator=_empty, poolclass=NullPool)
     with engine.begin() as connection:
         prepare(connection, "nowhere", lambda: KEY, MIGRATIONS)
@@ -71,17 +71,17 @@ def _copied() -> sqlite3.Connection:
 
 
 def _begin(connection: Connection) -> None:
-    _driver(connection).execute("BEGIN")  # without what SQLAlchemy does around a statement
+    _driver(connection).execute("BEGIN")  # without SQLAlchemy's processing of statements
 
 
-# One for all: it keeps the statements that it has compiled.
+# One for all: it caches compiled statements.
 _engine: Final = create_engine("sqlite://", creator=_copied, poolclass=NullPool, hide_parameters=True)
 event.listen(_engine, "begin", _begin)
 
 
 @dataclass(frozen=True)
 class BytesInMemory:
-    """The port DatabaseFiles."""
+    """Implements the port DatabaseFiles."""
 
     connection: Connection
 
@@ -94,7 +94,7 @@ class BytesInMemory:
 
 
 class DatabaseInMemory:
-    """The port Database: each call is a transaction that ends before anybody else runs."""
+    """Implements the port Database: each call is a transaction that ends before another task runs."""
 
     where = "nowhere; it ends with this process"
     is_shared = False
@@ -114,7 +114,7 @@ class DatabaseInMemory:
             raise store_error(error, None) from error
 
     def look(self, work: Callable[[Connection], T]) -> T:
-        """What it read last, as long as no row was written since: whoever waits for something looks at all events."""
+        """Return the last result, unless a row was written since: waiting tests look after each event."""
         changes = self._driver.total_changes
         if work not in self._looked or self._looked[work][0] != changes:
             self._looked[work] = changes, self.now(work)
@@ -137,7 +137,7 @@ class DatabaseInMemory:
 
 
 class WatchedLedger(SqlLedger):
-    """Fails once where a test wants it to, tells of claims, and keeps what turns were asked and have ended with."""
+    """Fails once if a test asks for it, reports claims, and records the turns' questions and ends."""
 
     def __init__(self, database: Database, erased_ids: ErasedIds) -> None:
         super().__init__(database, erased_ids)
@@ -183,7 +183,7 @@ class WatchedLedger(SqlLedger):
 
 @dataclass(frozen=True)
 class StoredTurn:
-    """A turn as it stands in the ledger. `message`: its question; `outcome`: once it is done."""
+    """A turn in the ledger. `message`: its question; `outcome`: once it is done."""
 
     id: int
     incoming: Incoming
@@ -200,30 +200,30 @@ class StoredTurn:
 
 @dataclass(frozen=True)
 class StoreInMemory(Store):
-    """The store, and what it holds."""
+    """The store, and its content."""
 
     ledger: WatchedLedger
     database: DatabaseInMemory
 
     @property
     def turns(self) -> list[StoredTurn]:
-        """In the order in which they run."""
+        """Return the turns in the order in which they run."""
         return [*self.database.look(_turns)]
 
     @property
     def messages(self) -> list[tuple[int, StoredMessage]]:
-        """With the turns to which they belong, in their order."""
+        """Return the messages with their turns, in order."""
         return [*self.database.look(_messages)]
 
     @property
     def verdicts(self) -> dict[tuple[int, str], ReplyVerdict]:
-        """By turn and person."""
+        """Return the verdicts by turn and person."""
         found = self.database.now(lambda connection: connection.execute(select(verdict)).all())
         return {(row.turn, row.person): ReplyVerdict(row.verdict) for row in found}
 
     @property
     def chosen(self) -> dict[str, dict[str, str]]:
-        """All preferences, by owner and name."""
+        """Return all preferences, by owner and name."""
         found = dict[str, dict[str, str]]()
         for row in self.database.now(lambda connection: connection.execute(select(preference)).all()):
             found.setdefault(row.owner, {})[row.name] = row.value
@@ -231,7 +231,7 @@ class StoreInMemory(Store):
 
     @property
     def waiting_jobs(self) -> dict[tuple[str, str], Job]:
-        """By kind and key."""
+        """Return the waiting jobs by kind and key."""
         found = self.database.now(
             lambda connection: connection.execute(select(job).where(job.c.state == "waiting")).all()
         )
@@ -240,38 +240,38 @@ class StoreInMemory(Store):
 
     @property
     def to_learn(self) -> list[str]:
-        """The texts of the messages from which something may still be learned."""
+        """Return the texts of the messages that learning may still read."""
         found = select(message.c.text).where(message.c.to_learn).order_by(message.c.id)
         return [*self.database.now(lambda connection: connection.execute(found).scalars().all())]
 
     @property
     def passed_over(self) -> set[int]:
-        """The messages from which nothing may be learned any more."""
+        """Return the messages that learning may no longer read."""
         found = select(message.c.id).where(message.c.passed_over)
         return {*self.database.now(lambda connection: connection.execute(found).scalars().all())}
 
     @property
     def kinds_of_calls(self) -> set[str]:
-        """For what models were called."""
+        """Return the purposes of the model calls."""
         return {*self.database.now(lambda connection: connection.execute(select(model_call.c.kind)).scalars().all())}
 
     @property
     def summaries_kept(self) -> dict[str, SituationSummary]:
-        """By conversation."""
+        """Return the summaries by conversation."""
         found = self.database.now(lambda connection: connection.execute(select(conversation)).all())
         return {row.id: rows.summary(row.summary) for row in found}
 
     @property
     def facts_kept(self) -> list[Fact]:
-        """Everybody's, those that were superseded, too."""
+        """Return the facts of all people, superseded ones included."""
         return self.database.now(_facts)
 
     def lose_pages(self) -> None:
-        """As if a process had died before it kept the pages that it had just posted."""
+        """Simulate a process that died before it stored the pages that it had just posted."""
         self.database.now(lambda connection: connection.execute(update(turn).values(reply_ref="")))
 
     async def hear(self, said: Incoming) -> int:
-        """Keep what nobody will answer; the id of its message."""
+        """Store a message that needs no answer; return its id."""
         turn_id = (await self.ledger.record_context_message(said)).turn
         return next(message.id for number, message in self.messages if number == turn_id)
 
@@ -295,7 +295,7 @@ _MESSAGES: Final = history.stored_messages().order_by(message.c.turn, message.c.
 
 
 def _turns(connection: Connection) -> list[StoredTurn]:
-    found = {row["id"]: row for row in connection.execute(_TURNS).mappings()}  # of those that joined, the first stands
+    found = {row["id"]: row for row in connection.execute(_TURNS).mappings()}  # of joined questions, the first
     return [_turn(row) for row in found.values()]
 
 
@@ -327,7 +327,7 @@ def _facts(connection: Connection) -> list[Fact]:
 
 
 def store_in_memory(ledger: type[WatchedLedger] = WatchedLedger) -> StoreInMemory:
-    """A new one, without rows."""
+    """Return a new one, without rows."""
     database = DatabaseInMemory()
     made = store_on(database, Prepared(KEY, None), HEAD)
     parts: dict[str, Any] = {each.name: getattr(made, each.name) for each in fields(made)}

@@ -1,7 +1,4 @@
-"""A place that remembers every frame it was shown, and can be slow, limited, locked or emptied.
-
-Above: tests of replies and turns. Below: `bot.reply_surface`, the fake clock.
-"""
+"""A place that records every frame that it shows, and can be slow, limited, locked or emptied."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -23,12 +20,12 @@ from bot.reply_surface import (
 )
 
 DISCORD_LIKE = Limits(page_chars=2_000, edit_interval_s=1.2, shows_addresses=True)
-BUTTONED = replace(DISCORD_LIKE, announce_final=False, offers=frozenset(ReplyAction))  # Where every button can stand
+BUTTONED = replace(DISCORD_LIKE, announce_final=False, offers=frozenset(ReplyAction))  # The places of all buttons
 
 
 @dataclass(frozen=True, slots=True)
 class SeenFrame:
-    """What page `page` showed from `time` on. `began` is when the call was made."""
+    """The content of page `page` from `time` on. `began` is the time of the call."""
 
     began: float
     time: float
@@ -41,8 +38,8 @@ class SeenFrame:
 
 
 class FakeSurface:
-    """`frames` is the whole story, `wall` what is to be seen now, with the buttons in `offers`; `calls` what was tried,
-    `sought` what was looked for. `full` pages take nothing but their end.
+    """`frames` is the whole history, `wall` the current content, with the buttons in `offers`; `calls` all attempts,
+    `sought` the keys that were searched. `full` pages accept only their end.
 
     `fail_next` errors are raised by the next calls that show a page, one each, before they take effect;
     `fail_lost` ones after it, as when the answer of the platform is lost.
@@ -125,7 +122,7 @@ class FakeSurface:
 
     @property
     def shown(self) -> list[str]:
-        """What a reader sees now, page after page."""
+        """Return what a reader sees now, page after page."""
         return list(self.wall.values())
 
     async def _call(self, name: str, look: PageContent) -> float:

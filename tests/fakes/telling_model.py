@@ -1,4 +1,4 @@
-"""A model that wants to tell Ben something by `one_turn.Echo`, and what its asker reads and presses then."""
+"""A model that wants to send Ben a message by `one_turn.Echo`, and what its asker reads and presses then."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ ALLOW, HERE, REFUSE = tool_texts.ALLOW_ONCE, tool_texts.ALLOW_HERE, tool_texts.R
 
 
 def says(messages: Sequence[Message]) -> str:
-    """A model that calls the tool, and then tells how that went."""
+    """Answer as a model that calls the tool, and then reports the result."""
     last = messages[-1].text
     if "hears Hello Ben." in last:
         return "Ben knows."
@@ -25,7 +25,9 @@ BOTH = (
 
 
 def says_after_looking(messages: Sequence[Message]) -> str:
-    """A model that does something before what has to be allowed, and answers an edited question by its new words."""
+    """Answer as a model that makes another call before the one that needs consent, and answers an edited question by
+    its new words.
+    """
     last = messages[-1].text
     if "edited their question" in last:
         return "Only Cy, then." if any("tell Cy" in one.text for one in messages) else "Which words?"

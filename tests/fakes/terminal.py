@@ -1,4 +1,4 @@
-"""A real pseudo-terminal with a Python program on it, for what only a terminal does: keys that are signals, echo."""
+"""A real pseudo-terminal with a Python program on it, for behaviour that needs one: keys that are signals, echo."""
 
 import codecs
 import fcntl
@@ -20,8 +20,8 @@ from tests.patience import PATIENCE_S
 ROOT = Path(__file__).parents[2]
 
 _CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|\x1b[=>()][0-9A-Za-z]?")
-# A signal key reaches only the session whose terminal it is: the program makes it its own first. And it heeds Ctrl-C,
-# as at any terminal, also where the tests run in the background of a shell, which has its children ignore that.
+# A signal key reaches only the session that owns the terminal, so the program starts a session first. It also restores
+# Ctrl-C, in case the tests run in the background of a shell, which lets its children ignore that signal.
 _OWN_TERMINAL = (
     "import fcntl, signal, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
     "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
@@ -34,7 +34,7 @@ class FakeTerminal:
     def __init__(self, program: str, width: int = 80, height: int = 24, fresh: bool = False, /, **environ: str) -> None:
         """`fresh`: in an interpreter that has imported nothing yet."""
         self.written = ""
-        # What was written, as it came, each with its time on `time.perf_counter`.
+        # The output as it arrived, each piece with its time on `time.perf_counter`.
         self.pieces: list[tuple[float, str]] = []
         self._waited = 0
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -69,14 +69,14 @@ class FakeTerminal:
         os.close(self._master)
 
     def terminate(self) -> None:
-        """What a supervisor does, or somebody with `kill`."""
+        """Send SIGTERM, as a supervisor or `kill` does."""
         self._process.terminate()
 
     def type(self, keys: str) -> None:
         os.write(self._master, keys.encode())
 
     def until(self, text: str, patience_s: float = PATIENCE_S) -> str:
-        """Wait until `text` is shown; returns what was shown since the last wait, up to and with `text`."""
+        """Wait until `text` is shown; return the output since the last wait, up to and with `text`."""
         deadline = time.perf_counter() + patience_s
         while (found := self.shown.find(text, self._waited)) < 0:
             assert self._read(deadline), f"{text!r} never came; shown was: {self.shown[self._waited :]!r}"
@@ -84,13 +84,13 @@ class FakeTerminal:
         return self.shown[before : self._waited]
 
     def watch(self, seconds: float) -> None:
-        """Take whatever is written in this time."""
+        """Read all output within this time."""
         deadline = time.perf_counter() + seconds
         while self._read(deadline):
             pass
 
     def ended(self) -> int:
-        """Wait for the program's end; returns its exit code."""
+        """Wait for the program's end; return its exit code."""
         deadline = time.perf_counter() + PATIENCE_S
         while self._read(deadline):
             pass
@@ -98,17 +98,17 @@ class FakeTerminal:
 
     @property
     def shown(self) -> str:
-        """Everything that was written so far, without control sequences."""
+        """Return all output so far, without control sequences."""
         return _CONTROL.sub("", self.written)
 
     def _read(self, deadline: float) -> bool:
-        """Take what the program wrote; False when it has ended or the time is over."""
+        """Read the program's output; return False if it has ended or the time is over."""
         ready, _, _ = select.select([self._master], [], [], max(0.0, deadline - time.perf_counter()))
         if not ready:
             return False
         try:
             chunk = os.read(self._master, 65_536)
-        except OSError:  # Linux says EIO when nobody holds the other end any more
+        except OSError:  # Linux raises EIO when no process has the other end open
             return False
         text = self._decoder.decode(chunk)
         self.written += text

@@ -1,4 +1,4 @@
-"""The fake clock keeps its promises: deterministic order, no waiting, nobody left behind."""
+"""The fake clock keeps its guarantees: deterministic order, no waiting, no sleeper left behind."""
 
 import asyncio
 from collections.abc import Callable, Coroutine

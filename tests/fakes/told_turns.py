@@ -1,7 +1,4 @@
-"""Turns that tell and learn as the product's do: with the line below the first reply, and with pauses.
-
-Above: tests of `bot.memory`. Below: `bot.turns`, `bot.memory`, `tests.fakes.surface`.
-"""
+"""Turns that notify and learn as the product's do: with the line below the first reply, and with pauses."""
 
 import asyncio
 from dataclasses import dataclass, field, replace
@@ -23,7 +20,7 @@ from tests.patience import PATIENCE_S
 
 @dataclass
 class ToldTurns:
-    """One process. `shown`: what stood there at the end of each reply, by its conversation."""
+    """One process. `shown`: the final content of each reply, by its conversation."""
 
     store: Store
     clock: Clock
@@ -60,7 +57,7 @@ class ToldTurns:
         return {where: "\n".join(surface.wall.values()) for where, surface in self.surfaces.items()}
 
     async def ask(self, *questions: Incoming) -> None:
-        """Ask all of them now, at once."""
+        """Ask all of them at the same time."""
         now = self.clock.now()
         async with asyncio.timeout(PATIENCE_S), self.turns.serving():
             await asyncio.gather(*(self.turns.ask(replace(one, time=now)) for one in questions))

@@ -1,7 +1,4 @@
-"""A host that answers: the real one, with real turns, on a store and a model in memory.
-
-Above: flows of the platform adapters. Below: `bot.hosting`, `tests.fakes.store`, `agent.providers.scripted`.
-"""
+"""A host that answers: the real one, with real turns, on a store and a model in memory."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -39,8 +36,8 @@ from tests.fakes.store import StoreInMemory
 
 _owners = count(1)
 
-# What another process left is found at once. Half an hour of `FastClock`: a busy machine lets nobody take over a turn
-# that is being answered.
+# Turns of another process are found at once. Half an hour of `FastClock`: on a busy machine no process may take over a
+# turn that is still being answered.
 AT_ONCE = TurnsLimits(sweep_s=0.05, lease=timedelta(minutes=30))
 
 
@@ -59,11 +56,11 @@ def turns_host(
     earlier: bool = False,
     judge: ScriptedProvider | None = None,
 ) -> BotHost:
-    """A process of its own, on a store that may be shared or taken over. Answer with `host.turns.serving()`.
+    """Return a host in a simulated process of its own, on a store that may be shared or taken over. Answer with
+    `host.turns.serving()`.
 
-    `tools` come besides those that every bot has, under the policy that holds without any rows. `budgets`: of long
-    work. `earlier`: past threads that a question is about come with it. `judge`: it
-    chooses what of talk is answered.
+    `tools` are added to every bot's own, under the policy without any rows. `budgets`: of long work. `earlier`: past
+    threads about a question come with it. `judge`: selects the overheard messages to answer.
     """
     connections = connections_of(store, clock)
     allowances = BudgetAllowances(budgets, store.spending, store.preferences, clock)

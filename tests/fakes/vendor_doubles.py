@@ -1,4 +1,4 @@
-"""Every vendor's protocol as the npm double speaks it: how its model is opened there, and how it tells its failures."""
+"""Every vendor's protocol as the npm double implements it: how a model is opened there, and how it reports failures."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -42,7 +42,7 @@ Opened: TypeAlias = ReplayProvider | ResponsesProvider | InteractionsProvider | 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What a vendor answers instead of a stream, and what becomes of it after how many requests."""
+    """A vendor's answer instead of a stream, and the resulting error after how many requests."""
 
     message: str
     status: int
@@ -79,7 +79,7 @@ GOOGLE_REFUSALS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Double:
-    """One protocol of one vendor. `limit` is how it says "later"; `meters`: the double tells what an answer took."""
+    """One protocol of one vendor. `limit` is its rate-limit error; `meters`: the double reports usage."""
 
     name: str
     open: Callable[[str, ProviderWorld], Opened]

@@ -1,7 +1,7 @@
-"""Whether a value is what a vendor's own client would send or take, by the types that the vendor publishes.
+"""Checks whether a vendor's own client would send or accept a value, by the types that the vendor publishes.
 
-A kind is a type, or the name of one, as in "anthropic.types:Message": what is named is imported when it is first looked
-at, because a vendor's client takes a second.
+A kind is a type, or the name of one, as in "anthropic.types:Message": a name is imported when it is first used, because
+a vendor's client takes a second to import.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,22 +13,22 @@ from pydantic import BaseModel, TypeAdapter
 
 
 def fits(kind: Any, value: object) -> bool:
-    """Whether the value validates as `kind`, and every field of it is known there. Raises ValidationError if not valid.
+    """Return whether the value validates as `kind` without unknown fields. Raises ValidationError if it is not valid.
 
-    The SDKs type lists as iterables, which are validated only when they are read; typed dictionaries drop what they do
-    not know. So the validated value is read to its end and compared.
+    The SDKs type lists as iterables, which are validated only when they are read; typed dictionaries drop unknown
+    fields. So the validated value is read to its end and compared.
     """
     return _whole(_adapter(kind).validate_python(value)) == value
 
 
 def parses(kind: Any, value: object) -> bool:
-    """Whether the value validates as `kind`, a model that keeps unknown fields. Raises ValidationError if not."""
+    """Return whether the value validates as `kind`, a model that keeps unknown fields. Raises ValidationError."""
     _adapter(kind).validate_python(value)
     return True
 
 
 def knows(kind: Any, value: object) -> bool:
-    """As `parses`, and every variant and field of it is known to `kind`."""
+    """Like `parses`, but every variant and field of it must be known to `kind`."""
     return _is_known(_adapter(kind).validate_python(value))
 
 
@@ -51,5 +51,5 @@ def _whole(value: object) -> object:
 
 @cache
 def _adapter(kind: Any) -> TypeAdapter[object]:
-    """Kept, because its iterables are validated by it when they are read."""
+    """Cached, because the value's iterables are validated by it when they are read."""
     return TypeAdapter(resolve_name(kind) if isinstance(kind, str) else kind)

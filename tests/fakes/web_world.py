@@ -1,7 +1,7 @@
-"""A small internet on loopback: a DNS server, a client that asks it, and web servers that behave in every bad way.
+"""A small internet on loopback: a DNS server, a client for it, and web servers with every kind of misbehaviour.
 
-Connections to any address lead to one of two servers, by what the address is: one of the public web, or an inner one,
-which nobody from outside may reach. What was dialled is remembered.
+Connections to any address lead to one of two servers, by the kind of the address: a public web server, or an internal
+one, which must not be reachable from outside. Dialled addresses are recorded.
 """
 
 import asyncio
@@ -41,8 +41,8 @@ def _name_at(data: bytes, at: int) -> tuple[str, int]:
 
 
 class DnsServer(asyncio.DatagramProtocol):
-    """`zone`: for each name what is answered to one question after the other; the last answer stays. An answer that is
-    a name is an alias. `asked`: every name that was asked for, once for both kinds of addresses.
+    """`zone`: for each name the answers to one question after the other; the last answer repeats. An answer that is a
+    name is an alias. `asked`: every requested name, once for both kinds of addresses.
     """
 
     def __init__(self, zone: Mapping[str, Sequence[Sequence[str]]]) -> None:
@@ -96,7 +96,7 @@ class _Question(asyncio.DatagramProtocol):
 
 @dataclass
 class DnsClient:
-    """Resolves by that server, as the machine's resolver does by its own."""
+    """Resolves with that server, as the machine's resolver does with its own."""
 
     server: tuple[str, int]
 
@@ -135,7 +135,7 @@ Behaviour = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[Non
 def answer(
     body: bytes = b"", *, status: str = "200 OK", kind: str = "text/plain; charset=utf-8", **headers: str
 ) -> Behaviour:
-    """One that is as it should be. Names of headers are written with _."""
+    """Return a valid response. Names of headers are written with _."""
     more = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
     head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n{more}\r\n"
 
@@ -151,7 +151,7 @@ def redirect(to: str, status: str = "302 Found") -> Behaviour:
 
 
 def raw(*pieces: bytes, again: bytes = b"") -> Behaviour:
-    """These bytes, and then `again` for ever, as fast as they are taken."""
+    """Send these bytes, and then `again` without end, as fast as they are read."""
 
     async def behave(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         for piece in pieces:
@@ -164,7 +164,7 @@ def raw(*pieces: bytes, again: bytes = b"") -> Behaviour:
 
 
 def silence(*pieces: bytes) -> Behaviour:
-    """These bytes, and then nothing any more."""
+    """Send these bytes, and then no more."""
 
     async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         for piece in pieces:
@@ -176,7 +176,7 @@ def silence(*pieces: bytes) -> Behaviour:
 
 @dataclass
 class WebWorld:
-    """`pages`: what the public server does, by host and path ("a.example/x"); whatever is not there is not found.
+    """`pages`: the behaviour of the public server, by host and path ("a.example/x"); all others are not found.
 
     `dialled`: the addresses and ports that were connected to; `requests`: the heads that reached the public server,
     `inner` those that reached the other one.
@@ -254,4 +254,4 @@ async def web_world(
         for task in (serving := list(world.serving)):
             task.cancel()
         await asyncio.gather(*serving, return_exceptions=True)
-        await asyncio.sleep(0)  # what was aborted is closed then
+        await asyncio.sleep(0)  # aborted connections are closed then
