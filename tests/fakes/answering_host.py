@@ -45,7 +45,7 @@ def answering_host(
 ) -> AnsweringHost:
     """Return a host in a simulated process of its own, on a store that may be an earlier one's."""
     store = store or store_in_memory()
-    made = turns_host(
+    host = turns_host(
         store, model, clock, transcriber, operators=operators, limits=limits, tools=tools, budgets=budgets
     )
-    return AnsweringHost(**{each.name: getattr(made, each.name) for each in fields(made)}, store=store)
+    return AnsweringHost(**{each.name: getattr(host, each.name) for each in fields(host)}, store=store)

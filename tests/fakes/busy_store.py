@@ -34,10 +34,10 @@ def fill(
     ])  # fmt: skip
     for first in range(0, turns, AT_ONCE):
         numbers = range(first, min(turns, first + AT_ONCE))
-        made = [_turn(random, now, number, turns, days, len(people), calls) for number in numbers]
-        connection.execute(sa.insert(turn), [one for one, _, _ in made])
-        connection.execute(sa.insert(model_call), [call for _, some, _ in made for call in some])
-        connection.execute(sa.insert(tool_call), [call for _, _, some in made for call in some])
+        generated = [_turn(random, now, number, turns, days, len(people), calls) for number in numbers]
+        connection.execute(sa.insert(turn), [one for one, _, _ in generated])
+        connection.execute(sa.insert(model_call), [call for _, some, _ in generated for call in some])
+        connection.execute(sa.insert(tool_call), [call for _, _, some in generated for call in some])
 
 
 def _turn(

@@ -133,12 +133,12 @@ class FakeChatBot:
         return Outcome.ANSWERED
 
     async def exchanges(self, conversation: str, limit: int) -> list[StoredMessage]:
-        told = [
+        lines = [
             pair
             for text in self.asked.get(conversation, [])
             for pair in ((Author.PERSON, text), (Author.BOT, self._answer(text)))
         ]
-        return [StoredMessage(0, conversation, author, "p", "p", text, TIME, "person:p") for author, text in told][
+        return [StoredMessage(0, conversation, author, "p", "p", text, TIME, "person:p") for author, text in lines][
             -limit:
         ]
 
@@ -227,9 +227,9 @@ class FakeChatBot:
 
     def _answer(self, text: str) -> str:
         if text.startswith("remember that "):
-            told = text.removeprefix("remember that ")
-            self.facts.append(fact(str(len(self.facts) + 1), "p", told, "person:p", TIME))
-            return f"I will remember that {told}."
+            statement = text.removeprefix("remember that ")
+            self.facts.append(fact(str(len(self.facts) + 1), "p", statement, "person:p", TIME))
+            return f"I will remember that {statement}."
         if text.startswith("what did I say about "):
             subject = text.removeprefix("what did I say about ").rstrip("?")
             found = [known.value for known in self.facts if subject in known.value]

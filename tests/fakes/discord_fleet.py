@@ -53,7 +53,9 @@ class Fleet:
         await patiently(lambda: all(self.answers(question) for question in self.asked))
 
     def answers(self, question: str) -> list[str]:
-        return [said["content"] for said in self.discord.world.said_in(question) if said["author"]["id"] == BOT]
+        return [
+            message["content"] for message in self.discord.world.said_in(question) if message["author"]["id"] == BOT
+        ]
 
 
 def answer(_: Request) -> Reply:
@@ -98,11 +100,11 @@ async def takeover_s(bot: Fleet) -> float:
     await patiently(lambda: bot.discord.resumed == 1 and len(bot.discord.connected) == 2)
     await bot.ask_everywhere("where is my boat?")
     await bot.answered()
-    (kept,) = (session for session in bot.discord.connected if not session.resumes)
+    (survivor,) = (session for session in bot.discord.connected if not session.resumes)
     killed = asyncio.get_running_loop().time()
     first.kill()
     await first.wait()
-    await patiently(lambda: kept.resumes)
+    await patiently(lambda: survivor.resumes)
     await bot.ask_everywhere("where is my boat?")
     await bot.answered()
-    return kept.resumes[0] - killed
+    return survivor.resumes[0] - killed

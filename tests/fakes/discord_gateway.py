@@ -102,9 +102,9 @@ class FakeDiscord:
 
     async def say(self, person: str, content: str, channel: str = GENERAL, **more: Any) -> Payload:
         """A person writes a message."""
-        said = self.world.message(channel, person, content, **more)
-        await self.dispatch("MESSAGE_CREATE", self.world.of_guild(said))
-        return said
+        message = self.world.message(channel, person, content, **more)
+        await self.dispatch("MESSAGE_CREATE", self.world.of_guild(message))
+        return message
 
     async def write(self, person: str, content: str, **more: Any) -> Payload:
         """A person writes a direct message to the bot."""
@@ -145,8 +145,8 @@ class FakeDiscord:
 
     async def repeat_interaction(self) -> None:
         """Deliver the last command or button once more."""
-        told = [*self._sessions.values()][-1].events
-        last = next(event for event in reversed(told) if event["t"] == "INTERACTION_CREATE")
+        events = [*self._sessions.values()][-1].events
+        last = next(event for event in reversed(events) if event["t"] == "INTERACTION_CREATE")
         await self.dispatch(last["t"], last["d"])
 
     async def command(self, person: str, name: str, channel: str = GENERAL, /, **options: object) -> Interaction:
@@ -323,8 +323,8 @@ class FakeDiscord:
 
     def forget_sessions(self, *sessions: Session) -> None:
         """These sessions (all, if none is named) can no longer be resumed."""
-        kept = {name: one for name, one in self._sessions.items() if sessions and one not in sessions}
-        self._sessions = kept
+        remaining = {name: one for name, one in self._sessions.items() if sessions and one not in sessions}
+        self._sessions = remaining
 
     async def serve_gateway(self, request: web.Request) -> web.WebSocketResponse:
         if self.refuse_sockets:

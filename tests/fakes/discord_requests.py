@@ -79,12 +79,12 @@ class Requests:
         """Answer a request, around its own handler."""
 
         async def answer(request: web.Request) -> web.Response:
-            told, files = await _body(request)
-            body = {**told, "files": files} if files else told
+            payload, files = await _body(request)
+            body = {**payload, "files": files} if files else payload
             path = request.path.removeprefix(API)
             headers: dict[str, str] = {}
             try:
-                self._hold(request, path, told)
+                self._hold(request, path, payload)
                 response = await self._answer(request, body, handle, headers)
             except Refused as refused:
                 error = {"code": refused.code, "message": refused.message}
@@ -95,9 +95,9 @@ class Requests:
 
         return answer
 
-    def _hold(self, request: web.Request, path: str, told: object) -> None:
+    def _hold(self, request: web.Request, path: str, payload: object) -> None:
         """Validate against Discord's description. Raises Refused."""
-        if wrong := problems(request.method, path, told, request.query):
+        if wrong := problems(request.method, path, payload, request.query):
             self.violations += wrong
             raise Refused(400, 50035, f"Invalid Form Body: {wrong[0]}")
 
@@ -119,10 +119,10 @@ class Requests:
             return _failed(fault)
         if (limited := self._count(request, headers)) is not None:
             return limited
-        made = await handle(request, body)
+        answer = await handle(request, body)
         if fault is not None:
             return _failed(fault)
-        return web.Response(status=204, headers=headers) if made is None else _json(made, 200, headers)
+        return web.Response(status=204, headers=headers) if answer is None else _json(answer, 200, headers)
 
     def _fault(self, request: web.Request) -> Fault | None:
         for fault in self.faults:

@@ -142,7 +142,7 @@ class FakeRest(Requests):
     async def _get_commands(self, request: web.Request, body: Payload) -> list[Payload]:  # noqa: ARG002 -- as above
         """Return commands; translations only if requested; default values are omitted, as Discord does."""
         whole = request.query.get("with_localizations") == "true"
-        return [_told(command, whole=whole) for command in self.commands]
+        return [_read_back(command, whole=whole) for command in self.commands]
 
     async def _open_dm(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
         person = str(body["recipient_id"])
@@ -204,13 +204,15 @@ class FakeRest(Requests):
         return None
 
     async def _history(self, request: web.Request, body: Payload) -> list[Payload]:  # noqa: ARG002 -- as above
-        said = self.world.said_in(request.match_info["channel"], newest_first=True)
+        messages = self.world.said_in(request.match_info["channel"], newest_first=True)
         before, after = int(request.query.get("before", 1 << 63)), int(request.query.get("after", 0))
-        seen = [message for message in said if after < int(message["id"]) < before and not message["flags"] & EPHEMERAL]
+        seen = [
+            message for message in messages if after < int(message["id"]) < before and not message["flags"] & EPHEMERAL
+        ]
         limit = int(request.query.get("limit", 50))
-        told = seen[-limit:] if after else seen[:limit]
+        page = seen[-limit:] if after else seen[:limit]
         in_server = request.match_info["channel"] not in DM_OF.values()
-        return told if self.message_content or not in_server else [_without_words(message) for message in told]
+        return page if self.message_content or not in_server else [_without_words(message) for message in page]
 
     async def _get_message(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
         return self._message(request)
@@ -229,20 +231,20 @@ class FakeRest(Requests):
         if body.get("enforce_nonce") and nonce in self._nonces:
             return self.world.messages[self._nonces[nonce]]
         shown = {"flags": body.get("flags", 0), "components": body.get("components", [])}
-        said = self.world.message(channel, BOT, body.get("content") or "", nonce=nonce, **shown)
-        self._keep_files(said, body)
+        message = self.world.message(channel, BOT, body.get("content") or "", nonce=nonce, **shown)
+        self._keep_files(message, body)
         if "message_reference" in body:
-            said["type"] = 19
-            said["message_reference"] = {
+            message["type"] = 19
+            message["message_reference"] = {
                 "type": 0,
                 "channel_id": channel,
                 "guild_id": self.world.channels.get(channel, {}).get("guild_id"),
                 **body["message_reference"],
             }
         if nonce:
-            self._nonces[nonce] = said["id"]
-        await self._tell("MESSAGE_CREATE", self.world.of_guild(said))
-        return said
+            self._nonces[nonce] = message["id"]
+        await self._tell("MESSAGE_CREATE", self.world.of_guild(message))
+        return message
 
     async def _revive(self, channel: str) -> None:
         """Unarchive a thread when a message is written in it, unless it is locked."""
@@ -294,9 +296,9 @@ class FakeRest(Requests):
             _check_shown(data)
         if kind in {4, 5}:
             flags = data.get("flags", 0) | (LOADING if kind == 5 else 0)
-            said = self._add_answer(interaction, data.get("content") or "", flags)
-            said["components"] = data.get("components", [])
-            interaction.original = said["id"]
+            message = self._add_answer(interaction, data.get("content") or "", flags)
+            message["components"] = data.get("components", [])
+            interaction.original = message["id"]
         elif kind == 7:
             self._changed(self.world.messages[interaction.original], data)
         elif kind == 9:
@@ -312,10 +314,10 @@ class FakeRest(Requests):
         interaction.followed += 1
         if interaction.by_person and interaction.followed > FOLLOW_UPS:
             raise Refused(400, 40094, "This interaction has reached the maximum number of follow up messages")
-        said = self._add_answer(interaction, body.get("content") or "", body.get("flags", 0))
-        said["components"] = body.get("components", [])
-        self._keep_files(said, body)
-        return said
+        message = self._add_answer(interaction, body.get("content") or "", body.get("flags", 0))
+        message["components"] = body.get("components", [])
+        self._keep_files(message, body)
+        return message
 
     async def _read_answer(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
         return self._answer_of(request)
@@ -330,8 +332,8 @@ class FakeRest(Requests):
         """Change the fields that are given; all others stay."""
         flags = message["flags"] & COMPONENTS_V2 | body.get("flags", 0)
         if {"content", "components"} & body.keys():
-            kept = {"content": message["content"], "components": message["components"]}
-            _check_shown({**kept, **body, "flags": flags})
+            current = {"content": message["content"], "components": message["components"]}
+            _check_shown({**current, **body, "flags": flags})
         message["flags"] |= flags & COMPONENTS_V2
         message["components"] = body.get("components", message["components"])
         if "files" in body:
@@ -352,9 +354,9 @@ class FakeRest(Requests):
         message["attachments"] = [text_file(name, "", len(content)) for name, content in files.items()]
 
     def _add_answer(self, interaction: Interaction, content: str, flags: int) -> Payload:
-        made: Payload = {"id": interaction.id, "type": 2, "user": user(interaction.asker)}
-        made |= {"original_response_message_id": interaction.original} if interaction.original else {}
-        about = {"webhook_id": BOT, "token": interaction.token, "interaction_metadata": made}
+        metadata: Payload = {"id": interaction.id, "type": 2, "user": user(interaction.asker)}
+        metadata |= {"original_response_message_id": interaction.original} if interaction.original else {}
+        about = {"webhook_id": BOT, "token": interaction.token, "interaction_metadata": metadata}
         return self.world.message(interaction.channel, BOT, content, flags=flags, **about)
 
     def _interaction(self, request: web.Request) -> Interaction:
@@ -367,8 +369,8 @@ class FakeRest(Requests):
 
     def _answer_of(self, request: web.Request) -> Payload:
         interaction = self._interaction(request)
-        wanted = request.match_info["message"]
-        found = self.world.messages.get(interaction.original if wanted == "@original" else wanted)
+        message_id = request.match_info["message"]
+        found = self.world.messages.get(interaction.original if message_id == "@original" else message_id)
         if found is None or (found.get("token") != interaction.token and found["id"] != interaction.original):
             raise Refused(404, 10008, "Unknown Message")
         return found
@@ -406,17 +408,17 @@ def _without_words(message: Payload) -> Payload:
     return {key: value for key, value in without_content({**message, "guild_id": ""}).items() if key != "guild_id"}
 
 
-def _told(told: object, *, whole: bool) -> Any:
+def _read_back(part: object, *, whole: bool) -> Any:
     """Return a part of a command, as it is read back."""
-    if isinstance(told, list):
-        return [_told(each, whole=whole) for each in cast("list[object]", told)]
-    if not isinstance(told, dict):
-        return told
+    if isinstance(part, list):
+        return [_read_back(each, whole=whole) for each in cast("list[object]", part)]
+    if not isinstance(part, dict):
+        return part
     hidden = set[str]() if whole else {"name_localizations", "description_localizations"}
     usual: tuple[object, ...] = (False, [])
     return {
-        key: _told(value, whole=whole)
-        for key, value in cast("Payload", told).items()
+        key: _read_back(value, whole=whole)
+        for key, value in cast("Payload", part).items()
         if key not in hidden and value not in usual
     }
 

@@ -166,8 +166,8 @@ def _closed(schema: Any) -> Any:
         return [_closed(one) for one in cast("list[Any]", schema)]
     if not isinstance(schema, dict):
         return schema
-    kept = {key: _closed(value) for key, value in cast("Schema", schema).items() if not _says_nothing(key, value)}
-    return {"additionalProperties": False, **kept} if isinstance(kept.get("properties"), dict) else kept
+    closed = {key: _closed(value) for key, value in cast("Schema", schema).items() if not _says_nothing(key, value)}
+    return {"additionalProperties": False, **closed} if isinstance(closed.get("properties"), dict) else closed
 
 
 def _says_nothing(key: str, value: Any) -> bool:
@@ -187,5 +187,7 @@ def _references(schema: Any) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    kept = trimmed(json.loads(Path(sys.argv[1]).read_text()))
-    DESCRIPTION.write_text(json.dumps(kept, ensure_ascii=False, separators=(",", ":")).replace('},"', '},\n"') + "\n")
+    description = trimmed(json.loads(Path(sys.argv[1]).read_text()))
+    DESCRIPTION.write_text(
+        json.dumps(description, ensure_ascii=False, separators=(",", ":")).replace('},"', '},\n"') + "\n"
+    )

@@ -136,7 +136,7 @@ class World:
 
     def message(self, channel: str, author: str, content: str, **more: Any) -> Payload:
         """Store a message, to be read, edited and deleted."""
-        said: Payload = {
+        message: Payload = {
             "id": self.new_id(),
             "channel_id": channel,
             "author": user(author),
@@ -155,11 +155,11 @@ class World:
             "components": [],
             **more,
         }
-        self.messages[said["id"]] = said
+        self.messages[message["id"]] = message
         if channel in self.channels:
-            self.channels[channel]["last_message_id"] = said["id"]
-        self.edits[said["id"]] = [content] if content else []
-        return said
+            self.channels[channel]["last_message_id"] = message["id"]
+        self.edits[message["id"]] = [content] if content else []
+        return message
 
     def _channels_of(self, guild: str) -> list[Payload]:
         return [channel for channel in self.channels.values() if channel["guild_id"] == guild]
@@ -173,8 +173,8 @@ class World:
         self.edits[message["id"]].append(content)
 
     def said_in(self, channel: str, *, newest_first: bool = False) -> list[Payload]:
-        said = [message for message in self.messages.values() if message["channel_id"] == channel]
-        return said[::-1] if newest_first else said
+        messages = [message for message in self.messages.values() if message["channel_id"] == channel]
+        return messages[::-1] if newest_first else messages
 
     def start_thread(self, parent: str, number: str, name: str, kind: int = 11) -> Payload:
         """Start a thread; started from a message it has the message's id."""
@@ -202,8 +202,8 @@ class World:
 
     def shown(self, channel: str, author: str = BOT) -> list[str]:
         """Return what this author's messages show in a channel now, without ephemeral ones and those of files alone."""
-        said = [m for m in self.said_in(channel) if m["author"]["id"] == author and not _hidden(m)]
-        return [m["content"] for m in said if m["content"] or not m.get("files")]
+        messages = [m for m in self.said_in(channel) if m["author"]["id"] == author and not _hidden(m)]
+        return [m["content"] for m in messages if m["content"] or not m.get("files")]
 
     def of_guild(self, message: Payload) -> Payload:
         """Return the message as the gateway sends it: in a server with the server's id and the author's membership."""

@@ -14,9 +14,9 @@ _ODF = "urn:oasis:names:tc:opendocument:xmlns"
 
 def archive(parts: Mapping[str, str | bytes]) -> bytes:
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as made:
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in parts.items():
-            made.writestr(name, content)
+            archive.writestr(name, content)
     return packed.getvalue()
 
 

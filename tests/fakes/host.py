@@ -218,12 +218,14 @@ class FakeHost:
         self._keep(incoming, self.overheard)
 
     async def participants(self, conversation: str) -> frozenset[str] | None:
-        people = {kept.person.id for kept in self.taken + self.overheard if kept.conversation == conversation}
+        people = {message.person.id for message in self.taken + self.overheard if message.conversation == conversation}
         return frozenset(people) or None
 
     async def last_seen(self, source: str, *, since: datetime, limit: int) -> list[LastSeen]:
-        stored = [kept for kept in self.taken + self.overheard if kept.source == source and kept.time >= since]
-        latest = sorted(stored, key=lambda kept: kept.time)
+        stored = [
+            message for message in self.taken + self.overheard if message.source == source and message.time >= since
+        ]
+        latest = sorted(stored, key=lambda message: message.time)
         found = {one.conversation: LastSeen(one.conversation, one.channel, one.message_id, one.time) for one in latest}
         return sorted(found.values(), key=lambda one: one.time, reverse=True)[:limit]
 
@@ -420,17 +422,17 @@ class FakeHost:
     async def report(self, person: str) -> str | None:
         return "All is well." if person in self.operators else None
 
-    def _keep(self, incoming: Incoming, kept: list[Incoming]) -> bool:
+    def _keep(self, incoming: Incoming, target: list[Incoming]) -> bool:
         self.fail()
         new = not any(_same(incoming, other) for other in self.taken + self.overheard)
-        (kept if new else self.again).append(incoming)
+        (target if new else self.again).append(incoming)
         self.arrived.set()
         return new
 
     def _holds(self, message_id: str) -> bool:
         """Return whether it may store this message: of repeated and private questions, only those that it accepted."""
         return not message_id.startswith(("again:", "private:")) or any(
-            kept.message_id == message_id for kept in self.taken + self.overheard
+            message.message_id == message_id for message in self.taken + self.overheard
         )
 
     def fail(self) -> None:

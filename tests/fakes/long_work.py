@@ -77,8 +77,8 @@ class Worker:
             lost = read.count("whether it took effect is unknown")
             if LAST_ROUND in messages[-1].text or done + lost >= self.rounds:
                 return RESULT
-            said = "" if self.silent else f"Harbour {done + lost + 1} is next.\n"
-            return f"{said}{call('count_ferries', harbour=done + lost + 1)}"
+            text = "" if self.silent else f"Harbour {done + lost + 1} is next.\n"
+            return f"{text}{call('count_ferries', harbour=done + lost + 1)}"
         if BEGUN.format(id=1)[:15] in messages[-1].text:
             return ON_IT
         if ASKED in messages[-1].text:

@@ -57,8 +57,8 @@ async def varnish() -> InputRequiredResult:
 @server.tool()
 async def carve(context: Context) -> str | InputRequiredResult:
     """Ask which wood, as the protocol of 2026 does, and carve it."""
-    if (said := (context.input_responses or {}).get("wood")) is not None:
-        return f"{context.request_state}: {said.model_dump_json(include={'action', 'content'})}"
+    if (response := (context.input_responses or {}).get("wood")) is not None:
+        return f"{context.request_state}: {response.model_dump_json(include={'action', 'content'})}"
     asked = {
         "message": "Which wood?",
         "requestedSchema": {"type": "object", "properties": {"wood": {"type": "string"}}},

@@ -51,8 +51,8 @@ def say(message: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def text(said: str) -> dict[str, Any]:
-    return {"content": [{"type": "text", "text": said}]}
+def text(content: str) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": content}]}
 
 
 cancelled: list[Any] = []
@@ -168,8 +168,8 @@ def main(begins: str) -> None:
             continue
         if "method" not in message:
             number, fails = wondering.pop(message["id"])
-            said = json.dumps(message.get("result"))
-            say({"id": number} | ({"error": {"code": 1, "message": said}} if fails else {"result": text(said)}))
+            result = json.dumps(message.get("result"))
+            say({"id": number} | ({"error": {"code": 1, "message": result}} if fails else {"result": text(result)}))
             continue
         if message["method"] == "notifications/cancelled":
             cancelled.append(message["params"]["requestId"])

@@ -37,9 +37,9 @@ async def open_new(url: str = "sqlite://") -> Store:
     if url != "sqlite://":
         return await open_store(url)
     if not _made_in_memory:
-        made = await open_store(url)
-        await made.database.read(_keep)
-        await made.close()
+        store = await open_store(url)
+        await store.database.read(_keep)
+        await store.close()
     database = open_sqlite("", PATIENCE_S)
     await database.read(_fill)
     return await open_on(database)

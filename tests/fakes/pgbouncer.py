@@ -28,7 +28,7 @@ SOCKET: Final = ".s.PGSQL.6432"
 FETCH_S: Final = 300.0  # Lists of packages are some ten megabytes
 NOT_HERE: Final = (
     "PgBouncer could not be fetched from Debian's packages, and is not installed. Its test needs it: install it "
-    "(apt-get install pgbouncer), or let apt reach its mirror.\n\n{said}"
+    "(apt-get install pgbouncer), or let apt reach its mirror.\n\n{output}"
 )
 _CONFIGURATION: Final = """
 [databases]
@@ -53,10 +53,10 @@ def _run(*command: object) -> None:
         done = subprocess.run(  # noqa: S603 -- our own command
             [*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=FETCH_S
         )
-        failed, said = done.returncode != 0, done.stdout.decode(errors="replace")
+        failed, output = done.returncode != 0, done.stdout.decode(errors="replace")
     except (OSError, subprocess.TimeoutExpired) as error:
-        failed, said = True, str(error)
-    assert not failed, NOT_HERE.format(said=said)
+        failed, output = True, str(error)
+    assert not failed, NOT_HERE.format(output=output)
 
 
 def _apt(folder: Path, *command: str) -> None:
@@ -97,9 +97,9 @@ def pgbouncer() -> tuple[Path, str]:
 def keeps_statements() -> bool:
     """Return whether it supports prepared statements: Debian's of 2023 does not, Ubuntu's of 2024 and later does."""
     program, libraries = pgbouncer()
-    said = subprocess.check_output([program, "--version"], env={"LD_LIBRARY_PATH": libraries}, timeout=PATIENCE_S)  # noqa: S603 -- as above
-    found = re.search(rb"PgBouncer (\d+)\.(\d+)", said)
-    assert found is not None, said
+    output = subprocess.check_output([program, "--version"], env={"LD_LIBRARY_PATH": libraries}, timeout=PATIENCE_S)  # noqa: S603 -- as above
+    found = re.search(rb"PgBouncer (\d+)\.(\d+)", output)
+    assert found is not None, output
     return (int(found[1]), int(found[2])) >= KEEPS_SINCE
 
 

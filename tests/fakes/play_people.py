@@ -44,19 +44,19 @@ class PlayPage:
     async def read(self) -> None:
         with suppress(ConnectionClosed):
             async for written in self.socket:
-                told: Told = json.loads(written)
-                self.frames.append(told)
-                match told["type"]:
+                event: Told = json.loads(written)
+                self.frames.append(event)
+                match event["type"]:
                     case "hello":
-                        self.hello = told
-                        if told["anew"]:
+                        self.hello = event
+                        if event["anew"]:
                             self.messages.clear()
                     case "changed":
-                        self.messages |= {one["id"]: one for one in told["messages"]}
+                        self.messages |= {one["id"]: one for one in event["messages"]}
                     case "at":
-                        self.change = told["change"]
+                        self.change = event["change"]
                     case _:
-                        self._answers.pop(told["number"]).set_result(told)
+                        self._answers.pop(event["number"]).set_result(event)
                 async with self._changed:
                     self._changed.notify_all()
 
@@ -97,10 +97,10 @@ class PlayPage:
 
         return (await self.until(whole))[-1]
 
-    async def first(self, wanted: Callable[[Told], Any]) -> Told:
+    async def first(self, matches: Callable[[Told], Any]) -> Told:
         """Return the first message that matches."""
         return await self.until(
-            lambda: next((one for channel in self.channels for one in self.there(channel) if wanted(one)), None)
+            lambda: next((one for channel in self.channels for one in self.there(channel) if matches(one)), None)
         )
 
     async def press(self, message: Told, label: str, **what: Any) -> Told:

@@ -81,8 +81,8 @@ def place_after(text: str, limit: int) -> Place:
             separates = bool(header) and _SEPARATOR.fullmatch(line) and len(head) <= longest
             place = Place(table=head) if separates else Place()
             before = "" if separates or len(whole) + 1 > longest else whole
-    begun = text.rpartition("\n")[2]
-    return Place() if begun and place.fence and _leaves_quote(begun, place.fence) else place
+    last_line = text.rpartition("\n")[2]
+    return Place() if last_line and place.fence and _leaves_quote(last_line, place.fence) else place
 
 
 def _leaves_quote(line: str, fence: tuple[str, str, str]) -> bool:

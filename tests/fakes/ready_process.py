@@ -57,17 +57,17 @@ class ReadyProcess:
     folder: Path
     arguments: Sequence[str] = ()
     terminal: bool = False
-    _told: socket.socket = field(init=False)
+    _socket: socket.socket = field(init=False)
     pid: int = field(init=False)
     _code: int | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        self._told, theirs = socket.socketpair()
-        with theirs:
-            socket.send_fds(_server(), [b"start"], [theirs.fileno(), *self.streams])
-        self._told.settimeout(PATIENCE_S)
+        self._socket, child_end = socket.socketpair()
+        with child_end:
+            socket.send_fds(_server(), [b"start"], [child_end.fileno(), *self.streams])
+        self._socket.settimeout(PATIENCE_S)
         request = [self.program, [*self.arguments], dict(self.environ), str(self.folder), self.terminal]
-        self._told.sendall(json.dumps(request).encode() + b"\n")
+        self._socket.sendall(json.dumps(request).encode() + b"\n")
         self.pid = self._line()
 
     def terminate(self) -> None:
@@ -79,9 +79,9 @@ class ReadyProcess:
     def wait(self, patience_s: float) -> int:
         """Return its exit code, negative for a signal; raise TimeoutError if it does not end."""
         if self._code is None:
-            self._told.settimeout(patience_s)
+            self._socket.settimeout(patience_s)
             self._code = self._line()
-            self._told.close()
+            self._socket.close()
         return self._code
 
     def send_signal(self, number: int) -> None:
@@ -92,7 +92,7 @@ class ReadyProcess:
     def _line(self) -> int:
         line = b""
         while not line.endswith(b"\n"):
-            piece = self._told.recv(1)
+            piece = self._socket.recv(1)
             assert piece, "the server of ready processes is gone"
             line += piece
         return int(line)
@@ -139,9 +139,9 @@ class ReadyService:
         return self.returncode
 
     async def communicate(self) -> tuple[None, bytes]:
-        said = await self.stderr.read()
+        output = await self.stderr.read()
         await self.wait()
-        return None, said
+        return None, output
 
 
 def serve_ahead() -> None:
@@ -151,20 +151,23 @@ def serve_ahead() -> None:
 
 @cache
 def _server() -> socket.socket:
-    """Return the address of the server: one for all tests of a process, and of those that were forked from it."""
-    ours, theirs = socket.socketpair()
-    with theirs:
+    """Return a socket to the server: one for all tests of a process, and of those that were forked from it."""
+    parent_end, child_end = socket.socketpair()
+    with child_end:
         environ = {"PATH": os.defpath, "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT)}
         server = subprocess.Popen(  # noqa: S603 -- our own interpreter
-            [sys.executable, "-c", _SERVE, str(theirs.fileno())], cwd=ROOT, env=environ, pass_fds=[theirs.fileno()]
+            [sys.executable, "-c", _SERVE, str(child_end.fileno())],
+            cwd=ROOT,
+            env=environ,
+            pass_fds=[child_end.fileno()],
         )
 
     def end() -> None:
-        ours.close()
+        parent_end.close()
         server.wait(PATIENCE_S)
 
     atexit.register(end)
-    return ours
+    return parent_end
 
 
 # --------------------------------------------------------------------------------------------------
@@ -173,7 +176,7 @@ def _server() -> socket.socket:
 
 def serve(number: int) -> None:
     """Import everything, then fork at each request, until no client is left."""
-    asked = socket.socket(fileno=number)
+    listener = socket.socket(fileno=number)
     for package in ("agent", "store", "bot"):
         for found in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
             if ".versions" not in found.name and not found.name.endswith(".env"):
@@ -184,34 +187,34 @@ def serve(number: int) -> None:
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nothing waits for the children
     while True:
-        said, streams, _, _ = socket.recv_fds(asked, len(b"start"), 4)
-        if not said:
+        message, streams, _, _ = socket.recv_fds(listener, len(b"start"), 4)
+        if not message:
             return
         if os.fork():
             for stream in streams:
                 os.close(stream)
             continue
-        asked.close()
+        listener.close()
         _start(socket.socket(fileno=streams[0]), streams[1:])
         return
 
 
-def _start(told: socket.socket, streams: list[int]) -> None:
+def _start(client: socket.socket, streams: list[int]) -> None:
     """In its own process: fork the program, and send its process id and its exit code."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    with told.makefile("rb") as reading:
+    with client.makefile("rb") as reading:
         request: list[Any] = json.loads(reading.readline())
     pid = os.fork()
     if not pid:
-        told.close()
+        client.close()
         _become(streams, *request)
         return
     for stream in streams:
         os.close(stream)
-    told.sendall(f"{pid}\n".encode())
+    client.sendall(f"{pid}\n".encode())
     _, status = os.waitpid(pid, 0)
     with suppress(OSError):  # the client is gone
-        told.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+        client.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
     os._exit(0)
 
 

@@ -181,8 +181,8 @@ class RealtimeVisit:
 
     async def _say(self, item: str, pieces: Sequence[str]) -> None:
         for piece in pieces:
-            kept = self.conversation.setdefault(item, {"content": [{"text": ""}]})
-            cast("list[dict[str, str]]", kept["content"])[0]["text"] += piece
+            entry = self.conversation.setdefault(item, {"content": [{"text": ""}]})
+            cast("list[dict[str, str]]", entry["content"])[0]["text"] += piece
             await self._send(
                 "response.output_text.delta",
                 response_id=self._response,

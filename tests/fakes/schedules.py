@@ -32,16 +32,16 @@ def due(
 ) -> Occurrence:
     timing = Timing("Europe/Berlin", at=NINE)
     words = "Water the plants."
-    made = NewSchedule(
+    schedule = NewSchedule(
         person, source, channel, place, kind, words, timing, created, conversation=conversation, direct=direct
     )
-    return Occurrence(Schedule(number, made, NINE), NINE)
+    return Occurrence(Schedule(number, schedule, NINE), NINE)
 
 
 def ended(kind: ScheduleKind, why: str, words: str = "Water the plants.") -> str:
     """Return the private notice of a schedule that its person is no longer allowed."""
-    told = reply_texts.WORK_TAKEN_AWAY if kind is ScheduleKind.WORK else reply_texts.SCHEDULE_ENDED
-    return told.format(words=words, why=why)
+    template = reply_texts.WORK_TAKEN_AWAY if kind is ScheduleKind.WORK else reply_texts.SCHEDULE_ENDED
+    return template.format(words=words, why=why)
 
 
 @asynccontextmanager

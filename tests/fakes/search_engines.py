@@ -42,10 +42,10 @@ class SearchServer:
                 "body": json.loads(body) if body else None,
             }
         )
-        status, told = self.answers[min(len(self.asked), len(self.answers)) - 1]
-        if isinstance(told, str):
-            return web.Response(status=status, text=told, content_type="text/html")
-        return web.json_response(told, status=status)
+        status, answer = self.answers[min(len(self.asked), len(self.answers)) - 1]
+        if isinstance(answer, str):
+            return web.Response(status=status, text=answer, content_type="text/html")
+        return web.json_response(answer, status=status)
 
 
 @asynccontextmanager

@@ -50,9 +50,9 @@ class Browser:
         return await self._send("POST", url, form)
 
     async def _send(self, method: str, url: str, form: dict[str, str] | None = None) -> httpx2.Response:
-        kept = "; ".join(f"{name}={value}" for name, value in {**self.cookies, "user": self.user}.items())
+        cookie = "; ".join(f"{name}={value}" for name, value in {**self.cookies, "user": self.user}.items())
         async with httpx2.AsyncClient(timeout=PATIENCE_S, verify=False) as client:
-            answer = await client.request(method, url, data=form, headers={"cookie": kept})
+            answer = await client.request(method, url, data=form, headers={"cookie": cookie})
             self.cookies |= {cookie.name: cookie.value or "" for cookie in client.cookies.jar}
             return answer
 
@@ -80,9 +80,9 @@ class SignInWorld:
     public: str
 
     async def link(self, person: Person, server: str = "wiki") -> str:
-        said = (await self.desk.answer(person, f"sign in {server}")).text
-        found = re.search(r"\]\(([^)]*)\)", said)
-        assert found is not None, said
+        reply = (await self.desk.answer(person, f"sign in {server}")).text
+        found = re.search(r"\]\(([^)]*)\)", reply)
+        assert found is not None, reply
         return found[1]
 
     async def signed_in(self, person: Person, user: str, server: str = "wiki") -> httpx2.Response:

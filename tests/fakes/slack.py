@@ -146,18 +146,18 @@ class FakeSlack:
         state = state or self.state
         channel, bot = state.channels[message.channel], state.who.user
         author = state.users.get(message.user)
-        told = {**message.wire(), "channel": channel.id, "event_ts": message.ts}
+        event = {**message.wire(), "channel": channel.id, "event_ts": message.ts}
         home = str(author.info["team_id"]) if author else state.who.team
-        told |= {"team": home, **({"user_team": home, "source_team": home} if home != state.who.team else {})}
+        event |= {"team": home, **({"user_team": home, "source_team": home} if home != state.who.team else {})}
         if self.state.searchable:
-            told |= {"assistant_thread": {"action_token": self.state.action_token(message.user)}}
+            event |= {"assistant_thread": {"action_token": self.state.action_token(message.user)}}
         events: list[Object] = []
         if bot in channel.members:
             if f"<@{bot}>" in message.text and channel.kind != "im":
                 organization = {"user_team": state.who.enterprise} if state.who.enterprise else {}
-                events.append({**told, **organization, "type": "app_mention"})
+                events.append({**event, **organization, "type": "app_mention"})
             subtype = {"subtype": "file_share"} if message.files else {}
-            events.append({**told, **subtype, "channel_type": channel.event_type})
+            events.append({**event, **subtype, "channel_type": channel.event_type})
         return events
 
     async def command(self, user: str, channel: str, command: str, text: str = "", who: FakeApp = HOME) -> str:
@@ -412,18 +412,18 @@ class FakeSlack:
             return web.Response(status=404, text="used_url" if url else "expired_url")
         url.used += 1
         state = next((one for one in self.states.values() if url.channel in one.channels), self.state)
-        said: Object = await request.json()
-        if said.get("delete_original"):
+        body: Object = await request.json()
+        if body.get("delete_original"):
             state.whispers = [whisper for whisper in state.whispers if whisper is not url.whisper]
             self._changed.set()
             return web.Response(text="ok")
-        text = "\n".join(b["text"] for b in said.get("blocks", []) if b["type"] == "markdown") or said["text"]
-        if said.get("replace_original") and url.whisper is not None:
-            url.whisper.text, url.whisper.blocks = text, said.get("blocks", [])
+        text = "\n".join(b["text"] for b in body.get("blocks", []) if b["type"] == "markdown") or body["text"]
+        if body.get("replace_original") and url.whisper is not None:
+            url.whisper.text, url.whisper.blocks = text, body.get("blocks", [])
         else:
             state.whispers.append(
                 FakeWhisper(
-                    url.channel, url.user, text, said.get("blocks", []), said.get("thread_ts", ""), str(request.url)
+                    url.channel, url.user, text, body.get("blocks", []), body.get("thread_ts", ""), str(request.url)
                 )
             )
         self._changed.set()
@@ -441,9 +441,9 @@ class FakeSlack:
         """Return a file as a message carries it."""
         self.files[name] = content
         address = f"http://{self._host}/files-pri/{name}"
-        told: Object = {"id": f"F{name}", "name": name, "mimetype": mimetype, "size": len(content)}
-        self.state.shared[told["id"]] = {**told, "url_private_download": address}
-        return {**self.state.shared[told["id"]]}
+        file: Object = {"id": f"F{name}", "name": name, "mimetype": mimetype, "size": len(content)}
+        self.state.shared[file["id"]] = {**file, "url_private_download": address}
+        return {**self.state.shared[file["id"]]}
 
     async def _uploaded(self, request: web.Request) -> web.Response:
         self.state.uploaded[request.match_info["id"]] = await request.read()

@@ -41,10 +41,10 @@ def _list(value: Any) -> list[Any]:
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
-def _text(least: int, most: int) -> Check:
+def _text(minimum: int, maximum: int) -> Check:
     def check(value: Any, at: str) -> Iterator[str]:
-        if not isinstance(value, str) or not least <= len(value) <= most:
-            yield f"{at}: {least} to {most} characters, not {str(value)[:40]!r}"
+        if not isinstance(value, str) or not minimum <= len(value) <= maximum:
+            yield f"{at}: {minimum} to {maximum} characters, not {str(value)[:40]!r}"
 
     return check
 
@@ -57,11 +57,11 @@ def _exactly(*allowed: object) -> Check:
     return check
 
 
-def _many(least: int, most: int, each: Check) -> Check:
+def _many(minimum: int, maximum: int, each: Check) -> Check:
     def check(value: Any, at: str) -> Iterator[str]:
         held = _list(value)
-        if not least <= len(held) <= most:
-            yield f"{at}: a list of {least} to {most}"
+        if not minimum <= len(held) <= maximum:
+            yield f"{at}: a list of {minimum} to {maximum}"
         for number, item in enumerate(held):
             yield from each(item, f"{at}[{number}]")
 
@@ -106,8 +106,8 @@ def _by_type(kinds: Mapping[str, Check]) -> Check:
     return check
 
 
-def _plain(most: int) -> Check:
-    return _by_type({"plain_text": _object({"text": _text(1, most)}, {"emoji": _exactly(True, False)})})
+def _plain(maximum: int) -> Check:
+    return _by_type({"plain_text": _object({"text": _text(1, maximum)}, {"emoji": _exactly(True, False)})})
 
 
 _mrkdwn = _object({"text": _text(1, 3_000)}, {"verbatim": _exactly(True, False)})

@@ -79,8 +79,8 @@ def shown_text(view: Object) -> str:
     """Return the text of a view."""
     texts: list[str] = []
     for block in view["blocks"]:
-        told = [block["text"]] if "text" in block else block["elements"] if block["type"] == "context" else []
-        texts += [one["text"] for one in told]
+        parts = [block["text"]] if "text" in block else block["elements"] if block["type"] == "context" else []
+        texts += [one["text"] for one in parts]
     return "\n".join(texts)
 
 

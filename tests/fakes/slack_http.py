@@ -98,21 +98,21 @@ class Posts:
                 await self.clock.sleep(pause)
             retry = {"X-Slack-Retry-Num": str(number), "X-Slack-Retry-Reason": reason} if number else {}
             port = self._port(process)
-            status, said, reason = await self._try(body, self.signed(body, kind, app.secret) | retry, port, app.path)
+            status, answer, reason = await self._try(body, self.signed(body, kind, app.secret) | retry, port, app.path)
             self.attempts.append(Attempt(envelope["envelope_id"], number, port, status))
             if status == 200:
-                self.answered(envelope["envelope_id"], _acknowledged(envelope["envelope_id"], said))
+                self.answered(envelope["envelope_id"], _acknowledged(envelope["envelope_id"], answer))
                 return
             process = None
 
     async def _try(self, body: bytes, headers: Mapping[str, str], port: int, path: str) -> tuple[int, bytes, str]:
         try:
-            status, said = await self._post(body, headers, port, path)
+            status, answer = await self._post(body, headers, port, path)
         except TimeoutError:
             return 0, b"", "http_timeout"
         except ClientError:
             return 0, b"", "connection_failed"
-        return status, said, "http_error"
+        return status, answer, "http_error"
 
     def _port(self, process: int | None) -> int:
         """Nothing listens at port 9."""
@@ -130,11 +130,11 @@ def _encoded(envelope: Object) -> tuple[bytes, str]:
     return urlencode(form).encode(), "application/x-www-form-urlencoded"
 
 
-def _acknowledged(envelope: str, said: bytes) -> Object:
+def _acknowledged(envelope: str, answer: bytes) -> Object:
     """Return the answer as it would be sent through a socket."""
-    if not said:
+    if not answer:
         return {"envelope_id": envelope}
     try:
-        return {"envelope_id": envelope, "payload": json.loads(said)}
+        return {"envelope_id": envelope, "payload": json.loads(answer)}
     except ValueError:
-        return {"envelope_id": envelope, "payload": {"text": said.decode()}}
+        return {"envelope_id": envelope, "payload": {"text": answer.decode()}}

@@ -107,8 +107,8 @@ async def install_world(
         slack.installs = Installs(clock, (f"{address}/slack/oauth_redirect",))
         slack.state.user("ann")
         store = await open_store(await new_database(folder / "store.db"))
-        wanted = tuple(sorted(scopes(EVERYTHING)))
-        one = Distribution(CLIENT_ID, Secret(CLIENT_SECRET), address, delivery, installers, scopes=wanted)
+        all_scopes = tuple(sorted(scopes(EVERYTHING)))
+        one = Distribution(CLIENT_ID, Secret(CLIENT_SECRET), address, delivery, installers, scopes=all_scopes)
         try:
             yield InstallWorld(slack, clock, store, slack.installs, one, folder / "store.db")
         finally:

@@ -6,16 +6,16 @@ It has only the part that we use; everything else would be an error.
 from typing import Any
 
 
-def _text(most: int, least: int = 1, **more: str) -> dict[str, Any]:
-    return {"type": "string", "minLength": least, "maxLength": most, **more}
+def _text(maximum: int, minimum: int = 1, **more: str) -> dict[str, Any]:
+    return {"type": "string", "minLength": minimum, "maxLength": maximum, **more}
 
 
 def _closed(required: str = "", **properties: Any) -> dict[str, Any]:
     return {"type": "object", "required": required.split(), "properties": properties, "additionalProperties": False}
 
 
-def _several(item: dict[str, Any], most: int, least: int = 1) -> dict[str, Any]:
-    return {"type": "array", "items": item, "minItems": least, "maxItems": most, "uniqueItems": True}
+def _several(item: dict[str, Any], maximum: int, minimum: int = 1) -> dict[str, Any]:
+    return {"type": "array", "items": item, "minItems": minimum, "maxItems": maximum, "uniqueItems": True}
 
 
 YES_OR_NO = {"type": "boolean"}

@@ -108,7 +108,7 @@ class Installs:
             raise Refusal("bad_redirect_uri")
         if team not in self.grants or self.rotates:
             self.grants[team] = Grant(team, "")
-        return self._told(self.grants[team])
+        return self._token_answer(self.grants[team])
 
     def _renewed(self, refresh: str) -> Object:
         grant = next((one for one in self.grants.values() if refresh and one.refresh == refresh), None)
@@ -117,11 +117,11 @@ class Installs:
         self.refreshed.append(refresh)
         if not self.still_valid:
             grant.access.clear()
-        return self._told(grant)
+        return self._token_answer(grant)
 
-    def _told(self, grant: Grant) -> Object:
+    def _token_answer(self, grant: Grant) -> Object:
         number = next(self._numbers)
-        told: Object = {
+        answer: Object = {
             "access_token": f"xoxb-i{grant.team}",
             "token_type": "bot",
             "scope": self.scopes,
@@ -134,10 +134,10 @@ class Installs:
         }
         if self.rotates:
             grant.refresh = f"xoxe-1-refresh{number}"
-            told["access_token"] = f"xoxe.xoxb-1-access{number}"
-            told |= {"refresh_token": grant.refresh, "expires_in": int(LASTS.total_seconds())}
-        grant.access[told["access_token"]] = self.clock.now() + LASTS if self.rotates else None
-        return told
+            answer["access_token"] = f"xoxe.xoxb-1-access{number}"
+            answer |= {"refresh_token": grant.refresh, "expires_in": int(LASTS.total_seconds())}
+        grant.access[answer["access_token"]] = self.clock.now() + LASTS if self.rotates else None
+        return answer
 
     def _revoke(self, args: Object, token: str) -> Object:  # noqa: ARG002 -- all have one signature
         self.meant(token)

@@ -77,10 +77,10 @@ def _block(block: Any, where: str) -> Iterator[str]:
 def _lost(sent: Any, known: Any, where: str) -> Iterator[str]:
     """Return the fields that the model dropped."""
     if isinstance(sent, dict) and isinstance(known, dict):
-        kept = cast("dict[str, Any]", known)
+        returned = cast("dict[str, Any]", known)
         for name, value in cast("dict[str, Any]", sent).items():
-            if name in kept:
-                yield from _lost(value, kept[name], f"{where}.{name}")
+            if name in returned:
+                yield from _lost(value, returned[name], f"{where}.{name}")
             elif value is not None:
                 yield f"{where}.{name} is unknown to the SDK"
     elif isinstance(sent, list) and isinstance(known, list):

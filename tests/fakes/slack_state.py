@@ -339,15 +339,15 @@ class Workspace:
         return {"users": sorted(self.groups[args["usergroup"]])}
 
     def _channel(self, args: Object) -> Object:
-        return {"channel": self._visible(args["channel"]).told(self.who.user)}
+        return {"channel": self._visible(args["channel"]).payload_for(self.who.user)}
 
     def _conversations(self, args: Object) -> Object:
         user = args.get("user") or self.who.user
         if user not in self.users:
             raise Refusal("user_not_found")
         kinds = {kind.removesuffix("_channel") for kind in str(args.get("types") or "public_channel").split(",")}
-        told = [c for c in self.channels.values() if c.kind in kinds and {user, self.who.user} <= c.members]
-        return _cut("channels", [channel.told(self.who.user) for channel in told], args)
+        visible = [c for c in self.channels.values() if c.kind in kinds and {user, self.who.user} <= c.members]
+        return _cut("channels", [channel.payload_for(self.who.user) for channel in visible], args)
 
     def _replies(self, args: Object) -> Object:
         self._member_of(args["channel"])
@@ -359,8 +359,8 @@ class Workspace:
 
     def _history(self, args: Object) -> Object:
         self._member_of(args["channel"])
-        said = [m for m in self.messages if m.channel == args["channel"] and m.thread_ts in ("", m.ts)]
-        return self._page(said[::-1], args)
+        messages = [m for m in self.messages if m.channel == args["channel"] and m.thread_ts in ("", m.ts)]
+        return self._page(messages[::-1], args)
 
     def action_token(self, user: str) -> str:
         """Return the right to search that comes with a message of this person."""
@@ -386,7 +386,7 @@ class Workspace:
         return {"results": {"messages": [self._hit(hit) for hit in hits]}, "response_metadata": {"next_cursor": ""}}
 
     def _hit(self, hit: FakeMessage) -> Object:
-        def told(one: FakeMessage) -> Object:
+        def excerpt(one: FakeMessage) -> Object:
             return {"text": one.text, "user_id": one.user, "ts": one.ts}
 
         beside = [m for m in self.messages if m.channel == hit.channel]
@@ -402,8 +402,8 @@ class Workspace:
             "is_author_bot": bool(hit.bot_id),
             "permalink": f"https://fake.slack.com/archives/{hit.channel}/p{hit.ts.replace('.', '')}",
             "context_messages": {
-                "before": [told(one) for one in beside[max(0, at - 2) : at]],
-                "after": [told(one) for one in beside[at + 1 : at + 3]],
+                "before": [excerpt(one) for one in beside[max(0, at - 2) : at]],
+                "after": [excerpt(one) for one in beside[at + 1 : at + 3]],
             },
         }
 
@@ -411,13 +411,13 @@ class Workspace:
         inclusive = str(args.get("inclusive", "")).lower() in ("1", "true")
         oldest, latest = str(args.get("oldest") or "0"), str(args.get("latest") or "9999999999")
         within = [m for m in messages if oldest < m.ts < latest or (inclusive and m.ts in (oldest, latest))]
-        start, most = int(args.get("cursor") or 0), int(args.get("limit") or 100)
+        start, limit = int(args.get("cursor") or 0), int(args.get("limit") or 100)
         metadata = str(args.get("include_all_metadata", "")).lower() in ("1", "true")
-        more = start + most < len(within)
+        more = start + limit < len(within)
         return {
-            "messages": [m.wire(metadata=metadata) | self._thread(m) for m in within[start : start + most]],
+            "messages": [m.wire(metadata=metadata) | self._thread(m) for m in within[start : start + limit]],
             "has_more": more,
-            "response_metadata": {"next_cursor": str(start + most) if more else ""},
+            "response_metadata": {"next_cursor": str(start + limit) if more else ""},
         }
 
     def _thread(self, root: FakeMessage) -> Object:
@@ -458,10 +458,10 @@ class Workspace:
             if file["id"] not in self.uploaded:
                 raise Refusal("file_not_found")
             self.files.append((args["channel_id"], file["title"], self.uploaded[file["id"]]))
-        told = [
+        files = [
             {"id": file["id"], "name": file["title"], "size": len(self.uploaded[file["id"]])} for file in args["files"]
         ]
-        self.write(self.who.user, args["channel_id"], "", args.get("thread_ts") or "", bot_id=self.who.bot, files=told)
+        self.write(self.who.user, args["channel_id"], "", args.get("thread_ts") or "", bot_id=self.who.bot, files=files)
         return {"files": args["files"]}
 
     def _delete_file(self, args: Object) -> Object:
@@ -500,11 +500,11 @@ class Workspace:
         )
 
 
-def _cut(name: str, told: list[Any], args: Object) -> Object:
+def _cut(name: str, items: list[Any], args: Object) -> Object:
     """Return one page of a list."""
-    start, most = int(args.get("cursor") or 0), int(args.get("limit") or 100)
-    more = str(start + most) if start + most < len(told) else ""
-    return {name: told[start : start + most], "response_metadata": {"next_cursor": more}}
+    start, limit = int(args.get("cursor") or 0), int(args.get("limit") or 100)
+    more = str(start + limit) if start + limit < len(items) else ""
+    return {name: items[start : start + limit], "response_metadata": {"next_cursor": more}}
 
 
 def _shown(args: Object, *, limit: int) -> str:

@@ -74,9 +74,9 @@ class FakeChannel:
 
     @property
     def info(self) -> Object:
-        return self.told(BOT_USER)
+        return self.payload_for(BOT_USER)
 
-    def told(self, bot: str) -> Object:
+    def payload_for(self, bot: str) -> Object:
         """Return it as the app with this user receives it."""
         kinds = {
             "public": {"is_channel": True, "is_private": False},
@@ -84,9 +84,9 @@ class FakeChannel:
             "mpim": {"is_channel": True, "is_private": True, "is_mpim": True},
             "im": {"is_im": True},
         }
-        told = {"id": self.id, "name": self.id[2:].lower(), **kinds[self.kind]}
-        told |= {} if self.kind == "im" else {"is_member": bot in self.members, "is_archived": False}
-        return told | self.facts
+        payload = {"id": self.id, "name": self.id[2:].lower(), **kinds[self.kind]}
+        payload |= {} if self.kind == "im" else {"is_member": bot in self.members, "is_archived": False}
+        return payload | self.facts
 
     @property
     def event_type(self) -> str:
@@ -118,14 +118,14 @@ class FakeMessage:
         return len(self.versions) - 1
 
     def wire(self, *, metadata: bool = False) -> Object:
-        told: Object = {"type": "message", "user": self.user, "text": self.text, "ts": self.ts}
-        told |= {"thread_ts": self.thread_ts} if self.thread_ts else {}
-        told |= {"bot_id": self.bot_id} if self.bot_id else {}
-        told |= {"edited": {"user": self.user, "ts": self.edited_ts}} if self.edited_ts else {}
-        told |= {"files": self.files} if self.files else {}
-        told |= {"blocks": self.blocks} if self.blocks else {}
-        told |= {"metadata": self.metadata} if metadata and self.metadata else {}
-        return told
+        payload: Object = {"type": "message", "user": self.user, "text": self.text, "ts": self.ts}
+        payload |= {"thread_ts": self.thread_ts} if self.thread_ts else {}
+        payload |= {"bot_id": self.bot_id} if self.bot_id else {}
+        payload |= {"edited": {"user": self.user, "ts": self.edited_ts}} if self.edited_ts else {}
+        payload |= {"files": self.files} if self.files else {}
+        payload |= {"blocks": self.blocks} if self.blocks else {}
+        payload |= {"metadata": self.metadata} if metadata and self.metadata else {}
+        return payload
 
 
 @dataclass

@@ -329,7 +329,7 @@ def _facts(connection: Connection) -> list[Fact]:
 def store_in_memory(ledger: type[WatchedLedger] = WatchedLedger) -> StoreInMemory:
     """Return a new one, without rows."""
     database = DatabaseInMemory()
-    made = store_on(database, Prepared(KEY, None), HEAD)
-    parts: dict[str, Any] = {each.name: getattr(made, each.name) for each in fields(made)}
+    store = store_on(database, Prepared(KEY, None), HEAD)
+    parts: dict[str, Any] = {each.name: getattr(store, each.name) for each in fields(store)}
     parts["ledger"] = ledger(database, ErasedIds(KEY))
     return StoreInMemory(**parts)

@@ -59,26 +59,26 @@ class DnsServer(asyncio.DatagramProtocol):
         (kind,) = struct.unpack(">H", data[after : after + 2])
         if kind == A:
             self.asked.append(name)
-        told = self._told(name, self.asked.count(name), kind)
+        answers = self._answers(name, self.asked.count(name), kind)
         flags = 0x8180 if name.rstrip(".") in self.zone else 0x8183
-        head = data[:2] + struct.pack(">HHHHH", flags, 1, len(told), 0, 0)
-        self._transport.sendto(head + data[12 : after + 4] + b"".join(told), addr)
+        head = data[:2] + struct.pack(">HHHHH", flags, 1, len(answers), 0, 0)
+        self._transport.sendto(head + data[12 : after + 4] + b"".join(answers), addr)
 
-    def _told(self, name: str, time: int, kind: int) -> list[bytes]:
+    def _answers(self, name: str, time: int, kind: int) -> list[bytes]:
         answers = self.zone.get(name.rstrip("."))
         if answers is None:
             return []
-        told, owner = list[bytes](), b"\xc0\x0c"
+        records, owner = list[bytes](), b"\xc0\x0c"
         for value in answers[min(time, len(answers)) - 1]:
             try:
                 packed = ip_address(value).packed
             except ValueError:
                 data = _labels(value)
-                told += [_record(owner, CNAME, data), *self._told(value, time, kind)]
+                records += [_record(owner, CNAME, data), *self._answers(value, time, kind)]
                 continue
             if kind == (A if len(packed) == 4 else AAAA):
-                told.append(_record(owner, kind, packed))
-        return told
+                records.append(_record(owner, kind, packed))
+        return records
 
 
 def _record(owner: bytes, kind: int, data: bytes) -> bytes:
