@@ -27,12 +27,12 @@ async def until(condition: Callable[[], object], look_s: float = 0.005) -> None:
             await asyncio.sleep(look_s)
 
 
-USUAL_S: Final = 0.008  # What `_compute` takes of a processor of a usual machine that does nothing else
+USUAL_S: Final = 0.008  # The CPU time of `_compute` on a usual idle machine
 
 
 def cpu_s(seconds: float) -> float:
-    """So many seconds of a usual machine's processor, as this one computes now. Twice that: what the tests keep out,
-    time that grows with the square, takes tens of times as long.
+    """Return the limit for what takes `seconds` of CPU time on a usual idle machine, scaled to this one's speed now,
+    and doubled. Quadratic time, which such tests rule out, takes tens of times as long.
     """
     return 2 * seconds * max(1.0, max(_compute() for _ in range(3)) / USUAL_S)
 
