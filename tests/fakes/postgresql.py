@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import count
@@ -110,7 +110,8 @@ class PostgresServer:
             await (await open_store(url)).close()
             await self.execute(f"CREATE TABLE {_AS_OPENED} AS TABLE meta", database=SHARED)
             self.has_shared = True
-        self._console().run(_EMPTY)
+        if not self._console().run(_EMPTY):  # the server was restarted since
+            assert self._console().run(_EMPTY), "psql has ended: its error stands above"
         return url
 
     def _console(self) -> "_Console":
@@ -144,17 +145,23 @@ class PostgresServer:
 class _Console:
     process: "subprocess.Popen[str]"
 
-    def run(self, statements: str) -> None:
-        """Run the statements in one transaction; they have to succeed."""
+    def run(self, statements: str) -> bool:
+        """Run the statements in one transaction. Return whether psql still runs: it ends with the first error."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        self.process.stdin.write(f"BEGIN;{statements};COMMIT;\n\\echo done\n")
-        self.process.stdin.flush()
-        while (line := self.process.stdout.readline()) != "done\n":
-            assert line, "psql has ended: its error stands above"
+        with suppress(BrokenPipeError):
+            self.process.stdin.write(f"BEGIN;{statements};COMMIT;\n\\echo done\n")
+            self.process.stdin.flush()
+            while line := self.process.stdout.readline():
+                if line == "done\n":
+                    return True
+        self.close()
+        return False
 
     def close(self) -> None:
-        self.process.communicate(timeout=PATIENCE_S)
+        with suppress(BrokenPipeError):
+            self.process.communicate(timeout=PATIENCE_S)
+        self.process.wait(PATIENCE_S)
 
 
 @contextmanager
