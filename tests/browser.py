@@ -21,6 +21,7 @@ from filelock import FileLock
 from playwright.async_api import Browser, Page, Route, async_playwright
 
 from tests.films.camera import find_chromium
+from tests.patience import PATIENCE_S
 
 NODE_MODULES: Final = Path(__file__).parent / "node" / "node_modules"
 PACKED: Final = NODE_MODULES / "@sparticuz" / "chromium" / "bin"
@@ -128,13 +129,14 @@ async def open_page(
 
 async def violations(page: Page, *, rules: Sequence[str] = RULES) -> list[str]:
     """Return a line for each rule that axe finds violated and each element. It runs in the page, bypassing the CSP."""
-    session = await page.context.new_cdp_session(page)
-    try:
-        await session.send("Page.setBypassCSP", {"enabled": True})  # pyright: ignore[reportUnknownMemberType] -- dicts of theirs
-        await page.evaluate(AXE.read_text())
-        report: Mapping[str, Any] = await page.evaluate("tags => axe.run({runOnly: tags})", list(rules))
-    finally:
-        await session.detach()
+    async with asyncio.timeout(PATIENCE_S):  # Playwright bounds no evaluation, and a crashed page answers none
+        session = await page.context.new_cdp_session(page)
+        try:
+            await session.send("Page.setBypassCSP", {"enabled": True})  # pyright: ignore[reportUnknownMemberType] -- dicts of theirs
+            await page.evaluate(AXE.read_text())
+            report: Mapping[str, Any] = await page.evaluate("tags => axe.run({runOnly: tags})", list(rules))
+        finally:
+            await session.detach()
     return [
         f"{rule['id']}: {rule['help']}: {node['html'][:200]}" for rule in report["violations"] for node in rule["nodes"]
     ]
