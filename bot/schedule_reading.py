@@ -99,7 +99,7 @@ def read_when(text: str, now: datetime, zone: ZoneInfo) -> When:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _TimeReading:
     """Items by their roles, with the span of text that each takes; the other words; and how much was understood."""
 
     items: Mapping[str, TimeValue] = field(default_factory=dict[str, TimeValue])
@@ -111,7 +111,7 @@ class _Reading:
     spaceless: bool = False
 
 
-def _read(reader: TimeReader) -> _Reading:
+def _read(reader: TimeReader) -> _TimeReading:
     tokens, end = reader.tokens, reader.end()
     first, direct, private = 0, None, False
     while lead := reader.take(first, "me", "here", "private"):
@@ -135,7 +135,7 @@ def _read(reader: TimeReader) -> _Reading:
             spans[item.role] = spans[item.role][0], tokens[next_item.start - 1].end
     weight = sum(tokens[n].end - tokens[n].start for item in items for n in range(item.start, item.end))
     weight += sum(token.end - token.start for token in tokens[:first])
-    return _Reading(
+    return _TimeReading(
         {item.role: item.value for item in items},
         spans,
         words.strip(),
@@ -176,7 +176,7 @@ def _is_complete(items: Sequence[TimeItem]) -> bool:
 class _Meaning:
     """What was read, seen from a moment: `now` as the clocks of `zone` show it."""
 
-    reading: _Reading
+    reading: _TimeReading
     text: str
     now: datetime
     zone: ZoneInfo

@@ -52,7 +52,7 @@ class Full(Exception):
     """The limit of characters is reached."""
 
 
-class Output:
+class DocumentOutput:
     """Writes the lines of the result, with up to `max_chars` characters of text."""
 
     def __init__(self, max_chars: int) -> None:
@@ -132,7 +132,7 @@ def library(name: str) -> ModuleType:
 # PDF
 
 
-def read_pdf(data: bytes, output: Output, first: int, max_pages: int) -> None:
+def read_pdf(data: bytes, output: DocumentOutput, first: int, max_pages: int) -> None:
     """Read up to `max_pages` pages from the page `first`, counted from 1."""
     pypdf, errors = library("pypdf"), library("pypdf.errors")
     try:
@@ -163,7 +163,7 @@ _SHOWS = re.compile(
 _PRESENTATION = b"openxmlformats-officedocument.presentationml.presentation.main"
 
 
-def read_archive(data: bytes, output: Output) -> None:
+def read_archive(data: bytes, output: DocumentOutput) -> None:
     if data.startswith(b"\xd0\xcf\x11\xe0"):
         raise NoText(LOCKED if "EncryptedPackage".encode("utf-16-le") in data else OLD)
     archive = zipfile.ZipFile(io.BytesIO(data))
@@ -264,7 +264,7 @@ def _holds_words(text: str) -> bool:
     return any(sign.isalnum() for sign in _SLIDE.sub("", _PICTURE.sub("", text)))
 
 
-def _read_office(archive: zipfile.ZipFile, output: Output, ending: str) -> None:
+def _read_office(archive: zipfile.ZipFile, output: DocumentOutput, ending: str) -> None:
     names = archive.namelist()
     texts = [name for name in names if name.endswith((".xml", ".rels"))]
     parts = _unpack(archive, texts)
@@ -282,7 +282,7 @@ def _read_office(archive: zipfile.ZipFile, output: Output, ending: str) -> None:
         output.text(slide)
 
 
-def _read_epub(archive: zipfile.ZipFile, output: Output) -> None:
+def _read_epub(archive: zipfile.ZipFile, output: DocumentOutput) -> None:
     names = archive.namelist()
     lock = "META-INF/encryption.xml"
     if lock in names and b"xmlenc#" in _start(archive, lock, MAX_UNPACKED):  # other entries concern only fonts
@@ -292,7 +292,7 @@ def _read_epub(archive: zipfile.ZipFile, output: Output) -> None:
     output.text(_without_pictures(text))
 
 
-def _read_sheets(archive: zipfile.ZipFile, data: bytes, output: Output) -> None:
+def _read_sheets(archive: zipfile.ZipFile, data: bytes, output: DocumentOutput) -> None:
     """Read sheets row by row: one may have a million rows, and is never held in memory as a whole."""
     for entry in archive.infolist():
         if not entry.filename.endswith((".xml", ".rels")):
@@ -324,7 +324,7 @@ def row_text(cells: Iterable[str]) -> str:
 class OpenDocument:
     """Reads content.xml as a stream: memory does not grow with its depth, and declared repetitions are limited."""
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: DocumentOutput) -> None:
         self._output = output
         self._line = list[str]()
         self._row = list[str]()
@@ -430,12 +430,12 @@ def _number(text: str | None) -> int:
 # Web pages
 
 
-def read_html(data: bytes, output: Output) -> None:
+def read_html(data: bytes, output: DocumentOutput) -> None:
     """Read all text of an HTML file. `data` is UTF-8."""
     output.text(_without_pictures(_convert("HtmlConverter", io.BytesIO(data), "html", "utf-8")))
 
 
-def read_page(data: bytes, output: Output, address: str) -> None:
+def read_page(data: bytes, output: DocumentOutput, address: str) -> None:
     """Read the main text of a web page, without navigation and other surroundings."""
     trafilatura = library("trafilatura")
     metadata = trafilatura.extract_metadata(data)
@@ -453,7 +453,7 @@ def main(memory_bytes: int, cpu_s: int, max_pages: int, max_chars: int, niceness
     data = sys.stdin.buffer.read()
     limit(memory_bytes, cpu_s, niceness)
     shut_in()
-    output = Output(max_chars)
+    output = DocumentOutput(max_chars)
     try:
         match kind:
             case "pdf":

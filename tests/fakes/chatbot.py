@@ -32,7 +32,7 @@ from bot.host import (
     Viewer,
     untold,
 )
-from bot.platforms.terminal.surface import PendingTurn
+from bot.platforms.terminal.surface import UnfinishedTurn
 from bot.reply_surface import PageContent, PageKey, Surface
 from bot.texts import memory_texts
 from bot.tools.mcp_source import NOWHERE, ToolSignIns
@@ -65,7 +65,7 @@ class FakeChatBot:
         self.waiting = asyncio.Event()
         self.stopping = asyncio.Event()
         self.name = "rehearsal"
-        self.due_on: Callable[[PendingTurn], Surface] | None = None
+        self.due_on: Callable[[UnfinishedTurn], Surface] | None = None
         self.watched = asyncio.Event()
         self._left = left or {}
         self.left_by_the_next_question: dict[str, str] = {}
@@ -79,16 +79,16 @@ class FakeChatBot:
         self._conversations += 1
         return f"c{self._conversations}"
 
-    async def finish_pending(self, surface_for: Callable[[PendingTurn], Surface], *, due: bool = False) -> None:  # noqa: ARG002 -- nothing is ever due
+    async def finish_pending(self, surface_for: Callable[[UnfinishedTurn], Surface], *, due: bool = False) -> None:  # noqa: ARG002 -- nothing is ever due
         left, self._left = self._left, {}
         threads = [Thread(conversation, f"{conversation} thread", TIME, 2) for conversation in left]
         for conversation, text in left.items():
             await self._reply(
-                surface_for(PendingTurn(f"An {conversation} question?\nWith more.", conversation, threads)), text
+                surface_for(UnfinishedTurn(f"An {conversation} question?\nWith more.", conversation, threads)), text
             )
 
     @asynccontextmanager
-    async def watching(self, surface_for: Callable[[PendingTurn], Surface]) -> AsyncGenerator[None]:
+    async def watching(self, surface_for: Callable[[UnfinishedTurn], Surface]) -> AsyncGenerator[None]:
         self.due_on = surface_for
         self.watched.set()
         try:
@@ -100,7 +100,7 @@ class FakeChatBot:
         """Deliver a reminder while the person writes."""
         if self.due_on is None:
             raise AssertionError("nobody writes")
-        surface = self.due_on(PendingTurn(words, "of its own", [], scheduled=True))
+        surface = self.due_on(UnfinishedTurn(words, "of its own", [], scheduled=True))
         await self._reply(surface, words)
         surface.finish(ended=True)
 

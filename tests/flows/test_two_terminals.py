@@ -10,7 +10,7 @@ from agent.machine import CLOCK
 from agent.records import Person
 from bot.app.platforms import open_terminal
 from bot.platforms.terminal.bot import TerminalBot
-from bot.platforms.terminal.surface import PendingTurn
+from bot.platforms.terminal.surface import UnfinishedTurn
 from bot.reply_surface import PageContent, PageKey, PageRef, Surface
 from bot.settings import Settings, load_settings
 from tests.fakes.postgresql import PostgresServer
@@ -41,7 +41,7 @@ class Noticed(FakeSurface):
 @dataclass
 class Terminal:
     bot: TerminalBot
-    left: list[PendingTurn]
+    left: list[UnfinishedTurn]
     began: asyncio.Event = field(default_factory=asyncio.Event)
     """Set by the first text that is shown."""
 
@@ -54,9 +54,9 @@ class Terminal:
 
 @asynccontextmanager
 async def terminal(settings: Settings) -> AsyncGenerator[Terminal]:
-    left: list[PendingTurn] = []
+    left: list[UnfinishedTurn] = []
 
-    def surface_for(one: PendingTurn) -> Surface:
+    def surface_for(one: UnfinishedTurn) -> Surface:
         left.append(one)
         return FakeSurface(CLOCK)
 

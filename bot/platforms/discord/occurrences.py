@@ -55,7 +55,7 @@ class DiscordSilent(CogencyError):
 
 
 @dataclass(frozen=True, slots=True)
-class _Target:
+class _OccurrenceTarget:
     """The person whose schedule it is, with their current standing, and where it is posted; Discord's ids."""
 
     author: DiscordAuthor
@@ -101,7 +101,7 @@ class DiscordSchedules:
         except UNREADABLE as error:
             raise DiscordSilent from error
         author = DiscordAuthor(number, name, standing=STRANGER)
-        target = _Target(author, own_place(author), await self._open_dm(author.id))
+        target = _OccurrenceTarget(author, own_place(author), await self._open_dm(author.id))
         name = f"{occurrence_id(schedule.id, time)}:told"
         return await self._incoming(schedule, time, target, name, ScheduleKind.REMINDER)
 
@@ -114,16 +114,16 @@ class DiscordSchedules:
         except TimeoutError as error:
             raise DiscordSilent from error
 
-    async def _alone(self, made: NewSchedule) -> _Target | NotAllowed:
+    async def _alone(self, made: NewSchedule) -> _OccurrenceTarget | NotAllowed:
         """Raises DiscordMemberUnknown, UNREADABLE and SurfaceError."""
         try:
             user = await self.client.fetch_user(_user(made))
         except discord.NotFound:
             return NotAllowed(reply_texts.SCHEDULE_PERSON_GONE)
         author = await self.members.author_now(DiscordAuthor(user.id, user.display_name))
-        return _Target(author, own_place(author), await self._open_dm(author.id))
+        return _OccurrenceTarget(author, own_place(author), await self._open_dm(author.id))
 
-    async def _in_channel(self, made: NewSchedule) -> _Target | NotAllowed:
+    async def _in_channel(self, made: NewSchedule) -> _OccurrenceTarget | NotAllowed:
         """Raises UNREADABLE and InvalidData."""
         try:
             channel = await self._channel(made)
@@ -153,7 +153,7 @@ class DiscordSchedules:
         if place is None:
             return NotAllowed(reply_texts.SCHEDULE_WIDER)
         author = self.members.here(objects.author_of(member))
-        return _Target(author, place, made.channel, str(channel.id) if in_thread else "")
+        return _OccurrenceTarget(author, place, made.channel, str(channel.id) if in_thread else "")
 
     async def _channel(self, made: NewSchedule) -> object:
         """Raises discord.NotFound, discord.Forbidden, InvalidData and UNREADABLE."""
@@ -183,7 +183,7 @@ class DiscordSchedules:
             return str(person)
 
     async def _incoming(
-        self, schedule: Schedule, time: datetime, target: _Target, name: str, kind: ScheduleKind
+        self, schedule: Schedule, time: datetime, target: _OccurrenceTarget, name: str, kind: ScheduleKind
     ) -> Incoming:
         made, author, standing = schedule.made, target.author, target.author.standing
         after = discord.utils.time_snowflake(self.connection.clock.now() - LOOK_BEHIND)

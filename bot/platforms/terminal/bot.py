@@ -36,7 +36,7 @@ from bot.memory.desk import MemoryDesk
 from bot.memory.forget_desk import ForgetDesk
 from bot.memory.policies import PolicyDesk
 from bot.platforms.terminal.attachments import typed
-from bot.platforms.terminal.surface import SOURCE, PendingTurn, greeting
+from bot.platforms.terminal.surface import SOURCE, UnfinishedTurn, greeting
 from bot.reply_surface import PageContent, PageKey, PageRef, Surface
 from bot.texts import reply_texts
 from bot.tools.mcp_source import ToolSignIns
@@ -147,7 +147,7 @@ class TerminalBot:
         return f"{SOURCE}:{self.new_id()}"
 
     @asynccontextmanager
-    async def watching(self, surface_for: Callable[[PendingTurn], Surface]) -> AsyncGenerator[None]:
+    async def watching(self, surface_for: Callable[[UnfinishedTurn], Surface]) -> AsyncGenerator[None]:
         before = self.surfaces.default
         self.surfaces.default = lambda incoming: surface_for(_pending_turn(incoming, []))
         try:
@@ -156,7 +156,7 @@ class TerminalBot:
         finally:
             self.surfaces.default = before
 
-    async def finish_pending(self, surface_for: Callable[[PendingTurn], Surface], *, due: bool = False) -> None:
+    async def finish_pending(self, surface_for: Callable[[UnfinishedTurn], Surface], *, due: bool = False) -> None:
         threads = await self.threads()
         is_answering = self.surfaces.default is not None
         self.surfaces.default = lambda incoming: surface_for(_pending_turn(incoming, threads))
@@ -247,10 +247,10 @@ class TerminalBot:
         return self.choice.name
 
 
-def _pending_turn(incoming: Incoming, threads: list[Thread]) -> PendingTurn:
+def _pending_turn(incoming: Incoming, threads: list[Thread]) -> UnfinishedTurn:
     name = incoming.event_id
     scheduled, works = name.startswith(SCHEDULED), is_work(name)
-    return PendingTurn(incoming.text, incoming.conversation, threads, scheduled=scheduled, works=works)
+    return UnfinishedTurn(incoming.text, incoming.conversation, threads, scheduled=scheduled, works=works)
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,9 +39,9 @@ from bot.platforms.terminal.surface import (
     ChatBot,
     Display,
     InterjectedSurface,
-    PendingTurn,
     PlainDisplay,
     TerminalSurface,
+    UnfinishedTurn,
     Window,
 )
 from bot.reply_surface import Surface
@@ -147,7 +147,7 @@ def question_of(words: Sequence[str], read: Callable[[int], str]) -> str:
     return question
 
 
-def _hidden_surface(bot: ChatBot) -> Callable[[PendingTurn], Surface]:
+def _hidden_surface(bot: ChatBot) -> Callable[[UnfinishedTurn], Surface]:
     """Return a surface without display, for turns that an earlier process left: their answers are in their threads."""
     return lambda _: TerminalSurface(PlainDisplay(lambda _: None), _Declining(bot))
 
@@ -524,7 +524,7 @@ class _Chat:
         for display in displays:
             display.close()
 
-    def _resumed_surface(self, turn: PendingTurn) -> Surface:
+    def _resumed_surface(self, turn: UnfinishedTurn) -> Surface:
         """Return the surface of an interrupted or due turn, after its question. The reply before it has ended."""
         self._close()
         if turn.scheduled:
@@ -534,7 +534,7 @@ class _Chat:
         self._window.say(reply_texts.going_on(turn.question, turn.conversation, turn.threads))
         return self._open()
 
-    def _interjected_surface(self, _: PendingTurn) -> Surface:
+    def _interjected_surface(self, _: UnfinishedTurn) -> Surface:
         """Return the surface of a due turn, while the user writes."""
         display = PlainDisplay(lambda text: self._window.interject(f"{reply_texts.IT_IS_TIME}\n\n{text}"))
         return InterjectedSurface(display, _Declining(self._bot))

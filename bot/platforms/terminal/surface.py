@@ -153,7 +153,7 @@ class Window(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class PendingTurn:
+class UnfinishedTurn:
     """A turn that an earlier process left unfinished, or that is due, and its conversation.
 
     `threads`: the user's threads, latest first.
@@ -183,11 +183,11 @@ class ChatBot(CommandHost, Protocol):
         """Return the id of a new conversation; nothing is stored before its first question."""
         ...
 
-    def watching(self, surface_for: Callable[[PendingTurn], Surface]) -> AbstractAsyncContextManager[None]:
+    def watching(self, surface_for: Callable[[UnfinishedTurn], Surface]) -> AbstractAsyncContextManager[None]:
         """While the user writes, start what becomes due, and show it on the surface that `surface_for` returns."""
         ...
 
-    async def finish_pending(self, surface_for: Callable[[PendingTurn], Surface], *, due: bool = False) -> None:
+    async def finish_pending(self, surface_for: Callable[[UnfinishedTurn], Surface], *, due: bool = False) -> None:
         """Finish the user's turns at terminals that are gone; `surface_for` returns the surface of one reply.
 
         With `due`, also start what is due, as a user reads it. Returns at once if there is nothing. The first call
