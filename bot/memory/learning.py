@@ -238,6 +238,20 @@ class LearningPauses:
             await self.preferences.set(owner, name, self.clock.now().isoformat())
 
 
+@dataclass(frozen=True, slots=True)
+class LearningSchedule:
+    """Implements `bot.turns.runner.LearningRules`. `learner`: None where nothing is learned."""
+
+    learner: Learner | None = None
+    pauses: LearningPauses | None = None
+
+    def due(self, now: datetime) -> datetime | None:
+        return None if self.learner is None else self.learner.due(now)
+
+    async def may_learn(self, incoming: Incoming) -> bool:
+        return self.pauses is None or await self.pauses.may_learn(incoming)
+
+
 def owner_of(channel: str) -> str:
     """Return the owner under which a channel's preferences are stored."""
     return f"channel:{channel}"
@@ -262,7 +276,7 @@ def _allows(value: str | None, written: datetime) -> bool:
 
 
 # Summaries of the messages that no longer fit into the context of a long conversation. Until a summary is ready, the
-# context holds the first words of each of these messages (`agent.summary.digest`).
+# context holds the first words of each of these messages (`agent.summary.summary_digest`).
 #
 # Rules
 #   The model for learning writes the summaries. Its calls are charged to the person whose question made the summary
@@ -338,20 +352,6 @@ class Summariser:
 # preference of the person stores the turn that shows it, and only that turn does.
 
 TOLD: Final = "told"  # The preference's name
-
-
-@dataclass(frozen=True, slots=True)
-class LearningSchedule:
-    """Implements `bot.turns.runner.LearningRules`. `learner`: None where nothing is learned."""
-
-    learner: Learner | None = None
-    pauses: LearningPauses | None = None
-
-    def due(self, now: datetime) -> datetime | None:
-        return None if self.learner is None else self.learner.due(now)
-
-    async def may_learn(self, incoming: Incoming) -> bool:
-        return self.pauses is None or await self.pauses.may_learn(incoming)
 
 
 @dataclass(frozen=True, slots=True)
