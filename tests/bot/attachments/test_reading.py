@@ -297,7 +297,7 @@ def test_whatever_an_open_document_nests_and_repeats_a_bounded_text_comes_of_it(
     spaces = " ".join(f'xmlns:{one}="{_ODF}:{space}:1.0"' for one, space in _SPACES.items())
     parts = {"content.xml": f"<o:x {spaces}>{body}</o:x>".encode()}
     with redirect_stdout(told), suppress(reader_process.Full):
-        reader_process.OpenDocument(reader_process.Output(10_000)).read(parts)
+        reader_process.OpenDocument(reader_process.DocumentOutput(10_000)).read(parts)
     lines = [json.loads(line) for line in told.getvalue().splitlines()]
     assert {what for what, _ in lines} <= {"part", "text"}
     assert sum(len(text) for what, text in lines if what == "text") <= min(10_000, 40_000 * len(body))
