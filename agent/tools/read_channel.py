@@ -477,9 +477,9 @@ def renumber(notes: str, citations: Mapping[int, int]) -> str:
     """Replace numbers in notes by those of citations, and remove those that cannot be cited."""
 
     def cited(match: re.Match[str]) -> str:
-        if not (numbers_found := _in_brackets(match)):  # a checkbox
+        if not any(map(str.isdecimal, match[1])):  # a checkbox
             return match[0]
-        numbers = [citations[number] for number in numbers_found if number in citations]
+        numbers = [citations[number] for number in _in_brackets(match) if number in citations]
         return f"[{', '.join(map(str, numbers))}]" if numbers else ""
 
     return _CITED.sub(cited, notes)

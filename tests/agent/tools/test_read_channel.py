@@ -204,6 +204,7 @@ def test_every_message_is_in_exactly_one_piece_in_its_order_and_no_piece_is_long
 
 @given(st.text(alphabet="[]0123456789,; a–", max_size=80))
 @example("so it is [[99]9], [1,7], [2]")
+@example("[0000000]")
 @settings(max_examples=examples(200))
 def test_no_number_stays_in_a_note_that_does_not_stand_in_its_piece(answer: str) -> None:
     kept = clean_notes(answer, format_messages([said(1), said(2)], "UTC", 100, [1, 2]), 1_000)
