@@ -104,9 +104,9 @@ class NotAdmitted(CogencyError):
 class Refused(CogencyError):
     """`told`: the person read this a moment ago. Repeat it only where an answer is due, such as to a command."""
 
-    def __init__(self, sentence: str, *, told: bool = False) -> None:
+    def __init__(self, sentence: str, *, was_shown: bool = False) -> None:
         super().__init__(sentence)
-        self.told = told
+        self.was_shown = was_shown
 
 
 class StoreError(CogencyError):

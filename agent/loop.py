@@ -103,7 +103,7 @@ async def run_call(placed: turns.CallPlaced, tools: Registry, context: ports.Too
     try:
         async with asyncio.timeout(tool.timeout_s) as limit:
             context = replace(context, ask=_pause_timeout(context.ask, limit))
-            output = await tool.run(tools.as_meant(placed.call).args, context)
+            output = await tool.run(tools.adapt_arguments(placed.call).args, context)
         output = ports.ToolOutput(output) if isinstance(output, str) else output
         result = tools.result(tool.name, output, context.person)
     except TimeoutError:
@@ -386,7 +386,7 @@ class Loop:
         effects: list[turns.Effect] = []
         for event in pending:
             if isinstance(event, events.CallsArrived):
-                event = replace(event, calls=tuple(map(self._tools.unwrapped, event.calls)))  # noqa: PLW2901 -- as meant
+                event = replace(event, calls=tuple(map(self._tools.unwrap, event.calls)))  # noqa: PLW2901 -- as meant
             if isinstance(event, events.ViolationFound):
                 self.violations[event.kind] += 1
                 log.info("the model broke the protocol: %s", event.kind)  # the detail may quote what people wrote

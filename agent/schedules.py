@@ -119,7 +119,7 @@ class Schedule:
     """
 
     id: int
-    made: NewSchedule
+    definition: NewSchedule
     next: datetime | None
     state: ScheduleState = ScheduleState.ACTIVE
     last: datetime | None = None
@@ -388,9 +388,9 @@ MAX_DELAY: Final = timedelta(hours=12)
 
 def is_stale(due: Occurrence, now: datetime) -> bool:
     """Return whether it is too late for this occurrence, which is a question with a next time. Reminders never are."""
-    if due.schedule.made.kind is ScheduleKind.REMINDER:
+    if due.schedule.definition.kind is ScheduleKind.REMINDER:
         return False
-    later = next_occurrence(due.schedule.made.timing, due.time)
+    later = next_occurrence(due.schedule.definition.timing, due.time)
     return later is not None and now - due.time > min(MAX_DELAY, (later - due.time) / 2)
 
 
@@ -398,7 +398,7 @@ def late_note(due: Occurrence, now: datetime, person_zone: str = "") -> str:
     """A note such as "This was due at 09:00; I was away, as for 3 before it."; "" for an occurrence in time."""
     if now - due.time <= LATE_AFTER and not due.missed:
         return ""
-    if not (name := due.schedule.made.timing.seen_from(person_zone).zone):
+    if not (name := due.schedule.definition.timing.seen_from(person_zone).zone):
         return f"This was due {duration_in_words(now - due.time)} ago; I was away."
     zone = zone_of(name)
     time, today = due.time.astimezone(zone), now.astimezone(zone)

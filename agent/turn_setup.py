@@ -90,7 +90,7 @@ async def known_context(
     looks = known.wrote_elsewhere or hidden or shared
     earlier = await _earlier(config, incoming, audiences, hidden, shared=shared) if looks else ()
     reminded = [REMINDED for _ in known.reminded[:1]]  # "move it to ten" speaks of that
-    schemas, specs = tools.offered([incoming.text, *reminded, *(one.text for one in (*reversed(history), *earlier))])
+    schemas, specs = tools.offer([incoming.text, *reminded, *(one.text for one in (*reversed(history), *earlier))])
     parts = ContextParts(
         persona=persona,
         tool_schemas=schemas,

@@ -501,5 +501,5 @@ def stages() -> list[Reading]:
 
 def _growing(text: str) -> object:
     draft = Draft()
-    draft.see(TextArrived(text))
+    draft.record_event(TextArrived(text))
     return Frames(_FIRST_PAGE, 1).frames(draft)

@@ -240,9 +240,9 @@ class Anywhere:
         return self._incoming(schedule)
 
     def _incoming(self, schedule: Schedule) -> Incoming:
-        who, own = schedule.made.person, f"runs of {schedule.id}"
+        who, own = schedule.definition.person, f"runs of {schedule.id}"
         return Incoming(
-            "sim", "", schedule.made.channel, "", own, Person(who, who), dm(who), schedule.made.words, BEGIN
+            "sim", "", schedule.definition.channel, "", own, Person(who, who), dm(who), schedule.definition.words, BEGIN
         )
 
 
@@ -401,7 +401,7 @@ def judged(year: Year) -> YearResult:
         for name, moment in names.items():
             counts["duplicates"] += max(0, len(shown.get(name, ())) - 1)
             if name not in shown:
-                excused = schedule.made.kind is ScheduleKind.QUESTION or last > moment.timestamp()
+                excused = schedule.definition.kind is ScheduleKind.QUESTION or last > moment.timestamp()
                 counts["missed" if excused and year.world.was_down(moment) else "lost"] += 1
     counts["occurrences"] = len(expected)
     late = {name for name in shown if int(name.rpartition(":")[2]) >= year.end.timestamp()}

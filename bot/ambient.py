@@ -1,6 +1,6 @@
 """Ambient answers: decides which messages that do not address the bot get one, in channels whose managers want that.
 
-Most messages are excluded by their text (`bot.message_intake.asks_everybody`). The others wait a moment, and then a
+Most messages are excluded by their text (`bot.message_intake.is_open_question`). The others wait a moment, and then a
 small model says yes or no. In doubt the bot stays silent, and stores nothing of what it did not answer.
 """
 
@@ -59,7 +59,7 @@ class RecentTalk:
 
     _messages: LRUCache[str, deque[tuple[str, str, datetime]]] = field(default_factory=lambda: LRUCache(CHANNELS))
 
-    def heard(self, channel: str, person: str, message: str, now: datetime) -> None:
+    def record(self, channel: str, person: str, message: str, now: datetime) -> None:
         messages = self._messages.setdefault(channel, deque(maxlen=TALK))
         if all(known != message for known, _, _ in messages):  # an event may be delivered twice
             messages.append((message, person, now))
@@ -82,7 +82,7 @@ class RecentTalk:
 
 @dataclass(slots=True, eq=False)
 class AmbientDesk:
-    """Implements `bot.message_intake.Overhearing`.
+    """Implements `bot.message_intake.AmbientIntake`.
 
     Rules
       A message is considered by the first process that claims it, and by no other. Its answer is a turn like any other,
@@ -122,8 +122,8 @@ class AmbientDesk:
         while self._tasks:
             await asyncio.wait({*self._tasks})
 
-    def heard(self, channel: str, person: str, message: str) -> None:
-        self._talk.heard(channel, person, message, self.clock.now())
+    def record(self, channel: str, person: str, message: str) -> None:
+        self._talk.record(channel, person, message, self.clock.now())
 
     def changed(self, channel: str, message: str) -> None:
         self._talk.forget(channel, message)

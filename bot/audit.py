@@ -62,7 +62,7 @@ class CallAudit:
             if result is not None
         }
 
-    async def see(self, event: CallStarted | CallFinished | IterationStarted | TurnEnded) -> None:
+    async def record_event(self, event: CallStarted | CallFinished | IterationStarted | TurnEnded) -> None:
         """Record an event. Raises StoreError: the call must not run then, or another process holds the turn."""
         match event:
             case IterationStarted() | TurnEnded():

@@ -302,23 +302,23 @@ class MethodRate:
         self._forget_old(now)
         return self._used(now) >= 0.5
 
-    async def spare(self, who: str, now: float) -> bool:
+    async def try_call(self, who: str, now: float) -> bool:
         """Return whether an optional call can be made now; if so, it is counted."""
         made = await self.ask(who, now) == 0.0
-        self.left(who)
+        self.remove(who)
         return made
 
-    def limited(self, now: float, retry_after_s: float) -> None:
+    def block_for(self, now: float, retry_after_s: float) -> None:
         """The platform refused a call: allow none for `retry_after_s` seconds."""
         self._blocked_until = max(self._blocked_until, now + retry_after_s)
 
     async def hold(self, now: float, retry_after_s: float) -> None:
         """The same in all processes; calls that another one has already taken are still made."""
-        self.limited(now, retry_after_s)
+        self.block_for(now, retry_after_s)
         if self.replicas is not None:
             await self.replicas.hold(self.name, retry_after_s)
 
-    def left(self, who: str) -> None:
+    def remove(self, who: str) -> None:
         """This caller will not call again."""
         for times in (self._asked, self._last, self._due):
             times.pop(who, None)
@@ -359,7 +359,7 @@ class MethodRate:
         if taken is not None:
             self._totals, self._totals_at, self._unreported = taken, now, 0
             self._taken, self._taken_until = taken.calls, now + TAKEN_S
-            self.limited(now, taken.wait_s)
+            self.block_for(now, taken.wait_s)
 
     def _room_at(self, who: str, now: float) -> float:
         """When there is room for a call besides those that are due before it."""
@@ -380,7 +380,7 @@ class MethodRate:
         self._asked[who] = now
         active = {other: max(asked, self._due.get(other, asked)) for other, asked in self._asked.items()}
         for other in [other for other, active_until in active.items() if now - active_until > ACTIVE_S]:
-            self.left(other)
+            self.remove(other)
         self._forget_old(now)
         return now
 
@@ -423,13 +423,13 @@ class MethodQueue:
         del self._places[who]
         return 0.0
 
-    def limited(self, now: float, retry_after_s: float) -> None:
+    def block_for(self, now: float, retry_after_s: float) -> None:
         """The platform refused a call: allow none for `retry_after_s` seconds."""
         self._next = max(self._next, now + retry_after_s)
 
     async def hold(self, now: float, retry_after_s: float) -> None:
         """The same in all processes."""
-        self.limited(now, retry_after_s)
+        self.block_for(now, retry_after_s)
         if self.replicas is not None:
             await self.replicas.hold(self.name, retry_after_s)
 

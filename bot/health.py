@@ -211,7 +211,7 @@ class Liveness:
                 if not self.restart_reasons():
                     tell("WATCHDOG=1")
                 await self.clock.sleep(every_s)
-                self.telemetry.tell(LoopWoke(max(0.0, self.clock.monotonic() - self.beat - every_s)))
+                self.telemetry.record(LoopWoke(max(0.0, self.clock.monotonic() - self.beat - every_s)))
 
     async def _check_store(self, vitals: Vitals) -> None:
         try:

@@ -20,7 +20,7 @@ from agent.spending import SpendingAccount
 from bot.access.acl import CommandAnswer, OperatorAnswers, PlaceAsker, PlaceChoices, Requester, ScheduleAnswer
 from bot.attachments.reading import Fetch, FilesNow
 from bot.caches import Replicas
-from bot.message_intake import Overhearing
+from bot.message_intake import AmbientIntake
 from bot.reply_surface import Surface
 from bot.tools.mcp_questions import QuestionField
 from bot.tools.mcp_source import ToolSignIns
@@ -251,7 +251,7 @@ class PlatformRegistry(Protocol):
         ...
 
 
-class HeardConversations(Protocol):
+class ReceivedConversations(Protocol):
     """What was received from a platform. Every method raises StoreError."""
 
     async def participants(self, conversation: str) -> frozenset[str] | None:
@@ -547,7 +547,7 @@ class Host(CommandHost, Protocol):
     @property
     def platforms(self) -> PlatformRegistry: ...
     @property
-    def conversations(self) -> HeardConversations: ...
+    def conversations(self) -> ReceivedConversations: ...
     @property
     def preferences(self) -> Choices: ...
     @property
@@ -561,7 +561,7 @@ class Host(CommandHost, Protocol):
     @property
     def feedback(self) -> Feedback: ...
     @property
-    def ambient(self) -> Overhearing: ...
+    def ambient(self) -> AmbientIntake: ...
     @property
     def replicas(self) -> Replicas | None:
         """None if this process is the only one on its database."""

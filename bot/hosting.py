@@ -36,7 +36,7 @@ from bot.memory.forget_desk import ForgetDesk
 from bot.memory.learning import LearningPauses
 from bot.memory.policies import PolicyDesk
 from bot.memory.retention import Delete
-from bot.message_intake import Overhearing
+from bot.message_intake import AmbientIntake
 from bot.models.choice import ModelDesk
 from bot.reply_surface import PageUnsent, Surface
 from bot.schedule_desk import ScheduleDesk
@@ -351,7 +351,7 @@ class BotHost:
     tool_desk: ToolsDesk
     questions: QuestionDesk
     feedback: ReplyFeedback
-    ambient: Overhearing
+    ambient: AmbientIntake
     health: Health
     clock: Clock
     replicas: Replicas | None

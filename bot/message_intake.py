@@ -47,7 +47,7 @@ _NOT_NAMES: Final = re.compile(
 )
 
 
-def asks_everybody(text: str) -> bool:
+def is_open_question(text: str) -> bool:
     """Return whether it looks like a question to everyone in the channel; in linear time."""
     text = text.strip()
     if not MIN_CHARS <= len(text) <= MAX_CHARS or _ADDRESSED.search(text) is not None:
@@ -80,10 +80,10 @@ class QuestionToAll:
     submit: Callable[[Incoming], Awaitable[bool]]
 
 
-class Overhearing(Protocol):
+class AmbientIntake(Protocol):
     """Messages that do not address the bot, in channels where it may answer some of them."""
 
-    def heard(self, channel: str, person: str, message: str) -> None:
+    def record(self, channel: str, person: str, message: str) -> None:
         """A person wrote there."""
         ...
 
@@ -126,7 +126,7 @@ class MessageFacts:
     orders: bool = False
     late: bool = False
     to_everybody: bool = False
-    """It begins a conversation, and looks like a question to everyone (`asks_everybody`)."""
+    """It begins a conversation, and looks like a question to everyone (`is_open_question`)."""
 
     @property
     def is_for_bot(self) -> bool:
@@ -148,7 +148,7 @@ class Consider:
 
 
 @dataclass(frozen=True, slots=True)
-class Overhear:
+class StoreAsContext:
     """Store it as context of its conversation, without an answer."""
 
 
@@ -167,13 +167,13 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
-class Obey:
+class RunCommand:
     """Once among all processes: run the command, if the author may."""
 
 
-Decision: TypeAlias = Ignore | Consider | Overhear | Answer | Stop | Obey
-AfterStop: TypeAlias = Ignore | Overhear
-TALK: Final = (Ignore, Consider, Overhear)  # The decisions on messages that people write to one another
+Decision: TypeAlias = Ignore | Consider | StoreAsContext | Answer | Stop | RunCommand
+AfterStop: TypeAlias = Ignore | StoreAsContext
+TALK: Final = (Ignore, Consider, StoreAsContext)  # The decisions on messages that people write to one another
 
 
 def decide(message: MessageFacts) -> Decision:
@@ -195,9 +195,9 @@ def decide(message: MessageFacts) -> Decision:
     if message.stops:
         return Ignore() if message.late else Stop(for_bot)
     if not for_bot:
-        return Overhear()
+        return StoreAsContext()
     if message.orders:
-        return Ignore() if message.late else Obey()
+        return Ignore() if message.late else RunCommand()
     return Answer(message.late)
 
 
@@ -233,6 +233,6 @@ async def stop_by_word(
     except Refused as error:
         refusal = error
     if not stop.for_bot:
-        return Overhear()
+        return StoreAsContext()
     await (nothing_runs() if refusal is None else refused(refusal))
     return Ignore()

@@ -22,7 +22,7 @@ from agent.messages import ModelCall
 from agent.ports import Clock
 from agent.spending import NANO, cost
 from bot.telemetry import (
-    AgentTold,
+    AgentReported,
     Charged,
     ConnectionClosed,
     ConnectionOpened,
@@ -139,13 +139,13 @@ class Metrics:
         self._price()
         return generate_latest(_WithoutCreated(self._registry.collect))
 
-    def tell(self, event: TelemetryEvent, /) -> None:
+    def record(self, event: TelemetryEvent, /) -> None:
         match event:
             case TurnBegan():
                 self._turn_began(event)
             case PhaseBegan():
                 pass
-            case AgentTold():
+            case AgentReported():
                 self._agent_told(event)
             case PageWritten():
                 self._page_written(event)
@@ -203,7 +203,7 @@ class Metrics:
         if end is TurnUnended.LOST:
             self._lost.labels("turn").inc()
 
-    def _agent_told(self, reported: AgentTold) -> None:
+    def _agent_told(self, reported: AgentReported) -> None:
         now, opened = self._clock.monotonic(), self._turns_open.get(reported.turn)
         match reported.event:
             case IterationStarted() if opened is not None:

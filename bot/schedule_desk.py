@@ -109,7 +109,8 @@ class ScheduleDesk:
         template = memory_texts.AT_A_TIME if buttons else memory_texts.AT_A_TIME_HOW
         zone = question.person.time_zone
         lines = [
-            template.format(id=item.id, when=in_words(item.made.timing.seen_from(zone), now)) for item in schedules
+            template.format(id=item.id, when=in_words(item.definition.timing.seen_from(zone), now))
+            for item in schedules
         ]
         return "\n".join(lines[:MAX_LINES])
 
@@ -128,7 +129,9 @@ class ScheduleDesk:
         schedules = await self._created_for(answered, person)
         cancelled = [await self.schedules.cancel(person, item.id, self.clock.now()) for item in schedules]
         lines = [
-            schedule_texts.CANCELLED.format(words=schedule_texts.quoted(item.made.words)) for item in cancelled if item
+            schedule_texts.CANCELLED.format(words=schedule_texts.quoted(item.definition.words))
+            for item in cancelled
+            if item
         ]
         return "\n".join(lines) or schedule_texts.NOT_ANY_MORE
 
@@ -173,7 +176,7 @@ class ScheduleDesk:
         text = schedule_texts.KEPT[kind].format(
             whom=schedule_texts.YOU_ALONE if direct else schedule_texts.YOU_HERE,
             where=schedule_texts.IN_DIRECT if direct else schedule_texts.HERE,
-            when=in_words(schedule.made.timing, now),
+            when=in_words(schedule.definition.timing, now),
             words=schedule_texts.quoted(read.words),
         )
         return ScheduleAnswer(text, (render_schedule(schedule, now, alone=True),))
@@ -233,7 +236,10 @@ class ScheduleDesk:
     async def _is_work(self, person: str, id_: int) -> bool:
         """Return whether this is long work, which can only be stopped."""
         schedule = await self.schedules.by_id(id_)
-        return schedule is not None and (schedule.made.person, schedule.made.kind) == (person, ScheduleKind.WORK)
+        return schedule is not None and (schedule.definition.person, schedule.definition.kind) == (
+            person,
+            ScheduleKind.WORK,
+        )
 
     async def _change_state(self, asker: PlaceAsker, order: str, id_: int) -> ScheduleAnswer:
         now, person = self.clock.now(), asker.person.id
@@ -250,17 +256,19 @@ class ScheduleDesk:
             return self._confirm(schedule_texts.PAUSED if order == "pause" else schedule_texts.RESUMED, schedule, asker)
         cancelled = await self.schedules.cancel(person, id_, now)
         if cancelled is None and self.operates(person):
-            others = {schedule.id: schedule.made.person for schedule in await self.schedules.all(MAX_LISTED)}
+            others = {schedule.id: schedule.definition.person for schedule in await self.schedules.all(MAX_LISTED)}
             cancelled = await self.schedules.cancel(others.get(id_, person), id_, now)
-            cancelled = cancelled and replace(cancelled, made=replace(cancelled.made, words="…"))
+            cancelled = cancelled and replace(cancelled, definition=replace(cancelled.definition, words="…"))
         if cancelled is None:
             return ScheduleAnswer(schedule_texts.UNKNOWN.format(id=id_), refused=True)
-        template = schedule_texts.WORK_STOPPED if cancelled.made.kind is ScheduleKind.WORK else schedule_texts.CANCELLED
-        return ScheduleAnswer(template.format(words=schedule_texts.quoted(cancelled.made.words)))
+        template = (
+            schedule_texts.WORK_STOPPED if cancelled.definition.kind is ScheduleKind.WORK else schedule_texts.CANCELLED
+        )
+        return ScheduleAnswer(template.format(words=schedule_texts.quoted(cancelled.definition.words)))
 
     def _confirm(self, text: str, schedule: Schedule, asker: PlaceAsker) -> ScheduleAnswer:
-        now, timing = self.clock.now(), schedule.made.timing.seen_from(asker.person.time_zone)
-        when, words = in_words(timing, now), schedule_texts.quoted(schedule.made.words)
+        now, timing = self.clock.now(), schedule.definition.timing.seen_from(asker.person.time_zone)
+        when, words = in_words(timing, now), schedule_texts.quoted(schedule.definition.words)
         return ScheduleAnswer(text.format(when=when, words=words), (render_schedule(schedule, now, alone=True),))
 
     async def _list(self, asker: PlaceAsker, page: int) -> ScheduleAnswer:
@@ -275,7 +283,10 @@ class ScheduleDesk:
     async def _own(self, asker: PlaceAsker) -> list[Schedule]:
         """Return the asker's schedules, with the times as seen from their zone now."""
         zone, schedules = asker.person.time_zone, await self.schedules.of_person(asker.person.id)
-        return [replace(item, made=replace(item.made, timing=item.made.timing.seen_from(zone))) for item in schedules]
+        return [
+            replace(item, definition=replace(item.definition, timing=item.definition.timing.seen_from(zone)))
+            for item in schedules
+        ]
 
     async def _show(self, asker: PlaceAsker, numbers: str) -> ScheduleAnswer:
         schedules, now = await self._own(asker), self.clock.now()
@@ -292,7 +303,7 @@ class ScheduleDesk:
         schedules, now = await self.schedules.all(MAX_LISTED), self.clock.now()
         if not schedules:
             return ScheduleAnswer(schedule_texts.NOTHING_OF_ANYBODY)
-        lines = [f"- {render_schedule(schedule, now, whose=schedule.made.person).text}" for schedule in schedules]
+        lines = [f"- {render_schedule(schedule, now, whose=schedule.definition.person).text}" for schedule in schedules]
         return ScheduleAnswer("\n".join([schedule_texts.OF_ALL.format(shown=len(lines)), "", *lines]))
 
     async def _set_forbidden(self, asker: PlaceAsker, *, forbids: bool) -> ScheduleAnswer:
@@ -306,8 +317,8 @@ class ScheduleDesk:
 
 def _comes_from(schedule: Schedule, channel: str, message: str) -> bool:
     """Whether that message created it, and it has not ended. Long work is left out: it shows itself."""
-    is_open = schedule.state is not ScheduleState.ENDED and schedule.made.kind is not ScheduleKind.WORK
-    return is_open and (schedule.made.channel, schedule.made.message) == (channel, message)
+    is_open = schedule.state is not ScheduleState.ENDED and schedule.definition.kind is not ScheduleKind.WORK
+    return is_open and (schedule.definition.channel, schedule.definition.message) == (channel, message)
 
 
 def _is_by_clock(when: When) -> bool:
@@ -317,7 +328,7 @@ def _is_by_clock(when: When) -> bool:
 
 def render_schedule(schedule: Schedule, now: datetime, *, whose: str = "", alone: bool = False) -> ShownSchedule:
     """Return it as shown in a list. `whose`: for operators, without the words; `alone`: below a text about it."""
-    made = schedule.made
+    made = schedule.definition
     state = ScheduleState.WORKING if made.kind is ScheduleKind.WORK else schedule.state
     match state:
         case ScheduleState.ACTIVE:
@@ -377,7 +388,7 @@ class FirstLook:
         )
         try:
             async with asyncio.timeout(tool.timeout_s):
-                output = await tool.run(registry.as_meant(call).args, context)
+                output = await tool.run(registry.adapt_arguments(call).args, context)
         except TimeoutError:
             raise CheckFailed(schedule_texts.NOTHING_SEEN.format(tool=call.name)) from None
         text, parts = (output, ()) if isinstance(output, str) else (output.text, output.parts)

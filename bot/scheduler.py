@@ -126,7 +126,7 @@ class JobWorker:
         except LeaseLost as error:
             end = JobEnd.LOST
             log.info("job %d (%s): %s", job.id, job.kind, error)
-        self._telemetry.tell(JobOver(job.kind, end, took_s))
+        self._telemetry.record(JobOver(job.kind, end, took_s))
         return True
 
     async def _serve(self) -> None:
@@ -294,7 +294,7 @@ class Scheduler:
 
     async def _process(self, due: Occurrence) -> None:
         async with self._slots:
-            made, now = due.schedule.made, self.clock.now()
+            made, now = due.schedule.definition, self.clock.now()
             platform = self.platforms.get(made.source)
             if platform is None:
                 return
@@ -315,7 +315,7 @@ class Scheduler:
 
     async def _begin(self, due: Occurrence, admitted: Incoming, platform: SchedulePlatform) -> None:
         """Raises CogencyError if that is not possible now."""
-        made, now = due.schedule.made, self.clock.now()
+        made, now = due.schedule.definition, self.clock.now()
         at_origin = replace(admitted, channel=made.channel)  # checked for the channel where it was asked for
         if (why := await self.closed(at_origin)) is not None:
             await self._end(due, why, platform)
@@ -344,7 +344,7 @@ class Scheduler:
         self.wake()
 
     async def _end(self, due: Occurrence, why: str, platform: SchedulePlatform) -> None:
-        is_work = due.schedule.made.kind is ScheduleKind.WORK
+        is_work = due.schedule.definition.kind is ScheduleKind.WORK
         template = reply_texts.WORK_TAKEN_AWAY if is_work else reply_texts.SCHEDULE_ENDED
         notice_text = template.format(words=_excerpt(due), why=why)
         name = f"{occurrence_id(due.schedule.id, due.time)}:ended"
@@ -381,7 +381,7 @@ async def _direct_message(platform: SchedulePlatform, schedule: Schedule, now: d
 
 
 def _excerpt(due: Occurrence) -> str:
-    return excerpt(due.schedule.made.words, WORDS_CHARS)
+    return excerpt(due.schedule.definition.words, WORDS_CHARS)
 
 
 # Long work that has begun.
@@ -404,7 +404,7 @@ class LongWork:
     budget_left: Callable[[Incoming, Sequence[ModelCall]], Awaitable[str | None]] = unlimited_budget
     _allowed: LRUCache[str, float] = field(default_factory=lambda: LRUCache(CACHED_CHECKS))
 
-    async def ends(self, question: Incoming, progress: Progress) -> EndDue | None:
+    async def end_due(self, question: Incoming, progress: Progress) -> EndDue | None:
         """Return how the work has to end, if it has to. Raises StoreError."""
         if (why := await self._why_forbidden(question)) is not None:
             return EndDue(reply_texts.WORK_FORBIDDEN.format(why=why), at_once=True)
@@ -417,7 +417,7 @@ class LongWork:
         spent = await self.budget_left(question, progress.calls)
         return None if spent is None else EndDue(reply_texts.WORK_OVER_BUDGET.format(why=spent))
 
-    async def told(self, question: Incoming, closing: Closing) -> Incoming | None:
+    async def final_notice(self, question: Incoming, closing: Closing) -> Incoming | None:
         """Return the message at its end: a direct one if its person may no longer run it; in its place if they asked to
         be mentioned; else None. Raises StoreError.
         """
@@ -427,11 +427,13 @@ class LongWork:
         name, now = f"{question.event_id}{TELLS}", self.clock.now()
         ids = {"event_id": name, "message_id": name, "time": now}
         if (why := await self._why_forbidden(question)) is not None:
-            message = await _direct_message(self.platforms[schedule.made.source], schedule, now)
-            words = excerpt(schedule.made.words, WORDS_CHARS)
+            message = await _direct_message(self.platforms[schedule.definition.source], schedule, now)
+            words = excerpt(schedule.definition.words, WORDS_CHARS)
             text = reply_texts.WORK_TAKEN_AWAY.format(words=words, why=why)
             return None if message is None else replace(message, text=text, **ids)
-        if not schedule.made.mention or schedule.made.source == schedule.made.person:  # a terminal shows it
+        if (
+            not schedule.definition.mention or schedule.definition.source == schedule.definition.person
+        ):  # a terminal shows it
             return None
         text = reply_texts.WORK_DONE if closing.outcome is Outcome.ANSWERED else reply_texts.WORK_ENDED
         return replace(question, conversation=f"{question.conversation}{TELLS}", text=text, **ids)
@@ -442,11 +444,11 @@ class LongWork:
         if elapsed - self._allowed.get(name, float("-inf")) < ASK_AGAIN_S:
             return None
         schedule = await self.schedules.by_id(schedule_of(name))
-        platform = None if schedule is None else self.platforms.get(schedule.made.source)
+        platform = None if schedule is None else self.platforms.get(schedule.definition.source)
         if schedule is None or platform is None:
             return None
         try:
-            admitted = await platform.admit(Occurrence(schedule, schedule.last or schedule.made.created))
+            admitted = await platform.admit(Occurrence(schedule, schedule.last or schedule.definition.created))
         except StoreError:
             raise
         except CogencyError as error:

@@ -86,7 +86,7 @@ class PhaseBegan:
 
 
 @dataclass(frozen=True, slots=True)
-class AgentTold:
+class AgentReported:
     """The agent reported an event of a turn. `model`: the one that was asked."""
 
     turn: int
@@ -202,7 +202,7 @@ class LoopWoke:
 TelemetryEvent: TypeAlias = (
     TurnBegan
     | PhaseBegan
-    | AgentTold
+    | AgentReported
     | PageWritten
     | TurnOver
     | Charged
@@ -221,13 +221,13 @@ TelemetryEvent: TypeAlias = (
 
 
 class Telemetry(Protocol):
-    def tell(self, event: TelemetryEvent, /) -> None: ...
+    def record(self, event: TelemetryEvent, /) -> None: ...
 
 
 class Silent:
     """Discards all events."""
 
-    def tell(self, event: TelemetryEvent, /) -> None: ...
+    def record(self, event: TelemetryEvent, /) -> None: ...
 
 
 SILENT: Final[Telemetry] = Silent()
@@ -239,9 +239,9 @@ class Several:
 
     listeners: tuple[Telemetry, ...]
 
-    def tell(self, event: TelemetryEvent, /) -> None:
+    def record(self, event: TelemetryEvent, /) -> None:
         for listener in self.listeners:
-            listener.tell(event)
+            listener.record(event)
 
 
 def to_all(listeners: Iterable[Telemetry]) -> Telemetry:
@@ -263,7 +263,7 @@ class TimedMemories:
     async def search(self, query: RecallQuery) -> list[Hit]:
         started = self.clock.monotonic()
         hits = await self.memories.search(query)
-        self.telemetry.tell(Recalled(self.clock.monotonic() - started))
+        self.telemetry.record(Recalled(self.clock.monotonic() - started))
         return hits
 
     async def index_more(self, job: Job) -> bool:
@@ -271,7 +271,7 @@ class TimedMemories:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldSpending:
+class ReportingSpending:
     """Implements the port Spending."""
 
     spending: Spending
@@ -282,11 +282,11 @@ class ToldSpending:
 
     async def charge(self, person: str, kind: str, calls: Sequence[ModelCall], now: datetime, where: str = "") -> None:
         await self.spending.charge(person, kind, calls, now, where)
-        self.telemetry.tell(Charged(kind, calls))
+        self.telemetry.record(Charged(kind, calls))
 
 
 @dataclass(frozen=True, slots=True)
-class ToldAudit:
+class ReportingAudit:
     """Implements the port ToolAudit."""
 
     audit: ToolAudit
@@ -295,7 +295,7 @@ class ToldAudit:
     async def keep(self, call: AuditedCall, claim: Claim | None = None) -> int:
         id_ = await self.audit.keep(call, claim)
         if claim is not None:
-            self.telemetry.tell(ToolDecided(call.decision, call.effect))
+            self.telemetry.record(ToolDecided(call.decision, call.effect))
         return id_
 
     async def keep_change(self, change: AuditedCall, owner: str, name: str, before: str | None, after: str) -> bool:

@@ -24,7 +24,16 @@ from opentelemetry.util.types import AttributeValue
 from agent.events import AgentEvent, CallFinished, CallStarted, IterationStarted, ModelAnswered, Outcome
 from agent.messages import ResultStatus, Usage
 from agent.ports import Clock
-from bot.telemetry import AgentTold, PageWritten, Phase, PhaseBegan, TelemetryEvent, TurnBegan, TurnOver, TurnUnended
+from bot.telemetry import (
+    AgentReported,
+    PageWritten,
+    Phase,
+    PhaseBegan,
+    TelemetryEvent,
+    TurnBegan,
+    TurnOver,
+    TurnUnended,
+)
 
 NANO: Final = 1_000_000_000
 AGENT: Final = "cogency"
@@ -64,13 +73,13 @@ class Traces:
         self._epoch_ns = round((clock.now().timestamp() - clock.monotonic()) * NANO)
         self._open: dict[int, _OpenTrace] = {}
 
-    def tell(self, event: TelemetryEvent, /) -> None:
+    def record(self, event: TelemetryEvent, /) -> None:
         match event:
             case TurnBegan():
                 self._begin(event)
             case PhaseBegan(turn, phase) if turn in self._open:
                 self._begin_phase(self._open[turn], phase)
-            case AgentTold(turn, told, model) if turn in self._open:
+            case AgentReported(turn, told, model) if turn in self._open:
                 self._agent_told(self._open[turn], told, model)
             case PageWritten(turn) if turn in self._open:
                 self._page_written(self._open[turn], event)

@@ -87,7 +87,7 @@ _A_MOMENT: Final = text("SELECT pg_sleep(0.05), pg_stat_clear_snapshot()")
 CONNECTION_CHECKS: Final = 20  # A closed connection is listed for some moments more
 
 # Called with the name of the step, how much of it is done, and how much there is; possibly on another thread.
-Tell: TypeAlias = Callable[[str, int, int], object]
+ReportProgress: TypeAlias = Callable[[str, int, int], object]
 
 
 def silent(what: str, done: int, of: int) -> None:
@@ -126,7 +126,9 @@ class Restored:
     knows: bool
 
 
-async def backup(url: str, file: Path, now: datetime, *, replace: bool = False, tell: Tell = silent) -> Holding:
+async def backup(
+    url: str, file: Path, now: datetime, *, replace: bool = False, tell: ReportProgress = silent
+) -> Holding:
     """Write a backup to `file`, also while a bot serves from the database. Raises StoreError, and leaves no file."""
     part = file.with_name(f"{file.name}.part")
     try:
@@ -159,7 +161,9 @@ def look_into(file: Path) -> Holding:
         return _holding(connection)
 
 
-async def restore(file: Path, url: str, now: datetime, *, replace: bool = False, tell: Tell = silent) -> Restored:
+async def restore(
+    file: Path, url: str, now: datetime, *, replace: bool = False, tell: ReportProgress = silent
+) -> Restored:
     """Replace the database of `url` by the backup. `replace`: also if it is not empty. No bot may run meanwhile.
 
     Raises StoreError, and then nothing has changed.
@@ -184,7 +188,9 @@ async def restore(file: Path, url: str, now: datetime, *, replace: bool = False,
         return Restored(holding, again, knows)
 
 
-async def copy(source: str, url: str, now: datetime, *, replace: bool = False, tell: Tell = silent) -> Holding:
+async def copy(
+    source: str, url: str, now: datetime, *, replace: bool = False, tell: ReportProgress = silent
+) -> Holding:
     """Copy a database to another one, and compare both. Raises StoreError, and then nothing has changed."""
     async with _target(url, replace=replace) as target:
         try:
@@ -214,7 +220,9 @@ class Back:
     saved: Holding | None = None
 
 
-async def go_back(url: str, name: str, file: Path, now: datetime, *, lose: bool = False, tell: Tell = silent) -> Back:
+async def go_back(
+    url: str, name: str, file: Path, now: datetime, *, lose: bool = False, tell: ReportProgress = silent
+) -> Back:
     """Downgrade a database to an earlier version, given by its number or by a release's, after a backup of it to
     `file`. If rows would be lost, nothing is done unless `lose` is set. No bot may run meanwhile.
 
@@ -278,7 +286,7 @@ class _Target:
     key: bytes | None = None
     erased: frozenset[str] = frozenset()
 
-    async def take(self, tell: Tell) -> None:
+    async def take(self, tell: ReportProgress) -> None:
         """Put the copy in the place of the database."""
         if self.path is not None:
             await asyncio.to_thread(_replace_file, self.part, self.path)
@@ -347,7 +355,7 @@ def _replace_file(part: Path, path: Path) -> None:
 # Copying.
 
 
-async def _copy_to_file(url: str, part: Path, tell: Tell) -> None:
+async def _copy_to_file(url: str, part: Path, tell: ReportProgress) -> None:
     scheme, _, rest = url.partition("://")
     if scheme.partition("+")[0] == "sqlite":
         path = sqlite_path(rest)
@@ -375,19 +383,19 @@ def _vacuum(path: Path, part: Path) -> None:
         connection.execute("VACUUM INTO ?", [str(part)])
 
 
-def _into_file(source: Connection, part: Path, tell: Tell) -> None:
+def _into_file(source: Connection, part: Path, tell: ReportProgress) -> None:
     with _connect(part, writes=True) as target:
         _copy_rows(source, target, tell)
 
 
-def _from_file(target: Connection, part: Path, tell: Tell) -> None:
+def _from_file(target: Connection, part: Path, tell: ReportProgress) -> None:
     names = ", ".join([*(table.name for table in metadata.sorted_tables), *INDEXES])
     target.execute(text(f"TRUNCATE {names} CASCADE"))  # also the table of the vector index (`store.search.hnsw`)
     with _connect(part) as source:
         _copy_rows(source, target, tell)
 
 
-def _copy_rows(source: Connection, target: Connection, tell: Tell) -> None:
+def _copy_rows(source: Connection, target: Connection, tell: ReportProgress) -> None:
     """Copy all rows from one engine to the other. Raises StoreError if the two then differ."""
     target.execute(delete(meta))
     sums = {
@@ -542,7 +550,7 @@ def _size(file: Path) -> int:
     return file.stat().st_size if file.exists() else 0
 
 
-def _copy_file(file: Path, part: Path, tell: Tell) -> None:
+def _copy_file(file: Path, part: Path, tell: ReportProgress) -> None:
     of, done = file.stat().st_size, 0
     with (
         file.open("rb") as source,

@@ -106,7 +106,7 @@ def _existing_or_refused(connection: Connection, new: NewSchedule) -> Schedule |
     if new.message:
         asked = new.conversation, new.message, new.words
         for work in works:
-            if (work.made.conversation, work.made.message, work.made.words) == asked:
+            if (work.definition.conversation, work.definition.message, work.definition.words) == asked:
                 return work
     open_ = [work for work in _with_turns(connection, works) if work.state is not ScheduleState.ENDED]
     return ScheduleRefused.MANY_AT_WORK if len(open_) >= MAX_AT_WORK else None
@@ -114,7 +114,7 @@ def _existing_or_refused(connection: Connection, new: NewSchedule) -> Schedule |
 
 def _with_turns(connection: Connection, schedules: Sequence[Schedule]) -> list[Schedule]:
     """The schedules with their current state: long work is working while its turn is open."""
-    works = [item for item in schedules if item.made.kind is ScheduleKind.WORK]
+    works = [item for item in schedules if item.definition.kind is ScheduleKind.WORK]
     begun = {_occurrence_name(item, item.last): item.id for item in works if item.last}
     if not begun:
         return [*schedules]
@@ -125,7 +125,7 @@ def _with_turns(connection: Connection, schedules: Sequence[Schedule]) -> list[S
 
 def _occurrence_name(item: Schedule, time: datetime) -> str:
     name = occurrence_id(item.id, time)
-    return f"{name}{WORK}" if item.made.kind is ScheduleKind.WORK else name
+    return f"{name}{WORK}" if item.definition.kind is ScheduleKind.WORK else name
 
 
 def of_person(connection: Connection, person: str) -> list[Schedule]:
@@ -146,7 +146,7 @@ def _listed(connection: Connection, condition: Any, limit: int | None = None) ->
     ordered = select(schedule).where(condition).order_by(~_LIVES, schedule.c.next.asc().nulls_last(), schedule.c.id)
     found = [read(row) for row in connection.execute(ordered.limit(limit)).mappings()]
     finished_work = ScheduleKind.WORK, ScheduleState.ENDED
-    return [item for item in _with_turns(connection, found) if (item.made.kind, item.state) != finished_work]
+    return [item for item in _with_turns(connection, found) if (item.definition.kind, item.state) != finished_work]
 
 
 def change(
@@ -160,10 +160,10 @@ def change(
 ) -> Schedule | None:
     if (stored := _of_owner(connection, person, id_)) is None:
         return None
-    made = stored.made if words is None else replace(stored.made, words=words)
+    made = stored.definition if words is None else replace(stored.definition, words=words)
     if timing is None:
-        return _update(connection, replace(stored, made=made), now)
-    changed = replace(stored, made=replace(made, timing=with_end(timing, now)))
+        return _update(connection, replace(stored, definition=made), now)
+    changed = replace(stored, definition=replace(made, timing=with_end(timing, now)))
     return _update(connection, changed if stored.state is ScheduleState.PAUSED else _rescheduled(changed, now), now)
 
 
@@ -180,7 +180,7 @@ def cancel(connection: Connection, person: str, id_: int, now: datetime) -> Sche
     if (stored := _of_owner(connection, person, id_)) is None:
         return None
     amendments.withdraw_turns(connection, [id_], now)
-    if stored.made.kind is ScheduleKind.WORK:
+    if stored.definition.kind is ScheduleKind.WORK:
         open_ = amendments.begun_by(id_), turn.c.state.in_((WAITING, RUNNING))
         connection.execute(update(turn).where(*open_).values(**STOPPED))
     connection.execute(delete(schedule).where(schedule.c.id == id_))
@@ -214,7 +214,7 @@ def _select_due(
 
 def _occurrence(item: Schedule, now: datetime) -> Occurrence:
     first = now if item.next is None else item.next
-    last, missed = last_until(item.made.timing, first, now)
+    last, missed = last_until(item.definition.timing, first, now)
     return Occurrence(item, last, missed)
 
 
@@ -245,7 +245,7 @@ def begin(
     connection: Connection, due: Occurrence, new: NewTurn, seen: str | None, erased_ids: ErasedIds, now: datetime
 ) -> Accepted:
     held = _held(connection, due)
-    accepted = _accept(connection, new, erased_ids, own=held.made.own)
+    accepted = _accept(connection, new, erased_ids, own=held.definition.own)
     _advance(connection, replace(held, last=due.time), due, now, seen)
     return accepted
 
@@ -283,13 +283,13 @@ def _held(connection: Connection, due: Occurrence) -> Schedule:
 
 def _advance(connection: Connection, item: Schedule, due: Occurrence, now: datetime, seen: str | None) -> None:
     """Move the schedule to the time after this occurrence; times between that and now are due as one."""
-    if seen is not None and item.made.check is not None:
-        item = replace(item, made=replace(item.made, check=replace(item.made.check, seen=seen)))
+    if seen is not None and item.definition.check is not None:
+        item = replace(item, definition=replace(item.definition, check=replace(item.definition.check, seen=seen)))
     _update(connection, _rescheduled(item, due.time), now)
 
 
 def _rescheduled(item: Schedule, after: datetime) -> Schedule:
-    next_time = next_occurrence(item.made.timing, after)
+    next_time = next_occurrence(item.definition.timing, after)
     return replace(
         item, next=next_time, state=ScheduleState.ENDED if next_time is None else ScheduleState.ACTIVE, why=""
     )
@@ -314,7 +314,7 @@ _AS_MADE: Final = ("person", "source", "channel", "conversation", "message", "wo
 
 
 def _values(item: Schedule) -> dict[str, Any]:
-    made, timing = item.made, item.made.timing
+    made, timing = item.definition, item.definition.timing
     rest = {
         "kind": made.kind,
         "within_team": made.place.within_team,
@@ -390,19 +390,19 @@ class SqlSchedules(SqlStore):
 
     async def keep(self, new: NewSchedule) -> Schedule | ScheduleRefused:
         stored = await self.database.write(keep, new)
-        self._notifier.tell(CHANGED)
+        self._notifier.publish(CHANGED)
         return stored
 
     async def change(
         self, person: str, id_: int, *, timing: Timing | None = None, words: str | None = None, now: datetime
     ) -> Schedule | None:
         changed = await self.database.write(change, person, id_, timing=timing, words=words, now=now)
-        self._notifier.tell(CHANGED)
+        self._notifier.publish(CHANGED)
         return changed
 
     async def pause(self, person: str, id_: int, *, paused: bool, now: datetime) -> Schedule | None:
         found = await self.database.write(pause, person, id_, paused=paused, now=now)
-        self._notifier.tell(CHANGED)
+        self._notifier.publish(CHANGED)
         return found
 
     async def begin(

@@ -73,12 +73,12 @@ def expire(connection: Connection, now: datetime) -> None:
     connection.execute(delete(sign_in).where(sign_in.c.expires <= now))
 
 
-def go_on(connection: Connection, handle: str, then: str, sealed: bytes, expires: datetime) -> bool:
+def advance(connection: Connection, handle: str, then: str, sealed: bytes, expires: datetime) -> bool:
     values = {"handle": then, "sealed": sealed, "expires": expires}
     return connection.execute(update(sign_in).where(sign_in.c.handle == handle).values(**values)).rowcount > 0
 
 
-def begun(connection: Connection, handle: str, now: datetime) -> SealedSignIn | None:
+def find_begun(connection: Connection, handle: str, now: datetime) -> SealedSignIn | None:
     row = connection.execute(select(sign_in).where(sign_in.c.handle == handle, sign_in.c.expires > now)).one_or_none()
     return None if row is None else SealedSignIn(row.person, row.server, row.sealed)
 
@@ -111,9 +111,9 @@ class SqlToolAccounts(SqlStore):
     drop = writes(drop)
     renew = writes(renew)
     begin = writes(begin)
-    begun = reads(begun)
+    find_begun = reads(find_begun)
     expire = writes(expire)
-    go_on = writes(go_on)
+    advance = writes(advance)
     complete = writes(complete)
 
 
@@ -152,7 +152,7 @@ def find(connection: Connection, session: str, now: datetime, idle_since: dateti
     return None if row is None else OperatorSession(row.opened, row.seen, row.expires)
 
 
-def see(connection: Connection, session: str, now: datetime) -> None:
+def mark_used(connection: Connection, session: str, now: datetime) -> None:
     connection.execute(update(operator_session).where(_ROW.hash == session, _ROW.seen < now).values(seen=now))
 
 
@@ -200,7 +200,7 @@ class SqlOperatorSessions(SqlStore):
     is_offered = reads(is_offered)
     open = writes(open_)
     find = reads(find)
-    see = writes(see)
+    mark_used = writes(mark_used)
     end = writes(end)
     end_all = writes(end_all)
     listed = reads(listed)

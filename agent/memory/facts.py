@@ -122,7 +122,7 @@ class Fact:
         return self.reading.content if self.reading else self.statement.content
 
     @property
-    def said(self) -> str:
+    def text(self) -> str:
         """Key and value as one text: "deadline of Apollo: Friday"."""
         return f"{self.key}: {self.value}" if self.key else self.value
 
@@ -149,7 +149,7 @@ def chain(facts: Iterable[Fact], id_: str) -> tuple[Fact, ...]:
     return (*reversed(earlier[1:]), *(fact for fact in later if fact not in earlier[1:]))
 
 
-def led_to(facts: Iterable[Fact], id_: str) -> frozenset[str]:
+def with_superseded(facts: Iterable[Fact], id_: str) -> frozenset[str]:
     """Return the id of a fact and of all facts that it superseded, directly or not: a write may supersede several."""
     superseded: dict[str, list[str]] = {}
     for fact in facts:

@@ -93,7 +93,7 @@ class StatedFact:
     supersedes: tuple[str, ...] = ()
     """Ids of the known facts that the model says are no longer valid."""
 
-    def written(self, partition: Partition, authority: Authority) -> NewFact:
+    def to_new_fact(self, partition: Partition, authority: Authority) -> NewFact:
         """Return the fact to write. The store assigns its id."""
         return NewFact(
             id="",
@@ -232,7 +232,7 @@ class ImpressionSynthesizer:
             {"number": number, "date": message.time.date().isoformat(), "text": self._shown(message.text)}
             for number, message in enumerate(_in_own_words(messages), 1)
         ]
-        listed = {str(number): fact.said[:KNOWN_CHARS] for number, fact in enumerate(known, 1)}
+        listed = {str(number): fact.text[:KNOWN_CHARS] for number, fact in enumerate(known, 1)}
         return _prompt(INSIGHTS + (KNOWN_FACTS + json.dumps(listed, ensure_ascii=False) if known else ""), numbered)
 
     def read_insights(self, answer: str, messages: Sequence[Utterance]) -> tuple[Insight, ...] | None:

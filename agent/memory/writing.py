@@ -266,7 +266,7 @@ def _created(
     mine: Sequence[Fact], new: NewFact, kind: MemoryType, *, predecessor: Fact | None, successor: Fact | None
 ) -> Fact:
     named_grounds = [resolve(mine, name) for name in new.depends_on]
-    grounds = [*named_grounds, *(fact for fact in mine if fact.is_valid and gives_as_reason(new.value, fact.said))]
+    grounds = [*named_grounds, *(fact for fact in mine if fact.is_valid and gives_as_reason(new.value, fact.text))]
     return Fact(
         id=new.id,
         key=new.key or (predecessor.key if predecessor is not None and predecessor.id in new.supersedes else ""),

@@ -576,11 +576,11 @@ class ToolAccounts(Protocol):
         """Store a new sign-in in place of an earlier one of this person at this server. Drops expired ones."""
         ...
 
-    async def begun(self, handle: str, now: datetime) -> SealedSignIn | None:
+    async def find_begun(self, handle: str, now: datetime) -> SealedSignIn | None:
         """Return the sign-in with this handle; None if there is none, or it has expired."""
         ...
 
-    async def go_on(self, handle: str, then: str, sealed: bytes, expires: datetime) -> bool:
+    async def advance(self, handle: str, then: str, sealed: bytes, expires: datetime) -> bool:
         """Store the next step of a sign-in, from now on under the handle `then` only. False, and nothing is stored, if
         the sign-in is gone: this step was already taken, or its person signed out or was forgotten."""
         ...

@@ -107,7 +107,7 @@ class OperatorSessions(Protocol):
         """Return the session if it is valid."""
         ...
 
-    async def see(self, session: str, now: datetime) -> None:
+    async def mark_used(self, session: str, now: datetime) -> None:
         """Record that the session is used now."""
         ...
 

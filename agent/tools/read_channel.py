@@ -348,14 +348,14 @@ def _header(
 
 def _time_span(args: JsonObject, context: ToolContext) -> TimeSpan:
     """Return the requested time span. Raises ToolError if it is not understood."""
-    since = told_time(args, "since", context) or _LONG_AGO
-    until = min(told_time(args, "until", context, ends=True) or context.now, context.now)
+    since = time_argument(args, "since", context) or _LONG_AGO
+    until = min(time_argument(args, "until", context, ends=True) or context.now, context.now)
     if since >= until:
         raise ToolError(BACKWARDS, ours=True)
     return TimeSpan(since, until)
 
 
-def told_time(args: JsonObject, name: str, context: ToolContext, *, ends: bool = False) -> datetime | None:
+def time_argument(args: JsonObject, name: str, context: ToolContext, *, ends: bool = False) -> datetime | None:
     """Return the time of an argument, None if it is missing. Raises ToolError if it is not understood."""
     if not (text := str(args.get(name, "")).strip()):
         return None

@@ -112,7 +112,7 @@ class Registry:
         # The same for vendors with their own form of tools.
         self.specs: Final = shown if self._search is None else (*shown, CALL_TOOL)
 
-    def offered(self, texts: Sequence[str]) -> tuple[str, tuple[ToolSpec, ...]]:
+    def offer(self, texts: Sequence[str]) -> tuple[str, tuple[ToolSpec, ...]]:
         """Return `schemas` and `specs`, followed by the situational tools for these texts (newest first)."""
         more = [spec for beside, spec in self._situational if stands_in(beside, texts)]
         return "\n".join([self.schemas, *map(described, more)]), (*self.specs, *more)
@@ -128,7 +128,7 @@ class Registry:
         """Return whether a call may be repeated if it is unknown whether it ran."""
         return name in self._tools and self._tools[name].effect is ToolEffect.READS
 
-    def unwrapped(self, call: ToolCall) -> ToolCall:
+    def unwrap(self, call: ToolCall) -> ToolCall:
         """Return the call inside of a `call_tool` call; other calls are returned unchanged."""
         if call.name != CALL_TOOL.name or self._search is None:
             return call
@@ -144,7 +144,7 @@ class Registry:
             return f"wrong arguments: {WRAPPED}"
         if call.name not in self._tools:
             return self._unknown(call.name)
-        adapted, problems = self.as_meant(call), list[str]()
+        adapted, problems = self.adapt_arguments(call), list[str]()
         try:
             for error in islice(_errors(self._validator(call.name), adapted), MAX_PROBLEMS):
                 problems.append(_problem(error.json_path, error.message))
@@ -176,7 +176,7 @@ class Registry:
         """The validator of the schema that the model saw, built at the first call: 200 take a third of a second."""
         return _validator(json.dumps(limit_spec(self._tools[name]).schema))
 
-    def as_meant(self, call: ToolCall) -> ToolCall:
+    def adapt_arguments(self, call: ToolCall) -> ToolCall:
         """Adapt arguments to the schema: a single value becomes a list, a list of texts becomes lines of one text."""
         fields = _objects(self._tools[call.name].schema.get("properties"))
         args = {name: _as_meant(value, fields.get(name, {})) for name, value in call.args.items()}

@@ -155,9 +155,9 @@ def scope_id(scope: Scope, conversation: str, question: int) -> str | None:
 
 def _result_text(fact: Fact, superseded: tuple[Fact, ...], still_valid: list[str]) -> str:
     if not fact.is_valid:
-        return f"Kept as history: {fact.said} (something newer is known already)"
-    replaced_note = f" (instead of: {'; '.join(old.said for old in superseded)})" if superseded else ""
+        return f"Kept as history: {fact.text} (something newer is known already)"
+    replaced_note = f" (instead of: {'; '.join(old.text for old in superseded)})" if superseded else ""
     ids = ", ".join(f"#{id_}" for id_ in still_valid)
-    return f"Remembered: {fact.said}{replaced_note}" + (
+    return f"Remembered: {fact.text}{replaced_note}" + (
         f" ({ids} still stands: not theirs here, or about something else)" if ids else ""
     )

@@ -160,7 +160,7 @@ class ScheduleTool:
         if isinstance(schedule, ScheduleRefused):
             raise ToolError(REFUSED[schedule], ours=True)
         where = "to the person alone" if new.direct else "here"
-        text = KEPT.format(id=schedule.id, when=in_words(schedule.made.timing, context.now), where=where)
+        text = KEPT.format(id=schedule.id, when=in_words(schedule.definition.timing, context.now), where=where)
         return _output(f"{cancelled} {text}".strip(), context)
 
     async def _cancel(self, id_: int, context: ToolContext) -> str:
@@ -217,12 +217,14 @@ class SchedulesTool:
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:  # noqa: ARG002 -- there are none
         schedules, readable = await self.schedules.of_person(context.person.id), _readable(context)
-        shown = [one for one in schedules if label(one.made.place.audience) in readable]
+        shown = [one for one in schedules if label(one.definition.place.audience) in readable]
         lines = [_line(one, context) for one in shown[:MAX_LISTED]]
         hidden = len(schedules) - len(lines)
         lines += [f"{hidden} more are told to the person alone: /schedules lists them."] if hidden else []
         # The text of a schedule may come from others.
-        return _output("\n".join(lines) or "The person has none.", context, own=all(one.made.own for one in shown))
+        return _output(
+            "\n".join(lines) or "The person has none.", context, own=all(one.definition.own for one in shown)
+        )
 
 
 def _output(text: str, context: ToolContext, *, own: bool = True) -> ToolOutput:
@@ -234,11 +236,11 @@ def _readable(context: ToolContext) -> frozenset[str]:
 
 
 def _line(one: Schedule, context: ToolContext) -> str:
-    if one.made.kind is ScheduleKind.WORK:
-        return f"{one.id} (at work now): {excerpt(one.made.words, SHOWN_CHARS)}"
-    timing = one.made.timing.seen_from(context.person.time_zone)
+    if one.definition.kind is ScheduleKind.WORK:
+        return f"{one.id} (at work now): {excerpt(one.definition.words, SHOWN_CHARS)}"
+    timing = one.definition.timing.seen_from(context.person.time_zone)
     when = in_words(timing, context.now) if one.state is not ScheduleState.ENDED else one.why
-    return f"{one.id} ({one.made.kind}, {one.state}): {when}: {excerpt(one.made.words, SHOWN_CHARS)}"
+    return f"{one.id} ({one.definition.kind}, {one.state}): {when}: {excerpt(one.definition.words, SHOWN_CHARS)}"
 
 
 def new_schedule(args: JsonObject, context: ToolContext) -> NewSchedule:

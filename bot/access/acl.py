@@ -133,7 +133,7 @@ class PlaceChoices(Protocol):
     def models(self) -> tuple[str, ...]: ...
 
     async def answer(
-        self, asker: PlaceAsker, words: str, say: Callable[[str], Awaitable[None]], deaf: str = ""
+        self, asker: PlaceAsker, words: str, say: Callable[[str], Awaitable[None]], not_receiving: str = ""
     ) -> PlaceAnswer:
         """Run `/channel` with these words (see `bot.memory.place_desk`); the answer is for the asker."""
         ...
@@ -151,7 +151,7 @@ class NoPlaces:
         asker: PlaceAsker,  # noqa: ARG002 -- the same for all
         words: str,  # noqa: ARG002 -- as above
         say: Callable[[str], Awaitable[None]],  # noqa: ARG002 -- as above
-        deaf: str = "",  # noqa: ARG002 -- as above
+        not_receiving: str = "",  # noqa: ARG002 -- as above
     ) -> PlaceAnswer:
         return PlaceAnswer(memory_texts.NO_CHANNEL_HERE, refused=True)
 

@@ -37,7 +37,7 @@ class NoticeThrottle:
     def __init__(self, clock: Clock) -> None:
         self._shown = TTLCache[tuple[str, str], None](MAX_TOLD, TOLD_AGAIN.total_seconds(), clock.monotonic)
 
-    def just_now(self, person: str, reason: str) -> bool:
+    def was_shown(self, person: str, reason: str) -> bool:
         """Return whether this reason was shown to the person within TOLD_AGAIN; if not, record it."""
         if (person, reason) in self._shown:
             return True
@@ -231,13 +231,13 @@ class AdmissionControl:
         """Admit an order there, and count it. Raises Refused."""
         why = self.closed_to(who, authority)
         if why is not None:
-            raise Refused(why, told=self._told.just_now(who.person, "access"))
+            raise Refused(why, was_shown=self._told.was_shown(who.person, "access"))
         if self.rules.access.is_operator(who.person):
             return
         reached = await self._orders.obstacle(who.person, who.channel, self.clock.now())
         if reached is not None:
             reason, sentence = limit_sentence(reached, time_zone)
-            raise Refused(sentence, told=self._told.just_now(who.person, f"order {reason}"))
+            raise Refused(sentence, was_shown=self._told.was_shown(who.person, f"order {reason}"))
 
     async def admit_posting(self, incoming: Incoming) -> None:
         """Check a question that was asked by a command before it is posted for everyone and submitted. Raises Refused
@@ -275,7 +275,7 @@ class AdmissionControl:
         return None
 
     def _refused(self, incoming: Incoming, reason: str, sentence: str) -> Refused:
-        return Refused(sentence, told=self._told.just_now(incoming.person.id, reason))
+        return Refused(sentence, was_shown=self._told.was_shown(incoming.person.id, reason))
 
 
 # Which group places a person can read now: what was said there may be used where only they read.

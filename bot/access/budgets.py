@@ -132,7 +132,7 @@ def _higher(usual: int | None, raised: str | None) -> int | None:
 # Each budget with what `/budget` changed, and what was spent of it today.
 
 # How old the totals of channels, workspaces and everyone may be: they are added up from every call of the day.
-FRESH_S: Final = 5.0
+TOTALS_FRESH_S: Final = 5.0
 NAMES: Final = (TOKENS, MONEY, EXEMPT)
 NOT_SPENT: Final = Spent()
 
@@ -226,9 +226,9 @@ class BudgetAllowances:
         return sum((total.spent for total in totals), Spent())
 
     async def _cached_totals(self, by: By, today: SpendingPeriod) -> list[Total]:
-        """Return today's totals, at most FRESH_S old."""
+        """Return today's totals, at most TOTALS_FRESH_S old."""
         now, cached = self.clock.monotonic(), self._totals.get(by)
-        if cached is None or cached[1] != today or now - cached[0] > FRESH_S:
+        if cached is None or cached[1] != today or now - cached[0] > TOTALS_FRESH_S:
             cached = self._totals[by] = (now, today, await self.spending.totals(today, by))
         return cached[2]
 

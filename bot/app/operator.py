@@ -75,7 +75,7 @@ from bot.texts import setup_texts
 from bot.texts.formatting import counted
 from bot.tools.mcp_config import AccountKind, HttpReach
 from bot.tools.plugins import Plugin, load_plugin, load_plugins, skills_of
-from store.backup import Tell, backup, copy, go_back, look_into, restore
+from store.backup import ReportProgress, backup, copy, go_back, look_into, restore
 from store.engine import look_at, open_audit, open_operator_sessions, open_spending, open_store
 from store.migrations import HEAD
 
@@ -165,13 +165,13 @@ def remove_plugin(settings: Settings, name: str) -> tuple[bool, str]:
     return False, setup_texts.PLUGIN_UNKNOWN.format(name=name)
 
 
-async def back_up(settings: Settings, file: Path, tell: Tell, *, replace: bool) -> str:
+async def back_up(settings: Settings, file: Path, tell: ReportProgress, *, replace: bool) -> str:
     """Write a backup; return the message about it. Raises StoreError."""
     holding = await backup(settings.database_url, file, CLOCK.now(), replace=replace, tell=tell)
     return setup_texts.BACKED_UP.format(file=file, held=holding, version=holding.version)
 
 
-async def restore_backup(settings: Settings, file: Path, tell: Tell, *, replace: bool) -> list[str]:
+async def restore_backup(settings: Settings, file: Path, tell: ReportProgress, *, replace: bool) -> list[str]:
     """Restore a backup; return the messages about it. Raises StoreError."""
     holding = look_into(file)
     restored = await restore(file, settings.database_url, CLOCK.now(), replace=replace, tell=tell)
@@ -185,7 +185,9 @@ async def restore_backup(settings: Settings, file: Path, tell: Tell, *, replace:
     return [*messages, setup_texts.RESTORED.format(where=where)]
 
 
-async def copy_database(settings: Settings, source: str | None, target: str, tell: Tell, *, replace: bool) -> str:
+async def copy_database(
+    settings: Settings, source: str | None, target: str, tell: ReportProgress, *, replace: bool
+) -> str:
     """Copy one database into another; return the message about it. Raises StoreError."""
     holding = await copy(source or settings.database_url, target, CLOCK.now(), replace=replace, tell=tell)
     return setup_texts.COPIED.format(where=(await look_at(target)).where, held=holding)
@@ -207,7 +209,7 @@ async def migrate(settings: Settings) -> str:
 
 
 async def migrate_back(
-    settings: Settings, version: str, file: Path | None, tell: Tell, *, lose: bool
+    settings: Settings, version: str, file: Path | None, tell: ReportProgress, *, lose: bool
 ) -> tuple[bool, list[str]]:
     """Migrate the database to an earlier version; return whether it has that version now, and the messages. Raises
     StoreError.

@@ -64,7 +64,7 @@ from bot.schedule_desk import ScheduleDesk
 from bot.scheduler import LongWork
 from bot.setting_parsers import WhileBusy
 from bot.settings import TOOLS, Settings, mcp_file, tool_modules
-from bot.telemetry import SILENT, Telemetry, TimedMemories, ToldAudit, ToldSpending
+from bot.telemetry import SILENT, ReportingAudit, ReportingSpending, Telemetry, TimedMemories
 from bot.texts import memory_texts, setup_texts
 from bot.tools.mcp_config import AccountKind, McpServerConfig, is_plain_loopback
 from bot.tools.mcp_source import McpSource, PeopleSettings, can_connect, open_mcp
@@ -102,11 +102,13 @@ async def open_store_of(settings: Settings) -> AsyncGenerator[Store, None]:
         await store.close()
 
 
-def told(store: Store, telemetry: Telemetry) -> Store:
+def with_telemetry(store: Store, telemetry: Telemetry) -> Store:
     """The store, whose use is told. Of its memories it is where they are searched."""
     if telemetry is SILENT:
         return store
-    return replace(store, spending=ToldSpending(store.spending, telemetry), audit=ToldAudit(store.audit, telemetry))
+    return replace(
+        store, spending=ReportingSpending(store.spending, telemetry), audit=ReportingAudit(store.audit, telemetry)
+    )
 
 
 @asynccontextmanager

@@ -60,7 +60,7 @@ from bot.settings import Settings
 from bot.telemetry import SILENT, SilenceSeen, StoreSeen, Telemetry, to_all
 from bot.texts import page_texts, reply_texts, setup_texts
 from bot.texts.formatting import platform_name
-from bot.tools.mcp_source import NOWHERE, McpSource
+from bot.tools.mcp_source import NO_MCP_SERVERS, McpSource
 from bot.turns.approvals import ApprovalPolicy, ToolsDesk
 from bot.turns.worker import TurnsLimits
 from store.engine import Store
@@ -97,7 +97,7 @@ async def serve_platforms(
             supervised(parts.CLOCK, settings.health, settings.supervisor, telemetry, metrics)
         )
         async with _starting(settings):
-            store = parts.told(await stack.enter_async_context(parts.open_store_of(settings)), telemetry)
+            store = parts.with_telemetry(await stack.enter_async_context(parts.open_store_of(settings)), telemetry)
         models = await stack.enter_async_context(open_models(settings))
         connections = PlatformConnections(Readers(store.conversations.groups, parts.CLOCK))
         async with (
@@ -224,9 +224,9 @@ async def look_at(store: Store, telemetry: Telemetry, silent_s: Callable[[], Map
     """Check the database with a small query, and report its load and the platforms' silence. Raises StoreError."""
     load = await store.ledger.load()
     if telemetry is not SILENT:
-        telemetry.tell(SilenceSeen(silent_s()))
+        telemetry.record(SilenceSeen(silent_s()))
         late = await store.jobs.late(parts.CLOCK.now())
-        telemetry.tell(StoreSeen(load, {kind: delay.total_seconds() for kind, delay in late.items()}))
+        telemetry.record(StoreSeen(load, {kind: delay.total_seconds() for kind, delay in late.items()}))
 
 
 async def _erase(store: Store, desk: ForgetDesk, job: Job) -> None:
@@ -306,7 +306,7 @@ def _host(
             edits=RateCounter(rules.surges.rates, "edits", replicas),
             is_exempt=access.is_operator,
         ),
-        sign_ins=sources[0] if sources else NOWHERE,
+        sign_ins=sources[0] if sources else NO_MCP_SERVERS,
         knowledge=replace(
             parts.knowledge_desk(settings, store, reader, readers.audiences), operates=access.is_operator
         ),
@@ -355,7 +355,7 @@ def _links(settings: Settings, store: Store) -> OperatorLinks | None:
 
 def _revoke(sources: Sequence[McpSource], store: Store) -> Callable[[str], Awaitable[str]]:
     """Return the function that revokes a person's accounts at tool servers, including servers no longer configured."""
-    return partial((sources[0] if sources else NOWHERE).revoke, store.tool_accounts)
+    return partial((sources[0] if sources else NO_MCP_SERVERS).revoke, store.tool_accounts)
 
 
 def _about(store: Store, models: ModelSwitch, connections: PlatformConnections) -> list[str]:
@@ -503,7 +503,7 @@ async def open_terminal(
             conversations=store.conversations,
             view=parts.memory_desk(store),
             forgetting=parts.forget_desk(settings, store, turns, work, revoke=_revoke(sources, store)),
-            sign_ins=sources[0] if sources else NOWHERE,
+            sign_ins=sources[0] if sources else NO_MCP_SERVERS,
             knowledge=parts.knowledge_desk(settings, store, reader),
             schedules=parts.schedule_desk(store, person.id.__eq__),
             budgets=parts.budget_desk(settings, store),

@@ -32,7 +32,7 @@ from bot.setting_parsers import OperatorAct
 from bot.settings import Settings
 from bot.texts import memory_texts, setup_texts
 from bot.texts.formatting import counted
-from bot.tools.mcp_source import NOWHERE
+from bot.tools.mcp_source import NO_MCP_SERVERS
 from store.engine import Store, open_store
 from store.held import Found, Held, HeldPerson, HeldPlace, OperatorsView, SqlHeld, held_in, open_beside, sections
 
@@ -88,7 +88,7 @@ class Order:
     number: int = 0
 
     @property
-    def told(self) -> dict[str, Json]:
+    def stored(self) -> dict[str, Json]:
         options: dict[str, Json] = {name: True for name in ("replies", "related") if getattr(self, name)}
         return {"act": self.act.value, "kind": self.kind.value, "of": self.of} | options
 
@@ -198,7 +198,7 @@ async def _request(held: SqlHeld, kind: Kind, number: int, operator: Operator, c
 async def _store_row(
     held: SqlHeld, order: Order, operator: Operator, clock: Clock, decision: str, outcome: str = CallEnd.BEGUN
 ) -> Order:
-    row = order.told | {"account": operator.account} | ({"asked": order.number} if order.number else {})
+    row = order.stored | {"account": operator.account} | ({"asked": order.number} if order.number else {})
     number = await held.keep(operator_act(clock.now(), operator.name, row, decision, outcome))
     return replace(order, number=number)
 
@@ -483,7 +483,7 @@ async def _open_erasing(settings: Settings, order: Order, clock: Clock) -> Async
             sources = await stack.enter_async_context(
                 parts.open_tool_sources(settings, store.tool_accounts, pages=False)
             )
-            revoke = partial((sources[0] if sources else NOWHERE).revoke, store.tool_accounts)
+            revoke = partial((sources[0] if sources else NO_MCP_SERVERS).revoke, store.tool_accounts)
         yield OperatorErasing(desk=_desk(store, clock, order.of, revoke), held=await held_in(store), clock=clock)
 
 

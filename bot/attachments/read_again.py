@@ -43,7 +43,7 @@ SEVERAL: Final = (
 NO_FILE: Final = "no message that may be used here has such a file"
 CHANGED: Final = "the file is not attached to its message any more, or was deleted: the person may attach it again"
 HIDDEN: Final = "the person cannot read where the file was attached any more, or that cannot be told now"
-NOWHERE: Final = "the file cannot be fetched again where it was attached: the person may attach it once more"
+NOT_THERE_ANY_MORE: Final = "the file cannot be fetched again where it was attached: the person may attach it once more"
 
 _PROPERTIES: Final[dict[str, Json]] = {
     "file": {"type": "string", "minLength": 1, "maxLength": 300, "description": "its name"},
@@ -135,7 +135,7 @@ class ReadAgainTool:
         """Return what is attached to a message now, or the error if that is not available."""
         source = next((source for source in self.platforms if message.conversation.startswith(f"{source}:")), None)
         if source is None:
-            return ToolError(NOWHERE, ours=True)
+            return ToolError(NOT_THERE_ANY_MORE, ours=True)
         try:
             async with asyncio.timeout(FIND_S):
                 original = replace(message, message_id=message_of(message.message_id))  # of a regenerated question

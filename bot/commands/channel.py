@@ -9,7 +9,7 @@ from dataclasses import replace
 from agent.memory.writing import POLICY_AUTHORITY
 from bot.access.acl import OFF, PlaceAnswer, PlaceRule
 from bot.commands import declaration
-from bot.host import KnowledgeAnswer, PlaceAsker, ShownDocument
+from bot.host import KnowledgeAnswer, ShownDocument
 from bot.memory import policies
 from bot.memory.knowledge_desk import is_knowledge_request
 from bot.memory.place_desk import MAX_INSTRUCTIONS, MAX_LANGUAGE, is_place_request
@@ -35,16 +35,9 @@ WORDS = (
 BOUNDS = (5, 10, 20, 50)  # Suggested numbers of answers a day
 
 
-async def asker_of(call: declaration.CommandCall) -> PlaceAsker:
-    """Return the asker, as the subject of questions about this place, and whether they manage it."""
-    asker, viewer = await call.caller.tool_asker(), await call.caller.viewer()
-    source = asker.person.id.rpartition(":")[0]
-    return PlaceAsker(asker.person, asker.authority, asker.place, source, call.caller.channel, viewer.manages)
-
-
 async def show(call: declaration.CommandCall) -> declaration.Panel:
-    asker = await asker_of(call)
-    answer = await call.host.places.answer(asker, call.words, call.caller.announce, call.caller.deaf)
+    asker = await call.place_asker()
+    answer = await call.host.places.answer(asker, call.words, call.caller.announce, call.caller.not_receiving)
     if answer.chosen is None or call.caller.entry_chars is None:
         return declaration.Panel(answer.text, refused=answer.refused)
     return channel_panel(answer, answer.chosen, call.host.places.models)
@@ -142,7 +135,7 @@ MODELS = declaration.PanelForm(
     ),
     words=lambda filled: f"models {filled[PlaceRule.MODELS] or 'all'}",
     prefill=_prefilled,
-    made=_with_models,
+    build=_with_models,
 )
 
 COMMAND = declaration.Command(
@@ -280,7 +273,7 @@ KNOWLEDGE_WORDS = ("list", "show 3", "remove 3", "share on", "share off")  # Sug
 
 
 async def show_knowledge(call: declaration.CommandCall) -> declaration.Panel:
-    answer = await call.host.knowledge.answer(await asker_of(call), call.words, call.caller.announce)
+    answer = await call.host.knowledge.answer(await call.place_asker(), call.words, call.caller.announce)
     return knowledge_panel(answer, buttons=call.caller.entry_chars is not None)
 
 
@@ -364,7 +357,7 @@ async def learn(call: declaration.CommandCall) -> declaration.Panel:
     pages = links_in(call.words)
     if not (call.files or pages):
         return declaration.Panel(memory_texts.NOTHING_TO_LEARN, refused=True)
-    asker = await asker_of(call)
+    asker = await call.place_asker()
     if call.host.knowledge.may_learn(asker):
         await call.show(declaration.Panel(memory_texts.LEARNING_NOW))
     answer = await call.host.knowledge.learn(asker, call.files, call.link, pages)

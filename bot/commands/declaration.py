@@ -14,7 +14,7 @@ from typing import Final, Protocol, TypeAlias
 
 from agent.ports import Asker
 from agent.records import Attachment, Person
-from bot.access.acl import Requester
+from bot.access.acl import PlaceAsker, Requester
 from bot.host import CommandHost, Forgetter, PolicyAsker, Viewer
 
 # --------------------------------------------------------------------------------------------------
@@ -73,7 +73,7 @@ class PanelForm:
     """Returns a sentence for each wrong value, by the fields' names; while there are any, the form stays open."""
     prefill: "Callable[[CommandCall], Awaitable[Filled]] | None" = None
     """Returns the values it starts with, for the words of its button."""
-    made: "Callable[[CommandCall], Awaitable[PanelForm]] | None" = None
+    build: "Callable[[CommandCall], Awaitable[PanelForm]] | None" = None
     """Returns the form itself, under the same name, for the words of its button, if its fields are not known before.
     May raise CogencyError, and is quick enough for a form to be opened."""
 
@@ -221,7 +221,7 @@ class Caller(Protocol):
         ...
 
     @property
-    def deaf(self) -> str:
+    def not_receiving(self) -> str:
         """Why the bot does not receive messages here that do not address it, in a sentence; "" if it does."""
         ...
 
@@ -314,6 +314,12 @@ class CommandCall:
     link: str = ""
     pressed: bool = False
     show: ShowPanel = _ignore_panel
+
+    async def place_asker(self) -> PlaceAsker:
+        """Return the caller, as somebody who asks about this place."""
+        asker, viewer = await self.caller.tool_asker(), await self.caller.viewer()
+        source = asker.person.id.rpartition(":")[0]
+        return PlaceAsker(asker.person, asker.authority, asker.place, source, self.caller.channel, viewer.manages)
 
 
 Run: TypeAlias = Callable[[CommandCall], Awaitable[Panel]]

@@ -1,6 +1,7 @@
 """`/remind` and `/schedules`: reminders and scheduled questions."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from agent.schedules import ScheduleState, source_of
 from bot.access.acl import Requester, ScheduleAnswer, ShownSchedule
@@ -26,10 +27,10 @@ WORDS = (
 OF_OPERATORS = ("all",)  # Suggested like WORDS while an operator types
 
 
-async def asker_of(call: declaration.CommandCall) -> PlaceAsker:
-    asker, viewer = await call.caller.tool_asker(), await call.caller.viewer()
-    source = source_of(asker.person.id)
-    return PlaceAsker(asker.person, asker.authority, asker.place, source, call.caller.channel, viewer.manages)
+async def _asker(call: declaration.CommandCall) -> PlaceAsker:
+    """Return the caller, whose source is the one of their schedules."""
+    asker = await call.place_asker()
+    return replace(asker, source=source_of(asker.person.id))
 
 
 async def _store_zone(call: declaration.CommandCall) -> tuple[str, str]:
@@ -47,7 +48,7 @@ async def remind(call: declaration.CommandCall) -> declaration.Panel:
         return declaration.Panel(problem, refused=True)
     if not words:
         return declaration.Panel(schedule_texts.REMIND_USAGE, (NEW.button(),))
-    answer = await call.host.schedules.remind(await asker_of(call), words)
+    answer = await call.host.schedules.remind(await _asker(call), words)
     return await _panel(call, answer, words)
 
 
@@ -55,7 +56,7 @@ async def show(call: declaration.CommandCall) -> declaration.Panel:
     words, problem = await _store_zone(call)
     if problem:
         return declaration.Panel(problem, refused=True)
-    return await _panel(call, await call.host.schedules.answer(await asker_of(call), words), words)
+    return await _panel(call, await call.host.schedules.answer(await _asker(call), words), words)
 
 
 async def _panel(call: declaration.CommandCall, answer: ScheduleAnswer, words: str) -> declaration.Panel:
@@ -110,7 +111,7 @@ async def _offered(host: CommandHost, requester: Requester, _: Mapping[str, str]
 
 async def _words_now(call: declaration.CommandCall) -> declaration.Filled:
     """The current words of the schedule to change."""
-    answer = await call.host.schedules.answer(await asker_of(call), f"show {call.words.removeprefix(CHANGES)}")
+    answer = await call.host.schedules.answer(await _asker(call), f"show {call.words.removeprefix(CHANGES)}")
     return {"what": next((entry.words for entry in answer.entries), "")}
 
 

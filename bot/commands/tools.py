@@ -176,7 +176,7 @@ ANSWER_FORM = declaration.PanelForm(
     submit=command_texts.SEND_BUTTON,
     fields=(),
     words=lambda filled: json.dumps(dict(filled), ensure_ascii=False),
-    made=_window,
+    build=_window,
 )
 
 

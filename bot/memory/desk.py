@@ -11,7 +11,7 @@ from cachetools import LRUCache
 from agent.errors import Refused, StoreError
 from agent.memory.audience import Place, label, may_flow_from
 from agent.memory.documents import SHARING
-from agent.memory.facts import CORRECTION, Fact, led_to
+from agent.memory.facts import CORRECTION, Fact, with_superseded
 from agent.memory.forgetting_plans import PAUSED, EntriesPlan, OneReply
 from agent.memory.profile import TEXT_CHARS, Partition, ProfileEntry, ProfileField, UserProfile, opened, stated, tidy
 from agent.memory.secrets import has_secret
@@ -243,7 +243,7 @@ class MemoryDesk:
         if isinstance(item, ProfileEntry):
             return EntriesPlan(person, entries=frozenset({item.id}))
         history = await self.facts.readable(person, frozenset({item.audience}))
-        return EntriesPlan(person, facts=led_to(history, item.id))
+        return EntriesPlan(person, facts=with_superseded(history, item.id))
 
     async def _correct(self, item: Remembered, viewer: Viewer, text: str) -> str:
         if has_secret(text):
@@ -335,7 +335,7 @@ class MemoryDesk:
         schedules = [
             schedule
             for schedule in await self.schedules.of_person(person.id)
-            if label(schedule.made.place.audience) in audiences
+            if label(schedule.definition.place.audience) in audiences
         ]
         job = as_json, person, items, threads, messages, choices, schedules, account(totals, now), now
         return await asyncio.to_thread(*job)  # encoding megabytes would block the event loop

@@ -130,7 +130,9 @@ class Learner:
             _handle_unreadable(last_try=last_try)
         before = await self.profiles.of(partition)
         profile = learned(before, partition.audience, insights or (), len(messages), self.clock.now())
-        stated = [fact.written(partition, authority) for fact in self.synthesizer.read_facts(answer, messages, known)]
+        stated = [
+            fact.to_new_fact(partition, authority) for fact in self.synthesizer.read_facts(answer, messages, known)
+        ]
         return await self.profiles.save(partition, profile, messages, stated)
 
     async def _synthesise(self, partition: Partition, *, last_try: bool) -> bool:
@@ -414,14 +416,14 @@ class KeptNotice:
         ]
         plan = EntriesPlan(person, frozenset(learned), frozenset(write.fact.id for write in writes))
         await self.forgetting.forget_entries(plan, self.clock.now())
-        sentence = memory_texts.TAKEN_BACK.format(facts=_listed([_shorten(write.fact.said) for write in writes]))
+        sentence = memory_texts.TAKEN_BACK.format(facts=_listed([_shorten(write.fact.text) for write in writes]))
         valid = {fact.id for fact in await self.facts.readable(person, places) if fact.is_valid}
-        restored = [_shorten(old.said) for write in writes for old in write.superseded if old.id in valid]
+        restored = [_shorten(old.text) for write in writes for old in write.superseded if old.id in valid]
         return memory_texts.HOLDS_AGAIN.format(done=sentence, before=_listed(restored)) if restored else sentence
 
 
 def _with_former(write: Written) -> str:
-    fact, superseded = _shorten(write.fact.said), _listed([_shorten(old.said) for old in write.superseded])
+    fact, superseded = _shorten(write.fact.text), _listed([_shorten(old.text) for old in write.superseded])
     return memory_texts.INSTEAD.format(fact=fact, before=superseded) if superseded else fact
 
 
@@ -451,7 +453,7 @@ class WithheldNotice:
     readers: Readers
     clock: Clock
 
-    async def aside(self, question: Incoming, actions: Sequence[ActionRecord]) -> str:
+    async def private_note(self, question: Incoming, actions: Sequence[ActionRecord]) -> str:
         """Return the sentence that only the asker sees; "" where nothing was left out."""
         try:
             count = await self.count(question, actions)
@@ -504,5 +506,5 @@ class TurnNotices:
     async def scheduled(self, question: Incoming) -> str:
         return "" if self.schedules is None else await self.schedules.line(question)
 
-    async def aside(self, question: Incoming, actions: Sequence[ActionRecord]) -> str:
-        return "" if self.withheld is None else await self.withheld.aside(question, actions)
+    async def private_note(self, question: Incoming, actions: Sequence[ActionRecord]) -> str:
+        return "" if self.withheld is None else await self.withheld.private_note(question, actions)

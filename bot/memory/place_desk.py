@@ -223,10 +223,11 @@ class PlaceDesk:
         learning = await self._current(channel, rules, PlaceRule.LEARNING)
         return {**rules.chosen, **({PlaceRule.LEARNING.value: learning} if learning else {})}
 
-    async def answer(self, asker: PlaceAsker, words: str, say: Say, deaf: str = "") -> PlaceAnswer:
+    async def answer(self, asker: PlaceAsker, words: str, say: Say, not_receiving: str = "") -> PlaceAnswer:
         """Return the answer to `/channel` with these words. Raises StoreError.
 
-        `say`: posts to all who read there. `deaf`: why the bot does not receive the channel's other messages, or "".
+        `say`: posts to all who read there. `not_receiving`: why the bot does not receive the channel's other messages,
+        or "".
         """
         if not asker.channel:
             return PlaceAnswer(memory_texts.NO_CHANNEL_HERE, refused=True)
@@ -238,9 +239,9 @@ class PlaceDesk:
                 case UnclearPlace(sentence):
                     return PlaceAnswer(sentence, refused=True)
                 case ChangePlace():
-                    return await self._change(asker, request, say, deaf)
+                    return await self._change(asker, request, say, not_receiving)
                 case UndoChange(number):
-                    return await self._undo(asker, number, say, deaf)
+                    return await self._undo(asker, number, say, not_receiving)
                 case _:
                     assert_never(request)
         except Refused as refused:
@@ -249,17 +250,17 @@ class PlaceDesk:
     def _may_change(self, asker: PlaceAsker) -> bool:
         return asker.manages or self.access.is_operator(asker.person.id)
 
-    async def _undo(self, asker: PlaceAsker, number: int | None, say: Say, deaf: str) -> PlaceAnswer:
+    async def _undo(self, asker: PlaceAsker, number: int | None, say: Say, not_receiving: str) -> PlaceAnswer:
         history = StoredPlace.read(await self.preferences.of(place_owner(asker.channel))).history
         change = next((past for past in reversed(history) if number in {None, past.number}), None)
         if change is None:
             return PlaceAnswer(memory_texts.NO_SUCH_CHANGE, refused=True)
-        return await self._change(asker, ChangePlace(PlaceRule(change.rule), change.before), say, deaf)
+        return await self._change(asker, ChangePlace(PlaceRule(change.rule), change.before), say, not_receiving)
 
-    async def _change(self, asker: PlaceAsker, change: ChangePlace, say: Say, deaf: str) -> PlaceAnswer:
+    async def _change(self, asker: PlaceAsker, change: ChangePlace, say: Say, not_receiving: str) -> PlaceAnswer:
         if not self._may_change(asker):
             return PlaceAnswer(memory_texts.NOT_YOUR_CHANNEL, refused=True)
-        self._check(change, deaf)
+        self._check(change, not_receiving)
         owner = place_owner(asker.channel)
         rules = PlaceRules.kept(await self.preferences.of(owner))
         current = await self._current(asker.channel, rules, change.rule)
@@ -300,7 +301,7 @@ class PlaceDesk:
                 return
         raise StoreError(reply_texts.TOO_MUCH_AT_ONCE)
 
-    def _check(self, change: ChangePlace, deaf: str) -> None:
+    def _check(self, change: ChangePlace, not_receiving: str) -> None:
         """Raise Refused if the operator's settings do not allow this change."""
         value, allowed = change.value, self.models
         match change.rule:
@@ -317,8 +318,8 @@ class PlaceDesk:
                     raise Refused(memory_texts.NO_AMBIENT)
                 if int(value) > self.most_ambient:
                     raise Refused(memory_texts.AMBIENT_MOST.format(most=self.most_ambient))
-                if deaf or not self.can_judge():
-                    raise Refused(deaf or memory_texts.NO_JUDGE)
+                if not_receiving or not self.can_judge():
+                    raise Refused(not_receiving or memory_texts.NO_JUDGE)
             case _:
                 pass
 

@@ -150,7 +150,7 @@ class PolicyDesk:
         outcome = await self.facts.write(self._new_fact(asker, name, text, kind))
         if isinstance(outcome, WriteRefused):
             return CommandAnswer(str(outcome.why), refused=True)
-        replaced = "; ".join(literal(fact.said) for fact in outcome.superseded)
+        replaced = "; ".join(literal(fact.text) for fact in outcome.superseded)
         sentence = memory_texts.POLICY_REPLACED.format(replaced=replaced) if replaced else memory_texts.POLICY_SET
         return await self._show(asker, sentence)
 
@@ -187,7 +187,7 @@ def _line(fact: Fact, policies: Sequence[Fact], zone: tzinfo) -> str:
     if successor is not None:
         change = "replaced" if successor.value else "removed"
         end = f"; {change} {_when(successor, zone)}"
-    return f"- **{fact.id}** {literal(fact.said)} (set {_when(fact, zone)}{end})"
+    return f"- **{fact.id}** {literal(fact.text)} (set {_when(fact, zone)}{end})"
 
 
 def _when(fact: Fact, zone: tzinfo) -> str:

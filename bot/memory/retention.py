@@ -166,7 +166,7 @@ class VendorCopies:
     clock: Clock
     forget: Forget
 
-    async def see(self, event: AgentEvent) -> None:
+    async def record_event(self, event: AgentEvent) -> None:
         """Schedule the deletion of an opened handle; cancel it for a closed one. Raises StoreError."""
         match event:
             case HandleOpened(model, handle):

@@ -269,7 +269,7 @@ def entry_sentence(item: Remembered) -> str:
     text = (
         f"{memory_texts.FIELDS[item.field]}: {literal(item.said)}"
         if isinstance(item, ProfileEntry)
-        else literal(item.said)
+        else literal(item.text)
     )
     return f"“{shortened(text, QUOTE_CHARS).rstrip(BACKSLASH)}”"
 
@@ -337,7 +337,7 @@ def _entry(item: Remembered, number: int, zone: tzinfo, own_words: Container[str
     else:
         review = " (this rests on something that has changed)" if item.needs_review else ""
         text, plain, in_own_words = (
-            literal(item.said) + memory_texts.ASSUMED.get(item.scope, "") + review,
+            literal(item.text) + memory_texts.ASSUMED.get(item.scope, "") + review,
             item.value,
             item.id in own_words,
         )
@@ -473,7 +473,7 @@ def _fact(fact: Fact) -> Json:
 
 
 def _scheduled(schedule: Schedule) -> Json:
-    terms, timing = schedule.made, schedule.made.timing
+    terms, timing = schedule.definition, schedule.definition.timing
     return {
         "id": schedule.id,
         "kind": terms.kind.value,

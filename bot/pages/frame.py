@@ -290,7 +290,7 @@ class OperatorSite:
         now, session_hash = self._clock.now(), hashed(browser.secret)
         session = await self._sessions.find(session_hash, now, now - SESSION_IDLE)
         if session is not None and now - session.seen >= SEEN_INTERVAL:
-            await self._sessions.see(session_hash, now)
+            await self._sessions.mark_used(session_hash, now)
         return session
 
     def _page(self, answer: ViewAnswer, browser: "_Browser | None" = None) -> Response:

@@ -450,7 +450,7 @@ async def schedules(oversight: Oversight, clock: Clock, query: Mapping[str, str]
 
 
 def _schedule_row(schedule: Schedule, name: str, now: datetime) -> Mapping[str, object]:
-    terms = schedule.made
+    terms = schedule.definition
     try:
         rule = in_words(terms.timing, now)
     except (ValueError, SettingsError):

@@ -25,7 +25,7 @@ from bot.audit import WAITS, change_words
 from bot.pages.frame import OperatorView, ViewAnswer
 from bot.settings import SettingOrigin, Settings, ShownSetting
 from bot.telemetry import (
-    AgentTold,
+    AgentReported,
     Charged,
     ConnectionClosed,
     ConnectionOpened,
@@ -169,7 +169,7 @@ class Recent:
     def __post_init__(self) -> None:
         self.since = self.clock.now()
 
-    def tell(self, event: TelemetryEvent, /) -> None:
+    def record(self, event: TelemetryEvent, /) -> None:
         match event:
             case TurnBegan(turn, platform, _, waited_s, resumed):
                 self._running[turn] = _RunningTurn(platform, self.clock.monotonic(), waited_s, resumed)
@@ -177,9 +177,9 @@ class Recent:
                 self._page_written(event)
             case TurnOver(turn, end):
                 self._turn_over(turn, end)
-            case AgentTold(_, ModelAnswered(model, _, failure)) if failure:
+            case AgentReported(_, ModelAnswered(model, _, failure)) if failure:
                 self._add_failure(_MODEL.get(failure, FailureKind.MODEL_OTHER), model)
-            case AgentTold(_, CallFinished(_, result)) if result.status is not ResultStatus.SUCCESS:
+            case AgentReported(_, CallFinished(_, result)) if result.status is not ResultStatus.SUCCESS:
                 self._add_failure(FailureKind.TOOL_FAILED, result.name)
             case RateLimited(platform):
                 self._add_failure(FailureKind.LIMITED, platform)
@@ -197,7 +197,7 @@ class Recent:
                 self._silent_s = silent_s
             case LoopWoke(late_s):
                 self._loop_delays.append((self.clock.now(), late_s))
-            case AgentTold() | JobOver() | PhaseBegan() | Charged() | ToolDecided() | Recalled():
+            case AgentReported() | JobOver() | PhaseBegan() | Charged() | ToolDecided() | Recalled():
                 pass
             case ShardTaken() | ShardLeft():  # the page reads the shards of all processes from the database
                 pass

@@ -159,17 +159,17 @@ class LiveReply:
         if not self._writer.cancelled() and (failure := self._writer.exception()) is not None and error is None:
             raise failure
 
-    async def see(self, event: AgentEvent) -> None:
+    async def record_event(self, event: AgentEvent) -> None:
         """Record an event; the writer shows it soon.
 
         Raises what stopped the writer: PageGone, or an error of `on_pages` or `check_lease`.
         """
         self._raise_failure()
         self._has_events = True
-        self._draft.see(event)
+        self._draft.record_event(event)
         self._wake()
 
-    def read(self, texts: Iterable[str], progress: Progress) -> None:
+    def record_context(self, texts: Iterable[str], progress: Progress) -> None:
         """Record the texts that the turn has read, and the calls and results that came before it was resumed."""
         self._draft.record_read(texts)
         for step in progress.steps:
@@ -288,7 +288,7 @@ class LiveReply:
             self._writing = False
             duration_s = self._clock.monotonic() - started
             has_text = isinstance(write, PostPage | EditPage) and bool(write.frame.look.text.strip())
-            self._telemetry.tell(PageWritten(self._turn, KINDS[type(write)], end, duration_s, has_text))
+            self._telemetry.record(PageWritten(self._turn, KINDS[type(write)], end, duration_s, has_text))
 
     def _log(self, write: Write, error: reply_surface.SurfaceError, cause: str) -> None:
         kind = type(write).__name__

@@ -93,7 +93,7 @@ class Draft:
         self.final = False
         self._final_offers: frozenset[ReplyAction] = frozenset()
 
-    def see(self, event: events.AgentEvent) -> None:
+    def record_event(self, event: events.AgentEvent) -> None:
         match event:
             case events.IterationStarted():
                 self._begin_part()

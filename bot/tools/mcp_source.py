@@ -190,8 +190,8 @@ class McpSource:
         return (*(tool for server in self.servers for tool in server.tools), *own)
 
 
-NOWHERE: Final = McpSource()  # Without any server
-NOWHERE.loaded.set()
+NO_MCP_SERVERS: Final = McpSource()  # Without any server
+NO_MCP_SERVERS.loaded.set()
 
 
 def can_connect() -> bool:

@@ -244,7 +244,7 @@ class SignInDesk:
         sealed = self._accounts.keys.seal(PENDING, pending, "sign-in", _handle(secret), person, server)
         if not before:
             await self._accounts.store.begin(_handle(secret), SealedSignIn(person, server, sealed), now, now + TIME)
-        elif not await self._accounts.store.go_on(_handle(before), _handle(secret), sealed, now + TIME):
+        elif not await self._accounts.store.advance(_handle(before), _handle(secret), sealed, now + TIME):
             raise OAuthFailed(tool_texts.OAUTH_USED)
         return secret
 
@@ -258,7 +258,7 @@ class SignInDesk:
     async def _pending(self, secret: str) -> tuple[SealedSignIn, PendingSignIn] | None:
         """Return the sign-in with this secret, if it is still open."""
         handle = _handle(secret)
-        stored = await self._accounts.store.begun(handle, self._clock.now())
+        stored = await self._accounts.store.find_begun(handle, self._clock.now())
         if stored is None or stored.server not in self._servers:
             return None
         opened = self._accounts.keys.open(PENDING, stored.sealed, "sign-in", handle, stored.person, stored.server)

@@ -79,7 +79,7 @@ class SignInPages:
         return await self._answer(lambda desk: desk.come_back(server, query, self._browser(request)))
 
     def _browser(self, request: web.Request) -> str:
-        return kept_by_browser(request, self._cookie)
+        return cookie_value(request, self._cookie)
 
     async def _answer(self, ask: Callable[[SignInBrowsing], Awaitable[PageAnswer]]) -> web.Response:
         try:
@@ -91,7 +91,7 @@ class SignInPages:
         return to_response(answer, self._cookie, COOKIE_S, secure=self._secure)
 
 
-def kept_by_browser(request: web.Request, cookie: str) -> str:
+def cookie_value(request: web.Request, cookie: str) -> str:
     """Return the value of a cookie; "" without one, and for a value that we cannot have set."""
     value = request.cookies.get(cookie, "")
     return value if len(value) <= MAX_COOKIE_CHARS and value.isascii() else ""

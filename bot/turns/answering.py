@@ -169,7 +169,7 @@ class Answering:
         claim, telemetry = running.claim, self.thinking.telemetry
         question, resumed = claim.incoming, claim.epoch > FIRST_EPOCH
         waited_s = max(0.0, (self.clock.now() - question.time).total_seconds())
-        telemetry.tell(TurnBegan(claim.turn, platform_of(question.source), question.conversation, waited_s, resumed))
+        telemetry.record(TurnBegan(claim.turn, platform_of(question.source), question.conversation, waited_s, resumed))
         renewing = asyncio.create_task(self._renew(running))
         outcome, end = None, TurnUnended.FAILED
         try:
@@ -187,7 +187,7 @@ class Answering:
             raise
         finally:
             renewing.cancel()
-            telemetry.tell(TurnOver(claim.turn, end))
+            telemetry.record(TurnOver(claim.turn, end))
         return outcome
 
     async def _renew(self, running: RunningTurn) -> None:
@@ -243,10 +243,10 @@ class Answering:
         try:
             async with live:
                 result = await self._think(running, live, stopped)
-                telemetry.tell(PhaseBegan(claim.turn, Phase.SHOW))
+                telemetry.record(PhaseBegan(claim.turn, Phase.SHOW))
                 if isinstance(result, PutAside):
                     await live.finish(None, WAITING_OFFERS)
-                    telemetry.tell(PhaseBegan(claim.turn, Phase.STORE))
+                    telemetry.record(PhaseBegan(claim.turn, Phase.STORE))
                     await self.ledger.put_aside(claim, result.until)
                     running.put_aside = True
                     log.info("turn %d: waits until its asker decides (calls: %d)", claim.turn, len(result.calls))
@@ -271,12 +271,12 @@ class Answering:
             if live.stray_page is not None and (running.lost or isinstance(error, LeaseLost)):
                 await self._delete_stray(live.stray_page, surface, running)
             raise
-        if not running.taken_back and (report := await self.thinking.told(claim.incoming, closing)) is not None:
+        if not running.taken_back and (report := await self.thinking.final_notice(claim.incoming, closing)) is not None:
             await self.ledger.accept(report)
-        telemetry.tell(PhaseBegan(claim.turn, Phase.STORE))
+        telemetry.record(PhaseBegan(claim.turn, Phase.STORE))
         running.others_wait = await self.ledger.finish(claim, closing, self.clock.now())
-        telemetry.tell(Charged(ANSWERING, closing.calls))
-        if not running.taken_back and (aside := await self.thinking.aside(claim.incoming, closing)):
+        telemetry.record(Charged(ANSWERING, closing.calls))
+        if not running.taken_back and (aside := await self.thinking.private_note(claim.incoming, closing)):
             with suppress(SurfaceError):  # best effort
                 await surface.send_ephemeral(aside)
         log.info("turn %d: %s, %d tokens out", claim.turn, closing.outcome, closing.usage.output)

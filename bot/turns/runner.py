@@ -53,7 +53,7 @@ from bot.reply.live import LiveReply
 from bot.reply_surface import SurfaceError
 from bot.scheduler import LongWork
 from bot.setting_parsers import FooterStyle
-from bot.telemetry import SILENT, AgentTold, Telemetry
+from bot.telemetry import SILENT, AgentReported, Telemetry
 from bot.texts import reply_texts
 from bot.turns.approvals import ApprovalPolicy, wait_until
 from bot.turns.questions import QuestionDesk
@@ -95,7 +95,7 @@ class ReplyNotices(Protocol):
     async def first(self, person: str, turn: int) -> str: ...
     async def kept(self, turn: int) -> str: ...
     async def scheduled(self, question: Incoming) -> str: ...
-    async def aside(self, question: Incoming, actions: Sequence[ActionRecord]) -> str: ...
+    async def private_note(self, question: Incoming, actions: Sequence[ActionRecord]) -> str: ...
 
 
 class AmbientTurns(Protocol):
@@ -106,7 +106,7 @@ class AmbientTurns(Protocol):
 
 
 class HandleNotes(Protocol):
-    async def see(self, event: AgentEvent) -> None:
+    async def record_event(self, event: AgentEvent) -> None:
         """Note what a vendor keeps from now on, or no longer."""
         ...
 
@@ -268,7 +268,7 @@ class TurnRunner:
             provider = await self._config.provider(claim.incoming)
             context, until = await self._known(claim, tools, groups, turn.progress, files, provider.capabilities)
             turn.record_sources(context.sources)
-            live.read(context.read, turn.progress)
+            live.record_context(context.read, turn.progress)
             closing = replace(
                 closing,
                 context_messages=context.message_ids,
@@ -353,7 +353,7 @@ class TurnRunner:
         """What came with the question, read now; meanwhile the person sees that something goes on."""
         if self._config.files is None or not question.files:
             return NOTHING
-        await live.see(IterationStarted(1))
+        await live.record_event(IterationStarted(1))
         return await self._config.files.read(question)
 
     async def with_kept(self, claim: Claim, closing: Closing) -> Closing:
@@ -364,16 +364,16 @@ class TurnRunner:
         kept, scheduled = await notices.kept(claim.turn), await notices.scheduled(claim.incoming)
         return replace(closing, kept=kept, scheduled=scheduled)
 
-    async def aside(self, question: Incoming, closing: Closing) -> str:
+    async def private_note(self, question: Incoming, closing: Closing) -> str:
         """What the person alone is told once the reply has ended; "" for nothing."""
         if self._config.notices is None or closing.outcome not in ANSWERED or _is_silent(closing):
             return ""
-        return await self._config.notices.aside(question, closing.actions)
+        return await self._config.notices.private_note(question, closing.actions)
 
-    async def told(self, question: Incoming, closing: Closing) -> Incoming | None:
+    async def final_notice(self, question: Incoming, closing: Closing) -> Incoming | None:
         """What is said to the person of long work that has ended."""
         work = self._config.long_work if is_work(question.event_id) else None
-        return None if work is None else await work.told(question, closing)
+        return None if work is None else await work.final_notice(question, closing)
 
     async def _to_be_learned(self, question: Incoming, joined: Sequence[Waiting], closing: Closing) -> Closing:
         """Without a time to learn at, small talk is learned from as soon as its message is edited into something."""
@@ -455,12 +455,12 @@ class TurnRunner:
             groups,
             provider,
             self._clock,
-            emit=heard.see,
+            emit=heard.record_event,
             save=save,
             arrived=arrived if config.joins else None,
             ask=None if config.questions is None else partial(config.questions.ask, claim),
             afford=None if config.budgets is None else partial(config.budgets.budget_left, claim.incoming),
-            ends=partial(config.long_work.ends, claim.incoming) if self._works and config.long_work else None,
+            ends=partial(config.long_work.end_due, claim.incoming) if self._works and config.long_work else None,
             explain=failed,
         )
 
@@ -490,7 +490,7 @@ class _ObservedEvents:
 
     async def show(self, event: AgentEvent) -> None:
         if self.held is None:
-            await self.live.see(event)
+            await self.live.record_event(event)
             return
         self.held.append(event)
         if isinstance(event, TextArrived):
@@ -501,18 +501,18 @@ class _ObservedEvents:
     async def release(self) -> None:
         held, self.held = self.held or (), None
         for event in held:
-            await self.live.see(event)
+            await self.live.record_event(event)
 
-    async def see(self, event: AgentEvent) -> None:
+    async def record_event(self, event: AgentEvent) -> None:
         if isinstance(event, TOLD):
-            self.telemetry.tell(AgentTold(self.turn, event, self.asked))
+            self.telemetry.record(AgentReported(self.turn, event, self.asked))
         if isinstance(event, ModelSwitched):
             log.warning("%s answers instead of %s: %s", event.name, self.asked, event.why.sentence)
             self.switched = self.explain(event.why)
         if self.handles is not None and isinstance(event, HandleOpened | HandleClosed):
-            await self.handles.see(event)
+            await self.handles.record_event(event)
         if self.audit is not None and isinstance(event, CallStarted | CallFinished | IterationStarted | TurnEnded):
-            await self.audit.see(event)
+            await self.audit.record_event(event)
         await self.show(event)
 
     def why(self, calls: Sequence[ModelCall]) -> str:

@@ -106,7 +106,7 @@ class Watermark:
         self._until = self.clock.now()
         await self._keep(self._until)
 
-    async def insist(
+    async def retry(
         self,
         take: Callable[[], Awaitable[T]],
         report: Callable[[CogencyError], Awaitable[None]] = _no_report,

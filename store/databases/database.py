@@ -207,18 +207,18 @@ class LocalNotifier:
         self._listeners: dict[str, set[Callable[[], None]]] = {}
 
     def listen(self, topic: str, callback: Callable[[], None]) -> None:
-        """Call `callback` once for each `tell` of this topic (a plain word), here or in another process."""
+        """Call `callback` once for each `publish` of this topic (a plain word), here or in another process."""
         self._listeners.setdefault(topic, set()).add(callback)
 
-    def tell(self, topic: str) -> None:
+    def publish(self, topic: str) -> None:
         """Call the listeners of this topic only. Returns at once."""
         for callback in self._listeners.get(topic, ()):
             callback()
 
-    def tell_all(self) -> None:
+    def publish_all(self) -> None:
         """Call the listeners of all topics."""
         for topic in self._listeners:
-            LocalNotifier.tell(self, topic)
+            LocalNotifier.publish(self, topic)
 
     @property
     def is_notified(self) -> bool:

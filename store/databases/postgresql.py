@@ -495,8 +495,8 @@ class SharedNotifier(database.LocalNotifier):
         self._pending.add("")
         self._has_pending.set()
 
-    def tell(self, topic: str) -> None:
-        super().tell(topic)
+    def publish(self, topic: str) -> None:
+        super().publish(topic)
         self._pending.add(topic)
         self._has_pending.set()
 
@@ -521,7 +521,7 @@ class SharedNotifier(database.LocalNotifier):
                 if sender == own:
                     return
                 if topic:
-                    database.LocalNotifier.tell(self, topic)
+                    database.LocalNotifier.publish(self, topic)
                 else:
                     self._notified.set()
 
@@ -542,6 +542,6 @@ class SharedNotifier(database.LocalNotifier):
                 if clock() >= due:
                     due = clock() + self._pause_s
                     if not self._can_listen:
-                        self.tell_all()
+                        self.publish_all()
         finally:
             connection.terminate()

@@ -85,7 +85,7 @@ class World:
         """Return the number of answers after a person asked, every process received it, and some time passed."""
         question = question or self.question()
         for desk in desks:
-            desk.heard(CHANNEL, question.person, question.message)
+            desk.record(CHANNEL, question.person, question.message)
             desk.consider(question)
         await asyncio.sleep(0)
         meanwhile()
@@ -158,13 +158,13 @@ async def test_people_who_talk_with_one_another_are_not_disturbed() -> None:
     world = World()
     await world.switch(10)
     desk = world.process()
-    desk.heard(CHANNEL, "bob", "m-1")
+    desk.record(CHANNEL, "bob", "m-1")
     assert await world.asked(desk) == 0
-    desk.heard(CHANNEL, "bob", "m-2")
+    desk.record(CHANNEL, "bob", "m-2")
     await world.clock.advance(30)
     assert await world.asked(desk) == 1
-    desk.heard(CHANNEL, "bob", "m-3")
-    desk.heard(CHANNEL, "cleo", "m-4")
+    desk.record(CHANNEL, "bob", "m-3")
+    desk.record(CHANNEL, "cleo", "m-4")
     await world.clock.advance(30)
     assert await world.asked(desk) == 1
     assert await world.asked(desk) == 2
@@ -174,7 +174,7 @@ async def test_a_question_that_a_person_answers_or_that_changes_gets_no_answer()
     world = World()
     await world.switch(10)
     desk = world.process()
-    assert await world.asked(desk, meanwhile=lambda: desk.heard(CHANNEL, "bob", "m-1")) == 0
+    assert await world.asked(desk, meanwhile=lambda: desk.record(CHANNEL, "bob", "m-1")) == 0
     question = world.question()
     assert await world.asked(desk, question=question, meanwhile=lambda: desk.changed(CHANNEL, question.message)) == 0
     assert world.seen == []

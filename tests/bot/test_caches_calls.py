@@ -178,5 +178,5 @@ async def test_no_minute_of_all_processes_holds_more_calls_than_allowed(
         if await rates[number].ask(who, fleet.clock.monotonic()) == 0.0:
             made.append((fleet.clock.monotonic(), who))
         if leaves:
-            rates[number].left(who)
+            rates[number].remove(who)
     assert not made or max_in_a_minute(made) <= calls

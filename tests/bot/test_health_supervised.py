@@ -151,7 +151,7 @@ async def test_the_delay_of_the_loop_is_reported() -> None:
     told, clock = list[TelemetryEvent](), FakeClock(auto=False)
 
     class Listener:
-        def tell(self, event: TelemetryEvent, /) -> None:
+        def record(self, event: TelemetryEvent, /) -> None:
             told.append(event)
 
     alive = Liveness(clock, telemetry=Listener())

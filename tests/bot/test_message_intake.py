@@ -13,9 +13,9 @@ from bot.message_intake import (
     Decision,
     Ignore,
     MessageFacts,
-    Obey,
-    Overhear,
+    RunCommand,
     Stop,
+    StoreAsContext,
     decide,
     is_stop,
     stop_by_word,
@@ -64,8 +64,8 @@ def test_direct_messages_and_mentions_are_answered(
     [
         (None, Ignore()),
         (frozenset({"ann"}), Answer()),
-        (frozenset({"bo"}), Overhear()),
-        (frozenset({"ann", "bo"}), Overhear()),
+        (frozenset({"bo"}), StoreAsContext()),
+        (frozenset({"ann", "bo"}), StoreAsContext()),
     ],
 )
 def test_in_a_thread_every_message_counts_while_one_person_takes_part(
@@ -76,7 +76,7 @@ def test_in_a_thread_every_message_counts_while_one_person_takes_part(
 
 @pytest.mark.parametrize("message", [IN_THREAD, DIRECT])
 def test_a_program_is_answered_only_if_it_mentions_the_bot(message: MessageFacts) -> None:
-    assert decide(replace(message, automatic=True)) == Overhear()
+    assert decide(replace(message, automatic=True)) == StoreAsContext()
     assert decide(replace(message, automatic=True, mentioned=True)) == Answer()
 
 
@@ -86,14 +86,14 @@ def test_stop_is_an_order_even_if_it_does_not_address_the_bot(message: MessageFa
 
 
 def test_a_command_between_people_is_context_and_one_for_the_bot_is_obeyed() -> None:
-    assert decide(replace(MENTION, orders=True)) == Obey()
-    assert decide(replace(BESIDE, orders=True)) == Overhear()
+    assert decide(replace(MENTION, orders=True)) == RunCommand()
+    assert decide(replace(BESIDE, orders=True)) == StoreAsContext()
 
 
 @given(messages)
 def test_late_orders_are_ignored_and_late_refusals_not_shown(message: MessageFacts) -> None:
     late = decide(replace(message, late=True))
-    assert not isinstance(late, Stop | Obey)
+    assert not isinstance(late, Stop | RunCommand)
     assert not isinstance(late, Answer) or late.late
 
 
@@ -107,7 +107,7 @@ def test_messages_outside_of_conversations_are_not_stored(message: MessageFacts)
 def test_no_question_is_lost_in_any_state(message: MessageFacts) -> None:
     """A person's message to the bot is answered, obeyed, or stops an answer."""
     spoken = replace(message, mentioned=True, late=False)
-    assert isinstance(decide(spoken), Answer | Obey | Stop)
+    assert isinstance(decide(spoken), Answer | RunCommand | Stop)
 
 
 @pytest.mark.parametrize(
@@ -117,8 +117,8 @@ def test_no_question_is_lost_in_any_state(message: MessageFacts) -> None:
         (True, False, Ignore(), "nothing runs"),
         (True, None, Ignore(), "Only members may."),
         (False, True, Ignore(), ""),
-        (False, False, Overhear(), ""),
-        (False, None, Overhear(), ""),
+        (False, False, StoreAsContext(), ""),
+        (False, None, StoreAsContext(), ""),
     ],
 )
 async def test_a_stop_that_stops_nothing_notifies_its_author_or_is_context(

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from bot.message_intake import Answer, Consider, Ignore, MessageFacts, Overhear, asks_everybody, decide
+from bot.message_intake import Answer, Consider, Ignore, MessageFacts, StoreAsContext, decide, is_open_question
 from tests.patience import cpu_s
 
 
@@ -32,7 +32,7 @@ from tests.patience import cpu_s
     ],
 )
 def test_a_question_to_everyone_is_considered(text: str) -> None:
-    assert asks_everybody(text)
+    assert is_open_question(text)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_question_to_everyone_is_considered(text: str) -> None:
     ],
 )
 def test_other_messages_and_questions_to_a_person_are_ignored(text: str) -> None:
-    assert not asks_everybody(text)
+    assert not is_open_question(text)
 
 
 def test_only_messages_outside_of_conversations_with_the_bot_are_considered() -> None:
@@ -71,7 +71,7 @@ def test_only_messages_outside_of_conversations_with_the_bot_are_considered() ->
     ):
         assert decide(other) == Ignore()
     assert decide(MessageFacts("ann", to_everybody=True, mentioned=True)) == Answer()
-    assert decide(MessageFacts("ann", to_everybody=True, participants={"ann", "bob"})) == Overhear()
+    assert decide(MessageFacts("ann", to_everybody=True, participants={"ann", "bob"})) == StoreAsContext()
 
 
 @pytest.mark.parametrize("piece", ["?", "? ", "a ", "@", ", a", "hey ", "\u304b", "jemand", "(", "> "])
@@ -79,5 +79,5 @@ def test_any_message_is_read_in_linear_time(piece: str) -> None:
     texts = [piece * (size // len(piece)) for size in (1_499, 40_000)]
     began = time.process_time()
     for text in texts:
-        asks_everybody(f"{text}x")
+        is_open_question(f"{text}x")
     assert time.process_time() - began < cpu_s(0.5)

@@ -21,7 +21,7 @@ from tests.flows.test_metrics import read, value
 async def test_the_number_of_model_labels_is_limited() -> None:
     metrics = Metrics(FakeClock(), "1")
     for number in range(1_000):
-        metrics.tell(Charged("turn", [ModelCall(f"here:{number}", Usage(output=1))]))
+        metrics.record(Charged("turn", [ModelCall(f"here:{number}", Usage(output=1))]))
     samples = read(metrics.page().decode())
     models = {dict(labels)["model"] for name, labels in samples if name == "cogency_tokens_total"}
     assert len(models) == MAX_NAMES + 1
@@ -31,11 +31,11 @@ async def test_the_number_of_model_labels_is_limited() -> None:
 async def test_neither_earlier_text_nor_a_failed_write_counts_as_first_text() -> None:
     clock = FakeClock(auto=False)
     metrics = Metrics(clock, "1")
-    metrics.tell(TurnBegan(1, "slack", "c", 2.0, resumed=False))
-    metrics.tell(TurnBegan(2, "slack", "c", 600.0, resumed=True))
+    metrics.record(TurnBegan(1, "slack", "c", 2.0, resumed=False))
+    metrics.record(TurnBegan(2, "slack", "c", 600.0, resumed=True))
     await clock.advance(1)
     for turn, end in ((1, WriteEnd.LIMITED), (1, WriteEnd.DONE), (1, WriteEnd.DONE), (2, WriteEnd.DONE)):
-        metrics.tell(PageWritten(turn, "edit", end, 0.1, has_text=True))
+        metrics.record(PageWritten(turn, "edit", end, 0.1, has_text=True))
     samples = read(metrics.page().decode())
     assert value(samples, "first_text_seconds_count", platform="slack") == 1
     assert value(samples, "first_text_seconds_sum", platform="slack") == 3.0
@@ -44,10 +44,10 @@ async def test_neither_earlier_text_nor_a_failed_write_counts_as_first_text() ->
 async def test_a_stalled_loop_shows_in_the_age_of_its_beat_and_a_socket_in_its_age() -> None:
     clock = FakeClock(auto=False)
     metrics = Metrics(clock, "1")
-    metrics.tell(LoopWoke(0.25))
-    metrics.tell(ConnectionOpened("slack", 1))
+    metrics.record(LoopWoke(0.25))
+    metrics.record(ConnectionOpened("slack", 1))
     await clock.advance(20)
-    metrics.tell(ConnectionOpened("slack", 2))
+    metrics.record(ConnectionOpened("slack", 2))
     samples = read(metrics.page().decode())
     assert value(samples, "loop_silence_seconds") == 20
     assert value(samples, "loop_lag_seconds_sum") == 0.25
@@ -55,7 +55,7 @@ async def test_a_stalled_loop_shows_in_the_age_of_its_beat_and_a_socket_in_its_a
         20,
         2,
     )
-    metrics.tell(ConnectionClosed("slack", 1))
+    metrics.record(ConnectionClosed("slack", 1))
     samples = read(metrics.page().decode())
     assert (value(samples, "socket_age_seconds", platform="slack"), value(samples, "sockets", platform="slack")) == (
         0,
@@ -66,7 +66,7 @@ async def test_a_stalled_loop_shows_in_the_age_of_its_beat_and_a_socket_in_its_a
 async def test_a_job_that_is_no_longer_late_reads_as_zero() -> None:
     metrics = Metrics(FakeClock(), "1")
     for late_s, told in (({"learning": 90.0}, 90.0), ({}, 0.0)):
-        metrics.tell(StoreSeen(Load(1, 7), late_s))
+        metrics.record(StoreSeen(Load(1, 7), late_s))
         samples = read(metrics.page().decode())
         assert (value(samples, "job_lag_seconds", job="learning"), value(samples, "backlog")) == (told, 7)
 
@@ -74,7 +74,7 @@ async def test_a_job_that_is_no_longer_late_reads_as_zero() -> None:
 async def test_the_silence_of_a_connected_platform_is_exported() -> None:
     metrics = Metrics(FakeClock(), "1")
     for silent_s, told in (({"slack": 7.0, "discord": 1.0}, 7.0), ({"slack": 12.0}, 12.0), ({}, None)):
-        metrics.tell(SilenceSeen(silent_s))
+        metrics.record(SilenceSeen(silent_s))
         samples = read(metrics.page().decode())
         assert value(samples, "socket_silence_seconds", platform="slack") == told
     assert value(samples, "socket_silence_seconds", platform="discord") is None

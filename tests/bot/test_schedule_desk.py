@@ -68,8 +68,12 @@ async def test_a_reminder_is_stored_and_confirmed_in_the_persons_zone_with_butto
         "then every Monday at 08:00, until 22 May 2027**.\n“sum up”"
     )
     assert labels(panel) == ["Change", "Cancel"]
-    assert (kept.made.words, kept.made.kind, kept.made.direct) == ("sum up", ScheduleKind.REMINDER, True)
-    assert kept.made.place == Place(PersonAudience(ANN.id))
+    assert (kept.definition.words, kept.definition.kind, kept.definition.direct) == (
+        "sum up",
+        ScheduleKind.REMINDER,
+        True,
+    )
+    assert kept.definition.place == Place(PersonAudience(ANN.id))
     assert kept.next == datetime(2026, 11, 30, 7, tzinfo=UTC)
     cancelled = await desk.show(panel.actions[1].words)
     assert cancelled.text == "Cancelled: “sum up”"
@@ -84,19 +88,19 @@ async def test_an_ambiguous_time_is_asked_back_and_a_button_chooses_one() -> Non
     assert await desk.kept() == []
     await desk.remind(panel.actions[1].words, pressed=True)
     (kept,) = await desk.kept()
-    assert (kept.made.words, kept.made.timing.at) == ("call Ben", datetime(2026, 11, 24, 14, tzinfo=UTC))
+    assert (kept.definition.words, kept.definition.timing.at) == ("call Ben", datetime(2026, 11, 24, 14, tzinfo=UTC))
     edited = await desk.show(f"edit {kept.id} tomorrow at 4")
     assert labels(edited) == ["Tue 24 Nov 2026, 04:00", "Tue 24 Nov 2026, 16:00"]
     await desk.show(edited.actions[1].words)
     (kept,) = await desk.kept()
-    assert (kept.made.words, kept.made.timing.at) == ("call Ben", datetime(2026, 11, 24, 15, tzinfo=UTC))
+    assert (kept.definition.words, kept.definition.timing.at) == ("call Ben", datetime(2026, 11, 24, 15, tzinfo=UTC))
 
 
 async def test_in_a_channel_a_reminder_is_posted_there_and_me_means_the_person_alone() -> None:
     desk = Desk()
     answer = await desk.remind("tomorrow at 9:00 standup", in_general())
     alone = await desk.remind("me tomorrow at 9:00 to call Ben", in_general())
-    schedules = [one.made for one in await desk.kept()]
+    schedules = [one.definition for one in await desk.kept()]
     assert [(one.direct, one.place, one.channel) for one in schedules] == [
         (False, GENERAL, "C1"),
         (True, Place(PersonAudience(ANN.id)), "C1"),
@@ -119,7 +123,7 @@ async def test_a_missing_time_zone_is_asked_for_first_and_only_if_needed() -> No
     answer = await desk.remind("in 20 minutes the oven", nobody_knows)
     assert "**in 20 minutes**" in answer.text
     (kept,) = await desk.kept()
-    assert kept.made.timing.at == NOW + timedelta(minutes=20)
+    assert kept.definition.timing.at == NOW + timedelta(minutes=20)
     assert "in 20 minutes" in (await desk.show("", nobody_knows)).parts[0].text
     assert "10:40 Europe/Berlin" in (await desk.show()).parts[0].text
     assert (await desk.show("edit 1 tomorrow at 9:00", nobody_knows)).text == schedule_texts.ZONE_FIRST
@@ -146,7 +150,7 @@ async def test_a_list_has_buttons_that_pause_resume_and_cancel() -> None:
     assert (await desk.show("pause 99")).refused
     assert (await desk.show("edit 1 | sum up the month")).text.endswith("“sum up the month”")
     (_, question) = await desk.kept()
-    assert (question.made.kind, question.made.timing.rule) == (ScheduleKind.QUESTION, "0 8 * * 1")
+    assert (question.definition.kind, question.definition.timing.rule) == (ScheduleKind.QUESTION, "0 8 * * 1")
 
 
 async def test_people_change_only_their_own_and_operators_see_times_and_places_without_words() -> None:
@@ -198,7 +202,7 @@ async def test_a_form_makes_the_words_and_starts_with_the_current_ones() -> None
     spelled = remind.CHANGE.spelled("edit 1", {"when": "", "what": "call Eve\nevery Monday at 8"})
     await desk.show(spelled)
     (kept,) = await desk.kept()
-    assert (kept.made.words, kept.made.timing.rule) == ("call Eve every Monday at 8", "")
+    assert (kept.definition.words, kept.definition.timing.rule) == ("call Eve every Monday at 8", "")
     new = remind.NEW.spelled("", {"when": "in 5 minutes", "what": "tea", "me": "me"})
     assert new == "me in 5 minutes | tea"
 

@@ -85,8 +85,10 @@ class Place:
         return self._incoming(schedule, "direct")
 
     def _incoming(self, one: Schedule, conversation: str) -> Incoming:
-        who = one.made.person
-        return Incoming("test", "", one.made.channel, "", conversation, Person(who, who), dm(who), one.made.words, NOON)
+        who = one.definition.person
+        return Incoming(
+            "test", "", one.definition.channel, "", conversation, Person(who, who), dm(who), one.definition.words, NOON
+        )
 
 
 @dataclass
@@ -385,7 +387,9 @@ WORK, AT_ONCE = ScheduleKind.WORK, Timing("UTC", at=NOON)
 
 def question_of(one: Schedule) -> Incoming:
     name = f"{occurrence_id(one.id, NOON)}:work"
-    return Incoming("test", name, "C1", name, "thread:work:1", Person("ann", "ann"), dm("ann"), one.made.words, NOON)
+    return Incoming(
+        "test", name, "C1", name, "thread:work:1", Person("ann", "ann"), dm("ann"), one.definition.words, NOON
+    )
 
 
 def rounds(world: World, *gaps: timedelta, brought: str = "x") -> Progress:
@@ -416,12 +420,12 @@ async def test_work_ends_after_a_limit_of_time_or_of_content_read() -> None:
         await world.keep("x", WORK, AT_ONCE),
     )
     asked, minute = question_of(one), timedelta(minutes=1)
-    assert await longer.ends(asked, rounds(world, *[minute] * 29)) is None
-    ends = await longer.ends(asked, rounds(world, *[minute] * 30))
+    assert await longer.end_due(asked, rounds(world, *[minute] * 29)) is None
+    ends = await longer.end_due(asked, rounds(world, *[minute] * 30))
     assert ends is not None
     assert ("30 minutes" in ends.why, ends.at_once) == (True, False)
-    assert await longer.ends(asked, rounds(world, minute, 10 * HOUR, minute)) is None, "it waited for its person"
-    ends = await longer.ends(asked, rounds(world, minute, brought="x" * WORK_CHARS))
+    assert await longer.end_due(asked, rounds(world, minute, 10 * HOUR, minute)) is None, "it waited for its person"
+    ends = await longer.end_due(asked, rounds(world, minute, brought="x" * WORK_CHARS))
     assert ends is not None
     assert ends.why == reply_texts.WORK_TOO_MUCH
 
@@ -434,15 +438,15 @@ async def test_work_continues_while_access_is_unknown_and_is_checked_seldom() ->
     )
     asked, denial = question_of(one), NotAllowed("They are gone.")
     world.place.answers = [Away("Nobody answers.")]
-    assert await longer.ends(asked, Progress()) is None
-    assert await longer.ends(asked, Progress()) is None
+    assert await longer.end_due(asked, Progress()) is None
+    assert await longer.end_due(asked, Progress()) is None
     world.place.answers = [denial, denial]
-    assert await longer.ends(asked, Progress()) is None, "it was just asked"
+    assert await longer.end_due(asked, Progress()) is None, "it was just asked"
     await world.clock.advance(ASK_AGAIN_S)
-    ends = await longer.ends(asked, Progress())
+    ends = await longer.end_due(asked, Progress())
     assert ends is not None
     assert ends.at_once
-    message = await longer.told(asked, Closing(Outcome.REFUSED, "x"))
+    message = await longer.final_notice(asked, Closing(Outcome.REFUSED, "x"))
     assert message is not None
     assert message.conversation == "direct"
     assert message.text == reply_texts.WORK_TAKEN_AWAY.format(words="x", why="They are gone.")
@@ -454,13 +458,13 @@ async def test_work_that_its_person_stopped_or_cancelled_sends_no_notice() -> No
     one = await world.store.schedules.keep(new)
     assert isinstance(one, Schedule)
     longer, asked = LongWork(world.store.schedules, {"test": world.place}, world.clock), question_of(one)
-    message = await longer.told(asked, Closing(Outcome.CUT, "so far"))
+    message = await longer.final_notice(asked, Closing(Outcome.CUT, "so far"))
     assert message is not None
     assert (message.text, message.conversation) == (reply_texts.WORK_ENDED, "thread:work:1:told")
-    assert await longer.told(asked, Closing(Outcome.STOPPED, "")) is None
+    assert await longer.final_notice(asked, Closing(Outcome.STOPPED, "")) is None
     await world.store.schedules.cancel("ann", one.id, NOON)
-    assert await longer.told(asked, Closing(Outcome.ANSWERED, "x")) is None
-    assert await longer.ends(asked, Progress()) is None
+    assert await longer.final_notice(asked, Closing(Outcome.ANSWERED, "x")) is None
+    assert await longer.end_due(asked, Progress()) is None
 
 
 async def test_work_has_more_rounds_than_a_question_and_says_when_they_are_used_up() -> None:

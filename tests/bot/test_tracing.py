@@ -12,7 +12,7 @@ from agent.events import CallFinished, CallStarted, IterationStarted, ModelAnswe
 from agent.messages import ResultStatus, ToolCall, ToolResult, Usage
 from bot.setting_parsers import header_values
 from bot.telemetry import (
-    AgentTold,
+    AgentReported,
     PageWritten,
     Phase,
     PhaseBegan,
@@ -34,7 +34,7 @@ async def traced(*events: TelemetryEvent) -> dict[str, ReadableSpan]:
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     traces = Traces(provider.get_tracer("test"), clock)
     for event in events:
-        traces.tell(event)
+        traces.record(event)
         await clock.advance(1)
     return {span.name: span for span in exporter.get_finished_spans()}
 
@@ -43,8 +43,8 @@ def seconds(span: ReadableSpan) -> float:
     return ((span.end_time or 0) - (span.start_time or 0)) / 1e9
 
 
-def reported(event: IterationStarted | ModelAnswered | CallStarted | CallFinished) -> AgentTold:
-    return AgentTold(1, event, "gemini:gemini-3-flash")
+def reported(event: IterationStarted | ModelAnswered | CallStarted | CallFinished) -> AgentReported:
+    return AgentReported(1, event, "gemini:gemini-3-flash")
 
 
 def phases(spans: dict[str, ReadableSpan]) -> Sequence[ReadableSpan]:

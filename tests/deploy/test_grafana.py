@@ -13,7 +13,7 @@ from agent.messages import ModelCall, ResultStatus, ToolCall, ToolResult, Usage
 from agent.records import Load
 from bot.metrics import Metrics
 from bot.telemetry import (
-    AgentTold,
+    AgentReported,
     Charged,
     ConnectionOpened,
     JobEnd,
@@ -47,8 +47,8 @@ dashboard: Final = cast("Mapping[str, Any]", json.loads(FILE.read_text(encoding=
 panels: Final = [panel for panel in cast("list[Mapping[str, Any]]", dashboard["panels"]) if panel["type"] != "row"]
 
 
-def told(event: IterationStarted | ModelAnswered | CallStarted | CallFinished) -> AgentTold:
-    return AgentTold(1, event, "here:m")
+def told(event: IterationStarted | ModelAnswered | CallStarted | CallFinished) -> AgentReported:
+    return AgentReported(1, event, "here:m")
 
 
 # Whatever moves a metric.
@@ -77,7 +77,7 @@ def served() -> dict[str, set[str]]:
     """The names of every series with its labels."""
     metrics = Metrics(FakeClock(), "1")
     for event in EVERYTHING:
-        metrics.tell(event)
+        metrics.record(event)
     names = dict[str, set[str]]()
     for family in text_string_to_metric_families(metrics.page().decode()):
         for sample in family.samples:

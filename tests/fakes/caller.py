@@ -53,7 +53,7 @@ class FakeCaller:
         return ""
 
     @property
-    def deaf(self) -> str:
+    def not_receiving(self) -> str:
         return ""
 
     @property

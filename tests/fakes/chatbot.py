@@ -35,7 +35,7 @@ from bot.host import (
 from bot.platforms.terminal.surface import UnfinishedTurn
 from bot.reply_surface import PageContent, PageKey, Surface
 from bot.texts import memory_texts
-from bot.tools.mcp_source import NOWHERE, ToolSignIns
+from bot.tools.mcp_source import NO_MCP_SERVERS, ToolSignIns
 from tests.fakes.facts import fact
 from tests.fakes.no_questions import NoQuestions
 from tests.fakes.nothing_known import NothingKnown, NothingScheduled
@@ -161,7 +161,7 @@ class FakeChatBot:
 
     @property
     def sign_ins(self) -> ToolSignIns:
-        return NOWHERE
+        return NO_MCP_SERVERS
 
     @property
     def schedules(self) -> ScheduleAnswers:

@@ -37,7 +37,7 @@ from bot.host import (
 from bot.message_intake import QuestionToAll
 from bot.reply_surface import Surface
 from bot.texts import memory_texts, reply_texts
-from bot.tools.mcp_source import NOWHERE, ToolSignIns
+from bot.tools.mcp_source import NO_MCP_SERVERS, ToolSignIns
 from tests.fakes.no_questions import NoQuestions
 from tests.fakes.nothing_known import NothingKnown, NothingScheduled
 
@@ -134,7 +134,7 @@ class FakeHost:
 
     @property
     def sign_ins(self) -> ToolSignIns:
-        return NOWHERE
+        return NO_MCP_SERVERS
 
     @property
     def knowledge(self) -> PlaceKnowledge:
@@ -474,12 +474,12 @@ class FakeChoices:
 
 @dataclass(frozen=True)
 class FakeOverhearing:
-    """Implements the port Overhearing: it stores the messages that it may consider, and answers none."""
+    """Implements the port AmbientIntake: it stores the messages that it may consider, and answers none."""
 
     considered: list[QuestionToAll]
     hushes: set[str]
 
-    def heard(self, channel: str, person: str, message: str) -> None:
+    def record(self, channel: str, person: str, message: str) -> None:
         """Do nothing: no test measures activity."""
 
     def changed(self, channel: str, message: str) -> None:

@@ -39,7 +39,7 @@ from bot.memory.place_desk import PlaceDesk
 from bot.memory.policies import PolicyDesk
 from bot.models.choice import LearningModel, ModelChoice, ModelDesk, ModelSettings, ModelSwitch
 from bot.schedule_desk import ScheduleDesk
-from bot.tools.mcp_source import NOWHERE, ToolSignIns
+from bot.tools.mcp_source import NO_MCP_SERVERS, ToolSignIns
 from bot.turns.approvals import ApprovalPolicy, PolicyTable, ToolsDesk
 from bot.turns.questions import QuestionDesk
 from bot.turns.worker import Turns
@@ -115,7 +115,7 @@ def host_on(
     connections: PlatformConnections,
     clock: Clock,
     rules: AdmissionRules = AdmissionRules(),  # noqa: B008 -- frozen
-    sign_ins: ToolSignIns = NOWHERE,
+    sign_ins: ToolSignIns = NO_MCP_SERVERS,
     toolbox: Toolbox | None = None,
     questions: QuestionDesk | None = None,
     policy: ApprovalPolicy | None = None,

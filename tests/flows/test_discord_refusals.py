@@ -85,7 +85,7 @@ async def test_the_same_order_again_is_not_answered_within_the_minute() -> None:
 
 async def test_who_was_told_just_now_is_not_told_again() -> None:
     async with recording() as (fake, host):
-        host.fail_next = Refused(CLOSED, told=True)
+        host.fail_next = Refused(CLOSED, was_shown=True)
         await fake.say(BO, f"{ME} hello")
         await fake.say(BO, f"{ME} and now?")
         await noticed(lambda: host.taken)
@@ -94,7 +94,7 @@ async def test_who_was_told_just_now_is_not_told_again() -> None:
 
 async def test_a_refused_command_is_answered_to_its_caller_alone() -> None:
     async with recording() as (fake, host):
-        host.fail_next = Refused(CLOSED, told=True)
+        host.fail_next = Refused(CLOSED, was_shown=True)
         await fake.command(BO, "ask", question="hello")
         await fake.until(lambda: any(seen(message) == CLOSED for message in by_the_bot(fake)))
         (answer,) = by_the_bot(fake)

@@ -133,7 +133,7 @@ async def test_who_names_a_time_of_the_clock_is_asked_for_their_zone_first() -> 
         await here.fake.choose_in(BO, panel, menu["custom_id"].rpartition(":")[2], "Asia/Tokyo")
         await here.fake.until(lambda: "09:00 Asia/Tokyo" in seen(panel))
         (kept,) = await here.hosts[0].store.schedules.of_person(PERSON)
-        assert kept.made.timing.zone == "Asia/Tokyo"
+        assert kept.definition.timing.zone == "Asia/Tokyo"
 
 
 async def test_a_scheduled_question_is_asked_as_its_person_and_answered_in_the_channel() -> None:

@@ -136,7 +136,7 @@ async def test_a_reminder_is_said_below_the_answer_with_its_time_and_cancelled_b
         assert [label for label in labels(reply) if label in SCHEDULING] == [*SCHEDULING]
         assert UNDO not in labels(reply)
         (kept,) = await host.schedules.schedules.of_person(person)
-        assert (kept.made.words, kept.made.direct) == ("call Ben", False)
+        assert (kept.definition.words, kept.definition.direct) == ("call Ben", False)
         await fake.press(BO, reply, "Cancel")
         await page(fake, NOT_YOURS)
         assert await host.schedules.schedules.of_person(person)
@@ -162,7 +162,7 @@ async def test_a_reminder_is_changed_in_a_window_by_the_asker_alone_and_the_answ
         changed = "Changed. **Tuesday 2 June, 10:00 Europe/Paris**.\n“call Eve”"
         assert (await page(fake, changed))["flags"] & EPHEMERAL
         (kept,) = await host.schedules.schedules.of_person(f"discord:{ANN}")
-        assert kept.made.words == "call Eve"
+        assert kept.definition.words == "call Eve"
         assert (await page(fake, said))["id"] == reply["id"]
 
 

@@ -19,7 +19,7 @@ from agent.messages import ModelCall, Usage
 from agent.providers.scripted import ScriptedProvider, Until
 from agent.records import Job
 from agent.spending import NANO, cost
-from bot.app.parts import told
+from bot.app.parts import with_telemetry
 from bot.app.platforms import look_at
 from bot.metrics import Metrics
 from bot.scheduler import JobWorker
@@ -162,7 +162,7 @@ async def test_what_waits_is_lost_or_fails_is_counted(tmp_path: Path) -> None:
 
     model = ScriptedProvider([["Half ", Until(gate.wait), "of it."], "All of it.", "Then."])
     async with opened(await database_in(tmp_path)) as opened_store:
-        store = told(opened_store, metrics)
+        store = with_telemetry(opened_store, metrics)
         turns = turns_on(store, replace(mind_of(store, model), telemetry=metrics), lambda _: surface, clock)
         async with turns.serving():
             asking = asyncio.create_task(turns.ask(replace(said("where is it?"), time=clock.now())))
@@ -201,8 +201,8 @@ async def test_what_waits_is_lost_or_fails_is_counted(tmp_path: Path) -> None:
 def test_connections_that_a_process_takes_are_counted_by_how_it_came_by_them() -> None:
     metrics = Metrics(CLOCK, "1")
     for number, orphaned in enumerate((True, False, True)):
-        metrics.tell(ShardTaken("discord", number, orphaned=orphaned))
-    metrics.tell(ShardLeft("discord", 1))
+        metrics.record(ShardTaken("discord", number, orphaned=orphaned))
+    metrics.record(ShardLeft("discord", 1))
     samples = read(metrics.page().decode())
     taken = [value(samples, "shards_taken_total", platform="discord", how=how) for how in ("takeover", "free")]
     assert taken == [2, 1]

@@ -28,7 +28,7 @@ from bot.pages.serving import serving
 from bot.pages.views import Recent, operator_views
 from bot.settings import load_settings
 from bot.telemetry import (
-    AgentTold,
+    AgentReported,
     ConnectionOpened,
     JobEnd,
     JobOver,
@@ -97,19 +97,21 @@ async def served() -> AsyncGenerator[Served]:
     for minute in range(58):
         for turn in range((minute * 7) % 5 + (minute > 40)):
             number, fails = minute * 10 + turn, (minute, turn) == (50, 0)
-            recent.tell(TurnBegan(number, "slack", "c", 0.4, resumed=False))
-            recent.tell(PageWritten(number, "post", WriteEnd.DONE, 0.1, has_text=True))
-            recent.tell(TurnOver(number, Outcome.REFUSED if fails else Outcome.ANSWERED))
+            recent.record(TurnBegan(number, "slack", "c", 0.4, resumed=False))
+            recent.record(PageWritten(number, "post", WriteEnd.DONE, 0.1, has_text=True))
+            recent.record(TurnOver(number, Outcome.REFUSED if fails else Outcome.ANSWERED))
             if fails:
-                recent.tell(AgentTold(number, ModelAnswered("openai:gpt-6.1-sol", None, "ProviderUnavailable"), ""))
+                recent.record(
+                    AgentReported(number, ModelAnswered("openai:gpt-6.1-sol", None, "ProviderUnavailable"), "")
+                )
         await clock.advance(60)
         if minute == 3:
-            recent.tell(ConnectionOpened("slack", 0))
-            recent.tell(ConnectionOpened("slack", 1))
-    recent.tell(RateLimited("slack"))
-    recent.tell(JobOver("learning", JobEnd.FAILED, 1.0))
-    recent.tell(SilenceSeen({"slack": 2.5}))
-    recent.tell(StoreSeen(Load(2, 3), {"indexing": 95.0}))
+            recent.record(ConnectionOpened("slack", 0))
+            recent.record(ConnectionOpened("slack", 1))
+    recent.record(RateLimited("slack"))
+    recent.record(JobOver("learning", JobEnd.FAILED, 1.0))
+    recent.record(SilenceSeen({"slack": 2.5}))
+    recent.record(StoreSeen(Load(2, 3), {"indexing": 95.0}))
     await store.ledger.accept(said("where is my boat?"))
     for number in range(112):
         tool = TOOLS[number % len(TOOLS)]
@@ -189,13 +191,15 @@ async def served_with_hostile_names() -> AsyncGenerator[Served]:
     store, clock = store_in_memory(), FakeClock()
     name = f"{HOSTILE}{TURNED}"
     recent = Recent(clock)
-    recent.tell(TurnBegan(1, name, "c", 0.1, resumed=False))
-    recent.tell(AgentTold(1, ModelAnswered(name, None, "StreamBroken"), name))
-    recent.tell(AgentTold(1, CallFinished("1.1", ToolResult(name, ResultStatus.FAILURE, f"{WORDS} {HOSTILE}")), "m"))
-    recent.tell(TurnOver(1, Outcome.CUT))
-    recent.tell(JobOver(name, JobEnd.GIVEN_UP, 1.0))
-    recent.tell(ConnectionOpened(name, 0))
-    recent.tell(StoreSeen(Load(0, 0), {name: 10.0}))
+    recent.record(TurnBegan(1, name, "c", 0.1, resumed=False))
+    recent.record(AgentReported(1, ModelAnswered(name, None, "StreamBroken"), name))
+    recent.record(
+        AgentReported(1, CallFinished("1.1", ToolResult(name, ResultStatus.FAILURE, f"{WORDS} {HOSTILE}")), "m")
+    )
+    recent.record(TurnOver(1, Outcome.CUT))
+    recent.record(JobOver(name, JobEnd.GIVEN_UP, 1.0))
+    recent.record(ConnectionOpened(name, 0))
+    recent.record(StoreSeen(Load(0, 0), {name: 10.0}))
     asked = said(f"{WORDS} {HOSTILE}")
     await store.ledger.accept(replace(asked, person=replace(asked.person, name=name), channel=name))
     call = AuditedCall(

@@ -44,7 +44,11 @@ async def test_on_discord_the_zone_is_chosen_first_what_is_unclear_asked_and_a_w
         await fake.press(ANN, which, "Tue 24 Nov 2026, 15:00")
         done = await shown(fake, "I will remind you in a direct message: **Tuesday 24 November, 15:00 Europe/Berlin**.")
         (one,) = await kept(host)
-        assert (one.made.words, one.made.direct, one.made.source) == ("water *all* the plants", True, "discord")
+        assert (one.definition.words, one.definition.direct, one.definition.source) == (
+            "water *all* the plants",
+            True,
+            "discord",
+        )
         window = await opened(fake, ANN, done, CHANGE.label)
         fields = {field["custom_id"]: field for field in parts(window) if "custom_id" in field}
         assert fields["what"]["value"] == "water *all* the plants"

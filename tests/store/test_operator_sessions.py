@@ -42,9 +42,9 @@ async def test_a_session_ends_when_it_was_not_used_and_in_the_evening_whatever_i
     await kept.offer("link", START, LATER)
     await kept.open("link", "session", START, EVENING)
     assert await kept.find("session", LATER, START) is None
-    await kept.see("session", LATER)
+    await kept.mark_used("session", LATER)
     assert await kept.find("session", LATER, START) is not None
-    await kept.see("session", EVENING)
+    await kept.mark_used("session", EVENING)
     assert await kept.find("session", EVENING, START) is None
 
 

@@ -77,17 +77,17 @@ async def taken(store: Store, now: datetime) -> list[Occurrence]:
 
 
 def asked(due: Occurrence) -> Incoming:
-    made = due.schedule.made
+    made = due.schedule.definition
     return replace(said(made.words, person=made.person, conversation="of its own"), channel=made.channel)
 
 
 async def begun(store: Store, due: Occurrence, now: datetime) -> int:
-    return (await store.schedules.begin(due, asked(due), now, reply=due.schedule.made.words)).turn
+    return (await store.schedules.begin(due, asked(due), now, reply=due.schedule.definition.words)).turn
 
 
 async def test_what_is_due_is_begun_once_as_a_turn_that_has_its_reply_and_comes_again(either: Store) -> None:
     one = await kept(either, new())
-    assert (one.next, one.made.timing.until) == (NINE, NOW + timedelta(days=180))
+    assert (one.next, one.definition.timing.until) == (NINE, NOW + timedelta(days=180))
     assert await taken(either, NINE - timedelta(seconds=1)) == []
     assert await either.schedules.first_due(HERE) == NINE
     (due,) = await taken(either, NINE)
@@ -117,9 +117,9 @@ async def test_what_a_question_has_scheduled_falls_as_it_is_deleted_while_it_run
     for made in (first, again, other):
         await kept(either, made)
     assert await either.ledger.withdraw(question.channel, question.message_id, NOW)
-    assert [one.made.words for one in await either.schedules.of_person("ann")] == [other.words]
+    assert [one.definition.words for one in await either.schedules.of_person("ann")] == [other.words]
     assert await either.schedules.keep(first) is ScheduleRefused.QUESTION_DELETED
-    assert [one.made.words for one in await either.schedules.of_person("ann")] == [other.words]
+    assert [one.definition.words for one in await either.schedules.of_person("ann")] == [other.words]
 
 
 async def test_a_lease_that_ran_out_is_taken_over_and_the_first_who_had_it_begins_nothing(either: Store) -> None:
@@ -144,8 +144,8 @@ async def test_a_lease_that_ran_out_is_taken_over_and_the_first_who_had_it_begin
 )
 async def test_a_schedule_is_kept_whole(either: Store, timing: Timing) -> None:
     made = new(timing=timing, place=GROUP, check=FirstCheck(CheckKind.TOOL, "look", {"a": [1]}, "seen"), direct=True)
-    assert (await kept(either, made)).made == made
-    assert [one.made for one in await either.schedules.of_person("ann")] == [made]
+    assert (await kept(either, made)).definition == made
+    assert [one.definition for one in await either.schedules.of_person("ann")] == [made]
 
 
 async def test_replicas_that_look_at_once_share_what_is_due(either: Store) -> None:
@@ -219,7 +219,11 @@ async def test_a_change_counts_at_once_and_takes_it_from_who_has_it(either: Stor
     later = Timing("Europe/Berlin", at=NINE + timedelta(hours=2))
     changed = await either.schedules.change("ann", one.id, timing=later, words="read", now=NINE)
     assert changed is not None
-    assert (changed.next, changed.made.words, changed.made.check) == (later.at, "read", one.made.check)
+    assert (changed.next, changed.definition.words, changed.definition.check) == (
+        later.at,
+        "read",
+        one.definition.check,
+    )
     with pytest.raises(LeaseLost):
         await begun(either, due, NINE)
     (due,) = await taken(either, NINE + timedelta(hours=2))
@@ -229,7 +233,7 @@ async def test_a_change_counts_at_once_and_takes_it_from_who_has_it(either: Stor
     assert due.time == later.at
     await either.schedules.skip(due, NINE + timedelta(hours=3), seen="digest")
     (now,) = await either.schedules.of_person("ann")
-    assert now.made.check == FirstCheck(CheckKind.PAGE, "https://example.test", {"a": 1}, "digest")
+    assert now.definition.check == FirstCheck(CheckKind.PAGE, "https://example.test", {"a": 1}, "digest")
 
 
 async def test_who_cancels_takes_back_what_waits_of_it(either: Store) -> None:
@@ -275,7 +279,7 @@ async def test_that_its_place_was_closed_when_it_was_made_is_kept(either: Store)
     for place, closed in ((GROUP, True), (replace(GROUP, whole_channel=False), False)):
         one = await kept(either, new(place=place))
         (read,) = [other for other in await either.schedules.of_person("ann") if other.id == one.id]
-        assert (read.made.place, read.made.place.is_closed) == (place, closed)
+        assert (read.definition.place, read.definition.place.is_closed) == (place, closed)
 
 
 PLANS: list[ForgettingPlan] = [
@@ -329,4 +333,4 @@ async def test_of_a_channel_that_was_closed_it_belongs_to_fewer(either: Store) -
     await kept(either, new(channel="C1", place=Place(TeamAudience("slack:T1"), "slack:T1")))
     await either.ledger.restrict_place("C1", GROUP, NOW)
     (one,) = await either.schedules.of_person("ann")
-    assert one.made.place == GROUP
+    assert one.definition.place == GROUP

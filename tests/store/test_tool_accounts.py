@@ -87,9 +87,9 @@ async def test_a_sign_in_that_was_forgotten_while_it_ended_leaves_no_account(eit
 async def test_a_sign_in_expires_and_a_newer_one_takes_its_place(either: Store) -> None:
     accounts = either.tool_accounts
     await accounts.begin("first", SealedSignIn(ANN, "wiki", b""), START, SOON)
-    assert await accounts.begun("first", SOON) is None
+    assert await accounts.find_begun("first", SOON) is None
     await accounts.begin("second", SealedSignIn(ANN, "wiki", b""), START, SOON)
-    assert await accounts.begun("first", START) is None
+    assert await accounts.find_begun("first", START) is None
     await accounts.begin("of bob", SealedSignIn(BOB, "wiki", b""), SOON, SOON + LEASE)
     assert await either.database.read(_rows) == (0, 1)  # what has expired is gone
 
@@ -104,9 +104,9 @@ async def test_with_everything_of_a_person_or_a_platform_its_accounts_go_and_nob
         await accounts.begin(person, SealedSignIn(person, "wiki", b"sealed"), START, SOON)
     receipt = await either.forgetting.forget(plan, START)
     assert receipt.erased["accounts"] == 1
-    assert (await accounts.get(ANN, "wiki"), await accounts.begun(ANN, START)) == (None, None)
+    assert (await accounts.get(ANN, "wiki"), await accounts.find_begun(ANN, START)) == (None, None)
     assert await accounts.get(carl, "wiki") == b"sealed"
-    assert await accounts.begun(carl, START) is not None
+    assert await accounts.find_begun(carl, START) is not None
 
 
 @pytest.mark.parametrize("messages", [0, 2])
@@ -139,13 +139,13 @@ async def test_what_has_expired_of_sign_ins_does_not_wait_for_the_next(either: S
 async def test_a_sign_in_goes_on_under_another_name_only_while_it_is_there(either: Store) -> None:
     accounts, sealed = either.tool_accounts, SealedSignIn(ANN, "wiki", b"sealed")
     await accounts.begin("link", sealed, START, SOON)
-    gone_on = await asyncio.gather(*(accounts.go_on("link", f"state {each}", b"sealed", SOON) for each in range(5)))
+    gone_on = await asyncio.gather(*(accounts.advance("link", f"state {each}", b"sealed", SOON) for each in range(5)))
     assert sorted(gone_on) == [False] * 4 + [True]
     state = f"state {gone_on.index(True)}"
-    assert await accounts.begun("link", START) is None
-    assert await accounts.begun(state, START) == sealed
+    assert await accounts.find_begun("link", START) is None
+    assert await accounts.find_begun(state, START) == sealed
     await either.forgetting.forget(Everything(ANN), START)
-    assert not await accounts.go_on(state, "code", b"sealed", SOON)
+    assert not await accounts.advance(state, "code", b"sealed", SOON)
     assert await either.database.read(_rows) == (0, 0)
 
 

@@ -62,7 +62,7 @@ class Shards:
 
     def began(self, shard: int, received_until: datetime | None = None) -> None:
         """A new session has started. `received_until`: up to when another process has received everything there."""
-        self._telemetry.tell(ConnectionOpened(SOURCE, shard))
+        self._telemetry.record(ConnectionOpened(SOURCE, shard))
         self.of(shard).began(received_until)
         self._sum_up()
 
@@ -79,13 +79,13 @@ class Shards:
         await self._listening.note()
 
     async def resumed(self, shard: int) -> None:
-        self._telemetry.tell(ConnectionOpened(SOURCE, shard))
+        self._telemetry.record(ConnectionOpened(SOURCE, shard))
         self.of(shard).connected = True
         self._sum_up()
         await self._listening.note()
 
     def lost(self, shard: int) -> None:
-        self._telemetry.tell(ConnectionClosed(SOURCE, shard))
+        self._telemetry.record(ConnectionClosed(SOURCE, shard))
         self.of(shard).connected = False
         self._sum_up()
 
@@ -93,13 +93,13 @@ class Shards:
         """Another process serves this shard from now on."""
         if (dropped := self._records.pop(shard, None)) is not None:
             dropped.end()
-            self._telemetry.tell(ConnectionClosed(SOURCE, shard))
+            self._telemetry.record(ConnectionClosed(SOURCE, shard))
         self._sum_up()
 
     def end(self) -> None:
         """Report every shard as closed."""
         for shard in self._records:
-            self._telemetry.tell(ConnectionClosed(SOURCE, shard))
+            self._telemetry.record(ConnectionClosed(SOURCE, shard))
 
     def _sum_up(self) -> None:
         records = self._records.values()
@@ -147,7 +147,7 @@ def limits_traced(telemetry: Telemetry) -> aiohttp.TraceConfig:
 
     async def on_response(_: aiohttp.ClientSession, __: object, request: aiohttp.TraceRequestEndParams) -> None:
         if request.response.status == HTTPStatus.TOO_MANY_REQUESTS:
-            telemetry.tell(RateLimited(SOURCE))
+            telemetry.record(RateLimited(SOURCE))
 
     trace = aiohttp.TraceConfig()
     trace.on_request_end.append(on_response)

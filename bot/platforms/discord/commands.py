@@ -155,7 +155,7 @@ class CommandDesk:
         call = self._call(interaction, press.words, {}, pressed=True)
         try:
             async with asyncio.timeout(interactions.STORE_FIRST_S):
-                form = form if form.made is None else await form.made(call)
+                form = form if form.build is None else await form.build(call)
         except TimeoutError:
             await interactions.respond_alone(interaction, command_texts.WINDOW_TRY_AGAIN)
             return

@@ -25,7 +25,7 @@ from bot.commands.channel import LEARN_COMMAND as LEARN
 from bot.commands.channel import links_in
 from bot.host import Host, PlaceAsker
 from bot.logs import severity
-from bot.message_intake import MessageFacts, QuestionToAll, asks_everybody, decide, is_stop
+from bot.message_intake import MessageFacts, QuestionToAll, decide, is_open_question, is_stop
 from bot.platforms.discord import checks, inbound, interactions, objects, pressing
 from bot.platforms.discord.attachments import attachments
 from bot.platforms.discord.connection import Connection
@@ -90,12 +90,12 @@ class DiscordIntake:
             )
             me, post = self._me(message.guild), objects.post_of(message, self._connection.clock.now())
             for_us = post.where.direct or inbound.mentioned(post, me)
-            if for_us and not self._notices.just_now(str(message.author.id), notice):
+            if for_us and not self._notices.was_shown(str(message.author.id), notice):
                 await self._reply(message, notice)
 
         async with self.in_order(message.channel.id):
             try:
-                await self._listening.insist(take, tell_to_wait, passing=PASSING)
+                await self._listening.retry(take, tell_to_wait, passing=PASSING)
             except Refused as refused:
                 await interactions.tell_in_dm(message.author, refused, self._connection)
             except CogencyError as failure:
@@ -144,7 +144,7 @@ class DiscordIntake:
     async def apply_change(self, change: Callable[[], Awaitable[object]]) -> None:
         """Apply a change, retrying while the database or Discord fails; a lasting failure is logged."""
         try:
-            await self._listening.insist(change, passing=PASSING)
+            await self._listening.retry(change, passing=PASSING)
         except CogencyError as error:
             log.warning("what was edited, deleted or closed on Discord is kept as it was: %s", error)
 
@@ -178,7 +178,7 @@ class DiscordIntake:
         )
         decision = decide(facts)
         if isinstance(decision, message_intake.TALK) and not (direct or late):
-            self._host.ambient.heard(incoming.channel, incoming.person.id, incoming.message_id)
+            self._host.ambient.record(incoming.channel, incoming.person.id, incoming.message_id)
         if isinstance(decision, message_intake.Stop):
             decision = await self._stop(decision, message, incoming)
         match decision:
@@ -186,9 +186,9 @@ class DiscordIntake:
                 return await self._ask(message, found, known=participants is not None)
             case message_intake.Consider():
                 self._consider(message, post, me)
-            case message_intake.Overhear():
+            case message_intake.StoreAsContext():
                 await self._host.record_context_message(incoming)
-            case message_intake.Obey():
+            case message_intake.RunCommand():
                 await self._admit_order(incoming)
                 pages = links_in(incoming.text) if command == LEARN.name else ()
                 if pages or (command == LEARN.name and message.attachments):
@@ -205,7 +205,7 @@ class DiscordIntake:
         return False
 
     def _consider(self, message: discord.Message, post: DiscordPost, me: DiscordBot) -> None:
-        """Offer a question that was not addressed to the bot to `Overhearing.consider`."""
+        """Offer a question that was not addressed to the bot to `AmbientIntake.consider`."""
 
         async def read() -> Incoming:
             found = await self._conversations.of_post(post, me, asked=True)
@@ -237,7 +237,7 @@ class DiscordIntake:
         post = objects.post_of(message, self._connection.clock.now())
         if inbound.mentioned(post, me) and not post.author.automatic and post.by_user:
             reason = refusal(server)
-            raise Refused(reason, told=self._notices.just_now(str(post.author.id), reason))
+            raise Refused(reason, was_shown=self._notices.was_shown(str(post.author.id), reason))
         return False
 
     async def _ask(self, message: discord.Message, found: DiscordMessage, *, known: bool) -> bool:
@@ -247,7 +247,7 @@ class DiscordIntake:
         try:
             checks.check(message.channel, in_thread=goes_to_thread)
         except Refused as refused:
-            raise Refused(str(refused), told=self._notices.just_now(incoming.person.id, str(refused))) from None
+            raise Refused(str(refused), was_shown=self._notices.was_shown(incoming.person.id, str(refused))) from None
         starts_here = in_thread and not known
         context = await self._surroundings.of_message(message, incoming.place, import_thread=starts_here)
         return await self._host.submit(replace(incoming, quoted=context.quoted, files=context.files))
@@ -258,12 +258,12 @@ class DiscordIntake:
         try:
             await self._host.admission.admit_order(requester, incoming.authority, incoming.person.time_zone)
         except Refused as refused:
-            told = refused.told or self._notices.just_now(incoming.person.id, str(refused))
-            raise Refused(str(refused), told=told) from None
+            told = refused.was_shown or self._notices.was_shown(incoming.person.id, str(refused))
+            raise Refused(str(refused), was_shown=told) from None
 
     async def _answer(self, message: discord.Message, text: str) -> None:
         """Reply to a command, unless the author got the same reply in this channel a short time ago."""
-        if not self._notices.just_now(str(message.author.id), f"{message.channel.id}:{text}"):
+        if not self._notices.was_shown(str(message.author.id), f"{message.channel.id}:{text}"):
             await self._reply(message, text)
 
     async def _reply(self, message: discord.Message, text: str) -> None:
@@ -304,4 +304,4 @@ class DiscordIntake:
 def _to_everybody(post: DiscordPost, incoming: Incoming) -> bool:
     """Return whether the message starts a conversation in a channel and seems to be a question to everybody."""
     starts_conversation = post.where.parent is None and post.replies_to is None and not (post.mentions or post.carries)
-    return starts_conversation and asks_everybody(incoming.text)
+    return starts_conversation and is_open_question(incoming.text)

@@ -252,7 +252,7 @@ class DiscordCaller:
         return Forgetter(known_as(person), thread, (await self.known()).time_zone)
 
     @property
-    def deaf(self) -> str:
+    def not_receiving(self) -> str:
         return "" if self.interaction.client.intents.message_content else command_texts.NO_CONTENT_INTENT
 
     @property
@@ -327,7 +327,7 @@ log = logging.getLogger(__name__)
 async def tell_in_dm(author: discord.User | discord.Member, refused: Refused, connection: Connection) -> None:
     """Report a refused message in a DM: Discord has no ephemeral reply to a message."""
     log.info("a message was refused: %s", refused)
-    if refused.told:
+    if refused.was_shown:
         return
     try:
         await author.send(formatting.literal(str(refused)), suppress_embeds=True)

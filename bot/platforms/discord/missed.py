@@ -109,7 +109,7 @@ class DiscordMissed:
 
     async def _read_in_order(self, place: Place) -> bool:
         async with self.in_order(place.id):
-            return await self.listening.insist(lambda: self._read_place(place, None))
+            return await self.listening.retry(lambda: self._read_place(place, None))
 
     async def _read_place(self, place: Place, before: discord.Message | None) -> bool:
         """Take in what was missed in one place, oldest first. False if it should be tried again.

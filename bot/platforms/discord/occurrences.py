@@ -76,7 +76,7 @@ class DiscordSchedules:
     first_connected: asyncio.Event
 
     async def admit(self, occurrence: Occurrence) -> Admitted:
-        made, name = occurrence.schedule.made, occurrence_id(occurrence.schedule.id, occurrence.time)
+        made, name = occurrence.schedule.definition, occurrence_id(occurrence.schedule.id, occurrence.time)
         await self._until_ready()
         try:
             alone = made.direct or isinstance(made.place.audience, PersonAudience)
@@ -92,7 +92,7 @@ class DiscordSchedules:
         return await self._incoming(occurrence.schedule, occurrence.time, target, name, made.kind)
 
     async def direct(self, schedule: Schedule, time: datetime) -> Incoming:
-        number = _user(schedule.made)
+        number = _user(schedule.definition)
         await self._until_ready()
         try:
             name = (await self.client.fetch_user(number)).display_name
@@ -185,7 +185,7 @@ class DiscordSchedules:
     async def _incoming(
         self, schedule: Schedule, time: datetime, target: _OccurrenceTarget, name: str, kind: ScheduleKind
     ) -> Incoming:
-        made, author, standing = schedule.made, target.author, target.author.standing
+        made, author, standing = schedule.definition, target.author, target.author.standing
         after = discord.utils.time_snowflake(self.connection.clock.now() - LOOK_BEHIND)
         address = Address(
             target.posted or target.channel,

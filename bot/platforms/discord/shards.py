@@ -306,7 +306,7 @@ class LeasedClient(ShardedClient):
         for shard, session in share.taken.items():
             how = "whose process gave no sign of life" if session.orphaned else "which was free"
             log.info("Discord: holds shard %d of %d now, %s", shard.number, shard.count, how)
-            self.connection.telemetry.tell(ShardTaken(SOURCE, shard.number, orphaned=session.orphaned))
+            self.connection.telemetry.record(ShardTaken(SOURCE, shard.number, orphaned=session.orphaned))
             self._runners[shard] = runner = ShardRunner(self, shard, session)
             if session.behind:
                 self._shards.session_taken_over(shard.number, runner.since)
@@ -360,7 +360,7 @@ class LeasedClient(ShardedClient):
     def _forget(self, shard: HeldShard) -> None:
         """Remove a shard and its servers, whose cached state is no longer updated."""
         del self._runners[shard]
-        self.connection.telemetry.tell(ShardLeft(SOURCE, shard.number))
+        self.connection.telemetry.record(ShardLeft(SOURCE, shard.number))
         self._shards.drop(shard.number)
         for guild in [guild for guild in self.guilds if (guild.id >> 22) % shard.count == shard.number]:
             self._cache._remove_guild(guild)  # noqa: SLF001 -- the library has no API for giving a shard away

@@ -128,7 +128,7 @@ class PlayCaller:
         return 200
 
     @property
-    def deaf(self) -> str:
+    def not_receiving(self) -> str:
         return ""
 
     @property
@@ -302,7 +302,7 @@ def send_ephemeral(caller: PlayCaller, **fields: Any) -> PlayMessage:  # noqa: A
 
 
 def refuse(caller: PlayCaller, error: CogencyError) -> None:
-    if not (isinstance(error, Refused) and error.told):
+    if not (isinstance(error, Refused) and error.was_shown):
         send_ephemeral(caller, text=reply_texts.failure(error))
 
 
@@ -351,7 +351,7 @@ async def _form(
         raise Refused(command_texts.COMMAND_CHANGED)
     command, form = declared
     call = _call(caller, button.words, pressed=True)
-    form = form if form.made is None else await form.made(call)
+    form = form if form.build is None else await form.build(call)
     if filled is None:
         prefilled: Filled = await form.prefill(call) if form.prefill is not None else {}
         return {"window": _form_fields(form, prefilled)}

@@ -342,7 +342,7 @@ class PlaySchedules:
     zone: str
 
     async def admit(self, occurrence: Occurrence) -> Admitted:
-        made = occurrence.schedule.made
+        made = occurrence.schedule.definition
         person = PEOPLE.get(made.person.removeprefix(known_as("")))
         if person is None:
             return NotAllowed(reply_texts.SCHEDULE_PERSON_GONE)
@@ -353,14 +353,14 @@ class PlaySchedules:
         return self._incoming(occurrence.schedule, occurrence.time, person, channel)
 
     async def direct(self, schedule: Schedule, time: datetime) -> Incoming:
-        person = PEOPLE[schedule.made.person.removeprefix(known_as(""))]
+        person = PEOPLE[schedule.definition.person.removeprefix(known_as(""))]
         return self._incoming(schedule, time, person, direct_channel(person.id), ":told")
 
     def _incoming(
         self, schedule: Schedule, time: datetime, person: PlayPerson, channel: PlayChannel, suffix: str = ""
     ) -> Incoming:
         """A reminder is posted in its channel, long work below the question that asked for it."""
-        made, name = schedule.made, f"{occurrence_id(schedule.id, time)}{suffix}"
+        made, name = schedule.definition, f"{occurrence_id(schedule.id, time)}{suffix}"
         works = made.kind is ScheduleKind.WORK and not suffix
         schedule_conversation = known_as(f"{channel.id}:{SCHEDULED}{schedule.id}")
         conversation = work_conversation(made.conversation, schedule.id) if works else schedule_conversation

@@ -33,7 +33,7 @@ from bot import message_intake
 from bot.access.acl import Requester
 from bot.commands.declaration import CommandMeant
 from bot.host import Host
-from bot.message_intake import MessageFacts, QuestionToAll, asks_everybody, decide, is_stop
+from bot.message_intake import MessageFacts, QuestionToAll, decide, is_open_question, is_stop
 from bot.pages.serving import serving
 from bot.platforms.play import commands
 from bot.platforms.play.commands import PlayCaller, PlayHost
@@ -247,11 +247,11 @@ class PlayIntake:
             stops=is_stop(incoming.text),
             orders=order is not None,
             late=late,
-            to_everybody=not message.thread and asks_everybody(message.text),
+            to_everybody=not message.thread and is_open_question(message.text),
         )
         decision = decide(facts)
         if isinstance(decision, message_intake.TALK) and not (channel.direct or late):
-            host.ambient.heard(channel.id, incoming.person.id, message.id)
+            host.ambient.record(channel.id, incoming.person.id, message.id)
         if isinstance(decision, message_intake.Stop):
             decision = await self._stop(decision, caller, incoming)
         match decision:
@@ -264,9 +264,9 @@ class PlayIntake:
 
                 question = QuestionToAll(incoming.source, channel.id, message.id, incoming.person.id, read, host.submit)
                 host.ambient.consider(question)
-            case message_intake.Overhear():
+            case message_intake.StoreAsContext():
                 await host.record_context_message(incoming)
-            case message_intake.Obey():
+            case message_intake.RunCommand():
                 assert order is not None  # noqa: S101 -- that is what is obeyed
                 thread_caller = PlayCaller(self.play, caller.player, channel, message.thread)
                 await self._obey(thread_caller, order, "")

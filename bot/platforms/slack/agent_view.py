@@ -231,7 +231,7 @@ class AgentSession:
     async def _open(self) -> None:
         """Set the session to work. A new session gets its title with the same call, one without a title by a second."""
         sessions, name = self._sessions, f"{self._channel}:{self._thread}"
-        if not await sessions.begins.spare(name, sessions.clock.monotonic()):
+        if not await sessions.begins.try_call(name, sessions.clock.monotonic()):
             return
         answer = await sessions.best_effort.call(
             Method.SET_SESSION,

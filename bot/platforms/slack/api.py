@@ -342,7 +342,7 @@ class SlackApi:
             if rotating is not None and await rotating.is_newer_than(sent_token, refusal_code):
                 return await self._send(method, http_verb=http_verb, params=params, json=json)
             if isinstance(translated, SlackLimited):
-                self._telemetry.tell(RateLimited(self._known_as))
+                self._telemetry.record(RateLimited(self._known_as))
             elif refusal_code in REVOKED and self._signed_in:
                 self.revoked.set()
             raise translated from error
@@ -360,7 +360,7 @@ class SlackApi:
         except (ClientError, TimeoutError) as error:
             raise SlackDown(reply_texts.SLACK_UNREACHABLE.format(method="response_url", why=_reason(error))) from error
         if status == 429:
-            self._telemetry.tell(RateLimited(self._known_as))
+            self._telemetry.record(RateLimited(self._known_as))
             raise SlackLimited("response_url", _seconds(response.headers.get("Retry-After", "")))
         if status >= 500:
             raise SlackDown(reply_texts.SLACK_FAILED.format(method="response_url", why=f"status {status}"))
@@ -474,7 +474,7 @@ class MethodRates:
         """Return the queue of chat.postMessage for a channel: one a second. Slack does not document its bursts."""
         return self.queue(f"{Method.POST} {channel}", 1.0)
 
-    def left(self, who: str) -> None:
+    def remove(self, who: str) -> None:
         """Forget a reply that has ended, by its name in the budgets."""
         for budget in (self.updates, self.starts, self.appends, self.stops):
-            budget.left(who)
+            budget.remove(who)

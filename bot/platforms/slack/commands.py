@@ -248,7 +248,7 @@ class PersonalCommands:
         sent = read_form_view(view, self.me)
         if sent is None or sent.to.user != text(body, "user", "id"):
             return None
-        if sent.form.made is None:
+        if sent.form.build is None:
             return sent
         caller = self._caller(sent.to, sent.thread)
         call = CommandCall(words=sent.words, caller=caller, host=self.host, pressed=True)
@@ -378,11 +378,11 @@ def _show_progress(show: ShowPanel, limit: int | None = None) -> ShowPanel:
 
 async def _build_form(form: PanelForm, call: CommandCall) -> PanelForm:
     """Return the form as it is for the arguments of its button. Raises CogencyError, also after PREFILL_S."""
-    if form.made is None:
+    if form.build is None:
         return form
     try:
         async with asyncio.timeout(PREFILL_S):
-            return await form.made(call)
+            return await form.build(call)
     except TimeoutError:
         raise Refused(command_texts.WINDOW_TRY_AGAIN) from None
 
@@ -475,7 +475,7 @@ class SlackCaller:
         return Asker(member.person, place, to.channel, member.authority)
 
     @property
-    def deaf(self) -> str:
+    def not_receiving(self) -> str:
         return ""
 
     @property
@@ -548,7 +548,7 @@ class AnswerCommands:
             except SlackError as error:
                 log.warning("nor could that be said: %s", error)
 
-        if not refusal.told:
+        if not refusal.was_shown:
             await self.host.claims.run_once(self.me.source, f"refused:{message.channel}:{message.ts}", tell)
 
     async def notify_waiting(self, body: JsonObject, why: CogencyError) -> None:
@@ -557,7 +557,7 @@ class AnswerCommands:
         if message is None or not (message.direct or message.mentioned):
             return
         sentence = reply_texts.SLACK_KEPT_WAITING if isinstance(why, SlackMemberUnknown) else reply_texts.KEPT_WAITING
-        if self.throttle.just_now(message.user, sentence):
+        if self.throttle.was_shown(message.user, sentence):
             return
         try:
             await self._send(inbound.of_message(message), sentence)

@@ -40,7 +40,7 @@ from bot.platforms.slack.installed import (
 from bot.platforms.slack.options import PLATFORM, Distribution
 from bot.texts import page_texts, tool_texts
 from bot.tools.mcp_source import PageAnswer
-from bot.tools.sign_in_pages import HEADERS, READ_S, kept_by_browser, to_response
+from bot.tools.sign_in_pages import HEADERS, READ_S, cookie_value, to_response
 
 COOKIE: Final = "cogency-install"
 TIME: Final = timedelta(minutes=10)  # From the button to the end: Slack's own codes are valid as long
@@ -231,7 +231,7 @@ class InstallPages:
         return self._response(answer)
 
     def _browser(self, request: web.Request) -> str:
-        return kept_by_browser(request, self._cookie)
+        return cookie_value(request, self._cookie)
 
     def _response(self, answer: PageAnswer) -> web.Response:
         return to_response(answer, self._cookie, int(2 * TIME.total_seconds()), secure=self._secure)

@@ -19,7 +19,7 @@ from bot.attachments.kinds import naming
 from bot.commands.declaration import CommandMeant, command_meant, command_named, nearest, nearly_meant
 from bot.commands.talking import HELP_COMMAND as HELP
 from bot.host import Host
-from bot.message_intake import MessageFacts, QuestionToAll, asks_everybody, decide, is_stop
+from bot.message_intake import MessageFacts, QuestionToAll, decide, is_open_question, is_stop
 from bot.platforms.slack import inbound
 from bot.platforms.slack.agent_view import AgentDesk
 from bot.platforms.slack.api import SlackError
@@ -164,7 +164,7 @@ class SlackIntake:
         order = read_order(message, self.me)
         decision = decide(self._facts(message, participants, orders_something=order is not None, late=late))
         if isinstance(decision, message_intake.TALK) and not (message.direct or late):
-            self.host.ambient.heard(message.channel, inbound.person_id(self.me, message.user), message.ts)
+            self.host.ambient.record(message.channel, inbound.person_id(self.me, message.user), message.ts)
         if isinstance(decision, message_intake.Consider):
             self._consider(message, conversation)
             return False
@@ -181,9 +181,9 @@ class SlackIntake:
                     _raise_if_unsure(author, refusal)
                     if not decision.late:
                         await self.control.notify_refused(refusal, message)
-            case message_intake.Overhear():
+            case message_intake.StoreAsContext():
                 await self.host.record_context_message(await self._incoming(message, conversation))
-            case message_intake.Obey():
+            case message_intake.RunCommand():
                 assert order is not None  # noqa: S101 -- only an order is obeyed
                 await self._run_once(message, partial(self._obey, order, message, author))
             case message_intake.Ignore():
@@ -231,7 +231,7 @@ class SlackIntake:
             stops=says_stop(message, self.me),
             orders=orders_something,
             late=late,
-            to_everybody=not (message.in_thread or message.files) and asks_everybody(message.text),
+            to_everybody=not (message.in_thread or message.files) and is_open_question(message.text),
         )
 
     async def _admit_order(self, message: SlackMessage, author: Member) -> None:

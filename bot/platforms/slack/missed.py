@@ -132,7 +132,7 @@ class EventRetryQueue:
             while events:
                 try:
                     handle = partial(self.intake.handle_event, events[0], self.before)
-                    await self.watermark.insist(handle, partial(self._notify_all, channel), passing=PASSING)
+                    await self.watermark.retry(handle, partial(self._notify_all, channel), passing=PASSING)
                 except CogencyError as error:
                     log.log(severity(error), "event %s was not taken in: %s", api.text(events[0], "event_id"), error)
                 await self._delete_pointer(events.popleft())
@@ -184,7 +184,7 @@ class EventRetryQueue:
         root, _, ts = rest.partition(":")
         link, passing = SlackMessageLink(channel, ts, root), (*PASSING, SlackDown, SlackLimited)
         try:
-            await self.watermark.insist(partial(self._handle_pointed, link, kind), passing=passing)
+            await self.watermark.retry(partial(self._handle_pointed, link, kind), passing=passing)
         except CogencyError as error:
             log.log(severity(error), "what was asked earlier in %s was not taken in: %s", channel, error)
         await self._delete_pointer({"event": {"type": "message", "channel": channel, "thread_ts": root, "ts": ts}})

@@ -103,7 +103,7 @@ class SlackSchedules:
         self._channels = ExpiringCache(self._load_channel, self.clock)
 
     async def admit(self, occurrence: Occurrence) -> Admitted:
-        new_schedule, name = occurrence.schedule.made, occurrence_id(occurrence.schedule.id, occurrence.time)
+        new_schedule, name = occurrence.schedule.definition, occurrence_id(occurrence.schedule.id, occurrence.time)
         member = await self.people.member(self._user(new_schedule.person), FRESH_S)
         member = member if new_schedule.direct else await self.places.member_in(new_schedule.channel, member)
         if (why := self._refusal(new_schedule, member)) is not None:
@@ -118,7 +118,7 @@ class SlackSchedules:
         )
 
     async def direct(self, schedule: Schedule, time: datetime) -> Incoming:
-        member = await self.people.member(self._user(schedule.made.person), FRESH_S)
+        member = await self.people.member(self._user(schedule.definition.person), FRESH_S)
         name = f"{occurrence_id(schedule.id, time)}:told"
         return await self._direct_incoming(schedule, time, member, name, ScheduleKind.REMINDER)
 
@@ -196,9 +196,9 @@ class SlackSchedules:
     async def _direct_incoming(
         self, schedule: Schedule, time: datetime, member: Member, name: str, kind: ScheduleKind
     ) -> Incoming:
-        place, channel = person_place(self.me, member), schedule.made.channel
+        place, channel = person_place(self.me, member), schedule.definition.channel
         if not is_direct(channel):
-            channel = await self._open(self._user(schedule.made.person))
+            channel = await self._open(self._user(schedule.definition.person))
         return self._incoming(schedule, time, member, place, channel, name, kind)
 
     async def _open(self, user: str) -> str:
@@ -225,10 +225,10 @@ class SlackSchedules:
     ) -> Incoming:
         after = (self.clock.now() - LOOK_BEHIND).timestamp()
         conversation, thread = schedule_conversation(self.me, channel, schedule.id), ""
-        asked_in = schedule.made.conversation
+        asked_in = schedule.definition.conversation
         if kind is ScheduleKind.WORK and is_conversation_of(self.me, channel, asked_in):
             conversation, thread = work_conversation(asked_in, schedule.id), root_of(asked_in)
-        to = ReplyTo(channel, self._user(schedule.made.person), thread, f"{after:.6f}", scheduled=kind)
+        to = ReplyTo(channel, self._user(schedule.definition.person), thread, f"{after:.6f}", scheduled=kind)
         return Incoming(
             source=self.me.source,
             event_id=name,
@@ -237,7 +237,7 @@ class SlackSchedules:
             conversation=conversation,
             person=member.person,
             place=place,
-            text=schedule.made.words,
+            text=schedule.definition.words,
             time=time,
             reply_to=to.encode(),
             authority=member.authority,

@@ -174,11 +174,11 @@ async def serve(
 
 async def _handle_revoked(host: Host, app: SlackApp, source: str, parts: _Parts) -> None:
     """Record that the app is gone: the workspace's content is erased later, unless the app is installed again."""
-    await parts.watermark.insist(parts.our_bots.withdraw)
-    await parts.watermark.insist(partial(host.preferences.set, WORKSPACES, app.known_as, None))
+    await parts.watermark.retry(parts.our_bots.withdraw)
+    await parts.watermark.retry(partial(host.preferences.set, WORKSPACES, app.known_as, None))
     if not parts.uninstalled.is_set():  # else the event has already recorded it
         gone = Gone(sources=frozenset({source}))
-        await parts.watermark.insist(partial(host.forgetting.gone, source, gone, at_once=False))
+        await parts.watermark.retry(partial(host.forgetting.gone, source, gone, at_once=False))
 
 
 async def _close(closers: Collection[Callable[[], Awaitable[None]]], patience_s: float) -> None:

@@ -20,7 +20,7 @@ from agent.memory.audience import TeamAudience, may_be_read_out
 from agent.messages import JsonObject, Keep, Link, ResultPart
 from agent.ports import Clock, Tool, ToolContext, ToolEffect, ToolOutput
 from agent.protocol.render import continued, neutralise, one_line
-from agent.tools.read_channel import CitableLinks, told_time, zone_of
+from agent.tools.read_channel import CitableLinks, time_argument, zone_of
 from bot.platforms.slack import inbound
 from bot.platforms.slack.api import (
     Method,
@@ -206,5 +206,5 @@ def _time(ts: str, zone: tzinfo) -> str:
 
 def _seconds(args: JsonObject, name: str, context: ToolContext) -> int | None:
     """Return an argument's time as a Unix time; None for none. Raises ToolError if it is not understood."""
-    time = told_time(args, name, context, ends=name == "until")
+    time = time_argument(args, name, context, ends=name == "until")
     return None if time is None else int(time.timestamp())

@@ -159,7 +159,7 @@ class Sockets:
     async def close(self) -> None:
         await self._openings.close()
         for client in self._clients:
-            self._telemetry.tell(ConnectionClosed(self._known_as, id(client)))
+            self._telemetry.record(ConnectionClosed(self._known_as, id(client)))
             await client.close()
 
     async def _open_all(self) -> None:
@@ -182,7 +182,7 @@ class Sockets:
             if client.current_session is None:
                 await client.close()
         self._clients.append(client)
-        self._telemetry.tell(ConnectionOpened(self._known_as, id(client)))
+        self._telemetry.record(ConnectionOpened(self._known_as, id(client)))
         self._listener.connected()
 
     async def _handle(self, client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
@@ -195,7 +195,7 @@ class Sockets:
             await send_async_response(client, request, response, start_time=0.0)
 
     def _replace(self, old: "_SocketClient") -> None:
-        self._telemetry.tell(ConnectionClosed(self._known_as, id(old)))
+        self._telemetry.record(ConnectionClosed(self._known_as, id(old)))
         if self._all_ending():
             self._listener.lost(setup_texts.SOCKETS_CLOSED)
         self._openings.start(self._close_surplus(old) if old.is_surplus else self._open_successor(old))

@@ -189,7 +189,7 @@ class SlackSurface:
         if stream is None or not await self._grow(stream, look):
             await self._rewrite(page.id, look)
         if look.final:
-            self._workspace.budgets.left(self._name)
+            self._workspace.budgets.remove(self._name)
 
     async def delete(self, page: PageRef) -> None:
         if self._live.pop(page.id, None) is not None:
@@ -241,7 +241,7 @@ class SlackSurface:
     async def _start(self, key: PageKey, look: PageContent) -> str:
         """Start a stream that shows the look. Return its time stamp; "" where no stream can be started."""
         now = self._workspace.clock.monotonic()
-        if not self._streaming or not await self._workspace.budgets.starts.spare(self._name, now):
+        if not self._streaming or not await self._workspace.budgets.starts.try_call(self._name, now):
             return ""
         try:
             stream = await self._streams.start(look)

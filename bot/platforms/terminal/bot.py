@@ -268,8 +268,8 @@ class TerminalSchedules:
 
     def _incoming(self, schedule: Schedule, time: datetime, suffix: str) -> Incoming:
         name, conversation = f"{occurrence_id(schedule.id, time)}{suffix}", f"{SOURCE}:{SCHEDULED}{schedule.id}"
-        if schedule.made.kind is ScheduleKind.WORK and not suffix:
-            conversation = work_conversation(schedule.made.conversation, schedule.id)
+        if schedule.definition.kind is ScheduleKind.WORK and not suffix:
+            conversation = work_conversation(schedule.definition.conversation, schedule.id)
         place = Place(PersonAudience(self.person.id))
-        words = schedule.made.words
+        words = schedule.definition.words
         return Incoming(self.source, name, conversation, name, conversation, self.person, place, words, time)

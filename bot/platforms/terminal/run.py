@@ -405,7 +405,7 @@ class _Chat:
         """Entries are not shortened: there are no buttons."""
 
     @property
-    def deaf(self) -> str:
+    def not_receiving(self) -> str:
         return ""
 
     @property

@@ -29,7 +29,7 @@ def one(key: str = "deadline", value: str = "Friday", number: object = 1, **rest
 
 def test_a_stated_fact_becomes_one_of_its_partition_with_its_message_and_its_time() -> None:
     (fact,) = found(one(number=2), "Hello", "Our deadline is Friday.")
-    new = fact.written(Partition("ann", "person:ann"), Authority.MANAGER)
+    new = fact.to_new_fact(Partition("ann", "person:ann"), Authority.MANAGER)
     assert (new.key, new.value, new.person, new.audience) == ("deadline", "Friday", "ann", "person:ann")
     assert (new.source_message, new.timestamp, new.authority) == (12, START + timedelta(minutes=2), Authority.MANAGER)
     assert (new.scope, new.scope_id, new.is_constraint) == (Scope.GLOBAL, None, False)
@@ -82,7 +82,7 @@ def test_seed_003_a_hypothetical_stays_one_and_in_its_conversation_whatever_the_
         ("9 EUR", Scope.HYPOTHETICAL),
         ("5 EUR", Scope.GLOBAL),
     ]
-    new = found(facts, *texts)[0].written(Partition("ann", "person:ann"), Authority.EMPLOYEE)
+    new = found(facts, *texts)[0].to_new_fact(Partition("ann", "person:ann"), Authority.EMPLOYEE)
     assert (new.scope, new.scope_id) == (Scope.HYPOTHETICAL, "thread")
 
 
@@ -106,4 +106,4 @@ def test_the_model_names_by_number_what_no_longer_holds_and_only_of_what_it_was_
     item = one("deadline", "Monday", supersedes=[1, 3, 77, "2", -1])
     (fact,) = SYNTHESIZER.read_facts(json.dumps(item), said("It moved to Monday."), facts)
     assert fact.supersedes == ("77",)
-    assert fact.written(Partition("ann", "person:ann"), Authority.EMPLOYEE).supersedes == ("77",)
+    assert fact.to_new_fact(Partition("ann", "person:ann"), Authority.EMPLOYEE).supersedes == ("77",)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.memory.facts import Fact, chain, led_to
+from agent.memory.facts import Fact, chain, with_superseded
 from agent.memory.writing import fallen, removed, write
 from tests.agent.memory.test_writing import new, written
 from tests.examples import examples
@@ -66,5 +66,5 @@ def test_without_a_fact_and_all_whose_place_it_took_nothing_holds_that_did_not_b
 ) -> None:
     facts = written(*(new(str(n), f"key{key}", f"It {value}", minutes=n) for n, (key, value) in enumerate(writes)))
     for fact in (fact for fact in facts if fact.is_valid):
-        left = removed(facts, led_to(facts, fact.id))
+        left = removed(facts, with_superseded(facts, fact.id))
         assert {one.id for one in left if one.is_valid} == {one.id for one in facts if one.is_valid} - {fact.id}

@@ -182,7 +182,7 @@ def test_what_is_wrong_with_a_call_is_said_in_few_words_however_much_it_is() -> 
     ],
 )
 def test_a_wrapped_call_is_the_call_itself(args: JsonObject) -> None:
-    assert registry().unwrapped(ToolCall("call_tool", args)) == ToolCall(ISSUE, {"owner": "acme", "query": "boat"})
+    assert registry().unwrap(ToolCall("call_tool", args)) == ToolCall(ISSUE, {"owner": "acme", "query": "boat"})
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_a_wrapped_call_is_the_call_itself(args: JsonObject) -> None:
 )
 def test_a_wrapped_call_of_nothing_is_told_how_to_wrap(args: JsonObject) -> None:
     tools = registry()
-    assert "call_tool takes `name`" in (tools.check(tools.unwrapped(ToolCall("call_tool", args))) or "")
+    assert "call_tool takes `name`" in (tools.check(tools.unwrap(ToolCall("call_tool", args))) or "")
 
 
 @pytest.mark.parametrize(
@@ -198,11 +198,11 @@ def test_a_wrapped_call_of_nothing_is_told_how_to_wrap(args: JsonObject) -> None
 )
 def test_arguments_written_as_a_text_hold_what_arguments_may(args: str) -> None:
     call = ToolCall("call_tool", {"name": ISSUE, "args": args})
-    assert registry().unwrapped(call) is call
+    assert registry().unwrap(call) is call
 
 
 def test_no_half_of_a_pair_comes_out_of_arguments_written_as_a_text() -> None:
-    meant = registry().unwrapped(ToolCall("call_tool", {"name": ISSUE, "args": '{"query": "a\\ud800b\\u0000"}'}))
+    meant = registry().unwrap(ToolCall("call_tool", {"name": ISSUE, "args": '{"query": "a\\ud800b\\u0000"}'}))
     assert meant.name == ISSUE
     str(meant.args["query"]).encode()
     assert "\0" not in str(meant.args["query"])
@@ -227,7 +227,7 @@ async def test_names_that_no_tool_has_hold_nobody_up_among_ten_thousand_tools() 
 
 def test_nothing_is_unwrapped_where_all_tools_stand_in_the_prefix() -> None:
     tools, call = Registry([Own()], rest=server_tools(5)), ToolCall("call_tool", {"name": "recall", "args": {}})
-    assert tools.unwrapped(call) is call
+    assert tools.unwrap(call) is call
     assert "unknown tool" in (tools.check(call) or "")
 
 

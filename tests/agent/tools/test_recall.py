@@ -194,7 +194,7 @@ async def test_wordings_are_read_in_whatever_form_a_model_writes_them(args: Json
     registry = Registry([RecallTool(store_in_memory().memories)])
     call = ToolCall("recall", args)
     assert registry.check(call) is None
-    for given in (args, registry.as_meant(call).args):
+    for given in (args, registry.adapt_arguments(call).args):
         query = query_of(given, context())
         assert (query.text, query.wordings) == ("boat", ("ship", "sail yacht"))
 

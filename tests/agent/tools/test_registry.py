@@ -96,7 +96,7 @@ def test_a_value_alone_stands_for_a_list_of_it_and_texts_for_lines_of_one() -> N
     some = Registry([Search(schema={**QUERY, "properties": properties})])
     call = ToolCall("search", {"query": ["boat", "ship"], "words": "yacht", "limit": 3})
     assert some.check(call) is None
-    assert dict(some.as_meant(call).args) == {"query": "boat\nship", "words": ["yacht"], "limit": 3}
+    assert dict(some.adapt_arguments(call).args) == {"query": "boat\nship", "words": ["yacht"], "limit": 3}
     wrong: list[JsonObject] = [
         {"query": ["a", 3]},
         {"query": []},

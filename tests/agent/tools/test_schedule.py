@@ -49,7 +49,7 @@ async def test_what_is_listed_is_the_persons_own_if_all_of_it_was_said_in_their_
     read = replace(said, others_words=("Buy the golden anchor of Mallory.",))
     await world.ask(read, what="buy the golden anchor", at="2026-11-24T10:00")
     assert not (await world.list.run({}, world.here)).own
-    assert sorted((one.made.words, one.made.own) for one in await world.kept()) == [
+    assert sorted((one.definition.words, one.definition.own) for one in await world.kept()) == [
         ("buy the golden anchor", False),
         ("call Ben", True),
     ]
@@ -61,7 +61,7 @@ async def test_a_time_on_the_persons_clock_is_kept_and_told_in_words() -> None:
     (one,) = await world.kept()
     assert "Tuesday 24 November, 09:00 Europe/Berlin" in told
     assert one.next == datetime(2026, 11, 24, 8, tzinfo=UTC)
-    made = one.made
+    made = one.definition
     assert (made.source, made.channel, made.conversation, made.message) == ("slack:T1", "C1", "C1:1", "1.0")
     assert (made.direct, made.place, made.kind) == (True, ALONE, ScheduleKind.REMINDER)
 
@@ -77,8 +77,8 @@ async def test_a_question_that_comes_again_has_its_end_and_what_is_looked_at_fir
     )
     (one,) = await world.kept()
     assert "then every Monday at 08:00, until 24 May 2027" in told
-    assert (one.made.place, one.made.direct, one.made.kind) == (GENERAL, False, ScheduleKind.QUESTION)
-    assert one.made.check == FirstCheck(CheckKind.CHANNEL, "C9")
+    assert (one.definition.place, one.definition.direct, one.definition.kind) == (GENERAL, False, ScheduleKind.QUESTION)
+    assert one.definition.check == FirstCheck(CheckKind.CHANNEL, "C9")
 
 
 async def test_every_second_week_begins_with_the_week_in_which_it_comes_first() -> None:
@@ -86,7 +86,7 @@ async def test_every_second_week_begins_with_the_week_in_which_it_comes_first() 
     await world.ask(what="retro", rule="0 8 * * 1", weeks=2)  # this Monday at eight is over
     (one,) = await world.kept()
     assert one.next == datetime(2026, 11, 30, 7, tzinfo=UTC)
-    assert (one.made.timing.weeks, one.made.timing.since) == (2, one.next)
+    assert (one.definition.timing.weeks, one.definition.timing.since) == (2, one.next)
 
 
 @pytest.mark.parametrize(
@@ -175,10 +175,10 @@ def test_it_is_offered_where_times_to_come_are_spoken_of_in_eight_languages_and_
         "終わったら知らせて",
     )  # fmt: skip
     silent = ("hi", "Thanks!", "What is the capital of France?", "hallo", "merci", "Fix this bug: it crashes.")
-    offered = {text: "schedule(" in registry.offered([text])[0] for text in (*speaks, *silent)}
+    offered = {text: "schedule(" in registry.offer([text])[0] for text in (*speaks, *silent)}
     assert [text for text in speaks if not offered[text]] == []
     assert [text for text in silent if offered[text]] == []
-    assert "schedule(" in registry.offered(["yes, please", "Shall I remind you?"])[0]
+    assert "schedule(" in registry.offer(["yes, please", "Shall I remind you?"])[0]
 
 
 async def test_so_many_minutes_from_now_need_no_zone_and_are_said_in_it_once_it_is_known() -> None:
@@ -186,7 +186,7 @@ async def test_so_many_minutes_from_now_need_no_zone_and_are_said_in_it_once_it_
     nowhere = replace(world.here, person=replace(ANN, time_zone=""))
     assert "in 20 minutes" in await world.ask(nowhere, what="tea", in_minutes=20)
     (one,) = await world.kept()
-    assert (one.next, one.made.timing.zone) == (NOW + timedelta(minutes=20), "")
+    assert (one.next, one.definition.timing.zone) == (NOW + timedelta(minutes=20), "")
     listed = SchedulesTool(world.store.schedules)
     assert "in 20 minutes" in (await listed.run({}, nowhere)).text
     assert "Europe/Berlin" in (await listed.run({}, world.here)).text
@@ -222,7 +222,7 @@ async def test_work_is_kept_as_due_at_once_with_where_it_was_asked_for() -> None
     told = (await tool.run({"what": " Go through the threads. ", "mention": True}, world.here)).text
     (one,) = await world.kept()
     assert told == BEGINS.format(id=one.id)
-    made = one.made
+    made = one.definition
     assert (made.kind, made.words, made.mention) == (ScheduleKind.WORK, "Go through the threads.", True)
     assert (made.conversation, made.message, made.channel, made.direct) == ("C1:1", "1.0", "C1", False)
     assert one.next == NOW
@@ -230,7 +230,7 @@ async def test_work_is_kept_as_due_at_once_with_where_it_was_asked_for() -> None
     assert (again, len(await world.kept())) == (told, 1), "a crash may have swallowed the first answer"
     alone = replace(world.here, place=ALONE, message_id="2.0")
     await tool.run({"what": "More."}, alone)
-    assert (await world.kept())[-1].made.direct
+    assert (await world.kept())[-1].definition.direct
     with pytest.raises(ToolError, match="no more are at once"):
         await tool.run({"what": "Yet more."}, world.here)
     assert "at work now" in (await world.list.run({}, world.here)).text
@@ -255,8 +255,8 @@ async def test_work_without_a_word_is_none() -> None:
 )
 def test_work_is_offered_where_much_is_to_be_gone_through(text: str) -> None:
     registry = Registry([BackgroundTool(store_in_memory().schedules)])
-    assert "background(" in registry.offered([text])[0]
-    assert "background(" not in registry.offered(["hi"])[0]
+    assert "background(" in registry.offer([text])[0]
+    assert "background(" not in registry.offer(["hi"])[0]
 
 
 @pytest.mark.parametrize("words", [Provenance.FOREIGN, Provenance.RETOLD])

@@ -89,11 +89,11 @@ async def test_one_reason_is_shown_once_a_minute_and_another_at_once() -> None:
     gateway = Gateway(AdmissionRules(surges=TWO_A_MINUTE))
     for _ in range(2):
         await gateway.take(said("?"))
-    assert [(await gateway.refused(said("?"))).told for _ in range(3)] == [False, True, True]
-    assert not (await gateway.refused(replace(said("?"), authority=Authority.GUEST))).told
-    assert not (await gateway.refused(replace(said("?", person="gus"), authority=Authority.GUEST))).told
+    assert [(await gateway.refused(said("?"))).was_shown for _ in range(3)] == [False, True, True]
+    assert not (await gateway.refused(replace(said("?"), authority=Authority.GUEST))).was_shown
+    assert not (await gateway.refused(replace(said("?", person="gus"), authority=Authority.GUEST))).was_shown
     await gateway.wait(MINUTE)
-    assert not (await gateway.refused(replace(said("?"), authority=Authority.GUEST))).told
+    assert not (await gateway.refused(replace(said("?"), authority=Authority.GUEST))).was_shown
 
 
 async def test_an_accepted_event_is_not_refused_when_it_is_redelivered() -> None:
@@ -207,10 +207,10 @@ async def test_orders_and_context_messages_obey_the_lists() -> None:
     gateway = Gateway(AdmissionRules(AccessRules(deny=parse_entries("person:ann"), operators=frozenset({"ben"}))))
     with pytest.raises(Refused, match="may not answer you") as caught:
         await gateway.gate.admit_order(Requester("ann", "C1"), Authority.EMPLOYEE, "UTC")
-    assert not caught.value.told
+    assert not caught.value.was_shown
     with pytest.raises(Refused) as again:
         await gateway.gate.admit_order(Requester("ann", "C1"), Authority.EMPLOYEE, "UTC")
-    assert again.value.told
+    assert again.value.was_shown
     assert not await gateway.gate.admit_context(said("psst", person="ann"))
     await gateway.gate.admit_order(Requester("ben", "C1"), Authority.STRANGER, "UTC")
 

@@ -53,7 +53,7 @@ async def test_in_direct_messages_and_without_a_search_nothing_is_left_out() -> 
     held, members = await withheld()
     assert await held.count(asked(DM), searching("canoe")) == 0
     assert await held.count(asked(), [ActionRecord(1, NOON, "", (ToolCall("other", {"query": "canoe"}),))]) == 0
-    assert await held.aside(asked(), searching("submarine")) == ""
+    assert await held.private_note(asked(), searching("submarine")) == ""
     assert members.asked == [(ANN, ("t:club",))]
 
 
@@ -66,11 +66,11 @@ async def test_what_the_model_did_not_ask_for_is_not_counted() -> None:
 
 async def test_the_sentence_says_how_many_and_nothing_of_what() -> None:
     held, _ = await withheld()
-    sentence = await held.aside(asked(), searching("canoe"))
+    sentence = await held.private_note(asked(), searching("canoe"))
     assert sentence == (
         "2 more results from your direct messages or private channels are not shown here: ask me in a direct message."
     )
-    one = await held.aside(asked(CLUB), searching("canoe"))
+    one = await held.private_note(asked(CLUB), searching("canoe"))
     assert one.startswith("1 more result from your direct messages or private channels is not shown here")
     assert "red" not in json.dumps([sentence, one])
 

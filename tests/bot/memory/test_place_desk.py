@@ -114,9 +114,9 @@ class World:
             raise Refused("I may not write there.")
         self.said.append(words)
 
-    async def order(self, words: str, deaf: str = "") -> str:
+    async def order(self, words: str, not_receiving: str = "") -> str:
         """Return the answer, with "no:" before it if it was refused."""
-        answer = await (await self.desk()).answer(self.asker, words, self.say, deaf)
+        answer = await (await self.desk()).answer(self.asker, words, self.say, not_receiving)
         return f"no: {answer.text}" if answer.refused else answer.text
 
     async def chosen(self) -> Mapping[str, str]:
@@ -206,7 +206,7 @@ async def test_what_concerns_others_is_said_to_them_before_it_is_switched_on() -
 
 async def test_who_cannot_be_heard_is_told_why_and_silence_needs_nobody() -> None:
     world = World()
-    assert await world.order("ambient on", deaf="Switch the intent on.") == "no: Switch the intent on."
+    assert await world.order("ambient on", not_receiving="Switch the intent on.") == "no: Switch the intent on."
     await world.order("ambient on")
     world.dumb = True
     await world.order("ambient off")

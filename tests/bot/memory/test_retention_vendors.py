@@ -36,10 +36,10 @@ def bench(vendor: Vendor) -> tuple[VendorCopies, JobWorker, StoreInMemory, FakeC
 async def test_a_turn_that_ends_well_leaves_no_job() -> None:
     vendor = Vendor(set())
     copies, _, store, _ = bench(vendor)
-    await copies.see(OPENED)
-    await copies.see(IterationStarted(1))
+    await copies.record_event(OPENED)
+    await copies.record_event(IterationStarted(1))
     assert (KIND, "v1_1") in store.waiting_jobs
-    await copies.see(HandleClosed("v1_1"))
+    await copies.record_event(HandleClosed("v1_1"))
     assert not store.waiting_jobs
     assert vendor.asked == []
 
@@ -47,7 +47,7 @@ async def test_a_turn_that_ends_well_leaves_no_job() -> None:
 async def test_after_a_crash_the_job_deletes_it_and_tries_until_it_is_gone() -> None:
     vendor = Vendor({"v1_1"}, down=True)
     copies, worker, store, clock = bench(vendor)
-    await copies.see(OPENED)
+    await copies.record_event(OPENED)
     assert not await worker.work()
     await clock.advance(CLEANUP_DELAY.total_seconds())
     assert await worker.work()

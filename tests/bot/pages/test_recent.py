@@ -8,7 +8,7 @@ from agent.events import CallFinished, CallStarted, ModelAnswered, Outcome
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from bot.pages.views import MAX_FAILURES, FailureKind, Recent
 from bot.telemetry import (
-    AgentTold,
+    AgentReported,
     ConnectionClosed,
     ConnectionOpened,
     JobEnd,
@@ -45,15 +45,15 @@ def written(turn: int, end: WriteEnd = WriteEnd.DONE, *, has_text: bool = True) 
 
 
 async def test_the_first_text_counts_from_when_it_was_asked(recent: Recent, clock: FakeClock) -> None:
-    recent.tell(began(1, waited_s=0.5))
-    recent.tell(written(1, has_text=False))
-    recent.tell(written(1, WriteEnd.LIMITED))
+    recent.record(began(1, waited_s=0.5))
+    recent.record(written(1, has_text=False))
+    recent.record(written(1, WriteEnd.LIMITED))
     await clock.advance(2)
-    recent.tell(written(1))
+    recent.record(written(1))
     await clock.advance(5)
-    recent.tell(written(1))
-    recent.tell(began(2, resumed=True))
-    recent.tell(written(2))
+    recent.record(written(1))
+    recent.record(began(2, resumed=True))
+    recent.record(written(2))
     assert recent.hour().first_text_s == [2.5]
     assert recent.hour().quantile(0.5) == 2.5
 
@@ -65,8 +65,8 @@ def test_without_a_reply_there_is_no_time(recent: Recent) -> None:
 async def test_turns_are_counted_by_minutes_of_the_last_hour(recent: Recent, clock: FakeClock) -> None:
     for turn, wait_s in enumerate((0, 60, 60, 3_480)):
         await clock.advance(wait_s)
-        recent.tell(began(turn))
-        recent.tell(TurnOver(turn, Outcome.ANSWERED if turn else Outcome.REFUSED))
+        recent.record(began(turn))
+        recent.record(TurnOver(turn, Outcome.ANSWERED if turn else Outcome.REFUSED))
     hour = recent.hour()
     assert (hour.ended, hour.failed) == (3, 0)
     assert [minute for minute, turns in enumerate(hour.turns) if turns] == [0, 1, 59]
@@ -74,23 +74,23 @@ async def test_turns_are_counted_by_minutes_of_the_last_hour(recent: Recent, clo
 
 def test_what_is_put_aside_or_given_back_has_not_ended(recent: Recent) -> None:
     for turn, end in enumerate((TurnUnended.PUT_ASIDE, TurnUnended.GIVEN_BACK, TurnUnended.PUT_OFF)):
-        recent.tell(began(turn))
-        recent.tell(TurnOver(turn, end))
+        recent.record(began(turn))
+        recent.record(TurnOver(turn, end))
     assert recent.hour().ended == 0
     assert [one.kind for one in recent.failures()] == [FailureKind.TURN_PUT_OFF]
 
 
 async def test_failures_are_counted_where_they_were_the_newest_first(recent: Recent, clock: FakeClock) -> None:
-    recent.tell(RateLimited("slack"))
-    recent.tell(JobOver("learning", JobEnd.GIVEN_UP, 1.0))
-    recent.tell(AgentTold(1, ModelAnswered("m", None), "m"))
-    recent.tell(AgentTold(1, ModelAnswered("m", None, "ProviderRefused"), "m"))
-    recent.tell(AgentTold(1, ModelAnswered("m", None, "SomethingNew"), "m"))
-    recent.tell(AgentTold(1, CallStarted("1.1", ToolCall("jira.search", {})), "m"))
-    recent.tell(AgentTold(1, CallFinished("1.1", ToolResult("jira.search", ResultStatus.FAILURE, "no")), "m"))
-    recent.tell(AgentTold(1, CallFinished("1.2", ToolResult("jira.search", ResultStatus.SUCCESS, "yes")), "m"))
+    recent.record(RateLimited("slack"))
+    recent.record(JobOver("learning", JobEnd.GIVEN_UP, 1.0))
+    recent.record(AgentReported(1, ModelAnswered("m", None), "m"))
+    recent.record(AgentReported(1, ModelAnswered("m", None, "ProviderRefused"), "m"))
+    recent.record(AgentReported(1, ModelAnswered("m", None, "SomethingNew"), "m"))
+    recent.record(AgentReported(1, CallStarted("1.1", ToolCall("jira.search", {})), "m"))
+    recent.record(AgentReported(1, CallFinished("1.1", ToolResult("jira.search", ResultStatus.FAILURE, "no")), "m"))
+    recent.record(AgentReported(1, CallFinished("1.2", ToolResult("jira.search", ResultStatus.SUCCESS, "yes")), "m"))
     await clock.advance(60)
-    recent.tell(RateLimited("slack"))
+    recent.record(RateLimited("slack"))
     seen = [(one.kind, one.where, one.count) for one in recent.failures()]
     assert seen == [
         (FailureKind.LIMITED, "slack", 2),
@@ -108,26 +108,26 @@ def test_each_failure_has_words_and_what_to_do() -> None:
 
 def test_however_much_fails_there_is_a_bound(recent: Recent) -> None:
     for number in range(3 * MAX_FAILURES):
-        recent.tell(JobOver(f"job {number}", JobEnd.FAILED, 1.0))
+        recent.record(JobOver(f"job {number}", JobEnd.FAILED, 1.0))
     assert len(recent.failures()) == MAX_FAILURES
     assert recent.failures()[0].where == f"job {3 * MAX_FAILURES - 1}"
 
 
 async def test_sockets_are_told_with_the_oldest_and_how_silent_they_are(recent: Recent, clock: FakeClock) -> None:
     opened = clock.now()
-    recent.tell(ConnectionOpened("slack", 0))
+    recent.record(ConnectionOpened("slack", 0))
     await clock.advance(60)
-    recent.tell(ConnectionOpened("slack", 1))
-    recent.tell(SilenceSeen({"discord": 3.0}))
+    recent.record(ConnectionOpened("slack", 1))
+    recent.record(SilenceSeen({"discord": 3.0}))
     discord, slack = recent.sockets()
     assert (discord.platform, discord.count, discord.silent_s) == ("discord", 0, 3.0)
     assert (slack.platform, slack.count, slack.oldest) == ("slack", 2, opened)
-    recent.tell(ConnectionClosed("slack", 0))
+    recent.record(ConnectionClosed("slack", 0))
     assert recent.sockets()[1].oldest == clock.now()
 
 
 async def test_the_latest_beat_is_of_the_last_minutes(recent: Recent, clock: FakeClock) -> None:
-    recent.tell(LoopWoke(5.0))
+    recent.record(LoopWoke(5.0))
     await clock.advance(600)
-    recent.tell(LoopWoke(0.2))
+    recent.record(LoopWoke(0.2))
     assert recent.latest_beat_s(timedelta(minutes=5)) == 0.2

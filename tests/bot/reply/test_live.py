@@ -77,15 +77,15 @@ class Stage:
 
     async def say(self, live: LiveReply, text: str, *, chunk: int = 4, chars_per_s: float = 200) -> None:
         for at in range(0, len(text), chunk):
-            await live.see(TextArrived(text[at : at + chunk]))
+            await live.record_event(TextArrived(text[at : at + chunk]))
             await self.clock.sleep(chunk / chars_per_s)
 
 
 async def test_a_reply_that_is_complete_at_once_is_one_post_and_no_edit() -> None:
     stage = Stage()
     async with stage.live() as live:
-        await live.see(TextArrived("It is "))
-        await live.see(TextArrived("blue"))
+        await live.record_event(TextArrived("It is "))
+        await live.record_event(TextArrived("blue"))
         assert await live.finish("It is blue") == ("page-7-0",)
     assert stage.surface.calls == ["post 7-0"]
     assert stage.surface.frames[0].final
@@ -97,7 +97,7 @@ async def test_an_unchanged_page_is_written_again_only_where_the_surface_must_he
 ) -> None:
     stage = Stage(limits)
     async with stage.live() as live:
-        await live.see(TextArrived("It is blue"))
+        await live.record_event(TextArrived("It is blue"))
         await stage.clock.sleep(5)
         await live.finish("It is blue")
     assert stage.surface.calls == ["post 7-0"] + ["edit page-7-0"] * edits
@@ -116,7 +116,7 @@ async def test_the_first_text_is_posted_at_once() -> None:
     stage = Stage()
     async with stage.live() as live:
         await stage.clock.sleep(3)
-        await live.see(TextArrived("It"))
+        await live.record_event(TextArrived("It"))
         await stage.clock.sleep(0.01)
         assert [(frame.began, frame.text) for frame in stage.surface.frames] == [(3, "It")]
 
@@ -213,7 +213,7 @@ async def test_an_intermediate_frame_that_is_limited_is_dropped_and_the_wait_is_
 async def test_a_final_frame_is_tried_again_until_it_is_delivered() -> None:
     stage = Stage()
     async with stage.live() as live:
-        await live.see(TextArrived(WORDS))
+        await live.record_event(TextArrived(WORDS))
         await stage.clock.sleep(5)
         stage.surface.fail_next.extend([PageUnsent("down"), PageLimited(20), PageUnsent("down"), PageUnsent("down")])
         await live.finish(WORDS * 2)
@@ -611,7 +611,7 @@ async def test_text_of_several_iterations_and_a_notice_stand_as_paragraphs() -> 
     ]
     async with stage.live() as live:
         for event in events:
-            await live.see(event)
+            await live.record_event(event)
             await stage.clock.sleep(2)
         await live.finish(ended.text)
     assert [frame.text for frame in stage.surface.frames][-3:-1] == ["I look.\n\nIt is", ended.text]
@@ -621,12 +621,12 @@ async def test_text_of_several_iterations_and_a_notice_stand_as_paragraphs() -> 
 async def test_the_status_says_what_runs_and_is_taken_away_when_text_comes() -> None:
     stage = Stage()
     async with stage.live() as live:
-        await live.see(IterationStarted(1))
+        await live.record_event(IterationStarted(1))
         await stage.clock.sleep(1)
-        await live.see(CallStarted("1.1", ToolCall("recall", {})))
+        await live.record_event(CallStarted("1.1", ToolCall("recall", {})))
         await stage.clock.sleep(1)
-        await live.see(IterationStarted(2))
-        await live.see(TextArrived("It is blue."))
+        await live.record_event(IterationStarted(2))
+        await live.record_event(TextArrived("It is blue."))
         await stage.clock.sleep(1)
         await live.finish()
     assert stage.surface.statuses == ["Thinking…", "Searching past threads…", ""]
@@ -635,10 +635,10 @@ async def test_the_status_says_what_runs_and_is_taken_away_when_text_comes() -> 
 async def test_the_end_of_the_answer_shows_all_of_it_before_the_turn_has_ended() -> None:
     stage = Stage(QUIET)
     async with stage.live() as live:
-        await live.see(TextArrived("See [the harbour](http://example.org/harbour"))
+        await live.record_event(TextArrived("See [the harbour](http://example.org/harbour"))
         await stage.clock.sleep(2)
-        await live.see(TextArrived(")"))
-        await live.see(ReplyEnded())
+        await live.record_event(TextArrived(")"))
+        await live.record_event(ReplyEnded())
         await stage.clock.sleep(2)
         assert stage.surface.shown == ["See [the harbour](http://example.org/harbour)"]
         await live.finish()
@@ -648,7 +648,7 @@ async def test_the_end_of_the_answer_shows_all_of_it_before_the_turn_has_ended()
 async def test_a_reply_without_text_shows_nothing() -> None:
     stage = Stage()
     async with stage.live() as live:
-        await live.see(TextArrived(" \n"))
+        await live.record_event(TextArrived(" \n"))
         await stage.clock.sleep(2)
         assert await live.finish() == ()
     assert stage.surface.calls == []
@@ -689,7 +689,7 @@ async def test_buttons_wait_for_the_platforms_limits_but_not_for_long_and_their_
 ) -> None:
     stage = Stage(BUTTONED)
     async with stage.live() as live:
-        await live.see(TextArrived(WORDS))
+        await live.record_event(TextArrived(WORDS))
         await stage.clock.sleep(5)
         stage.surface.fail_next.extend(errors)
         assert await live.finish(WORDS, RATING_OFFERS) == ("page-7-0",)
@@ -760,10 +760,10 @@ async def test_steps_are_shown_where_they_began_and_with_their_end() -> None:
     stage = Stage(STREAM)
     begun, done = CallStarted("1.1", ToolCall("recall", {})), ToolResult("recall", ResultStatus.SUCCESS, "blue")
     async with stage.live() as live:
-        await live.see(IterationStarted(1))
-        await live.see(begun)
+        await live.record_event(IterationStarted(1))
+        await live.record_event(begun)
         await stage.clock.sleep(1)
-        await live.see(CallFinished("1.1", done))
+        await live.record_event(CallFinished("1.1", done))
         await stage.say(live, WORDS * 110)
         await live.finish()
     first, second = stage.surface.wall
@@ -776,7 +776,7 @@ async def test_steps_are_shown_where_they_began_and_with_their_end() -> None:
 async def test_a_step_that_runs_when_the_reply_is_stopped_is_said_to_be_unfinished() -> None:
     stage = Stage(STREAM)
     async with stage.live() as live:
-        await live.see(CallStarted("1.1", ToolCall("recall", {})))
+        await live.record_event(CallStarted("1.1", ToolCall("recall", {})))
         await stage.clock.sleep(1)
         await live.finish("*Stopped.*")
     assert [step.state for step in stage.surface.frames[-1].steps] == [StepState.FAILED]
@@ -785,7 +785,7 @@ async def test_a_step_that_runs_when_the_reply_is_stopped_is_said_to_be_unfinish
 async def test_a_page_that_is_full_before_a_word_was_said_keeps_its_steps() -> None:
     stage = Stage(STREAM)
     async with stage.live() as live:
-        await live.see(CallStarted("1.1", ToolCall("recall", {})))
+        await live.record_event(CallStarted("1.1", ToolCall("recall", {})))
         await stage.clock.sleep(1)
         stage.surface.full.add("page-7-0")
         await stage.say(live, WORDS * 5)

@@ -168,16 +168,16 @@ WRITTEN_OUT = "Read [the agenda] (https://example.test/?q=heron)."
 
 
 def page(draft: Draft, limits: Limits = LIMITS, text: str = LINK) -> str:
-    draft.see(TextArrived(text))
-    draft.see(ReplyEnded())
+    draft.record_event(TextArrived(text))
+    draft.record_event(ReplyEnded())
     (frame,) = Frames(limits, 1).frames(draft)
     return frame.look.text
 
 
 def called(args: str, content: str, status: ResultStatus = ResultStatus.SUCCESS) -> Draft:
     draft = Draft()
-    draft.see(CallStarted("1", ToolCall("look", {"for": args})))
-    draft.see(CallFinished("1", ToolResult("look", status, content)))
+    draft.record_event(CallStarted("1", ToolCall("look", {"for": args})))
+    draft.record_event(CallFinished("1", ToolResult("look", status, content)))
     return draft
 
 
@@ -217,10 +217,10 @@ def test_what_was_read_before_a_call_was_given_it_stays_read() -> None:
 def test_what_a_growing_answer_invents_is_never_shown_and_nothing_is_taken_back() -> None:
     draft, frames, shown = Draft(), Frames(Limits(page_chars=2_000, edit_interval_s=1, grows_only=True), 1), [""]
     found = (Reference(1, "https://example.test/", "Docs"),)
-    draft.see(CallStarted("1", ToolCall("web_search", {})))
-    draft.see(CallFinished("1", ToolResult("web_search", ResultStatus.SUCCESS, "[1] Docs", references=found)))
+    draft.record_event(CallStarted("1", ToolCall("web_search", {})))
+    draft.record_event(CallFinished("1", ToolResult("web_search", ResultStatus.SUCCESS, "[1] Docs", references=found)))
     for piece in ("It is so [", "1], and gold [", "9", "]", " too [2, ", "1].", " Yes"):
-        draft.see(TextArrived(piece))
+        draft.record_event(TextArrived(piece))
         shown += [frame.look.text for frame in frames.frames(draft)]
     assert all(longer.startswith(shorter) for shorter, longer in pairwise(shown))
     assert not any("9" in text or "2" in text for text in shown)

@@ -10,7 +10,7 @@ A, B, C = PageRef("a"), PageRef("b"), PageRef("c")
 
 def draft_of(text: str, *, final: bool = False) -> Draft:
     draft = Draft()
-    draft.see(TextArrived(text))
+    draft.record_event(TextArrived(text))
     if final:
         draft.end(text)
     return draft
@@ -139,7 +139,7 @@ def test_a_page_of_only_whitespace_is_not_shown() -> None:
 def test_words_on_a_new_page_come_before_buttons_that_leave_the_old_one() -> None:
     limits = Limits(page_chars=100, edit_interval_s=1, announce_final=False, offers=frozenset({ReplyAction.STOP}))
     said = draft_of("word " * 17)
-    said.see(ReplyEnded())
+    said.record_event(ReplyEnded())
     reconciler = hung(said, limits)
     longer = draft_of("word " * 17 + "x" * 50)
     post = reconciler.next_write(longer)

@@ -27,7 +27,7 @@ RECALLED = CallFinished("1.1", ToolResult("recall", ResultStatus.SUCCESS, "blue"
 def draft_of(*events: AgentEvent) -> Draft:
     draft = Draft()
     for event in events:
-        draft.see(event)
+        draft.record_event(event)
     return draft
 
 
@@ -45,7 +45,7 @@ def test_a_notice_is_a_paragraph_of_its_own() -> None:
 def test_whitespace_at_the_end_shows_only_when_the_answer_is_complete() -> None:
     draft = draft_of(TextArrived("It is blue.\n"))
     assert (draft.text, draft.complete) == ("It is blue.", False)
-    draft.see(ReplyEnded())
+    draft.record_event(ReplyEnded())
     assert (draft.text, draft.complete, draft.final) == ("It is blue.\n", True, False)
 
 
@@ -70,12 +70,12 @@ def test_an_answer_that_goes_on_after_its_end_is_not_complete() -> None:
 def test_the_status_follows_the_work_until_text_comes() -> None:
     draft = draft_of(IterationStarted(1))
     assert draft.status == reply_texts.THINKING
-    draft.see(RECALL)
+    draft.record_event(RECALL)
     assert draft.status == "Searching past threads…"
-    draft.see(RECALLED)
-    draft.see(TextArrived("\n"))
+    draft.record_event(RECALLED)
+    draft.record_event(TextArrived("\n"))
     assert draft.status == "Searching past threads…"
-    draft.see(TextArrived("It is blue."))
+    draft.record_event(TextArrived("It is blue."))
     assert draft.status == ""
 
 
@@ -106,9 +106,9 @@ def test_a_tool_without_a_phrase_of_its_own_is_named() -> None:
 )
 def test_a_call_leaves_one_line_that_says_with_what_it_was_made(call: ToolCall, result: ToolResult, told: str) -> None:
     draft = Draft()
-    draft.see(CallStarted("1.1", call))
+    draft.record_event(CallStarted("1.1", call))
     assert [step.trace for step in draft.steps] == [""]
-    draft.see(CallFinished("1.1", result))
+    draft.record_event(CallFinished("1.1", result))
     (step,) = draft.steps
     assert step.trace.startswith(told)
     assert len(step.trace) < 120
@@ -118,12 +118,12 @@ def test_a_call_leaves_one_line_that_says_with_what_it_was_made(call: ToolCall, 
 def test_a_note_tells_how_far_a_tool_is_in_few_steps_and_is_gone_with_it(shares: list[float]) -> None:
     draft, notes = draft_of(RECALL), list[str]()
     for share in shares:
-        draft.see(CallProgressed("1.1", share * 7, 7))
+        draft.record_event(CallProgressed("1.1", share * 7, 7))
         assert draft.note.startswith(status_line("recall"))
         notes += [draft.note] if notes[-1:] != [draft.note] else []
     assert len(set(notes)) <= 100 / NOTE_PERCENT + 1
-    draft.see(RECALLED)
-    draft.see(CallProgressed("1.1", 1, 2))
+    draft.record_event(RECALLED)
+    draft.record_event(CallProgressed("1.1", 1, 2))
     assert draft.note == ""
 
 
@@ -132,11 +132,11 @@ def test_long_work_shows_its_last_steps_line_by_line_and_what_it_does_now() -> N
     assert step_lines(draft, 0) == ""
     assert step_lines(draft, 2) == f"→ {status_line('recall')}"
     for number in range(2, 5):
-        draft.see(CallFinished(f"{number - 1}.1", ToolResult("recall", ResultStatus.SUCCESS, "blue")))
-        draft.see(IterationStarted(number))
-        draft.see(CallStarted(f"{number}.1", ToolCall("recall", {"query": "boat"})))
-    draft.see(CallFinished("4.1", ToolResult("recall", ResultStatus.FAILURE, "no")))
-    draft.see(IterationStarted(5))
+        draft.record_event(CallFinished(f"{number - 1}.1", ToolResult("recall", ResultStatus.SUCCESS, "blue")))
+        draft.record_event(IterationStarted(number))
+        draft.record_event(CallStarted(f"{number}.1", ToolCall("recall", {"query": "boat"})))
+    draft.record_event(CallFinished("4.1", ToolResult("recall", ResultStatus.FAILURE, "no")))
+    draft.record_event(IterationStarted(5))
     done = status_line("recall")
     assert step_lines(draft, 2).splitlines() == [
         "2 steps before",

@@ -76,7 +76,7 @@ def test_pages_that_only_grow_hold_the_whole_text_and_stand_alone(
     text = "\n\n".join([text.strip()] * times)
     reader, draft, at = Reader(full_every), Draft(), 0
     for chunk in cycle(chunks):
-        draft.see(TextArrived(text[at : at + chunk]))
+        draft.record_event(TextArrived(text[at : at + chunk]))
         at += chunk
         if at >= len(text):
             break
@@ -94,7 +94,7 @@ def test_no_more_than_a_line_of_what_was_read_moves_to_the_next_page(text: str, 
     text = "\n\n".join([text.strip()] * times)
     frames, draft, at, seen = Frames(EDITED, turn=1), Draft(), 0, dict[int, int]()
     for chunk in cycle(chunks):
-        draft.see(TextArrived(text[at : at + chunk]))
+        draft.record_event(TextArrived(text[at : at + chunk]))
         at += chunk
         if at >= len(text):
             break
@@ -106,7 +106,7 @@ def test_no_more_than_a_line_of_what_was_read_moves_to_the_next_page(text: str, 
 
 def said(text: str) -> Draft:
     draft = Draft()
-    draft.see(TextArrived(text))
+    draft.record_event(TextArrived(text))
     return draft
 
 
@@ -117,7 +117,7 @@ def shown(draft: Draft) -> list[str]:
 def test_a_word_that_may_go_on_waits_unless_nobody_writes() -> None:
     draft = said("Let me look it up")
     assert shown(draft) == ["Let me look it "]
-    draft.see(CallStarted("1.1", ToolCall("recall", {})))
+    draft.record_event(CallStarted("1.1", ToolCall("recall", {})))
     assert shown(draft) == ["Let me look it up"]
 
 
@@ -137,18 +137,18 @@ def test_chinese_has_no_words_to_wait_for() -> None:
 
 def test_a_step_stays_on_the_page_that_has_shown_it_first() -> None:
     frames, draft = Frames(STREAM, turn=1), said("word " * 900)
-    draft.see(CallStarted("1.1", ToolCall("recall", {})))
+    draft.record_event(CallStarted("1.1", ToolCall("recall", {})))
     (first,) = frames.frames(draft)
     frames.record_shown(first)
-    draft.see(TextArrived("word " * 900))
-    draft.see(CallFinished("1.1", ToolResult("recall", ResultStatus.SUCCESS, "")))
-    draft.see(CallStarted("2.1", ToolCall("recall", {})))
+    draft.record_event(TextArrived("word " * 900))
+    draft.record_event(CallFinished("1.1", ToolResult("recall", ResultStatus.SUCCESS, "")))
+    draft.record_event(CallStarted("2.1", ToolCall("recall", {})))
     assert [[step.id for step in frame.look.steps] for frame in frames.frames(draft)] == [["1.1"], ["2.1"]]
 
 
 def test_a_reply_that_is_taken_back_shows_no_steps() -> None:
     draft = Draft()
-    draft.see(CallStarted("1.1", ToolCall("recall", {})))
+    draft.record_event(CallStarted("1.1", ToolCall("recall", {})))
     draft.end("")
     assert shown(draft) == []
 
@@ -176,9 +176,9 @@ def test_the_end_takes_back_a_line_at_most_and_leaves_no_scrap_on_the_last_page(
         return shown
 
     for at in range(0, length, step):
-        draft.see(TextArrived(text[at : at + step]))
+        draft.record_event(TextArrived(text[at : at + step]))
         show()
-    draft.see(ReplyEnded())
+    draft.record_event(ReplyEnded())
     show()
     draft.end(joined([text, below]))
     pages = show()
@@ -191,16 +191,16 @@ HALF_DONE = CallProgressed("1.1", 1, 2)
 
 def test_a_note_stands_below_the_text_of_the_last_page_or_alone_where_there_is_none_yet() -> None:
     draft, frames = Draft(), Frames(NOTED, turn=1)
-    draft.see(CallStarted("1.1", ToolCall("recall", {})))
+    draft.record_event(CallStarted("1.1", ToolCall("recall", {})))
     assert frames.frames(draft) == []
-    draft.see(HALF_DONE)
+    draft.record_event(HALF_DONE)
     (alone,) = frames.frames(draft)
     assert (alone.look.text, alone.look.note) == ("", draft.note)
     for text in ("I look. ", "x" * 3_000):
-        draft.see(TextArrived(text))
+        draft.record_event(TextArrived(text))
         *before, last = frames.frames(draft)
         assert (last.look.note, {one.look.note for one in before} - {""}) == (draft.note, set())
-    draft.see(CallFinished("1.1", ToolResult("recall", ResultStatus.SUCCESS, "blue")))
+    draft.record_event(CallFinished("1.1", ToolResult("recall", ResultStatus.SUCCESS, "blue")))
     assert {one.look.note for one in frames.frames(draft)} == {""}
 
 
@@ -208,7 +208,7 @@ def test_each_change_of_a_note_is_a_write_and_its_end_too() -> None:
     draft, reconciler, shown = Draft(), PageReconciler(NOTED, turn=1), list[str]()
     events = (CallProgressed("1.1", done, 100) for done in range(1, 101))
     for event in (CallStarted("1.1", ToolCall("recall", {})), *events):
-        draft.see(event)
+        draft.record_event(event)
         match reconciler.next_write(draft):
             case PostPage(key, frame) as post:
                 reconciler.posted(post, PageRef(str(key)))
@@ -219,7 +219,7 @@ def test_each_change_of_a_note_is_a_write_and_its_end_too() -> None:
             case write:
                 assert write is None
     assert [int(note.rpartition("…")[2].rstrip(" %")) for note in shown] == [*range(0, 101, NOTE_PERCENT)]
-    draft.see(TextArrived("It is blue."))
+    draft.record_event(TextArrived("It is blue."))
     draft.end("It is blue.")
     assert isinstance(write := reconciler.next_write(draft), EditPage)
     assert (write.frame.look.text, write.frame.look.note) == ("It is blue.", "")

@@ -149,7 +149,7 @@ async def test_what_acts_is_called_round_no_approval_openclaw_78308() -> None:
         effects = {tool.name: tool.effect for tool in server.tools}
         gate = CallGate((), registry.check, effects.__getitem__, asker, frozenset(), lambda: Provenance.OWN, Progress)
         for call in (ToolCall("raw.change", {}), ToolCall("call_tool", {"name": "raw.change", "args": {}})):
-            meant = registry.unwrapped(call)
+            meant = registry.unwrap(call)
             assert gate.check(meant) is not None or gate.needs_consent(meant)
         assert not gate.needs_consent(ToolCall("raw.echo", {"word": "ahoy"}))
 

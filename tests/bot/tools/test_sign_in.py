@@ -9,7 +9,7 @@ import pytest
 
 from agent.errors import SettingsError, ToolError
 from agent.memory.forgetting_plans import Everything
-from bot.tools.mcp_source import NOWHERE
+from bot.tools.mcp_source import NO_MCP_SERVERS
 from bot.tools.sign_in import SignInDesk
 from bot.tools.sign_in_pages import CONNECTIONS, SignInPages, listening
 from store.engine import Store
@@ -288,8 +288,8 @@ async def test_where_every_such_server_was_taken_away_what_people_gave_is_still_
 async def test_without_a_key_the_servers_that_cannot_be_told_are_named(store: Store, service: ToolService) -> None:
     async with sign_ins(store, with_account(service)) as world:
         await world.signed_in(ANN, "ann")
-    assert "wiki" in await NOWHERE.revoke(store.tool_accounts, ANN.id)
-    assert await NOWHERE.revoke(store.tool_accounts, BOB.id) == ""
+    assert "wiki" in await NO_MCP_SERVERS.revoke(store.tool_accounts, ANN.id)
+    assert await NO_MCP_SERVERS.revoke(store.tool_accounts, BOB.id) == ""
 
 
 async def test_a_server_that_cannot_be_told_is_named_and_the_tokens_go_all_the_same(store: Store) -> None:

@@ -94,7 +94,7 @@ async def test_what_cannot_be_stored_is_tried_until_it_can_and_somebody_is_told_
     async def tell(error: CogencyError) -> None:
         told.append(str(error))
 
-    assert await begun.insist(take, tell) == "taken"
+    assert await begun.retry(take, tell) == "taken"
     assert told == ["away"]
     assert clock.now() == NOON + timedelta(seconds=1 + 2 + 4 + 8 + 16)
     await begun.note()
@@ -112,7 +112,7 @@ async def test_one_failure_is_told_to_nobody() -> None:
     async def tell(error: CogencyError) -> None:
         raise AssertionError(error)
 
-    await begun.insist(take, tell)
+    await begun.retry(take, tell)
 
 
 async def test_what_has_become_too_old_is_given_up() -> None:
@@ -126,5 +126,5 @@ async def test_what_has_become_too_old_is_given_up() -> None:
         pass
 
     with pytest.raises(StoreUnavailable):
-        await begun.insist(take, tell)
+        await begun.retry(take, tell)
     assert clock.now() - NOON < BOUNDS.age + timedelta(minutes=1)

@@ -101,7 +101,7 @@ async def test_what_is_told_reaches_who_listens_to_it_in_every_process_and_nobod
         first.listen("times", heard["first"].set)
         other.listen("times", heard["other"].set)
         other.listen("places", heard["else"].set)
-        first.tell("times")
+        first.publish("times")
         async with asyncio.timeout(PATIENCE_S):
             await heard["first"].wait()
             await heard["other"].wait()

@@ -110,7 +110,7 @@ async def test_who_listens_directly_hears_who_tells_through_a_pooler(pooled: str
     direct.notifier.listen("times", heard.set)
     async with asyncio.timeout(PATIENCE_S):
         await direct.notifier.wait(PATIENCE_S)  # it listens
-        through_it.notifier.tell("times")
+        through_it.notifier.publish("times")
         await heard.wait()
     await through_it.close()
     await direct.close()

@@ -57,8 +57,8 @@ def test_a_reply_that_has_ended_takes_no_share() -> None:
     for who in "abc":
         budget.wait(who, 0.0)
     assert budget.wait("a", 1.0) > 0
-    budget.left("b")
-    budget.left("c")
+    budget.remove("b")
+    budget.remove("c")
     assert budget.wait("a", 1.0) == 0.0
 
 
@@ -83,8 +83,8 @@ def test_no_tier_is_ever_exceeded_and_every_reply_gets_its_share(replies: int, s
 
 async def test_what_is_not_worth_waiting_for_takes_no_share() -> None:
     budget = MethodRate(3, 60)
-    assert [await budget.spare(who, 0.0) for who in "aabc"] == [True, True, True, False]
-    assert await budget.spare("c", 60.0)
+    assert [await budget.try_call(who, 0.0) for who in "aabc"] == [True, True, True, False]
+    assert await budget.try_call("c", 60.0)
 
 
 def test_a_reply_that_is_silent_takes_no_share_after_a_while() -> None:
@@ -97,7 +97,7 @@ def test_a_reply_that_is_silent_takes_no_share_after_a_while() -> None:
 
 def test_a_refusal_holds_everybody_back() -> None:
     budget = MethodRate(48, 60)
-    budget.limited(10.0, 7.0)
+    budget.block_for(10.0, 7.0)
     assert budget.wait("a", 12.0) == 5.0
     assert budget.wait("b", 17.0) == 0.0
 
@@ -118,7 +118,7 @@ async def test_whoever_is_told_to_wait_keeps_their_place_until_they_take_it() ->
 
 def test_a_refusal_holds_the_queue_back() -> None:
     queue = MethodQueue(1.0)
-    queue.limited(5.0, 3.0)
+    queue.block_for(5.0, 3.0)
     assert queue.join(6.0) == 2.0
 
 
@@ -178,7 +178,7 @@ def test_whoever_is_refused_leaves_or_stays_no_window_holds_too_many_and_nobody_
         elif ask.stays:
             staying[name] = true_now + wait
         elif ask.polite:
-            budget.left(name)
+            budget.remove(name)
             staying.pop(name, None)
     for at in made:
         assert sum(other <= at < other + 60.0 for other in made) <= calls

@@ -30,7 +30,7 @@ from tests.examples import examples
 from tests.fakes.slack_blocks import problems
 from tests.fakes.slack_home import shown_text
 
-FORMS = [form for command in COMMANDS for form in command.forms if form.made is None]
+FORMS = [form for command in COMMANDS for form in command.forms if form.build is None]
 
 ANN = "U0ANN"
 SPENT = Spent(3, Usage(input_uncached=1_000, output=50), Money(1_000_000), 0)

@@ -181,7 +181,7 @@ async def test_a_stream_of_which_nobody_knows_what_it_shows_is_ended_without_a_w
 
 async def test_where_the_end_has_to_wait_the_words_do_not(room: Room) -> None:
     stream = await room.streams.start(PageContent("It is "))
-    room.budgets.stops.limited(room.clock.monotonic(), 30)
+    room.budgets.stops.block_for(room.clock.monotonic(), 30)
     with pytest.raises(PageQueued):
         await room.streams.end(stream, PageContent("It is blue.", final=True), [])
     assert room.shown.text == "It is blue."
@@ -203,6 +203,6 @@ async def test_a_stream_that_has_ended_may_be_dropped_again(room: Room) -> None:
     await room.streams.drop(stream.ts)
     await room.clock.advance(10)
     await room.streams.drop(stream.ts)
-    room.budgets.stops.limited(room.clock.monotonic(), 30)
+    room.budgets.stops.block_for(room.clock.monotonic(), 30)
     with pytest.raises(PageQueued):
         await room.streams.drop(stream.ts)

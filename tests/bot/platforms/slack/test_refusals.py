@@ -99,7 +99,7 @@ async def test_a_refused_mention_is_one_line_in_the_log_though_it_comes_as_two_e
 
 
 async def test_who_was_told_just_now_is_not_told_again(slack: FakeSlack) -> None:
-    host = FakeHost(fail_next=Refused(CLOSED, told=True))
+    host = FakeHost(fail_next=Refused(CLOSED, was_shown=True))
     async with serving(slack, host):
         await slack.say(ANN, DM, "hello")
         await slack.settled()
@@ -108,7 +108,7 @@ async def test_who_was_told_just_now_is_not_told_again(slack: FakeSlack) -> None
 
 
 async def test_a_command_is_always_answered_and_leaves_no_question_behind(slack: FakeSlack) -> None:
-    host = FakeHost(fail_next=Refused(CLOSED, told=True))
+    host = FakeHost(fail_next=Refused(CLOSED, was_shown=True))
     async with serving(slack, host):
         await slack.command(ANN, GENERAL, "/ask", "hello?")
         await slack.settled()

@@ -204,7 +204,7 @@ async def test_where_edits_are_scarce_an_answer_is_posted_once_complete_or_begun
     clock = FakeClock()
     workspace = SurfaceParts(api, ME, clock)
     for reply in range(workspace.budgets.updates.calls // 2):
-        assert await workspace.budgets.updates.spare(f"{reply}", clock.monotonic())
+        assert await workspace.budgets.updates.try_call(f"{reply}", clock.monotonic())
     growing = of_workspace(workspace, to, sessions)
     with pytest.raises(PageQueued):
         await growing.post(KEY, PageContent("Hel"))
