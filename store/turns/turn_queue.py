@@ -68,19 +68,21 @@ def next_turn(
 
 _WORK: Final = f"{{0}}.event_id LIKE '{SCHEDULED}%' AND {{0}}.event_id LIKE '%{WORK}'".replace(":", r"\:")
 _AT_LIMIT: Final = "SELECT person FROM running GROUP BY person HAVING count(*) >= :per_person"
-# Each team once: the index gives the next team after the last, which skips all of its turns. SQLite needs the index
-# named.
+# Each team once, with its first turn: the index gives the next team after the last, which skips all of its turns.
+# SQLite needs the index named.
 _TEAMS: Final = """
 WITH RECURSIVE team_waiting (id, source, team) AS (
-  SELECT * FROM (SELECT id, source, team FROM turn {by} WHERE state = 'waiting' ORDER BY source, team LIMIT 1) AS first
+  SELECT * FROM (SELECT id, source, team FROM turn {by} WHERE state = 'waiting'
+                 ORDER BY source, team, round, id LIMIT 1) AS first
   UNION ALL
   SELECT other.id, other.source, other.team FROM team_waiting AS one JOIN turn AS other ON other.id =
     coalesce(
       (SELECT behind.id FROM turn AS behind {by}
        WHERE behind.state = 'waiting' AND behind.source = one.source AND behind.team > one.team
-       ORDER BY behind.team LIMIT 1),
+       ORDER BY behind.team, behind.round, behind.id LIMIT 1),
       (SELECT behind.id FROM turn AS behind {by}
-       WHERE behind.state = 'waiting' AND behind.source > one.source ORDER BY behind.source, behind.team LIMIT 1))
+       WHERE behind.state = 'waiting' AND behind.source > one.source
+       ORDER BY behind.source, behind.team, behind.round, behind.id LIMIT 1))
 ),
 """
 

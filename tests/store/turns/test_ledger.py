@@ -1,15 +1,18 @@
 """The ledger in a database: what the contract cannot show from outside."""
 
 import logging
+from dataclasses import replace
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import Connection, select, text, update
 
 from agent.records import Claiming
-from store.engine import Store
+from store.engine import Store, open_store
 from store.tables import message, turn
+from store.turns.turn_queue import next_turn
 from tests.contracts.steps import claimed
 from tests.fakes.incoming import LEASE, START, said
+from tests.fakes.postgresql import PostgresServer
 
 
 @pytest.mark.parametrize("damage", [{"payload": "no JSON"}, {"payload": '{"quoted":[{"x":1}]}'}, {"payload": "[]"}])
@@ -33,3 +36,25 @@ async def test_a_place_without_a_name_in_the_database_blocks_nobody(either: Stor
     await either.ledger.accept(said("hello", conversation="b"))
     assert (await claimed(either)).incoming.text == "hello"
     assert await either.ledger.claim(Claiming("worker", START, LEASE)) is None
+
+
+async def test_of_teams_that_wait_equally_long_the_oldest_turn_is_next_however_the_table_is_read(
+    postgres: PostgresServer,
+) -> None:
+    store = await open_store(await postgres.empty())
+    asked = [("ann", "first"), ("bob", "second"), ("cat", "first")]
+    oldest, *_ = [
+        (await store.ledger.accept(replace(said("?", person=person, conversation=person), team=team))).turn
+        for person, team in asked
+    ]
+
+    def next_without_index(connection: Connection) -> int | None:
+        for way in ("indexscan", "indexonlyscan", "bitmapscan"):
+            connection.execute(text(f"SET LOCAL enable_{way} = off"))
+        return next_turn(connection, START, None, None)
+
+    await store.database.write(  # PostgreSQL writes a changed row anew, behind the others
+        lambda connection: connection.execute(update(turn).where(turn.c.id == oldest).values(attempts=0))
+    )
+    assert await store.database.write(next_without_index) == oldest
+    await store.close()
