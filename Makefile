@@ -25,17 +25,18 @@ FONTS := tests/films/node_modules
 # Without compiled files each test process would compile all modules that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo check test soak chaos newcomer coverage lint style types units-of-agent units-of-bot format docs generated film lock clean
+.PHONY: demo check test soak chaos newcomer coverage lint style types units format docs generated film lock clean
 
 demo: .venv/run.stamp
 	@$(BIN)/cogency chat
 
-# Six processes on two cores: two compute, while four mostly wait for servers and processes. They are forked from one
-# that has imported everything; on macOS, system libraries do not survive a fork.
-SPREAD := $(if $(filter Linux,$(shell uname)),-p tests.forks --forks 6,-n 4 --dist worksteal)
+# Processes for the tests, forked from one that has imported everything; on macOS, system libraries do not survive that.
+LINUX := $(filter Linux,$(shell uname))
+spread = $(if $(LINUX),-p tests.forks --forks $(1),-n $(1) --dist worksteal)
 
+# Six processes on two cores: two compute, while four mostly wait for servers and processes.
 test: .venv/dev.stamp $(NODE_TOOLS)/.stamp
-	$(BIN)/python -m pytest $(SPREAD) -q
+	$(BIN)/python -m pytest $(call spread,6) -q
 
 soak: .venv/dev.stamp $(NODE_TOOLS)/.stamp
 	$(BIN)/python -m tests.soak --times 10 --load 8
@@ -56,25 +57,19 @@ coverage: .venv/dev.stamp $(NODE_TOOLS)/.stamp
 
 lint: style types
 
-# Three jobs on two cores: the unit tests wait now and then, and checking types takes longer than each of them. It ends
-# last, so the others run at a lower priority. Checking unchanged tests would double its time: `make lint` does that.
+# Checking types takes longest, in one process, so the unit tests beside it run in two processes of a lower priority.
+# Checking unchanged tests would double its time: `make lint` does that.
 check: .venv/dev.stamp $(NODE_TOOLS)/.stamp
-	@$(MAKE) --no-print-directory -j 3 types TYPED="agent bot store $(CHANGED)" style units-of-agent units-of-bot
+	@$(MAKE) --no-print-directory -j 3 types TYPED="agent bot store $(CHANGED)" style units
 
 # Python files outside of the product that differ from the last commit, or are new.
 CHANGED = $(shell for how in "diff --relative --name-only --diff-filter=d HEAD" "ls-files --others --exclude-standard"; do \
   git $$how -- 'tests/*.py' 'benchmarks/*.py' 'deploy/*.py' 'docs/*.py' 2>/dev/null; done)
 
-UNITS = nice $(BIN)/python -m pytest -q --hypothesis-profile=dev -p no:cacheprovider -m "not server and not slow"
+UNITS := tests/agent tests/bot tests/store/memory tests/store/search tests/test_reference.py
 
-# Two halves, for two cores.
-WITH_AGENT := tests/bot/access tests/bot/memory tests/bot/turns
-
-units-of-agent:
-	$(UNITS) tests/agent tests/store/memory tests/store/search $(WITH_AGENT)
-
-units-of-bot:
-	$(UNITS) tests/bot $(addprefix --ignore=,$(WITH_AGENT))
+units:
+	nice $(BIN)/python -m pytest $(call spread,2) -q --hypothesis-profile=dev -p no:cacheprovider -m "not server and not slow" $(UNITS)
 
 style: .venv/dev.stamp
 	$(BIN)/ruff format --check .

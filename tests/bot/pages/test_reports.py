@@ -166,6 +166,7 @@ def test_what_goes_on_side_by_side_counts_once() -> None:
 # In a browser.
 
 
+@pytest.mark.slow
 async def test_the_pages_read_well_in_light_dark_and_on_a_phone() -> None:
     store, clock = await filled(), FakeClock(NOW)
     site = operator_site(store, clock, report_views(SqlOversight(store.database), clock))
