@@ -407,11 +407,12 @@ def core_tools(
     async def finds(channel: str) -> bool:
         return (await rules_at(store.preferences, channel)).finds_documents
 
-    known = (
+    file_tools = (ShareFileTool(timeout_s),) if hands_over else ()
+    return (
         RecallTool(memories or store.memories, timeout_s, store.documents, description=WITH_DOCUMENTS, finds=finds),
         RememberTool(store.facts, store.working_set, timeout_s),
+        *file_tools,
     )
-    return (*known, ShareFileTool(timeout_s)) if hands_over else known
 
 
 def own_tools(settings: Settings) -> tuple[Tool, ...]:
