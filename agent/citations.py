@@ -70,7 +70,7 @@ class Citations:
     )
     """By a citation's position: its replacement, the numbers that it cites, and how many it invented."""
 
-    def take(self, result: ToolResult) -> None:
+    def add(self, result: ToolResult) -> None:
         self.known = references_of([ToolResult("", result.status, "", references=tuple(self.known.values())), result])
 
     def shown(self, text: str, *, complete: bool) -> str:

@@ -164,7 +164,7 @@ class InProcessStore:
         latest = (message.conversation for _, message in reversed(self._messages) if message.person == person)
         return next((id_ for id_ in latest if id_ != conversation), None)
 
-    async def known(
+    async def for_turn(
         self,
         incoming: Incoming,
         audiences: frozenset[str],
@@ -220,7 +220,7 @@ class InProcessStore:
         outcome = writing.outcome(facts, changes, new)
         return replace(outcome, dropped=dropped) if isinstance(outcome, Written) else outcome
 
-    async def keep(self, conversation: str, audience: str, item: WorkingItem) -> None:
+    async def store_item(self, conversation: str, audience: str, item: WorkingItem) -> None:
         others = [entry for entry in self._items if (entry[0], entry[2].key) != (conversation, item.key)]
         self._items = deque([*others, (conversation, audience, item)], MAX_ITEMS)
 

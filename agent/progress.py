@@ -172,7 +172,7 @@ def _decode_model_call(call: Mapping[str, Any]) -> ModelCall:
     return ModelCall(call["model"], Usage(**call["usage"]), timing)
 
 
-def given(progress: Progress) -> tuple[int, ...]:
+def tool_sources(progress: Progress) -> tuple[int, ...]:
     """The ids of the stored messages that the turn's tools brought into it."""
     results = [result for step in progress.steps for result in step.results if result is not None]
     return tuple(sorted({source for result in results for source in result.sources}))
@@ -180,7 +180,9 @@ def given(progress: Progress) -> tuple[int, ...]:
 
 def sources(progress: Progress) -> tuple[int, ...]:
     """The ids of all stored messages that a result of the turn quotes, that its context drew on, or that joined it."""
-    return tuple(sorted({*given(progress)} | {*progress.context} | {message.message for message in progress.joined}))
+    return tuple(
+        sorted({*tool_sources(progress)} | {*progress.context} | {message.message for message in progress.joined})
+    )
 
 
 MAX_LINKS: Final = 200  # Addresses that are looked up; a chat shows no more, and each look-up scans the whole context

@@ -247,7 +247,7 @@ class SchedulePlatform(Protocol):
 class Schedules(Protocol):
     """The stored schedules. Raises StoreError. Every write after `due` is fenced and raises LeaseLost."""
 
-    async def keep(self, new: NewSchedule) -> Schedule | ScheduleRefused:
+    async def add(self, new: NewSchedule) -> Schedule | ScheduleRefused:
         """Store a new schedule."""
         ...
 

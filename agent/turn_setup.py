@@ -21,7 +21,7 @@ from agent.memory.facts import Scope, assumed_in, reading_scopes
 from agent.memory.past_threads import PastMessage
 from agent.messages import Image
 from agent.ports import Asker, CallOptions, Clock, Knowledge, Provider, ToolContext
-from agent.progress import Progress, action_records, brought_by, given, sources, turn_drawn_from
+from agent.progress import Progress, action_records, brought_by, sources, tool_sources, turn_drawn_from
 from agent.records import Author, Claim, Closing, Incoming, Quoted, RecallQuery, StoredMessage, platform_of
 from agent.state import Execution, Workspace
 from agent.summary import summary_due, visible_from
@@ -79,7 +79,7 @@ async def known_context(
     incoming = claim.incoming
     audiences = may_flow_from(incoming.place, groups)
     limit = config.history_messages
-    known = await knowledge.known(incoming, audiences, before_turn=claim.turn, messages=limit, actions=LAST_ACTIONS)
+    known = await knowledge.for_turn(incoming, audiences, before_turn=claim.turn, messages=limit, actions=LAST_ACTIONS)
     # A place that has become more public keeps for itself what was said before.
     history = [message for message in known.said if message.audience in audiences]
     window = config.budget.history
@@ -228,7 +228,7 @@ def closed(closing: Closing, turn: Turn, place: Place, below: str = "") -> Closi
         joined=turn.progress.joined if answered else (),
         learn_at=closing.learn_at if answered else None,
         context_messages=(*closing.context_messages, *sources(turn.progress)),
-        given_messages=given(turn.progress),
+        given_messages=tool_sources(turn.progress),
     )
 
 

@@ -379,7 +379,7 @@ async def keep(store: Store, number: int, plan: Planned, random: Random) -> Sche
     kind = ScheduleKind.QUESTION if random.random() < 0.2 else ScheduleKind.REMINDER
     words = f"do thing {number}"
     new = NewSchedule(person, "sim", f"c{number // 40}", dm(person), kind, words, plan.timing, BEGIN - MINUTE)
-    schedule = await store.schedules.keep(new)
+    schedule = await store.schedules.add(new)
     if not isinstance(schedule, Schedule):
         raise TypeError(schedule)
     return schedule
@@ -481,7 +481,7 @@ async def lateness(store: Store, count: int, within: timedelta) -> list[float]:
             Timing("UTC", at=at),
             minute.clock.now(),
         )
-        schedule = await store.schedules.keep(new)
+        schedule = await store.schedules.add(new)
         if not isinstance(schedule, Schedule):
             raise TypeError(schedule)
         due[schedule.id] = at

@@ -71,7 +71,7 @@ class CallAudit:
                 self._known.add(name)
                 row = self._row(name, call, self.clock.now())
                 acts = self.tools.get(call.name).effect is not ToolEffect.READS
-                id_ = await self.audit.keep(row, self.claim) if acts else None
+                id_ = await self.audit.add(row, self.claim) if acts else None
                 self._running[name] = _RunningCall(row, self.clock.monotonic(), id_)
             case CallFinished(name, result):
                 await self._end(self._running.pop(name), _size(result), result.status.value)
@@ -87,7 +87,7 @@ class CallAudit:
                     row = self._row(name, call, self.clock.now(), CallEnd.NOT_RUN, step)
                     hidden = self.gate is not None and self.gate.hides(call.name)
                     by = DecidedBy.TABLE if hidden else DecidedBy.CHECK
-                    await self.audit.keep(replace(row, decision="refused", decided_by=by), self.claim)
+                    await self.audit.add(replace(row, decision="refused", decided_by=by), self.claim)
         self._rounds = len(steps)
         self._known.clear()
 
@@ -97,7 +97,7 @@ class CallAudit:
         for at, call in enumerate(step.calls):
             if step.consent(at) in NOT_ALLOWED:
                 row = self._row(f"{round_number}.{at + 1}", call, self.clock.now(), CallEnd.NOT_RUN)
-                await self.audit.keep(row, self.claim)
+                await self.audit.add(row, self.claim)
 
     async def stop(self) -> None:
         """Record that the running calls were stopped with the turn."""
@@ -107,7 +107,7 @@ class CallAudit:
 
     async def _end(self, call: "_RunningCall", size: int, outcome: str) -> None:
         ms = round(1000 * (self.clock.monotonic() - call.at))
-        id_ = call.id if call.id is not None else await self.audit.keep(call.row, self.claim)
+        id_ = call.id if call.id is not None else await self.audit.add(call.row, self.claim)
         await self.audit.end(id_, ms, size, outcome)
 
     def _row(

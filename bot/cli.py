@@ -300,9 +300,9 @@ async def _operator(settings: Settings, *, sessions: bool, sign_out_all: bool) -
 
 
 async def _find(settings: Settings, *, kind: str, words: str, as_json: bool) -> Exit:
-    from bot.app.subject_requests import Kind, found, found_line  # noqa: PLC0415 -- as above
+    from bot.app.subject_requests import Kind, find_similar, found_line  # noqa: PLC0415 -- as above
 
-    people = await found(settings, Kind(kind), words)
+    people = await find_similar(settings, Kind(kind), words)
     if as_json:
         rows: list[Json] = [
             {"id": who.id, "name": who.name, "messages": who.messages, "last": who.last and who.last.isoformat()}
@@ -397,9 +397,11 @@ def _report_request(order: "Order") -> Exit:
 async def _confirm(
     settings: Settings, *, kind: str, number: int, file: str | None, force: bool, yes: bool, operator: str | None
 ) -> Exit:
-    from bot.app.subject_requests import Kind, Operator, asked  # noqa: PLC0415 -- as above
+    from bot.app.subject_requests import Kind, Operator, open_request  # noqa: PLC0415 -- as above
 
-    order = await asked(settings, Kind(kind), number, Operator(operator or account_name(), account_name()), CLOCK)
+    order = await open_request(
+        settings, Kind(kind), number, Operator(operator or account_name(), account_name()), CLOCK
+    )
     if order.act is OperatorAct.EXPORT:
         return await _export_data(settings, order, operator, file, force=force)
     return await _erase_data(settings, order, operator, yes=yes)

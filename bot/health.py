@@ -200,7 +200,7 @@ class Liveness:
         away = sorted(f"{name} is not connected" for name in {*self.vitals.platforms} - connected)
         return [*self.restart_reasons(), *filter(None, [self.stored]), *away]
 
-    async def keep(self, tell: Callable[[str], None], every_s: float) -> None:
+    async def run(self, tell: Callable[[str], None], every_s: float) -> None:
         """Beat, and check the database now and then, until cancelled. `tell`: notifies systemd."""
         async with asyncio.TaskGroup() as tasks:
             check, checked_at = None, -LOOK_S
@@ -239,7 +239,7 @@ async def supervised(
     liveness, tell = Liveness(clock, telemetry=telemetry), notifier(supervisor)
     watchdog_s = int(supervisor.get("WATCHDOG_USEC", "0")) / 1_000_000
     serving = None if address is None else await asyncio.to_thread(_serve, liveness, address, metrics)
-    beating = asyncio.create_task(liveness.keep(tell, min(BEAT_S, watchdog_s / 3) if watchdog_s else BEAT_S))
+    beating = asyncio.create_task(liveness.run(tell, min(BEAT_S, watchdog_s / 3) if watchdog_s else BEAT_S))
     tell("READY=1")  # even without a platform, which is served later: systemd would restart the bot again and again
     try:
         yield liveness

@@ -274,7 +274,7 @@ class ReceivedConversations(Protocol):
 class Choices(Protocol):
     """Every method raises StoreError."""
 
-    async def of(self, owner: str) -> Mapping[str, str]:
+    async def all_of(self, owner: str) -> Mapping[str, str]:
         """Return what was chosen for a person (their id), a "channel:" or a "team:", by the choice's name."""
         ...
 
@@ -324,14 +324,14 @@ class ForgetQuestions(Protocol):
 class ForgettingDesk(ForgetQuestions, Protocol):
     """Forgetting on request, and what follows when messages and places are edited or deleted."""
 
-    async def gone(self, name: str, gone: Gone, *, at_once: bool) -> None:
+    async def schedule_erasure(self, name: str, gone: Gone, *, at_once: bool) -> None:
         """A place was deleted, or the bot was removed from it: schedule the erasure of what was said there.
 
         `name`: the place's. `at_once` False waits for a grace period, in which the bot may be invited back.
         """
         ...
 
-    async def back(self, names: Collection[str]) -> None:
+    async def cancel_erasure(self, names: Collection[str]) -> None:
         """The bot is in these places: cancel their erasure."""
         ...
 

@@ -275,7 +275,7 @@ class Deduplicator:
         """Apply `change`, trying again if another process made one meanwhile; False if there was nothing to change."""
         owner = f"source:{source}"
         for _ in range(TRIES):
-            before = (await self.preferences.of(owner)).get(DONE)
+            before = (await self.preferences.all_of(owner)).get(DONE)
             after = change((before or "").split())
             if after is None:
                 return False
@@ -305,7 +305,7 @@ class RollingConversations:
 
     async def current(self, channel: str) -> str:
         """Return the conversation that is current there. Raises StoreError."""
-        return (await self.preferences.of(_owner(channel))).get(CURRENT, channel)
+        return (await self.preferences.all_of(_owner(channel))).get(CURRENT, channel)
 
     async def conversation_of(self, channel: str, message: str, time: datetime, idle: timedelta) -> str:
         """Return the conversation of a message written at this time: a new one after `idle`. Raises StoreError."""

@@ -97,7 +97,7 @@ class ScheduleDesk:
 
     async def forbidden_in(self, channel: str) -> bool:
         """Return whether scheduled posts are forbidden there. Raises StoreError."""
-        return bool(channel) and (await self.preferences.of(f"channel:{channel}")).get(FORBIDS) == OFF
+        return bool(channel) and (await self.preferences.all_of(f"channel:{channel}")).get(FORBIDS) == OFF
 
     async def line(self, question: Incoming) -> str:
         """Return the lines below an answer about the schedules that it created; "" for none."""
@@ -170,7 +170,7 @@ class ScheduleDesk:
             direct=direct,
             own=True,
         )
-        schedule = await self.schedules.keep(new)
+        schedule = await self.schedules.add(new)
         if isinstance(schedule, ScheduleRefused):
             return ScheduleAnswer(schedule_texts.REFUSED[schedule], refused=True)
         text = schedule_texts.KEPT[kind].format(

@@ -292,8 +292,8 @@ class ReportingAudit:
     audit: ToolAudit
     telemetry: Telemetry
 
-    async def keep(self, call: AuditedCall, claim: Claim | None = None) -> int:
-        id_ = await self.audit.keep(call, claim)
+    async def add(self, call: AuditedCall, claim: Claim | None = None) -> int:
+        id_ = await self.audit.add(call, claim)
         if claim is not None:
             self.telemetry.record(ToolDecided(call.decision, call.effect))
         return id_

@@ -262,7 +262,7 @@ def drop_person(connection: sa.Connection, who: str, known_as: str) -> None:
 
 
 class SqlToolAudit(SqlStore):
-    keep = writes(audit)
+    add = writes(audit)
     keep_change = writes(audit_change)
     end = writes(end_call)
     newest = reads(newest)
@@ -291,7 +291,7 @@ def acts_about(connection: sa.Connection, whom: str, after: int, limit: int) -> 
     return [_call(row) for row in connection.execute(about.order_by(tool_call.c.id).limit(limit)).mappings()]
 
 
-def take(connection: sa.Connection, id_: int, before: str, after: str) -> bool:
+def change_outcome(connection: sa.Connection, id_: int, before: str, after: str) -> bool:
     """Change a row's outcome from `before` to `after`; False if another process has changed it first."""
     unchanged = sa.and_(tool_call.c.id == id_, _BY_OPERATOR, tool_call.c.outcome == before)
     return connection.execute(sa.update(tool_call).where(unchanged).values(outcome=after)).rowcount > 0

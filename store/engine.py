@@ -198,8 +198,8 @@ class Derived:
 
 
 DERIVED: Final = (
-    Derived("reader", "what facts say", "facts", READER, fact_index.renew, fact_index.left),
-    Derived("index_terms", "the search index", "messages", index.TERMS, index.renew, index.left),
+    Derived("reader", "what facts say", "facts", READER, fact_index.renew, fact_index.count_remaining),
+    Derived("index_terms", "the search index", "messages", index.TERMS, index.renew, index.count_remaining),
 )
 
 

@@ -540,10 +540,10 @@ class SqlHeld(SqlStore):
     running_posts = reads(running_posts)
     page = reads(page)
 
-    keep = writes(calls.audit)
+    add = writes(calls.audit)
     act = reads(calls.act)
     acts_about = reads(calls.acts_about)
-    take = writes(calls.take)
+    change_outcome = writes(calls.change_outcome)
     close = writes(calls.close)
 
     def __init__(self, database: Database, erased_ids: ErasedIds) -> None:

@@ -427,7 +427,7 @@ class SqlSummaries(SqlStore):
     async def uncovered(self, conversation: str, until: int) -> Uncovered | None:
         return await self.database.read(uncovered, conversation, until)
 
-    async def keep(
+    async def save(
         self, conversation: str, before: Uncovered, made_of: Sequence[StoredMessage], summary: SituationSummary
     ) -> bool:
         return await self.database.write(keep_summary, conversation, before, made_of, summary)
@@ -465,7 +465,7 @@ def keep_item(connection: sa.Connection, conversation: str, audience: str, item:
 
 
 class SqlWorkingSet(SqlStore):
-    keep = writes(keep_item)
+    store_item = writes(keep_item)
 
 
 def discard_kept_by(connection: sa.Connection, question: int) -> None:

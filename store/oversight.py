@@ -118,7 +118,7 @@ def _apps(connection: sa.Connection, keys: Collection[str]) -> dict[str, str]:
 _WAITED: Final = sa.exists().where(consent.c.turn == turn.c.id)
 
 
-def ended(connection: sa.Connection, since: datetime, limit: int) -> list[EndedTurn]:
+def ended_turns(connection: sa.Connection, since: datetime, limit: int) -> list[EndedTurn]:
     """The last turns that ended since `since`, the newest first."""
     columns = turn.c.id, turn.c.ended, turn.c.taken
     over = sa.select(*columns).where(turn.c.ended >= since, turn.c.taken.is_not(None), ~_WAITED)
@@ -126,7 +126,7 @@ def ended(connection: sa.Connection, since: datetime, limit: int) -> list[EndedT
     return [EndedTurn(row.id, row.ended, max(0.0, (row.ended - row.taken).total_seconds())) for row in found]
 
 
-def took(connection: sa.Connection, turns: Collection[int]) -> list[TurnTook]:
+def durations(connection: sa.Connection, turns: Collection[int]) -> list[TurnTook]:
     """Those of these turns that have ended and were not forgotten, with their steps; the slowest first."""
     columns = ("id", "person", "source", "channel", "outcome", "attempts", "taken", "began", "ended")
     over = sa.select(*(turn.c[name] for name in columns), person.c.name)
@@ -205,8 +205,8 @@ class SqlOversight(SqlStore):
     """Implements `bot.pages.reports.Oversight`."""
 
     spread = reads_long(spread)
-    ended = reads_long(ended)
-    took = reads(took)
+    ended_turns = reads_long(ended_turns)
+    durations = reads(durations)
     schedules = reads(schedules)
     documents = reads(documents)
     sharing = reads(sharing)

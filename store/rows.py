@@ -299,7 +299,7 @@ def action_record(row: Row) -> ActionRecord:
     return ActionRecord(row["iteration"], row["time"], row["thinking"], tuple(calls), tuple(results))
 
 
-def ended(now: datetime, outcome: Outcome) -> dict[str, Any]:
+def ended_columns(now: datetime, outcome: Outcome) -> dict[str, Any]:
     """The columns of an ended turn, with those cleared that only a running turn needs."""
     return {
         "state": "done",
@@ -319,7 +319,7 @@ INVENTED: Final = "invented_citations"
 
 def ending(closing: Closing, now: datetime) -> dict[str, Any]:
     return {
-        **ended(now, closing.outcome),
+        **ended_columns(now, closing.outcome),
         "usage": json_text({**asdict(closing.usage), **({INVENTED: closing.invented} if closing.invented else {})}),
         "pages": json_text(closing.pages),
         "context_messages": write_ids(closing.context_messages),

@@ -78,7 +78,7 @@ _ACTIVE: Final = schedule.c.state == ScheduleState.ACTIVE
 _OF_WORK: Final = schedule.c.made.contains(f'"kind":"{ScheduleKind.WORK}"')
 
 
-def keep(connection: Connection, new: NewSchedule) -> Schedule | ScheduleRefused:
+def add(connection: Connection, new: NewSchedule) -> Schedule | ScheduleRefused:
     in_order(connection, f"schedules of {new.person}")
     in_order(connection, f"schedules in {new.channel}")
     if new.kind is ScheduleKind.WORK and (existing := _existing_or_refused(connection, new)) is not None:
@@ -388,8 +388,8 @@ class SqlSchedules(SqlStore):
     def on_change(self, heard: Callable[[], None]) -> None:
         self._notifier.listen(CHANGED, heard)
 
-    async def keep(self, new: NewSchedule) -> Schedule | ScheduleRefused:
-        stored = await self.database.write(keep, new)
+    async def add(self, new: NewSchedule) -> Schedule | ScheduleRefused:
+        stored = await self.database.write(add, new)
         self._notifier.publish(CHANGED)
         return stored
 

@@ -126,7 +126,7 @@ class ProfileEntry:
         return self.everywhere or not self.sources
 
     @property
-    def said(self) -> str:
+    def full_text(self) -> str:
         """Key and text as one text: "editor: Vim", "learn Rust"."""
         return f"{self.key}: {self.text}" if self.key else self.text
 
@@ -268,13 +268,13 @@ def compress_for_injection(profile: UserProfile, budget_tokens: int = 800) -> In
     for entry in _by_importance(profile):
         is_headed = any(other.field is entry.field for other in chosen)
         heading_cost = 0 if is_headed else estimate_tokens(FIELDS[entry.field].heading) + 1
-        cost = heading_cost + estimate_tokens(entry.said) + 1
+        cost = heading_cost + estimate_tokens(entry.full_text) + 1
         if cost <= tokens_left:
             chosen.append(entry)
             tokens_left -= cost
     shown = tuple(entry for entry in profile.entries if entry in chosen)
     lines = [
-        f"{FIELDS[field].heading}: {'; '.join(' '.join(entry.said.split()) for entry in shown if entry.field is field)}"
+        f"{FIELDS[field].heading}: {'; '.join(' '.join(one.full_text.split()) for one in shown if one.field is field)}"
         for field in ProfileField
         if any(entry.field is field for entry in shown)
     ]

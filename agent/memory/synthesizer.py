@@ -256,7 +256,7 @@ class ImpressionSynthesizer:
 
     def synthesis_prompt(self, profile: UserProfile) -> tuple[Message, ...]:
         numbered = [
-            {"number": number, "field": entry.field, "date": entry.time.date().isoformat(), "text": entry.said}
+            {"number": number, "field": entry.field, "date": entry.time.date().isoformat(), "text": entry.full_text}
             for number, entry in enumerate(_unsettled(profile), 1)
         ]
         return _prompt(SYNTHESIS, numbered)
@@ -369,7 +369,7 @@ def _merged(named: list[ProfileEntry], text: str) -> ProfileEntry:
 
 def _may_say(text: str, named: list[ProfileEntry]) -> bool:
     """Return whether an action may set this text. It may be sensitive only if an entry is: the person allowed that."""
-    known = any(is_sensitive(entry.said) for entry in named)
+    known = any(is_sensitive(entry.full_text) for entry in named)
     return bool(text) and not has_secret(text) and (known or not is_sensitive(text))
 
 

@@ -93,7 +93,7 @@ class NewFact:
     source_message: int | None = None
 
     @property
-    def said(self) -> str:
+    def text(self) -> str:
         return f"{self.key}: {self.value}" if self.key else self.value
 
 

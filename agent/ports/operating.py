@@ -50,7 +50,7 @@ class AuditedCall:
 class ToolAudit(Protocol):
     """The audit of tool calls: what was called, for whom, and who decided it. Every method raises StoreError."""
 
-    async def keep(self, call: AuditedCall, claim: Claim | None = None) -> int:
+    async def add(self, call: AuditedCall, claim: Claim | None = None) -> int:
         """Store a row, for the turn of `claim` if given; return its id. After LeaseLost the call must not run."""
         ...
 
@@ -229,7 +229,7 @@ class ListedShard:
     until: datetime | None = None
 
     @property
-    def seen(self) -> datetime | None:
+    def last_renewed(self) -> datetime | None:
         """When its owner last renewed the lease."""
         return None if self.until is None else self.until - SHARD_LEASE
 

@@ -88,7 +88,7 @@ class Conversations(ThreadHistory, Protocol):
 class Knowledge(Protocol):
     """The stored input of a turn's context, as one snapshot."""
 
-    async def known(
+    async def for_turn(
         self, incoming: records.Incoming, audiences: frozenset[str], *, before_turn: int, messages: int, actions: int
     ) -> records.Known:
         """Return what the store has for the context of a turn, as one snapshot.
@@ -110,7 +110,7 @@ class Summaries(Protocol):
         """
         ...
 
-    async def keep(
+    async def save(
         self, conversation: str, before: Uncovered, made_of: Sequence[records.StoredMessage], summary: SituationSummary
     ) -> bool:
         """Store the summary, which covers the messages `made_of`, too.
@@ -169,7 +169,7 @@ class Facts(FactWriter, Protocol):
 class WorkingSet(Protocol):
     """Scratch values of conversations, which expire."""
 
-    async def keep(self, conversation: str, audience: str, item: WorkingItem) -> None:
+    async def store_item(self, conversation: str, audience: str, item: WorkingItem) -> None:
         """Store a scratch value of a conversation until it expires, in place of an earlier one with its key.
 
         It is forgotten with its message. Raises StoreError if that was forgotten meanwhile.
@@ -192,7 +192,7 @@ class Memories(Protocol):
 class Profiles(Protocol):
     """What is known about people, and which of their messages wait to be learned from (`Closing.learn_at`)."""
 
-    async def of(self, partition: Partition) -> UserProfile:
+    async def get(self, partition: Partition) -> UserProfile:
         """Return the profile of one partition, for learning."""
         ...
 
@@ -200,7 +200,7 @@ class Profiles(Protocol):
         """Return the entries that may be used for these audiences, each with the link to its newest source."""
         ...
 
-    async def known(self, person: str, audiences: frozenset[str]) -> list[ProfileEntry]:
+    async def all_entries(self, person: str, audiences: frozenset[str]) -> list[ProfileEntry]:
         """Return all entries of the person that may be shown there, with links, the oldest first.
 
         Includes the entries that `readable` leaves out because newer ones replace them.
@@ -235,7 +235,7 @@ class Preferences(Protocol):
     goes on there) or "source:" (what was done there) and an id; or "bot", for what operators decide.
     """
 
-    async def of(self, owner: str) -> dict[str, str]:
+    async def all_of(self, owner: str) -> dict[str, str]:
         """Return all choices of the owner."""
         ...
 

@@ -93,7 +93,7 @@ class Output:
             self._muted = True
         self._events.append(event)
 
-    def take(self) -> list[ProtocolEvent]:
+    def take_events(self) -> list[ProtocolEvent]:
         """Return the events since the last call."""
         if self._text:
             self._flush()

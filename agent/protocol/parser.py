@@ -100,7 +100,7 @@ class Parser:
         if self._halted:
             return []
         self._run(self._held_back + self._sanitizer.feed(chunk))
-        return self._output.take()
+        return self._output.take_events()
 
     def close(self) -> list[ProtocolEvent]:
         """End the stream. Returns the events of what was still open or held back."""
@@ -110,7 +110,7 @@ class Parser:
         if not self._halted:
             self._end_of_stream()
         self._halted, self._shortcut = True, None
-        return self._output.take()
+        return self._output.take_events()
 
     def _run(self, text: str) -> None:
         position = 0

@@ -198,7 +198,7 @@ class SocketExchange(ABC):
         """Return the end of the answer. `usage` is None if the vendor reported none."""
 
     @abstractmethod
-    def lost(self, code: int, reason: str) -> Fault | None:
+    def connection_fault(self, code: int, reason: str) -> Fault | None:
         """Return the fault of a connection that was closed before the answer was complete.
 
         None: the vendor has not started to work on the question, so it may be asked again on another connection.

@@ -308,7 +308,7 @@ class SocketSession:
                     async for event in events:
                         yield event
             except SocketClosed as closed:
-                fault = self._dialogue.lost(closed.code, closed.reason)
+                fault = self._dialogue.connection_fault(closed.code, closed.reason)
                 await self._close_socket()
             else:
                 return

@@ -318,7 +318,7 @@ class LiveDialogue(SocketExchange):
         self._messages = None
         return ResponseEnded(answer.reason, LIVE_USAGE.read(answer.usage) if answer.usage else None, native)
 
-    def lost(self, code: int, reason: str) -> Fault | None:
+    def connection_fault(self, code: int, reason: str) -> Fault | None:
         if self._resuming and not self.ready:
             self._chain = ResumeChain()
             return None

@@ -150,7 +150,7 @@ class RealtimeDialogue(SocketExchange):
         reason = StopReason.HALTED if self.halted else answer.reason
         return ResponseEnded(reason, USAGE.read(answer.usage) if answer.usage else None, native)
 
-    def lost(self, code: int, reason: str) -> Fault | None:
+    def connection_fault(self, code: int, reason: str) -> Fault | None:
         del code
         is_time_limit = self._expired or _LIMIT in reason
         return None if is_time_limit and not self._answer.id else Fault(FaultKind.CUT)

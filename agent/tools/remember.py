@@ -106,7 +106,7 @@ class RememberTool:
     async def _keep_in_working_set(self, working_set: WorkingSet, new: NewFact, context: ToolContext) -> ToolOutput:
         expires_at = new.timestamp + WORKING_TIME
         item = WorkingItem(new.key or new.value, new.value, new.timestamp, expires_at, context.message)
-        await working_set.keep(context.conversation, new.audience, item)
+        await working_set.store_item(context.conversation, new.audience, item)
         return ToolOutput(f"Kept for this conversation, for a day: {item.value}", audience=context.place.audience)
 
 

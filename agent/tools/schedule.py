@@ -156,7 +156,7 @@ class ScheduleTool:
         cancelled = ""
         if isinstance(replaces := args.get("replaces"), int):
             cancelled = await self._cancel(replaces, context)
-        schedule = await self.schedules.keep(new)
+        schedule = await self.schedules.add(new)
         if isinstance(schedule, ScheduleRefused):
             raise ToolError(REFUSED[schedule], ours=True)
         where = "to the person alone" if new.direct else "here"
@@ -199,7 +199,7 @@ class BackgroundTool:
             raise ToolError("say `what` is to be done", ours=True)
         now = Timing(context.person.time_zone or "UTC", at=context.now)
         new = replace(_build_schedule(context, what, ScheduleKind.WORK, now), mention=args.get("mention") is True)
-        schedule = await self.schedules.keep(new)
+        schedule = await self.schedules.add(new)
         if isinstance(schedule, ScheduleRefused):
             raise ToolError(REFUSED[schedule], ours=True)
         return _output(BEGINS.format(id=schedule.id), context)

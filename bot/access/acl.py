@@ -302,7 +302,7 @@ class PlaceRules:
     chosen: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @classmethod
-    def kept(cls, preferences: Mapping[str, str]) -> Self:
+    def from_preferences(cls, preferences: Mapping[str, str]) -> Self:
         """Read them from the channel's preferences. Raises StoreError for unreadable rules: to ignore them could admit
         people whom they exclude.
         """
@@ -366,7 +366,7 @@ class AmbientState:
     marks: tuple[str, ...] = ()
 
     @classmethod
-    def kept(cls, preferences: Mapping[str, str]) -> Self:
+    def from_preferences(cls, preferences: Mapping[str, str]) -> Self:
         """Read it; an unreadable state counts as empty, because the channel's own choice is stored elsewhere."""
         try:
             parsed = json.loads(preferences.get(cls.NAME, "{}"))
@@ -425,4 +425,4 @@ def place_owner(channel: str) -> str:
 
 async def rules_at(preferences: Preferences, channel: str) -> PlaceRules:
     """Return the channel's current rules, read from the store. Raises StoreError."""
-    return PlaceRules.kept(await preferences.of(place_owner(channel))) if channel else PlaceRules()
+    return PlaceRules.from_preferences(await preferences.all_of(place_owner(channel))) if channel else PlaceRules()

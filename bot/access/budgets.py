@@ -175,7 +175,7 @@ class BudgetAllowances:
     )
 
     def __post_init__(self) -> None:
-        self._apps = ExpiringCache(self.preferences.of, self.clock)
+        self._apps = ExpiringCache(self.preferences.all_of, self.clock)
 
     async def used_up(
         self, account: BudgetAccount, now: datetime, zone: str, uncounted: Spent = NOT_SPENT
@@ -204,7 +204,7 @@ class BudgetAllowances:
 
     async def agreed(self, account: BudgetAccount) -> Budget:
         """Return the budget with changes by `/budget`."""
-        return raised_budget(await self.usually(account), await self.preferences.of(account.owner))
+        return raised_budget(await self.usually(account), await self.preferences.all_of(account.owner))
 
     async def change(self, account: BudgetAccount, changes: dict[str, str]) -> None:
         """Store these changes in place of all earlier ones."""

@@ -57,7 +57,7 @@ async def chat_once_open(
             if not await _wait_for(opened, window):
                 return Exit.INTERRUPTED
             bot = opened.result()
-            if not typing.done() and await bot.left():
+            if not typing.done() and await bot.has_pending():
                 if window.set_aside():
                     await _cancel(typing)
                 await asyncio.wait({typing})

@@ -28,8 +28,8 @@ from bot.platforms.slack.options import (
     SlackFeature,
     SlackSettings,
     SocketMode,
+    required_features,
     scopes,
-    wanted,
 )
 from bot.setting_parsers import OtherServers
 from bot.setting_sources import named_file
@@ -113,7 +113,7 @@ def slack_distribution(settings: Settings) -> Distribution | None:
         delivery,
         settings.slack_installers,
         settings.slack_command_prefix,
-        tuple(sorted(scopes(wanted(slack_settings(settings))))),
+        tuple(sorted(scopes(required_features(slack_settings(settings))))),
     )
 
 

@@ -114,7 +114,7 @@ class Erased:
 # Finding the person or place that an operator means.
 
 
-async def found(settings: Settings, kind: Kind, words: str) -> list[Found]:
+async def find_similar(settings: Settings, kind: Kind, words: str) -> list[Found]:
     """Return people or places whose name or id contains these words. Raises StoreError."""
     async with open_beside(settings.database_url) as view:
         find = view.held.find_people if kind is Kind.PERSON else view.held.find_places
@@ -173,7 +173,7 @@ async def ask(settings: Settings, order: Order, operator: Operator, clock: Clock
         return await _store_row(view.held, order, operator, clock, "asked", WAITS)
 
 
-async def asked(settings: Settings, kind: Kind, number: int, operator: Operator, clock: Clock) -> Order:
+async def open_request(settings: Settings, kind: Kind, number: int, operator: Operator, clock: Clock) -> Order:
     """Return the request of a number, if this operator may confirm it now. Raises Refused and StoreError."""
     async with open_beside(settings.database_url) as view:
         return await _request(view.held, kind, number, operator, clock)
@@ -199,7 +199,7 @@ async def _store_row(
     held: SqlHeld, order: Order, operator: Operator, clock: Clock, decision: str, outcome: str = CallEnd.BEGUN
 ) -> Order:
     row = order.stored | {"account": operator.account} | ({"asked": order.number} if order.number else {})
-    number = await held.keep(operator_act(clock.now(), operator.name, row, decision, outcome))
+    number = await held.add(operator_act(clock.now(), operator.name, row, decision, outcome))
     return replace(order, number=number)
 
 
@@ -208,7 +208,7 @@ async def _confirm(held: SqlHeld, order: Order, operator: Operator, clock: Clock
     if not order.number:
         return await _store_row(held, order, operator, clock, "alone")
     await _request(held, order.kind, order.number, operator, clock)
-    if not await held.take(order.number, WAITS, "confirmed"):
+    if not await held.change_outcome(order.number, WAITS, "confirmed"):
         raise Refused(setup_texts.ASKED_BEFORE.format(number=order.number))
     return await _store_row(held, order, operator, clock, "confirmed")
 
@@ -438,7 +438,7 @@ async def erase(settings: Settings, order: Order, operator: Operator, clock: Clo
         if served and await _hand_over(view, agreed, clock):
             return await _result(view.held, agreed)
         if served and not view.held.database.is_shared:
-            await view.held.take(agreed.number, CallEnd.BEGUN, CallEnd.NOT_RUN)
+            await view.held.change_outcome(agreed.number, CallEnd.BEGUN, CallEnd.NOT_RUN)
             raise StoreLocked(setup_texts.NOBODY_ERASES.format(where=where))
     try:
         async with _open_erasing(settings, agreed, clock) as erasing:
@@ -446,7 +446,7 @@ async def erase(settings: Settings, order: Order, operator: Operator, clock: Clo
             return await _result(erasing.held, agreed)
     except CogencyError:
         async with open_beside(settings.database_url) as view:
-            await view.held.take(agreed.number, CallEnd.BEGUN, ResultStatus.FAILURE)
+            await view.held.change_outcome(agreed.number, CallEnd.BEGUN, ResultStatus.FAILURE)
         raise
 
 

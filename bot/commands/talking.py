@@ -73,14 +73,14 @@ async def stop(call: CommandCall) -> Panel:
 STOP_COMMAND = Command(name="stop", summary="Stop the answer that is growing here", run=stop, bare=False)
 
 
-async def begin(call: CommandCall) -> Panel:
+async def begin_conversation(call: CommandCall) -> Panel:
     return Panel(await call.caller.begin_conversation())
 
 
 NEW_COMMAND = Command(
     name="new",
     summary="Begin a new conversation here",
-    run=begin,
+    run=begin_conversation,
     rolling=True,
     scope=CommandScope.DIRECT,
     bare=False,

@@ -156,7 +156,7 @@ class MemoryDesk:
         facts = [
             fact for fact in await self.facts.readable(person, audiences) if fact.person and (past or fact.is_valid)
         ]
-        return [*facts, *await self.profiles.known(person, audiences)]
+        return [*facts, *await self.profiles.all_entries(person, audiences)]
 
     async def _show_entry(self, viewer: Viewer, ref: str) -> MemoryAnswer:
         """Return one entry, and the page that lists it."""
@@ -176,19 +176,19 @@ class MemoryDesk:
         entries = view.listed_entries(page_items, numbers, zone_of(viewer.person.time_zone), own)
         paused = view.lasting_text(await self.pauses.lasting(viewer.person.id, viewer.channel))
         heading = memory_texts.MEMORY_HEADING if entries else memory_texts.NOTHING_REMEMBERED
-        opted_out = (await self.preferences.of(viewer.person.id)).get(SHARING) == PAUSED
+        opted_out = (await self.preferences.all_of(viewer.person.id)).get(SHARING) == PAUSED
         sharing = memory_texts.OWN_KEPT_BACK if opted_out else ""
         parts = [notice, paused, sharing, view.full_text(items), heading]
         return MemoryAnswer("\n\n".join(filter(None, parts)), entries, current, pages)
 
     async def _numbers(self, viewer: Viewer) -> EntryNumbers:
-        return decode_numbers((await self.preferences.of(viewer.person.id)).get(NUMBERS, ""))
+        return decode_numbers((await self.preferences.all_of(viewer.person.id)).get(NUMBERS, ""))
 
     async def _update_numbers(self, viewer: Viewer, change: Callable[[EntryNumbers], EntryNumbers]) -> EntryNumbers:
         """Update the stored numbers and return them. Concurrent lists never get one number for two entries."""
         person = viewer.person.id
         for _ in range(TRIES):
-            stored = (await self.preferences.of(person)).get(NUMBERS)
+            stored = (await self.preferences.all_of(person)).get(NUMBERS)
             numbers = decode_numbers(stored or "")
             changed = change(numbers)
             if changed == numbers or await self.preferences.swap(person, NUMBERS, stored, changed.encode()):
@@ -299,7 +299,7 @@ class MemoryDesk:
         entry = replace(item, id=0, text=tidy(text), audience=partition.audience, sources=(), time=now, confidence=1.0)
         if not await self._change_profile(partition, lambda profile: stated(profile, entry, now)):
             return None
-        entries = (await self.profiles.of(partition)).entries
+        entries = (await self.profiles.get(partition)).entries
         return max(
             (candidate for candidate in entries if candidate.text == entry.text),
             key=lambda candidate: candidate.id,
@@ -320,7 +320,7 @@ class MemoryDesk:
 
     async def _change_profile(self, partition: Partition, change: Callable[[UserProfile], UserProfile]) -> bool:
         for _ in range(TRIES):
-            if await self.profiles.save(partition, change(await self.profiles.of(partition))):
+            if await self.profiles.save(partition, change(await self.profiles.get(partition))):
                 return True
         return False
 
@@ -329,7 +329,7 @@ class MemoryDesk:
         audiences = await self.audiences(viewer.place)
         threads = await self.conversations.threads(person.id, limit=MAX_THREADS, audiences=audiences)
         totals = await self.spending.totals(SpendingPeriod.month_of(now), By.DAY, person=person.id)
-        preferences = await self.preferences.of(person.id)
+        preferences = await self.preferences.all_of(person.id)
         choices = {name: value for name, value in preferences.items() if name != NUMBERS}
         items, messages = await self.known(viewer, past=True), await self._messages(person.id, audiences)
         schedules = [
@@ -343,7 +343,7 @@ class MemoryDesk:
     async def _messages(self, person: str, audiences: frozenset[str]) -> ExportedMessages:
         messages, before = ExportedMessages(), None
         while page := await self.conversations.messages_of(person, audiences, before=before, limit=PAGE):
-            if not messages.take(page):
+            if not messages.add_page(page):
                 break
             before = page[-1].id
         return messages

@@ -326,7 +326,7 @@ class ForgetDesk:
 
     async def stop_everywhere(self, person: str) -> bool:
         stopped, now = self.stop(person), self.clock.now()
-        for name in await self.preferences.of(person):
+        for name in await self.preferences.all_of(person):
             if not name.startswith(SEARCH):
                 continue
             if now - datetime.fromisoformat(name.removeprefix(SEARCH)) > LONGEST:
@@ -393,7 +393,7 @@ class ForgetDesk:
                         mark = f"{SEARCH}{self.clock.now().isoformat()}"
                         await self.preferences.set(person, mark, LOOKING)
                         search.mark = mark
-                if (await self.preferences.of(person)).get(search.mark) == STOPPED:
+                if (await self.preferences.all_of(person)).get(search.mark) == STOPPED:
                     search.stopped = True  # only ever set, as `stop` may have set it meanwhile
 
     async def _begin_erasing(self, person: str, search: _Search) -> None:
@@ -496,11 +496,11 @@ class ForgetDesk:
                 await sweep_soon(self.jobs, now)
             await self._delete_pages(titles)
 
-    async def gone(self, name: str, gone: Gone, *, at_once: bool) -> None:
+    async def schedule_erasure(self, name: str, gone: Gone, *, at_once: bool) -> None:
         run_at = self.clock.now() + (timedelta() if at_once else self.grace)
         await self.jobs.schedule(GONE, name, gone.encode(), run_at)
 
-    async def back(self, names: Collection[str]) -> None:
+    async def cancel_erasure(self, names: Collection[str]) -> None:
         for name in names:
             await self.jobs.cancel(GONE, name)
 

@@ -169,7 +169,7 @@ class KnowledgeDesk:
         return KnowledgeAnswer(memory_texts.SHARED_FROM_NOW if on else memory_texts.SHARED_NO_MORE, shares=on)
 
     async def _shares(self, asker: PlaceAsker) -> bool:
-        return (await self.preferences.of(owner_of(asker.channel))).get(SHARING) == ON
+        return (await self.preferences.all_of(owner_of(asker.channel))).get(SHARING) == ON
 
     async def _learn_file(self, asker: PlaceAsker, file: Attachment, link: str) -> tuple[bool, str]:
         name = shown_note(file.name)[:MAX_NAME_CHARS] or "document"
@@ -186,7 +186,7 @@ class KnowledgeDesk:
         self, asker: PlaceAsker, name: str, read: ReadDocument, link: str, page: LinkedPage | None = None
     ) -> tuple[bool, str]:
         """Store a document; return whether it is stored, and the sentence about it."""
-        shown_name, (passages, reason) = literal(name), await cut(read)
+        shown_name, (passages, reason) = literal(name), await split_document(read)
         if not passages:
             if page is not None:  # the reason may contain text of the server
                 shown_name, reason = literal(shortened(page.address, ADDRESS_CHARS)), literal(reason)
@@ -280,7 +280,7 @@ class KnowledgeDesk:
         return manages_channel or manages_team or document.person == asker.person.id or self.operates(asker.person.id)
 
 
-async def cut(read: ReadDocument) -> tuple[list[Passage], str]:
+async def split_document(read: ReadDocument) -> tuple[list[Passage], str]:
     """Return the passages of a document, or none and the reason."""
     too_long = memory_texts.TOO_LONG_TO_LEARN.format(chars=f"{MAX_CHARS:,}")
     if sum(len(page.text) for page in read.pages) > MAX_CHARS:
@@ -354,7 +354,7 @@ class LinkedPages:
         if read.is_known:
             await self.documents.looked(document.id, seen)
             return False
-        name, (passages, reason) = page_name(read), await cut(read.document)
+        name, (passages, reason) = page_name(read), await split_document(read.document)
         if read.document.why and len(passages) < document.passages:  # a busy machine may read only a part in time
             reason = reason or memory_texts.ONLY_A_PART
         if not reason:

@@ -128,7 +128,7 @@ class Learner:
         insights = self.synthesizer.read_insights(answer, messages)
         if insights is None:
             _handle_unreadable(last_try=last_try)
-        before = await self.profiles.of(partition)
+        before = await self.profiles.get(partition)
         profile = learned(before, partition.audience, insights or (), len(messages), self.clock.now())
         stated = [
             fact.to_new_fact(partition, authority) for fact in self.synthesizer.read_facts(answer, messages, known)
@@ -140,7 +140,7 @@ class Learner:
 
         A concurrent change of the profile wins: the next synthesis includes it.
         """
-        profile = await self.profiles.of(partition)
+        profile = await self.profiles.get(partition)
         if not self.synthesizer.is_due(profile):
             return True
         answer = await self._ask(partition, self.synthesizer.synthesis_prompt(profile))
@@ -199,28 +199,28 @@ class LearningPauses:
 
     async def may_learn(self, incoming: Incoming) -> bool:
         """Return whether the bot may learn from this message. Raises StoreError."""
-        of_person = await self.preferences.of(incoming.person.id)
-        of_channel = await self.preferences.of(owner_of(incoming.channel))
+        of_person = await self.preferences.all_of(incoming.person.id)
+        of_channel = await self.preferences.all_of(owner_of(incoming.channel))
         values = (of_person.get(PAUSE), of_person.get(name_in(incoming.channel)), of_channel.get(PAUSE))
         return all(_allows(value, incoming.time) for value in values)
 
     async def is_paused(self, person: str) -> bool:
         """Return whether the person has paused learning everywhere. Raises StoreError."""
-        return (await self.preferences.of(person)).get(PAUSE) == PAUSED
+        return (await self.preferences.all_of(person)).get(PAUSE) == PAUSED
 
     async def among(self, people: Collection[str], channel: str) -> frozenset[str]:
         """Return those of `people` who have paused learning, in the channel or everywhere. Raises StoreError."""
         paused = set[str]()
         for person in people:
-            preferences = await self.preferences.of(person)
+            preferences = await self.preferences.all_of(person)
             if PAUSED in (preferences.get(PAUSE), preferences.get(name_in(channel))):
                 paused.add(person)
         return frozenset(paused)
 
     async def lasting(self, person: str, channel: str) -> list[PauseLearning]:
         """Return the pauses that apply to this person in this channel, the widest first. Raises StoreError."""
-        of_person = await self.preferences.of(person)
-        of_channel = await self.preferences.of(owner_of(channel))
+        of_person = await self.preferences.all_of(person)
+        of_channel = await self.preferences.all_of(owner_of(channel))
         candidates = (
             (of_person.get(PAUSE), PauseLearning()),
             (of_person.get(name_in(channel)), PauseLearning(here=True)),
@@ -236,7 +236,7 @@ class LearningPauses:
             await self.preferences.set(owner, name, PAUSED)
             if self.profiles is not None:
                 await self.profiles.skip_learning(person=person, channel=channel)
-        elif (await self.preferences.of(owner)).get(name) == PAUSED:
+        elif (await self.preferences.all_of(owner)).get(name) == PAUSED:
             await self.preferences.set(owner, name, self.clock.now().isoformat())
 
 
@@ -317,7 +317,7 @@ class Summariser:
         summary = await self._summary(job, uncovered, batch)
         if summary is None:
             await self._reschedule(job, YIELD_DELAY)
-        elif not await self.summaries.keep(job.conversation, uncovered, batch, summary):
+        elif not await self.summaries.save(job.conversation, uncovered, batch, summary):
             log.info("a summary was not kept: what it was made of has changed meanwhile")
         elif len(batch) < len(uncovered.messages):
             await self._reschedule(job, timedelta())
@@ -368,7 +368,7 @@ class FirstNotice:
 
     async def line(self, person: str, turn: int) -> str:
         """Return the notice for this turn's reply, as Markdown; "" if another turn shows it. Raises StoreError."""
-        shown, mine = (await self.preferences.of(person)).get(TOLD), str(turn)
+        shown, mine = (await self.preferences.all_of(person)).get(TOLD), str(turn)
         if shown != mine and not (shown is None and await self.preferences.swap(person, TOLD, None, mine)):
             return ""
         return self.named(person, memory_texts.LEARNS if self.learns() else memory_texts.KEEPS)
@@ -411,7 +411,7 @@ class KeptNotice:
         taught = {write.fact.source_message for write in writes}
         learned = [
             entry.id
-            for entry in await self.profiles.known(person, places)
+            for entry in await self.profiles.all_entries(person, places)
             if entry.sources and taught.issuperset(entry.sources) and not entry.is_settled
         ]
         plan = EntriesPlan(person, frozenset(learned), frozenset(write.fact.id for write in writes))
@@ -497,13 +497,13 @@ class TurnNotices:
     schedules: ScheduleDesk | None = None
     withheld: WithheldNotice | None = None
 
-    async def first(self, person: str, turn: int) -> str:
+    async def first_note(self, person: str, turn: int) -> str:
         return "" if self.first_notice is None else await self.first_notice.line(person, turn)
 
-    async def kept(self, turn: int) -> str:
+    async def kept_note(self, turn: int) -> str:
         return "" if self.kept_notice is None else await self.kept_notice.line(turn)
 
-    async def scheduled(self, question: Incoming) -> str:
+    async def scheduled_note(self, question: Incoming) -> str:
         return "" if self.schedules is None else await self.schedules.line(question)
 
     async def private_note(self, question: Incoming, actions: Sequence[ActionRecord]) -> str:

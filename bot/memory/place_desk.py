@@ -159,7 +159,7 @@ class StoredPlace:
     @classmethod
     def read(cls, preferences: Mapping[str, str]) -> Self:
         """Parse a place's preferences. Raises StoreError."""
-        rules, lines = PlaceRules.kept(preferences), preferences.get(PLACE, "").split("\n")[1:]
+        rules, lines = PlaceRules.from_preferences(preferences), preferences.get(PLACE, "").split("\n")[1:]
         try:
             return cls(rules, tuple(PlaceChange(**cast("dict[str, object]", json.loads(line))) for line in lines))  # pyright: ignore[reportArgumentType] -- as `text` made it
         except (ValueError, TypeError):
@@ -219,7 +219,7 @@ class PlaceDesk:
 
     async def chosen(self, channel: str) -> Mapping[str, str]:
         """Return a channel's values by the names of the rules; a missing one means the default. Raises StoreError."""
-        rules = PlaceRules.kept(await self.preferences.of(place_owner(channel)))
+        rules = PlaceRules.from_preferences(await self.preferences.all_of(place_owner(channel)))
         learning = await self._current(channel, rules, PlaceRule.LEARNING)
         return {**rules.chosen, **({PlaceRule.LEARNING.value: learning} if learning else {})}
 
@@ -251,7 +251,7 @@ class PlaceDesk:
         return asker.manages or self.access.is_operator(asker.person.id)
 
     async def _undo(self, asker: PlaceAsker, number: int | None, say: Say, not_receiving: str) -> PlaceAnswer:
-        history = StoredPlace.read(await self.preferences.of(place_owner(asker.channel))).history
+        history = StoredPlace.read(await self.preferences.all_of(place_owner(asker.channel))).history
         change = next((past for past in reversed(history) if number in {None, past.number}), None)
         if change is None:
             return PlaceAnswer(memory_texts.NO_SUCH_CHANGE, refused=True)
@@ -262,7 +262,7 @@ class PlaceDesk:
             return PlaceAnswer(memory_texts.NOT_YOUR_CHANNEL, refused=True)
         self._check(change, not_receiving)
         owner = place_owner(asker.channel)
-        rules = PlaceRules.kept(await self.preferences.of(owner))
+        rules = PlaceRules.from_preferences(await self.preferences.all_of(owner))
         current = await self._current(asker.channel, rules, change.rule)
         if current == change.value:
             return await self._show(asker, memory_texts.SO_ALREADY)
@@ -284,9 +284,9 @@ class PlaceDesk:
         return await self._show(asker, memory_texts.CHOSEN_FOR_CHANNEL)
 
     async def _reset_ambient(self, owner: str) -> None:
-        stored = (await self.preferences.of(owner)).get(AmbientState.NAME)
+        stored = (await self.preferences.all_of(owner)).get(AmbientState.NAME)
         if stored is not None:  # else nothing was answered there yet; a concurrent newer state wins
-            reset = AmbientState.kept({AmbientState.NAME: stored}).switched_on()
+            reset = AmbientState.from_preferences({AmbientState.NAME: stored}).switched_on()
             await self.preferences.swap(owner, AmbientState.NAME, stored, str(reset))
 
     async def _store(self, asker: PlaceAsker, change: ChangePlace, old_value: str) -> None:
@@ -294,7 +294,7 @@ class PlaceDesk:
         by = Authority.ADMIN if self.access.is_operator(asker.person.id) else max(asker.authority, Authority.MANAGER)
         row = policy_change(now, _audit_text(change), asker.person.id, asker.channel)
         for _ in range(TRIES):
-            preferences = await self.preferences.of(owner)
+            preferences = await self.preferences.all_of(owner)
             changed = StoredPlace.read(preferences).changed(change, old_value, now, by)
             if await self.audit.keep_change(row, owner, PLACE, preferences.get(PLACE), changed.text()):
                 log.info("what holds in a channel was changed: %s", change.rule)
@@ -345,7 +345,7 @@ class PlaceDesk:
         return PlaceAnswer(text, chosen if may_change else None, most_ambient=self.most_ambient)
 
     async def _show_history(self, asker: PlaceAsker) -> PlaceAnswer:
-        history = StoredPlace.read(await self.preferences.of(place_owner(asker.channel))).history
+        history = StoredPlace.read(await self.preferences.all_of(place_owner(asker.channel))).history
         zone = zone_of(asker.person.time_zone)
         lines = [self._line(change, zone) for change in history]
         return PlaceAnswer("\n".join([memory_texts.PLACE_HISTORY, "", *lines]) if lines else memory_texts.NO_CHANGES)

@@ -261,13 +261,13 @@ def key_of(item: Remembered) -> str:
     """
     if not isinstance(item, ProfileEntry):
         return f"f:{item.id}"
-    return f"p:{item.id}-{crc32(f'{item.field} {item.said}'.encode('utf-8', 'replace')):08x}"
+    return f"p:{item.id}-{crc32(f'{item.field} {item.full_text}'.encode('utf-8', 'replace')):08x}"
 
 
 def entry_sentence(item: Remembered) -> str:
     """Return an entry's text, quoted and shortened for use in a sentence."""
     text = (
-        f"{memory_texts.FIELDS[item.field]}: {literal(item.said)}"
+        f"{memory_texts.FIELDS[item.field]}: {literal(item.full_text)}"
         if isinstance(item, ProfileEntry)
         else literal(item.text)
     )
@@ -333,7 +333,7 @@ def full_text(items: Sequence[Remembered]) -> str:
 
 def _entry(item: Remembered, number: int, zone: tzinfo, own_words: Container[str]) -> ShownEntry:
     if isinstance(item, ProfileEntry):
-        text, plain, in_own_words = f"{memory_texts.FIELDS[item.field]}: {literal(item.said)}", item.text, True
+        text, plain, in_own_words = f"{memory_texts.FIELDS[item.field]}: {literal(item.full_text)}", item.text, True
     else:
         review = " (this rests on something that has changed)" if item.needs_review else ""
         text, plain, in_own_words = (
@@ -397,7 +397,7 @@ class ExportedMessages:
     _messages: list[Json] = field(default_factory=list[Json])
     _bytes_left: int = MESSAGES_BYTES
 
-    def take(self, page: Sequence[StoredMessage]) -> bool:
+    def add_page(self, page: Sequence[StoredMessage]) -> bool:
         """Add a page of older messages, newest first. Return False once nothing more fits."""
         for message in page:
             entry = _message(message)

@@ -530,7 +530,7 @@ class ModelDesk:
         return self._available(Requester(""))
 
     async def _chosen(self, who: Requester) -> str:
-        chosen = (await self.preferences.of(who.person)).get(MODEL, "")
+        chosen = (await self.preferences.all_of(who.person)).get(MODEL, "")
         return chosen if may_use(self.access, chosen, who) else ""
 
     async def _place_models(self, who: Requester) -> PlaceModels:

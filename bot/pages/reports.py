@@ -41,11 +41,11 @@ class Oversight(Protocol):
     """Reads the store for the reports. Every method raises StoreError."""
 
     async def spread(self, period: SpendingPeriod) -> SpendingSpread: ...
-    async def ended(self, since: datetime, limit: int) -> list[EndedTurn]:
+    async def ended_turns(self, since: datetime, limit: int) -> list[EndedTurn]:
         """Return the latest turns that ended since then, without those that waited for their asker."""
         ...
 
-    async def took(self, turns: Collection[int]) -> list[TurnTook]:
+    async def durations(self, turns: Collection[int]) -> list[TurnTook]:
         """Return those of these turns that have ended, the slowest first."""
         ...
 
@@ -244,9 +244,9 @@ def _spent_table(
 async def slow(oversight: Oversight, clock: Clock, query: Mapping[str, str]) -> ViewAnswer:
     days = int(_choice(query, "days", [f"{days}" for days in SLOW_DAYS]))
     now = clock.now()
-    turns = await oversight.ended(now - timedelta(days=days), MAX_TURNS)
+    turns = await oversight.ended_turns(now - timedelta(days=days), MAX_TURNS)
     slowest = nlargest(SLOWEST, turns, key=lambda turn: turn.seconds)
-    details = await oversight.took([turn.id for turn in slowest])
+    details = await oversight.durations([turn.id for turn in slowest])
     longest, spans = max((turn.seconds for turn in details), default=0.0), _spans(turns, now, days)
     return ViewAnswer(
         "slow.html",
@@ -360,7 +360,7 @@ def _when(moment: datetime) -> str:
 async def one_turn(oversight: Oversight, clock: Clock, query: Mapping[str, str]) -> ViewAnswer:  # noqa: ARG001 -- as its neighbours
     number = query.get("id", "")
     is_number = number.isascii() and number.isdecimal() and len(number) < 19
-    turns = await oversight.took([int(number)]) if is_number else []
+    turns = await oversight.durations([int(number)]) if is_number else []
     if not turns:
         return ViewAnswer("sorry.html", {"says": page_texts.TURN_NOT_THERE}, 404)
     turn = turns[0]

@@ -399,7 +399,7 @@ def _shard(sources: OperatorSources, shard: ListedShard, moment: datetime) -> Ma
         "held": bool(shard.owner),
         **{
             name: page_texts.DASH if at is None else span((moment - at).total_seconds())
-            for name, at in (("since", shard.since), ("seen", shard.seen), ("heard", shard.heard))
+            for name, at in (("since", shard.since), ("seen", shard.last_renewed), ("heard", shard.heard))
         },
     }
 

@@ -299,14 +299,14 @@ class LiveReply:
         match write:
             case FindPage(key):
                 page = await self._surface.find(key)
-                self._reconciler.found(page)
+                self._reconciler.report_search(page)
                 if page is not None:
                     await self._store_pages()
             case PostPage(key, frame):
                 try:
                     page = await self._surface.post(key, frame.look)
                 except reply_surface.PageFound as found:
-                    self._reconciler.found(found.page)
+                    self._reconciler.report_search(found.page)
                 except reply_surface.PageUnsent:
                     self._reconciler.unsent()
                     raise

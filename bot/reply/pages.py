@@ -152,7 +152,7 @@ class Draft:
             if result is not None and result.status is ResultStatus.SUCCESS:
                 self.addresses.read([result.content])
                 if result.references:
-                    self._citations.take(result)
+                    self._citations.add(result)
 
     def end(self, text: str | None = None, offers: frozenset[ReplyAction] = frozenset()) -> None:
         """Nothing more comes. `text` replaces the whole text of the reply, with its citations already shown."""
@@ -475,7 +475,7 @@ class PageReconciler:
             return DeletePage(surplus[-1])
         return None
 
-    def found(self, page: PageRef | None) -> None:
+    def report_search(self, page: PageRef | None) -> None:
         """Report the search for a page: `page` is the page of the next post, if it exists already."""
         self._uncertain = False
         if page is not None:

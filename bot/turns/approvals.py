@@ -137,7 +137,7 @@ class PolicyTable:
     async def read(self) -> None:
         """Raises StoreError."""
         async with self._reading:
-            self._apply(_read_stored(await self.preferences.of(OWNER)))
+            self._apply(_read_stored(await self.preferences.all_of(OWNER)))
 
     async def _audit_file(self) -> None:
         """Record the file's rows in the audit, unless they are the last ones recorded. Raises StoreError."""
@@ -146,7 +146,7 @@ class PolicyTable:
         description = tool_texts.POLICY_FILE_HAS.format(rows=" ; ".join(map(str, self.fixed)))
         change = policy_change(self.clock.now(), description if rows else tool_texts.POLICY_FILE_NONE)
         for _ in range(TRIES):
-            stored = (await self.preferences.of(OWNER)).get(FILE)
+            stored = (await self.preferences.all_of(OWNER)).get(FILE)
             if digest == (stored or "") or await self.audit.keep_change(change, OWNER, FILE, stored, digest):
                 return
 
@@ -207,7 +207,7 @@ class PolicyTable:
         """
         async with self._reading:
             for _ in range(TRIES):
-                stored = await self.preferences.of(OWNER)
+                stored = await self.preferences.all_of(OWNER)
                 before = _read_stored(stored)
                 after = change(before)
                 entry = policy_change(self.clock.now(), describe(before), asker.person.id, asker.channel)

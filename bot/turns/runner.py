@@ -88,13 +88,14 @@ class LearningRules(Protocol):
 
 
 class ReplyNotices(Protocol):
-    """Sentences of code's own about an answer; each "" for nothing. `first`: below the first answer that a person gets;
-    `kept`: the facts that the turn kept; `scheduled`: what will be done at a time; `aside`: for the asker alone.
+    """Sentences of code's own about an answer; each "" for nothing. `first_note`: below the first answer that a person
+    gets; `kept_note`: the facts that the turn kept; `scheduled_note`: what will be done at a time; `private_note`: for
+    the asker alone.
     """
 
-    async def first(self, person: str, turn: int) -> str: ...
-    async def kept(self, turn: int) -> str: ...
-    async def scheduled(self, question: Incoming) -> str: ...
+    async def first_note(self, person: str, turn: int) -> str: ...
+    async def kept_note(self, turn: int) -> str: ...
+    async def scheduled_note(self, question: Incoming) -> str: ...
     async def private_note(self, question: Incoming, actions: Sequence[ActionRecord]) -> str: ...
 
 
@@ -288,7 +289,7 @@ class TurnRunner:
             closing = replace(closing, outcome=ended.outcome, reply=ended.text, summary=noted)
             if closing.outcome in ANSWERED:
                 if self._config.notices is not None and closing.reply and not _says_nothing(closing):
-                    notice = await self._config.notices.first(claim.incoming.person.id, claim.turn)
+                    notice = await self._config.notices.first_note(claim.incoming.person.id, claim.turn)
                 closing = await self._to_be_learned(claim.incoming, turn.progress.joined, closing)
         except asyncio.CancelledError:
             if not stopped():
@@ -361,7 +362,7 @@ class TurnRunner:
         notices = self._config.notices
         if notices is None or not closing.used_tools or _is_silent(closing):
             return closing
-        kept, scheduled = await notices.kept(claim.turn), await notices.scheduled(claim.incoming)
+        kept, scheduled = await notices.kept_note(claim.turn), await notices.scheduled_note(claim.incoming)
         return replace(closing, kept=kept, scheduled=scheduled)
 
     async def private_note(self, question: Incoming, closing: Closing) -> str:

@@ -153,7 +153,7 @@ def renew(connection: sa.Connection, after: int) -> list[int]:
     return ids
 
 
-def left(connection: sa.Connection, after: int) -> int:
+def count_remaining(connection: sa.Connection, after: int) -> int:
     """The number of facts that `renew` has not reached yet."""
     return connection.execute(sa.select(sa.func.count()).select_from(fact).where(_read_by_another(after))).scalar_one()
 

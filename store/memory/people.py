@@ -181,7 +181,7 @@ def swap(connection: sa.Connection, owner: str, name: str, before: str | None, a
 
 
 class SqlPreferences(SqlStore):
-    of = reads(chosen)
+    all_of = reads(chosen)
     set = writes(choose)
     swap = writes(swap)
 
@@ -257,9 +257,9 @@ def skip_learning(connection: sa.Connection, person: str | None = None, channel:
 
 
 class SqlProfiles(SqlStore):
-    of = reads(profile_of)
+    get = reads(profile_of)
     readable = reads(readable)
-    known = reads(known_entries)
+    all_entries = reads(known_entries)
     unlearned = reads(unlearned)
     save = writes(save)
     skip_learning = writes(skip_learning)
@@ -407,7 +407,7 @@ def schedule_learning(
 # none; and a user waits, for whom each further transaction costs more than a statement.
 
 
-def known(
+def known_for_turn(
     connection: sa.Connection,
     incoming: Incoming,
     audiences: frozenset[str],
@@ -436,4 +436,4 @@ def known(
 
 
 class SqlKnowledge(SqlStore):
-    known = reads(known)
+    for_turn = reads(known_for_turn)

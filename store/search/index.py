@@ -391,7 +391,7 @@ def renew(connection: Connection, after: int) -> list[int]:
     return ids
 
 
-def left(connection: Connection, after: int) -> int:
+def count_remaining(connection: Connection, after: int) -> int:
     """The number of messages that `renew` has not reached yet."""
     return connection.execute(select(func.count()).select_from(message).where(message.c.id > after)).scalar_one()
 

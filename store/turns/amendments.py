@@ -204,7 +204,7 @@ def _withdraw(connection: Connection, channel: str, message_id: str, now: dateti
     turn_id, question_id, _ = question
     index.remove(connection, [question_id])
     connection.execute(delete(message).where(message.c.id == question_id))
-    connection.execute(update(turn).where(turn.c.id == turn_id).values(**rows.ended(now, Outcome.STOPPED)))
+    connection.execute(update(turn).where(turn.c.id == turn_id).values(**rows.ended_columns(now, Outcome.STOPPED)))
     return True
 
 
@@ -324,7 +324,9 @@ def end_joined(connection: Connection, ended: int, closing: Closing, now: dateti
     for joined in closing.joined:
         unchanged = and_(message.c.id == joined.message, message.c.turn == joined.turn, message.c.text == joined.text)
         still_waiting = and_(turn.c.id == joined.turn, turn.c.state == WAITING, exists().where(unchanged))
-        if connection.execute(update(turn).where(still_waiting).values(**rows.ended(now, closing.outcome))).rowcount:
+        if connection.execute(
+            update(turn).where(still_waiting).values(**rows.ended_columns(now, closing.outcome))
+        ).rowcount:
             connection.execute(update(message).where(message.c.id == joined.message).values(turn=ended))
 
 

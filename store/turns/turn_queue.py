@@ -189,7 +189,9 @@ def claim_turn(connection: sa.Connection, claiming: Claiming) -> Claim | None:
             claimed = rows.claim(row, owner)
         except (ValueError, KeyError, TypeError, AttributeError, NoResultFound) as error:
             log.error("turn %d cannot be read and is put aside (%s)", chosen, type(error).__name__)  # noqa: TRY400  (the traceback holds the row)
-            connection.execute(sa.update(turn).where(turn.c.id == chosen).values(**rows.ended(now, Outcome.REFUSED)))
+            connection.execute(
+                sa.update(turn).where(turn.c.id == chosen).values(**rows.ended_columns(now, Outcome.REFUSED))
+            )
             continue
         values = {
             "owner": owner,

@@ -123,9 +123,9 @@ def test_however_an_answer_grows_what_was_shown_stays_and_ends_as_it_is_stored(t
 
 def test_what_becomes_known_later_does_not_change_what_was_shown() -> None:
     citations = Citations()
-    citations.take(brought(KNOWN[1]))
+    citations.add(brought(KNOWN[1]))
     assert citations.shown("First [1], then [2] and", complete=False) == "First [1], then and"
-    citations.take(brought(KNOWN[2]))
+    citations.add(brought(KNOWN[2]))
     assert citations.shown("First [1], then [2] and [2]", complete=True) == "First [1], then and [2]"
 
 

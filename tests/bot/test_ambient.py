@@ -232,7 +232,7 @@ def test_the_stored_state_names_no_person_and_is_bounded() -> None:
     state, now = AmbientState(), FakeClock().now()
     for number in range(MARKS + 5):
         state = state.answering(now, f"slack:T1:C1:{number}")
-    assert AmbientState.kept({"ambient": str(state)}) == state
+    assert AmbientState.from_preferences({"ambient": str(state)}) == state
     assert "slack" not in str(state)
     assert len(state.marks) == MARKS
-    assert AmbientState.kept({"ambient": '{"marks": 7}'}) == AmbientState()
+    assert AmbientState.from_preferences({"ambient": '{"marks": 7}'}) == AmbientState()

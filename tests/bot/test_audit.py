@@ -230,7 +230,7 @@ class Unwritable:
     def __init__(self) -> None:
         self.tries = 0
 
-    async def keep(self, *_: object) -> int:
+    async def add(self, *_: object) -> int:
         self.tries += 1
         for _turn in range(9):
             await asyncio.sleep(0)
@@ -256,7 +256,7 @@ async def test_arguments_are_bounded() -> None:
 
 async def test_a_change_of_the_policy_is_a_row_without_a_tool() -> None:
     world = Audited([])
-    await world.store.audit.keep(policy_change(START, "set echo * * no", "ann", "yard"))
+    await world.store.audit.add(policy_change(START, "set echo * * no", "ann", "yard"))
     (call,) = await world.calls()
     assert (call.tool, call.person, call.channel, call.arguments) == ("", "ann", "yard", "set echo * * no")
     assert (call.decision, call.decided_by) == ("changed", "command")
@@ -295,5 +295,5 @@ def test_programs_read_an_object_a_line() -> None:
 async def test_all_pages_are_read() -> None:
     world = Audited([])
     for _ in range(7):
-        await world.store.audit.keep(SECRET)
+        await world.store.audit.add(SECRET)
     assert [len(page) async for page in pages(world.store.audit, START)] == [7]

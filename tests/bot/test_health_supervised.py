@@ -45,7 +45,7 @@ class Parts:
 async def beating(parts: Parts | None) -> AsyncGenerator[tuple[Liveness, FakeClock, list[str]]]:
     clock, states = FakeClock(auto=False), list[str]()
     alive = Liveness(clock, None if parts is None else parts.vitals())
-    task = asyncio.create_task(alive.keep(states.append, health.BEAT_S))
+    task = asyncio.create_task(alive.run(states.append, health.BEAT_S))
     await clock.advance(0)
     try:
         yield alive, clock, states
@@ -155,7 +155,7 @@ async def test_the_delay_of_the_loop_is_reported() -> None:
             told.append(event)
 
     alive = Liveness(clock, telemetry=Listener())
-    task = asyncio.create_task(alive.keep(lambda _: None, health.BEAT_S))
+    task = asyncio.create_task(alive.run(lambda _: None, health.BEAT_S))
     await clock.advance(0)
     alive.beat -= 0.5  # as if it had stalled for this long
     await clock.advance(health.BEAT_S)

@@ -209,7 +209,7 @@ async def test_the_host_knows_participants_facts_and_forgetting() -> None:
     await remember(service.store.facts, "ann", "Private.", "person:ann", service.clock.now())
     assert await host.conversations.participants("thread") == {"ann"}
     partition, goal = Partition("ann", "person:ann"), Insight(ProfileField.GOALS, "Sail.", (1,), service.clock.now())
-    profile = learned(await service.store.profiles.of(partition), "person:ann", [goal], 1, service.clock.now())
+    profile = learned(await service.store.profiles.get(partition), "person:ann", [goal], 1, service.clock.now())
     await service.store.profiles.save(partition, profile)
     viewer = Viewer(Person("ann", "Ann"), dm("ann"))
     assert [one.plain for one in (await host.memory(viewer)).entries] == ["Private.", "Sail."]

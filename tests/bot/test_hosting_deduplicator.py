@@ -39,6 +39,6 @@ async def test_the_latest_are_stored_as_hashes() -> None:
     preferences = store_in_memory().preferences
     for number in range(MAX_MARKS + 1):
         await Deduplicator(preferences).claim_once("slack:T", f"C1:{number}")
-    (marks,) = (await preferences.of("source:slack:T")).values()
+    (marks,) = (await preferences.all_of("source:slack:T")).values()
     assert len(marks.split()) == MAX_MARKS
     assert "C1" not in marks

@@ -309,7 +309,7 @@ async def test_long_work_is_listed_with_a_stop_button_and_cannot_be_postponed() 
     alone = Place(PersonAudience(ANN.id))
     timing = Timing("Europe/Berlin", at=NOW)
     new = NewSchedule(ANN.id, "slack:T1", "D1", alone, ScheduleKind.WORK, "Make a table.", timing, NOW, direct=True)
-    one = await desk.store.schedules.keep(new)
+    one = await desk.store.schedules.add(new)
     assert isinstance(one, Schedule)
     shown = await desk.show()
     (part,) = [part for part in shown.parts if part.text.startswith("**1**")]

@@ -142,7 +142,7 @@ class World:
     ) -> Schedule:
         check = FirstCheck(CheckKind.PAGE, "https://example.test") if checks else None
         new = NewSchedule("ann", "test", "C1", dm("ann"), kind, words, timing, self.clock.now(), check=check)
-        schedule = await self.store.schedules.keep(new)
+        schedule = await self.store.schedules.add(new)
         assert isinstance(schedule, Schedule)
         return schedule
 
@@ -192,7 +192,7 @@ async def test_a_reminder_shows_its_words_each_time_without_a_model_call() -> No
 async def test_a_reminder_in_its_persons_own_words_retells_nothing_and_any_other_may(own: bool) -> None:
     world = World()
     new = NewSchedule("ann", "test", "C1", dm("ann"), ScheduleKind.REMINDER, "Tea.", DAILY, world.clock.now(), own=own)
-    await world.store.schedules.keep(new)
+    await world.store.schedules.add(new)
     async with world.serving() as scheduler:
         await world.pass_(scheduler, HOUR)
     (said,) = [one for _, one in world.store.messages if one.author is Author.BOT]
@@ -455,7 +455,7 @@ async def test_work_continues_while_access_is_unknown_and_is_checked_seldom() ->
 async def test_work_that_its_person_stopped_or_cancelled_sends_no_notice() -> None:
     world = World()
     new = NewSchedule("ann", "test", "C1", dm("ann"), WORK, "x", AT_ONCE, NOON, mention=True)
-    one = await world.store.schedules.keep(new)
+    one = await world.store.schedules.add(new)
     assert isinstance(one, Schedule)
     longer, asked = LongWork(world.store.schedules, {"test": world.place}, world.clock), question_of(one)
     message = await longer.final_notice(asked, Closing(Outcome.CUT, "so far"))

@@ -50,7 +50,7 @@ async def known(
 ) -> Known:
     """What the person's next turn there would begin with."""
     asked = said("And now?", person=person, conversation=conversation)
-    return await store.knowledge.known(asked, audiences, before_turn=before_turn, messages=9, actions=3)
+    return await store.knowledge.for_turn(asked, audiences, before_turn=before_turn, messages=9, actions=3)
 
 
 async def summary_of(store: Store, conversation: str) -> SituationSummary:

@@ -26,7 +26,7 @@ async def test_a_deleted_entry_is_gone_and_what_it_came_from_teaches_no_more(sto
     row, sail = (await learn(store, DM, insight("rows", first, second), insight("sails", second))).entries
     receipt = await store.forgetting.forget_entries(EntriesPlan("ann", frozenset({row.id})), LATER)
     assert (receipt.erased["profile"], receipt.found_again) == (1, 0)
-    assert [one.id for one in await store.profiles.known("ann", frozenset({DM.audience}))] == [sail.id]
+    assert [one.id for one in await store.profiles.all_entries("ann", frozenset({DM.audience}))] == [sail.id]
     await store.forgetting.forget(one_thread("ann", "thread"), LATER)
     assert await store.profiles.unlearned(DM, 9) == []
 
@@ -72,8 +72,8 @@ async def test_the_persons_own_words_stand_without_a_source_and_are_listed_with_
     source = await heard(store, said("I row"))
     (entry,) = (await learn(store, DM, insight("rows", source))).entries
     own = replace(entry, id=0, text="dives", sources=(), time=LATER)
-    assert await store.profiles.save(DM, stated(await store.profiles.of(DM), own, LATER))
-    known = await store.profiles.known("ann", frozenset({DM.audience}))
+    assert await store.profiles.save(DM, stated(await store.profiles.get(DM), own, LATER))
+    known = await store.profiles.all_entries("ann", frozenset({DM.audience}))
     assert [(one.text, one.sources, one.permalink is None) for one in known] == [
         ("rows", (source,), False),
         ("dives", (), True),
@@ -83,11 +83,11 @@ async def test_the_persons_own_words_stand_without_a_source_and_are_listed_with_
 async def test_an_opened_entry_is_read_in_all_replies_to_its_person_and_in_nobody_elses(store: Store) -> None:
     source = await heard(store, said("I row"))
     (entry,) = (await learn(store, DM, insight("rows", source))).entries
-    assert await store.profiles.save(DM, opened(await store.profiles.of(DM), entry.id, everywhere=True))
+    assert await store.profiles.save(DM, opened(await store.profiles.get(DM), entry.id, everywhere=True))
     assert await texts(store, TEAM) == ["rows"]
     assert (await store.profiles.readable("ben", frozenset({TEAM, DM.audience}))).entries == ()
-    assert (await store.profiles.of(Partition("ann", TEAM))).entries == ()
-    assert await store.profiles.save(DM, opened(await store.profiles.of(DM), entry.id, everywhere=False))
+    assert (await store.profiles.get(Partition("ann", TEAM))).entries == ()
+    assert await store.profiles.save(DM, opened(await store.profiles.get(DM), entry.id, everywhere=False))
     assert await texts(store, TEAM) == []
 
 
@@ -136,7 +136,7 @@ async def test_a_pause_of_learning_outlives_the_forgetting_of_everything_else(st
     await store.preferences.set("ann", "model", "terra")
     receipt = await store.forgetting.forget(Everything("ann"), LATER)
     assert receipt.erased["preferences"] == 1
-    assert await store.preferences.of("ann") == {"learning in club": PAUSED}
+    assert await store.preferences.all_of("ann") == {"learning in club": PAUSED}
 
 
 async def test_of_many_who_change_a_choice_at_once_one_does(store: Store) -> None:
@@ -145,18 +145,18 @@ async def test_of_many_who_change_a_choice_at_once_one_does(store: Store) -> Non
     assert await store.preferences.swap("ben", "told", None, "2")
     tried = [store.preferences.swap("cleo", "told", None, str(number)) for number in range(10)]
     assert sum(await asyncio.gather(*tried)) == 1
-    assert await store.preferences.of("ann") == {"told": "1"}
+    assert await store.preferences.all_of("ann") == {"told": "1"}
     assert not await store.preferences.swap("ann", "told", "2", "3")
     assert await store.preferences.swap("ann", "told", "1", "3")
-    assert await store.preferences.of("ann") == {"told": "3"}
+    assert await store.preferences.all_of("ann") == {"told": "3"}
 
 
 async def test_entries_of_all_fields_can_be_opened_and_kept(store: Store) -> None:
     source = await heard(store, said("My editor is Vim"))
     vim = insight("Vim", source, field=F.PREFERENCES, key="editor")
     (entry,) = (await learn(store, DM, vim)).entries
-    await store.profiles.save(DM, opened(await store.profiles.of(DM), entry.id, everywhere=True))
-    (kept,) = (await store.profiles.of(DM)).entries
+    await store.profiles.save(DM, opened(await store.profiles.get(DM), entry.id, everywhere=True))
+    (kept,) = (await store.profiles.get(DM)).entries
     assert kept == replace(entry, everywhere=True)
 
 
@@ -168,7 +168,7 @@ async def test_what_was_deleted_is_nowhere_and_comes_back_as_it_was(store: Store
     receipt = await store.forgetting.delete_entries(plan, "f:1", LATER)
     assert (receipt.erased["profile"], receipt.erased["facts"], receipt.found_again) == (1, 1, 0)
     assert await store.facts.readable("ann", own) == []
-    assert await store.profiles.known("ann", own) == []
+    assert await store.profiles.all_entries("ann", own) == []
     assert not await store.profiles.save(DM, before), "whoever learns just now begins anew"
     assert await store.forgetting.undo("ben") is None
     assert await store.forgetting.undo("ben", "f:1") is None

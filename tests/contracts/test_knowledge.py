@@ -21,7 +21,7 @@ async def asked(store: Store, text: str = "And now?") -> Claim:
 
 
 async def known(store: Store, claim: Claim, messages: int = 9) -> Known:
-    return await store.knowledge.known(claim.incoming, DM, before_turn=claim.turn, messages=messages, actions=3)
+    return await store.knowledge.for_turn(claim.incoming, DM, before_turn=claim.turn, messages=messages, actions=3)
 
 
 async def test_a_first_question_begins_with_nothing(store: Store) -> None:

@@ -1,4 +1,4 @@
-"""The contract of `Knowledge.known` about the last actions (seed 002): they stand in for a summary nobody wrote."""
+"""The contract of `Knowledge.for_turn` about the last actions (seed 002): they stand in for a summary nobody wrote."""
 
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place, label

@@ -41,7 +41,7 @@ HERE = frozenset({"test"})
 
 
 async def kept(store: Store, words: str = NEW.words) -> Schedule:
-    one = await store.schedules.keep(replace(NEW, words=words))
+    one = await store.schedules.add(replace(NEW, words=words))
     assert isinstance(one, Schedule)
     return one
 
@@ -109,14 +109,14 @@ async def test_it_takes_no_place_of_its_person_and_is_claimed_only_where_there_i
 
 async def test_of_one_person_so_many_go_on_at_once_and_the_same_call_means_the_same(store: Store) -> None:
     first = await begun(store, "1")
-    assert await store.schedules.keep(replace(NEW, words="1")) == replace(
+    assert await store.schedules.add(replace(NEW, words="1")) == replace(
         first, next=None, state=ScheduleState.ENDED, last=START, epoch=first.epoch + 2
     )
     for number in range(2, MAX_AT_WORK + 1):
         await begun(store, f"{number}")
-    assert await store.schedules.keep(replace(NEW, words="more")) is ScheduleRefused.MANY_AT_WORK
+    assert await store.schedules.add(replace(NEW, words="more")) is ScheduleRefused.MANY_AT_WORK
     await store.ledger.finish(await claimed(store), DONE, START)
-    assert isinstance(await store.schedules.keep(replace(NEW, words="more")), Schedule)
+    assert isinstance(await store.schedules.add(replace(NEW, words="more")), Schedule)
 
 
 async def test_a_stop_in_the_conversation_reaches_it_and_the_button_of_another_answer_does_not(store: Store) -> None:
@@ -132,7 +132,7 @@ async def test_a_stop_in_the_conversation_reaches_it_and_the_button_of_another_a
 async def test_a_stop_ends_what_has_not_begun(store: Store) -> None:
     asked = await answered(store, said("go through it", conversation="thread"), "I am on it.")
     where = asked.incoming
-    one = await store.schedules.keep(replace(NEW, channel=where.channel, message=where.message_id))
+    one = await store.schedules.add(replace(NEW, channel=where.channel, message=where.message_id))
     assert isinstance(one, Schedule)
     assert await store.ledger.stop("thread", alone=True) == []
     assert await store.ledger.stop("thread") == [asked.turn]

@@ -94,14 +94,14 @@ def entry(text: str, *sources: int, audience: str = TEAM) -> ProfileEntry:
 
 
 async def learned(store: Store, *entries: ProfileEntry) -> UserProfile:
-    before = await store.profiles.of(Partition("ann", TEAM))
+    before = await store.profiles.get(Partition("ann", TEAM))
     became = replace(before, entries=entries, created_at=START, last_updated=START)
     assert await store.profiles.save(Partition("ann", TEAM), became)
-    return await store.profiles.of(Partition("ann", TEAM))
+    return await store.profiles.get(Partition("ann", TEAM))
 
 
 async def known(store: Store, audience: str) -> set[str]:
-    return {one.text for one in (await store.profiles.of(Partition("ann", audience))).entries}
+    return {one.text for one in (await store.profiles.get(Partition("ann", audience))).entries}
 
 
 async def test_profile_entries_with_a_source_there_move_and_who_learns_meanwhile_begins_anew(store: Store) -> None:
@@ -129,7 +129,7 @@ async def test_what_waits_to_be_learned_from_is_learned_for_the_channel_alone(st
     claim = await claimed(store)
     await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "ok", learn_at=START), START)
     read, waiting = (
-        await store.profiles.of(Partition("ann", TEAM)),
+        await store.profiles.get(Partition("ann", TEAM)),
         await store.profiles.unlearned(Partition("ann", TEAM), 9),
     )
     await store.ledger.restrict_place("channel", CLOSED, START)
@@ -144,11 +144,11 @@ async def test_what_waits_to_be_learned_from_is_learned_for_the_channel_alone(st
 async def test_scratch_values_of_its_conversations_are_its_own(store: Store) -> None:
     first = await answered(store, heard("red", PUBLIC), "ok")
     item = WorkingItem("colour", "red", START, START + HOUR, first.message)
-    await store.working_set.keep("thread", TEAM, item)
+    await store.working_set.store_item("thread", TEAM, item)
     await store.ledger.restrict_place("channel", CLOSED, START)
     asked = replace(heard("and now?", CLOSED), time=START)
     for audience, kept in ((TEAM, []), (CLUB, [item])):
-        seen = await store.knowledge.known(asked, frozenset({audience}), before_turn=10**6, messages=9, actions=3)
+        seen = await store.knowledge.for_turn(asked, frozenset({audience}), before_turn=10**6, messages=9, actions=3)
         assert list(seen.working_set) == kept
 
 

@@ -11,27 +11,27 @@ async def test_the_last_choice_of_a_name_stands(store: Store) -> None:
     await store.preferences.set("ann", "model", "ollama:small")
     await store.preferences.set("ann", "model", "ollama:large")
     await store.preferences.set("ann", "depth", "deep")
-    assert await store.preferences.of("ann") == {"depth": "deep", "model": "ollama:large"}
+    assert await store.preferences.all_of("ann") == {"depth": "deep", "model": "ollama:large"}
 
 
 async def test_owners_choose_by_themselves(store: Store) -> None:
     await store.preferences.set("ann", "model", "ollama:small")
     await store.preferences.set("channel:C1", "model", "ollama:large")
-    assert await store.preferences.of("channel:C1") == {"model": "ollama:large"}
-    assert await store.preferences.of("ben") == {}
+    assert await store.preferences.all_of("channel:C1") == {"model": "ollama:large"}
+    assert await store.preferences.all_of("ben") == {}
 
 
 async def test_a_choice_can_be_taken_back(store: Store) -> None:
     await store.preferences.set("ann", "model", "ollama:small")
     await store.preferences.set("ann", "model", None)
     await store.preferences.set("ann", "depth", None)
-    assert await store.preferences.of("ann") == {}
+    assert await store.preferences.all_of("ann") == {}
 
 
 async def test_any_text_can_be_chosen(store: Store) -> None:
     value = "東京'; DROP TABLE preference; --"
     await store.preferences.set("ann", "model", value)
-    assert await store.preferences.of("ann") == {"model": value}
+    assert await store.preferences.all_of("ann") == {"model": value}
 
 
 async def test_forgetting_everything_takes_the_persons_choices_and_leaves_the_others(store: Store) -> None:
@@ -39,9 +39,9 @@ async def test_forgetting_everything_takes_the_persons_choices_and_leaves_the_ot
     for owner in ("ann", "ben", "channel:ann"):
         await store.preferences.set(owner, "model", "ollama:small")
     await store.forgetting.forget(one_thread("ann", "thread"), START)
-    assert await store.preferences.of("ann") == {"model": "ollama:small"}
+    assert await store.preferences.all_of("ann") == {"model": "ollama:small"}
     receipt = await store.forgetting.forget(Everything("ann"), START)
     assert receipt.erased["preferences"] == 1
-    assert await store.preferences.of("ann") == {}
-    assert await store.preferences.of("ben") == {"model": "ollama:small"}
-    assert await store.preferences.of("channel:ann") == {"model": "ollama:small"}
+    assert await store.preferences.all_of("ann") == {}
+    assert await store.preferences.all_of("ben") == {"model": "ollama:small"}
+    assert await store.preferences.all_of("channel:ann") == {"model": "ollama:small"}

@@ -41,13 +41,13 @@ def insight(text: str, *sources: int, field: ProfileField = F.GOALS, key: str = 
 async def learn(store: Store, partition: Partition, *insights: Insight) -> UserProfile:
     """Everything that waits there, told as these insights."""
     waiting = await store.profiles.unlearned(partition, 99)
-    profile = learned(await store.profiles.of(partition), partition.audience, insights, len(waiting), START)
+    profile = learned(await store.profiles.get(partition), partition.audience, insights, len(waiting), START)
     assert await store.profiles.save(partition, profile, waiting)
-    return await store.profiles.of(partition)
+    return await store.profiles.get(partition)
 
 
 async def texts(store: Store, *audiences: str) -> list[str]:
-    return [entry.said for entry in (await store.profiles.readable("ann", frozenset(audiences))).entries]
+    return [entry.full_text for entry in (await store.profiles.readable("ann", frozenset(audiences))).entries]
 
 
 async def test_what_was_asked_waits_to_be_learned_from_in_its_partition_in_order(store: Store) -> None:
@@ -102,7 +102,7 @@ async def test_what_was_learned_comes_back_as_it_was_with_the_link_to_its_source
     kept = await learn(store, DM, vim, insight("learn Rust", first, second, minute=2))
     assert await store.profiles.unlearned(DM, 9) == []
     assert (kept.interaction_count, kept.revision, kept.created_at, kept.last_updated) == (2, 1, START, START)
-    assert [(one.said, one.sources, one.confidence) for one in kept.entries] == [
+    assert [(one.full_text, one.sources, one.confidence) for one in kept.entries] == [
         ("editor: Vim", (first,), 0.75),
         ("learn Rust", (first, second), 0.75),
     ]
@@ -117,7 +117,7 @@ async def test_changes_removals_and_new_entries_are_kept(store: Store) -> None:
     one, _, three = kept.entries
     new = replace(one, id=0, text="four", time=START + 9 * MINUTE)
     assert await store.profiles.save(DM, synthesised(replace(kept, entries=(one, replace(three, text="3"), new))))
-    again = await store.profiles.of(DM)
+    again = await store.profiles.get(DM)
     assert [entry.text for entry in again.entries] == ["one", "3", "four"]
     assert [entry.id for entry in again.entries[:2]] == [one.id, three.id]
     assert (again.synthesis_version, again.synthesised_count) == (1, 1)
@@ -139,11 +139,11 @@ async def test_what_is_known_is_read_where_its_audience_may_flow_and_of_its_pers
 
 async def test_of_two_who_learn_from_the_same_messages_one_is_told_to_begin_anew(store: Store) -> None:
     id_ = await heard(store, said("x"))
-    read, waiting = await store.profiles.of(DM), await store.profiles.unlearned(DM, 99)
+    read, waiting = await store.profiles.get(DM), await store.profiles.unlearned(DM, 99)
     became = [learned(read, DM.audience, [insight(f"worker {n}", id_)], 1, START) for n in range(9)]
     kept = await asyncio.gather(*(store.profiles.save(DM, one, waiting) for one in became))
     assert sum(kept) == 1
-    profile = await store.profiles.of(DM)
+    profile = await store.profiles.get(DM)
     assert (len(profile.entries), profile.interaction_count) == (1, 1)
     assert not await store.profiles.save(DM, learned(profile, DM.audience, [], 1, START), waiting)
 
@@ -151,7 +151,7 @@ async def test_of_two_who_learn_from_the_same_messages_one_is_told_to_begin_anew
 async def test_nothing_is_learned_from_what_was_forgotten_meanwhile(store: Store) -> None:
     id_ = await heard(store, said("my secret boat"))
     waiting = await store.profiles.unlearned(DM, 99)
-    profile = learned(await store.profiles.of(DM), DM.audience, [insight("has a boat", id_)], 1, START)
+    profile = learned(await store.profiles.get(DM), DM.audience, [insight("has a boat", id_)], 1, START)
     assert proved(await store.forgetting.forget(Everything("ann"), START))
     assert not await store.profiles.save(DM, profile, waiting)
     assert await texts(store, "person:ann") == []
@@ -162,7 +162,7 @@ async def test_nothing_is_learned_from_words_that_were_edited_meanwhile(store: S
     id_ = await heard(store, asked)
     waiting = await store.profiles.unlearned(DM, 99)
     assert await store.forgetting.update_text(asked.channel, asked.message_id or "", "my car", START, START)
-    profile = learned(await store.profiles.of(DM), DM.audience, [insight("has a boat", id_)], 1, START)
+    profile = learned(await store.profiles.get(DM), DM.audience, [insight("has a boat", id_)], 1, START)
     assert not await store.profiles.save(DM, profile, waiting)
     assert [one.text for one in await store.profiles.unlearned(DM, 99)] == ["my car"]
 
@@ -201,8 +201,8 @@ async def test_forgetting_everything_takes_the_whole_profile_and_nobody_elses(st
     receipt = await store.forgetting.forget(Everything("ann"), START)
     assert proved(receipt)
     assert receipt.erased["profile"] == 1
-    assert await store.profiles.of(DM) == UserProfile("ann")
-    assert len((await store.profiles.of(ben)).entries) == 1
+    assert await store.profiles.get(DM) == UserProfile("ann")
+    assert len((await store.profiles.get(ben)).entries) == 1
 
 
 async def test_forgetting_takes_the_summary_of_a_turn_that_used_what_came_of_it(store: Store) -> None:

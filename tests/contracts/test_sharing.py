@@ -139,7 +139,7 @@ async def test_a_channel_that_becomes_private_keeps_what_was_shared_and_is_switc
     await store.ledger.restrict_place("channel", CLUB, START)
     for place in (PUBLIC, BOB, CLUB):
         assert await texts(store, place=place) == []
-    assert await store.preferences.of("channel:channel") == {}
+    assert await store.preferences.all_of("channel:channel") == {}
     await tell(store, told("open again, with a new printer", thread="new"))
     assert await texts(store) == []
 
@@ -239,8 +239,8 @@ async def test_a_channel_that_the_bot_comes_back_to_is_switched_off(store: Store
         await store.preferences.set("channel:channel", name, "{}")
     await tell(store, told())
     assert proved(await store.forgetting.forget(gone, START))
-    assert await store.preferences.of("channel:channel") == {}
-    assert await store.preferences.of("channel:elsewhere") == {SHARING: ON}
+    assert await store.preferences.all_of("channel:channel") == {}
+    assert await store.preferences.all_of("channel:elsewhere") == {SHARING: ON}
 
 
 async def test_the_search_for_proof_finds_a_shared_entry_that_was_left(store: Store) -> None:
@@ -287,7 +287,7 @@ async def test_an_index_that_is_made_anew_has_what_is_shared(store: Store) -> No
 
 async def known_shared(store: Store, audiences: Sequence[str]) -> bool:
     asked = said("And now?", person="bob", conversation="new")
-    known = await store.knowledge.known(asked, frozenset(audiences), before_turn=10**6, messages=9, actions=3)
+    known = await store.knowledge.for_turn(asked, frozenset(audiences), before_turn=10**6, messages=9, actions=3)
     return known.something_shared
 
 

@@ -24,7 +24,7 @@ async def kept(
     """What a turn that begins now would be given."""
     asked = said("and now?", conversation=conversation, place=place, number=99)
     asked = replace(asked, time=now)
-    known = await store.knowledge.known(asked, frozenset({DM}), before_turn=10**6, messages=9, actions=3)
+    known = await store.knowledge.for_turn(asked, frozenset({DM}), before_turn=10**6, messages=9, actions=3)
     return [(item.key, item.value) for item in known.working_set]
 
 
@@ -37,11 +37,11 @@ async def test_a_value_is_kept_for_its_conversation_until_it_expires_or_a_newer_
     store: Store,
 ) -> None:
     claim = await answered(store, said("we go by train"), "fine")
-    await store.working_set.keep("thread", DM, item("route", "by train", claim.message))
-    await store.working_set.keep("thread", DM, item("days", "2", claim.message, minutes=1))
+    await store.working_set.store_item("thread", DM, item("route", "by train", claim.message))
+    await store.working_set.store_item("thread", DM, item("days", "2", claim.message, minutes=1))
     assert await kept(store) == [("route", "by train"), ("days", "2")]
     assert await kept(store, "another") == []
-    await store.working_set.keep("thread", DM, item("route", "by boat", claim.message, minutes=2))
+    await store.working_set.store_item("thread", DM, item("route", "by boat", claim.message, minutes=2))
     assert await kept(store) == [("days", "2"), ("route", "by boat")]
     assert await kept(store, now=START + DAY + timedelta(minutes=1)) == [("route", "by boat")]
     assert await kept(store, now=START + DAY * 2) == []
@@ -50,20 +50,20 @@ async def test_a_value_is_kept_for_its_conversation_until_it_expires_or_a_newer_
 async def test_the_oldest_make_room(store: Store) -> None:
     claim = await answered(store, said("many"), "fine")
     for number in range(MOST_ITEMS + 3):
-        await store.working_set.keep("thread", DM, item(f"key {number}", "x", claim.message, minutes=number))
+        await store.working_set.store_item("thread", DM, item(f"key {number}", "x", claim.message, minutes=number))
     assert [key for key, _ in await kept(store)] == [f"key {number}" for number in range(3, MOST_ITEMS + 3)]
 
 
 async def test_what_belongs_to_other_readers_is_not_read(store: Store) -> None:
     claim = await answered(store, said("we go by train", place=Place(GroupAudience("club"))), "fine")
-    await store.working_set.keep("thread", "group:club", item("route", "by train", claim.message))
+    await store.working_set.store_item("thread", "group:club", item("route", "by train", claim.message))
     assert await kept(store) == []
 
 
 async def test_it_falls_with_its_message(store: Store) -> None:
     claim = await answered(store, said("we go by train"), "fine")
-    await store.working_set.keep("thread", DM, item("route", "by train", claim.message))
+    await store.working_set.store_item("thread", DM, item("route", "by train", claim.message))
     assert proved(await store.forgetting.forget(one_thread("ann", "thread"), START))
     assert await kept(store) == []
     with pytest.raises(StoreError, match="forgotten or taken back"):
-        await store.working_set.keep("thread", DM, item("route", "by train", claim.message))
+        await store.working_set.store_item("thread", DM, item("route", "by train", claim.message))

@@ -104,7 +104,7 @@ class FakeChatBot:
         await self._reply(surface, words)
         surface.finish(ended=True)
 
-    async def left(self) -> bool:
+    async def has_pending(self) -> bool:
         return bool(self._left)
 
     async def past_questions(self) -> list[str]:

@@ -272,11 +272,11 @@ class FakeHost:
     async def stop_everywhere(self, person: str) -> bool:
         return self.stop(person)
 
-    async def gone(self, name: str, gone: Gone, *, at_once: bool) -> None:
+    async def schedule_erasure(self, name: str, gone: Gone, *, at_once: bool) -> None:
         self.places_gone.append((name, gone, at_once))
         self.arrived.set()
 
-    async def back(self, names: Collection[str]) -> None:
+    async def cancel_erasure(self, names: Collection[str]) -> None:
         self.places_back += names
 
     async def restrict_place(self, channel: str, place: Place) -> None:
@@ -459,7 +459,7 @@ class FakeChoices:
 
     host: FakeHost
 
-    async def of(self, owner: str) -> Mapping[str, str]:
+    async def all_of(self, owner: str) -> Mapping[str, str]:
         return self.host.chosen_for.get(owner, {})
 
     async def set(self, owner: str, name: str, value: str | None) -> None:

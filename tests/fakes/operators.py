@@ -30,7 +30,7 @@ async def by_operator(store: Store, of: str, kind: Kind = Kind.PERSON) -> Receip
     """Erase as `cogency person erase` and `cogency place erase` do; with the receipt from the audit."""
     erasing = await erasing_on(store)
     order = Order(OperatorAct.ERASE, kind, of)
-    number = await erasing.held.keep(operator_act(START, ANNA.name, order.stored, "alone"))
+    number = await erasing.held.add(operator_act(START, ANNA.name, order.stored, "alone"))
     await erasing.erase(number)
     row = await erasing.held.act(number)
     assert row is not None

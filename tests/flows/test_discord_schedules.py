@@ -58,7 +58,7 @@ class Harbour:
         now = self.clock.now()
         at = Timing("UTC", now + 5 * MINUTE)
         new = NewSchedule(PERSON, "discord", channel, place, ScheduleKind.REMINDER, words, at, now)
-        await self.hosts[0].store.schedules.keep(replace(new, **more))
+        await self.hosts[0].store.schedules.add(replace(new, **more))
 
     async def later(self) -> None:
         self.clock.ahead_s += 300
@@ -259,7 +259,7 @@ async def test_a_process_that_is_killed_before_discord_has_answered_leaves_one_r
         store, now = await open_store(f"sqlite:///{tmp_path / 'bot.db'}"), clock.now()
         for words, seconds in ((WORDS, 1), (SECOND, 6)):
             at = Timing("UTC", now + timedelta(seconds=seconds))
-            await store.schedules.keep(
+            await store.schedules.add(
                 NewSchedule(PERSON, "discord", GENERAL, PUBLIC, ScheduleKind.REMINDER, words, at, now)
             )
         await store.close()

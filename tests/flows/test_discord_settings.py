@@ -100,7 +100,7 @@ async def test_in_a_direct_message_the_choice_says_that_it_is_about_other_places
 
 async def test_whose_choice_cannot_be_found_out_is_answered_in_private() -> None:
     class Lost(FakeChoices):
-        async def of(self, owner: str) -> dict[str, str]:
+        async def all_of(self, owner: str) -> dict[str, str]:
             raise StoreUnavailable(owner)
 
     class Away(FakeHost):

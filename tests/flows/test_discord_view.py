@@ -27,7 +27,7 @@ async def learn(host: AnsweringHost, *texts: str, person: str = ANN, audience: A
     sources = [await host.store.hear(replace(one, permalink=LINK)) for one in asked]
     now = host.clock.now()
     insights = [Insight(ProfileField.INTERESTS, text, (id_,), now) for text, id_ in zip(texts, sources, strict=True)]
-    before = await host.store.profiles.of(partition)
+    before = await host.store.profiles.get(partition)
     assert await host.store.profiles.save(partition, learned(before, partition.audience, insights, 1, now))
 
 
@@ -137,7 +137,7 @@ async def test_the_buttons_work_for_nobody_else() -> None:
         await fake.until(lambda: refused.acknowledged)
         said = [seen(message) for message in fake.world.messages.values()]
         assert reply_texts.NOT_YOURS in said
-        assert len(await host.store.profiles.known(f"discord:{ANN}", frozenset({f"person:discord:{ANN}"}))) == 1
+        assert len(await host.store.profiles.all_entries(f"discord:{ANN}", frozenset({f"person:discord:{ANN}"}))) == 1
 
 
 async def test_a_channel_is_paused_by_who_asks_for_themselves() -> None:

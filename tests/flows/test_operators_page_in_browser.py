@@ -117,8 +117,8 @@ async def served() -> AsyncGenerator[Served]:
         tool = TOOLS[number % len(TOOLS)]
         at = clock.now() - timedelta(minutes=120 - number)
         call = AuditedCall(at, "ann", "C0123", "team:T1", tool.name, "{}", tool.effect, "unasked", "effect")
-        await store.audit.end(await store.audit.keep(call), 40 * number, 900 * number, "success")
-    await store.audit.keep(policy_change(clock.now(), f"set {ROWS[1]}", "bob", "C0456"))
+        await store.audit.end(await store.audit.add(call), 40 * number, 900 * number, "success")
+    await store.audit.add(policy_change(clock.now(), f"set {ROWS[1]}", "bob", "C0456"))
     settings = load_settings(ENVIRON)
     troubles = {"discord": "Discord did not accept the token: set DISCORD_TOKEN anew."}
     away = {"wiki": "has not answered for 3 minutes"}
@@ -205,8 +205,8 @@ async def served_with_hostile_names() -> AsyncGenerator[Served]:
     call = AuditedCall(
         clock.now(), asked.person.id, name, f"team:{name}", name, f'{{"q": "{WORDS}"}}', name, name, name
     )
-    await store.audit.end(await store.audit.keep(call), 1, 1, name)
-    await store.audit.keep(replace(call, person=name, tool="", arguments=name))
+    await store.audit.end(await store.audit.add(call), 1, 1, name)
+    await store.audit.add(replace(call, person=name, tool="", arguments=name))
     tools = [NamedTool(name, name)]
     rows = [PolicyRow(name, name, name, PolicyAnswer.NO), PolicyRow("*", name, name, PolicyAnswer.YES)]
     environ = {"COGENCY_PERSONA": name, "COGENCY_CHANNEL_INSTRUCTIONS": json.dumps({"C1": name})}

@@ -70,7 +70,7 @@ class Office:
         new = NewSchedule(
             PERSON, SOURCE, channel, place, ScheduleKind.REMINDER, words, Timing("UTC", now + 5 * MINUTE), now
         )
-        await self.hosts[0].store.schedules.keep(replace(new, **more))
+        await self.hosts[0].store.schedules.add(replace(new, **more))
 
     async def later(self) -> None:
         self.clock.ahead_s += 300
@@ -282,7 +282,7 @@ async def test_a_process_that_is_killed_before_slack_has_answered_leaves_one_rem
         store, now = await open_store(f"sqlite:///{tmp_path / 'bot.db'}"), slack.clock.now()
         for words, minutes in ((WORDS, 1), ("The second one.", 7)):
             at = Timing("UTC", now + minutes * MINUTE)
-            await store.schedules.keep(
+            await store.schedules.add(
                 NewSchedule(PERSON, SOURCE, GENERAL, PUBLIC, ScheduleKind.REMINDER, words, at, now)
             )
         await store.close()

@@ -548,7 +548,7 @@ async def _keep_reminders(folder: Path) -> None:
         at, place = Timing("UTC", now + timedelta(seconds=8)), Place(PersonAudience(person))
         kind, channel = ScheduleKind.REMINDER, "terminal"
         new = NewSchedule(person, source_of(person), channel, place, kind, words, at, now, direct=True)
-        assert isinstance(await store.schedules.keep(new), Schedule)
+        assert isinstance(await store.schedules.add(new), Schedule)
     await store.close()
 
 

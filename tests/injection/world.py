@@ -145,11 +145,11 @@ class AllOfIt:
     async def index_more(self, job: Job) -> bool:
         return await self.store.memories.index_more(job)
 
-    async def known(
+    async def for_turn(
         self, incoming: Incoming, audiences: frozenset[str], *, before_turn: int, messages: int, actions: int
     ) -> Known:
         wider = audiences | self.everybody
-        return await self.store.knowledge.known(
+        return await self.store.knowledge.for_turn(
             incoming, wider, before_turn=before_turn, messages=messages, actions=actions
         )
 

@@ -155,7 +155,7 @@ async def test_what_was_forgotten_since_a_backup_is_forgotten_again(
     async with opened(url) as store:
         assert await texts_found(store, "tea", person="bob") == []
         assert await store.facts.readable("bob", frozenset({"person:bob"})) == []
-        assert [await store.preferences.of(who) for who in ("bob", "ann")] == [{}, {"model": "small"}]
+        assert [await store.preferences.all_of(who) for who in ("bob", "ann")] == [{}, {"model": "small"}]
         assert len(await texts_found(store, "boat")) == 4
         assert (await store.ledger.accept(said("my hat is grey", number=51))).duplicate
     if engine == "sqlite":

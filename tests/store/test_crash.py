@@ -107,7 +107,7 @@ async def main():
     store = await open_store(sys.argv[1])
     timing, words = Timing("UTC", rule="0 9 * * *"), "water the plants"
     made = NewSchedule("ann", "test", "channel", dm("ann"), ScheduleKind.REMINDER, words, timing, START)
-    await store.schedules.keep(made)
+    await store.schedules.add(made)
     if sys.argv[2] != "kept":
         (due,) = await store.schedules.due(frozenset({"test"}), START + TO_NINE, 1)
         if sys.argv[2] != "taken":

@@ -62,7 +62,7 @@ async def test_what_is_done_next_at_a_time_is_seen(either: Store) -> None:
     ids = list[int]()
     for words in ("water the plants", "feed the cat"):
         made = NewSchedule("ann", "test", "C1", dm("ann"), ScheduleKind.REMINDER, words, timing, START)
-        kept = await either.schedules.keep(made)
+        kept = await either.schedules.add(made)
         assert isinstance(kept, Schedule)
         ids.append(kept.id)
     await either.schedules.pause("ann", ids[1], paused=True, now=START)

@@ -49,12 +49,12 @@ async def test_a_turn_tells_when_it_was_begun_and_what_its_calls_took(either: St
     asked = START + timedelta(seconds=3)
     call = ModelCall("openai:gpt-6-luna", Usage(10, 20), CallTiming(asked, 1_500, 400))
     used = AuditedCall(asked, "ann", "c", "a", "recall", '{"query": "boat"}', "reads", "unasked", "effect", call="1.1")
-    id_ = await either.audit.keep(used, claim)
+    id_ = await either.audit.add(used, claim)
     await either.audit.end(id_, 70, 9, "success")
     await either.ledger.finish(claim, Closing(Outcome.ANSWERED, "there", calls=(call,)), START + timedelta(seconds=9))
     oversight = SqlOversight(either.database)
-    [ended] = await oversight.ended(START, 10)
-    [one] = await oversight.took([ended.id, 77])
+    [ended] = await oversight.ended_turns(START, 10)
+    [one] = await oversight.durations([ended.id, 77])
     assert (one.id, one.began, one.seconds) == (claim.turn, START + timedelta(seconds=2), ended.seconds)
     assert [(each.model, each.timing) for each in one.calls] == [(call.model, call.timing)]
     assert [(each.tool, each.began, each.ms, each.decision) for each in one.tools] == [("recall", asked, 70, "unasked")]
@@ -67,7 +67,7 @@ async def test_a_turn_that_is_claimed_again_began_with_its_first_claim(either: S
     await either.ledger.release(first)
     again = await claimed(either, now=START + timedelta(minutes=5))
     await either.ledger.finish(again, Closing(Outcome.ANSWERED, "there"), START + timedelta(minutes=6))
-    [one] = await SqlOversight(either.database).took([again.turn])
+    [one] = await SqlOversight(either.database).durations([again.turn])
     assert one.began == START
 
 
@@ -81,7 +81,7 @@ async def test_what_waits_for_its_asker_is_not_slow_and_what_is_older_not_recent
         connection.execute(insert(consent).values(turn=waited.turn, decided=START, **said_))
 
     await either.database.write(happened)
-    found = await SqlOversight(either.database).ended(START - timedelta(days=1), 10)
+    found = await SqlOversight(either.database).ended_turns(START - timedelta(days=1), 10)
     assert [one.id for one in found] == [recent.turn]
 
 
@@ -90,7 +90,7 @@ async def test_schedules_are_counted_and_shown_without_their_words(either: Store
     timing = Timing("Europe/Berlin", rule="0 9 * * 1", since=START)
     kind, words = ScheduleKind.REMINDER, "feed the cat"
     made = NewSchedule("ann", "slack", "C1", dm("ann"), kind, words, timing, START, "thread", "m1", direct=True)
-    kept = await either.schedules.keep(made)
+    kept = await either.schedules.add(made)
     shown, counts = await SqlOversight(either.database).schedules("active", 10)
     assert counts == {"active": 1}
     assert isinstance(kept, Schedule)

@@ -67,7 +67,7 @@ def new(
 
 
 async def kept(store: Store, made: NewSchedule) -> Schedule:
-    one = await store.schedules.keep(made)
+    one = await store.schedules.add(made)
     assert isinstance(one, Schedule)
     return one
 
@@ -118,7 +118,7 @@ async def test_what_a_question_has_scheduled_falls_as_it_is_deleted_while_it_run
         await kept(either, made)
     assert await either.ledger.withdraw(question.channel, question.message_id, NOW)
     assert [one.definition.words for one in await either.schedules.of_person("ann")] == [other.words]
-    assert await either.schedules.keep(first) is ScheduleRefused.QUESTION_DELETED
+    assert await either.schedules.add(first) is ScheduleRefused.QUESTION_DELETED
     assert [one.definition.words for one in await either.schedules.of_person("ann")] == [other.words]
 
 
@@ -258,11 +258,11 @@ async def test_a_cancelled_reminder_that_waits_shows_nothing(either: Store) -> N
 async def test_of_one_person_and_in_one_channel_there_are_only_so_many(either: Store) -> None:
     for number in range(MAX_OF_PERSON):
         await kept(either, new(f"{number}", channel=f"c{number}"))
-    assert await either.schedules.keep(new()) is ScheduleRefused.MANY_OF_PERSON
+    assert await either.schedules.add(new()) is ScheduleRefused.MANY_OF_PERSON
     for number in range(MAX_IN_CHANNEL):
         await kept(either, new(person=f"p{number}", channel="full"))
-    assert await either.schedules.keep(new(person="ben", channel="full")) is ScheduleRefused.MANY_IN_CHANNEL
-    assert isinstance(await either.schedules.keep(new(person="ben", channel="full", direct=True)), Schedule)
+    assert await either.schedules.add(new(person="ben", channel="full")) is ScheduleRefused.MANY_IN_CHANNEL
+    assert isinstance(await either.schedules.add(new(person="ben", channel="full", direct=True)), Schedule)
 
 
 async def test_a_late_question_of_the_conversation_does_not_change_places_with_a_reminder(either: Store) -> None:

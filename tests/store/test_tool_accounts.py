@@ -124,7 +124,7 @@ async def test_with_a_platform_that_is_gone_go_the_accounts_of_those_who_said_no
     while any((await either.forgetting.retire(plan, START, 2)).values()):
         pass
     assert await either.database.read(_rows) == (0, 0)
-    assert await either.preferences.of(ANN) == {}
+    assert await either.preferences.all_of(ANN) == {}
     if messages:
         assert await either.forgetting.retire(plan, START, 2) == {}
 

@@ -61,7 +61,7 @@ async def running(store: Store, text: str = "send it") -> Claim:
 
 async def done(store: Store, one: AuditedCall = CALL) -> int:
     claim = await running(store)
-    id_ = await store.audit.keep(one, claim)
+    id_ = await store.audit.add(one, claim)
     await store.audit.end(id_, 12, 34, "success")
     await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "sent"), START)
     return claim.turn
@@ -89,7 +89,7 @@ async def test_after_forgetting_no_byte_of_its_words_and_its_counts_are_left(tmp
 
 
 async def test_a_call_that_never_ended_says_so(store: Store) -> None:
-    await store.audit.keep(CALL, await running(store))
+    await store.audit.add(CALL, await running(store))
     (left,) = await store.audit.newest(10)
     assert (left.outcome, left.ms, left.size) == ("begun", None, None)
 
@@ -97,7 +97,7 @@ async def test_a_call_that_never_ended_says_so(store: Store) -> None:
 async def test_the_words_of_a_call_that_runs_while_it_is_forgotten_fall_and_its_end_is_still_counted(
     store: Store,
 ) -> None:
-    id_ = await store.audit.keep(CALL, await running(store))
+    id_ = await store.audit.add(CALL, await running(store))
     await store.forgetting.forget(Everything("ann"), START)
     await store.audit.end(id_, 5, 6, "success")
     (left,) = await store.audit.newest(10)
@@ -109,7 +109,7 @@ async def test_who_has_lost_the_turn_leaves_no_row_and_may_not_run_the_call(stor
     claim = await running(store)
     await store.forgetting.forget(Everything("ann"), START)
     with pytest.raises(LeaseLost):
-        await store.audit.keep(CALL, claim)
+        await store.audit.add(CALL, claim)
     assert await store.audit.newest(10) == []
 
 
@@ -119,7 +119,7 @@ async def test_the_words_of_a_call_fall_with_the_message_that_it_was_made_of(sto
     first = await claimed(store)
     await store.ledger.finish(first, Closing(Outcome.ANSWERED, "yes"), START)
     claim = await running(store)
-    await store.audit.keep(CALL, claim)
+    await store.audit.add(CALL, claim)
     ending = Closing(Outcome.ANSWERED, "sent", context_messages=(first.message,))
     await store.ledger.finish(claim, ending, START)
     await store.forgetting.forget(Everything("ben"), START)
@@ -128,9 +128,9 @@ async def test_the_words_of_a_call_fall_with_the_message_that_it_was_made_of(sto
 
 
 async def test_what_its_person_changed_in_the_policy_stays_without_their_name(store: Store) -> None:
-    await store.audit.keep(replace(CALL, tool="", arguments="* ann * no", decision="changed", decided_by="command"))
-    await store.audit.keep(replace(CALL, person="ben", tool="", arguments="send ann * no", decided_by="command"))
-    await store.audit.keep(replace(CALL, person="ben", tool="", arguments="send anna * no", decided_by="command"))
+    await store.audit.add(replace(CALL, tool="", arguments="* ann * no", decision="changed", decided_by="command"))
+    await store.audit.add(replace(CALL, person="ben", tool="", arguments="send ann * no", decided_by="command"))
+    await store.audit.add(replace(CALL, person="ben", tool="", arguments="send anna * no", decided_by="command"))
     await store.ledger.accept(said("hello"))
     await store.forgetting.forget(Everything("ann"), START)
     found = await store.audit.newest(10)
@@ -140,7 +140,7 @@ async def test_what_its_person_changed_in_the_policy_stays_without_their_name(st
 async def test_a_refusal_is_told_once_however_often_it_is_met(store: Store) -> None:
     claim = await running(store)
     refused = replace(CALL, decision="refused", outcome="not run")
-    assert await store.audit.keep(refused, claim) == await store.audit.keep(refused, claim)
+    assert await store.audit.add(refused, claim) == await store.audit.add(refused, claim)
     assert len(await store.audit.newest(10)) == 1
 
 
@@ -154,25 +154,25 @@ async def test_a_refusal_in_a_turn_that_began_anew_is_another_one(store: Store) 
     progress = encode(Progress((RoundStep(calls=(ToolCall("recall", {}),), results=(brought,), time=START),)))
     await store.ledger.save(claim, progress=progress)
     refused = replace(CALL, decision="refused", outcome="not run")
-    await store.audit.keep(refused, claim)
+    await store.audit.add(refused, claim)
     await store.forgetting.forget(one_thread("ann", "club"), START)
     again = await claimed(store)
     await store.ledger.save(again, progress=encode(Progress((RoundStep(calls=(), results=(), time=START),))))
-    await store.audit.keep(refused, again)
+    await store.audit.add(refused, again)
     assert [one.arguments for one in await store.audit.newest(10)] == [CALL.arguments, ""]
 
 
 async def test_rows_are_kept_for_a_time_and_no_longer(store: Store) -> None:
-    await store.audit.keep(replace(CALL, arguments="old"))
-    await store.audit.keep(replace(CALL, time=START + KEPT, arguments="at its end"))
+    await store.audit.add(replace(CALL, arguments="old"))
+    await store.audit.add(replace(CALL, time=START + KEPT, arguments="at its end"))
     assert [one.arguments for one in await store.audit.newest(10)] == ["at its end", "old"]
-    await store.audit.keep(replace(CALL, time=START + KEPT + timedelta(seconds=1), arguments="new"))
+    await store.audit.add(replace(CALL, time=START + KEPT + timedelta(seconds=1), arguments="new"))
     assert [one.arguments for one in await store.audit.newest(10)] == ["new", "at its end"]
 
 
 async def test_pages_follow_one_another_from_the_oldest(store: Store) -> None:
     for hour in range(5):
-        await store.audit.keep(replace(CALL, time=START + timedelta(hours=hour), arguments=str(hour)))
+        await store.audit.add(replace(CALL, time=START + timedelta(hours=hour), arguments=str(hour)))
     since = START + timedelta(hours=1)
     first = await store.audit.page(since, after=0, limit=2)
     second = await store.audit.page(since, after=first[-1].id, limit=10)

@@ -84,7 +84,7 @@ class Shards:
         self._sum_up()
         await self._listening.note()
 
-    def lost(self, shard: int) -> None:
+    def connection_lost(self, shard: int) -> None:
         self._telemetry.record(ConnectionClosed(SOURCE, shard))
         self.of(shard).connected = False
         self._sum_up()
@@ -280,7 +280,7 @@ class DiscordClient(discord.Client):
             self.lost_first.set()
 
     def _lost(self, shard: int) -> None:
-        self._shards.lost(shard)
+        self._shards.connection_lost(shard)
         self._host.platforms.connected(SOURCE, setup_texts.GATEWAY_LOST)
 
     async def _resumed(self, shard: int) -> None:
@@ -293,7 +293,9 @@ class DiscordClient(discord.Client):
 
     async def _on_servers_known(self, shard: int) -> None:
         guilds = [guild for guild in self.guilds if guild.shard_id == shard]
-        await self._intake.apply_change(lambda: self._host.forgetting.back([known_as(guild.id) for guild in guilds]))
+        await self._intake.apply_change(
+            lambda: self._host.forgetting.cancel_erasure([known_as(guild.id) for guild in guilds])
+        )
         await self._turn_away(self._servers.others(guilds))
         servers = self._shards.of(shard).servers()
         lacking = {
@@ -383,7 +385,7 @@ class DiscordClient(discord.Client):
 
     async def on_guild_join(self, guild: discord.Guild) -> None:
         await self._turn_away(self._servers.others([guild]))
-        await self._intake.apply_change(lambda: self._host.forgetting.back([known_as(guild.id)]))
+        await self._intake.apply_change(lambda: self._host.forgetting.cancel_erasure([known_as(guild.id)]))
 
     async def on_guild_channel_update(self, before: discord.abc.GuildChannel, after: discord.abc.GuildChannel) -> None:
         await self._intake.apply_change(lambda: closed_by_channel(self._host, before, after))
@@ -392,7 +394,9 @@ class DiscordClient(discord.Client):
         await self._intake.apply_change(lambda: closed_by_role(self._host, before, after))
 
     async def _gone(self, number: int, place: Gone, *, at_once: bool) -> None:
-        await self._intake.apply_change(lambda: self._host.forgetting.gone(known_as(number), place, at_once=at_once))
+        await self._intake.apply_change(
+            lambda: self._host.forgetting.schedule_erasure(known_as(number), place, at_once=at_once)
+        )
 
 
 class ShardedClient(DiscordClient, discord.AutoShardedClient):

@@ -54,7 +54,7 @@ async def private_by_default(host: Host, person: int) -> bool:
     """
     try:
         async with asyncio.timeout(PATIENCE_S):
-            return (await host.preferences.of(known_as(person))).get(PRIVATE) == YES
+            return (await host.preferences.all_of(known_as(person))).get(PRIVATE) == YES
     except (CogencyError, TimeoutError):
         return True
 
@@ -70,11 +70,13 @@ async def settings(call: CommandCall) -> Panel:
     choices, decides = caller.host.preferences, caller.decides()
     may_decide = {_CHANNEL: decides.channel, _TEAM: decides.team}
     replies = {
-        name: (await choices.of(_owner(caller, name))).get(REPLIES, USUAL) for name in may_decide if may_decide[name]
+        name: (await choices.all_of(_owner(caller, name))).get(REPLIES, USUAL)
+        for name in may_decide
+        if may_decide[name]
     }
     menu = await caller.host.models.menu(await caller.requester())
     direct, now = is_direct(caller.interaction), caller.members.clock.now()
-    panel = settings_panel(menu, await choices.of(caller.person.id), replies, now, direct=direct)
+    panel = settings_panel(menu, await choices.all_of(caller.person.id), replies, now, direct=direct)
     return replace(panel, text=f"{panel.text}\n{error_text}".rstrip())
 
 
@@ -111,7 +113,7 @@ def settings_panel(
 async def _change(call: CommandCall, caller: DiscordCaller, name: str, value: str) -> str:
     """Apply a choice; return why it is not possible, or "". Raises CogencyError."""
     person, choices = caller.person.id, caller.host.preferences
-    own, decides = await choices.of(person), caller.decides()
+    own, decides = await choices.all_of(person), caller.decides()
     match name:
         case "model":
             await talking.show_model(replace(call, words=value))
@@ -211,7 +213,7 @@ class DiscordConversations:
 
     async def _mode(self, where: ChannelFactsForConversation, team: str) -> ReplyMode:
         for owner in (f"channel:{where.channel}", f"team:{team}"):
-            chosen = (await self._host.preferences.of(owner)).get(REPLIES, "")
+            chosen = (await self._host.preferences.all_of(owner)).get(REPLIES, "")
             if chosen in _MODES:
                 return _MODES[chosen]
         return self._settings.reply_mode

@@ -149,7 +149,7 @@ ZONE: Final = "zone"  # A person's choice: the IANA name of their time zone, whi
 
 async def zone_chosen(choices: Choices, person: str) -> str:
     """Return the time zone that a person (by their full id) chose; "" for none. Raises StoreError."""
-    return (await choices.of(person)).get(ZONE, "")
+    return (await choices.all_of(person)).get(ZONE, "")
 
 
 log = logging.getLogger(__name__)

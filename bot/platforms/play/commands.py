@@ -74,7 +74,7 @@ async def show_settings(call: CommandCall) -> Panel:
         await talking.show_model(replace(call, words=name))
     elif call.pressed and word in ("pause", "resume"):
         await call.host.memory(await caller.viewer(), word)
-    paused = (await caller.host.preferences.of(caller.person.id)).get(PAUSE) == PAUSED
+    paused = (await caller.host.preferences.all_of(caller.person.id)).get(PAUSE) == PAUSED
     learning = command_texts.LEARNS_NOTHING if paused else command_texts.LEARNS_FROM_YOU
     change = command_texts.LEARN_AGAIN if paused else command_texts.STOP_LEARNING
     learns = PanelPart(

@@ -186,8 +186,8 @@ class SlackAsking:
 
     async def resume(self) -> None:
         """Retry the questions that earlier processes could not take in. Raises StoreError."""
-        for event, person in (await self.host.preferences.of(self._owner)).items():
-            pending = _decode((await self.host.preferences.of(person)).get(_preference(event), ""))
+        for event, person in (await self.host.preferences.all_of(self._owner)).items():
+            pending = _decode((await self.host.preferences.all_of(person)).get(_preference(event), ""))
             if pending is None:  # forgotten meanwhile
                 await self.host.preferences.set(self._owner, event, None)
             else:
@@ -338,7 +338,7 @@ class SlackAsking:
 
     async def _load(self, pending: _Pending) -> _Pending | None:
         person = inbound.person_id(self.me, pending.to.user)
-        return _decode((await self.host.preferences.of(person)).get(_preference(pending.question.event), ""))
+        return _decode((await self.host.preferences.all_of(person)).get(_preference(pending.question.event), ""))
 
     async def _delete(self, pending: _Pending) -> None:
         person = inbound.person_id(self.me, pending.to.user)

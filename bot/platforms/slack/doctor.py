@@ -28,8 +28,8 @@ from bot.platforms.slack.options import (
     events,
     needing,
     optional_scopes,
+    required_features,
     scopes,
-    wanted,
 )
 from bot.platforms.slack.slash_commands import SLASH_COMMANDS
 from bot.setting_parsers import Secret
@@ -91,7 +91,7 @@ def clock(facts: SlackFacts) -> list[Finding]:
 def granted_scopes(facts: SlackFacts) -> list[Finding]:
     if not facts.granted:
         return [warning("which scopes the bot token has is not told", "")]
-    missing = scopes(wanted(facts.settings)) - facts.granted
+    missing = scopes(required_features(facts.settings)) - facts.granted
     found: list[Finding] = []
     if required := sorted(scope for scope in missing if not needing(scope)):
         found.append(

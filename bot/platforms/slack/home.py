@@ -410,7 +410,7 @@ class Home:
             bot=self.me.name,
             prefix=self.me.prefix,
             memory=memory,
-            learns=(await self.host.preferences.of(person.id)).get(PAUSE) != PAUSED,
+            learns=(await self.host.preferences.all_of(person.id)).get(PAUSE) != PAUSED,
             schedules=await self.host.schedules.answer(
                 PlaceAsker(person, member.authority, viewer.place, self.me.source, manages=manages), ""
             ),

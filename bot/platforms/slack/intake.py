@@ -208,10 +208,10 @@ class SlackIntake:
                 await self.agent.handle(event)
         elif inbound.is_revoked(body, self.me):
             gone = Gone(sources=frozenset({self.me.source}))
-            await self.host.forgetting.gone(self.me.source, gone, at_once=False)
+            await self.host.forgetting.schedule_erasure(self.me.source, gone, at_once=False)
             self.uninstalled.set()
         elif (gone := inbound.read_deleted_channel(body, self.me)) is not None:
-            await self.host.forgetting.gone(*gone, at_once=True)
+            await self.host.forgetting.schedule_erasure(*gone, at_once=True)
         elif (closed := inbound.read_closed_channel(body)) is not None:
             await self.host.restrict_place(closed, await self.places.mark_closed(closed))
         elif (change := inbound.read_change(body, self.me)) is not None:

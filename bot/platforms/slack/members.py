@@ -120,7 +120,7 @@ class OurBots:
     def __init__(self, host: Host, me: SlackBot, clock: Clock) -> None:
         self._host = host
         self._me = me
-        self._known = ExpiringCache(host.preferences.of, clock)
+        self._known = ExpiringCache(host.preferences.all_of, clock)
 
     async def announce(self, name: str) -> None:
         """Record this bot, and the name of its app for the workspace. Raises StoreError."""
@@ -145,7 +145,7 @@ class OurBots:
         if not thread or len(ours) == 1:
             return addressed not in ("", self._me.user)
         place, choices = f"{ADDRESSED}{thread}", self._host.preferences
-        last_addressed = (await choices.of(place)).get(LAST)
+        last_addressed = (await choices.all_of(place)).get(LAST)
         if addressed and addressed != (last_addressed or self._me.user):
             await choices.set(place, LAST, addressed)
         return (addressed or last_addressed or self._me.user) != self._me.user

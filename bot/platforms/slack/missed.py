@@ -89,7 +89,7 @@ class EventRetryQueue:
 
     async def resume(self) -> None:
         """Retry what an earlier process stored pointers to. Raises StoreError."""
-        for name, kind in (await self.watermark.host.preferences.of(self._owner)).items():
+        for name, kind in (await self.watermark.host.preferences.all_of(self._owner)).items():
             self._tasks.start(self._retry_pointer(name, kind))
 
     async def close(self) -> None:
@@ -270,7 +270,7 @@ class SlackMissed:
         self.watermark.connected = True
         self.watermark.host.platforms.connected(self.me.app)
 
-    def lost(self, why: str) -> None:
+    def connection_lost(self, why: str) -> None:
         """The last connection is closing, or dead."""
         self.watermark.connected = False
         self.watermark.host.platforms.connected(self.me.app, why)

@@ -254,7 +254,7 @@ _SCOPES: Final[Mapping[SlackFeature, frozenset[str]]] = {
 }
 
 
-def wanted(settings: SlackSettings) -> frozenset[SlackFeature]:
+def required_features(settings: SlackSettings) -> frozenset[SlackFeature]:
     """Return all features that these settings use."""
     return EVERYTHING if settings.named_groups else EVERYTHING - {SlackFeature.GROUPS}
 

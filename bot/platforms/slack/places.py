@@ -163,7 +163,7 @@ class Places:
 
     async def _read_mark(self, channel: str) -> str:
         """Return a channel's mark: since when it is closed, or open again; "" for none. Raises StoreError."""
-        return (await self._host.preferences.of(self._owner(channel))).get(_KIND, "")
+        return (await self._host.preferences.all_of(self._owner(channel))).get(_KIND, "")
 
     async def was_closed_after(self, channel: str, time: datetime) -> bool:
         """Whether a process recorded that it was made private or shared after that time. Raises StoreError."""

@@ -70,8 +70,8 @@ from bot.platforms.slack.options import (
     SlackSettings,
     SocketMode,
     optional_scopes,
+    required_features,
     scopes,
-    wanted,
 )
 from bot.platforms.slack.places import Places, SlackMembership
 from bot.platforms.slack.search_slack import search_tools
@@ -148,7 +148,7 @@ async def serve(
             asyncio.create_task(parts.guests.keep()),
         ]
         try:
-            await host.forgetting.back([me.source])
+            await host.forgetting.cancel_erasure([me.source])
             await parts.our_bots.announce("" if app.team else app.name)
             await _note_workspace(host, app, me.source)
             await parts.watermark.begin()
@@ -178,7 +178,7 @@ async def _handle_revoked(host: Host, app: SlackApp, source: str, parts: _Parts)
     await parts.watermark.retry(partial(host.preferences.set, WORKSPACES, app.known_as, None))
     if not parts.uninstalled.is_set():  # else the event has already recorded it
         gone = Gone(sources=frozenset({source}))
-        await parts.watermark.retry(partial(host.forgetting.gone, source, gone, at_once=False))
+        await parts.watermark.retry(partial(host.forgetting.schedule_erasure, source, gone, at_once=False))
 
 
 async def _close(closers: Collection[Callable[[], Awaitable[None]]], patience_s: float) -> None:
@@ -276,7 +276,7 @@ async def _sign_in(host: Host, api: SlackApi, app: SlackApp, settings: SlackSett
         ):
             raise AppRevoked(setup_texts.SLACK_APP_REVOKED) from error
         _raise_startup_error(error, settings, app.setting(SIGN_IN_SETTING))
-    features = wanted(settings)
+    features = required_features(settings)
     if api.granted and (missing := scopes(features) - optional_scopes(features) - api.granted):
         names = ", ".join(sorted(missing))
         if "chat:write" in missing:
@@ -309,11 +309,11 @@ async def _handle_revoked_earlier(host: Host, app: SlackApp, clock: Clock) -> bo
     False if that is not known: the app was never served, or another process serves it, perhaps with a newer token.
     Raises StoreError.
     """
-    source = (await host.preferences.of(WORKSPACES)).get(app.known_as)
+    source = (await host.preferences.all_of(WORKSPACES)).get(app.known_as)
     last_served = await host.conversations.watermark(source) if source else None
     if source is None or last_served is None or clock.now() - last_served < SERVED_LATELY:
         return False
-    await host.forgetting.gone(source, Gone(sources=frozenset({source})), at_once=False)
+    await host.forgetting.schedule_erasure(source, Gone(sources=frozenset({source})), at_once=False)
     await host.preferences.set(WORKSPACES, app.known_as, None)
     return True
 

@@ -34,7 +34,7 @@ class ConnectionListener(Protocol):
         """Events can arrive."""
         ...
 
-    def lost(self, why: str) -> None:
+    def connection_lost(self, why: str) -> None:
         """No events can arrive from now on; `why` is a sentence for operators."""
         ...
 
@@ -197,7 +197,7 @@ class Sockets:
     def _replace(self, old: "_SocketClient") -> None:
         self._telemetry.record(ConnectionClosed(self._known_as, id(old)))
         if self._all_ending():
-            self._listener.lost(setup_texts.SOCKETS_CLOSED)
+            self._listener.connection_lost(setup_texts.SOCKETS_CLOSED)
         self._openings.start(self._close_surplus(old) if old.is_surplus else self._open_successor(old))
 
     def _all_ending(self) -> bool:
@@ -232,7 +232,7 @@ class Sockets:
                 await self._clock.sleep(TOO_MANY_RETRY_S)
             except SlackError as error:
                 if self._all_ending():
-                    self._listener.lost(str(error))
+                    self._listener.connection_lost(str(error))
                 if (more := self._logged.due(type(error).__name__, self._clock.monotonic())) is not None:
                     log.warning("a socket is not open yet, it is tried again: %s%s", error, more)
                 limited_s = error.retry_after_s if isinstance(error, SlackLimited) else 0.0

@@ -167,7 +167,7 @@ class TerminalBot:
             await self.do_due()
         await self.turns.idle()
 
-    async def left(self) -> bool:
+    async def has_pending(self) -> bool:
         taken_over = await self.turns.take_over_turns(self.person.id, SOURCE, self.source)
         return taken_over or await self.is_due()
 

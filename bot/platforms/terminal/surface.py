@@ -195,7 +195,7 @@ class ChatBot(CommandHost, Protocol):
         """
         ...
 
-    async def left(self) -> bool:
+    async def has_pending(self) -> bool:
         """Return whether `finish_pending` would show a reply now, including due ones; starts none."""
         ...
 

@@ -158,7 +158,10 @@ def test_seed_000_a_synthesis_keeps_merges_rewords_and_drops_by_number() -> None
     refined = synthesis(
         act("keep", 2), act("merge", 1, 3, text="learn Rust by writing it"), act("drop", 4), act("reword", 9, text="?")
     )
-    assert [(one.id, one.said) for one in refined.entries] == [(102, "editor: Vim"), (103, "learn Rust by writing it")]
+    assert [(one.id, one.full_text) for one in refined.entries] == [
+        (102, "editor: Vim"),
+        (103, "learn Rust by writing it"),
+    ]
     merged = refined.entries[1]
     assert (merged.sources, merged.time, merged.confidence) == ((1, 51, 3, 53), PROFILE.entries[2].time, 0.3)
 
@@ -217,7 +220,7 @@ def test_a_prompt_is_plain_and_holds_the_messages_as_data_with_their_secrets_hid
     synthesis_prompt = SYNTHESIZER.synthesis_prompt(PROFILE)
     for message in (system, user, *synthesis_prompt):
         assert not any(f"<{tag}" in message.text for tag in TAG_NAMES)
-    assert [one["text"] for one in json.loads(synthesis_prompt[1].text)] == [one.said for one in PROFILE.entries]
+    assert [one["text"] for one in json.loads(synthesis_prompt[1].text)] == [one.full_text for one in PROFILE.entries]
 
 
 def test_of_a_very_long_message_the_beginning_is_shown() -> None:

@@ -325,12 +325,12 @@ def test_an_error_frame_is_a_fault_before_and_after_the_question() -> None:
 def test_a_connection_that_is_closed_with_a_reason_was_refused(code: int, reason: str, status: int) -> None:
     fault = closed_fault(code, reason)
     assert (fault.kind, fault.status) == (FaultKind.ANSWERED, status)
-    assert asked().lost(code, reason) == fault
+    assert asked().connection_fault(code, reason) == fault
 
 
 @pytest.mark.parametrize("code", [1000, 1001, 1005, 1006])
 def test_a_connection_that_just_ends_was_cut(code: int) -> None:
-    assert asked().lost(code, "") == Fault(FaultKind.CUT)
+    assert asked().connection_fault(code, "") == Fault(FaultKind.CUT)
 
 
 # What came late, or too early
@@ -397,11 +397,11 @@ def test_the_next_connection_goes_on_by_the_handle() -> None:
 def test_a_handle_that_is_refused_is_forgotten_and_all_is_sent_again() -> None:
     dialogue, messages = resumed()
     dialogue.open(messages)
-    assert dialogue.lost(1008, "session not found") is None
+    assert dialogue.connection_fault(1008, "session not found") is None
     assert setup_of(dialogue.open(messages))["sessionResumption"] == {}
     hear(dialogue, {"setupComplete": {}})
     assert len(cast("list[Frame]", content_of(dialogue.ask(messages)[0])["turns"])) == 3
-    assert dialogue.lost(1008, "session not found") is not None
+    assert dialogue.connection_fault(1008, "session not found") is not None
 
 
 def test_a_conversation_that_cannot_be_resumed_now_has_no_handle() -> None:

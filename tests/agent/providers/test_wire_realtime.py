@@ -335,12 +335,12 @@ def test_another_models_items_are_not_sent() -> None:
 def test_a_session_that_is_over_before_the_response_began_may_be_made_anew() -> None:
     limit = "Your session hit the maximum duration of 60 minutes."
     dialogue = asked()
-    assert dialogue.lost(1001, limit) is None
-    assert dialogue.lost(1006, "") == Fault(FaultKind.CUT)
+    assert dialogue.connection_fault(1001, limit) is None
+    assert dialogue.connection_fault(1006, "") == Fault(FaultKind.CUT)
     assert hear(dialogue, {"type": "error", "error": {"code": "session_expired", "message": "over"}}) == []
-    assert dialogue.lost(1000, "") is None
+    assert dialogue.connection_fault(1000, "") is None
     hear(dialogue, created())
-    assert dialogue.lost(1001, limit) == Fault(FaultKind.CUT)
+    assert dialogue.connection_fault(1001, limit) == Fault(FaultKind.CUT)
 
 
 # Anything at all

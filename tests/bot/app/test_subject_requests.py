@@ -24,14 +24,14 @@ from bot.app.subject_requests import (
     Operator,
     Order,
     ask,
-    asked,
     erase,
     erased_text,
-    found,
+    find_similar,
     found_line,
     look,
     needs_another,
     open_export,
+    open_request,
     preview_text,
     private_file,
 )
@@ -212,14 +212,14 @@ async def test_an_id_that_nobody_has_gets_a_sentence_with_what_is_near(
 
 async def test_people_and_places_are_found_by_letters_of_their_names_and_ids(tmp_path: Path) -> None:
     settings = await closed(tmp_path)
-    assert [one.id for one in await found(settings, Kind.PERSON, "")] == [BEN, ANN]
-    assert [one.id for one in await found(settings, Kind.PERSON, "u1")] == [ANN]
-    assert await found(settings, Kind.PERSON, "%") == []
-    assert [(one.id, one.name, one.messages) for one in await found(settings, Kind.PLACE, "")] == [
+    assert [one.id for one in await find_similar(settings, Kind.PERSON, "")] == [BEN, ANN]
+    assert [one.id for one in await find_similar(settings, Kind.PERSON, "u1")] == [ANN]
+    assert await find_similar(settings, Kind.PERSON, "%") == []
+    assert [(one.id, one.name, one.messages) for one in await find_similar(settings, Kind.PLACE, "")] == [
         ("slack:T1:C2", "team", 2),
         ("slack:T1:C1", "group", 4),
     ]
-    assert found_line((await found(settings, Kind.PERSON, "U1"))[0]).startswith(f"{ANN}  ")
+    assert found_line((await find_similar(settings, Kind.PERSON, "U1"))[0]).startswith(f"{ANN}  ")
 
 
 async def test_where_no_bot_serves_the_command_erases_and_says_how_to_check(tmp_path: Path) -> None:
@@ -309,7 +309,7 @@ async def test_a_whole_workspace_is_erased(tmp_path: Path) -> None:
     erased = await erase(settings, Order(OperatorAct.ERASE, Kind.PLACE, "slack:T1"), ANNA, CLOCK)
     assert erased.receipt.erased["messages"] == 8
     assert erased.receipt.found_again == 0
-    assert await found(settings, Kind.PERSON, "") == []
+    assert await find_similar(settings, Kind.PERSON, "") == []
 
 
 async def test_a_server_has_its_public_channels_and_the_private_ones_whose_links_name_it(tmp_path: Path) -> None:
@@ -330,7 +330,7 @@ async def test_a_server_has_its_public_channels_and_the_private_ones_whose_links
             for of in ("discord:9", "discord:71", "discord:72", "discord:81")
         }
         receipt = await by_operator(store, "discord:9", Kind.PLACE)
-        left = [one.id for one in await found(settings, Kind.PLACE, "discord")]
+        left = [one.id for one in await find_similar(settings, Kind.PLACE, "discord")]
     assert {of: len(messages) for of, messages in counts.items()} == {
         "discord:9": 4,
         "discord:71": 2,
@@ -358,18 +358,18 @@ async def test_two_operators_have_to_agree_where_the_setting_says_so(tmp_path: P
     assert needs_another(settings, order)
     number = (await ask(settings, order, ANNA, CLOCK)).number
     with pytest.raises(Refused, match="Anna asked for this, so somebody else has to confirm it"):
-        await asked(settings, Kind.PERSON, number, Operator("Anna", "other"), CLOCK)
+        await open_request(settings, Kind.PERSON, number, Operator("Anna", "other"), CLOCK)
     with pytest.raises(Refused, match=f"The number {number} is to erase the person {ANN}"):
-        await asked(settings, Kind.PLACE, number, BERT, CLOCK)
+        await open_request(settings, Kind.PLACE, number, BERT, CLOCK)
     with pytest.raises(Refused, match="Nothing was asked for under the number 99"):
-        await asked(settings, Kind.PERSON, 99, BERT, CLOCK)
-    agreed = await asked(settings, Kind.PERSON, number, BERT, CLOCK)
+        await open_request(settings, Kind.PERSON, 99, BERT, CLOCK)
+    agreed = await open_request(settings, Kind.PERSON, number, BERT, CLOCK)
     assert agreed == replace(order, number=number)
     assert not needs_another(settings, agreed)
     erased = await erase(settings, agreed, BERT, CLOCK)
     assert erased.receipt.erased["messages"] == 4
     with pytest.raises(Refused, match="was confirmed already"):
-        await asked(settings, Kind.PERSON, number, BERT, CLOCK)
+        await open_request(settings, Kind.PERSON, number, BERT, CLOCK)
     first, second = await audit_of(settings)
     assert "operator:anna #1  erase person  asked (operator)  confirmed" in first
     assert "operator:bert #2  erase person  confirmed (operator)  success" in second
@@ -398,7 +398,7 @@ async def test_what_was_asked_for_long_ago_cannot_be_confirmed(tmp_path: Path) -
     order = await ask(settings, Order(OperatorAct.ERASE, Kind.PERSON, ANN), ANNA, FakeClock(START))
     late = FakeClock(START + CONFIRM_WITHIN + timedelta(seconds=1))
     with pytest.raises(Refused, match="more than a day ago: ask for it again"):
-        await asked(settings, Kind.PERSON, order.number, BERT, late)
+        await open_request(settings, Kind.PERSON, order.number, BERT, late)
 
 
 @pytest.mark.parametrize("name", ["", "two words", "x" * 65, "a\nb", '"'])

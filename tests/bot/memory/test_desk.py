@@ -66,7 +66,7 @@ class Office:
         source = await self.store.hear(replace(asked, permalink=LINK.format(number=next(self.links))))
         partition = Partition(person, label(place.audience))
         insight = Insight(kind, text, (source,), self.clock.now(), key)
-        before = await self.store.profiles.of(partition)
+        before = await self.store.profiles.get(partition)
         await self.store.profiles.save(partition, learned(before, partition.audience, [insight], 1, self.clock.now()))
 
 
@@ -138,7 +138,7 @@ async def test_a_correction_is_the_persons_own_statement_with_the_same_number_an
     assert memory_texts.BETWEEN_US in answer.text
     assert lines(answer) == [f"**1** Preference: editor: Emacs ({tomorrow}, between us, your correction)"]
     anywhere = frozenset({"person:ann", "team:T"})
-    assert "Vim" not in [entry.text for entry in await office.store.profiles.known("ann", anywhere)]
+    assert "Vim" not in [entry.text for entry in await office.store.profiles.all_entries("ann", anywhere)]
 
 
 async def test_a_fact_is_corrected_and_its_old_words_are_gone(office: Office) -> None:
@@ -221,7 +221,7 @@ async def test_the_export_holds_what_is_scheduled_as_far_as_it_may_be_shown(offi
     timing = Timing("Europe/Madrid", rule="0 9 * * *")
     for words, place in (("water the plants", DM), ("ask the club", Place(GroupAudience("club")))):
         made = NewSchedule("ann", "test", "C1", place, ScheduleKind.REMINDER, words, timing, office.clock.now())
-        await office.store.schedules.keep(made)
+        await office.store.schedules.add(made)
     (one,) = json.loads((await office.ask("export")).file or "")["schedules"]
     assert (one["text"], one["rule"], one["next"]) == ("water the plants", "0 9 * * *", "2026-01-06T08:00:00+00:00")
 
@@ -363,7 +363,7 @@ async def test_a_number_stands_for_what_it_showed_and_not_for_what_was_learned_m
     await office.learn("sail on lakes", kind=ProfileField.PREFERENCES, key="sport")
     (shown,) = (await office.ask("")).entries
     await office.learn("row on rivers", kind=ProfileField.PREFERENCES, key="sport")
-    after = (await office.store.profiles.known("ann", frozenset({"person:ann"})))[-1]
+    after = (await office.store.profiles.all_entries("ann", frozenset({"person:ann"})))[-1]
     assert after.text == "row on rivers"
     for asked in ("delete 1", f"delete {shown.key}"):
         answer = await office.ask(asked)
@@ -371,7 +371,7 @@ async def test_a_number_stands_for_what_it_showed_and_not_for_what_was_learned_m
             answer.text in {memory_texts.NO_ENTRY, memory_texts.NO_NUMBER.format(number=1)}
             or "sail on lakes" in answer.text
         )
-    assert after in await office.store.profiles.known("ann", frozenset({"person:ann"}))
+    assert after in await office.store.profiles.all_entries("ann", frozenset({"person:ann"}))
 
 
 @pytest.mark.parametrize(

@@ -46,9 +46,9 @@ async def keep(store: StoreInMemory, clock: FakeClock, kept: Kept, thing: str) -
     there = place(kept.owner, kept.room)
     source = await store.hear(said("Hm.", person=kept.owner, conversation=f"{kept.owner} in {kept.room}", place=there))
     insight = Insight(ProfileField.INTERESTS, thing, (source,), clock.now())
-    profile = learned(await store.profiles.of(partition), partition.audience, [insight], 1, clock.now())
+    profile = learned(await store.profiles.get(partition), partition.audience, [insight], 1, clock.now())
     assert await store.profiles.save(partition, profile)
-    profile = await store.profiles.of(partition)
+    profile = await store.profiles.get(partition)
     added = max(entry.id for entry in profile.entries)
     assert await store.profiles.save(partition, opened(profile, added, everywhere=kept.everywhere))
 

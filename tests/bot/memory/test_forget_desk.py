@@ -233,8 +233,8 @@ class PreferencesReadMeanwhile(SqlPreferences):
         super().__init__(store.database)
         self._meanwhile = meanwhile
 
-    async def of(self, owner: str) -> dict[str, str]:
-        chosen = await super().of(owner)
+    async def all_of(self, owner: str) -> dict[str, str]:
+        chosen = await super().all_of(owner)
         self._meanwhile()
         return chosen
 
@@ -410,11 +410,11 @@ async def test_a_deleted_message_is_forgotten_and_its_bytes_are_wiped_soon() -> 
 async def test_a_place_that_is_gone_for_good_is_erased_and_one_that_invites_the_bot_again_is_not() -> None:
     world = World()
     await answered(world.store, said("my boat"), "a boat")
-    await world.desk.gone("server", Gone(conversations=frozenset({"thread"})), at_once=False)
+    await world.desk.schedule_erasure("server", Gone(conversations=frozenset({"thread"})), at_once=False)
     assert not await world.worker({}).work()
-    await world.desk.back(["server"])
+    await world.desk.cancel_erasure(["server"])
     assert (GONE, "server") not in world.store.waiting_jobs
-    await world.desk.gone("thread", Gone(conversations=frozenset({"thread"})), at_once=True)
+    await world.desk.schedule_erasure("thread", Gone(conversations=frozenset({"thread"})), at_once=True)
     assert await world.worker({}).work()
     assert world.texts == []
 

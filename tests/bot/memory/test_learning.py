@@ -76,7 +76,7 @@ class World:
         return await worked(self.worker)
 
     async def goals(self, partition: Partition = DM) -> tuple[str, ...]:
-        return tuple(one.text for one in (await self.store.profiles.of(partition)).of(ProfileField.GOALS))
+        return tuple(one.text for one in (await self.store.profiles.get(partition)).of(ProfileField.GOALS))
 
     def shown(self, number: int) -> list[str]:
         """Return the texts in the n-th prompt."""
@@ -136,7 +136,7 @@ async def test_seed_000_every_third_interaction_is_followed_by_a_synthesis() -> 
         await world.hear(text)
         await world.wait()
     assert await world.goals() == ("Rust and C", "boats")
-    assert (await world.store.profiles.of(DM)).synthesis_version == 1
+    assert (await world.store.profiles.get(DM)).synthesis_version == 1
     await world.hear("four")
     await world.wait()
     assert len(world.provider.requests) == 5
@@ -299,7 +299,7 @@ async def test_a_backlog_is_learned_whole_and_once_with_no_more_calls_than_plann
                 pass
         prompts = [json.loads(request[-1].text) for request in model.requests]
         insights = [one["text"] for listed in prompts if "field" not in listed[0] for one in listed]
-        profile = await store.profiles.of(DM)
+        profile = await store.profiles.get(DM)
         assert await store.profiles.unlearned(DM, 1) == []
         assert profile.interaction_count == 200
         assert tuple(one.text for one in profile.of(ProfileField.INTERESTS)) == tuple(

@@ -84,9 +84,9 @@ async def test_what_the_profile_learned_of_it_alone_goes_too(store: Store) -> No
         Insight(ProfileField.INTERESTS, "sails", (before.message,), START),
         Insight(ProfileField.PROJECTS, "sails a boat", (before.message, claim.message), START, key="boat"),
     ]
-    assert await store.profiles.save(partition, learned(await store.profiles.of(partition), DM, insights, 2, START))
+    assert await store.profiles.save(partition, learned(await store.profiles.get(partition), DM, insights, 2, START))
     await kept(store).take_back(claim.turn, "ann")
-    assert [one.text for one in await store.profiles.known("ann", frozenset({DM}))] == ["sails", "sails a boat"]
+    assert [one.text for one in await store.profiles.all_entries("ann", frozenset({DM}))] == ["sails", "sails a boat"]
 
 
 async def test_what_the_same_question_had_taught_before_is_not_said_to_hold_again(store: Store) -> None:

@@ -54,7 +54,7 @@ class Channel:
         self.heard.append((said, await self.shares()))
 
     async def shares(self) -> bool:
-        return await self.store.preferences.of("channel:C1") == {SHARING: ON}
+        return await self.store.preferences.all_of("channel:C1") == {SHARING: ON}
 
     async def switch(self, *, on: bool, asker: PlaceAsker = BOSS) -> str:
         return (await self.desk.answer(asker, f"share {'on' if on else 'off'}", self.say)).text

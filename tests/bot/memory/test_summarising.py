@@ -109,7 +109,7 @@ class World:
         return self.answers.requests[-1]
 
     async def summary(self) -> SituationSummary:
-        known = await self.store.knowledge.known(said("?"), HERE, before_turn=10**6, messages=9, actions=0)
+        known = await self.store.knowledge.for_turn(said("?"), HERE, before_turn=10**6, messages=9, actions=0)
         return known.summary
 
 
@@ -251,7 +251,7 @@ async def test_what_is_forgotten_or_edited_while_a_summary_is_made_does_not_come
         else:
             await one.store.forgetting.forget(Deleted("channel", frozenset({post})), START)
         made = SituationSummary(key_findings="PELICAN")
-        assert not await one.store.summaries.keep("thread", before, before.messages, made)
+        assert not await one.store.summaries.save("thread", before, before.messages, made)
         assert (await one.summary()).is_empty
 
 
@@ -260,8 +260,8 @@ async def test_only_one_of_two_summaries_of_the_same_is_kept() -> None:
         await answered(one.store, said("My code word is PELICAN."), "Noted.")
         before = await one.store.summaries.uncovered("thread", 10**6)
         assert before is not None
-        assert await one.store.summaries.keep("thread", before, before.messages, SituationSummary(goal="one"))
-        assert not await one.store.summaries.keep("thread", before, before.messages, SituationSummary(goal="two"))
+        assert await one.store.summaries.save("thread", before, before.messages, SituationSummary(goal="one"))
+        assert not await one.store.summaries.save("thread", before, before.messages, SituationSummary(goal="two"))
         after = await one.store.summaries.uncovered("thread", 10**6)
         assert after is not None
         assert (after.summary.goal, after.messages) == ("one", ())

@@ -42,7 +42,7 @@ async def filled(*, turns: int = 600) -> Store:
         "slack:U00001", "slack:T1", "slack:T1:C1", dm("x"), ScheduleKind.REMINDER, asked,
         Timing("Europe/Berlin", rule="0 9 * * 1", since=NOW), NOW, "thread 1", "", direct=False,
     )  # fmt: skip
-    await store.schedules.keep(made)
+    await store.schedules.add(made)
 
     def lay(connection: Connection) -> None:
         of = {"source": "slack", "person": "slack:U00001", "time": NOW, "passages": 9, "state": "known", "pages": 3}

@@ -44,10 +44,10 @@ async def test_the_audit_goes_back_page_by_page_with_names_and_without_arguments
     await store.ledger.accept(said("hello"))
     for number in range(PAGE + 2):
         at = clock.now() + timedelta(seconds=number)
-        await store.audit.keep(
+        await store.audit.add(
             AuditedCall(at, "ann", "C1", "group:g", f"t{number}", '{"q": "zanzibar"}', "reads", "unasked", "effect")
         )
-    await store.audit.keep(policy_change(clock.now(), "set * * * ask", "bob"))
+    await store.audit.add(policy_change(clock.now(), "set * * * ask", "bob"))
     sources = sources_of(store, clock, Recent(clock))
     first = await shown(sources, "/audit")
     assert len(first["rows"]) == PAGE
@@ -115,7 +115,7 @@ def test_sizes_have_one_unit(value: int, told: str) -> None:
 
 async def test_what_an_operator_did_about_somebody_is_in_the_audit(store: Store, clock: FakeClock) -> None:
     told: Mapping[str, Json] = {"act": "export", "kind": "person", "of": "slack:T1:U1", "rows": {"message": 3}}
-    await store.audit.keep(operator_act(clock.now(), "root", told, "done", WAITS))
+    await store.audit.add(operator_act(clock.now(), "root", told, "done", WAITS))
     (row,) = (await shown(sources_of(store, clock, Recent(clock)), "/audit"))["rows"]
     assert (row["about"], row["who"], row["is_bad"]) == ("operator", "operator:root", False)
     assert row["change"] == "export person: slack:T1:U1 3 message"

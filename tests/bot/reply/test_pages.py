@@ -19,7 +19,7 @@ def draft_of(text: str, *, final: bool = False) -> Draft:
 def perform(reconciler: PageReconciler, write: Write, page: PageRef = A) -> None:
     match write:
         case FindPage():
-            reconciler.found(page)
+            reconciler.report_search(page)
         case PostPage():
             reconciler.posted(write, page)
         case EditPage():
@@ -49,7 +49,7 @@ def test_a_page_that_may_hang_already_is_looked_for_and_then_edited_like_ours() 
     assert isinstance(first, EditPage)
     perform(reconciler, first)
     assert reconciler.next_write(draft) == FindPage(PageKey(1, 1))
-    reconciler.found(B)
+    reconciler.report_search(B)
     second = reconciler.next_write(draft)
     assert isinstance(second, EditPage)
     assert (first.page, second.page) == (A, B)
@@ -61,7 +61,7 @@ def test_what_may_have_been_posted_or_not_is_looked_for_before_it_is_posted_agai
     assert isinstance(post, PostPage)
     reconciler.unsent()
     assert reconciler.next_write(draft_of("It is")) == FindPage(post.key)
-    reconciler.found(None)
+    reconciler.report_search(None)
     assert reconciler.next_write(draft_of("It is")) == post
 
 

@@ -141,7 +141,7 @@ async def test_what_makes_no_sense_changes_nothing_and_says_why(words: str, told
     answer = await world.told(f"policy {words}")
     assert answer.refused
     assert told in answer.text
-    assert await world.store.preferences.of(OWNER) == {}
+    assert await world.store.preferences.all_of(OWNER) == {}
 
 
 @pytest.mark.slow

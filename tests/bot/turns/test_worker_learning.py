@@ -96,7 +96,7 @@ def context_of(messages: Sequence[Message]) -> str:
 
 async def known(store: Store, partition: Partition, text: str, source: int) -> None:
     insight = Insight(ProfileField.GOALS, text, (source,), FakeClock().now())
-    profile = learned(await store.profiles.of(partition), partition.audience, [insight], 1, FakeClock().now())
+    profile = learned(await store.profiles.get(partition), partition.audience, [insight], 1, FakeClock().now())
     assert await store.profiles.save(partition, profile)
 
 

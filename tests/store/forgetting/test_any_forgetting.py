@@ -124,7 +124,7 @@ class World:
             reminder = NewSchedule(
                 talk.person, "test", conversation, place, ScheduleKind.REMINDER, words, timing, incoming.time, *asked
             )
-            assert isinstance(await self.store.schedules.keep(reminder), Schedule)
+            assert isinstance(await self.store.schedules.add(reminder), Schedule)
         self.said.append(Said(talk, word, conversation, incoming.message_id, claim.message, incoming.time, quoted))
         await self._know(self.said[-1], label(place.audience))
 
@@ -150,7 +150,7 @@ class World:
         self.facts.append(written.fact.id)
         partition = Partition(talk.person, audience)
         insight = Insight(ProfileField.PREFERENCES, f"likes {word}", (source,), time, word)
-        profile = learned(await self.store.profiles.of(partition), audience, [insight], 1, time)
+        profile = learned(await self.store.profiles.get(partition), audience, [insight], 1, time)
         waiting = [one for one in await self.store.profiles.unlearned(partition, 99) if one.id == source]
         assert await self.store.profiles.save(partition, profile, waiting)
 

@@ -30,12 +30,12 @@ async def test_no_byte_of_a_deleted_entry_or_fact_stays_in_file_or_log(tmp_path:
         await store.ledger.accept(said("What do I collect?"))
         claim = await claimed(store)
         insight = Insight(ProfileField.INTERESTS, SECRET, (claim.message,), START)
-        profile = learned(await store.profiles.of(DM), DM.audience, [insight], 1, START)
+        profile = learned(await store.profiles.get(DM), DM.audience, [insight], 1, START)
         assert await store.profiles.save(DM, profile)
         fact = await remember(store.facts, "ann", f"Ann {SECRET}.", DM.audience, START)
         summary = SituationSummary(goal=f"Help someone who {SECRET}")
         await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "Things.", summary=summary), START)
-        (entry,) = (await store.profiles.of(DM)).entries
+        (entry,) = (await store.profiles.get(DM)).entries
         assert b"harmoniums" in held(tmp_path)
         plan = EntriesPlan("ann", frozenset({entry.id}), frozenset({fact.id}))
         receipt = await store.forgetting.forget_entries(plan, START)
@@ -79,7 +79,7 @@ async def test_what_was_taken_back_is_kept_again_of_no_repeat_of_its_message_and
             assert await store.facts.write(said_in(message)) == WriteRefused(Refusal.TAKEN_BACK)
             scratch = WorkingItem("music", SECRET, START, START + timedelta(days=1), message)
             with pytest.raises(StoreError, match="taken back"):
-                await store.working_set.keep("thread", DM.audience, scratch)
+                await store.working_set.store_item("thread", DM.audience, scratch)
         assert await store.profiles.unlearned(DM, 9) == []
         assert isinstance(await store.facts.write(said_in(await asked(store, "8"))), Written)
     finally:

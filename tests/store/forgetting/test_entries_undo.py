@@ -50,11 +50,11 @@ async def known(store: Store) -> EntriesPlan:
     await store.ledger.accept(ASKED)
     claim = await claimed(store)
     insight = Insight(ProfileField.INTERESTS, SECRET, (claim.message,), START)
-    assert await store.profiles.save(DM, learned(await store.profiles.of(DM), DM.audience, [insight], 1, START))
+    assert await store.profiles.save(DM, learned(await store.profiles.get(DM), DM.audience, [insight], 1, START))
     fact = await remember(store.facts, "ann", f"Ann {SECRET}.", DM.audience, START, claim.message)
     summary = SituationSummary(goal=f"Help someone who {SECRET}")
     await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "Things.", summary=summary), START)
-    (entry,) = (await store.profiles.of(DM)).entries
+    (entry,) = (await store.profiles.get(DM)).entries
     return EntriesPlan("ann", frozenset({entry.id}), frozenset({fact.id}))
 
 
@@ -62,7 +62,7 @@ async def everything(store: Store) -> list[object]:
     return [
         await store.database.read(lambda connection: sorted(map(tuple, connection.execute(select(fact_term))))),
         await store.facts.readable("ann", OWN),
-        await store.profiles.known("ann", OWN),
+        await store.profiles.all_entries("ann", OWN),
         await summary_of(store, "thread"),
     ]
 
@@ -105,7 +105,7 @@ async def test_what_lost_its_ground_meanwhile_does_not_come_back(tmp_path: Path,
             assert await store.forgetting.update_text(ASKED.channel, ASKED.message_id, "What do I eat?", START)
         await store.forgetting.undo("ann")
         assert [one.value for one in await store.facts.readable("ann", OWN)] == ["likes tea"]
-        assert await store.profiles.known("ann", OWN) == []
+        assert await store.profiles.all_entries("ann", OWN) == []
 
 
 async def test_forgetting_what_was_just_deleted_leaves_no_byte_of_it(tmp_path: Path) -> None:

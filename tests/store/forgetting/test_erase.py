@@ -70,7 +70,7 @@ async def live_through(store: Store, secret: str, conversation: str) -> None:
     ending = Closing(Outcome.ANSWERED, f"your {secret}!", ("page",), summary, (action(secret),), learn_at=START)
     await store.ledger.finish(claim, ending, START)
     insight = Insight(ProfileField.PREFERENCES, f"profile of {secret}", (claim.message,), START, f"key of {secret}")
-    before, waiting = await store.profiles.of(DM), await store.profiles.unlearned(DM, 99)
+    before, waiting = await store.profiles.get(DM), await store.profiles.unlearned(DM, 99)
     assert await store.profiles.save(DM, learned(before, DM.audience, [insight], 1, START), waiting)
 
 
@@ -370,7 +370,7 @@ async def test_what_was_begun_in_a_direct_message_and_stayed_wordless_goes_with_
     await either.ledger.finish(await claimed(either), Closing(Outcome.ANSWERED, "ok"), START)
     await either.preferences.set(f"{GOES_ON}dm", "conversation", "dm:2")
     await either.forgetting.forget(Everything("ann"), START)
-    assert await either.preferences.of(f"{GOES_ON}dm") == {}
+    assert await either.preferences.all_of(f"{GOES_ON}dm") == {}
 
 
 async def test_what_was_begun_in_a_direct_message_stays_while_anything_is_left_there(either: Store) -> None:
@@ -379,7 +379,7 @@ async def test_what_was_begun_in_a_direct_message_stays_while_anything_is_left_t
         await either.ledger.finish(await claimed(either), Closing(Outcome.ANSWERED, "ok"), START)
     await either.preferences.set(f"{GOES_ON}dm", "conversation", "dm:2")
     await either.forgetting.forget(one_thread("ann", "dm"), START)
-    assert await either.preferences.of(f"{GOES_ON}dm") == {"conversation": "dm:2"}
+    assert await either.preferences.all_of(f"{GOES_ON}dm") == {"conversation": "dm:2"}
 
 
 async def test_what_is_spelled_as_a_column_of_a_thread_that_stays_is_not_found_again(tmp_path: Path) -> None:
@@ -418,7 +418,7 @@ async def test_a_question_that_its_platform_cannot_take_in_yet_falls_with_what_i
         assert (shown.counts["messages"], shown.lines) == ((1, ("My canoe is blue.",)) if falls else (0, ()))
         receipt = await store.forgetting.forget(wish, START)
         assert receipt.erased["messages"] == (1 if falls else 0)
-        assert await store.preferences.of("ann") == {"depth": "deep"} | (
+        assert await store.preferences.all_of("ann") == {"depth": "deep"} | (
             {} if falls else {f"{UNASKED}1": json.dumps(asked)}
         )
     finally:

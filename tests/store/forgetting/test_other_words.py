@@ -161,7 +161,7 @@ async def test_what_the_profile_made_of_it_takes_along_what_was_told_of_that(eit
     ill = await answered(either, said(ILL, conversation="health"), "noted")
     partition = Partition("ann", HERE)
     insight = Insight(ProfileField.CONSTRAINTS, "has an inflamed liver", (ill.message,), START)
-    profile = learned(await either.profiles.of(partition), HERE, [insight], 1, START)
+    profile = learned(await either.profiles.get(partition), HERE, [insight], 1, START)
     assert await either.profiles.save(partition, profile, [])
     await told(either, "may I drink?", "Not with your liver.", carried=(ill.message,))
     await forget(either)

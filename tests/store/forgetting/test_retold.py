@@ -32,13 +32,14 @@ async def asked(store: Store, question: str) -> Claim:
 async def kept(store: Store, question: int, words: str) -> None:
     new = NewFact("", "boat", words, "user", START, HERE, person="ann", source_message=question)
     await store.facts.write(new)
-    await store.working_set.keep("later", HERE, WorkingItem("boat", words, START, START + timedelta(days=1), question))
+    item = WorkingItem("boat", words, START, START + timedelta(days=1), question)
+    await store.working_set.store_item("later", HERE, item)
 
 
 async def left(store: Store) -> tuple[list[str], list[str]]:
     """The values of facts and of the working set."""
     asking = said("and?", conversation="later")
-    known = await store.knowledge.known(asking, frozenset({HERE}), before_turn=10**6, messages=9, actions=9)
+    known = await store.knowledge.for_turn(asking, frozenset({HERE}), before_turn=10**6, messages=9, actions=9)
     return [one.value for one in known.facts], [one.value for one in known.working_set]
 
 

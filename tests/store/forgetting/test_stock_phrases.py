@@ -181,7 +181,7 @@ async def test_a_fact_does_not_fall_by_words_that_all_answers_have(either: Store
     await topics(life)
     await life.told("remember it", STOCK.format("Kept."), "kept", fact="a question that Ann may need")
     await either.forgetting.forget(thread("boats"), START)
-    known = await either.knowledge.known(
+    known = await either.knowledge.for_turn(
         said("and?", conversation="kept"), frozenset({HERE}), before_turn=10**6, messages=9, actions=9
     )
     assert [one.value for one in known.facts] == ["a question that Ann may need"]
@@ -197,8 +197,8 @@ async def test_an_entry_of_the_profile_stays_if_its_own_source_says_what_it_quot
         Insight(ProfileField.PREFERENCES, "recommendations in French", (asked,), START, "language"),
         Insight(ProfileField.PREFERENCES, "recommendations be short", (lone,), START, "length"),
     ]
-    profile = learned(await either.profiles.of(partition), HERE, insights, 1, START)
+    profile = learned(await either.profiles.get(partition), HERE, insights, 1, START)
     assert await either.profiles.save(partition, profile, [])
     await either.forgetting.forget(thread("boats"), START)
-    left = [one.text for one in (await either.profiles.of(partition)).entries]
+    left = [one.text for one in (await either.profiles.get(partition)).entries]
     assert left == ["recommendations in French"], "the other one quotes what is gone, and its source does not say it"

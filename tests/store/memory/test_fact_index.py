@@ -65,10 +65,10 @@ async def test_facts_that_an_older_reader_read_are_read_anew_at_the_next_start()
 
         await store.database.write(spoil)
         assert (await store.facts.readable("ann", frozenset({DM})))[0].reading is None
-        assert await store.database.read(fact_index.left, 0) == 1
+        assert await store.database.read(fact_index.count_remaining, 0) == 1
         (renewed,) = await store.database.write(fact_index.renew, 0)
         assert await store.database.write(fact_index.renew, 0) == []
-        assert await store.database.read(fact_index.left, renewed) == 0
+        assert await store.database.read(fact_index.count_remaining, renewed) == 0
         (kept,) = await store.facts.readable("ann", frozenset({DM}))
         assert kept.reading is not None
         assert kept.statement == read_statement("The boat is blue.")
