@@ -152,21 +152,6 @@ Row: TypeAlias = Mapping[Any, Any]
 
 _OF_TURN: Final = ("source", "event_id", "channel", "message_id", "conversation")
 _OF_QUESTION: Final = ("text", "time", "permalink")
-_OF_MESSAGE: Final = (
-    *(
-        "id",
-        "conversation",
-        "person",
-        "name",
-        "text",
-        "time",
-        "audience",
-        "message_id",
-        "permalink",
-        "drawn_from",
-        "retold",
-    ),
-)
 # Fields of Incoming that the payload stores under the same names.
 _KEPT_IN_PAYLOAD: Final = ("reply_to", "depth", "authority", "team", "organization", "model")
 
@@ -246,7 +231,20 @@ def _image(stored: tuple[str, str]) -> Image:
 
 
 def message(row: Row) -> StoredMessage:
-    return StoredMessage(author=Author(row["author"]), **{name: row[name] for name in _OF_MESSAGE})
+    return StoredMessage(
+        row["id"],
+        row["conversation"],
+        Author(row["author"]),
+        row["person"],
+        row["name"],
+        row["text"],
+        row["time"],
+        row["audience"],
+        row["message_id"],
+        row["permalink"],
+        row["drawn_from"],
+        row["retold"],
+    )
 
 
 def thread(row: Row) -> Thread:

@@ -193,19 +193,20 @@ def _spread(
         for near, share in _reach(id_, lines):
             spread_weights = around[near]
             for word, strength in weights.items():
-                spread_weights[word] = max(spread_weights.get(word, 0.0), share * strength)
+                if (spread := share * strength) > spread_weights.get(word, 0.0):
+                    spread_weights[word] = spread
     return around
 
 
-def _reach(id_: int, lines: Mapping[int, FoundLine]) -> Iterable[tuple[int, float]]:
-    yield id_, NEAR[0]
-    line = lines[id_]
+def _reach(id_: int, lines: Mapping[int, FoundLine]) -> list[tuple[int, float]]:
+    line, reached = lines[id_], [(id_, NEAR[0])]
     sides = (line.before, line.after) if line.by_person else (line.before[:1],)
     for side in sides:
         for near, share in zip(side, NEAR[1:], strict=False):
             if near not in lines or not lines[near].by_person:
                 break
-            yield near, share
+            reached.append((near, share))
+    return reached
 
 
 def _mixed(words: Mapping[int, float], nearness: Mapping[int, float]) -> Mapping[int, float]:
@@ -294,7 +295,7 @@ def lines_of(
             if id_ not in lines:
                 lines[id_] = FoundLine(thread, author == Author.PERSON, who, _time(time))
                 names[who] = name
-        neighbours = (tuple(near[0] for near in side) for side in its_sides)
+        neighbours = [tuple([near[0] for near in side]) for side in its_sides]
         lines[hit] = FoundLine(thread, hit_author == Author.PERSON, hit_person, hit_time, *neighbours)
         names[hit_person] = hit_name
     return lines, names
