@@ -5,7 +5,7 @@ wire, answers are the fields beside "ok".
 """
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -414,16 +414,23 @@ class Workspace:
         start, limit = int(args.get("cursor") or 0), int(args.get("limit") or 100)
         metadata = str(args.get("include_all_metadata", "")).lower() in ("1", "true")
         more = start + limit < len(within)
+        replies = self._replies_by_thread()
         return {
-            "messages": [m.wire(metadata=metadata) | self._thread(m) for m in within[start : start + limit]],
+            "messages": [
+                m.wire(metadata=metadata) | _thread_fields(m.ts, replies.get((m.channel, m.ts), ()))
+                for m in within[start : start + limit]
+            ],
             "has_more": more,
             "response_metadata": {"next_cursor": str(start + limit) if more else ""},
         }
 
-    def _thread(self, root: FakeMessage) -> Object:
-        """Return the thread's fields of its first message."""
-        replies = [m.ts for m in self.messages if m.channel == root.channel and m.thread_ts == root.ts != m.ts]
-        return {"reply_count": len(replies), "latest_reply": max(replies), "thread_ts": root.ts} if replies else {}
+    def _replies_by_thread(self) -> Mapping[tuple[str, str], Sequence[str]]:
+        """Return the times of the replies, by channel and first message."""
+        replies = defaultdict[tuple[str, str], list[str]](list)
+        for message in self.messages:
+            if message.thread_ts and message.thread_ts != message.ts:
+                replies[message.channel, message.thread_ts].append(message.ts)
+        return replies
 
     def _open_view(self, args: Object) -> Object:
         view = self._view(args["view"], "modal")
@@ -498,6 +505,11 @@ class Workspace:
         return next((c.id for c in self.channels.values() if c.kind == "im" and user in c.members), "") or self.channel(
             self.users[user].name, "im"
         )
+
+
+def _thread_fields(first: str, replies: Sequence[str]) -> Object:
+    """Return the thread's fields of its first message."""
+    return {"reply_count": len(replies), "latest_reply": max(replies), "thread_ts": first} if replies else {}
 
 
 def _cut(name: str, items: list[Any], args: Object) -> Object:
