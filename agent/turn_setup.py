@@ -33,10 +33,10 @@ from agent.turn import Turn, TurnLimits
 
 @dataclass(frozen=True, slots=True)
 class ContextConfig:
-    """What decides how a context is composed.
+    """How contexts are composed.
 
-    `fresh_word`: random; it marks what the system says in one turn, so that no text that is quoted can imitate it.
-    `recollect`: searches the past threads that a question is about; None leaves them to the recall tool.
+    `fresh_word`: returns a random word, which marks the system's messages of one turn, so that quoted text cannot
+    imitate them. `recollect`: searches past threads for a question; None leaves that to the recall tool.
     """
 
     fresh_word: Callable[[], str]
@@ -68,13 +68,13 @@ async def known_context(
     reasons: bool = False,
     composing: asyncio.Semaphore | None = None,
 ) -> tuple[Context, int | None]:
-    """The context of a claimed question, and up to which message its conversation is to be summarised (None: it need
-    not be). Raises StoreError.
+    """Return the context of a claimed question, and the last message up to which its conversation has to be summarised
+    (None: it has not). Raises StoreError.
 
-    `groups`: the group places that may be drawn from where only one person reads. `progress`: what an earlier process
-    had done before it ended. `images` and `quoted`: what the question's files hold. `reasons`: whether the model
-    reasons by itself. `composing`: how many contexts are composed at the same time, in threads that take the
-    interpreter from one another.
+    `groups`: the group places whose content may be used in a place that only one person reads. `progress`: the steps of
+    an earlier process. `images` and `quoted`: the content of the question's files. `reasons`: whether the model reasons
+    by itself. `composing`: limits how many contexts are composed at the same time in threads, which share one
+    interpreter.
     """
     incoming = claim.incoming
     audiences = may_flow_from(incoming.place, groups)
@@ -171,7 +171,7 @@ def loop_of(
     ends: Ends | None = None,
     explain: Callable[[ProviderError], str] = attrgetter("reason.to_person"),
 ) -> Loop:
-    """What answers the claimed question, with tools that run on behalf of its asker."""
+    """Return the loop that answers the claimed question, with tools that run on behalf of its asker."""
     incoming, numbers = claim.incoming, ReferenceNumbers()
     if turn.progress.steps:
         numbers.know(references_of(result for step in turn.progress.steps for result in step.results).values())
@@ -212,7 +212,7 @@ def loop_of(
 
 
 def closed(closing: Closing, turn: Turn, place: Place, below: str = "") -> Closing:
-    """With all that the turn did on its way to this end."""
+    """Add the turn's progress to the closing."""
     answered = closing.outcome in ANSWERED
     drawn = turn_drawn_from(turn.progress, place)
     return replace(
@@ -233,5 +233,5 @@ def closed(closing: Closing, turn: Turn, place: Place, below: str = "") -> Closi
 
 
 def cache_key(conversation: str) -> str:
-    """The name under which a vendor may keep the beginning of this conversation's requests: tells it nothing else."""
+    """Return the name under which a vendor may cache the beginning of this conversation's requests; a digest."""
     return sha256(conversation.encode()).hexdigest()[:32]

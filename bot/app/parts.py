@@ -1,4 +1,4 @@
-"""The parts that every way to run the bot is put together from."""
+"""Builds the parts that all ways to run the bot share, from the settings and the store."""
 
 import logging
 import random
@@ -93,7 +93,7 @@ TRANSCRIPTION = "transcription"  # What the calls that write down voice messages
 
 @asynccontextmanager
 async def open_store_of(settings: Settings) -> AsyncGenerator[Store, None]:
-    """The store that the settings name, with the turns of a dead process free to be claimed. Raises StoreError."""
+    """Open the store of the settings, and free the turns of a dead process to be claimed. Raises StoreError."""
     store = await open_store(settings.database_url, replica_url=settings.database_replica_url)
     try:
         await store.ledger.release_all()
@@ -103,7 +103,7 @@ async def open_store_of(settings: Settings) -> AsyncGenerator[Store, None]:
 
 
 def with_telemetry(store: Store, telemetry: Telemetry) -> Store:
-    """The store, whose use is told. Of its memories it is where they are searched."""
+    """Return the store with spending and audit reported to telemetry. (`TimedMemories` reports searches.)"""
     if telemetry is SILENT:
         return store
     return replace(
@@ -119,9 +119,8 @@ async def background_of(
     deletions: Mapping[str, Delete] | None = None,
     telemetry: Telemetry = SILENT,
 ) -> AsyncGenerator[Background]:
-    """The work outside of turns, done until the block ends. `deletions`: of a process that reaches platforms.
-
-    Raises SettingsError.
+    """Run the background work until the block ends. `deletions`: how to delete messages, by platform, in a process that
+    is connected to them. Raises SettingsError.
     """
     async with AsyncExitStack() as stack:
         meanings, read_page = None, page_reader(settings)
@@ -155,7 +154,7 @@ async def background_of(
 
 
 async def _has_budget(allowances: BudgetAllowances, person: str) -> bool:
-    """Of the person, their workspace and everybody; what a channel may spend is for its answers."""
+    """Return whether person, workspace and everyone may spend more. A channel's budget counts for answers only."""
     now, workspace = CLOCK.now(), BudgetAccount(Whose.WORKSPACE, workspace_of(person))
     accounts = (BudgetAccount(Whose.PERSON, person), workspace, BudgetAccount(Whose.EVERYONE))
     return not any([await allowances.used_up(account, now, "UTC") for account in accounts])
@@ -165,7 +164,7 @@ async def _has_budget(allowances: BudgetAllowances, person: str) -> bool:
 async def open_reader(
     settings: Settings, store: Store, fetchers: Mapping[str, Fetch]
 ) -> AsyncGenerator[AttachmentReader]:
-    """What reads the files that come with questions. Raises SettingsError."""
+    """Open the reader of attached files. Raises SettingsError."""
 
     async def charge(person: str, calls: Sequence[ModelCall]) -> None:
         await store.spending.charge(person, TRANSCRIPTION, calls, CLOCK.now())
@@ -210,7 +209,7 @@ def knowledge_desk(
 
 
 def place_desk(settings: Settings, store: Store, desk: ModelDesk, can_judge: Callable[[], bool]) -> PlaceDesk:
-    """`can_judge`: whether a model tells what may be answered that nobody asked the bot."""
+    """`can_judge`: whether a model can decide which open questions the bot may answer unasked."""
     return PlaceDesk(
         preferences=store.preferences,
         audit=store.audit,
@@ -294,7 +293,10 @@ def question_desk(answering: AgentConfig, store: Store) -> QuestionDesk:
 
 @asynccontextmanager
 async def open_policy(settings: Settings, store: Store) -> AsyncGenerator[ApprovalPolicy]:
-    """Who may use which tools, as it is until the block ends. Raises SettingsError and StoreError."""
+    """Open the policy about who may use which tools; it follows changes until the block ends.
+
+    Raises SettingsError and StoreError.
+    """
     async with PolicyTable(store.preferences, store.audit, CLOCK, policy_file(settings)).followed() as table:
         yield ApprovalPolicy(store.consents, CLOCK, table)
 
@@ -307,9 +309,8 @@ def budget_desk(settings: Settings, store: Store) -> BudgetDesk:
 def tool_servers(
     settings: Settings, only: Sequence[Plugin] | None = None
 ) -> tuple[tuple[McpServerConfig, ...], tuple[str, ...]]:
-    """The MCP servers of the operator's file and of plug-ins, or those of `only` these; and what is wrong with some.
-
-    Raises SettingsError.
+    """Return the MCP servers of the operator's file and of all plug-ins, or only those of the plug-ins `only`; and
+    sentences about servers that cannot be used. Raises SettingsError.
     """
     own, plugins = mcp_file(settings), plugins_in_use(settings) if only is None else only
     data = settings.plugin_list.with_name("plugin-data")
@@ -326,8 +327,8 @@ def tool_servers(
 async def open_tool_sources(
     settings: Settings, accounts: ToolAccounts | None = None, *, pages: bool = True
 ) -> AsyncGenerator[tuple[McpSource, ...]]:
-    """The tools of MCP servers, as in `tool_servers`, connected in the background. `accounts`: of the people who sign
-    in, None to leave those servers out; `pages`: whether browsers are served. Raises SettingsError.
+    """Connect to the servers of `tool_servers` in the background. `accounts`: those of people who sign in at servers;
+    None leaves these servers out. `pages`: whether the pages for signing in are served. Raises SettingsError.
     """
     configs, problems = tool_servers(settings)
     for problem in problems:
@@ -342,7 +343,7 @@ async def open_tool_sources(
 async def connecting(
     settings: Settings, configs: Sequence[McpServerConfig], people: PeopleSettings | None = None
 ) -> AsyncGenerator[tuple[McpSource, ...]]:
-    """Nothing is loaded for no servers, unless somebody may still be signed in at one that was taken away."""
+    """Connect to these servers. Without any, the client is loaded only if `people` may be signed in at former ones."""
     if not configs and people is None:
         yield ()
         return
@@ -353,9 +354,8 @@ async def connecting(
 def people_settings(
     settings: Settings, configs: Sequence[McpServerConfig], accounts: ToolAccounts | None, *, pages: bool = True
 ) -> PeopleSettings | None:
-    """None if there is no server at which people sign in, nor a key for what they gave at one that was taken away.
-
-    Raises SettingsError.
+    """Return the settings for people's own accounts; None without servers at which people sign in, and without a key
+    for the accounts at former ones. Raises SettingsError.
     """
     names = [config.name for config in configs if config.account is AccountKind.PERSON]
     if not names:
@@ -375,7 +375,7 @@ def people_settings(
 
 
 def _taken_away(settings: Settings, accounts: ToolAccounts | None) -> PeopleSettings | None:
-    """For who signs out, or is forgotten. A key that cannot be read any more stops no start that needs none."""
+    """Return the settings to sign people out of former servers; None with a log line if the key cannot be read."""
     has_key = settings.account_key is not None or settings.account_key_file is not None
     if accounts is None or not has_key or not can_connect():
         return None
@@ -387,7 +387,7 @@ def _taken_away(settings: Settings, accounts: ToolAccounts | None) -> PeopleSett
 
 
 def account_keys(settings: Settings) -> "SealingKeys":
-    """Raises SettingsError."""
+    """Return the keys that seal people's accounts. Raises SettingsError."""
     if settings.account_key is not None and settings.account_key_file is not None:
         raise SettingsError(setup_texts.ACCOUNT_KEY_TWICE)
     if find_spec("cryptography") is None:
@@ -401,7 +401,7 @@ def account_keys(settings: Settings) -> "SealingKeys":
 def core_tools(
     settings: Settings, store: Store, memories: Memories | None = None, *, hands_over: bool = False
 ) -> tuple[Tool, ...]:
-    """The tools that everybody has everywhere. `hands_over`: whether a file can be handed over with an answer."""
+    """Return the tools that everyone has everywhere. `hands_over`: whether a file can be sent with an answer."""
     timeout_s = settings.tool_timeout_s
 
     async def finds(channel: str) -> bool:
@@ -416,7 +416,7 @@ def core_tools(
 
 
 def own_tools(settings: Settings) -> tuple[Tool, ...]:
-    """The operator's tools, whether they may be offered or not. Raises SettingsError."""
+    """Load the operator's own tools. The policy decides later who is offered them. Raises SettingsError."""
     taken = ({FETCH} if settings.web else set[str]()) | ({"web_search"} if settings.web_search else set[str]())
     tools = load_tools(tool_modules(settings), BUILT_IN | taken, TOOLS)
     if tools:
@@ -425,7 +425,7 @@ def own_tools(settings: Settings) -> tuple[Tool, ...]:
 
 
 def web_tools(settings: Settings) -> tuple[Tool, ...]:
-    """Those that the operator has switched on. Raises SettingsError if what they need is missing."""
+    """Return the web tools that are switched on. Raises SettingsError if a library for them is missing."""
     tools, engine = list[Tool](), search_engine(settings)
     if settings.web and missing("web"):
         raise SettingsError(setup_texts.WEB_MISSING)
@@ -443,7 +443,7 @@ def web_tools(settings: Settings) -> tuple[Tool, ...]:
 
 
 def page_reader(settings: Settings) -> ReadPage | None:
-    """What reads pages for places to know; None where the web is not switched on."""
+    """Return what reads web pages as documents of places; None if the web is switched off."""
     if not settings.web or missing("web"):
         return None
     from bot.web.web_tools import open_link_reader  # noqa: PLC0415 -- as above
@@ -457,7 +457,7 @@ def web_agent(settings: Settings) -> str:
 
 
 def search_engine(settings: Settings) -> "SearchEngine | None":
-    """The one that the operator has named. Raises SettingsError if its key or library is missing."""
+    """Return the search engine of the settings. Raises SettingsError if its key or library is missing."""
     if settings.web_search is None:
         return None
     from bot.web.web_tools import Brave, Ddgs, Searxng, Tavily  # noqa: PLC0415 -- as above
@@ -482,12 +482,12 @@ def plugin_list(settings: Settings) -> PluginList:
 
 
 def plugins_in_use(settings: Settings) -> tuple[Plugin, ...]:
-    """Raises SettingsError if the list of them cannot be read."""
+    """Load the installed plug-ins. Raises SettingsError if their list cannot be read."""
     return load_plugins(plugin_list(settings).folders())
 
 
 def skill_tools(settings: Settings) -> tuple[Tool, ...]:
-    """The tool that reads skills, where there are any. What of a plug-in cannot be used stands in the log."""
+    """Return the tool that reads skills, if there are any. Logs which parts of plug-ins cannot be used."""
     plugins = plugins_in_use(settings)
     skills, renamed = skills_of(plugins)
     for sentence in (*(f"{plugin.name}: {fault}" for plugin in plugins for fault in plugin.faults), *renamed):
@@ -496,7 +496,7 @@ def skill_tools(settings: Settings) -> tuple[Tool, ...]:
 
 
 async def persona_here(preferences: Preferences, usual: Callable[[Incoming], Persona], asked: Incoming) -> Persona:
-    """With what was chosen for the channel: the same in each turn there, so that vendors' caches serve it."""
+    """Add the choices for the channel. The result is the same for each turn there, so that vendors can cache it."""
     rules, persona = await rules_at(preferences, asked.channel), usual(asked)
     if language := rules.text(PlaceRule.LANGUAGE):
         persona = replace(persona, language_rule=texts.LANGUAGE_HERE.format(language=language))
@@ -525,12 +525,11 @@ def agent_config(
     telemetry: Telemetry = SILENT,
     background: bool = True,
 ) -> AgentConfig:
-    """What answers. `budgets` is asked for questions that have waited; None: nobody's budget is kept.
+    """Return the configuration of turns. `budgets`: checked for questions that had to wait; None: none is.
 
-    `reader` reads the files that come with a question, and those of earlier ones by what `files_now` says of them.
-    `sources`: tools besides those that everybody has; `platforms`: those with which platforms are read. `hands_over`:
-    see `core_tools`. `background`: whether long work may be begun.
-    Raises SettingsError if the operator's tools cannot be loaded.
+    `reader` reads the files of a question, and earlier files, which `files_now` finds again. `sources`: further tools;
+    `platforms`: the tools that read platforms. `hands_over`: see `core_tools`. `background`: whether long work may be
+    started. Raises SettingsError if the operator's tools cannot be loaded.
     """
 
     prefix = settings.slack_command_prefix
@@ -539,7 +538,7 @@ def agent_config(
     language_rule = settings.language_rule
 
     def called(source: str, text: str) -> str:
-        """With the commands as they are called there."""
+        """Return the text with the names that the commands have on that platform."""
         return in_slack[text] if platform_of(source) == SLACK else text
 
     def persona(incoming: Incoming) -> Persona:

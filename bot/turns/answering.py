@@ -252,7 +252,7 @@ class Answering:
                     log.info("turn %d: waits until its asker decides (calls: %d)", claim.turn, len(result.calls))
                     await self._show_waiting(surface, claim.turn)
                     return None
-                closing = await self.thinking.with_kept(claim, result)
+                closing = await self.thinking.with_notes(claim, result)
                 text = "" if running.taken_back else final_text(closing)
                 # A reminder cannot be regenerated or rated.
                 offers = NO_OFFERS if is_reminder(claim.incoming, closing) else offered_actions(closing)

@@ -1,6 +1,6 @@
 """One turn's answer: from a claimed question to everything that the turn leaves behind.
 
-One of the three broad excepts of this program is here: a turn. Whatever goes wrong ends in one sentence to the person
+One of the three broad excepts of this program is here: a turn. An unexpected error ends in one sentence to the person
 and one log line with the turn's id.
 """
 
@@ -63,13 +63,13 @@ from bot.turns.questions import QuestionDesk
 
 class BudgetChecks(Protocol):
     async def budget_left(self, incoming: Incoming, calls: Sequence[ModelCall] = ()) -> str | None:
-        """Why nothing more may be spent on a question after these calls; None if it may."""
+        """Return why nothing more may be spent on a question after these calls; None if it may."""
         ...
 
 
 class GroupReaders(Protocol):
     async def groups_of(self, place: Place) -> frozenset[str]:
-        """The group places that may be drawn from where only one person reads."""
+        """Return the group places whose content may be used in a place that only one person reads."""
         ...
 
 
@@ -81,16 +81,15 @@ class FileReader(Protocol):
 
 class LearningRules(Protocol):
     def due(self, now: datetime) -> datetime | None:
-        """When to learn from a question that is answered now; None: not at all."""
+        """Return when to learn from a question that is answered now; None: not at all."""
         ...
 
     async def may_learn(self, incoming: Incoming) -> bool: ...
 
 
 class ReplyNotices(Protocol):
-    """Sentences of code's own about an answer; each "" for nothing. `first_note`: below the first answer that a person
-    gets; `kept_note`: the facts that the turn kept; `scheduled_note`: what will be done at a time; `private_note`: for
-    the asker alone.
+    """Fixed sentences about an answer; each is "" if there is nothing to say. `first_note`: below a person's first
+    answer; `kept_note`: which facts were stored; `scheduled_note`: what is scheduled; `private_note`: for the asker.
     """
 
     async def first_note(self, person: str, turn: int) -> str: ...
@@ -100,7 +99,7 @@ class ReplyNotices(Protocol):
 
 
 class AmbientTurns(Protocol):
-    """Answers to open questions that nobody put to the bot."""
+    """Answers to open questions that were not addressed to the bot."""
 
     async def notice(self, question: Incoming) -> str: ...
     async def unanswered(self, question: Incoming) -> None: ...
@@ -108,21 +107,19 @@ class AmbientTurns(Protocol):
 
 class HandleNotes(Protocol):
     async def record_event(self, event: AgentEvent) -> None:
-        """Note what a vendor keeps from now on, or no longer."""
+        """Note that a vendor stores something from now on, or no longer."""
         ...
 
 
 class Foreground(Protocol):
     def answering(self) -> AbstractContextManager[None]:
-        """Entered while a model is asked: work in the background gives way."""
+        """Return the context in which a model is asked: background work pauses meanwhile."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class AgentConfig:
-    """What answers, and what its turns ask of the bot. A collaborator that is None does not exist: nothing is audited,
-    nobody's budget is kept, no file is read.
-    """
+    """What turns need. A part that is None is switched off: no audit is written, no budget checked, no file read."""
 
     provider: Callable[[Incoming], Awaitable[Provider]]
     persona: Callable[[Incoming], Awaitable[Persona]]
@@ -130,15 +127,15 @@ class AgentConfig:
     context: ContextConfig
     footer: FooterStyle = FooterStyle.OFF
     joins: bool = False
-    """Whether what a person writes while their answer grows joins it; else it waits for its own."""
+    """Whether a message that a person sends while their answer grows joins it; else it waits for its own answer."""
     summarises: bool = False
-    """Whether what leaves the history is summarised in the background."""
+    """Whether messages that no longer fit into the history are summarised in the background."""
     telemetry: Telemetry = SILENT
     policy: ApprovalPolicy | None = None
-    """Which calls run without asking; None: each that `tools` offers."""
+    """Which calls run without confirmation; None: all that `tools` offers."""
     audit: ToolAudit | None = None
     questions: QuestionDesk | None = None
-    """Where tools ask the asker something in mid-call."""
+    """Where a tool asks the person something during a call."""
     budgets: BudgetChecks | None = None
     readers: GroupReaders | None = None
     files: FileReader | None = None
@@ -153,22 +150,22 @@ class AgentConfig:
 NOTHING = Attached()
 log = logging.getLogger(__name__)
 
-# For servers of tools, before a turn goes on with a call of theirs: a process has just started, and they with it.
+# How long a resumed turn waits for its tools' servers: after a restart, they are just starting, too.
 SETTLE_S = 10.0
-WAITED = timedelta(seconds=5)  # Longer than from a message to its turn when nothing is in the way
+WAITED = timedelta(seconds=5)  # Longer than a message waits for its turn while workers are free
 
 
 class TurnRunner:
     def __init__(
         self, config: AgentConfig, ledger: Ledger, knowledge: Knowledge, clock: Clock, *, works: bool = False
     ) -> None:
-        """`works`: only long work, for which nobody waits; `config` says how many rounds it may take."""
+        """`works`: for long work only, which has more rounds (`config`) and for which nobody waits."""
         self._config = config
         self._works = works
         self._ledger = ledger
         self._knowledge = knowledge
         self._clock = clock
-        self._composing = asyncio.Semaphore(1)  # more at once would only keep the loop waiting for longer
+        self._composing = asyncio.Semaphore(1)  # several at once would only block the event loop for longer
 
     @property
     def telemetry(self) -> Telemetry:
@@ -185,16 +182,16 @@ class TurnRunner:
                 raise
 
     def _lacks(self, claim: Claim, asker: Asker) -> bool:
-        """Whether it goes on with calls of tools that are not there, or not yet."""
+        """Whether a resumed turn has open calls of tools that are not available, or not yet."""
         steps = decode(claim.progress).steps
         open_ = {call.name for step in steps if not step.complete for call in step.calls}
         return bool(open_) and not open_ <= {tool.name for tool in self._config.tools.all(asker)}
 
     async def think(self, claim: Claim, live: LiveReply, stopped: Callable[[], bool]) -> Closing | PutAside:
-        """Everything up to the complete reply, shown on `live` as it grows, or up to a call that needs consent.
+        """Run the turn up to its complete reply, which `live` shows as it grows, or up to a call that needs consent.
 
-        A cancellation while `stopped()` ends the turn with what was said; any other one is raised, as are StoreError
-        and SurfaceError.
+        A cancellation while `stopped()` is true ends the turn with the text so far. Any other cancellation is raised,
+        as are StoreError and SurfaceError.
         """
         if _is_ambient(claim.incoming):
             return await self._think_unasked(claim, live, stopped)
@@ -212,7 +209,7 @@ class TurnRunner:
         return _without_words(thought)
 
     async def _think_unasked(self, claim: Claim, live: LiveReply, stopped: Callable[[], bool]) -> Closing | PutAside:
-        """Nothing is shown before there is an answer, and without one nobody sees that there was a turn."""
+        """Answer a question that was not addressed to the bot: shows nothing until there is an answer, or at all."""
         text = joined([claim.incoming.text, texts.OVERHEARD_QUESTION])
         thought = await self._think(replace(claim, incoming=replace(claim.incoming, text=text)), live, stopped)
         fails = isinstance(thought, PutAside) or thought.outcome not in ANSWERED
@@ -241,7 +238,7 @@ class TurnRunner:
         )
         closing = Closing(Outcome.STOPPED, turn.text)
         held: list[AgentEvent] | None = [] if _may_be_silent(claim.incoming) and not self._works else None
-        heard = _ObservedEvents(
+        events = _ObservedEvents(
             live,
             self._config.handles,
             partial(_explained, claim.incoming),
@@ -264,7 +261,7 @@ class TurnRunner:
                 claim = replace(claim, incoming=replace(claim.incoming, text=files.spoken))
                 await self._ledger.set_text(claim, files.spoken)
             place = claim.incoming.place
-            alone = isinstance(place.audience, PersonAudience)  # who reads with others draws from nothing of theirs
+            alone = isinstance(place.audience, PersonAudience)  # where several people read, no group's content is used
             groups = await self._config.readers.groups_of(place) if alone and self._config.readers else frozenset[str]()
             provider = await self._config.provider(claim.incoming)
             context, until = await self._known(claim, tools, groups, turn.progress, files, provider.capabilities)
@@ -277,13 +274,13 @@ class TurnRunner:
                 retold=context.provenance is not Provenance.OWN,
                 summarise_until=until if self._config.summarises else None,
             )
-            heard.asked = provider.name
-            loop = self._loop(claim, turn, tools, context, groups, provider, heard)
-            await _show_again(turn.progress, heard.show, steps=self._works)
+            events.asked = provider.name
+            loop = self._loop(claim, turn, tools, context, groups, provider, events)
+            await _show_again(turn.progress, events.show, steps=self._works)
             with nullcontext() if self._config.foreground is None else self._config.foreground.answering():
                 ended = await loop.run()
             if isinstance(ended, TurnPutAside):
-                return await self._put_aside(ended, turn, audit, heard)
+                return await self._put_aside(ended, turn, audit, events)
             written = turn.progress.summary
             noted = SituationSummary().merged(written) if written else None
             closing = replace(closing, outcome=ended.outcome, reply=ended.text, summary=noted)
@@ -302,7 +299,7 @@ class TurnRunner:
             reply = joined([turn.text, reply_texts.BROKEN.format(turn=claim.turn)])
             closing = await self._end(claim, turn, closing, Outcome.REFUSED, reply)
         closing = _with_sources(claim, closing, turn.progress)
-        below = footer(turn.progress.calls, heard.asked, heard.why(turn.progress.calls), self._config.footer)
+        below = footer(turn.progress.calls, events.asked, events.why(turn.progress.calls), self._config.footer)
         return closed(closing, turn, claim.incoming.place, joined([below, notice]))
 
     async def _known(
@@ -332,7 +329,7 @@ class TurnRunner:
             reasons=capabilities.reasons,
             composing=self._composing,
         )
-        if self._works:  # the words of its question are the model's
+        if self._works:  # a model wrote the text of this question
             context = replace(context, own_words=context.own_words[:-1])
         return context, until
 
@@ -351,14 +348,14 @@ class TurnRunner:
         return turn, audit
 
     async def _files(self, question: Incoming, live: LiveReply) -> Attached:
-        """What came with the question, read now; meanwhile the person sees that something goes on."""
+        """Read the files that came with the question, while the person sees a status."""
         if self._config.files is None or not question.files:
             return NOTHING
         await live.record_event(IterationStarted(1))
         return await self._config.files.read(question)
 
-    async def with_kept(self, claim: Claim, closing: Closing) -> Closing:
-        """With what the asker reads below the reply of what was kept of them, and is done for them at a time."""
+    async def with_notes(self, claim: Claim, closing: Closing) -> Closing:
+        """Add the lines below the reply about stored facts and new schedules."""
         notices = self._config.notices
         if notices is None or not closing.used_tools or _is_silent(closing):
             return closing
@@ -366,19 +363,19 @@ class TurnRunner:
         return replace(closing, kept=kept, scheduled=scheduled)
 
     async def private_note(self, question: Incoming, closing: Closing) -> str:
-        """What the person alone is told once the reply has ended; "" for nothing."""
+        """Return what the person alone is shown after the reply; "" for nothing."""
         if self._config.notices is None or closing.outcome not in ANSWERED or _is_silent(closing):
             return ""
         return await self._config.notices.private_note(question, closing.actions)
 
     async def final_notice(self, question: Incoming, closing: Closing) -> Incoming | None:
-        """What is said to the person of long work that has ended."""
+        """Return the message to the person whose long work has ended, or None."""
         work = self._config.long_work if is_work(question.event_id) else None
         return None if work is None else await work.final_notice(question, closing)
 
     async def _to_be_learned(self, question: Incoming, joined: Sequence[Waiting], closing: Closing) -> Closing:
-        """Without a time to learn at, small talk is learned from as soon as its message is edited into something."""
-        if _may_be_silent(question):  # learned from when they asked for it; or they asked nothing
+        """Set when to learn from the question. Small talk has no time, but is learned from once it is edited."""
+        if _may_be_silent(question):  # it was learned from when it was scheduled, or nobody asked the bot
             return replace(closing, passed_over=True)
         learning = self._config.learning
         if learning is None:
@@ -389,18 +386,18 @@ class TurnRunner:
         return replace(closing, learn_at=learning.due(self._clock.now()) if teaches else None)
 
     async def _overspent(self, claim: Claim, turn: Turn) -> str | None:
-        """Why a question that waited is not answered. One that begins at once was checked when it came in."""
+        """Return why a question that had to wait exceeds a budget now. Others were checked when they came in."""
         waited = self._clock.now() - claim.incoming.time
         if self._config.budgets is None or turn.progress.calls or (waited < WAITED and not self._works):
             return None
         return await self._config.budgets.budget_left(claim.incoming)
 
     async def _put_aside(
-        self, ended: TurnPutAside, turn: Turn, audit: CallAudit | None, heard: "_ObservedEvents"
+        self, ended: TurnPutAside, turn: Turn, audit: CallAudit | None, events: "_ObservedEvents"
     ) -> PutAside:
-        if heard.asks:
-            await heard.release()
-        if audit is not None:  # whoever goes on with it takes what has a result for written down
+        if events.asks:
+            await events.release()
+        if audit is not None:  # the process that resumes the turn assumes that calls with a result are in the audit
             await audit.keep_unrun()
         return PutAside(ended.calls, wait_until(turn.progress, self._clock.now()))
 
@@ -413,9 +410,9 @@ class TurnRunner:
         reply: str,
         stopped: CallAudit | None = None,
     ) -> Closing:
-        """Make it durable that this is all: a crash while it is shown must not begin the answer anew.
+        """Store that the answer is complete: after a crash while it is shown, it must not be begun again.
 
-        `stopped`: what ran is written down as stopped.
+        `stopped`: the audit in which running calls are marked as stopped.
         """
         if stopped is not None and turn.progress.steps:
             await stopped.stop()
@@ -430,7 +427,7 @@ class TurnRunner:
         context: Context,
         groups: frozenset[str],
         provider: Provider,
-        heard: "_ObservedEvents",
+        events: "_ObservedEvents",
     ) -> Loop:
         config = self._config
 
@@ -442,8 +439,8 @@ class TurnRunner:
 
         def failed(error: ProviderError) -> str:
             reason = error.reason
-            told = heard.explain(reason)
-            if told != reason.to_operator:  # what nobody has read yet
+            told = events.explain(reason)
+            if told != reason.to_operator:  # the person does not see the details
                 log.warning("turn %d: %s", claim.turn, reason.sentence)
                 log.debug("turn %d: the vendor says: %s", claim.turn, reason.quoted)
             return told
@@ -456,7 +453,7 @@ class TurnRunner:
             groups,
             provider,
             self._clock,
-            emit=heard.record_event,
+            emit=events.record_event,
             save=save,
             arrived=arrived if config.joins else None,
             ask=None if config.questions is None else partial(config.questions.ask, claim),
@@ -466,15 +463,15 @@ class TurnRunner:
         )
 
 
-TOLD = (IterationStarted, ModelAnswered, CallStarted, CallFinished)  # What is measured of what the agent tells
+MEASURED = (IterationStarted, ModelAnswered, CallStarted, CallFinished)  # The events that telemetry records
 
 
 @dataclass(slots=True, eq=False)
 class _ObservedEvents:
-    """Passes on what happens, and notes which model was `asked`, and why another one answered.
+    """Passes on a turn's events, and notes which model was `asked` and why another one answered.
 
-    `held`: what happened before it is known that there is something to report; None where there always is. `asks`:
-    whether somebody may be asked for a call meanwhile.
+    `held`: the events until it is known that there is something to report; None if there always is. `asks`: whether the
+    person may be asked to confirm a call meanwhile.
     """
 
     live: LiveReply
@@ -505,7 +502,7 @@ class _ObservedEvents:
             await self.live.record_event(event)
 
     async def record_event(self, event: AgentEvent) -> None:
-        if isinstance(event, TOLD):
+        if isinstance(event, MEASURED):
             self.telemetry.record(AgentReported(self.turn, event, self.asked))
         if isinstance(event, ModelSwitched):
             log.warning("%s answers instead of %s: %s", event.name, self.asked, event.why.sentence)
@@ -517,13 +514,13 @@ class _ObservedEvents:
         await self.show(event)
 
     def why(self, calls: Sequence[ModelCall]) -> str:
-        """Why another model answered than the one that was asked, "" if it did."""
+        """Return why another model answered than the one that was asked; "" if none did."""
         another = bool(self.asked and calls) and calls[-1].model != self.asked
         return (self.switched or reply_texts.NO_ANSWER_FROM_FIRST) if another else ""
 
 
 def _without_words(closing: Closing) -> Closing:
-    """What was written meanwhile is answered by itself."""
+    """Return the end of a turn without a reply. Messages that had joined it are answered by themselves."""
     return replace(closing, reply="", footer="", files=(), summary=None, joined=(), outcome=Outcome.ANSWERED)
 
 
@@ -544,7 +541,7 @@ def _says_nothing(closing: Closing) -> bool:
 
 
 def _reminder(claim: Claim, stopped: Callable[[], bool]) -> Closing | None:
-    """A turn that was begun with its words, for which no model is asked; None for any other."""
+    """Return the end of a turn whose reply was stored with it, so that no model is asked; None for others."""
     progress = decode(claim.progress)
     words = claim.incoming.text if claim.incoming.event_id.endswith(TELLS) else progress.reply
     if words is None or progress.steps or progress.calls:
@@ -555,7 +552,7 @@ def _reminder(claim: Claim, stopped: Callable[[], bool]) -> Closing | None:
 
 
 def is_reminder(question: Incoming, closing: Closing) -> bool:
-    """Whether a schedule said its words, for which no model was asked."""
+    """Whether this was the reminder of a schedule, for which no model was asked."""
     return _is_scheduled(question) and not closing.calls and closing.outcome is Outcome.ANSWERED
 
 
@@ -565,12 +562,12 @@ def _is_silent(closing: Closing) -> bool:
 
 
 def _explained(question: Incoming, reason: FailureReason) -> str:
-    """Who writes in the terminal has the settings before them; anywhere else they are nobody's business."""
+    """Return the reason with details of the settings in the terminal, whose user knows them; elsewhere without."""
     return reason.to_operator if platform_of(question.source) == TERMINAL else reason.to_person
 
 
 def _with_sources(claim: Claim, closing: Closing, progress: Progress) -> Closing:
-    """The answer with its sources below it, and without what it cites and nothing has brought."""
+    """Return the answer with its sources below it, and without citations that no result has."""
     if _says_nothing(closing) or not any(step.calls for step in progress.steps):
         return closing
     cited = cite(closing.reply, references_of(result for step in progress.steps for result in step.results))
@@ -584,9 +581,7 @@ def _with_sources(claim: Claim, closing: Closing, progress: Progress) -> Closing
 async def _show_again(
     progress: Progress, show: Callable[[AgentEvent], Awaitable[None]], *, steps: bool = False
 ) -> None:
-    """What an earlier process had said before its tools ran stands at the beginning of the reply. `steps`: what it had
-    done is shown, too.
-    """
+    """Show the text that an earlier process had written before its tools ran. `steps`: also show its calls."""
     for number, step in enumerate(progress.steps, 1):
         await show(IterationStarted(number))
         if step.text:
