@@ -31,7 +31,7 @@ SIMULATED: Final = DATA / "capacity.json"
 ANSWER_S: Final = 12.0
 SPREAD: Final = 0.75  # The standard deviation of the logarithm of an answer's time
 PLACES: Final = 16  # Answers at once in one process, the default of COGENCY_MAX_RUNNING
-CONNECTIONS: Final = 12  # That a process may open, in its pool and outside of it
+CONNECTIONS: Final = 13  # That a process may open: see docs/postgresql.md
 
 
 @dataclass(frozen=True, slots=True)

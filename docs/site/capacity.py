@@ -12,14 +12,14 @@ _CACHED: Final = 2_000
 _OUTPUT: Final = 400
 _MODELS: Final = ("openai:gpt-6-luna", "anthropic:claude-sonnet-4-6")
 _SAYS: Final = {
-    "10/1x16/2": "One process is idle nearly all the time. Add nothing; SQLite will do.",
-    "100/1x16/2": "About twenty answers run at once, and one process has {places} places: the queue grows.",
-    "100/2x16/2": "A second process, or `COGENCY_MAX_RUNNING=32`: nobody waits. **Add places first.**",
-    "1000/2x16/2": "The places are long gone; the processors are not yet.",
-    "1000/8x48/2": "Places first, then PostgreSQL on a machine of its own. **A pooler** from about here on.",
+    "10/1x16/2": "One process is idle nearly all the time. Add nothing; SQLite is enough.",
+    "100/1x16/2": "About twenty answers run at once, and one process has {places} slots: the queue grows.",
+    "100/2x16/2": "A second process, or `COGENCY_MAX_RUNNING=32`: nobody waits. **Add slots first.**",
+    "1000/2x16/2": "All slots are taken; the processors are not busy yet.",
+    "1000/8x48/2": "Slots first, then PostgreSQL on a machine of its own. **A pooler** from about here on.",
     "100000/8x48/16": "Everything is too small.",
-    "100000/500x64/16": "Places do not help: the processors are the end, and the database's part is much of it.",
-    "100000/500x64/192": "It would fit by places and processors. What breaks then stands below.",
+    "100000/500x64/16": "More slots do not help: the processors are the limit, and the database needs many of them.",
+    "100000/500x64/192": "Slots and processors would suffice. See below what breaks then.",
 }
 
 
@@ -29,9 +29,8 @@ def capacity_page(scale: Mapping[str, Any], simulated: Mapping[str, Any], made: 
     lines = [
         "# Capacity",
         "",
-        f"What a question takes, and what to add first as there are more. {made} The figures are measured by",
-        "`python -m benchmarks.scale`, and what follows from them for more than one machine is simulated by",
-        "`python -m benchmarks.capacity`.",
+        f"What a question costs, and what to add first as questions increase. {made} `python -m benchmarks.scale`",
+        "measures the figures, and `python -m benchmarks.capacity` simulates more than one machine with them.",
         "",
         "## What a question takes",
         "",
@@ -41,29 +40,30 @@ def capacity_page(scale: Mapping[str, Any], simulated: Mapping[str, Any], made: 
     database_ms = one["cpu_ms_per_question_1"] - one["bot_ms_per_question_1"]
     per_core = 1000 / one["cpu_ms_per_question_1"]
     for says, value in (
-        ("of a processor, in the bot", f"{one['bot_ms_per_question_1']:.0f} ms"),
-        ("of a processor, in PostgreSQL", f"{database_ms:.0f} ms"),
-        ("questions a second of one core, from both", f"{per_core:.1f}"),
+        ("processor time in the bot", f"{one['bot_ms_per_question_1']:.0f} ms"),
+        ("processor time in PostgreSQL", f"{database_ms:.0f} ms"),
+        ("questions a second for each core, from both", f"{per_core:.1f}"),
         ("the same with four processes on one database", f"{1000 / one['cpu_ms_per_question_4']:.1f}"),
-        ("efficiency of four processes beside one", f"{one['efficiency_4']:.2f}"),
+        ("efficiency of four processes, compared with one", f"{one['efficiency_4']:.2f}"),
         ("connections of four processes", f"{one['connections_4']:.0f}"),
-        ("bytes of a message in PostgreSQL, all told", f"{one['bytes_per_message']:,.0f}"),
+        ("bytes of a message in PostgreSQL, in total", f"{one['bytes_per_message']:,.0f}"),
         ("of them for the search by words", f"{one['index_bytes_per_message']:,.0f}"),
-        (f"a search of one person's 100,000 among {one['messages']:,.0f} messages, the slowest twentieth",
+        (f"a search of one person's 100,000 among {one['messages']:,.0f} messages, 95th percentile",
          f"{one['recall_p95_ms_10m']:.1f} ms"),
         ("the same with three more wordings", f"{one['recall_wordings_p95_ms_10m']:.1f} ms"),
-        ("a team's wait while another floods, over its wait without", f"{one['flood_delay_ratio']:.2f} times"),
+        ("a team's wait while another team floods, relative to its wait without",
+         f"{one['flood_delay_ratio']:.2f} times"),
     ):  # fmt: skip
         lines.append(f"| {says} | {value} |")
     lines += [
         "",
-        f"*{scale['day']}, {scale['machine']}. With other work on a machine times and shares of a processor are*",
-        "*larger than they need be; the ratio of the flood is of a counted clock, and the same everywhere.*",
+        f"*{scale['day']}, {scale['machine']}. Other work on a machine makes times and processor shares larger*",
+        "*than necessary. The flood ratio uses a counted clock, and is the same everywhere.*",
         "",
         "## What the model costs",
         "",
         f"At list price, of a question with {_INPUT:,} tokens of input, {_CACHED:,} of them from the vendor's cache,",
-        f"and {_OUTPUT:,} of output. That is an assumption; what yours take, `/usage` and `cogency usage` say.",
+        f"and {_OUTPUT:,} of output. That is an assumption: `/usage` and `cogency usage` show yours.",
         "",
         "| Model | 1,000 questions |",
         "|---|---|",
@@ -71,10 +71,10 @@ def capacity_page(scale: Mapping[str, Any], simulated: Mapping[str, Any], made: 
         "",
         "## What to add first",
         "",
-        f"Simulated: questions come by chance, an answer holds its place for {ANSWER_S:.0f} s on average (assumed). A",
-        f"process has {PLACES} places (`COGENCY_MAX_RUNNING`), and may open {CONNECTIONS} connections.",
+        f"Simulated: questions arrive at random, an answer holds its slot for {ANSWER_S:.0f} s on average (assumed). A",
+        f"process has {PLACES} slots (`COGENCY_MAX_RUNNING`), and may open {CONNECTIONS} connections.",
         "",
-        "| A minute | Processes x places | Cores | Wait, median | slowest 5 % | At once | Cores needed | Connections |",
+        "| A minute | Processes x slots | Cores | Wait, median | slowest 5 % | At once | Cores needed | Connections |",
         "|---|---|---|---|---|---|---|---|",
         *(_row(plan, simulated["metrics"]) for plan in PLANS),
         "",
@@ -84,11 +84,11 @@ def capacity_page(scale: Mapping[str, Any], simulated: Mapping[str, Any], made: 
         "",
         "In this order, as the simulation and the measured parts say:",
         "",
-        "1. **Connections.** Hundreds of processes times their pools are more than a PostgreSQL serves: a pooler in",
+        "1. **Connections.** Hundreds of processes with their pools are more than one PostgreSQL serves: a pooler in",
         "   transaction mode comes first.",
-        f"2. **The one server that writes.** {database_ms:.0f} ms of a processor for each question are",
+        f"2. **The one server that writes.** {database_ms:.0f} ms of processor time for each question are",
         f"   {database_ms * 100_000 / 60 / 1000:.0f} cores of PostgreSQL. Replicas take the searches, not the writes;",
-        "   beyond one machine it takes several installations, each with its own teams.",
+        "   beyond one machine you need several installations, each with its own teams.",
         "3. **The platform.** Slack allows one message a second in a channel and some fifty edits a minute to an app:",
         "   more apps, not more processes. Discord allows fifty calls a second to a bot.",
         f"4. **The vendor.** {100_000 * _INPUT / 1e6:,.0f} million tokens of input a minute are beyond an account.",
@@ -99,7 +99,7 @@ def capacity_page(scale: Mapping[str, Any], simulated: Mapping[str, Any], made: 
 
 def _plan(plan: Plan) -> str:
     processes = "one process" if plan.processes == 1 else f"{plan.processes} processes"
-    return f"{plan.per_minute:,} a minute, {processes} of {plan.places} places, {plan.cores} cores"
+    return f"{plan.per_minute:,} a minute, {processes} with {plan.places} slots, {plan.cores} cores"
 
 
 def _row(plan: Plan, found: Mapping[str, float]) -> str:
