@@ -663,21 +663,6 @@ def test_ctrl_z_suspends_the_chat_and_it_goes_on_afterwards(tmp_path: Path) -> N
         assert terminal.ended() == Exit.OK
 
 
-def test_ctrl_c_stops_the_answer_and_the_chat_goes_on(tmp_path: Path) -> None:
-    with FakeTerminal(CHAT, 80, 24, **environment(tmp_path)) as terminal:
-        terminal.until(">")
-        terminal.type("tell me a long story with code\r")
-        terminal.until("rehearsal")
-        terminal.type("\x03")
-        terminal.until("Stopped.")
-        terminal.until("\n>")
-        terminal.type("hello\r")
-        terminal.until("one.)")
-        terminal.until("\n>")
-        terminal.type("\x04")
-        assert terminal.ended() == Exit.OK
-
-
 # A tool that takes as long as a test lets it.
 SLOW = '''
 import asyncio, os
@@ -690,6 +675,23 @@ async def ferry() -> str:
         await asyncio.sleep(0.02)
     return "It has come."
 '''
+
+
+def test_ctrl_c_stops_the_answer_and_the_chat_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(SLOW)
+    settings = environment(tmp_path, COGENCY_TOOLS=str(tmp_path / "slow.py"), COGENCY_MODEL="rehearsal")
+    with FakeTerminal(CHAT, 80, 24, **settings) as terminal:
+        terminal.until(">")
+        terminal.type("use ferry {}\r")
+        terminal.until("Using ferry")
+        terminal.type("\x03")
+        terminal.until("Stopped.")
+        terminal.until("\n>")
+        terminal.type("hello\r")
+        terminal.until("one.)")
+        terminal.until("\n>")
+        terminal.type("\x04")
+        assert terminal.ended() == Exit.OK
 
 
 def test_long_work_is_stopped_by_ctrl_c_and_goes_on_in_the_next_chat_if_its_window_is_closed(tmp_path: Path) -> None:
