@@ -399,9 +399,8 @@ async def _confirm(
 ) -> Exit:
     from bot.app.subject_requests import Kind, Operator, open_request  # noqa: PLC0415 -- as above
 
-    order = await open_request(
-        settings, Kind(kind), number, Operator(operator or account_name(), account_name()), CLOCK
-    )
+    confirming = Operator(operator or account_name(), account_name())
+    order = await open_request(settings, Kind(kind), number, confirming, CLOCK)
     if order.act is OperatorAct.EXPORT:
         return await _export_data(settings, order, operator, file, force=force)
     return await _erase_data(settings, order, operator, yes=yes)

@@ -91,6 +91,7 @@ async def lived(store: Store) -> None:
     await store.database.write(more)
 
 
+@pytest.mark.slow
 async def test_what_the_page_says_is_erased_is_found_in_no_row_after_forgetting(tmp_path: Path) -> None:
     store = await open_store(await new_database(tmp_path / "store.db"))
     await lived(store)

@@ -50,6 +50,7 @@ def test_a_wrong_expression_is_found_by_its_first_use() -> None:
     WAITING[:] = [one for one in WAITING if one.pattern != wrong.pattern]
 
 
+@pytest.mark.slow
 def test_a_start_compiles_nothing_of_the_lexicon_and_compile_all_everything() -> None:
     code = (
         "import bot.cli, agent.memory.lexicon as all\n"

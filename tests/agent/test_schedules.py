@@ -153,6 +153,7 @@ def test_what_cannot_be_a_schedule_is_said_in_a_sentence(timing: Timing, problem
     assert bool(problem) == bool(problem_of(timing, NOW))
 
 
+@pytest.mark.slow
 @given(st.text("0123456789*/,-#LW MON JAN", max_size=MAX_RULE_CHARS + 5))
 @example("*/5 * * * *")
 @example("0 0 1 1 *")

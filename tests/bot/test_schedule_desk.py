@@ -96,6 +96,7 @@ async def test_an_ambiguous_time_is_asked_back_and_a_button_chooses_one() -> Non
     assert (kept.definition.words, kept.definition.timing.at) == ("call Ben", datetime(2026, 11, 24, 15, tzinfo=UTC))
 
 
+@pytest.mark.slow
 async def test_in_a_channel_a_reminder_is_posted_there_and_me_means_the_person_alone() -> None:
     desk = Desk()
     answer = await desk.remind("tomorrow at 9:00 standup", in_general())
@@ -214,6 +215,7 @@ async def test_without_buttons_their_words_are_shown() -> None:
     assert schedule_texts.USAGE in (await desk.show("", plain)).text
 
 
+@pytest.mark.slow
 async def test_a_person_has_fifty_schedules_at_most() -> None:
     desk = Desk()
     for _ in range(50):

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -60,6 +61,7 @@ def table() -> list[tuple[str, str, list[str]]]:
     return [(name, said, one["when"]) for one in meanings for name, said in one.items() if name != "when"]
 
 
+@pytest.mark.slow
 def test_three_hundred_phrases_in_eight_languages_mean_their_times_on_three_days() -> None:
     phrases, wrong = table(), list[str]()
     for language, marked, expected in phrases:
@@ -75,6 +77,7 @@ def test_three_hundred_phrases_in_eight_languages_mean_their_times_on_three_days
     assert len({language for language, _, _ in phrases}) == 8
 
 
+@pytest.mark.slow
 def test_each_choice_has_words_for_one_time_and_the_same_text() -> None:
     wrong = list[str]()
     for _, marked, _ in table():
@@ -128,6 +131,7 @@ def test_any_text_is_read_without_an_error(text: str) -> None:
     read_when(text, SEEN[0], BERLIN)
 
 
+@pytest.mark.slow
 def test_reading_takes_linear_time() -> None:
     hostile = (
         "1 ",

@@ -467,6 +467,7 @@ async def test_work_that_its_person_stopped_or_cancelled_sends_no_notice() -> No
     assert await longer.end_due(asked, Progress()) is None
 
 
+@pytest.mark.slow
 async def test_work_has_more_rounds_than_a_question_and_says_when_they_are_used_up() -> None:
     asked = count(1)
     world = World(lambda _: f'<execute>[{{"name": "recall", "args": {{"query": "boat {next(asked)}"}}}}]</execute>')

@@ -72,6 +72,7 @@ def losing(world: OpenAiWorld, *codes: str) -> Echo:
 # Rounds
 
 
+@pytest.mark.slow
 async def test_the_rounds_of_a_turn_send_only_what_is_new() -> None:
     async with talking(ONE, TWO, HI) as world:
         ran = await run_turn(world.provider, Echo())
@@ -173,6 +174,7 @@ async def test_an_error_forgets_the_parent_and_is_made_good_by_a_replay() -> Non
     assert tool.said == ["one", "two"]
 
 
+@pytest.mark.slow
 async def test_a_field_that_the_service_refuses_is_left_out_from_then_on() -> None:
     refusal = Refuses(400, "unsupported_parameter", "Unsupported parameter: 'include'")
     async with talking(refusal, HI, HI) as world:

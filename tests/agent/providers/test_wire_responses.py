@@ -514,6 +514,7 @@ def test_items_nested_without_end_are_read_without_an_error() -> None:
     assert reader.close().reason is StopReason.HALTED
 
 
+@pytest.mark.slow
 @given(st.lists(shaped, max_size=6))
 def test_no_data_of_any_shape_raises(data: list[object]) -> None:
     reader = ResponsesReader(NAME)

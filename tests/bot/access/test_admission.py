@@ -215,6 +215,7 @@ async def test_orders_and_context_messages_obey_the_lists() -> None:
     await gateway.gate.admit_order(Requester("ben", "C1"), Authority.STRANGER, "UTC")
 
 
+@pytest.mark.slow
 async def test_orders_and_context_messages_have_separate_rates_and_operators_none() -> None:
     rules = AdmissionRules(AccessRules(operators=frozenset({"ben"})), TWO_A_MINUTE)
     gateway = Gateway(rules)

@@ -52,6 +52,8 @@ from tests.fakes.operators import ANNA, BERT, by_operator, erasing_on
 from tests.fakes.postgresql import PostgresServer
 from tests.store.processes import pieces_in_files
 
+pytestmark = pytest.mark.slow  # files, and a process that serves beside the operator
+
 ANN, BEN = "slack:T1:U1", "slack:T1:U2"
 CLUB = Place(GroupAudience("slack:T1:C1"))
 YARD = Place(TeamAudience("slack:T1"), within_team="slack:T1")

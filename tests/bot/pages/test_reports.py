@@ -64,6 +64,7 @@ async def shown(store: Store, path: str) -> tuple[int, str]:
     return answer.status, templates().get_template(answer.template).render({**always, **answer.values})
 
 
+@pytest.mark.slow
 async def test_names_are_shown_as_text_and_nobodys_words_at_all() -> None:
     store = await filled()
     for path in PATHS:

@@ -135,6 +135,7 @@ def test_a_feed_that_declares_entities_or_is_damaged_is_read_as_far_as_it_goes()
     assert read_feed("<a>" * 50_000).entries == []
 
 
+@pytest.mark.slow
 def test_a_feed_takes_time_that_grows_as_it_does() -> None:
     def taken(times: int) -> float:
         began = time.process_time()

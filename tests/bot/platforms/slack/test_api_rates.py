@@ -70,6 +70,7 @@ def test_the_first_calls_come_quicker_than_the_limit_lasts_and_later_ones_slower
     assert max(pauses) < 1.7
 
 
+@pytest.mark.slow
 @given(st.integers(1, 30), st.floats(0.05, 1.5))
 def test_no_tier_is_ever_exceeded_and_every_reply_gets_its_share(replies: int, step: float) -> None:
     budgets = MethodRates()

@@ -104,6 +104,7 @@ homes = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=examples(100))
 @given(homes)
 @example(replace(USUAL, schedules=ScheduleAnswer("", tuple(ShownSchedule(one, "") for one in range(30)))))
