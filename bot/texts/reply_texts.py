@@ -361,6 +361,7 @@ NEW_THREAD = "A new thread."
 
 PLAY_WORKSPACE = "Try-out"
 PLAY_UNREADABLE = "The page asked for something that I do not understand: please reload it."
+PLAY_FAILED = "That could not be done; the log of `cogency play` says why. Please try again."
 PLAY_TOO_LONG = "That is too long: {chars:,} characters, of at most {limit:,}."
 PLAY_EMPTY = "There is nothing to send."
 PLAY_NOT_THERE = "There is no such place or message for you."

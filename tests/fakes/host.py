@@ -54,7 +54,7 @@ class FakeHost:
     remembered: MemoryAnswer = field(default_factory=lambda: MemoryAnswer("I remember nothing about you yet."))
     receipt: Receipt = field(default_factory=lambda: Receipt({"messages": 2}, found_again=0, bytes_gone=True))
     account: SpendingAccount = field(default_factory=lambda: SpendingAccount(Spent(), Spent()))
-    fail_next: CogencyError | None = None
+    fail_next: Exception | None = None
     replicas: Replicas | None = None
     taken: list[Incoming] = field(default_factory=list[Incoming])
     overheard: list[Incoming] = field(default_factory=list[Incoming])

@@ -7,7 +7,6 @@ Rules
 """
 
 import asyncio
-import logging
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
@@ -65,8 +64,6 @@ from bot.platforms.play.inbound import (
 from bot.platforms.play.surface import MessageLog, PlayMessage, PlaySurface, PostMessage, clear, html_of, render_message
 from bot.reply_surface import Surface
 from bot.texts import memory_texts, reply_texts, setup_texts
-
-log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -441,17 +438,17 @@ class PlayPage:
                 await asyncio.wait(running)
 
     async def _answer(self, socket: WebSocket, person: PlayPerson, frame: str) -> None:
-        answer: Body = {"type": "done", "number": number_of(frame)}
+        # The page waits for an answer, so it gets this one after an unexpected error, too, which asyncio logs.
+        answer: Body = {"type": "refused", "number": number_of(frame), "why": reply_texts.PLAY_FAILED}
         try:
             answer["number"], request = read_request(frame)
-            answer |= await self.intake.handle(person, request) or {}
+            done = await self.intake.handle(person, request) or {}
+            answer = {"type": "done", "number": answer["number"], **done}
         except CogencyError as error:
-            answer |= {"type": "refused", "why": reply_texts.failure(error)}
-        except Exception:
-            log.exception("what the page asked for could not be done")
-            answer |= {"type": "refused", "why": reply_texts.PLAY_UNREADABLE}
-        with suppress(WebSocketDisconnect, RuntimeError):
-            await socket.send_json(answer)
+            answer["why"] = reply_texts.failure(error)
+        finally:
+            with suppress(WebSocketDisconnect, RuntimeError):
+                await socket.send_json(answer)
 
 
 def _channel(channel: PlayChannel) -> Body:

@@ -1,0 +1,33 @@
+"""The page's socket, on a host that fails."""
+
+import logging
+from contextlib import AsyncExitStack
+
+import pytest
+
+from bot.pages.serving import serving
+from bot.platforms.play.commands import PlayHost
+from bot.platforms.play.run import HOST, PlayIntake, PlayPage
+from bot.platforms.play.surface import MessageFile, MessageLog
+from bot.texts import reply_texts
+from tests.fakes.clock import FakeClock
+from tests.fakes.host import FakeHost
+from tests.fakes.play_people import Playing
+
+
+async def test_after_an_unexpected_error_the_page_gets_its_answer_and_the_log_the_traceback(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    host, clock = FakeHost(), FakeClock()
+    messages = MessageLog(MessageFile(None), clock, lambda: "log-1")
+    page = PlayPage(PlayIntake(PlayHost(host, messages, clock, "UTC")), "secret")
+    async with AsyncExitStack() as stack:
+        address = await stack.enter_async_context(serving(page.app(), HOST, 0))
+        page.served_at(address)
+        ann = await Playing(f"http://{address}/#token=secret", stack).page("ann")
+        host.fail_next = ZeroDivisionError("a defect")
+        with caplog.at_level(logging.ERROR):
+            refused = await ann.say("dm-ann", "hello")
+        assert (refused["type"], refused["why"]) == ("refused", reply_texts.PLAY_FAILED)
+        assert (await ann.say("dm-ann", "hello"))["type"] == "done"
+    assert "a defect" in caplog.text
