@@ -5,6 +5,7 @@ CogencyError
 │   ├── ProviderUnavailable  down, overloaded, unreachable: worth trying again later
 │   │   └── ProviderSilent   timed out or disconnected: it may have worked on the question
 │   ├── ProviderRefused      bad key, unknown model, no credit, bad request: trying again will not help
+│   │   └── ContextTooLong   the prompt does not fit: a shorter one may be answered
 │   └── StreamBroken         the answer broke off after it had begun
 ├── ToolError                a tool could not do what was asked; the text goes to the model
 ├── ToolDefinitionError      a function cannot be a tool as it is written
@@ -74,6 +75,18 @@ class ProviderSilent(ProviderUnavailable):
 
 class ProviderRefused(ProviderError):
     pass
+
+
+class ContextTooLong(ProviderRefused):
+    """The prompt does not fit into the model's context.
+
+    `stated`: the service said so. If not, it refused a large prompt for no known reason: one shorter prompt is worth a
+    try, and if that is refused, too, the length was not the reason.
+    """
+
+    def __init__(self, sentence: str, *, quoted: str = "", person: str = "", stated: bool = True) -> None:
+        super().__init__(sentence, quoted=quoted, person=person)
+        self.stated = stated
 
 
 class StreamBroken(ProviderError):

@@ -6,14 +6,22 @@ shortened and without the key, for those who may read it.
 """
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
 
 from agent import texts
-from agent.errors import ProviderError, ProviderRefused, ProviderSilent, ProviderUnavailable, StreamBroken
+from agent.errors import (
+    ContextTooLong,
+    ProviderError,
+    ProviderRefused,
+    ProviderSilent,
+    ProviderUnavailable,
+    StreamBroken,
+)
 from agent.providers.catalog import Endpoint
 from agent.providers.wire import as_list, as_object, as_text, parse_json
 
@@ -62,12 +70,14 @@ class Fault:
 
     @property
     def of_pictures(self) -> bool:
-        """Whether a picture may be the reason. Servers without support for pictures use various statuses."""
-        if self.status == 413:
-            return True
-        return (self.bad_request or self.status in {404, 415, 500}) and self.mentions(
-            "image", "content must be a string"
-        )
+        """Whether a picture may be the reason: any refusal of the request that names no other one.
+
+        Servers without support for pictures refuse them with various statuses and in any words.
+        """
+        if self.mentions("image", "picture", "content must be a string"):
+            return self.status not in RETRIED
+        is_other = self.bad_key or self.no_credit or (self.too_long and self.status != 413)
+        return 400 <= self.status < 500 and self.status not in {*RETRIED, 402} and not is_other
 
     @property
     def bad_key(self) -> bool:
@@ -92,13 +102,34 @@ class Fault:
 
     @property
     def too_long(self) -> bool:
-        words = f"{self.code} {self.message}".lower()
-        return self.status == 413 or any(saying in words for saying in _TOO_LONG)
+        """Whether the service says that the prompt does not fit into the model's context."""
+        if self.status in {401, 402, 403, 429}:
+            return False
+        return self.status == 413 or _TOO_LONG.search(f"{self.code} {self.message}"[:SEARCHED_CHARS]) is not None
+
+    @property
+    def is_unexplained(self) -> bool:
+        """Whether the request was refused for no reason that is known here."""
+        known = self.bad_key or self.no_credit or self.model_unknown or self.too_long
+        return self.kind is FaultKind.ANSWERED and self.bad_request and not known
 
 
-_TOO_LONG = (
-    *("context_length", "context length", "context size"),
-    *("prompt is too long", "exceeds the maximum number of tokens", "maximum prompt length"),
+SEARCHED_CHARS = 4_000  # A message is short; a server that repeats the whole prompt puts its reason first
+
+# What vendors and servers say of a prompt that is too long. They agree on no code and no status, but all of them name
+# the thing that is measured, and near it that it is too large. A limit on the answer (`max_tokens`) has other words.
+_MEASURED = r"(?:context|prompt|inputs?|messages|sequence|tokens?|conversation)"
+_TOO_LARGE = (
+    r"(?:too (?:long|large|many)|exceed\w*|longer than|greater than|overflow\w*|larger than|surpass\w*"
+    r"|reduce the (?:length|size|number)|cannot fit|does(?: not|n't) fit)"
+)
+_TOO_LONG = re.compile(
+    rf"context[ _-]?(?:length|window|size|limit)|too many (?:input |prompt )?tokens|exceed_context|tokens_limit_reached"
+    rf"|maximum (?:prompt|input|model|context) length|model token limit|request (?:body )?too large"
+    rf"|\b(?:prompt|input|context|messages|conversation)\b[^.;\n]{{0,80}}?\b{_TOO_LARGE}"
+    rf"|\b{_TOO_LARGE}\b[^.;\n]{{0,40}}?\b(?:prompt|input|context|messages|conversation)\b"
+    rf"|`?inputs`?[^.;\n]{{0,60}}must (?:be <=|have less than)|range of input length|超长|过长|超出|超过",
+    re.IGNORECASE,
 )
 
 _STATUS_OF = {
@@ -121,36 +152,89 @@ def read_fault(status: int, body: bytes) -> Fault:
     """Read the response to a failed request. A body of unknown form is used as the message."""
     text = body.decode("utf-8", "replace").strip()
     value = parse_json(text)
-    first = next(iter(as_list(value)), value)
-    outer = as_object(first)
-    fault = read_error(outer.get("error") or outer, status)
-    return fault if fault.message else replace(fault, message="" if text.startswith("<") else text)
+    fault = read_error(text if value is None else value, status)
+    return replace(fault, message="" if text.startswith("<") else fault.message or text)
 
 
 def read_error(error: object, status: int = 0) -> Fault:
-    """Read an error object. A stream has no status: it is derived from code and type, else 500."""
-    fields = as_object(error)
-    details = [as_object(detail) for detail in as_list(fields.get("details"))]
-    code, type_ = fields.get("code"), as_text(fields.get("type"))
-    if not status and isinstance(code, int) and 400 <= code <= 599:
-        status = code
-    names = [
-        as_text(code),
-        type_,
-        *(as_text(detail.get("reason")) for detail in details),
-        as_text(fields.get("status")),
-    ]
+    """Read an error object of any form. A stream has no status: it is derived from code and type, else 500.
+
+    Gateways wrap the error of the service behind them, as an object or as its JSON text. The inner one says more.
+    """
+    layers = list(_layers(error))
+    names = [name for layer in reversed(layers) for name in _names(layer)]
+    details = [as_object(detail) for layer in layers for detail in as_list(layer.get("details"))]
     if not status:
+        numbers = (number for layer in layers for number in map(_status, map(layer.get, _STATUS_FIELDS)) if number)
         words = " ".join(names).lower()
-        status = next((number for word, number in _STATUS_OF.items() if word in words), 500)
+        named = (number for word, number in _STATUS_OF.items() if word in words)
+        status = next(numbers, 0) or next(named, 500)
     return Fault(
         FaultKind.ANSWERED,
         status,
         code=next(filter(None, names), ""),
-        param=as_text(fields.get("param")),
-        message=as_text(error) or as_text(fields.get("message")) or as_text(fields.get("detail")),
+        param=next((param for layer in reversed(layers) if (param := _param(layer))), ""),
+        message=next((message for layer in reversed(layers) if (message := _message(layer))), ""),
         retry_after_s=next(filter(None, map(_retry_delay_s, details)), None),
     )
+
+
+MAX_LAYERS = 6  # Of wrapped errors: a gateway behind a gateway has three
+
+_STATUS_FIELDS = ("code", "status", "status_code", "error_code")
+_NAME_FIELDS = ("code", "type", "error_code", "error_type", "__type", "status", "reason")
+_MESSAGE_FIELDS = (
+    "message",
+    "msg",
+    "error_msg",
+    "error_message",
+    "status_msg",
+    "Message",
+    "detail",
+    "error_description",
+)
+_INNER_FIELDS = ("error", "errors", "innererror", "inner_error", "base_resp", "detail", "cause", "message", "msg")
+
+
+def _layers(error: object) -> Iterator[dict[str, object]]:
+    """Yield the error object and those that it wraps, outermost first. A text that is no JSON is its own message."""
+    for _ in range(MAX_LAYERS):
+        if not (fields := _object_in(error)):
+            if message := as_text(error):
+                yield {"message": message}
+            return
+        yield fields
+        inner = [as_object(fields.get("metadata")).get("raw"), *map(fields.get, _INNER_FIELDS)]
+        error = next(filter(_object_in, inner), None)
+
+
+def _object_in(value: object) -> dict[str, object]:
+    """Return the object, the first of a list, or the one that a JSON text has; else an empty one."""
+    if isinstance(value, str):
+        value = parse_json(value) if value.lstrip()[:1] in {"{", "["} else None
+    return as_object(next(iter(as_list(value)), value))
+
+
+def _names(layer: Mapping[str, object]) -> list[str]:
+    details = [as_text(as_object(detail).get("reason")) for detail in as_list(layer.get("details"))]
+    code, kind, *others = (as_text(layer.get(name)) for name in _NAME_FIELDS)
+    return [code, kind, *details, *others]
+
+
+def _status(value: object) -> int:
+    number = int(value) if isinstance(value, str) and value.isdecimal() and len(value) == 3 else value
+    return number if isinstance(number, int) and 400 <= number <= 599 else 0
+
+
+def _param(layer: Mapping[str, object]) -> str:
+    """Return the field that an error names: `param`, or the path of a server that checks the request by a schema."""
+    path = [as_text(step) for step in as_list(layer.get("loc"))]
+    return as_text(layer.get("param")) or ".".join(step for step in path if step not in {"", "body"})
+
+
+def _message(layer: Mapping[str, object]) -> str:
+    texts_of = (as_text(layer.get(name)) for name in _MESSAGE_FIELDS)
+    return next((text for text in texts_of if text and not _object_in(text)), "")
 
 
 def _retry_delay_s(detail: Mapping[str, object]) -> float | None:
@@ -162,8 +246,18 @@ def _retry_delay_s(detail: Mapping[str, object]) -> float | None:
     return seconds if 0 <= seconds < math.inf else None
 
 
-def provider_error(fault: Fault, endpoint: Endpoint, model: str, key: str | None, *, begun: bool) -> ProviderError:
-    """Return the error to raise: StreamBroken if the answer had begun, else refused, unavailable or silent."""
+# A prompt of about a thousand tokens, half of the smallest context that local servers are started with. If a larger one
+# is refused without a known reason, its length may be the reason.
+LARGE_PROMPT_CHARS = 4_000
+
+
+def provider_error(
+    fault: Fault, endpoint: Endpoint, model: str, key: str | None, *, begun: bool, prompt_chars: int = 0
+) -> ProviderError:
+    """Return the error to raise: StreamBroken if the answer had begun, else refused, unavailable or silent.
+
+    `prompt_chars` is the length of the prompt: see `ContextTooLong.stated`.
+    """
     if begun:
         return StreamBroken(texts.ANSWER_BROKE_OFF.format(label=endpoint.label, why=_why(fault)))
     match fault.kind:
@@ -183,26 +277,25 @@ def provider_error(fault: Fault, endpoint: Endpoint, model: str, key: str | None
                 person=texts.ASK_OPERATOR,
             )
         case FaultKind.ANSWERED:
-            return _service_error(fault, endpoint, model, key)
+            return _service_error(fault, endpoint, model, key, prompt_chars)
 
 
-def _service_error(fault: Fault, endpoint: Endpoint, model: str, key: str | None) -> ProviderError:
+def _service_error(fault: Fault, endpoint: Endpoint, model: str, key: str | None, prompt_chars: int) -> ProviderError:
     label, status = endpoint.label, fault.status
     if (misconfiguration := _configuration_error(fault, endpoint, model, key)) is not None:
         return ProviderRefused(misconfiguration, person=texts.ASK_OPERATOR)
     if fault.too_long:
-        return ProviderRefused(texts.CONVERSATION_TOO_LONG.format(model=model))
+        return ContextTooLong(texts.CONVERSATION_TOO_LONG.format(model=model))
     if status == 429:
         limited = texts.RATE_LIMITED.format(label=label, status=status, later=_later(fault))
         sentence = f"{limited} {texts.FREE_TIER}" if fault.of_free_tier else limited
         return ProviderUnavailable(sentence, person=limited)
     if status in {408, 409} or status >= 500:
         return ProviderUnavailable(texts.SERVER_PROBLEM.format(label=label, status=status, later=_later(fault)))
-    return ProviderRefused(
-        texts.REQUEST_REFUSED.format(label=label, status=status),
-        quoted=_quoted(fault, key),
-        person=texts.QUESTION_REFUSED,
-    )
+    refused, quoted = texts.REQUEST_REFUSED.format(label=label, status=status), _quoted(fault, key)
+    if fault.is_unexplained and prompt_chars >= LARGE_PROMPT_CHARS:
+        return ContextTooLong(refused, quoted=quoted, person=texts.QUESTION_REFUSED, stated=False)
+    return ProviderRefused(refused, quoted=quoted, person=texts.QUESTION_REFUSED)
 
 
 def _configuration_error(fault: Fault, endpoint: Endpoint, model: str, key: str | None) -> str | None:
@@ -215,6 +308,8 @@ def _configuration_error(fault: Fault, endpoint: Endpoint, model: str, key: str 
         return texts.KEY_REFUSED.format(label=label, status=status, setting=setting) if key else _no_key(endpoint)
     if status == 403:
         return texts.NOT_PERMITTED.format(label=label, status=status, setting=setting)
+    if fault.too_long:
+        return None
     if fault.model_unknown:
         fetch = f"{endpoint.fetch.format(model=model)}, or " if endpoint.fetch else ""
         return texts.MODEL_UNKNOWN.format(label=label, model=model, fetch=fetch)
@@ -301,7 +396,7 @@ def _is_retryable(fault: Fault) -> bool:
         case FaultKind.ANSWERED if fault.should_retry is not None:
             return fault.should_retry
         case FaultKind.ANSWERED:
-            return (fault.status in RETRIED or fault.status >= 500) and not fault.no_credit
+            return (fault.status in RETRIED or fault.status >= 500) and not (fault.no_credit or fault.too_long)
         case FaultKind.UNREACHABLE:
             return fault.should_retry is True
         case FaultKind.SLOW | FaultKind.CUT | FaultKind.UNREADABLE:

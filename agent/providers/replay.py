@@ -118,8 +118,8 @@ class ServedModel:
     def name(self) -> str:
         return f"{self.endpoint.name}:{self.model}"
 
-    def error(self, fault: faults.Fault, *, begun: bool) -> ProviderError:
-        return faults.provider_error(fault, self.endpoint, self.model, self.key, begun=begun)
+    def error(self, fault: faults.Fault, *, begun: bool, prompt_chars: int = 0) -> ProviderError:
+        return faults.provider_error(fault, self.endpoint, self.model, self.key, begun=begun, prompt_chars=prompt_chars)
 
     def refusal(self, status: int, headers: Mapping[str, str], body: bytes) -> faults.Fault:
         fault = faults.read_fault(status, body)
@@ -138,6 +138,7 @@ class ServedModel:
         self,
         attempt: Callable[[], AsyncGenerator[ports.ProviderEvent, None]],
         adapt: Callable[[faults.Fault], bool],
+        question: "Question",
     ) -> AsyncGenerator[ports.ProviderEvent, None]:
         """Yield the events of the first successful attempt. Raises ProviderError, each with a sentence for people.
 
@@ -162,7 +163,7 @@ class ServedModel:
                 continue
             delay_s = self.world.retry.delay_s(fault, retries, waited_s, self.world.chance())
             if delay_s is None:
-                raise self.error(fault, begun=False)
+                raise self.error(fault, begun=False, prompt_chars=question.chars)
             retries, waited_s = retries + 1, waited_s + delay_s
             await self.world.clock.sleep(delay_s)
 
@@ -173,6 +174,10 @@ class Question:
 
     messages: Sequence[Message]
     bytes_up: int = 0
+
+    @property
+    def chars(self) -> int:
+        return sum(len(message.text) for message in self.messages)
 
     def adapt(self, fault: faults.Fault) -> bool:
         """Remove refused parts of this question; a later picture may be accepted. Return whether there are any."""
@@ -221,7 +226,7 @@ class ReplayProvider(ServedProvider):
             return simpler is not None or question.adapt(fault)
 
         return self._served.with_retries(
-            lambda: with_timeouts(self._attempt(question, options), self._served.world.patience), adapt
+            lambda: with_timeouts(self._attempt(question, options), self._served.world.patience), adapt, question
         )
 
     async def _attempt(

@@ -280,7 +280,9 @@ class SocketSession:
 
     async def answer(self, messages: Sequence[Message]) -> AsyncGenerator[ProviderEvent, None]:
         self._question = Question(tuple(messages))
-        async with aclosing(self._served.with_retries(self._with_timeouts, self._question.adapt)) as events:
+        async with aclosing(
+            self._served.with_retries(self._with_timeouts, self._question.adapt, self._question)
+        ) as events:
             async for event in events:
                 yield event
 

@@ -430,7 +430,9 @@ class ResponsesSession:
             self._provider.dialect = simpler or self._provider.dialect
             return simpler is not None or question.adapt(fault)
 
-        async with aclosing(self._provider.served.with_retries(lambda: self._attempt(question), adapt)) as events:
+        async with aclosing(
+            self._provider.served.with_retries(lambda: self._attempt(question), adapt, question)
+        ) as events:
             async for event in events:
                 yield event
 
