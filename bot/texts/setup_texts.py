@@ -420,6 +420,8 @@ SLACK_APP_REVOKED = (
     "it was uninstalled, or its token was revoked: what was said there is erased after COGENCY_REMOVAL_GRACE_DAYS days."
     " To keep it, install the app again, write its new token down, and start it again."
 )
+SLACK_SIGN_IN_DOUBTED = "Slack refused the bot token for a moment, and accepts it again."
+SLACK_SIGN_IN_CHECKED = "%s: Slack refuses the bot token. It is checked for a minute before it counts as revoked."
 SLACK_APP_BROKE = "It ended by a mistake of this program, which the log tells: start the bot again, and report it."
 SLACK_LOGIN_REFUSED = "{setting} is not accepted by Slack ({code}): copy it again from the app's page."
 SLACK_SILENT = "Slack does not answer at {address} (SLACK_API_BASE_URL): check the network. {error}"

@@ -95,6 +95,7 @@ class Workspace:
         self.search_error = ""
         self.action_tokens: dict[str, str] = {}  # The owner of each
         self.revoked = ""  # The error with which Slack refuses the bot's token, once it is revoked
+        self.denied = 0  # How often
         self.calls: list[Call] = []
         self.stalling: list[str] = []
         self.refused: list[Call] = []
@@ -204,6 +205,7 @@ class Workspace:
         if token not in (self.who.bot_token, self.who.app_token, CONFIG_TOKEN):
             raise Refusal("invalid_auth" if token else "not_authed")
         if self.revoked and token == self.who.bot_token:
+            self.denied += 1
             raise Refusal(self.revoked)
         special = {"apps.connections.open": self.who.app_token, "apps.manifest.export": CONFIG_TOKEN}
         if token != special.get(method, self.who.bot_token):

@@ -2,16 +2,19 @@
 
 import asyncio
 import json
+from functools import partial
 
 import pytest
 
 from agent.errors import SettingsError
 from agent.memory.forgetting_plans import Gone
 from agent.messages import ModelCall, Usage
+from agent.providers.scripted import Until
 from bot.access.budgets import TOTALS_FRESH_S, Budget, Budgets
 from bot.memory.retention import GONE
 from bot.platforms.slack.apps import serve_apps
 from bot.platforms.slack.options import SlackApp, SlackSettings, SocketMode
+from bot.platforms.slack.revocation import CONFIRM_S
 from bot.platforms.slack.run import SERVED_LATELY
 from bot.setting_parsers import Secret
 from tests.fakes.fast_clock import MovedClock
@@ -89,6 +92,51 @@ async def test_an_app_that_is_uninstalled_goes_alone_and_its_words_in_time(
         await until(lambda: "slack:T0TWO" in world.host.platforms.sources())
         await until(lambda: not world.host.platforms.troubles)
         assert (GONE, "slack:T0TWO") not in world.store.waiting_jobs, "nothing is lost"
+
+
+# Calls of one answer, before it, while it grows and at its end.
+REFUSED_ONCE = ["users.info", "conversations.info", "chat.postMessage", "chat.update"]
+
+
+@pytest.mark.parametrize("code", ["account_inactive", "token_revoked", "invalid_auth"])
+@pytest.mark.parametrize("method", REFUSED_ONCE)
+async def test_a_token_that_is_refused_once_on_any_call_goes_on_being_served(method: str, code: str) -> None:
+    async with both() as world:
+        is_shown = partial(world.until, lambda: world.answered(world.two))
+        world.model.script = [["Do", Until(is_shown), "ne."], "Done."]
+        world.slack.faults[method].append(Fault(error=code))
+        await world.slack.say("U0ANNTWO", "C0GENERALTWO", mention(world.two.who, "and my canoe?"))
+        await world.until(lambda: not world.slack.faults[method])
+        await world.until(lambda: world.answered(world.two) == ["Done."])
+        await world.until(lambda: len(world.two.called("auth.test")) > 1)
+        world.clock.ahead_s += CONFIRM_S
+        await world.slack.say("U0ANNTWO", "C0GENERALTWO", mention(world.two.who, "and my canoe?"))
+        await world.done(2)
+        assert set(world.apps.running) == {"one", "two"}
+        assert not world.host.platforms.troubles
+        assert (GONE, "slack:T0TWO") not in world.store.waiting_jobs
+
+
+async def test_a_token_that_is_refused_for_half_a_minute_goes_on_being_served() -> None:
+    async with both() as world:
+        world.two.revoked = "invalid_auth"
+        await world.slack.say("U0ANNTWO", "C0GENERALTWO", mention(world.two.who, "and my canoe?"))
+        await world.until(lambda: len(world.two.called("auth.test")) > 1 or world.two.denied > 3)
+        world.two.revoked = ""
+        await world.until(lambda: world.answered(world.two) == ["Done."])
+        assert set(world.apps.running) == {"one", "two"}
+        assert (GONE, "slack:T0TWO") not in world.store.waiting_jobs
+
+
+@pytest.mark.parametrize("code", ["account_inactive", "token_revoked"])
+async def test_a_token_that_is_refused_once_at_the_start_erases_nothing(code: str) -> None:
+    async with both() as world:
+        await world.apps.stop("two")
+        world.clock.ahead_s += SERVED_LATELY.total_seconds()
+        world.slack.faults["auth.test"].append(Fault(error=code))
+        await world.apps.start(app_of(world.two.who, "two"))
+        await until(lambda: "slack:T0TWO" in world.host.platforms.sources())
+        assert (GONE, "slack:T0TWO") not in world.store.waiting_jobs
 
 
 @pytest.mark.parametrize("code", ["account_inactive", "token_revoked", "invalid_auth"])

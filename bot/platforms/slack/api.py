@@ -238,7 +238,7 @@ class SlackApi:
         self, client: AsyncWebClient, session: ClientSession, telemetry: Telemetry = SILENT, known_as: str = PLATFORM
     ) -> None:
         self._telemetry = telemetry
-        self._known_as = known_as
+        self.known_as = known_as
         self._client = cast("_Client", client)  # slack-sdk's own types are incomplete
         self._session = session
         self._proxy = client.proxy
@@ -247,7 +247,7 @@ class SlackApi:
         self.granted: frozenset[str] = frozenset()  # The scopes of the bot token; empty if Slack did not say
         self.server_time: datetime | None = None  # Slack's clock when `sign_in` was answered
         self.rotating: RotatingToken | None = None  # The bot token, if it is replaced while this is in use
-        self.revoked = asyncio.Event()  # Set once Slack refuses the bot token after it had accepted it
+        self.doubted = asyncio.Event()  # Set when Slack refuses the bot token after it had accepted it
 
     async def call(self, method: Method, mentions: str = "", /, **args: Json) -> JsonObject:
         """Call a method and return its answer. Arguments that are None are left out. Raises SlackError.
@@ -342,9 +342,9 @@ class SlackApi:
             if rotating is not None and await rotating.is_newer_than(sent_token, refusal_code):
                 return await self._send(method, http_verb=http_verb, params=params, json=json)
             if isinstance(translated, SlackLimited):
-                self._telemetry.record(RateLimited(self._known_as))
+                self._telemetry.record(RateLimited(self.known_as))
             elif refusal_code in REVOKED and self._signed_in:
-                self.revoked.set()
+                self.doubted.set()
             raise translated from error
         except (ClientError, SlackClientError, TimeoutError, ValueError, AttributeError) as error:
             # AttributeError: JSON that is no object, from a proxy; slack-sdk takes it for one.
@@ -360,7 +360,7 @@ class SlackApi:
         except (ClientError, TimeoutError) as error:
             raise SlackDown(reply_texts.SLACK_UNREACHABLE.format(method="response_url", why=_reason(error))) from error
         if status == 429:
-            self._telemetry.record(RateLimited(self._known_as))
+            self._telemetry.record(RateLimited(self.known_as))
             raise SlackLimited("response_url", _seconds(response.headers.get("Retry-After", "")))
         if status >= 500:
             raise SlackDown(reply_texts.SLACK_FAILED.format(method="response_url", why=f"status {status}"))

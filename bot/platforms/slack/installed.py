@@ -32,6 +32,7 @@ from bot.host import Host
 from bot.platforms.slack.api import REVOKED, flag, number, text, web_client
 from bot.platforms.slack.http_events import ListenersPages
 from bot.platforms.slack.options import PLATFORM, Distribution, Method, RotatingToken, SlackApp
+from bot.platforms.slack.revocation import Confirmation, TokenState
 from bot.texts import page_texts
 from bot.tools.sealing import SealingKeys
 
@@ -157,12 +158,12 @@ class SlackOAuth:
             raise InstallFailed(page_texts.INSTALL_UNREADABLE)
         return tokens, _expiry(answer, self._clock.now())
 
-    async def is_revoked(self, token: str) -> bool:
-        """Whether this token is revoked. False if that is not known."""
+    async def is_refused(self, token: str) -> bool | None:
+        """Whether Slack refuses this token; None if that is not known."""
         try:
             await self._read_answer(self._client(token).api_call(Method.AUTH_TEST))
         except InstallFailed as failed:
-            return failed.code in REVOKED
+            return True if failed.code in REVOKED else None
         return False
 
     async def revoke(self, token: str) -> None:
@@ -250,6 +251,7 @@ class _Served:
     row: Installation
     token: RotatingToken
     ended: float | None = None
+    confirmation: Confirmation = field(default_factory=Confirmation)
 
 
 class InstalledApps:
@@ -334,7 +336,10 @@ class InstalledApps:
     async def _handle_ended(self, served: _Served, tokens: BotTokens) -> None:
         """Handle an app that stopped: record that it was removed if its token is revoked, else start it again."""
         row, now = served.row, self._clock.monotonic()
-        if not await self._oauth.is_revoked(tokens.access):
+        state = served.confirmation.record(now, refused=await self._oauth.is_refused(tokens.access))
+        if state is TokenState.DOUBTED and served.confirmation.refused_since is not None:
+            return  # the next reading asks again
+        if state is not TokenState.REVOKED:
             if served.ended is not None and now - served.ended < RETRY_S:
                 return
             served.ended = now

@@ -74,6 +74,7 @@ from bot.platforms.slack.options import (
     scopes,
 )
 from bot.platforms.slack.places import Places, SlackMembership
+from bot.platforms.slack.revocation import is_revoked, wait_until_revoked
 from bot.platforms.slack.search_slack import search_tools
 from bot.platforms.slack.slash_commands import COMMANDS, SLASH_COMMANDS
 from bot.platforms.slack.sockets import Delivery, Sockets
@@ -155,7 +156,10 @@ async def serve(
             await parts.retries.resume()
             await parts.asking.resume()
             await parts.delivery.open()
-            ends = [asyncio.create_task(event.wait()) for event in (parts.uninstalled, api.revoked)]
+            ends = [
+                asyncio.ensure_future(parts.uninstalled.wait()),
+                asyncio.ensure_future(wait_until_revoked(api, clock)),
+            ]
             background += ends
             await asyncio.wait({parts.delivery.failed, *ends}, return_when=asyncio.FIRST_COMPLETED)
             if any(end.done() for end in ends):
@@ -272,7 +276,7 @@ async def _sign_in(host: Host, api: SlackApi, app: SlackApp, settings: SlackSett
         if (
             isinstance(error, SlackRefused)
             and error.code in REVOKED_CODES
-            and await _handle_revoked_earlier(host, app, clock)
+            and await _handle_revoked_earlier(host, app, api, clock)
         ):
             raise AppRevoked(setup_texts.SLACK_APP_REVOKED) from error
         _raise_startup_error(error, settings, app.setting(SIGN_IN_SETTING))
@@ -303,16 +307,18 @@ async def _note_workspace(host: Host, app: SlackApp, source: str) -> None:
         log.log(severity(error), "the workspace of %s could not be kept: %s", app.label, error)
 
 
-async def _handle_revoked_earlier(host: Host, app: SlackApp, clock: Clock) -> bool:
+async def _handle_revoked_earlier(host: Host, app: SlackApp, api: SlackApi, clock: Clock) -> bool:
     """Do as `_handle_revoked`, once, for an app that was revoked while no process served it; return whether it was.
 
     False if that is not known: the app was never served, or another process serves it, perhaps with a newer token.
-    Raises StoreError.
+    Raises StoreError, and SlackUnreachable if Slack accepts the token after all.
     """
     source = (await host.preferences.all_of(WORKSPACES)).get(app.known_as)
     last_served = await host.conversations.watermark(source) if source else None
     if source is None or last_served is None or clock.now() - last_served < SERVED_LATELY:
         return False
+    if not await is_revoked(api, clock):
+        raise SlackUnreachable(setup_texts.SLACK_SIGN_IN_DOUBTED)
     await host.forgetting.schedule_erasure(source, Gone(sources=frozenset({source})), at_once=False)
     await host.preferences.set(WORKSPACES, app.known_as, None)
     return True
