@@ -2,12 +2,14 @@
 limits, and fails it if a test asks for that.
 """
 
+import asyncio
 import json
 import math
 import re
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any, TypeAlias
 
 from aiohttp import web
@@ -36,7 +38,7 @@ class Call:
 @dataclass
 class Fault:
     """The next `times` requests that match are answered with `status`; `lost`: they take effect nevertheless. With
-    `delay_s` alone they succeed, but late.
+    `delay_s` alone they succeed, but late. With `hangs` they are never answered.
     """
 
     method: str
@@ -46,6 +48,7 @@ class Fault:
     times: int = 1
     lost: bool = False
     delay_s: float = 0.0
+    hangs: bool = False
     headers: dict[str, str] = field(default_factory=dict[str, str])
     body: Payload = field(default_factory=dict[str, Any])
 
@@ -59,13 +62,18 @@ class Refused(Exception):
 
 
 class Requests:
-    """`calls` is the record. A bucket belongs to a route and a channel: `allowance` requests in `window_s` seconds."""
+    """`calls` is the record. A bucket belongs to a route and a channel: `allowance` requests in `window_s` seconds.
+
+    `rates`: other allowances and windows, by the end of a route's path ("/threads").
+    """
 
     def __init__(self, clock: Clock, allowance: int, window_s: float) -> None:
         self.calls: list[Call] = []
         # Requests that do not fit Discord's description; the test that serves the fake checks it at the end.
         self.violations: list[str] = []
         self.faults: list[Fault] = []
+        self.rates: dict[str, tuple[int, float]] = {}
+        self.hanging: list[str] = []  # The paths of requests that are not answered
         self.changed: Callable[[], None] = lambda: None
         self._clock = clock
         self._allowance, self._window_s = allowance, window_s
@@ -74,6 +82,10 @@ class Requests:
     def fail(self, method: str, path: str, status: int, code: int = 0, **more: Any) -> None:
         """Let the next request of this method whose path matches the expression fail."""
         self.faults.append(Fault(method, path, status, code, **more))
+
+    def hang(self, method: str, path: str, *, times: int = 1, lost: bool = False) -> None:
+        """Never answer the next requests that match. `lost`: they take effect."""
+        self.faults.append(Fault(method, path, 0, times=times, lost=lost, hangs=True))
 
     def handler(self, handle: Handler) -> Callable[[web.Request], Awaitable[web.Response]]:
         """Answer a request, around its own handler."""
@@ -115,6 +127,12 @@ class Requests:
         if fault is not None and fault.delay_s:
             await self._clock.sleep(fault.delay_s)
             fault = fault if fault.status else None
+        if fault is not None and fault.hangs:
+            if fault.lost:
+                await handle(request, body)
+            self.hanging.append(request.path.removeprefix(API))
+            self.changed()
+            await asyncio.Event().wait()  # until the client or the test ends
         if fault is not None and not fault.lost:
             return _failed(fault)
         if (limited := self._count(request, headers)) is not None:
@@ -140,18 +158,21 @@ class Requests:
         if channel is None or resource is None:
             return None
         key = f"{request.method} {resource.canonical} {channel}"
+        usual = self._allowance, self._window_s
+        rates = (rate for end, rate in self.rates.items() if resource.canonical.endswith(end))
+        allowance, window_s = next(rates, usual)
         now = self._clock.monotonic()
         began, used = self._buckets[key]
-        if now - began >= self._window_s:
+        if now - began >= window_s:
             began, used = now, 0
-        after = f"{math.ceil((began + self._window_s - now) * 1000) / 1000:.3f}"  # rounded up
-        over = used >= self._allowance
+        after = f"{math.ceil((began + window_s - now) * 1000) / 1000:.3f}"  # rounded up
+        over = used >= allowance
         self._buckets[key] = (began, used if over else used + 1)
         headers |= {
-            "X-RateLimit-Limit": str(self._allowance),
-            "X-RateLimit-Remaining": str(max(0, self._allowance - used - 1)),
+            "X-RateLimit-Limit": str(allowance),
+            "X-RateLimit-Remaining": str(max(0, allowance - used - 1)),
             "X-RateLimit-Reset-After": after,
-            "X-RateLimit-Bucket": f"{request.method} {resource.canonical}".encode().hex()[:32],
+            "X-RateLimit-Bucket": sha256(f"{request.method} {resource.canonical}".encode()).hexdigest()[:32],
             "Via": "1.1 google",
         }
         if not over:

@@ -19,6 +19,7 @@ from bot.platforms.discord import checks, places, pressing
 from bot.platforms.discord.commands import CommandDesk, CommandTree
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations
+from bot.platforms.discord.http_client import BoundedClient
 from bot.platforms.discord.intake import DiscordIntake
 from bot.platforms.discord.members import Members, Servers, refused_line
 from bot.platforms.discord.missed import DiscordMissed
@@ -136,9 +137,6 @@ async def _restrict(host: Host, channel: discord.abc.GuildChannel) -> None:
 
 log = logging.getLogger(__name__)
 
-# Up to this long the library itself waits for Discord's rate limits; a longer wait is an error for the caller.
-MAX_RATE_LIMIT_WAIT_S = 30.0
-
 IDENTIFY_GAP_S = 5.0  # Discord allows one new session in five seconds
 
 
@@ -166,7 +164,7 @@ def intents(*, message_content: bool) -> discord.Intents:
     return subscribed
 
 
-class DiscordClient(discord.Client):
+class DiscordClient(BoundedClient):
     """`first_connected` is set by the first connection; `lost_first` by a connection that failed before that."""
 
     def __init__(
@@ -184,7 +182,6 @@ class DiscordClient(discord.Client):
             allowed_mentions=discord.AllowedMentions.none(),
             max_messages=None,
             chunk_guilds_at_startup=False,
-            max_ratelimit_timeout=MAX_RATE_LIMIT_WAIT_S,
             heartbeat_timeout=settings.silence_s,
             guild_ready_timeout=settings.servers_s,
             shard_count=shard_count,

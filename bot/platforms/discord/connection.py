@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 from weakref import WeakValueDictionary
@@ -14,9 +15,9 @@ from weakref import WeakValueDictionary
 from cachetools import LRUCache
 
 from agent.ports import Clock
-from bot.caches import OncePerMinute
+from bot.caches import OncePerMinute, RecentKeys
 from bot.platforms.discord.rest import Rest, explained
-from bot.reply_surface import PageUnsent
+from bot.reply_surface import PageUnsent, SurfaceError
 from bot.telemetry import SILENT, Telemetry
 
 # The order of writes in one place. Pure: `wait` returns a number of seconds.
@@ -83,6 +84,11 @@ log = logging.getLogger(__name__)
 # How long a write waits for the login; after that it counts as unsent and is tried again later.
 LOGIN_PATIENCE_S = 30.0
 
+# A user who wrote to the bot is shown that it types, unless something else is shown within SIGN_S.
+SIGN_S: Final = 1.5
+TYPING_EVERY_S: Final = 8.0  # Typing is shown for ten seconds
+MAX_SIGNS: Final = 4  # Another process may answer, and this one does not learn of it
+
 ACKNOWLEDGE_PATIENCE_S = 5.0  # More than the three seconds within which an interaction must be acknowledged
 
 
@@ -103,6 +109,8 @@ class Connection:
         self._gates: WeakValueDictionary[str, WriteTurns] = WeakValueDictionary()
         self._recent_gates: LRUCache[str, WriteTurns] = LRUCache(PLACES_KEPT)
         self._typing_since: dict[str, float] = {}  # When the bot last typed in a channel, for any of its replies
+        self._expected = RecentKeys()
+        self._signed = RecentKeys()  # The messages for which something is shown, or that get no answer
         self._acknowledging: dict[str, asyncio.Event] = {}
         self._logged = OncePerMinute()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -133,6 +141,25 @@ class Connection:
         now = self.clock.monotonic()
         self._typing_since = {place: time for place, time in self._typing_since.items() if now - time < every_s}
         return self._typing_since.setdefault(channel, now) == now
+
+    def expect_sign(self, message: str, channel: str) -> None:
+        """Type in the channel if it takes long until `mark_signed` is called for this message."""
+        if message not in self._signed and self._expected.first(message):
+            self.in_background(self._sign(message, channel))
+
+    def mark_signed(self, message: str) -> None:
+        """Something is shown in answer to this message, or it gets no answer."""
+        self._signed[message] = None
+
+    async def _sign(self, message: str, channel: str) -> None:
+        await self.clock.sleep(SIGN_S)
+        for _ in range(MAX_SIGNS):
+            if message in self._signed or self._rest is None:
+                return
+            if self.claim_typing(channel, TYPING_EVERY_S):
+                with suppress(SurfaceError):  # typing is optional
+                    await self._rest.type(channel)
+            await self.clock.sleep(TYPING_EVERY_S)
 
     def acknowledging(self, interaction: str) -> bool:
         """Mark an interaction as being acknowledged. False if it already is: it was delivered twice."""

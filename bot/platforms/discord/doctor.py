@@ -15,6 +15,7 @@ from agent.errors import SettingsError
 from agent.ports import Clock
 from bot.exits import Finding, Level
 from bot.platforms.discord.checks import MAX_GUILDS, WHERE, DiscordFacts, findings
+from bot.platforms.discord.http_client import BoundedClient
 from bot.platforms.discord.members import owners_of
 from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.places import UNREADABLE
@@ -62,7 +63,7 @@ async def application_id(settings: DiscordSettings) -> str:
 async def _facts(settings: DiscordSettings, trace: aiohttp.TraceConfig | None = None) -> DiscordFacts:
     point_at(settings)
     intents = discord.Intents(guilds=True)
-    async with discord.Client(intents=intents, http_trace=trace or aiohttp.TraceConfig()) as client:
+    async with BoundedClient(intents=intents, http_trace=trace or aiohttp.TraceConfig()) as client:
         try:
             await client.login(settings.token.reveal())
         except discord.LoginFailure:

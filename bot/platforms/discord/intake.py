@@ -80,6 +80,9 @@ class DiscordIntake:
     async def arrived(self, message: discord.Message, before: Callable[[discord.Message], Awaitable[None]]) -> None:
         """Handle a new message. `before` takes in the messages missed in its channel."""
 
+        me, post = self._me(message.guild), objects.post_of(message, self._connection.clock.now())
+        for_us = post.where.direct or inbound.mentioned(post, me)
+
         async def take() -> bool:
             await before(message)
             return await self._take(message)
@@ -88,19 +91,22 @@ class DiscordIntake:
             notice = (
                 reply_texts.KEPT_WAITING if isinstance(error, StoreUnavailable) else reply_texts.DISCORD_KEPT_WAITING
             )
-            me, post = self._me(message.guild), objects.post_of(message, self._connection.clock.now())
-            for_us = post.where.direct or inbound.mentioned(post, me)
             if for_us and not self._notices.was_shown(str(message.author.id), notice):
                 await self._reply(message, notice)
 
+        if for_us and not post.author.automatic:
+            self._connection.expect_sign(str(message.id), str(message.channel.id))
+        is_answered = False
         async with self.in_order(message.channel.id):
             try:
-                await self._listening.retry(take, tell_to_wait, passing=PASSING)
+                is_answered = await self._listening.retry(take, tell_to_wait, passing=PASSING)
             except Refused as refused:
                 await interactions.tell_in_dm(message.author, refused, self._connection)
             except CogencyError as failure:
                 log.log(severity(failure), "message %d could not be taken in: %s", message.id, failure)
                 await self._reply(message, reply_texts.failure(failure))
+        if not is_answered:
+            self._connection.mark_signed(str(message.id))
 
     async def arrived_late(self, message: discord.Message) -> bool:
         """Handle a missed message; return whether it was new and is answered. Raises CogencyError."""
@@ -250,6 +256,7 @@ class DiscordIntake:
             raise Refused(str(refused), was_shown=self._notices.was_shown(incoming.person.id, str(refused))) from None
         starts_here = in_thread and not known
         context = await self._surroundings.of_message(message, incoming.place, import_thread=starts_here)
+        self._connection.expect_sign(str(message.id), str(message.channel.id))
         return await self._host.submit(replace(incoming, quoted=context.quoted, files=context.files))
 
     async def _admit_order(self, incoming: Incoming) -> None:

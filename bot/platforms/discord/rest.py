@@ -10,6 +10,7 @@ import discord
 from discord.http import Route
 
 from bot.platforms.discord.buttons import NONE, Components
+from bot.platforms.discord.http_client import wait_at_most
 from bot.reply_surface import OutFile, PageGone, PageLimited, PageLocked, PageRefused, PageUnsent, SurfaceError
 from bot.texts import reply_texts
 
@@ -34,6 +35,12 @@ LOOK_BACK = 50  # Messages read to find one that was posted moments ago
 
 LIMITED_FOR_S = 5.0  # How long to wait when Discord does not say: its usual window
 
+# A call waits for a rate limit within itself up to this long. Otherwise its text would be outdated, and a user would
+# wait without a sign.
+LIMIT_WAIT_S = 2.0
+
+THREAD_S = 5.0  # The deadline for starting a thread: an answer can also be shown without one
+
 # Paths of discord.py's `Route`, which fills in the ids.
 _MESSAGES = "/channels/{channel_id}/messages"
 _MESSAGE = f"{_MESSAGES}/{{message_id}}"
@@ -50,7 +57,7 @@ class TokenGone(PageLocked):
 
 
 class NoThread(SurfaceError):
-    """No thread can be started from this message; a reply in the channel may still be possible."""
+    """No thread can be started from this message now; a reply in the channel may be possible."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +71,16 @@ class Token:
 class Rest:
     """`client` is logged in.
 
-    discord.py waits for a rate limit inside the awaited call, and miscounts if such a call is cancelled: never cancel
-    one.
+    `http_client` sets the deadline of a request. discord.py miscounts if a call is cancelled: never cancel one.
 
     Why not discord.py's message objects: with them the response to an interaction cannot suppress embeds, and a thread
     cannot be started before its server is cached, as after a restart.
 
     Every method raises a SurfaceError:
-         PageLimited   rate-limited by Discord
+         PageLimited   rate-limited by Discord, for more than LIMIT_WAIT_S
          PageGone      the message or the channel does not exist; `PageRefused` if the bot may not write there
          PageLocked    this message can no longer be edited; `TokenGone` if only because its interaction has ended
-         PageUnsent    any other failure: it may work later
+         PageUnsent    any other failure: it may work later, and it may have taken effect
     """
 
     def __init__(self, client: discord.Client) -> None:
@@ -118,18 +124,24 @@ class Rest:
         await self._call("POST", "/channels/{channel_id}/typing", None, channel_id=channel)
 
     async def start_thread(self, channel: str, message: str, name: str) -> str:
-        """Return the id of this message's thread, started if there is none. Raises NoThread if that is impossible."""
+        """Return the id of this message's thread, started if there is none.
+
+        Raises NoThread if that is impossible, or a rate limit does not allow it within LIMIT_WAIT_S.
+        """
         path = f"{_MESSAGE}/threads"
         body = {"name": name, "auto_archive_duration": ARCHIVE_MINUTES}
+        arguments: Payload = {"json": body, "timeout": aiohttp.ClientTimeout(total=THREAD_S)}
         try:
-            return await self._message("POST", path, body, channel_id=channel, message_id=message)
+            return _id(await self._ask("POST", path, arguments, channel_id=channel, message_id=message))
+        except PageLimited as limited:
+            raise NoThread(f"no thread can be started here for {limited.retry_after_s:g} s") from limited
         except SurfaceError as error:
             refusal = error.__cause__
             if not isinstance(refusal, discord.HTTPException) or not 400 <= refusal.status < 500:
                 raise
             if refusal.code == _HAS_A_THREAD:
                 return message
-            if isinstance(error, PageLimited) or refusal.code in _NOTHING_THERE:
+            if refusal.code in _NOTHING_THERE:
                 raise
             raise NoThread("no thread can be started here") from error
 
@@ -232,7 +244,8 @@ class Rest:
     async def _ask(self, method: str, path: str, arguments: Payload, **ids: str) -> object:
         """`arguments`: further arguments of the request, as discord.py takes them."""
         try:
-            return await self._http.request(Route(method, path, **ids), **arguments)
+            with wait_at_most(LIMIT_WAIT_S):
+                return await self._http.request(Route(method, path, **ids), **arguments)
         except (discord.DiscordException, aiohttp.ClientError, OSError, TimeoutError, RuntimeError) as error:
             # RuntimeError: aiohttp raises it for a client that was closed, as at the end of the process.
             raise translated(error) from error

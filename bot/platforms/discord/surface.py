@@ -11,19 +11,20 @@ from agent.schedules import TELLS, ScheduleKind
 from bot import reply_surface
 from bot.platforms.discord import buttons
 from bot.platforms.discord.buttons import Components
-from bot.platforms.discord.connection import Connection, WriteTurns
+from bot.platforms.discord.connection import TYPING_EVERY_S, Connection, WriteTurns
 from bot.platforms.discord.inbound import decode_address, page_of_answer, place_of_page
 from bot.platforms.discord.rest import NoThread, Rest, Token, TokenGone
 from bot.texts import reply_texts
 
 PAGE_CHARS = 2_000  # Discord's limit of a message's content
 
-TYPING_EVERY_S = 8.0  # Typing is shown for ten seconds
 TYPING_AT_MOST_S = 300.0  # A turn that ends without a message does not stop the typing: no user waits longer
 
 NONCE_BYTES = 12  # In hexadecimal 24 of the 25 characters that Discord takes
 
 _INTERACTION = "interaction"  # In place of the channel of a page that is reached by its interaction's token
+
+MAX_THREAD_FAILURES = 2
 
 FOLLOW_UPS = 5  # Discord's limit of follow-ups to an interaction where only its user has installed the bot
 
@@ -57,6 +58,7 @@ class DiscordSurface:
         self._token_ended = False  # Discord has rejected the token, whatever our clock says
         self._refused = False  # Nothing may be shown where the question was asked
         self._place: tuple[str, str] | None = None
+        self._thread_failures = 0
         self._typing: object | None = None
         # A mention that precedes the text of each page.
         self._mention = f"<@{self._address.mentions}> " if self._address.mentions else ""
@@ -118,6 +120,7 @@ class DiscordSurface:
             self._refused = True
             raise
         self._typing = None
+        self._connection.mark_signed(self._asked.message_id)
         self._offers_shown[page] = look.offers
         return reply_surface.PageRef(page)
 
@@ -202,6 +205,7 @@ class DiscordSurface:
         elif self._typing is None and not (self._address.token or self._address.scheduled):
             rest = await self._connection.rest()
             channel, _ = await self._channel(rest)
+            self._connection.mark_signed(self._asked.message_id)
             self._typing = typing = object()
             self._connection.in_background(self._type(rest, channel, typing))
 
@@ -267,9 +271,22 @@ class DiscordSurface:
             return await rest.open_dm(address.person), ""
         if address.thread:
             with suppress(NoThread):
-                async with self._turn(f"threads {address.channel}", waiting=True):
-                    return await rest.start_thread(address.channel, address.message, address.thread), ""
+                return await self._start_thread(rest), ""
         return address.channel, address.message
+
+    async def _start_thread(self, rest: Rest) -> str:
+        """Return the thread's id.
+
+        Raises NoThread also where Discord has failed twice. A thread that it started nevertheless stays empty.
+        """
+        address = self._address
+        try:
+            return await rest.start_thread(address.channel, address.message, address.thread)
+        except reply_surface.PageUnsent as unsent:
+            self._thread_failures += 1
+            if self._thread_failures == MAX_THREAD_FAILURES:
+                raise NoThread("no thread can be started here now") from unsent
+            raise
 
     def _reach(self, page: reply_surface.PageRef) -> tuple[str, str]:
         """Return the channel and the message of a page; `_INTERACTION` as the channel while the token reaches it."""
@@ -289,18 +306,15 @@ class DiscordSurface:
         return not self._token_ended and self._address.token_lives(self._connection.clock.now())
 
     @asynccontextmanager
-    async def _turn(self, place: str, *, waiting: bool = False) -> AsyncGenerator[None, None]:
+    async def _turn(self, place: str) -> AsyncGenerator[None, None]:
         """Write at the rate of a place. Discord counts edits in a channel, edits of an interaction, and posts apart.
 
-        Raises PageQueued, so that the caller comes back with newer text; with `waiting`, it sleeps through a short
-        wait.
+        Raises PageQueued, so that the caller comes back with newer text.
         """
         gate = self._gates.setdefault(place, self._connection.gate(place))
         clock, who = self._connection.clock, self._asked.event_id
-        while (wait := gate.wait(who, clock.monotonic())) > 0:
-            if not waiting or wait > gate.gap_s:
-                raise reply_surface.PageQueued(wait)
-            await clock.sleep(wait)
+        if (wait := gate.wait(who, clock.monotonic())) > 0:
+            raise reply_surface.PageQueued(wait)
         try:
             yield
         finally:

@@ -15,8 +15,8 @@ import pytest
 from agent.memory.audience import PersonAudience, Place
 from agent.records import Incoming, Person
 from bot.platforms.discord.buttons import Components
-from bot.platforms.discord.client import MAX_RATE_LIMIT_WAIT_S
 from bot.platforms.discord.connection import Connection
+from bot.platforms.discord.http_client import BoundedClient
 from bot.platforms.discord.inbound import Address, token_until
 from bot.platforms.discord.rest import Rest
 from bot.platforms.discord.run import point_at
@@ -112,7 +112,7 @@ async def room(*, log_in: bool = True) -> AsyncGenerator[Room, None]:
     async with running_discord(clock, window_s=1.0) as fake:
         point_at(settings(fake))
         connection = Connection(clock, 0.24)
-        client = discord.Client(intents=discord.Intents.none(), max_ratelimit_timeout=MAX_RATE_LIMIT_WAIT_S)
+        client = BoundedClient(intents=discord.Intents.none())
         async with client:
             await client.login(TOKEN)
             rest = Rest(client)
