@@ -332,6 +332,8 @@ class Loop:
                     self._record_first(answer)
                     answer.add_reasoning(text)
                     self._turn.receive(event)
+                case ports.PromptReduced(sentence):
+                    self._turn.record_omission(sentence)
                 case ports.HandleKept(handle):
                     await self._record_handle(handle)
                 case ports.ResponseEnded():
@@ -369,7 +371,7 @@ class Loop:
                             self._turn.receive(event)
                         case ports.HandleKept(handle):
                             await self._record_handle(handle)
-                        case ports.ModelChanged():
+                        case ports.ModelChanged() | ports.PromptReduced():
                             pass
 
     async def _record_handle(self, handle: str) -> None:

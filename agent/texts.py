@@ -13,6 +13,11 @@ NO_ANSWER = "The model gave no answer. Please ask again, perhaps in other words.
 BROKEN_CALLS = "The model kept calling its tools in a way that leads nowhere, so I stopped. Please ask again."
 ROUNDS_USED = "I stopped here, because all {rounds} rounds of tools are used up. Choose *Continue*, or ask me to go on."
 ANSWER_TOO_LONG = "The answer was cut off here by the model's length limit. Choose *Continue*, or ask me to go on."
+MAY_BE_CUT = (
+    "This answer may be incomplete: the model stopped without saying that it was done. Choose *Continue*, or ask me to "
+    "go on."
+)
+PICTURES_REFUSED = "*The model refused the pictures, so this answer does not draw on them.*"
 FILTERED = "The model's provider withheld the rest of this answer."
 QUESTION_EDITED = "*You have edited your question. What is done stays done; from here on I answer what it says now.*"
 
@@ -75,6 +80,8 @@ OR_FASTER_MODEL = "{late}, or choose a faster model with COGENCY_MODEL."
 CLOSED_CONNECTION = (
     "{label} closed the connection without an answer, and may have worked on the question; please ask again."
 )
+EMPTY_REPLY = "{label} sent an empty answer; please ask again"
+IF_IT_STAYS_EMPTY = "{sentence}. If it stays so, check {setting}: {address} may be the wrong address."
 NO_STREAM = "What answers at {address} does not stream a model’s answers; check {setting}."
 CONVERSATION_TOO_LONG = (
     "This conversation is too long for the model “{model}”; begin a new one, or choose a larger model."

@@ -260,6 +260,7 @@ class Turn:
         self._step = RoundStep()
         self._text_pieces: list[str] = []
         self._secure = True
+        self._omissions: dict[str, None] = {}  # What the answer does not draw on, in sentences for the person
         self._end_reason = ""  # Why the turn must end, "" while it need not
         self._has_workspace = False  # Whether the model wrote a complete workspace in this iteration
 
@@ -271,6 +272,10 @@ class Turn:
         """Record which stored messages the context came from, beside those that an earlier process recorded."""
         context = tuple(sorted({*self._progress.context, *messages}))
         self._progress = replace(self._progress, context=context)
+
+    def record_omission(self, sentence: str) -> None:
+        """Record what the answer does not draw on. The reply ends with each of these sentences once."""
+        self._omissions[sentence] = None
 
     @property
     def workspace(self) -> Workspace | None:
@@ -509,6 +514,8 @@ class Turn:
         if reason is StopReason.FILTERED:
             return self._fail(texts.FILTERED)
         if not is_blank(self._step_text):
+            if reason is StopReason.UNKNOWN:
+                return self._finish(events.Outcome.CUT, texts.MAY_BE_CUT)
             outcome = events.Outcome.EXHAUSTED if self._end_reason else events.Outcome.ANSWERED
             return self._finish(outcome, self._end_reason)
         empty = sum(step.problem == EMPTY_ANSWER for step in self._progress.steps)
@@ -522,6 +529,7 @@ class Turn:
         return self._finish(events.Outcome.CUT if self.text.strip() else events.Outcome.REFUSED, sentence)
 
     def _finish(self, outcome: events.Outcome, sentence: str = "") -> list[Effect]:
+        sentence = joined([*self._omissions, sentence])
         text = joined([self.text, sentence])
         last = replace(self._step, text=self._step_text)
         steps = (*self._progress.steps, last) if last.time else self._progress.steps

@@ -128,6 +128,8 @@ class StopReason(StrEnum):
     HALTED = "halted"
     LENGTH = "length"
     FILTERED = "filtered"
+    UNKNOWN = "unknown"
+    """The service gave no reason, or one that is not known to be good: the answer may be incomplete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,17 @@ class HandleKept:
     handle: str
 
 
-ProviderEvent: TypeAlias = TokensArrived | ReasoningArrived | ResponseEnded | ModelChanged | HandleKept
+@dataclass(frozen=True, slots=True)
+class PromptReduced:
+    """The answer is to less than was asked, because the service refused the rest.
+
+    `sentence` says to the person what is missing. The reply ends with it.
+    """
+
+    sentence: str
+
+
+ProviderEvent: TypeAlias = TokensArrived | ReasoningArrived | ResponseEnded | ModelChanged | HandleKept | PromptReduced
 
 
 class Provider(Protocol):

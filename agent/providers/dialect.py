@@ -29,9 +29,9 @@ ReaderEvent: TypeAlias = ProviderEvent | Fault
 class AnswerReader(ABC):
     """Reads one answer: call `receive` with the data of each event, then `close` once.
 
-    `begun`: a part of the answer has arrived, so the request is not retried. `finished`: the answer is complete, and
-    only its usage may follow. `ignored`: the number of unreadable or unknown events. `dialect`: the name for native
-    content of the answer.
+    `begun`: a part of the answer has arrived, so the request is not retried. `finished`: the end was reported, and
+    only the usage may follow: a Fault after it changes nothing. `ignored`: the number of unreadable or unknown events.
+    `dialect`: the name for native content of the answer.
     """
 
     ends_openly: ClassVar = True
@@ -43,7 +43,7 @@ class AnswerReader(ABC):
         self.finished = False
         self.ignored: int = 0
         self._dialect = dialect
-        self._reason = StopReason.END
+        self._reason = StopReason.UNKNOWN
         self._usage: dict[str, object] = {}
 
     @abstractmethod

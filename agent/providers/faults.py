@@ -35,6 +35,8 @@ class FaultKind(StrEnum):
     """Connected, but no data for too long."""
     CUT = "cut"
     """The connection was lost before the end of the answer. The model may have worked on it."""
+    EMPTY = "empty"
+    """The response was good, and had nothing in it."""
     UNREADABLE = "unreadable"
     """The response is not an answer of a model."""
     ANSWERED = "answered"
@@ -271,9 +273,15 @@ def provider_error(
             return ProviderSilent(texts.OR_FASTER_MODEL.format(late=late), person=f"{late}.")
         case FaultKind.CUT:
             return ProviderSilent(texts.CLOSED_CONNECTION.format(label=endpoint.label))
+        case FaultKind.EMPTY:
+            sentence = texts.EMPTY_REPLY.format(label=endpoint.label)
+            check = texts.IF_IT_STAYS_EMPTY.format(
+                sentence=sentence, address=endpoint.address, setting=_setting(endpoint)
+            )
+            return ProviderUnavailable(check, person=f"{sentence}.")
         case FaultKind.UNREADABLE:
             return ProviderRefused(
-                texts.NO_STREAM.format(address=endpoint.address, setting=endpoint.url_setting or "COGENCY_MODEL"),
+                texts.NO_STREAM.format(address=endpoint.address, setting=_setting(endpoint)),
                 person=texts.ASK_OPERATOR,
             )
         case FaultKind.ANSWERED:
@@ -314,10 +322,13 @@ def _configuration_error(fault: Fault, endpoint: Endpoint, model: str, key: str 
         fetch = f"{endpoint.fetch.format(model=model)}, or " if endpoint.fetch else ""
         return texts.MODEL_UNKNOWN.format(label=label, model=model, fetch=fetch)
     if status == 404 or status < 400:
-        return texts.NO_MODEL_SERVED.format(
-            address=endpoint.address, status=status, setting=endpoint.url_setting or "COGENCY_MODEL"
-        )
+        return texts.NO_MODEL_SERVED.format(address=endpoint.address, status=status, setting=_setting(endpoint))
     return None
+
+
+def _setting(endpoint: Endpoint) -> str:
+    """Return the setting that decides where the requests go."""
+    return endpoint.url_setting or "COGENCY_MODEL"
 
 
 def _no_key(endpoint: Endpoint) -> str:
@@ -337,7 +348,7 @@ def _why(fault: Fault) -> str:
             return f", because nothing more came{_seconds(fault)}"
         case FaultKind.ANSWERED:
             return f" with an error ({fault.status})"
-        case FaultKind.CUT | FaultKind.UNREACHABLE | FaultKind.UNREADABLE:
+        case FaultKind.CUT | FaultKind.UNREACHABLE | FaultKind.EMPTY | FaultKind.UNREADABLE:
             return ""
 
 
@@ -399,6 +410,8 @@ def _is_retryable(fault: Fault) -> bool:
             return (fault.status in RETRIED or fault.status >= 500) and not (fault.no_credit or fault.too_long)
         case FaultKind.UNREACHABLE:
             return fault.should_retry is True
+        case FaultKind.EMPTY:
+            return True  # the reply is over, so nothing works on the question any more
         case FaultKind.SLOW | FaultKind.CUT | FaultKind.UNREADABLE:
             return False
 

@@ -6,6 +6,7 @@ that was read to its end leaves the connection to the next one. No redirect is f
 caller limits the time of an answer (`asyncio.timeout`); only connecting and writing have timeouts here.
 """
 
+import json
 from collections.abc import AsyncGenerator, AsyncIterable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -191,7 +192,12 @@ def _translate_errors() -> Generator[None, None, None]:
 # A parser of server-sent events: bytes in, the data of each event out. Pure: feed and flush.
 #
 # Rules. The result does not depend on how the bytes are split, even inside of a line or a character. Comments and all
-# fields but `data` are ignored. The last event counts without its blank line, which some servers omit.
+# fields but `data` and `event` are ignored. The last event counts without its blank line, which some servers omit.
+#
+# Not all servers with this protocol keep to its form, whatever their content type says. A line of JSON without a field
+# is an event of its own; one that begins a longer JSON text is joined with all such lines until the end. A page of HTML
+# is passed on as it is, so that the caller sees that something came. The data of an event named `error`, and a field
+# `error`, become a JSON object with that one name, because other errors have it, too.
 #
 # A line ends with \n, \r or both. A \r at the end of a piece ends the line at once, so that no event waits for the next
 # piece; a \n at the start of that piece belongs to the same line end.
@@ -199,6 +205,7 @@ def _translate_errors() -> Generator[None, None, None]:
 # Far above any chunk of an answer. A server that sends more without the end of an event would fill the memory.
 MAX_EVENT_BYTES = 8_000_000
 BOM = b"\xef\xbb\xbf"
+_BARE = (b"{", b"[", b"<")
 
 
 class EventReader:
@@ -207,6 +214,8 @@ class EventReader:
     def __init__(self) -> None:
         self._line: list[bytes] = []  # The pieces of an incomplete line
         self._data: list[bytes] = []  # The data of an incomplete event
+        self._bare: list[bytes] = []  # Lines without a field that are no complete JSON text
+        self._is_error = False
         self._bytes = 0
         self._after_return = False
         self._begun = False
@@ -235,7 +244,9 @@ class EventReader:
 
     def flush(self) -> list[str]:
         """Return the data of a last event without a blank line."""
-        return [*self.feed(b"\n"), *self.feed(b"\n")]
+        events = [*self.feed(b"\n"), *self.feed(b"\n")]
+        bare, self._bare = b"\n".join(self._bare), []
+        return [*events, bare.decode("utf-8", "replace")] if bare else events
 
     def _take(self, line: bytes) -> str:
         """Process a line. Return the data of the event that it ends, or ""."""
@@ -244,9 +255,53 @@ class EventReader:
         if line.startswith(b"data:"):
             self._data.append(line[6:] if line.startswith(b" ", 5) else line[5:])
         elif not line:
-            data, self._data, self._bytes = b"\n".join(self._data), [], 0
-            return data.decode("utf-8", "replace")
+            return self._end_event()
+        elif line.startswith((b"event:", b"error:")):
+            self._name_event(line)
+        elif self._bare or line.lstrip().startswith(_BARE):
+            return self._take_bare(line)
         return ""
+
+    def _end_event(self) -> str:
+        data, self._data = b"\n".join(self._data), []
+        is_error, self._is_error = self._is_error, False
+        if not self._bare:
+            self._bytes = 0
+        text = data.decode("utf-8", "replace")
+        return _as_error(text) if is_error and text else text
+
+    def _name_event(self, line: bytes) -> None:
+        field, _, value = line.partition(b":")
+        if field == b"error":
+            self._is_error = True
+            self._data.append(value.strip())
+        else:
+            self._is_error = value.strip().lower() == b"error"
+
+    def _take_bare(self, line: bytes) -> str:
+        """Process a line without a field. Only the first of a JSON text is read by itself, so this is linear."""
+        text = line.strip().decode("utf-8", "replace")
+        if not self._bare and text[-1:] in {"}", "]"} and _parse_json(text) is not None:
+            self._bytes = 0
+            return text
+        self._bare.append(line)
+        return ""
+
+
+def _as_error(text: str) -> str:
+    """Return the data of an event that is named as an error in a form that shows it."""
+    value = _parse_json(text)
+    if isinstance(value, dict) and "error" in value:
+        return text
+    return json.dumps({"error": text if value is None else value})
+
+
+def _parse_json(text: str) -> object:
+    """Return the value, or None for text that is not JSON or is nested too deeply."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 async def event_data(body: AsyncIterable[bytes]) -> AsyncGenerator[str, None]:

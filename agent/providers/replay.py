@@ -12,7 +12,7 @@ from contextlib import aclosing, closing, suppress
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from agent import ports
+from agent import ports, texts
 from agent.errors import ProviderError
 from agent.messages import Message, Usage, estimate_usage
 from agent.providers import faults
@@ -151,7 +151,10 @@ class ServedModel:
             try:
                 async with aclosing(attempt()) as events:
                     async for event in events:
-                        begun = begun or not isinstance(event, ports.HandleKept)
+                        if not begun and not isinstance(event, ports.HandleKept):
+                            begun = True
+                            if question.without_pictures:
+                                yield ports.PromptReduced(texts.PICTURES_REFUSED)
                         yield event
             except AttemptFailed as failed:
                 fault = failed.fault
@@ -170,10 +173,14 @@ class ServedModel:
 
 @dataclass(slots=True)
 class Question:
-    """The messages of a question, without refused parts, and the number of bytes sent so far."""
+    """The messages of a question, without refused parts, and the number of bytes sent so far.
+
+    `without_pictures`: its pictures were refused, so it is asked without them.
+    """
 
     messages: Sequence[Message]
     bytes_up: int = 0
+    without_pictures: bool = False
 
     @property
     def chars(self) -> int:
@@ -182,8 +189,11 @@ class Question:
     def adapt(self, fault: faults.Fault) -> bool:
         """Remove refused parts of this question; a later picture may be accepted. Return whether there are any."""
         accepted = without_refused_parts(self.messages, fault)
-        self.messages = self.messages if accepted is None else accepted
-        return accepted is not None
+        if accepted is None:
+            return False
+        self.without_pictures = self.without_pictures or _has_images(self.messages) > _has_images(accepted)
+        self.messages = accepted
+        return True
 
 
 class ServedProvider:
@@ -250,13 +260,17 @@ class ReplayProvider(ServedProvider):
                     raise AttemptFailed(self._served.refusal(reply.status, reply.headers, await reply.read()))
                 async with aclosing(self._data(reply, reader)) as data:
                     async for piece in data:
+                        ended = reader.finished
                         for event in reader.receive(piece):
                             if isinstance(event, faults.Fault):
+                                if ended:
+                                    break  # the answer is there already
                                 raise AttemptFailed(event)
                             usage_counter.add(event)
                             yield event
                 if not reader.begun:
-                    raise AttemptFailed(faults.Fault(faults.FaultKind.UNREADABLE))
+                    kind = faults.FaultKind.UNREADABLE if reader.ignored else faults.FaultKind.EMPTY
+                    raise AttemptFailed(faults.Fault(kind))
                 if not reader.finished and (reader.ends_openly or not reply.framed):
                     raise AttemptFailed(faults.Fault(faults.FaultKind.CUT))
         except TransportError as error:
@@ -267,10 +281,10 @@ class ReplayProvider(ServedProvider):
         yield usage_counter.finish(reader.close(), question)
 
     async def _data(self, reply: Reply, reader: AnswerReader) -> AsyncGenerator[str, None]:
-        """Yield the data of the reply's events until the stream ends, or for `tail_s` after the end of the answer."""
-        if reply.headers.get("content-type", "").startswith("application/json"):
-            yield (await reply.read()).decode("utf-8", "replace")
-            return
+        """Yield the data of the reply's events until the stream ends, or for `tail_s` after the end of the answer.
+
+        The content type is not asked: some servers label a stream as JSON, and others one JSON text as a stream.
+        """
         async with aclosing(event_data(reply.body())) as stream:
             async for data in stream:
                 yield data
@@ -290,11 +304,15 @@ def without_refused_parts(messages: Sequence[Message], fault: faults.Fault) -> l
 
     These are pictures that it cannot read, or native content of its earlier answers.
     """
-    if fault.of_pictures and any(message.images for message in messages):
+    if fault.of_pictures and _has_images(messages):
         return [replace(message, text=describe_pictures(message), images=()) for message in messages]
     if fault.bad_request and any(message.native for message in messages):
         return [replace(message, native=None) for message in messages]
     return None
+
+
+def _has_images(messages: Sequence[Message]) -> bool:
+    return any(message.images for message in messages)
 
 
 class UsageCounter:

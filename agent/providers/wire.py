@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import Final, cast
 
 from agent.messages import Depth, Image, Json, Message, Role, Usage, is_too_deep
+from agent.ports import StopReason
 
 # More tokens than any call takes. The sum of a hundred thousand wrong counts still fits into a database.
 MAX_COUNT: Final = 1_000_000_000
@@ -79,6 +80,33 @@ class UsageFields:
 
 def _count(usage: Mapping[str, object], path: str) -> int:
     return as_count(reduce(lambda value, name: as_object(value).get(name), path.split("."), cast("object", usage)))
+
+
+def read_stop_reason(word: str, known: Mapping[str, StopReason]) -> StopReason:
+    """Return what a vendor's word for the end of an answer means, by its lower-case form with underscores.
+
+    Services invent new words and write old ones in other ways. A word that is not known is never a good end.
+    """
+    return known.get(word.strip().lower().replace("-", "_"), StopReason.UNKNOWN)
+
+
+_ERROR_KINDS = frozenset({"error", "exception"})
+_ERROR_FIELDS = ("error", "errors", "error_msg", "error_message", "errorMessage")
+
+
+def error_in(event: Mapping[str, object]) -> object:
+    """Return the error of an event that is not a part of an answer, in any of the forms of servers and gateways.
+
+    None if it has no error. An error object without any value is none, either.
+    """
+    error = next(filter(None, (event.get(name) for name in _ERROR_FIELDS)), None)
+    if error and any((as_object(error) or {"": error}).values()):
+        return error if "error" in event or "errors" in event else dict(event)
+    if as_count(as_object(event.get("base_resp")).get("status_code")):
+        return dict(event)
+    kinds = {as_text(event.get(name)).lower() for name in ("type", "object", "event", "event_type")}
+    told = any(event.get(name) for name in ("message", "msg", "detail"))
+    return dict(event) if told or kinds & _ERROR_KINDS else None
 
 
 # The effort of reasoning. For other depths the model decides.

@@ -1,7 +1,9 @@
 """Chat Completions on the wire: our messages → request body, the stream's data → our events. Pure.
 
 Rules, from the behaviour of the servers with this protocol (Ollama, llama.cpp, vLLM, LM Studio, OpenRouter, vendors):
-- `usage`, `finish_reason`, `index`, ids and `[DONE]` are optional. Usage may come in any chunk; the last one counts.
+- `usage`, `index`, ids and `[DONE]` are optional. Usage may come in any chunk; the last one counts.
+- The first `finish_reason` counts, or `[DONE]` of a server that reports none. With neither, or with an unknown reason,
+  the answer may be incomplete.
 - Reasoning arrives as `reasoning`, as `reasoning_content`, or as parts of `content`.
 - A whole answer (`message` in place of `delta`) is read as one chunk: some servers ignore `stream`.
 - Unknown fields and unreadable data are ignored and counted.
@@ -11,19 +13,19 @@ Rules, from the behaviour of the servers with this protocol (Ollama, llama.cpp, 
 A model that follows its vendor's form of tool calls better than our blocks receives its tools in that form. The lesson
 about blocks is removed from the system message. Native calls are passed on as the text of a block, so that the parser,
 its limits and its corrections apply to them. In the next round the calls go back unchanged, with their results. Calls
-are passed on in the order in which they begin. If a vendor omits indices, ids or arguments, a named call begins a new
-one, an id is generated, and the arguments are empty.
+are passed on in the order in which they begin, when the answer is complete: one that is cut off runs nothing. If a
+vendor omits ids or arguments, an id is generated, and the arguments are empty.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
 from agent import ports
 from agent.messages import Json, JsonObject, Message, NativeContent, Role, is_too_deep
 from agent.ports import ToolSpec
-from agent.protocol.grammar import LESSON, STOP_SEQUENCE, teach_native
+from agent.protocol.grammar import LESSON, STOP_SEQUENCE, ParserLimits, teach_native
 from agent.protocol.render import neutralise
 from agent.providers import wire
 from agent.providers.catalog import reasons
@@ -39,7 +41,33 @@ _NO_EFFORT = ("reasoning_effort", "reasoningeffort", "does not support thinking"
 # Messages of Ollama, llama.cpp, vLLM and OpenAI for a model without tools, with several statuses.
 _NO_TOOLS = ("support tools", "--jinja", "tool-call-parser", "tool choice", "tool_choice", "function tools")
 
-_REASONS = {"length": ports.StopReason.LENGTH, "content_filter": ports.StopReason.FILTERED}
+_GOOD_ENDS = (
+    "stop",
+    "stop_sequence",
+    "end_turn",
+    "eos",
+    "eos_token",
+    "complete",
+    "tool_calls",
+    "tool_use",
+    "function_call",
+)
+_TOO_LONG = ("length", "max_tokens", "max_output_tokens", "model_length", "max_length", "token_limit")
+_FILTERED = (
+    "content_filter",
+    "sensitive",
+    "safety",
+    "recitation",
+    "blocklist",
+    "prohibited_content",
+    "spii",
+    "refusal",
+)
+REASONS = {
+    **dict.fromkeys(_GOOD_ENDS, ports.StopReason.END),
+    **dict.fromkeys((*_TOO_LONG, "model_context_window_exceeded"), ports.StopReason.LENGTH),
+    **dict.fromkeys(_FILTERED, ports.StopReason.FILTERED),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,12 +197,12 @@ class ChatReader(AnswerReader):
 
     def receive(self, data: str) -> list[ReaderEvent]:
         if data.strip() == DONE:
-            self.begun = self.finished = True
-            return self._close_calls()
+            return self._end(ports.StopReason.END)
         chunk = wire.as_object(wire.parse_json(data))
-        if error := chunk.get("error"):
+        is_part = "choices" in chunk or "usage" in chunk
+        if error := chunk.get("error") if is_part else wire.error_in(chunk):
             return [read_error(error)]
-        if "choices" not in chunk and "usage" not in chunk:
+        if not is_part:
             self.ignored += 1
             return []
         self.begun = True
@@ -199,19 +227,28 @@ class ChatReader(AnswerReader):
         if text:
             self._texts.append(text)
             events.append(ports.TokensArrived(text))
-        before = "".join(self._texts[-1:])
-        blocks = [self._calls.receive(wire.as_object(piece), before) for piece in wire.as_list(delta.get("tool_calls"))]
-        events += [ports.TokensArrived(block) for block in blocks if block]
+        if pieces := wire.as_list(delta.get("tool_calls")):
+            spilled = "".join(self._calls.receive(wire.as_object(piece)) for piece in pieces)
+            events.append(ports.TokensArrived(spilled))
         if reason := wire.as_text(choice.get("finish_reason")):
-            self.finished = True
             halted = bool(wire.as_text(choice.get("stop_reason")))
-            self._reason = _REASONS.get(reason, ports.StopReason.HALTED if halted else ports.StopReason.END)
-            events += self._close_calls() if self._reason is not ports.StopReason.LENGTH else []
+            events += self._end(wire.read_stop_reason(reason, REASONS), halted=halted)
         return events
 
+    def _end(self, reason: ports.StopReason, *, halted: bool = False) -> list[ReaderEvent]:
+        """Process the end of the answer, and pass on its calls if that is a good one. Only the first end counts."""
+        if self.finished:
+            return []
+        self.begun = self.finished = True
+        is_good = reason is ports.StopReason.END
+        self._reason = ports.StopReason.HALTED if is_good and halted else reason
+        return self._close_calls() if is_good else []
+
     def _close_calls(self) -> list[ReaderEvent]:
+        before = "".join(self._texts[-1:])
         block = self._calls.close()
-        return [ports.TokensArrived(block)] if block else []
+        gap = "\n" if block and before and not before.endswith("\n") else ""
+        return [ports.TokensArrived(gap + block)] if block else []
 
 
 def _content(content: object) -> tuple[str, str]:
@@ -229,6 +266,7 @@ def _content(content: object) -> tuple[str, str]:
 
 
 MAX_CALLS = 32  # The limit of the parser; more are an error of the server
+MAX_BLOCK_CHARS = ParserLimits().block  # Of the arguments of all calls: the parser refuses a longer block
 NO_RESULT = "(See the other results.)"
 
 
@@ -293,72 +331,143 @@ def _entry_text(entry: Mapping[str, object]) -> str:
 
 @dataclass(slots=True)
 class _Call:
+    """One call while it arrives. `index` and `id` are the vendor's, if it gives any."""
+
+    index: object
     id: str
     name: str
     pieces: list[str] = field(default_factory=list[str])
+    _chars: int = 0
+    _depth: int = 0
+    _in_string: bool = False
+    _escaped: bool = False
+    is_whole: bool = False
+    """Whether the arguments are a complete object: each `{` of them is closed."""
 
     @property
     def arguments(self) -> str:
         return "".join(self.pieces).strip() or "{}"
 
+    def add(self, text: str) -> None:
+        if self.is_whole and len(text) == self._chars and text == "".join(self.pieces):
+            return  # some servers send the whole arguments once more at the end
+        if self.is_whole and self._chars == len("{}") and text.strip():
+            self.pieces, self._chars, self.is_whole = [], 0, False  # others begin with empty ones
+        self.pieces.append(text)
+        self._chars += len(text)
+        for char in text:
+            self._scan(char)
+
+    def _scan(self, char: str) -> None:
+        if self._in_string:
+            self._in_string = self._escaped or char != '"'
+            self._escaped = char == "\\" and not self._escaped
+        elif char == '"':
+            self._in_string = True
+        elif char in "{}":
+            self._depth += 1 if char == "{" else -1
+            self.is_whole = self._depth == 0
+
 
 class NativeCalls:
-    """The native calls of one answer: `receive` each piece, then `close` once. Both return text of our protocol."""
+    """The native calls of one answer: `receive` each piece, then `close` once, which returns a block of our protocol.
+
+    Which call a piece belongs to. Servers fill in `index`, `id` and `name` in different ways: all calls have index 0,
+    the pieces of several calls take turns, an index or id comes only with the first piece, or a new id with each one.
+
+        a new id             begins a call, unless the call at this index has none yet, or the piece only has arguments
+                             for a call whose arguments are incomplete
+        a known id           continues its call, unless that is at another index, or whole and named again
+        a name without id    begins a call, unless the call at this index has no name, or the same and is incomplete
+        neither              continues the call at this index; without an index, the last one
+    """
 
     def __init__(self) -> None:
         self._calls: list[_Call] = []
-        self._keys: list[object] = []
         self._closed = False
+        self._chars = 0
 
-    def receive(self, piece: Mapping[str, object], text_before: str) -> str:
-        """Process a piece of a call. `text_before`: the text so far; a block must start on a new line."""
+    def receive(self, piece: Mapping[str, object]) -> str:
+        """Process a piece of a call. Returns "", but passes on more than the parser accepts at once, to be refused."""
         function = as_object(piece.get("function"))
-        name, arguments = as_text(function.get("name")), function.get("arguments")
-        opening = self._begin(piece, name) if name and self._is_new(piece) else ""
-        if not self._calls or len(self._calls) > MAX_CALLS or not self._is_current(piece):
-            return ""
+        arguments = function.get("arguments")
         text = arguments if isinstance(arguments, str) else json.dumps(arguments) if arguments else ""
-        if opening and len(self._calls) == 1 and text_before and not text_before.endswith("\n"):
-            opening = f"\n{opening}"
-        if text:
-            self._calls[-1].pieces.append(text)
-        return opening + text
-
-    def close(self) -> str:
-        """Return the end of the block, or "" if there is no call or it was closed already."""
-        if not self._calls or self._closed:
+        call = self._call_of(piece, as_text(function.get("name")), text)
+        if call is None:
+            return ""
+        fitted = self._chars <= MAX_BLOCK_CHARS
+        self._chars += len(text)
+        if fitted:
+            call.add(text)
+        if self._chars <= MAX_BLOCK_CHARS:
             return ""
         self._closed = True
-        return f"{self._end_of_call()}]\n</execute>"
+        return f"\n{self._opened()}" if fitted else text
+
+    def close(self) -> str:
+        """Return the block, or "" if there is no call or it was closed already."""
+        if not self._named or self._closed:
+            return ""
+        self._closed = True
+        return f"{self._opened()}]\n</execute>"
 
     def items(self, text: str) -> tuple[JsonObject, ...]:
         """Return the answer as it goes back to the vendor; empty without calls, or if one has invalid arguments."""
-        if not self._calls or not all(_is_object(call.arguments) for call in self._calls):
+        if not self._named or not all(_is_object(call.arguments) for call in self._named):
             return ()
         calls: list[Json] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-            for call in self._calls
+            {"id": id_, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for id_, call in zip(self._ids(), self._named, strict=True)
         ]
         return ({"role": str(Role.ASSISTANT), "content": text or None, "tool_calls": calls},)
 
-    def _is_new(self, piece: Mapping[str, object]) -> bool:
+    @property
+    def _named(self) -> list[_Call]:
+        return [call for call in self._calls if call.name]
+
+    def _ids(self) -> list[str]:
+        """Return one id for each call: the vendor's, or one of ours if it gave none, or the same to several calls."""
+        ids = [call.id for call in self._named]
+        ours = [f"call_{at + 1}" if f"call_{at + 1}" not in ids else f"call_{at + 1}_" for at in range(len(ids))]
+        return [id_ if id_ and id_ not in ids[:at] else ours[at] for at, id_ in enumerate(ids)]
+
+    def _call_of(self, piece: Mapping[str, object], name: str, text: str) -> _Call | None:
         index, id_ = piece.get("index"), as_text(piece.get("id"))
-        if index is not None:
-            return index not in self._keys
-        return not id_ or id_ not in {call.id for call in self._calls}
+        here = self._last(lambda call: index is None or call.index == index)
+        same = self._last(lambda call: bool(id_) and call.id == id_)
+        if same is not None:
+            moved = index is not None and same.index is not None and index != same.index
+            call = None if moved or (name and text and same.is_whole) else same
+        elif id_:
+            is_late = here is not None and not here.id and not (name and here.name)
+            is_rest = here is not None and not name and bool(text) and not here.is_whole
+            call = here if is_late or is_rest else None
+        elif name:
+            is_same = here is not None and (not here.name or (here.name == name and not here.is_whole))
+            call = here if is_same else None
+        else:
+            call = here or self._last(lambda _: True)
+        if call is None:
+            return self._begin(index, id_, name)
+        call.id, call.name = call.id or id_, call.name or name
+        return call
 
-    def _is_current(self, piece: Mapping[str, object]) -> bool:
-        index = piece.get("index")
-        return index is None or index == self._keys[-1]
+    def _last(self, fits: Callable[[_Call], bool]) -> _Call | None:
+        return next(filter(fits, reversed(self._calls)), None)
 
-    def _begin(self, piece: Mapping[str, object], name: str) -> str:
-        separator = f"{self._end_of_call()},\n" if self._calls else "<execute>["
-        self._calls.append(_Call(as_text(piece.get("id")) or f"call_{len(self._calls) + 1}", name))
-        self._keys.append(piece.get("index"))
-        return f'{separator}{{"name": {json.dumps(_our_name(name), ensure_ascii=False)}, "args": '
+    def _begin(self, index: object, id_: str, name: str) -> _Call | None:
+        if not (name or id_) or len(self._calls) > MAX_CALLS:
+            return None
+        self._calls.append(_Call(index, id_, name))
+        return self._calls[-1]
 
-    def _end_of_call(self) -> str:
-        return "}" if "".join(self._calls[-1].pieces).strip() else "{}}"
+    def _opened(self) -> str:
+        """Return the block without its end."""
+        calls = [
+            f'{{"name": {json.dumps(_our_name(call.name), ensure_ascii=False)}, "args": {call.arguments}}}'
+            for call in self._named
+        ]
+        return "<execute>[" + ",\n".join(calls)
 
 
 def _is_object(text: str) -> bool:

@@ -6,7 +6,8 @@ Rules:
 - Thoughts are parts of the same stream, with a mark.
 - Usage may come with any piece; the last one counts. The prompt's count includes the cached tokens, the candidates'
   count does not include the thoughts.
-- There is no `[DONE]`: a finish reason or a blocked prompt ends the answer.
+- There is no `[DONE]`: a finish reason or a blocked prompt ends the answer. Only STOP is a good end: after a call that
+  the vendor could not read, or another reason, the answer may be incomplete.
 - No `temperature`: current models are tuned for their default.
 """
 
@@ -28,11 +29,12 @@ IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", 
 
 _ROLES = {Role.USER: "user", Role.ASSISTANT: "model"}
 _FILTERED = (
-    *("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "ESCALATION"),
-    *("PUP_LIMITED_DISABLED", "MODEL_ARMOR"),
+    *("safety", "recitation", "language", "blocklist", "prohibited_content", "spii", "image_safety", "escalation"),
+    *("pup_limited_disabled", "model_armor", "image_prohibited_content", "image_recitation"),
 )
 _REASONS = {
-    **dict.fromkeys(("MAX_TOKENS", "CONTINUATION"), StopReason.LENGTH),
+    "stop": StopReason.END,
+    **dict.fromkeys(("max_tokens", "continuation"), StopReason.LENGTH),
     **dict.fromkeys(_FILTERED, StopReason.FILTERED),
 }
 
@@ -115,7 +117,12 @@ class GeminiReader(AnswerReader):
 
     def receive(self, data: str) -> list[ReaderEvent]:
         value = wire.parse_json(data)
-        return [event for piece in wire.as_list(value) or [value] for event in self._piece(wire.as_object(piece))]
+        events: list[ReaderEvent] = []
+        for piece in wire.as_list(value) or [value]:
+            events += self._piece(wire.as_object(piece))
+            if events and isinstance(events[-1], Fault):
+                break
+        return events
 
     def close(self) -> ResponseEnded:
         if self._reason is StopReason.END and stopped_inside("".join(self._texts)):
@@ -123,9 +130,10 @@ class GeminiReader(AnswerReader):
         return super().close()
 
     def _piece(self, piece: Mapping[str, object]) -> list[ReaderEvent]:
-        if error := piece.get("error"):
+        is_part = not piece.keys().isdisjoint({"candidates", "usageMetadata", "promptFeedback"})
+        if error := piece.get("error") if is_part else wire.error_in(piece):
             return [read_error(error)]
-        if piece.keys().isdisjoint({"candidates", "usageMetadata", "promptFeedback"}):
+        if not is_part:
             self.ignored += 1
             return []
         self.begun = True
@@ -139,9 +147,9 @@ class GeminiReader(AnswerReader):
     def _candidate(self, candidate: Mapping[str, object]) -> list[ReaderEvent]:
         parts = wire.as_list(wire.as_object(candidate.get("content")).get("parts"))
         events = [event for part in parts for event in self._part(wire.as_object(part))]
-        if reason := wire.as_text(candidate.get("finishReason")):
+        if (reason := wire.as_text(candidate.get("finishReason"))) and not self.finished:
             self.finished = True
-            self._reason = _REASONS.get(reason, StopReason.END)
+            self._reason = wire.read_stop_reason(reason, _REASONS)
         return events
 
     def _part(self, part: dict[str, object]) -> list[ReaderEvent]:

@@ -36,6 +36,7 @@ LOST = frozenset({403, 404})  # The status if there is no such interaction, or n
 
 _STEPS = {Role.USER: "user_input", Role.ASSISTANT: "model_output"}
 _REASONS = {
+    "completed": ports.StopReason.END,
     "incomplete": ports.StopReason.LENGTH,
     "requires_continuation": ports.StopReason.LENGTH,
     "budget_exceeded": ports.StopReason.LENGTH,
@@ -145,7 +146,7 @@ class InteractionsReader(AnswerReader):
                 return self._state(wire.as_object(event.get("interaction")))
             case "interaction.completed":
                 self.finished = True
-                return self._state(wire.as_object(event.get("interaction")))
+                return self._state({"status": "completed", **wire.as_object(event.get("interaction"))})
             case "interaction.status_update":
                 return self._state({**event, "id": event.get("interaction_id")})
             case "step.stop":
@@ -154,12 +155,12 @@ class InteractionsReader(AnswerReader):
             case "error":
                 return [read_error(event.get("error"))]
             case _:
-                error = event.get("error")
+                error = wire.error_in(event)
                 self.ignored += not error
                 return [read_error(error)] if error else []
 
     def close(self) -> ports.ResponseEnded:
-        self._reason = _REASONS.get(self._status, ports.StopReason.END)
+        self._reason = wire.read_stop_reason(self._status, _REASONS)
         if self._reason is ports.StopReason.END and stopped_inside("".join(self._texts)):
             self._reason = ports.StopReason.HALTED
         return super().close()

@@ -38,6 +38,7 @@ _KEYS = frozenset(
 )
 # Words in the reason of a complete turn that mean that its answer was withheld.
 _FILTERED = re.compile("PROHIBITED|SAFETY|BLOCKLIST|REJECTED|CELEBRITY|MINORS|INPUT_OTHER|INPUT_IP|UNSAFE")
+_GOOD_ENDS = frozenset({"", "TURN_COMPLETE_REASON_UNSPECIFIED", "NEED_MORE_INPUT"})
 _LOST = frozenset({1000, 1001, 1005, 1006})  # Close codes that are not about the question
 # The status for words of a close reason.
 _REFUSALS = {
@@ -72,6 +73,7 @@ class LiveFrame:
     usage: Mapping[str, object] = field(default_factory=dict[str, object])
     ready: bool = False
     leaving: bool = False
+    interrupted: bool = False
     handle: str | None = None
     fault: Fault | None = None
     known: bool = True
@@ -91,6 +93,7 @@ def read_frame(data: str, *, spoken: bool) -> LiveFrame:
         usage=wire.as_object(frame.get("usageMetadata")),
         ready="setupComplete" in frame,
         leaving="goAway" in frame,
+        interrupted=bool(content.get("interrupted")),
         handle=None if update is None else _handle(wire.as_object(update)),
         fault=read_error(error) if error else None,
         known=not _KEYS.isdisjoint(frame),
@@ -140,7 +143,9 @@ def _complete(content: Mapping[str, object]) -> StopReason | None:
     if not content.get("turnComplete") or content.get("interactionStatus") == "IN_PROGRESS":
         return None
     reason = wire.as_text(content.get("turnCompleteReason"))
-    return StopReason.FILTERED if _FILTERED.search(reason) else StopReason.END
+    if _FILTERED.search(reason):
+        return StopReason.FILTERED
+    return StopReason.END if reason in _GOOD_ENDS else StopReason.UNKNOWN
 
 
 def _call(value: object) -> LiveCall:
@@ -345,12 +350,13 @@ class LiveDialogue(SocketExchange):
             events.append(TokensArrived(call_text(frame.calls)))
             self._end_pending = frame.complete is None
         self.finished = bool(frame.calls or frame.complete)
-        return [*events, frame.fault] if frame.fault else events
+        return [*events, frame.fault] if frame.fault and not self.finished else events
 
 
 class _LiveAnswer:
     def __init__(self) -> None:
-        self.reason = StopReason.END
+        self.reason = StopReason.UNKNOWN
+        self.interrupted = False
         self.usage: dict[str, object] = {}
         self._texts: list[str] = []
         self._calls: list[LiveCall] = []
@@ -363,7 +369,9 @@ class _LiveAnswer:
         self.usage = {**frame.usage} or self.usage
         self._texts += [event.text for event in frame.events if isinstance(event, TokensArrived)]
         self._calls += frame.calls
-        self.reason = StopReason.HALTED if self._calls else frame.complete or StopReason.END
+        self.interrupted = self.interrupted or frame.interrupted
+        complete = StopReason.UNKNOWN if self.interrupted else frame.complete
+        self.reason = StopReason.HALTED if self._calls else complete or StopReason.UNKNOWN
 
     def native(self, dialect: str) -> NativeContent | None:
         """Return the answer, whose calls the next question must answer; None if it is empty or a call has no id."""

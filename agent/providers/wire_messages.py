@@ -7,6 +7,7 @@ Rules:
 - A text after thinking starts a new paragraph, so that the tag of a block is at the start of a line. After some text an
   empty piece of reasoning means that the model thinks again, which may take long.
 - Usage comes in two parts, the second cumulative. An `error` may come at any point of a stream with status 200.
+- Only the listed reasons end an answer well: no tool is offered, so a call or a pause leaves it incomplete.
 - No `temperature`: the current version of the protocol refuses it.
 """
 
@@ -33,6 +34,7 @@ MAX_TOKENS = 32_000
 IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 
 _REASONS = {
+    "end_turn": StopReason.END,
     "stop_sequence": StopReason.HALTED,
     "max_tokens": StopReason.LENGTH,
     "model_context_window_exceeded": StopReason.LENGTH,
@@ -159,14 +161,18 @@ class MessagesReader(AnswerReader):
     def __init__(self, dialect: str = "") -> None:
         super().__init__(dialect)
         self._blocks: list[_Block] = []
+        self._by_index: dict[int, _Block] = {}
 
     def receive(self, data: str) -> list[ReaderEvent]:
         event = wire.as_object(wire.parse_json(data))
         match event.get("type"):
             case "content_block_delta":
-                return self._delta(wire.as_object(event.get("delta")))
+                return self._delta(wire.as_object(event.get("delta")), event.get("index"))
             case "content_block_start":
-                return self._start(wire.as_object(event.get("content_block")))
+                events = self._start(wire.as_object(event.get("content_block")))
+                if isinstance(index := event.get("index"), int):
+                    self._by_index[index] = self._blocks[-1]
+                return events
             case "message_start":
                 self._begin(wire.as_object(event.get("message")))
             case "message_delta":
@@ -176,10 +182,12 @@ class MessagesReader(AnswerReader):
             case "message":
                 return self._complete_message(event)
             case "error":
-                return [read_error(event.get("error"))]
+                return [read_error(event.get("error") or event)]
             case "content_block_stop" | "ping":
                 pass
             case _:
+                if error := wire.error_in(event):
+                    return [read_error(error)]
                 self.ignored += 1
         return []
 
@@ -203,37 +211,42 @@ class MessagesReader(AnswerReader):
             return ""
         return "\n" if last_text.endswith("\n") else "\n\n"
 
-    def _delta(self, delta: dict[str, object]) -> list[ReaderEvent]:
+    def _delta(self, delta: dict[str, object], index: object) -> list[ReaderEvent]:
+        """Process a piece of the block at this index; without one, of the last block."""
+        block = self._by_index.get(index) if isinstance(index, int) else None
+        block = block or (self._blocks[-1] if self._blocks else None)
         match delta.get("type"):
             case "text_delta":
-                return self._grow("text", wire.as_text(delta.get("text")))
+                return self._grow(block, "text", wire.as_text(delta.get("text")))
             case "thinking_delta":
-                return self._grow("thinking", wire.as_text(delta.get("thinking")))
+                return self._grow(block, "thinking", wire.as_text(delta.get("thinking")))
             case "signature_delta":
-                if self._blocks:
-                    self._blocks[-1].fields["signature"] = wire.as_text(delta.get("signature"))
+                if block is not None:
+                    block.fields["signature"] = wire.as_text(delta.get("signature"))
             case _:
                 self.ignored += 1
         return []
 
-    def _grow(self, kind: str, text: str) -> list[ReaderEvent]:
-        if not self._blocks or self._blocks[-1].kind != kind:
+    def _grow(self, block: _Block | None, kind: str, text: str) -> list[ReaderEvent]:
+        if block is None or block.kind != kind:
             self._start({"type": kind})
-        return self._blocks[-1].grow(text)
+            block = self._blocks[-1]
+        return block.grow(text)
 
     def _end(self, reason: object, usage: object) -> None:
         self.begun = True
         self._count(usage)
-        if wire.as_text(reason):
+        if wire.as_text(reason) and not self.finished:
             self.finished = True
-            self._reason = _REASONS.get(wire.as_text(reason), StopReason.END)
+            self._reason = wire.read_stop_reason(wire.as_text(reason), _REASONS)
 
     def _complete_message(self, message: Mapping[str, object]) -> list[ReaderEvent]:
         self._begin(message)
         events = [
             event for block in wire.as_list(message.get("content")) for event in self._start(wire.as_object(block))
         ]
-        self._end(message.get("stop_reason") or "end_turn", None)
+        self._end(message.get("stop_reason"), None)
+        self.finished = True
         return events
 
     def _count(self, usage: object) -> None:

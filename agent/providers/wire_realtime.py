@@ -35,6 +35,11 @@ SILENT = frozenset(
     }
 )
 
+_REASONS = {
+    "completed": StopReason.END,
+    "max_output_tokens": StopReason.LENGTH,
+    "content_filter": StopReason.FILTERED,
+}
 # Prefixes of the ids of our events that may arrive too late, which the service answers with an error.
 _LATE_IDS = ("cancel-", "delete-")
 _LIMIT = "maximum duration"  # In the reason with which a connection is closed after an hour
@@ -179,9 +184,8 @@ class RealtimeDialogue(SocketExchange):
             return [_fault(wire.as_object(details.get("error")))]
         if status == "cancelled" and not self.halted:
             return [Fault(FaultKind.CUT)]
-        if status == "incomplete":
-            filtered = wire.as_text(details.get("reason")) == "content_filter"
-            answer.reason = StopReason.FILTERED if filtered else StopReason.LENGTH
+        word = wire.as_text(details.get("reason")) if status == "incomplete" else status
+        answer.reason = wire.read_stop_reason(word, _REASONS)
         self.finished = True
         return []
 
@@ -203,7 +207,7 @@ class _RealtimeResponse:
     def __init__(self) -> None:
         self.id = ""
         self.texts: dict[str, str] = {}
-        self.reason = StopReason.END
+        self.reason = StopReason.UNKNOWN
         self.usage: dict[str, object] = {}
         self.is_complete = False
         self.cut = False

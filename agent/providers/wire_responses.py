@@ -53,6 +53,12 @@ SILENT = frozenset(
     }
 )
 
+# Why an answer is incomplete. Any other reason, and any status but "completed", leaves open how much is missing.
+INCOMPLETE = {
+    "content_filter": StopReason.FILTERED,
+    **dict.fromkeys(("max_output_tokens", "incomplete"), StopReason.LENGTH),
+}
+
 # What models write around their calls, although the tool's input should contain the calls only.
 _WRAPPING = re.compile(r"^\s*(?:<execute>|```\w*)|(?:</execute>|```)\s*$")
 
@@ -81,9 +87,10 @@ class ResponsesReader(AnswerReader):
     def receive(self, data: str) -> list[ReaderEvent]:
         event = wire.as_object(wire.parse_json(data))
         kind = wire.as_text(event.get("type"))
-        if kind == "error" or (not kind and event.get("error")):
+        is_whole = event.get("object") == "response"
+        if kind == "error" or (not kind and (event.get("error") if is_whole else wire.error_in(event))):
             return [_fault(event)]
-        if event.get("object") == "response":
+        if is_whole:
             return self._end(event, "completed")
         if self.finished or not kind.startswith("response."):
             self.ignored += 1
@@ -138,11 +145,12 @@ class ResponsesReader(AnswerReader):
             outputs = [wire.as_object(item) for item in wire.as_list(response.get("output"))]
             texts = [event for item in outputs for event in self._item(item)]
             events = [] if had_text else texts
-        if status == "incomplete":
+        if status != "completed":
             details = wire.as_object(response.get("incomplete_details"))
-            filtered = wire.as_text(details.get("reason")) == "content_filter"
-            self._reason = StopReason.FILTERED if filtered else StopReason.LENGTH
+            word = wire.as_text(details.get("reason")) or status
+            self._reason = wire.read_stop_reason(word, INCOMPLETE)
             return events
+        self._reason = StopReason.END
         self.response_id = wire.as_text(response.get("id"))
         if (block := _execute_block(self._items)) is not None:
             self._reason = StopReason.HALTED

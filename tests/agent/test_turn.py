@@ -43,6 +43,7 @@ from agent.turn import (
     ResponseFailed,
     RunTools,
     SaveProgress,
+    ShowNotice,
     Turn,
     TurnInput,
     TurnLimits,
@@ -340,6 +341,7 @@ def test_what_was_said_before_the_stream_broke_stands() -> None:
         (StopReason.FILTERED, "Some", Outcome.CUT),
         (StopReason.FILTERED, "", Outcome.REFUSED),
         (StopReason.HALTED, "Short", Outcome.ANSWERED),
+        (StopReason.UNKNOWN, "The three steps are", Outcome.CUT),
     ],
 )
 def test_how_the_model_stopped_decides_how_the_turn_ended(reason: StopReason, text: str, outcome: Outcome) -> None:
@@ -348,6 +350,29 @@ def test_how_the_model_stopped_decides_how_the_turn_ended(reason: StopReason, te
     finished = feed(turn, TextArrived(text), ResponseCompleted(reason))[-1]
     assert isinstance(finished, Finish)
     assert finished.outcome is outcome
+
+
+def test_an_answer_that_may_be_incomplete_says_so() -> None:
+    turn = new_turn()
+    turn.start()
+    finished = feed(turn, TextArrived("The three steps are"), ResponseCompleted(StopReason.UNKNOWN))[-1]
+    assert finished == Finish(Outcome.CUT, f"The three steps are\n\n{texts.MAY_BE_CUT}")
+
+
+def test_an_answer_without_a_word_for_an_unknown_reason_is_asked_for_again() -> None:
+    turn = new_turn()
+    turn.start()
+    assert isinstance(feed(turn, ResponseCompleted(StopReason.UNKNOWN))[-1], CallModel)
+
+
+def test_what_an_answer_does_not_draw_on_is_said_once_at_its_end() -> None:
+    turn = new_turn()
+    turn.start()
+    for _ in range(2):
+        turn.record_omission(texts.PICTURES_REFUSED)
+    notice, _, finished = feed(turn, TextArrived("A boat."), DONE)
+    assert notice == ShowNotice(texts.PICTURES_REFUSED)
+    assert finished == Finish(Outcome.ANSWERED, f"A boat.\n\n{texts.PICTURES_REFUSED}")
 
 
 def test_thoughts_are_kept_up_to_their_limit_and_never_said() -> None:

@@ -101,3 +101,34 @@ async def test_closing_early_closes_the_body() -> None:
     await events.aclose()
     await source.aclose()
     assert closed == [True]
+
+
+PRETTY = b'{\n  "choices": [\n    {"message": {}}\n  ]\n}\n'
+
+
+@pytest.mark.parametrize(
+    ("body", "data"),
+    [
+        (b'{"a": 1}', ['{"a": 1}']),
+        (b'{"a": 1}\n{"b": 2}\n', ['{"a": 1}', '{"b": 2}']),
+        (b'data: one\n\n{"error": {}}\n\ndata: two\n\n', ["one", '{"error": {}}', "two"]),
+        (PRETTY, [PRETTY.decode().rstrip()]),
+        (b'[{"a": 1},\n{"b": 2}]\n', ['[{"a": 1},\n{"b": 2}]']),
+        (b"<html>\n<p>no</p>\n</html>", ["<html>\n<p>no</p>\n</html>"]),
+        (b"event: error\ndata: no\n\n", ['{"error": "no"}']),
+        (b'event: error\ndata: {"code": 5}\n\n', ['{"error": {"code": 5}}']),
+        (b'event: error\ndata: {"error": 5}\n\n', ['{"error": 5}']),
+        (b'error: {"code": 5}\n\n', ['{"error": {"code": 5}}']),
+        (b"event: error\n\ndata: one\n\n", ["one"]),
+        (b"event: error\ndata: no\n\ndata: one\n\n", ['{"error": "no"}', "one"]),
+    ],
+)
+async def test_servers_that_do_not_keep_to_the_form_are_understood(body: bytes, data: list[str]) -> None:
+    assert await read(body) == data
+    for cut in range(len(body) + 1):
+        assert await read(body[:cut], body[cut:]) == data, cut
+
+
+async def test_json_text_without_an_end_is_given_up() -> None:
+    with pytest.raises(Disconnected):
+        await read(b"{\n", *[b"x" * 999_999 + b"\n"] * (MAX_EVENT_BYTES // 1_000_000 + 1))

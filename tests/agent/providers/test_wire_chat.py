@@ -11,7 +11,7 @@ from agent.ports import CallOptions, ProviderEvent, ReasoningArrived, StopReason
 from agent.providers.faults import Fault, FaultKind
 from agent.providers.replay import Question, UsageCounter
 from agent.providers.wire import MISSING_QUESTION
-from agent.providers.wire_chat import ChatDialect, ChatReader, merged
+from agent.providers.wire_chat import REASONS, ChatDialect, ChatReader, merged
 
 roles = st.sampled_from(Role)
 conversations = st.lists(st.builds(Message, roles, st.text(max_size=20)), max_size=12)
@@ -94,7 +94,7 @@ def test_any_text_makes_a_valid_body(text: str) -> None:
         (chunk(refusal="I will not"), [TokensArrived("I will not")]),
         (
             chunk(tool_calls=[{"index": 0, "function": {"name": "x"}}]),
-            [TokensArrived('<execute>[{"name": "x", "args": ')],
+            [TokensArrived("")],
         ),
         ('{"choices": [{"index": 1, "delta": {"content": "second"}}]}', []),
         ('{"choices": [{"message": {"content": "whole"}}]}', [TokensArrived("whole")]),
@@ -131,8 +131,17 @@ def test_what_cannot_be_read_is_counted() -> None:
         ({"finish_reason": "length"}, StopReason.LENGTH),
         ({"finish_reason": "content_filter"}, StopReason.FILTERED),
         ({"finish_reason": "tool_calls"}, StopReason.END),
-        ({"finish_reason": "something new"}, StopReason.END),
-        ({"finish_reason": None}, StopReason.END),
+        ({"finish_reason": "eos_token"}, StopReason.END),
+        *(
+            ({"finish_reason": word}, StopReason.LENGTH)
+            for word in ("MAX_TOKENS", "max-tokens", "LENGTH", "model_length")
+        ),
+        *(({"finish_reason": word}, StopReason.FILTERED) for word in ("sensitive", "Content-Filter", "SAFETY")),
+        *(
+            ({"finish_reason": word}, StopReason.UNKNOWN)
+            for word in ("network_error", "error", "abort", "insufficient_system_resource", "OTHER", "something new")
+        ),
+        ({"finish_reason": None}, StopReason.UNKNOWN),
     ],
 )
 def test_each_finish_reason_has_its_meaning(choice: dict[str, object], reason: StopReason) -> None:
@@ -140,6 +149,58 @@ def test_each_finish_reason_has_its_meaning(choice: dict[str, object], reason: S
     reader.receive(json.dumps({"choices": [{"delta": {}, **choice}]}))
     assert reader.finished is (choice["finish_reason"] is not None)
     assert reader.close().reason is reason
+
+
+@given(st.text(min_size=1))
+def test_only_a_listed_reason_is_a_good_end(word: str) -> None:
+    reader = ChatReader()
+    reader.receive(json.dumps({"choices": [{"delta": {"content": "Hi"}, "finish_reason": word}]}))
+    is_listed = word.strip().lower().replace("-", "_") in REASONS
+    assert (reader.close().reason is StopReason.UNKNOWN) is not is_listed
+
+
+def test_the_mark_of_the_end_is_enough_for_a_server_that_reports_no_reason() -> None:
+    reader = ChatReader()
+    reader.receive(chunk(content="Hi"))
+    assert reader.close().reason is StopReason.UNKNOWN
+    reader.receive("[DONE]")
+    assert reader.finished
+    assert reader.close().reason is StopReason.END
+
+
+def test_the_first_reason_counts() -> None:
+    reader = ChatReader()
+    for reason in ("length", "stop", "error"):
+        reader.receive(json.dumps({"choices": [{"delta": {}, "finish_reason": reason}]}))
+    assert reader.close().reason is StopReason.LENGTH
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"error": {"message": "no"}},
+        {"error": "no"},
+        {"errors": [{"message": "no"}]},
+        {"type": "error", "error": {"message": "no"}},
+        {"type": "error", "message": "no"},
+        {"object": "error", "message": "no", "code": 500},
+        {"message": "no"},
+        {"detail": "no"},
+        {"error_code": 336100, "error_msg": "no"},
+        {"base_resp": {"status_code": 1002, "status_msg": "no"}},
+        {"choices": [{"delta": {}, "error": {"message": "no"}, "finish_reason": "error"}]},
+        {"choices": [{"delta": {"content": ""}, "finish_reason": "error"}], "error": {"message": "no"}},
+    ],
+)
+def test_an_error_of_any_form_in_the_stream_is_a_fault(event: object) -> None:
+    (fault,) = ChatReader().receive(json.dumps(event))
+    assert isinstance(fault, Fault)
+    assert fault.message == "no"
+
+
+@pytest.mark.parametrize("event", [{"error": None, "choices": []}, {"error": {}, "usage": None}, {"type": "ping"}])
+def test_an_event_without_an_error_is_none(event: object) -> None:
+    assert ChatReader().receive(json.dumps(event)) == []
 
 
 @pytest.mark.parametrize(

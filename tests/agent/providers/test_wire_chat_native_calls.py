@@ -2,15 +2,16 @@
 
 import json
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.events import CallsArrived, TextArrived
+from agent.events import CallsArrived, CallsRejected, TextArrived
 from agent.messages import JsonObject, Message, NativeContent, Role, ToolCall
-from agent.ports import CallOptions, ResponseEnded, TokensArrived, ToolSpec
+from agent.ports import CallOptions, ResponseEnded, StopReason, TokensArrived, ToolSpec
 from agent.protocol.grammar import teach
 from agent.protocol.parser import Parser
 from agent.providers.catalog import OLLAMA, OPENAI, OPENROUTER, ToolsForm
@@ -198,8 +199,180 @@ def test_arguments_that_do_not_read_are_corrected_like_any_and_do_not_go_back() 
 
 def test_a_server_that_begins_calls_without_end_is_bounded() -> None:
     calls = NativeCalls()
-    written = [calls.receive(piece(number, name="look"), "") for number in range(10 * MAX_CALLS)]
-    assert sum(map(bool, written)) <= MAX_CALLS + 1
+    for number in range(10 * MAX_CALLS):
+        calls.receive(piece(number, name="look"))
+    assert calls.close().count('"name"') == MAX_CALLS + 1
+
+
+def test_arguments_without_an_end_are_passed_on_and_refused() -> None:
+    """They are not collected without a limit: beyond it each piece goes to the parser and the limits of a turn."""
+    reader = ChatReader(DIALECT.name)
+    chunks = [chunk(piece(0, "a", "echo", '{"text": "')), *[chunk(piece(0, arguments="x" * 10_000))] * 40]
+    events = [event for one in chunks for event in reader.receive(json.dumps(one))]
+    text = "".join(event.text for event in events if isinstance(event, TokensArrived))
+    assert len(text) > 400_000 - 10_000
+    refused = Parser(tool_names=frozenset({"echo"})).feed(text)
+    assert any(isinstance(event, CallsRejected) for event in refused)
+
+
+Pieces = list[dict[str, Any]]
+TWO = (ToolCall("echo", {"text": "boat"}), ToolCall("echo", {"text": "ship"}))
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        pytest.param(
+            [piece(0, "c1", "echo", '{"text":"boat"}'), piece(0, "c2", "echo", '{"text":"ship"}')],
+            id="all have index 0",
+        ),
+        pytest.param(
+            [
+                piece(0, "c1", "echo", ""),
+                piece(0, None, None, '{"text":"boat"}'),
+                piece(0, "c2", "echo", ""),
+                piece(0, None, None, '{"text":"ship"}'),
+            ],
+            id="index 0, ids only in the first piece of each",
+        ),
+        pytest.param(
+            [piece(0, None, "echo", '{"text":"boat"}'), piece(0, None, "echo", '{"text":"ship"}')],
+            id="index 0, no ids",
+        ),
+        pytest.param(
+            [piece(0, "", "echo", '{"text":"boat"}'), piece(0, "", "echo", '{"text":"ship"}')], id="index 0, empty ids"
+        ),
+        pytest.param(
+            [
+                piece(0, "c1", "echo", '{"te'),
+                piece(1, "c2", "echo", '{"text":'),
+                piece(0, None, None, 'xt":"boat"}'),
+                piece(1, None, None, '"ship"}'),
+            ],
+            id="pieces take turns by index",
+        ),
+        pytest.param(
+            [
+                piece(None, "c1", "echo", '{"te'),
+                piece(None, "c2", "echo", '{"text":'),
+                piece(None, "c1", None, 'xt":"boat"}'),
+                piece(None, "c2", None, '"ship"}'),
+            ],
+            id="pieces take turns by id",
+        ),
+        pytest.param(
+            [
+                piece(None, "c1", "echo", '{"te'),
+                piece(None, None, None, 'xt":"boat"}'),
+                piece(None, "c2", "echo", '{"text":"ship"}'),
+            ],
+            id="no index, id only in the first piece",
+        ),
+        pytest.param(
+            [
+                piece(0, "c1", "echo", '{"te'),
+                piece(0, "c1", "echo", 'xt":"boat"}'),
+                piece(1, "c2", "echo", '{"text":'),
+                piece(1, "c2", "echo", '"ship"}'),
+            ],
+            id="id and name in each piece",
+        ),
+        pytest.param(
+            [
+                piece(0, "x1", "echo", ""),
+                piece(0, "x2", None, '{"te'),
+                piece(0, "x3", None, 'xt":"boat"}'),
+                piece(1, "x4", "echo", ""),
+                piece(1, "x5", None, '{"text":"ship"}'),
+            ],
+            id="a new id in each piece",
+        ),
+        pytest.param(
+            [piece(0, "same", "echo", '{"text":"boat"}'), piece(1, "same", "echo", '{"text":"ship"}')],
+            id="one id for all, with indices",
+        ),
+        pytest.param(
+            [piece(0, "same", "echo", '{"text":"boat"}'), piece(0, "same", "echo", '{"text":"ship"}')],
+            id="one id and index for all",
+        ),
+        pytest.param(
+            [
+                piece(0, None, "echo"),
+                piece(0, "c1", None, '{"text":"boat"}'),
+                piece(1, None, "echo"),
+                piece(1, "c2", None, '{"text":"ship"}'),
+            ],
+            id="the id comes after the name",
+        ),
+        pytest.param(
+            [
+                piece(0, "c1"),
+                piece(0, None, "echo"),
+                piece(0, None, None, '{"text":"boat"}'),
+                piece(0, "c2"),
+                piece(0, None, "echo", '{"text":"ship"}'),
+            ],
+            id="the name comes after the id",
+        ),
+        pytest.param(
+            [
+                piece(None, "c1", "echo", '{"te'),
+                piece(0, None, None, 'xt":"boat"}'),
+                piece(None, "c2", "echo", '{"text":"ship"}'),
+            ],
+            id="the index is missing in the first piece",
+        ),
+        pytest.param(
+            [
+                piece(0, "c1", "echo", "{}"),
+                piece(0, None, None, '{"text":"boat"}'),
+                piece(1, "c2", "echo", '{"text":"ship"}'),
+                piece(1, "c2", None, '{"text":"ship"}'),
+            ],
+            id="empty arguments first, and whole ones once more at the end",
+        ),
+    ],
+)
+def test_parallel_calls_are_told_apart_however_a_server_marks_them(pieces: Pieces) -> None:
+    text, ended = heard(*map(chunk, pieces), chunk(finish_reason="tool_calls"), "[DONE]")
+    assert calls_in(text) == TWO
+    ids = [call["id"] for call in _calls_back(ended)]
+    assert len(set(ids)) == 2
+    together, _ = heard(chunk(*pieces), chunk(finish_reason="tool_calls"))
+    assert calls_in(together) == TWO
+
+
+@given(st.lists(st.tuples(st.sampled_from(["echo", "look"]), arguments), min_size=1, max_size=4), st.data())
+def test_pieces_of_calls_that_take_turns_in_any_order_arrive_as_they_were_made(
+    calls: list[tuple[str, dict[str, Any]]], data: st.DataObject
+) -> None:
+    mark = data.draw(st.sampled_from(["index", "id", "both"]))
+    queues: list[Pieces] = []
+    for number, (name, args) in enumerate(calls):
+        text = json.dumps(args)
+        edges = [0, *sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=3))), len(text)]
+        index, id_ = None if mark == "id" else number, f"c{number}"
+        first = piece(index, id_, name, "")
+        rest = [piece(index, None if mark == "index" else id_, None, text[a:b]) for a, b in pairwise(edges)]
+        queues.append([first, *rest])
+    heads = [queue.pop(0) for queue in queues]  # calls begin in their order
+    order = data.draw(st.permutations([number for number, queue in enumerate(queues) for _ in queue]))
+    chunks = [chunk(one) for one in [*heads, *(queues[number].pop(0) for number in order)]]
+    text, _ = heard(*chunks, chunk(finish_reason="tool_calls"))
+    assert calls_in(text) == tuple(ToolCall(name, args) for name, args in calls)
+
+
+@pytest.mark.parametrize("reason", ["length", "error", "network_error", "content_filter", "something new"])
+def test_calls_of_an_answer_that_did_not_end_well_do_not_run(reason: str) -> None:
+    text, ended = heard(chunk(piece(0, "a", "look")), chunk(finish_reason=reason), "[DONE]")
+    assert text == ""
+    assert ended.reason not in {StopReason.END, StopReason.HALTED}
+
+
+def test_calls_of_a_stream_without_any_end_do_not_run() -> None:
+    text, ended = heard(chunk(piece(0, "a", "look")))
+    assert text == ""
+    assert ended.reason is StopReason.UNKNOWN
 
 
 @pytest.mark.parametrize(

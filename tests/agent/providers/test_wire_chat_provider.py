@@ -1,6 +1,7 @@
 """Chat Completions over real HTTP on loopback, against a server that misbehaves on demand."""
 
 import asyncio
+import json
 import logging
 import socket
 from collections.abc import AsyncGenerator, Sequence
@@ -10,11 +11,21 @@ import pytest
 
 from agent.errors import ProviderRefused, ProviderUnavailable, StreamBroken
 from agent.messages import Depth, Image, Message, Role, Usage
-from agent.ports import CallOptions, Halt, ProviderEvent, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
+from agent.ports import (
+    CallOptions,
+    Halt,
+    PromptReduced,
+    ProviderEvent,
+    ReasoningArrived,
+    ResponseEnded,
+    StopReason,
+    TokensArrived,
+)
 from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers.catalog import OLLAMA, OPENAI, Endpoint
 from agent.providers.factory import ProviderWorld, open_chat
 from agent.providers.replay import ModelTimeouts, ReplayProvider
+from agent.texts import PICTURES_REFUSED
 from tests.fakes.clock import FakeClock
 from tests.fakes.model_server import (
     CHUNKED,
@@ -121,8 +132,8 @@ async def test_usage_that_is_missing_is_estimated_and_marked() -> None:
 
 
 async def test_tools_of_the_transport_are_forgiving() -> None:
-    """Comments, garbage, unknown events, null fields, half characters between packets, no [DONE], no finish reason."""
-    boat = text("caf\u00e9 \U0001f6f6")
+    """Comments, garbage, unknown events, null fields, half characters between packets, no [DONE]."""
+    boat = text("caf\u00e9 \U0001f6f6", finish_reason="stop")
     reply = [
         head(extra=CHUNKED),
         framed(b": ping\n\n"),
@@ -153,10 +164,110 @@ async def test_a_server_that_does_not_stream_is_read_whole() -> None:
         assert texts(await read(provider)) == "Hi there"
 
 
-async def test_an_answer_without_a_finish_is_whole_if_the_body_was() -> None:
+async def test_an_answer_without_an_end_may_be_incomplete_even_if_the_body_is_whole() -> None:
+    """A gateway ends the body in good form when the model behind it is gone."""
     reply = [head(extra=CHUNKED), framed(text("Hi")), framed(b"")]
     async with serving(reply) as (provider, _):
-        assert texts(await read(provider)) == "Hi"
+        events = await read(provider)
+    assert texts(events) == "Hi"
+    assert end_of(events).reason is StopReason.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    "error", [event({"error": {"message": "gone"}}), b"event: error\ndata: gone\n\n", b'error: {"code": 500}\n\n']
+)
+async def test_an_error_after_the_end_changes_nothing(error: bytes) -> None:
+    async with serving([head(), text("Hi", finish_reason="stop"), error, DONE]) as (provider, _):
+        events = await read(provider)
+    assert texts(events) == "Hi"
+    assert end_of(events).reason is StopReason.END
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        event({"error": {"message": "gone"}}),
+        event({"object": "error", "message": "gone"}),
+        event({"detail": "gone"}),
+        b"event: error\ndata: gone\n\n",
+        b'event: error\ndata: {"message": "gone"}\n\n',
+        b'error: {"code": 500, "message": "gone"}\n\n',
+        b'{"error": {"message": "gone"}}\n\n',
+        event({"choices": [{"delta": {}, "finish_reason": "error"}], "error": {"code": 502, "message": "gone"}}),
+    ],
+)
+async def test_an_error_of_any_form_within_the_answer_breaks_it(error: bytes) -> None:
+    async with serving([head(), text("Hi"), error, DONE]) as (provider, _):
+        stream = provider.stream(MESSAGES)
+        assert await anext(stream) == TokensArrived("Hi")
+        with pytest.raises(StreamBroken):
+            await anext(stream)
+
+
+WHOLE = {"choices": [{"message": {"role": "assistant", "content": "It is blue."}, "finish_reason": "stop"}]}
+
+
+@pytest.mark.parametrize("content_type", ["text/event-stream", "application/json; charset=utf-8", "text/plain", ""])
+@pytest.mark.parametrize(
+    "body",
+    [
+        text("It is blue.", finish_reason="stop") + DONE,
+        json.dumps(WHOLE).encode(),
+        json.dumps(WHOLE, indent=2).encode(),
+        b"\n".join(
+            json.dumps({"choices": [{"delta": {"content": word}, "finish_reason": end}]}).encode()
+            for word, end in (("It is ", None), ("blue.", "stop"))
+        ),
+    ],
+    ids=["events", "one line", "many lines", "a line each"],
+)
+async def test_the_form_of_an_answer_is_seen_whatever_its_label_says(content_type: str, body: bytes) -> None:
+    async with serving([head(content_type=content_type), body]) as (provider, _):
+        events = await read(provider)
+    assert texts(events) == "It is blue."
+    assert end_of(events).reason is StopReason.END
+
+
+@pytest.mark.parametrize("body", [b"", b"\n\n", b": ping\n\n"])
+async def test_an_empty_answer_is_asked_for_again(body: bytes) -> None:
+    async with serving([head(extra=CHUNKED), *([framed(body)] if body else []), framed(b"")], ANSWER) as (
+        provider,
+        server,
+    ):
+        assert texts(await read(provider)) == "Hi there"
+        assert len(server.requests) == 2
+
+
+async def test_answers_that_stay_empty_are_told() -> None:
+    empty: Reply = [head(extra="content-length: 0\r\n")]
+    async with serving(*[empty] * 3) as (provider, _):
+        with pytest.raises(ProviderUnavailable) as caught:
+            await read(provider)
+    assert caught.value.reason.to_person == "OpenAI sent an empty answer; please ask again."
+    assert "check OPENAI_BASE_URL" in str(caught.value)
+
+
+PICTURE = Message(Role.USER, "What is this?", images=(Image("image/png", b"png"),))
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 413, 415, 422])
+async def test_pictures_that_are_refused_in_any_words_are_left_out_once_and_the_answer_says_so(status: int) -> None:
+    async with serving(whole(status, {"error": {"message": "Invalid content type"}}), ANSWER) as (provider, server):
+        events = await read(provider, (*MESSAGES, PICTURE))
+        one, two = (request.body for request in server.requests)
+    assert b"image_url" in one
+    assert b"image_url" not in two
+    assert [event for event in events if isinstance(event, PromptReduced)] == [PromptReduced(PICTURES_REFUSED)]
+    assert texts(events) == "Hi there"
+
+
+async def test_a_refusal_that_stays_without_pictures_is_told_as_it_is() -> None:
+    refusal = whole(400, {"error": {"message": "Invalid thing"}})
+    async with serving(refusal, refusal) as (provider, server):
+        with pytest.raises(ProviderRefused) as caught:
+            await read(provider, (*MESSAGES, PICTURE))
+        assert len(server.requests) == 2
+    assert "Invalid thing" in caught.value.reason.to_operator
 
 
 async def test_an_answer_without_a_finish_is_cut_if_the_body_has_no_end() -> None:

@@ -208,11 +208,13 @@ def test_what_cannot_be_read_is_counted_and_is_no_answer() -> None:
     ("status", "reason"),
     [
         ("completed", StopReason.END),
-        ("requires_action", StopReason.END),
+        ("requires_action", StopReason.UNKNOWN),
+        ("cancelled", StopReason.UNKNOWN),
+        ("in_progress", StopReason.UNKNOWN),
         ("incomplete", StopReason.LENGTH),
         ("requires_continuation", StopReason.LENGTH),
         ("budget_exceeded", StopReason.LENGTH),
-        ("something_new", StopReason.END),
+        ("something_new", StopReason.UNKNOWN),
     ],
 )
 def test_each_status_has_its_meaning(status: str, reason: StopReason) -> None:

@@ -267,6 +267,9 @@ def test_a_call_that_is_written_otherwise_means_the_same(call: LiveCall) -> None
         ({"turnCompleteReason": "RESPONSE_REJECTED"}, StopReason.FILTERED),
         ({"turnCompleteReason": "GENERATED_CONTENT_SAFETY"}, StopReason.FILTERED),
         ({"interactionStatus": "IDLE"}, StopReason.END),
+        ({"turnCompleteReason": "MALFORMED_FUNCTION_CALL"}, StopReason.UNKNOWN),
+        ({"turnCompleteReason": "MAX_REGENERATION_REACHED"}, StopReason.UNKNOWN),
+        ({"turnCompleteReason": "SOMETHING_NEW"}, StopReason.UNKNOWN),
     ],
 )
 def test_a_turn_that_is_complete_says_why(fields: dict[str, str], reason: StopReason) -> None:
@@ -274,6 +277,21 @@ def test_a_turn_that_is_complete_says_why(fields: dict[str, str], reason: StopRe
     hear(dialogue, {"serverContent": {"turnComplete": True, **fields}})
     assert dialogue.finished
     assert dialogue.close().reason is reason
+
+
+def test_a_turn_that_was_interrupted_may_be_incomplete() -> None:
+    dialogue = asked()
+    hear(dialogue, heard("The three steps are"), {"serverContent": {"interrupted": True}}, DONE)
+    assert dialogue.finished
+    assert dialogue.close().reason is StopReason.UNKNOWN
+
+
+def test_an_error_beside_the_end_of_a_turn_changes_nothing() -> None:
+    dialogue = asked()
+    assert not any(
+        isinstance(event, Fault) for event in hear(dialogue, heard("Blue."), {**DONE, "error": {"code": 500}})
+    )
+    assert dialogue.close().reason is StopReason.END
 
 
 def test_a_turn_that_goes_on_in_the_background_is_not_complete() -> None:

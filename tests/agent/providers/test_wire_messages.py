@@ -179,6 +179,35 @@ def test_what_cannot_be_read_is_counted_and_is_no_answer() -> None:
     assert not reader.begun
 
 
+def test_pieces_of_blocks_that_take_turns_go_to_their_own_block() -> None:
+    reader = MessagesReader(DIALECT.name)
+    events = read(
+        reader,
+        {**start("thinking", thinking=""), "index": 0},
+        {**start("text", text=""), "index": 1},
+        {**delta("thinking_delta", thinking="Hm."), "index": 0},
+        {**delta("text_delta", text="Blue"), "index": 1},
+        {**delta("signature_delta", signature="s"), "index": 0},
+        {**delta("text_delta", text="."), "index": 1},
+        ended("end_turn"),
+    )
+    assert events == [ReasoningArrived("Hm."), TokensArrived("Blue"), TokensArrived(".")]
+    assert reader.close().native == NativeContent(
+        DIALECT.name,
+        ({"type": "thinking", "thinking": "Hm.", "signature": "s"}, {"type": "text", "text": "Blue."}),
+    )
+
+
+@pytest.mark.parametrize(
+    "event",
+    [{"type": "error", "message": "no"}, {"error": {"message": "no"}}, {"message": "no"}, {"detail": "no"}],
+)
+def test_an_error_of_any_form_in_the_stream_is_a_fault(event: dict[str, object]) -> None:
+    (fault,) = read(MessagesReader(), event)
+    assert isinstance(fault, Fault)
+    assert fault.message == "no"
+
+
 @pytest.mark.parametrize(
     ("reason", "meaning"),
     [
@@ -187,10 +216,11 @@ def test_what_cannot_be_read_is_counted_and_is_no_answer() -> None:
         ("max_tokens", StopReason.LENGTH),
         ("model_context_window_exceeded", StopReason.LENGTH),
         ("refusal", StopReason.FILTERED),
-        ("tool_use", StopReason.END),
-        ("pause_turn", StopReason.END),
-        ("something new", StopReason.END),
-        (None, StopReason.END),
+        ("MAX_TOKENS", StopReason.LENGTH),
+        ("tool_use", StopReason.UNKNOWN),
+        ("pause_turn", StopReason.UNKNOWN),
+        ("something new", StopReason.UNKNOWN),
+        (None, StopReason.UNKNOWN),
     ],
 )
 def test_each_stop_reason_has_its_meaning(reason: str | None, meaning: StopReason) -> None:

@@ -159,12 +159,25 @@ def test_usage_is_in_parts_that_do_not_overlap() -> None:
 
 @pytest.mark.parametrize(
     ("reason", "expected"),
-    [("max_output_tokens", StopReason.LENGTH), ("content_filter", StopReason.FILTERED)],
+    [
+        ("max_output_tokens", StopReason.LENGTH),
+        ("content_filter", StopReason.FILTERED),
+        ("something_new", StopReason.UNKNOWN),
+        ("", StopReason.UNKNOWN),
+    ],
 )
 def test_an_incomplete_answer_says_why(reason: str, expected: StopReason) -> None:
     dialogue = asked()
     hear(dialogue, created(), delta("Hi"), done("incomplete", status_details={"reason": reason}))
     assert dialogue.close().reason is expected
+
+
+@pytest.mark.parametrize("status", ["in_progress", "something_new", ""])
+def test_a_response_that_is_done_in_another_state_may_be_incomplete(status: str) -> None:
+    dialogue = asked()
+    hear(dialogue, created(), delta("Hi"), done(status))
+    assert dialogue.finished
+    assert dialogue.close().reason is StopReason.UNKNOWN
 
 
 def test_an_answer_that_the_service_stops_by_itself_is_a_broken_one() -> None:

@@ -452,6 +452,22 @@ def test_an_answer_may_be_withheld() -> None:
 
 
 @pytest.mark.parametrize(
+    "response",
+    [
+        {"status": "incomplete", "incomplete_details": {"reason": "steered"}},
+        {"status": "cancelled"},
+        {"status": "in_progress"},
+        {"status": "something_new"},
+    ],
+)
+def test_an_answer_that_ends_in_another_state_may_be_incomplete_and_runs_nothing(response: dict[str, object]) -> None:
+    text, reader = read(*done(TEXT), *done(CALL), event("completed", response={"id": "resp_1", **response}))
+    assert "<execute>" not in text
+    assert reader.response_id == "", "it cannot be continued"
+    assert reader.close().reason is StopReason.UNKNOWN
+
+
+@pytest.mark.parametrize(
     ("code", "status"),
     [
         ("server_error", 500),
