@@ -76,6 +76,13 @@ ASK_OPERATOR = "The model cannot answer at the moment: please tell my operator."
 QUESTION_REFUSED = "The model refused this question: please ask it in other words, or tell my operator."
 ANSWER_BROKE_OFF = "The answer from {label} broke off{why}; please ask again."
 UNREACHABLE = "{label} does not answer at {address}; {remedy}."
+CERTIFICATE_REFUSED = "The certificate of {label} at {address} is not trusted here ({problem}): {remedy}."
+TRUST_CERTIFICATE = (
+    "if it comes from your company or from you, set SSL_CERT_FILE in the environment to a file with the certificate of "
+    "its authority"
+)
+RENEW_CERTIFICATE = "renew it, or check the clock of this machine"
+CHECK_CERTIFICATE_NAME = "check the address"
 OR_FASTER_MODEL = "{late}, or choose a faster model with COGENCY_MODEL."
 CLOSED_CONNECTION = (
     "{label} closed the connection without an answer, and may have worked on the question; please ask again."

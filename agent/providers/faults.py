@@ -14,6 +14,7 @@ from email.utils import parsedate_to_datetime
 from enum import StrEnum
 
 from agent import texts
+from agent.certificates import certificate_sentence
 from agent.errors import (
     ContextTooLong,
     ProviderError,
@@ -31,6 +32,8 @@ QUOTE_CHARS = 200  # The limit of the quoted text of a vendor
 class FaultKind(StrEnum):
     UNREACHABLE = "unreachable"
     """No connection: refused, unknown host, failed TLS."""
+    UNTRUSTED = "untrusted"
+    """No connection, because the certificate was not accepted; `message` says why."""
     SLOW = "slow"
     """Connected, but no data for too long."""
     CUT = "cut"
@@ -268,6 +271,9 @@ def provider_error(
                 label=endpoint.label, address=endpoint.address, remedy=_remedy(endpoint)
             )
             return ProviderUnavailable(sentence, person=texts.ASK_OPERATOR)
+        case FaultKind.UNTRUSTED:
+            sentence = certificate_sentence(fault.message, endpoint.label, endpoint.address)
+            return ProviderUnavailable(sentence, person=texts.ASK_OPERATOR)
         case FaultKind.SLOW:
             late = f"{endpoint.label} has not begun to answer{_seconds(fault)}; please ask again later"
             return ProviderSilent(texts.OR_FASTER_MODEL.format(late=late), person=f"{late}.")
@@ -348,7 +354,7 @@ def _why(fault: Fault) -> str:
             return f", because nothing more came{_seconds(fault)}"
         case FaultKind.ANSWERED:
             return f" with an error ({fault.status})"
-        case FaultKind.CUT | FaultKind.UNREACHABLE | FaultKind.EMPTY | FaultKind.UNREADABLE:
+        case FaultKind.CUT | FaultKind.UNREACHABLE | FaultKind.UNTRUSTED | FaultKind.EMPTY | FaultKind.UNREADABLE:
             return ""
 
 
@@ -412,7 +418,7 @@ def _is_retryable(fault: Fault) -> bool:
             return fault.should_retry is True
         case FaultKind.EMPTY:
             return True  # the reply is over, so nothing works on the question any more
-        case FaultKind.SLOW | FaultKind.CUT | FaultKind.UNREADABLE:
+        case FaultKind.UNTRUSTED | FaultKind.SLOW | FaultKind.CUT | FaultKind.UNREADABLE:
             return False
 
 

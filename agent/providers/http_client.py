@@ -16,6 +16,8 @@ from urllib.request import getproxies
 import aiohttp
 import httpx
 
+from agent.certificates import certificate_problem
+
 # A transport for httpx on connections of aiohttp, which read a token in a fifth of the time of httpx's own.
 #
 # Rules. Redirects, cookies and decoding are left to httpx. Errors are httpx's. A reply that was read to its end leaves
@@ -95,12 +97,21 @@ class TransportError(Exception):
 
     TransportError
     ├── Unreachable   there was no connection: nothing was sent
+    │   └── Untrusted the certificate was not accepted
     └── Disconnected  the connection was lost later, or the peer did not speak HTTP
     """
 
 
 class Unreachable(TransportError):
     pass
+
+
+class Untrusted(Unreachable):
+    """`problem` says why, in the TLS library's words."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
 
 
 class Disconnected(TransportError):
@@ -182,11 +193,17 @@ def _translate_errors() -> Generator[None, None, None]:
     try:
         yield
     except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError) as error:
-        raise Unreachable(type(error).__name__) from None
+        raise unreachable(error) from None
     except (ValueError, httpx.UnsupportedProtocol, httpx.InvalidURL) as error:  # nothing was sent
         raise Unreachable(type(error).__name__) from None
     except (httpx.HTTPError, httpx.StreamError) as error:
         raise Disconnected(type(error).__name__) from None
+
+
+def unreachable(error: Exception) -> Unreachable:
+    """Return the error for a connection that failed with this one."""
+    problem = certificate_problem(error)
+    return Untrusted(problem) if problem else Unreachable(type(error).__name__)
 
 
 # A parser of server-sent events: bytes in, the data of each event out. Pure: feed and flush.

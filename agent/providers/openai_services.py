@@ -17,7 +17,7 @@ from agent.messages import ModelCall, Usage, estimate_tokens
 from agent.ports import Transcript
 from agent.providers.catalog import Endpoint
 from agent.providers.faults import Fault, FaultKind, provider_error, read_fault
-from agent.providers.http_client import Http, TransportError, Unreachable
+from agent.providers.http_client import Http, TransportError, Unreachable, Untrusted
 from agent.providers.wire import as_count, as_list, as_object, as_text, parse_json
 from agent.records import Embedded
 
@@ -59,6 +59,8 @@ class _HttpService:
                 body = await reply.read()
         except TimeoutError:
             raise self._error(Fault(FaultKind.SLOW, waited_s=limit_s)) from None
+        except Untrusted as error:
+            raise self._error(Fault(FaultKind.UNTRUSTED, message=error.problem)) from None
         except TransportError as error:
             kind = FaultKind.UNREACHABLE if isinstance(error, Unreachable) else FaultKind.CUT
             raise self._error(Fault(kind)) from None

@@ -18,7 +18,7 @@ from agent.messages import Message, Usage, estimate_usage
 from agent.providers import faults
 from agent.providers.catalog import Endpoint
 from agent.providers.dialect import AnswerReader, Dialect
-from agent.providers.http_client import Http, Reply, TransportError, Unreachable, event_data
+from agent.providers.http_client import Http, Reply, TransportError, Unreachable, Untrusted, event_data
 from agent.providers.wire import describe_pictures
 
 Result = TypeVar("Result")
@@ -130,8 +130,10 @@ class ServedModel:
             should_retry=faults.should_retry(headers),
         )
 
-    def unreachable(self) -> faults.Fault:
+    def unreachable(self, error: Unreachable | None = None) -> faults.Fault:
         """Return the fault of a connection that failed, or that was closed before it carried a question."""
+        if isinstance(error, Untrusted):
+            return faults.Fault(faults.FaultKind.UNTRUSTED, message=error.problem)
         return faults.Fault(faults.FaultKind.UNREACHABLE, should_retry=not self.endpoint.is_local)
 
     async def with_retries(
@@ -276,7 +278,7 @@ class ReplayProvider(ServedProvider):
         except TransportError as error:
             if not reader.finished:
                 is_unreachable = isinstance(error, Unreachable)
-                fault = self._served.unreachable() if is_unreachable else faults.Fault(faults.FaultKind.CUT)
+                fault = self._served.unreachable(error) if is_unreachable else faults.Fault(faults.FaultKind.CUT)
                 raise AttemptFailed(fault) from error
         yield usage_counter.finish(reader.close(), question)
 

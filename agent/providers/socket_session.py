@@ -24,7 +24,7 @@ from agent.messages import Message
 from agent.ports import CallOptions, Capabilities, Clock, ProviderEvent
 from agent.providers import faults
 from agent.providers.dialect import SocketDialect
-from agent.providers.http_client import Disconnected, TransportError, Unreachable
+from agent.providers.http_client import Disconnected, TransportError, Unreachable, unreachable
 from agent.providers.replay import AttemptFailed, Question, ServedModel, ServedProvider, UsageCounter, with_timeouts
 
 CONNECT_TIMEOUT_S = 10.0  # TCP, TLS and the handshake; a host that takes longer is down
@@ -84,7 +84,7 @@ class Socket:
             raise HandshakeRefused(answer.status_code, received, bytes(answer.body or b"")) from None
         except (OSError, WebSocketException, ValueError, ImportError) as error:
             # ValueError: a name that no host has; ImportError: a proxy of a kind that needs another library.
-            raise Unreachable(type(error).__name__) from None
+            raise unreachable(error) from None
         return cls(connection)
 
     @property
@@ -344,8 +344,8 @@ class SocketSession:
             return await Socket.open(url, endpoint.authorisation(self._served.key), proxies=not endpoint.is_local)
         except HandshakeRefused as refused:
             raise AttemptFailed(self._served.refusal(refused.status, refused.headers, refused.body)) from None
-        except Unreachable:
-            raise AttemptFailed(self._served.unreachable()) from None
+        except Unreachable as error:
+            raise AttemptFailed(self._served.unreachable(error)) from None
 
     async def _still_open(self, socket: Socket) -> bool:
         """Read the frames that arrived since the last answer, and return whether the connection is still open.

@@ -28,7 +28,7 @@ from agent.errors import SettingsError, StoreError
 from agent.machine import sqlite_path
 from agent.ports import Clock, ListedShard
 from agent.providers.catalog import Endpoint, is_loopback
-from agent.providers.http_client import Http, TransportError
+from agent.providers.http_client import Http, TransportError, Untrusted
 from bot.app.from_settings import app_secret_files, no_traces, sends_traces
 from bot.exits import Finding, Level, clock_finding
 from bot.setting_sources import group_name, is_own_group, owner_name
@@ -496,6 +496,9 @@ async def asks_who_signs_in(name: str, reach: HttpReach, clock: Clock) -> list[F
     try:
         async with asyncio.timeout(ASKING_S), http.request("POST", reach.url, headers, _PING) as reply:
             seconds, status = clock.monotonic() - started, reply.status
+    except Untrusted as error:
+        trouble = setup_texts.CERTIFICATE_NOT_TRUSTED.format(problem=error.problem)
+        return [finding(Level.WARNING, what=setup_texts.SIGN_IN_AWAY.format(name=name), remedy=f"{trouble}.")]
     except (TransportError, TimeoutError):
         return [
             finding(Level.WARNING, what=setup_texts.SIGN_IN_AWAY.format(name=name), remedy=setup_texts.CHECK_MCP_ENTRY)

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol, Self, TypeAlias
 
+from agent.certificates import certificate_sentence
 from agent.errors import ProviderUnavailable, SettingsError
 from agent.ports import Clock, Embedder, KeepingProvider, Preferences, Provider, Transcriber, WarningProvider
 from agent.providers import static_embeddings
@@ -19,6 +20,7 @@ from agent.providers.faults import RetryPolicy
 from agent.providers.rehearsal import RehearsalProvider
 from agent.providers.wire import as_list, as_object, as_text, parse_json
 from agent.records import Incoming
+from agent.texts import ASK_OPERATOR
 from bot.access.acl import AccessRules, PlaceRule, Requester, may_use, rules_at
 from bot.host import ModelMenu
 from bot.setting_parsers import Secret
@@ -192,7 +194,7 @@ async def models_of(endpoint: Endpoint, key: Secret | None, limit_s: float = LIS
     away = ProviderUnavailable(setup_texts.MODELS_AWAY.format(address=endpoint.address, setting=endpoint.url_setting))
     if endpoint.is_local and not await _listens(endpoint):
         raise away
-    from agent.providers.http_client import Http, TransportError  # noqa: PLC0415 -- see the module's docstring
+    from agent.providers.http_client import Http, TransportError, Untrusted  # noqa: PLC0415 -- see the module's docstring
 
     headers = {"authorization": f"Bearer {key.reveal()}"} if key else {}
     http = Http(proxies=not endpoint.is_local)
@@ -202,6 +204,9 @@ async def models_of(endpoint: Endpoint, key: Secret | None, limit_s: float = LIS
                 if reply.status >= 500:
                     raise away
                 return read_models(await reply.read()) if reply.status == 200 else None
+    except Untrusted as error:
+        sentence = certificate_sentence(error.problem, endpoint.label, endpoint.address)
+        raise ProviderUnavailable(sentence, person=ASK_OPERATOR) from None
     except (TransportError, TimeoutError) as error:
         raise away from error
     finally:

@@ -105,6 +105,7 @@ SEARXNG_NO_JSON = (
 )
 SEARXNG_SILENT = "none of SearXNG's {count} engines has answered it; the same search may work in a minute"
 SEARCH_LATE = "{name} has not answered in time; the same search may work in a minute"
+SEARCH_NOT_TRUSTED = "the certificate of {name} is not trusted here; the operator has to set SSL_CERT_FILE"
 SEARCH_UNREACHABLE = "{name} cannot be reached; if it stays so, the operator has to look at COGENCY_WEB_SEARCH"
 SEARCH_TOO_OFTEN = "{name} was asked too often; try again in a minute"
 SEARCH_BLOCKED = (
@@ -424,6 +425,10 @@ SLACK_SIGN_IN_DOUBTED = "Slack refused the bot token for a moment, and accepts i
 SLACK_SIGN_IN_CHECKED = "%s: Slack refuses the bot token. It is checked for a minute before it counts as revoked."
 SLACK_APP_BROKE = "It ended by a mistake of this program, which the log tells: start the bot again, and report it."
 SLACK_LOGIN_REFUSED = "{setting} is not accepted by Slack ({code}): copy it again from the app's page."
+CERTIFICATE_NOT_TRUSTED = (
+    "its certificate is not trusted here ({problem}); if it comes from your company or its proxy, set SSL_CERT_FILE in "
+    "the environment to a file with the certificate of its authority"
+)
 SLACK_SILENT = "Slack does not answer at {address} (SLACK_API_BASE_URL): check the network. {error}"
 CHOOSE_ADDRESS = "{problem}: choose an address of this machine, and a free port."
 NO_DATE = "must be a date such as 2026-11-30 or 2026-11-30T12:00, not {text}"

@@ -234,6 +234,7 @@ TOO_LONG_TO_SHOW = "it is longer than anybody reads"
 # Why a sign-in, or what keeps it, does not succeed.
 
 OAUTH_UNREACHABLE = "it cannot be reached at this moment. Please try again in a few minutes."
+OAUTH_NOT_TRUSTED = "its certificate is not trusted here. My operator has to set SSL_CERT_FILE."
 OAUTH_NO_METADATA = "it does not say where one signs in. My operator has to look at its entry in mcp.json."
 OAUTH_OTHER_RESOURCE = "it names another service than its own. Nothing was sent there; please tell my operator."
 OAUTH_OTHER_ISSUER = (

@@ -29,6 +29,7 @@ from mcp.client.subscriptions import SubscriptionLost
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
+from agent.certificates import certificate_problem
 from agent.errors import ToolError
 from agent.memory.audience import Audience, TeamAudience
 from agent.messages import JsonObject, Keep
@@ -66,7 +67,6 @@ MAX_CAUSES: Final = 20
 UNREACHABLE: Final[Mapping[str, str]] = {
     "ConnectionRefusedError": "nothing listens there (connection refused): is it running, and is its port right?",
     "gaierror": "no address is known for its host's name: is it written right?",
-    "SSLCertVerificationError": "its certificate is not trusted here",
     "SSLError": "it does not speak TLS there as it should: is it https:// or http://?",
     "ConnectTimeout": "its address did not answer in time",
 }
@@ -498,6 +498,8 @@ def _unreachable(error: BaseException) -> str:
         if (inner := cause.__cause__ or cause.__context__) is not None:
             causes.append(inner)
         index += 1
+    if problem := certificate_problem(error):
+        return setup_texts.CERTIFICATE_NOT_TRUSTED.format(problem=problem)
     kinds = {kind.__name__ for cause in causes for kind in type(cause).__mro__}
     return next((why for kind, why in UNREACHABLE.items() if kind in kinds), "")
 

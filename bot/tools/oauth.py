@@ -28,6 +28,7 @@ from mcp.client.auth.oauth2 import check_registration_usable
 from mcp.shared import auth, auth_utils
 from pydantic import AnyUrl, BaseModel, ValidationError
 
+from agent.certificates import certificate_problem
 from agent.errors import CogencyError
 from bot.texts import tool_texts
 from bot.tools.mcp_config import HttpReach, OAuthClientConfig, is_plain_loopback
@@ -352,8 +353,9 @@ class OAuthHttp:
                     body = await _bounded(answer) if reads else b""
                 finally:
                     await answer.aclose()
-        except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, OSError, ValueError):
-            raise OAuthFailed(tool_texts.OAUTH_UNREACHABLE) from None
+        except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, OSError, ValueError) as error:
+            is_untrusted = bool(certificate_problem(error))
+            raise OAuthFailed(tool_texts.OAUTH_NOT_TRUSTED if is_untrusted else tool_texts.OAUTH_UNREACHABLE) from None
         kept = {name: answer.headers[name] for name in ("www-authenticate",) if name in answer.headers}
         return httpx2.Response(answer.status_code, headers=kept, content=body, request=request)
 

@@ -26,7 +26,7 @@ from agent.errors import ToolError
 from agent.memory.documents import Document
 from agent.messages import Json, JsonObject, Reference, is_too_deep
 from agent.ports import Clock, ToolContext, ToolEffect, ToolOutput
-from agent.providers.http_client import Http, TransportError
+from agent.providers.http_client import Http, TransportError, Untrusted
 from agent.tools.skill import split_pages
 from bot.attachments.reader import Reader
 from bot.attachments.reading import ReadDocument, ReadLink
@@ -181,6 +181,8 @@ async def _call(
             status, content = reply.status, await reply.read()
     except TimeoutError:
         raise WebRefused(setup_texts.SEARCH_LATE.format(name=name), is_fault=True) from None
+    except Untrusted:
+        raise WebRefused(setup_texts.SEARCH_NOT_TRUSTED.format(name=name), is_fault=True) from None
     except TransportError:
         raise WebRefused(setup_texts.SEARCH_UNREACHABLE.format(name=name), is_fault=True) from None
     finally:

@@ -4,6 +4,8 @@ import asyncio
 import os
 import sqlite3
 import stat
+import sys
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, chdir
 from pathlib import Path
@@ -15,6 +17,7 @@ from bot.app.operator import examine
 from bot.exits import Exit, finding_lines, healthy
 from bot.settings import load_settings
 from tests.fakes.model_server import DONE, ModelServer, Reply, head, text
+from tests.fakes.tls_server import self_signed, tls_server
 from tests.flows.test_setup import cogency
 from tests.patience import PATIENCE_S
 
@@ -232,3 +235,28 @@ async def test_doctor_and_a_start_say_the_same_of_a_folder_without_rights(tmp_pa
     content, _ = await doctor(tmp_path, **settings)
     started, _, _ = await cogency(tmp_path, "ask", "hello", **settings)
     assert (content, started) == (False, Exit.UNAVAILABLE)
+
+
+@pytest.mark.slow
+async def test_a_model_behind_a_companys_proxy_is_reached_with_the_authority_that_doctor_asks_for(
+    tmp_path: Path,
+) -> None:
+    """As real processes: a certificate is looked up when the process starts."""
+    cert = self_signed(tmp_path, "127.0.0.1")
+    reply = b"".join([head(), text("yes", finish_reason="stop"), DONE])
+    async with tls_server(cert, reply) as address:
+        world = {"COGENCY_MODEL": "openai:m-1", "OPENAI_BASE_URL": f"https://{address}/v1", "OPENAI_API_KEY": KEY}
+        _, found, _ = await cogency(tmp_path, "doctor", "--model", **world)
+        assert "is not trusted here (self-signed certificate)" in found
+        assert "SSL_CERT_FILE" in found
+        started, _, refused = await cogency(tmp_path, "ask", "hello", **world)
+        assert started == Exit.UNAVAILABLE
+        assert "SSL_CERT_FILE" in refused
+        # A cold start: the authorities are read with the imports.
+        environment = {**world, "PATH": os.environ["PATH"], "HOME": str(tmp_path), "SSL_CERT_FILE": str(cert)}  # noqa: TID251 -- a process needs one
+        asking = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "bot", "ask", "hello", cwd=tmp_path, stdout=PIPE, env=environment
+        )
+        async with asyncio.timeout(PATIENCE_S):
+            answer, _ = await asking.communicate()
+        assert answer.startswith(b"yes")

@@ -11,6 +11,7 @@ import aiohttp
 import discord
 from discord.http import Route
 
+from agent.certificates import sentence_of
 from agent.errors import SettingsError
 from agent.ports import Clock
 from bot.exits import Finding, Level
@@ -68,8 +69,9 @@ async def _facts(settings: DiscordSettings, trace: aiohttp.TraceConfig | None = 
             await client.login(settings.token.reveal())
         except discord.LoginFailure:
             raise SettingsError(setup_texts.COPY_DISCORD_AGAIN) from None
-        except (discord.HTTPException, aiohttp.ClientError, OSError, TimeoutError):
-            raise DiscordUnreachable(setup_texts.DISCORD_SILENT.format(address=settings.api_base_url)) from None
+        except (discord.HTTPException, aiohttp.ClientError, OSError, TimeoutError) as error:
+            otherwise = setup_texts.DISCORD_SILENT.format(address=settings.api_base_url)
+            raise DiscordUnreachable(sentence_of(error, "Discord", settings.api_base_url, otherwise)) from None
         guilds = await _request(client, f"/users/@me/guilds?limit={MAX_GUILDS}&with_counts=true")
         payloads = None if guilds is None else tuple(cast("list[Mapping[str, Any]]", guilds))
         return DiscordFacts(

@@ -16,6 +16,7 @@ import yarl
 from discord.gateway import DiscordWebSocket
 from discord.http import Route
 
+from agent.certificates import sentence_of
 from agent.errors import CogencyError, SettingsError
 from agent.ports import Clock
 from agent.providers.http_client import Http
@@ -176,8 +177,9 @@ async def _serve(client: DiscordClient, settings: DiscordSettings) -> NoReturn:
                 setup_texts.LOGIN_FAILED.format(status=error.status),
                 retry_after_s=_retry_after(error),
             ) from None
-        except _UNREACHABLE:
-            raise DiscordUnreachable(setup_texts.DISCORD_UNREACHABLE.format(address=settings.api_base_url)) from None
+        except _UNREACHABLE as error:
+            otherwise = setup_texts.DISCORD_UNREACHABLE.format(address=settings.api_base_url)
+            raise DiscordUnreachable(sentence_of(error, "Discord", settings.api_base_url, otherwise)) from None
 
 
 async def _hold_connection(client: DiscordClient, settings: DiscordSettings) -> NoReturn:

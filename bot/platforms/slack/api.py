@@ -26,6 +26,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from yarl import URL
 
+from agent.certificates import certificate_problem
 from agent.errors import CogencyError
 from agent.messages import Json, JsonObject
 from bot.caches import MINUTE, MethodQueue, MethodRate, Replicas
@@ -33,7 +34,7 @@ from bot.platforms.slack.markup import neutral
 from bot.platforms.slack.options import PLATFORM, Method, RotatingToken
 from bot.setting_parsers import Secret
 from bot.telemetry import SILENT, RateLimited, Telemetry
-from bot.texts import reply_texts
+from bot.texts import reply_texts, setup_texts
 
 # Makes what is sent to Slack harmless: no text mentions a user, and no link unfurls. Pure.
 #
@@ -369,6 +370,8 @@ class SlackApi:
 
 
 def _reason(error: Exception) -> str:
+    if problem := certificate_problem(error):
+        return setup_texts.CERTIFICATE_NOT_TRUSTED.format(problem=problem)
     match error:
         case TimeoutError():
             return "no answer in time"

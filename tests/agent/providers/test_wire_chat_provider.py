@@ -193,7 +193,7 @@ async def test_an_error_after_the_end_changes_nothing(error: bytes) -> None:
         b'event: error\ndata: {"message": "gone"}\n\n',
         b'error: {"code": 500, "message": "gone"}\n\n',
         b'{"error": {"message": "gone"}}\n\n',
-        event({"choices": [{"delta": {}, "finish_reason": "error"}], "error": {"code": 502, "message": "gone"}}),
+        event({"choices": [{"finish_reason": "error"}], "error": {"code": 502, "message": "gone"}}),
     ],
 )
 async def test_an_error_of_any_form_within_the_answer_breaks_it(error: bytes) -> None:

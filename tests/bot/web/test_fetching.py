@@ -15,6 +15,7 @@ from bot.web import fetching
 from bot.web.fetching import Fetched, Fetcher, FetchLimits, KnownVersion, SystemResolver
 from bot.web.guard import WebGuard, WebRefused, parse_networks, parse_robots
 from tests.fakes.clock import FakeClock
+from tests.fakes.tls_server import self_signed
 from tests.fakes.web_world import Behaviour, WebWorld, answer, raw, redirect, silence, web_world
 from tests.patience import PATIENCE_S
 
@@ -249,34 +250,6 @@ async def test_a_server_must_prove_its_name(tmp_path: Path) -> None:
             await trusting.fetch("https://b.example/", named)
         with pytest.raises(WebRefused, match=r"does not prove that it is a\.example"):
             await fetcher(world).fetch("https://a.example/", named)
-
-
-def self_signed(folder: Path, name: str) -> Path:
-    """Create a key and a certificate for this name, in one file."""
-    from datetime import UTC, datetime, timedelta  # noqa: PLC0415 -- for this alone
-
-    from cryptography import x509  # noqa: PLC0415 -- as above
-    from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415 -- as above
-    from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415 -- as above
-
-    key, who = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
-    now = datetime(2026, 1, 1, tzinfo=UTC)
-    cert = (
-        x509.CertificateBuilder()
-        .subject_name(who)
-        .issuer_name(who)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now)
-        .not_valid_after(now + timedelta(days=36_500))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    file = folder / "cert.pem"
-    file.write_bytes(key.private_bytes(*form) + cert.public_bytes(serialization.Encoding.PEM))
-    return file
 
 
 async def test_the_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
