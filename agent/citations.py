@@ -50,7 +50,8 @@ class ReferenceNumbers:
 
 _MARKED: Final = regex.compile(
     r"""
-      ^[ \t>]*+(?P<fence>`{3,}+|~{3,}+)[^\n]*+ (?:\n(?![ \t>]*+(?P=fence))[^\n]*+)*+ (?:\n[^\n]*+)?+   # a block of code
+      ^(?:[ \t>]|(?:[-*+]|\d{1,9}[.)])[ \t])*+(?P<fence>`{3,}+|~{3,}+)[^\n]*+         # a block of code
+      (?:\n(?![ \t>]*+(?P=fence))[^\n]*+)*+ (?:\n[^\n]*+)?+
     | (?<!`)(?P<ticks>`{1,4}+)(?!`)[^\n]{1,500}?(?<!`)(?P=ticks)(?!`)                                  # code in a line
     | (?P<gap>[ ]?)\[(?P<mark>\^?+)(?P<numbers>\d{1,3}+(?:[ ]?[,;][ ]?\d{1,3}+){0,9}+)\](?!\(|:[ ]?<?https?:)
     """,

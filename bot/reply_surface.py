@@ -1,5 +1,6 @@
 """The surface of a reply: the few calls that every platform supports, and how they can fail."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -37,6 +38,14 @@ class ReplyAction(StrEnum):
 SCHEDULING: Final = frozenset({ReplyAction.CHANGE, ReplyAction.CANCEL})
 # Below a reminder's words: no model produced them, so there is nothing to judge or to repeat.
 REMINDER_OFFERS: Final = frozenset({ReplyAction.DELETE})
+
+
+class MarkdownReader(StrEnum):
+    """What reads the Markdown of a reply: what is code for one is a link or a mention for another."""
+
+    COMMONMARK = "CommonMark"
+    SLACK = "Slack"
+    DISCORD = "Discord"
 
 
 WORK_STEPS: Final = 5  # In the message of long work: what is being done, and the latest steps
@@ -113,6 +122,12 @@ class Limits:
     """Whether only the asker ever reads it, so that steps have their traces."""
     shows_addresses: bool = False
     """Whether a link's address is always shown; if not, an address that the turn has not read is not made a link."""
+    reader: MarkdownReader = MarkdownReader.COMMONMARK
+    table_width: int | None = None
+    """The width, in columns of a terminal, up to which tables are shown as aligned text, as the platform has none; None
+    if the platform shows tables."""
+    inexact_code: re.Pattern[str] | None = None
+    """What a block of code may not hold to be shown exactly as it is; such a block comes as a file, too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,12 @@ Where dialects of Markdown differ, we follow what models write and chat platform
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from html import unescape
 
 import regex
+
+from bot.reply.code_spans import CodeMap, code_map
+from bot.reply_surface import MarkdownReader
 
 ROW_CHARS = 300
 
@@ -27,6 +31,7 @@ _OPENING = regex.compile(
 _NO_MARGIN = regex.compile(r"[^>\s]")
 _CLOSING = regex.compile(r"(?P<prefix>[ \t>]*+)(?P<marker>`{3,}+|~{3,}+)[ \t]*+")
 _SEPARATOR = regex.compile(r"[ \t>]*+\|?+[ \t]*+:?+-++:?+[ \t]*+(?:\|[ \t]*+:?+-++:?+[ \t]*+)*+\|?+[ \t]*+")
+_CELL_END = regex.compile(r"(?<!\\)\|")
 _SPAN = regex.compile(
     r"""
       \\.                                                               # an escape
@@ -112,6 +117,19 @@ def fence_opening(line: str) -> CodeFence | None:
 def is_row(line: str) -> bool:
     """Whether the line can be a row of a table."""
     return "|" in line[:ROW_CHARS]
+
+
+def may_separate(line: str) -> bool:
+    """Whether an incomplete line can still become a table's separator."""
+    return _SEPARATOR_BEGUN.fullmatch(line) is not None
+
+
+def cells(line: str) -> list[str]:
+    """Return the cells of a table's line, without their margins and without the escape of a "|"."""
+    row = line.strip(" \t\r\n>")
+    row = row.removeprefix("|")
+    row = row[:-1] if row.endswith("|") and not row.endswith("\\|") else row
+    return [cell.strip().replace("\\|", "|") for cell in _CELL_END.split(row)]
 
 
 def is_separator(line: str) -> bool:
@@ -368,35 +386,65 @@ def _markers(runs: list[_Run]) -> str:
 # - A link keeps hiding its address only where the turn has read exactly that address: then no data was put into it.
 #   Data can be in a path or a host name as well as in a query.
 # - Platforms differ in what they render as a link. So a space is put between the words and the address, which breaks
-#   the link on each of them. In code, where there are no links, the space is put, too.
-# - The text only grows: an incomplete address is held back together with the last bracket of its words.
+#   the link on each of them; only before what leads out of the page: "[Convert]::ToBase64String" and "\right](\alpha)"
+#   stay as they are.
+# - What is code for the platform is not changed; what only might be code is (`bot.reply.code_spans`). Slack's own form
+#   of a link is not known to be plain text in code, so there it is broken in code, too.
+# - The text only grows: an incomplete address is held back together with the last bracket of its words, and so is a
+#   link in what may still become code.
 
 MAX_ADDRESS_CHARS = 250  # A longer address, or one with brackets, is always shown: neither is held back
-_HIDING_LINK = regex.compile(
+_LINK = regex.compile(
     r"""
       \](?= [(:] \s*+ (?: <(?P<to>[^\s()<>\]]++)> | (?P<to>(?:[^\s()<>\]]|\([^\s()<>\]]*+\))++)(?=[)\s]|\Z) )?+ )
-        (?= [(:] \s*+ <?+ [^\s()<>\]]{0,40}? (?: // | :[^\s)] | & | \\ | www\. ) )
+        (?= [(:] \s*+ <?+ (?P<start>[^\s()<>\]]{1,400}) )
     | <(?= (?:https?|mailto|tel): [^<>\s|]*+ \| )                        # an address with its label
     """,
     regex.VERBOSE | regex.IGNORECASE,
 )
+# A scheme with a target, a host, or a name to which browsers and chat clients add a scheme.
+_LEADS_OUT = regex.compile(
+    r"[\W_]*?(?:[a-z][a-z\d+.-]{0,30}:(?!:)\S|(?:https?|ftp|mailto|tel):\S|//|www\.)", regex.IGNORECASE
+)
+_ESCAPED = regex.compile(r"\\(?=[!-/:-@\[-`{-~])")
 _LINK_BEGUN = regex.compile(
     r"(?:\](?:[(:]\s*+<?+(?:[^\s()<>\]]|\([^\s()<>\]]*+\)?+){0,250}+)?+|<[a-z]{0,6}+(?::[^<>\s|]*+)?+)\Z",
     regex.IGNORECASE,
 )
 
 
-def show_addresses(text: str, has_read: Callable[[str], bool], *, complete: bool) -> str:
+def show_addresses(
+    text: str,
+    has_read: Callable[[str], bool],
+    *,
+    complete: bool,
+    reader: MarkdownReader = MarkdownReader.COMMONMARK,
+) -> str:
     """Return the text with the address shown of each link that the turn has not read exactly so."""
     incomplete = None if complete else _LINK_BEGUN.search(text, text.rfind("\n", 0, -1 - HELD_CHARS) + 1)
     end = len(text) if incomplete is None else incomplete.start()
+    code: CodeMap | None = None
     shown, at = list[str](), 0
-    for match in _HIDING_LINK.finditer(text):
+    for match in _LINK.finditer(text):
         if match.start() >= end:
             break
-        address = match["to"] or ""
-        if address and len(address) <= MAX_ADDRESS_CHARS and has_read(address):
+        if not _hides(match, has_read):
             continue
+        code = code or code_map(text, reader, complete=complete)
+        is_slack_form = match[0] == "<" and reader is MarkdownReader.SLACK
+        if code.covers(match.start()) and not is_slack_form:
+            continue
+        if match.start() >= code.undecided and not is_slack_form:
+            end = match.start()
+            break
         shown += text[at : match.start()], "] " if match[0] == "]" else "‹"
         at = match.end()
     return "".join([*shown, text[at:end]])
+
+
+def _hides(link: "regex.Match[str]", has_read: Callable[[str], bool]) -> bool:
+    """Whether it is a link to somewhere that the turn has not read."""
+    if link[0] == "]" and not _LEADS_OUT.match(_ESCAPED.sub("", unescape(link["start"]))):
+        return False
+    address = link["to"] or ""
+    return not (address and len(address) <= MAX_ADDRESS_CHARS and has_read(address))

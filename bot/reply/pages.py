@@ -17,6 +17,7 @@ from agent.progress import AddressesRead
 from agent.protocol.render import ReplyText
 from bot.reply.markdown import close_markdown, show_addresses
 from bot.reply.split import Page, Pager
+from bot.reply.tables import show_tables
 from bot.reply_surface import Limits, PageContent, PageKey, PageRef, ReplyAction, ShownStep, StepState
 from bot.texts import reply_texts
 from bot.texts.formatting import counted, shortened
@@ -276,7 +277,11 @@ class Frames:
     def frames(self, draft: Draft) -> list[Frame]:
         self._text = draft.text
         if not self._limits.shows_addresses:
-            self._text = show_addresses(self._text, draft.addresses, complete=draft.complete)
+            self._text = show_addresses(
+                self._text, draft.addresses, complete=draft.complete, reader=self._limits.reader
+            )
+        if self._limits.table_width is not None:
+            self._text = show_tables(self._text, self._limits.table_width, complete=draft.complete)
         shown = _common_length(self._shown_text, self._text)
         shown = shown if self._limits.grows_only else max(0, shown - MAX_TAKEN_BACK)
         self._pager.read(self._text, complete=draft.complete, shown=shown)

@@ -13,8 +13,18 @@ from typing import Final
 import regex
 
 from agent.messages import MAX_FILES, SharedFile
-from bot.reply.markdown import CodeFence, LineBlock, block_after, is_row, kind_is_certain, spans, spans_are_certain
-from bot.reply_surface import OutFile
+from bot.reply.markdown import (
+    CodeFence,
+    LineBlock,
+    block_after,
+    cells,
+    is_row,
+    kind_is_certain,
+    spans,
+    spans_are_certain,
+)
+from bot.reply.tables import is_wide
+from bot.reply_surface import Limits, OutFile
 
 # Where a page ends, and what the next one repeats of it.
 
@@ -387,7 +397,8 @@ class Pager:
 
 # The files that come with a finished reply: long code, long tables, and a very long answer.
 #
-# Rules. The reply itself does not change: a file does not replace a part of it. A code block's file has exactly the
+# Rules. The reply itself does not change: a file does not replace a part of it. What a platform cannot show as it is, a
+# wide table or code with a sign that would end it, comes as a file, too. A code block's file has exactly the
 # bytes between its fences. A file name is one plain word of ASCII.
 
 # Of code, or rows of a table: more than fits a screen, which is hard to select by hand.
@@ -429,7 +440,6 @@ _EXTENSIONS: Final = {
     "zsh": "sh",
 }
 _FILE_NAME: Final = re.compile(r"(?:^|[\s:={\"'])([\w-][\w./-]*\.[A-Za-z0-9]{1,10})(?=$|[\s}\"'])", re.ASCII)
-_CELLS: Final = re.compile(r"(?<!\\)\|")
 # The start of a cell that a spreadsheet would run as a formula. In many locales a semicolon separates cells, and in
 # Japan full-width signs count, too.
 _FORMULA: Final = re.compile(
@@ -449,14 +459,16 @@ class _Part:
     content: str
     lines: int
     file_name: str = ""
+    is_inexact: bool = False
+    """Whether the platform does not show it as it is."""
+
+    def is_long(self, page_chars: int) -> bool:
+        return self.lines > LONG_LINES or len(self.content) > page_chars
 
 
-def attached_files(text: str, *, pages: int, page_chars: int, shared: Sequence[SharedFile] = ()) -> tuple[OutFile, ...]:
-    """Return the files that come with this answer, which takes `pages` pages of up to `page_chars` characters.
-
-    `shared`: files from tools.
-    """
-    parts = [part for part in _parts(text) if part.lines > LONG_LINES or len(part.content) > page_chars]
+def attached_files(text: str, *, pages: int, limits: Limits, shared: Sequence[SharedFile] = ()) -> tuple[OutFile, ...]:
+    """Return the files that come with this answer, which takes `pages` pages. `shared`: files from tools."""
+    parts = [part for part in _parts(text, limits) if part.is_long(limits.page_chars) or part.is_inexact]
     if pages > MAX_PAGES:
         parts = [_Part("answer", "md", text, 0, file_name="answer.md"), *parts]
     own = ((part.file_name or f"{part.stem}.{part.extension}", part.content.encode(errors="replace")) for part in parts)
@@ -492,7 +504,7 @@ def _numbered(stem: str, number: int, extension: str) -> str:
     return f"{stem}.{extension}" if number == 1 else f"{stem}-{number}.{extension}"
 
 
-def _parts(text: str) -> Iterator[_Part]:
+def _parts(text: str, limits: Limits) -> Iterator[_Part]:
     block, lines = LineBlock(), list[str]()
     for line in [*_LINE.findall(text), ""]:
         following = block_after(block, line, _MAX_LINE) if line else LineBlock()
@@ -500,9 +512,12 @@ def _parts(text: str) -> Iterator[_Part]:
             lines.append(line)
             continue
         if block.fence is not None:
-            yield _code_part(block.fence, lines)
+            part = _code_part(block.fence, lines)
+            inexact = limits.inexact_code is not None and limits.inexact_code.search(part.content) is not None
+            yield replace(part, is_inexact=inexact)
         elif block.table:
-            yield _table_part(block.table, lines)
+            wide = limits.table_width is not None and is_wide(block.table, lines, limits.table_width)
+            yield replace(_table_part(block.table, lines), is_inexact=wide)
         block, lines = following, []
 
 
@@ -535,8 +550,4 @@ def _table_part(head: str, rows: Sequence[str]) -> _Part:
 
 
 def _cells(line: str) -> list[str]:
-    row = line.strip(" \t\r\n>")
-    row = row.removeprefix("|")
-    row = row[:-1] if row.endswith("|") and not row.endswith("\\|") else row
-    cells = (cell.strip().replace("\\|", "|") for cell in _CELLS.split(row))
-    return [_FORMULA.sub("'", cell) for cell in cells]
+    return [_FORMULA.sub("'", cell) for cell in cells(line)]

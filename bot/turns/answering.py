@@ -297,8 +297,8 @@ class Answering:
     async def _with_files(self, closing: Closing, surface: Surface, running: RunningTurn) -> Closing:
         """Attach the reply's files. The answer does not depend on them: a failure is only logged."""
         claim = running.claim
-        pages, page_chars = len(closing.pages), surface.limits.page_chars
-        files = attached_files(closing.reply, pages=pages, page_chars=page_chars, shared=closing.files)
+        pages = len(closing.pages)
+        files = attached_files(closing.reply, pages=pages, limits=surface.limits, shared=closing.files)
         if running.taken_back or closing.outcome not in ANSWERED or not files:
             return closing
         try:

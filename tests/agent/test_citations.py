@@ -34,6 +34,7 @@ KNOWN = {
         ("Said in [1]: yes.", "Said in [1]: yes.", [1], 0),
         ("A link [9](https://x.example) stays.", "A link [9](https://x.example) stays.", [], 0),
         ("In code `a[9]` it stays.", "In code `a[9]` it stays.", [], 0),
+        ("- ```py\n  x = a[9]\n  ```\n  So [9].", "- ```py\n  x = a[9]\n  ```\n  So.", [], 1),
         ("```\na[9]\n```\nand out [9]", "```\na[9]\n```\nand out", [], 1),
         ("~~~\na[9]", "~~~\na[9]", [], 0),
         ("[a] [1234] [] [1 [2", "[a] [1234] [] [1 [2", [], 0),

@@ -8,6 +8,8 @@ from typing import Any
 from bot.host import Host
 from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.run import serve
+from bot.platforms.discord.surface import TABLE_WIDTH
+from bot.reply.tables import show_tables
 from bot.setting_parsers import Secret
 from tests.fakes.discord_gateway import FakeDiscord
 from tests.fakes.discord_requests import TOKEN
@@ -65,3 +67,8 @@ def pings(fake: FakeDiscord) -> list[Payload]:
 
 def by_the_bot(fake: FakeDiscord) -> list[Payload]:
     return [message for message in fake.world.messages.values() if message["author"]["id"] == BOT]
+
+
+def on_discord(text: str) -> str:
+    """Return an answer of a model as it is shown on Discord, which has no tables."""
+    return show_tables(text, TABLE_WIDTH, complete=True)

@@ -11,7 +11,7 @@ from bot.platforms.discord.options import DiscordSettings
 from bot.setting_parsers import ReplyMode, Secret
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.answers import answer_of
-from tests.fakes.discord_bot import WINDOW_S, by_the_bot, edits_of, most_in, pings, serving
+from tests.fakes.discord_bot import WINDOW_S, by_the_bot, edits_of, most_in, on_discord, pings, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, GENERAL
 from tests.fakes.fast_clock import FastClock
@@ -90,7 +90,7 @@ async def test_a_long_answer_grows_by_edits_and_ends_as_the_models_text(length: 
         await answered(fake, host)
         assert len(edits_of(fake, DM_OF[ANN])) >= 3
         assert most_in(edits_of(fake, DM_OF[ANN]), WINDOW_S) <= 5
-        assert read_back(fake.world.shown(DM_OF[ANN]), PAGE) == text
+        assert read_back(fake.world.shown(DM_OF[ANN]), PAGE) == on_discord(text)
         assert pings(fake) == []
 
 
@@ -106,7 +106,7 @@ async def test_at_its_real_pace_an_answer_keeps_within_discords_own_limits() -> 
         assert len(times) >= 5
         assert most_in(times, 5.0) <= 5
         assert all(call.status != 429 for call in fake.calls)
-        assert read_back(fake.world.shown(DM_OF[ANN]), PAGE) == text
+        assert read_back(fake.world.shown(DM_OF[ANN]), PAGE) == on_discord(text)
 
 
 async def test_the_same_message_delivered_twice_gets_one_reply() -> None:
@@ -159,7 +159,7 @@ async def test_an_answer_goes_on_growing_while_the_socket_is_lost() -> None:
         await fake.until(lambda: fake.world.shown(DM_OF[ANN]))
         fake.drop()
         await answered(fake, host)
-        assert fake.world.shown(DM_OF[ANN]) == [text]
+        assert fake.world.shown(DM_OF[ANN]) == [on_discord(text)]
 
 
 async def test_two_people_at_once_in_two_threads_each_get_their_answer() -> None:
@@ -192,7 +192,7 @@ async def test_a_reply_that_a_dead_process_began_is_finished_in_the_same_message
         second = answering_host(ScriptedProvider([text]), clock, first.store)
         async with second.answering(), serving(fake, second):
             await answered(fake, second, 0)
-        assert fake.world.shown(asked["id"]) == [text]
+        assert fake.world.shown(asked["id"]) == [on_discord(text)]
 
 
 async def test_typing_shows_until_the_first_text() -> None:

@@ -10,7 +10,7 @@ from bot.platforms.discord.inbound import private_conversation
 from bot.texts import reply_texts
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.answers import answer_of
-from tests.fakes.discord_bot import WINDOW_S, by_the_bot, pings, serving
+from tests.fakes.discord_bot import WINDOW_S, by_the_bot, on_discord, pings, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, LOADING, Payload, parts, seen
 from tests.fakes.fast_clock import FastClock
@@ -89,7 +89,7 @@ async def test_a_long_private_answer_goes_on_in_messages_that_only_the_asker_see
         await answered(fake, host)
         shown = by_the_bot(fake)
         assert all(message["flags"] & EPHEMERAL for message in shown)
-        assert read_back([message["content"] for message in shown], 2_000) == text
+        assert read_back([message["content"] for message in shown], 2_000) == on_discord(text)
 
 
 async def test_an_interaction_delivered_twice_is_answered_once() -> None:

@@ -18,7 +18,7 @@ from bot.platforms.discord.interactions import STORE_FIRST_S
 from bot.texts import command_texts, reply_texts
 from tests.fakes.answering_host import answering_host
 from tests.fakes.answers import answer_of
-from tests.fakes.discord_bot import WINDOW_S, by_the_bot, pings, serving
+from tests.fakes.discord_bot import WINDOW_S, by_the_bot, on_discord, pings, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_rest import ACKNOWLEDGE_S, Interaction
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, LOADING, Payload, seen, text_file
@@ -156,7 +156,7 @@ async def test_more_than_may_follow_there_goes_on_in_the_dm() -> None:
         await fake.command(ANN, "ask", question="tell me")
         await fake.until(lambda: any(message.get("files") for message in by_the_bot(fake)))
         shown = [message["content"] for message in by_the_bot(fake) if message["content"]]
-        assert read_back(shown, PAGE) == text
+        assert read_back(shown, PAGE) == on_discord(text)
         assert [message["channel_id"] for message in by_the_bot(fake)].count(DM_OF[ANN]) == 3
         assert next(iter(fake.rest.interactions.values())).followed == 5
         assert pings(fake) == []

@@ -5,7 +5,7 @@ import pytest
 from agent.providers.scripted import Answer, ScriptedProvider
 from tests.fakes.answering_host import answering_host
 from tests.fakes.answers import answer_of
-from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
+from tests.fakes.discord_bot import WINDOW_S, by_the_bot, on_discord, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_rest import TOKEN_LIFE_S, Interaction
 from tests.fakes.discord_world import ANN, DM_OF, EPHEMERAL, GENERAL
@@ -43,7 +43,7 @@ async def test_a_page_that_can_no_longer_be_edited_is_followed_by_the_rest() -> 
         fake.rest.fail("PATCH", "/messages/", 400, 30046)
         await answered(fake, host)
         assert len(by_the_bot(fake)) == 2
-        assert read_back(fake.world.shown(DM_OF[ANN]), PAGE) == text
+        assert read_back(fake.world.shown(DM_OF[ANN]), PAGE) == on_discord(text)
 
 
 async def test_a_page_that_somebody_deleted_ends_the_answer() -> None:
@@ -77,7 +77,7 @@ async def test_a_public_answer_whose_token_ends_is_finished_in_the_same_message(
     async with talking([saying(text)]) as (fake, host):
         end(await growing(fake, private=False))
         await answered(fake, host)
-        assert fake.world.shown(GENERAL) == [text]
+        assert fake.world.shown(GENERAL) == [on_discord(text)]
 
 
 async def test_a_public_answer_whose_token_ends_goes_on_in_the_channel_on_further_pages() -> None:
@@ -85,7 +85,7 @@ async def test_a_public_answer_whose_token_ends_goes_on_in_the_channel_on_furthe
         end(await growing(fake, private=False))
         await answered(fake, host)
         assert len(by_the_bot(fake)) == 2
-        assert read_back(fake.world.shown(GENERAL), PAGE) == LONG
+        assert read_back(fake.world.shown(GENERAL), PAGE) == on_discord(LONG)
 
 
 async def test_a_private_answer_whose_token_ends_goes_on_in_the_dm_and_never_in_the_channel() -> None:
@@ -94,7 +94,7 @@ async def test_a_private_answer_whose_token_ends_goes_on_in_the_dm_and_never_in_
         end(await growing(fake, private=True))
         await answered(fake, host)
         assert fake.world.shown(GENERAL) == []
-        assert read_back([*whispered(fake), *fake.world.shown(DM_OF[ANN])], PAGE) == text
+        assert read_back([*whispered(fake), *fake.world.shown(DM_OF[ANN])], PAGE) == on_discord(text)
 
 
 async def test_a_public_answer_that_may_not_go_on_in_the_channel_ends_there() -> None:

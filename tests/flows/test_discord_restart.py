@@ -6,7 +6,7 @@ from agent.providers.scripted import Part, ScriptedProvider, ScriptPause
 from bot.texts import reply_texts
 from tests.fakes.answering_host import answering_host
 from tests.fakes.answers import answer_of
-from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
+from tests.fakes.discord_bot import WINDOW_S, by_the_bot, on_discord, serving
 from tests.fakes.discord_gateway import PATIENCE_S, running_discord
 from tests.fakes.discord_world import ANN, BOT, Payload, seen
 from tests.fakes.fast_clock import FastClock
@@ -42,7 +42,7 @@ async def test_the_message_is_finished_and_its_buttons_work() -> None:
                 await second.turns.idle()
             pages = of_thread(by_the_bot(fake), asked["id"])
             assert pages[0]["id"] == growing["id"]
-            assert read_back(fake.world.shown(asked["id"]), PAGE) == text
+            assert read_back(fake.world.shown(asked["id"]), PAGE) == on_discord(text)
             assert [labels(page) for page in pages] == [[], AT_THE_END]
             await fake.press(ANN, pages[-1], "👍")
             await fake.until(lambda: any(seen(message) == reply_texts.NOTED for message in by_the_bot(fake)))

@@ -14,7 +14,7 @@ from bot.hosting import BotHost
 from bot.platforms.slack.surface import LIMITS
 from tests.fakes.aimock import AiMock
 from tests.fakes.answers import answer_of
-from tests.fakes.discord_bot import WINDOW_S, edits_of
+from tests.fakes.discord_bot import WINDOW_S, edits_of, on_discord
 from tests.fakes.discord_bot import serving as serving_discord
 from tests.fakes.discord_gateway import running_discord
 from tests.fakes.discord_world import ANN, BOT
@@ -85,7 +85,7 @@ async def test_a_mention_on_discord_is_answered_after_a_tool_by_messages_that_gr
         serving_discord(discord, host),
     ):
         asked = await discord.say(ANN, f"<@{BOT}> Remember my boat, it is blue")
-        await discord.until(lambda: read_back(discord.world.shown(asked["id"]), DISCORD_PAGE) == SHOWN)
+        await discord.until(lambda: read_back(discord.world.shown(asked["id"]), DISCORD_PAGE) == on_discord(SHOWN))
         assert len(edits_of(discord, asked["id"])) >= 3
         assert all(call.status != 429 for call in discord.calls)
     assert noted(aimock)

@@ -1,5 +1,6 @@
 """One reply on Discord: `bot.reply_surface.Surface` for every kind of address that a question comes with."""
 
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -19,6 +20,10 @@ from bot.texts import reply_texts
 PAGE_CHARS = 2_000  # Discord's limit of a message's content
 
 TYPING_AT_MOST_S = 300.0  # A turn that ends without a message does not stop the typing: no user waits longer
+
+TABLE_WIDTH = 76  # Of a code block in a narrow window of the desktop client; a phone breaks its lines
+
+NESTED_FENCE = re.compile("```")  # Three backticks within a block of code end it on Discord, wherever they are
 
 NONCE_BYTES = 12  # In hexadecimal 24 of the 25 characters that Discord takes
 
@@ -72,6 +77,9 @@ class DiscordSurface:
             offers=reply_surface.REMINDER_OFFERS if reminds else buttons.OFFERS,
             notes=True,
             step_lines=reply_surface.WORK_STEPS if works else 0,
+            reader=reply_surface.MarkdownReader.DISCORD,
+            table_width=TABLE_WIDTH,
+            inexact_code=NESTED_FENCE,
         )
         self._gates: dict[str, WriteTurns] = {}
         # The actions shown below each page, as far as known.

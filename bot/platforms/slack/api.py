@@ -30,7 +30,7 @@ from agent.certificates import certificate_problem
 from agent.errors import CogencyError
 from agent.messages import Json, JsonObject
 from bot.caches import MINUTE, MethodQueue, MethodRate, Replicas
-from bot.platforms.slack.markup import neutral
+from bot.platforms.slack.markup import NeutralText, neutral
 from bot.platforms.slack.options import PLATFORM, Method, RotatingToken
 from bot.setting_parsers import Secret
 from bot.telemetry import SILENT, RateLimited, Telemetry
@@ -56,6 +56,8 @@ NO_UNFURL: Final[Mapping[str, Json]] = {"unfurl_links": False, "unfurl_media": F
 def harmless(value: Json) -> Json:
     """Return the value with every text in it made harmless; the texts keep their lengths."""
     match value:
+        case NeutralText():
+            return value
         case str():
             return neutral(value)
         case list():

@@ -2,7 +2,8 @@
 
 Rules. Incoming, Slack's `<…>` becomes what a person reads: names instead of ids. Outgoing, a model's text can mention
 no one: what would be a mention shows as the same word with another sign, of the same length, so that a page that fits
-still fits.
+still fits. Code is not changed ("@here/maps", "List<@NonNull String>"), with one exception: Slack's own complete form
+of a mention, as "<!channel>", of which Slack does not say that it is plain text in code.
 """
 
 import re
@@ -16,6 +17,8 @@ from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode as Node
 
 from agent.memory.own_words import mention
+from bot.reply.code_spans import code_map
+from bot.reply_surface import MarkdownReader
 
 _TOKEN = re.compile(r"<([^<>\n]*)>")
 _USER = re.compile(r"<@([UWB][A-Z0-9]+)(?:\|[^<>]*)?>")
@@ -32,9 +35,13 @@ _OPENING = re.compile(
     rf"(?:<|&lt;?|&#0{{0,5}}60;?|&#x0{{0,4}}3c;?)(?=\\?(?:{_AT}|(?:{_CALL})\\?(?:{_GROUP}|&)))", re.IGNORECASE
 )
 _AT_MENTION = re.compile(rf"(?:(?<!\w)@|(?!@)(?:{_AT}))(?=(?:{_GROUP})\b)", re.IGNORECASE)
+_COMPLETE = re.compile(
+    r"(?:!(?:channel|here|everyone|group)|!subteam\^\w{1,30}|(?-i:@[UWB][A-Z0-9]{1,30}))(?:\|[^<>\n]{0,200})?>",
+    re.IGNORECASE,
+)
+_COMPLETE_BEGUN = re.compile(r"[^<>\n]{0,240}\Z")
 # The end of a growing text that may still become a mention; the longest such end has 40 characters.
 _UNDECIDED = re.compile(r"[<&@][<&@!\\#;\w]{0,47}\Z")
-_WORD = re.compile(r"\w\Z")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 
 
@@ -79,19 +86,50 @@ def message_links(text: str) -> tuple[SlackMessageLink, ...]:
     return tuple(dict.fromkeys(found))
 
 
+class NeutralText(str):
+    """A piece of a text that `neutral` has read as a whole: alone it would not be seen whether it is code."""
+
+    __slots__ = ()
+
+
 def neutral(text: str) -> str:
     """Return Markdown that mentions no one, of the same length: "<@U1>" becomes "‹@U1>", "@here" becomes "＠here"."""
-    text = _OPENING.sub(lambda found: _pad("‹", found[0]), text)
-    return _AT_MENTION.sub(lambda found: _pad("＠", found[0]), text)
+    return _neutral(text)[0]
+
+
+def _neutral(text: str, *, complete: bool = True) -> tuple[str, int]:
+    """Return the neutral text, and where its first sign stands that was changed only because it is no code so far."""
+    mentions = sorted(
+        [
+            *((found, "‹") for found in _OPENING.finditer(text)),
+            *((found, "＠") for found in _AT_MENTION.finditer(text)),
+        ],
+        key=lambda mention: mention[0].start(),
+    )
+    if not mentions:
+        return text, len(text)
+    code = code_map(text, MarkdownReader.SLACK, complete=complete)
+    pieces, at, undecided = list[str](), 0, len(text)
+    for found, sign in mentions:
+        is_complete = found[0] == "<" and _COMPLETE.match(text, found.end()) is not None
+        in_code = code.covers(found.start())
+        may_change = found.start() >= code.undecided or (in_code and _COMPLETE_BEGUN.match(text, found.end()))
+        if not complete and not is_complete and may_change:
+            undecided = min(undecided, found.start())
+        if found.start() < at or (in_code and not is_complete):
+            continue
+        pieces += text[at : found.start()], _pad(sign, found[0])
+        at = found.end()
+    return "".join([*pieces, text[at:]]), undecided
 
 
 def settled(text: str) -> str:
     """Return the beginning of `neutral(text)` that no addition to the text can change. It may be sent to a stream,
-    which can only be appended to. It never ends with a word, so that `neutral` gives the same for the rest alone.
+    which can only be appended to.
     """
     undecided = _UNDECIDED.search(text)
-    prefix = neutral(text)[: undecided.start() if undecided else len(text)]
-    return prefix[:-1] if _WORD.search(prefix) else prefix
+    shown, end = _neutral(text, complete=False)
+    return shown[: min(end, undecided.start() if undecided else len(text))]
 
 
 def quoted(text: str) -> str:

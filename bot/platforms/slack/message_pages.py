@@ -29,7 +29,7 @@ from bot.platforms.slack.api import (
 )
 from bot.platforms.slack.block_kit import button_rows
 from bot.platforms.slack.inbound import ReplyTo
-from bot.platforms.slack.markup import mrkdwn, neutral, notice, settled
+from bot.platforms.slack.markup import NeutralText, mrkdwn, neutral, notice, settled
 from bot.reply_surface import PageContent, PageFull, PageQueued, PageUnsent, ShownStep, StepState
 from bot.texts import reply_texts
 
@@ -305,7 +305,7 @@ class Stream:
         changed = [step for step in look.steps if self.cards.get(step.id) != step]
         chunks = [_card(step, first=step.id not in self.cards) for step in changed]
         if more:
-            chunks.append({"type": "markdown_text", "text": more})
+            chunks.append({"type": "markdown_text", "text": NeutralText(more)})
         text = look.text[: max(len(shown), len(self.text))]
         size = len(more.encode()) + sum(_card_bytes(step) for step in changed)
         return _Addition(chunks, text, {**self.cards, **{step.id: step for step in changed}}, self.bytes + size)

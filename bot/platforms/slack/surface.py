@@ -1,6 +1,7 @@
 """One reply in a channel, a thread or a DM of Slack: `bot.reply_surface.Surface`."""
 
 import logging
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
@@ -31,6 +32,7 @@ from bot.reply_surface import (
     WORK_EDIT_S,
     WORK_STEPS,
     Limits,
+    MarkdownReader,
     OutFile,
     PageContent,
     PageKey,
@@ -46,11 +48,16 @@ log = logging.getLogger(__name__)
 
 OFFERS: Final = frozenset(ReplyAction) - {ReplyAction.STOP}  # Slack shows its own Stop button while an agent works
 
+# What `bot.platforms.slack.markup` changes in code, too.
+SLACK_FORM: Final = re.compile(r"<(?:!\w|@[UWB]|(?:https?|mailto|tel):[^<>\s|]*\|)", re.IGNORECASE)
+
 LIMITS: Final = Limits(
     page_chars=3_900,  # chat.update takes less than 4,000
     edit_interval_s=0.8,  # readable; the workspace's call budget for edits is the real limit
     announce_final=False,
     offers=OFFERS,
+    reader=MarkdownReader.SLACK,
+    inexact_code=SLACK_FORM,
 )
 STREAM_LIMITS: Final = Limits(
     page_chars=8_400,  # leaves room for a few cards within a stream's limit
@@ -59,6 +66,8 @@ STREAM_LIMITS: Final = Limits(
     grows_only=True,
     steps=True,
     offers=OFFERS,
+    reader=MarkdownReader.SLACK,
+    inexact_code=SLACK_FORM,
 )
 
 # For long work, during which the thread goes on: Slack does not show its own Stop button there.
@@ -355,7 +364,13 @@ def _key(message: JsonObject) -> str:
 
 
 # A markdown block holds 12,000 characters; five pages, which a `response_url` takes, are 55,000.
-PRIVATE_LIMITS = Limits(page_chars=11_000, edit_interval_s=1.0, offers=frozenset(ReplyAction) - {ReplyAction.STOP})
+PRIVATE_LIMITS = Limits(
+    page_chars=11_000,
+    edit_interval_s=1.0,
+    offers=frozenset(ReplyAction) - {ReplyAction.STOP},
+    reader=MarkdownReader.SLACK,
+    inexact_code=SLACK_FORM,
+)
 
 
 class PrivateSurface:

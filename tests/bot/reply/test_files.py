@@ -2,6 +2,8 @@
 
 import csv
 import io
+import re
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -9,16 +11,17 @@ from hypothesis import strategies as st
 
 from bot.reply import split
 from bot.reply.split import LONG_LINES, MAX_PAGES, attached_files, name_files, plain_name
-from bot.reply_surface import OutFile
+from bot.reply_surface import Limits, OutFile
 from tests.fakes.answers import answers, scribbles
 
 LONG = "".join(f"line_{number} = {number}\n" for number in range(LONG_LINES + 1))
 SHORT = "x = 1\n"
 
 
-def made(text: str, pages: int = 1, page_chars: int = 2_000) -> dict[str, str]:
+def made(text: str, pages: int = 1, page_chars: int = 2_000, **limits: Any) -> dict[str, str]:
     """Return each file's content, by name."""
-    return {file.name: file.content.decode() for file in attached_files(text, pages=pages, page_chars=page_chars)}
+    place = Limits(page_chars, 1, **limits)
+    return {file.name: file.content.decode() for file in attached_files(text, pages=pages, limits=place)}
 
 
 @pytest.mark.parametrize(
@@ -37,6 +40,19 @@ def made(text: str, pages: int = 1, page_chars: int = 2_000) -> dict[str, str]:
 )
 def test_long_code_is_handed_over_under_the_name_of_its_language(info: str, name: str) -> None:
     assert made(f"Here:\n\n```{info}\n{LONG}```\n\nDone.") == {name: LONG}
+
+
+def test_short_code_that_its_place_does_not_show_as_it_is_comes_as_a_file() -> None:
+    nested = "[our wiki](https://wiki.example/start)\n```\nx\n```\n"
+    answer = f"So:\n\n````markdown\n{nested}````\n\n```py\n{SHORT}```"
+    assert made(answer, inexact_code=re.compile("```")) == {"code.md": nested}
+    assert made(answer) == {}
+
+
+def test_a_table_that_is_too_wide_for_its_place_comes_as_a_file() -> None:
+    head, row = "| name | what it is |\n|---|---|\n", f"| boat | {'blue and long ' * 9}|\n"
+    assert list(made(f"{head}{row}", table_width=76)) == ["table.csv"]
+    assert made(f"{head}{row}") == made(f"{head}| boat | blue |\n", table_width=76) == {}
 
 
 def test_short_code_is_not() -> None:

@@ -69,7 +69,7 @@ def written(stream: Stream, look: PageContent) -> str:
     return "".join(api.text(chunk, "text") for chunk in addition.chunks)
 
 
-@given(st.lists(st.text(alphabet="<@!#&;| \nUhere1subtam^-channl", max_size=20), max_size=12))
+@given(st.lists(st.text(alphabet="<@!#&;| \nUhere1subtam^-channl`>", max_size=20), max_size=12))
 def test_however_a_text_is_cut_what_is_sent_is_its_harmless_form(pieces: list[str]) -> None:
     stream, text, sent = empty(), "", ""
     for piece in pieces:
