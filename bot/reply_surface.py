@@ -1,7 +1,7 @@
 """The surface of a reply: the few calls that every platform supports, and how they can fail."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol
@@ -38,6 +38,9 @@ class ReplyAction(StrEnum):
 SCHEDULING: Final = frozenset({ReplyAction.CHANGE, ReplyAction.CANCEL})
 # Below a reminder's words: no model produced them, so there is nothing to judge or to repeat.
 REMINDER_OFFERS: Final = frozenset({ReplyAction.DELETE})
+
+# Below a reply that is shown elsewhere than it was asked for, because the platform refused it there: no new question.
+ELSEWHERE_OFFERS: Final = frozenset(ReplyAction) - {ReplyAction.CONTINUE, ReplyAction.REGENERATE}
 
 
 class MarkdownReader(StrEnum):
@@ -171,6 +174,7 @@ class SurfaceError(CogencyError):
     ├── PageLocked       the page can no longer be edited; continue in a new one
     ├── PageFull         the page has no room left: end it as it is, and continue live in a new one
     └── PageUnsent       the platform could not be reached or failed; the same call can be tried again
+        └── PageInvalid  the platform does not accept what the page shows; it may accept what it shows later
     """
 
 
@@ -197,11 +201,14 @@ class PageGone(SurfaceError):
 
 
 class PageRefused(PageGone):
-    """`remedy`: what people can do about it, in a sentence; "" if that is not known."""
+    """`remedy`: what people can do about it, in a sentence; "" if that is not known. `elsewhere`: returns the surface
+    on which the asker alone can be shown the reply instead; it raises SurfaceError. None if there is no such place.
+    """
 
     def __init__(self, sentence: str, remedy: str = "") -> None:
         super().__init__(f"{sentence} {remedy}".rstrip())
         self.remedy = remedy
+        self.elsewhere: Callable[[], Awaitable[Surface]] | None = None
 
 
 class PageLocked(SurfaceError):
@@ -213,6 +220,10 @@ class PageFull(SurfaceError):
 
 
 class PageUnsent(SurfaceError):
+    pass
+
+
+class PageInvalid(PageUnsent):
     pass
 
 

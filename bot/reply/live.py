@@ -74,6 +74,11 @@ BUTTON_WAIT_S = 15.0  # How long setting buttons may wait for the platform's lim
 
 KINDS: Final[Mapping[type[Write], str]] = {FindPage: "find", PostPage: "post", EditPage: "edit", DeletePage: "delete"}
 
+# How often the final text is sent although the platform does not accept it.
+MAX_INVALID = 3
+# Of the pages that are shown elsewhere: their keys are others than those of the pages before.
+FIRST_ELSEWHERE = 1_000
+
 # The longest single sleep: the turn may end meanwhile, and FINAL_PATIENCE_S starts then.
 SLEEP_S = 5.0
 
@@ -96,6 +101,8 @@ class LiveReply:
     - An intermediate frame that fails is dropped, as the next one holds more. Final ones are retried for
       FINAL_PATIENCE_S. The pauses double with each failure of that kind of write; they are counted per kind, because a
       failed search for a page says nothing about posting one. Each cause is logged once a minute.
+    - Where the platform allows no reply, it is shown in another place, if the surface knows one, and the asker is told.
+      The pages before stay as they are.
     - Permanent failures (the reply was deleted; the pages could not be stored; FINAL_PATIENCE_S is over) are raised by
       the next `see` or by `finish`.
     """
@@ -115,6 +122,9 @@ class LiveReply:
     ) -> None:
         """`logged`: the causes that were logged recently, shared by all replies."""
         self._surface = surface
+        self._left_pages: tuple[reply_surface.PageRef, ...] = ()
+        self._moved = False
+        self._invalid = 0
         self._clock = clock
         self._on_pages = on_pages
         self._check_lease = check_lease
@@ -142,6 +152,11 @@ class LiveReply:
     def is_empty(self) -> bool:
         """Whether no event of the turn has come yet."""
         return not self._has_events
+
+    @property
+    def surface(self) -> reply_surface.Surface:
+        """Where the reply is shown now."""
+        return self._surface
 
     @property
     def stray_page(self) -> reply_surface.PageRef | None:
@@ -190,7 +205,11 @@ class LiveReply:
         self._wake()
         await asyncio.wait({self._writer})
         self._raise_failure()
-        return tuple(page.id for page in self._reconciler.pages)
+        return self._page_ids
+
+    @property
+    def _page_ids(self) -> tuple[str, ...]:
+        return tuple(page.id for page in (*self._left_pages, *self._reconciler.pages))
 
     def _wake(self) -> None:
         if self._draft.final:
@@ -266,7 +285,7 @@ class LiveReply:
         try:
             if self._check_lease is not None:
                 await self._check_lease()
-            await self._write(write)
+            await self._write_or_move(write)
         except reply_surface.PageQueued as queued:
             end, self._failure = WriteEnd.QUEUED, queued
             self._pace = self._pace.after_queue(self._clock.monotonic(), queued.wait_s)
@@ -277,9 +296,10 @@ class LiveReply:
         except reply_surface.PageUnsent as unsent:
             end, self._failure = WriteEnd.UNSENT, unsent
             self._log(write, unsent, str(unsent))
+            self._check_invalid(unsent)
             self._pace = self._pace.after_failure(self._clock.monotonic(), self._backoff.failed(type(write).__name__))
         else:
-            end, self._failure = WriteEnd.DONE, None
+            end, self._failure, self._invalid = WriteEnd.DONE, None, 0
             self._backoff.worked(type(write).__name__)
             if not isinstance(write, FindPage):
                 ended = isinstance(write, EditPage) and write.frame.look.final
@@ -294,6 +314,30 @@ class LiveReply:
         kind = type(write).__name__
         if (more := self._logged.due(f"{kind} {type(error).__name__} {cause}", self._clock.monotonic())) is not None:
             log.warning("turn %d: %s, it is tried again: %s%s", self._turn, _describe_failure(write), error, more)
+
+    def _check_invalid(self, unsent: reply_surface.PageUnsent) -> None:
+        """Raise PageRefused if the platform has refused the final text often enough."""
+        if self._draft.final and isinstance(unsent, reply_surface.PageInvalid):
+            self._invalid += 1
+            if self._invalid == MAX_INVALID:
+                raise reply_surface.PageRefused(str(unsent), reply_texts.TEXT_REFUSED) from unsent
+
+    async def _write_or_move(self, write: Write) -> None:
+        try:
+            await self._write(write)
+        except reply_surface.PageRefused as refused:
+            if refused.elsewhere is None or self._moved:
+                raise
+            try:
+                surface = await refused.elsewhere()
+            except reply_surface.PageGone:
+                raise refused from None
+            log.warning("turn %d: the answer is shown to its asker alone: %s", self._turn, refused)
+            with suppress(reply_surface.SurfaceError):  # best effort: the answer itself arrives there, too
+                await self._surface.send_ephemeral(reply_texts.SHOWN_ELSEWHERE.format(why=refused.remedy).rstrip())
+            self._left_pages, self._moved, self._surface = self._reconciler.pages, True, surface
+            self._reconciler = PageReconciler(surface.limits, self._turn, resumed=True, first=FIRST_ELSEWHERE)
+            self._pace = Pace(surface.limits)
 
     async def _write(self, write: Write) -> None:
         match write:
@@ -360,7 +404,7 @@ class LiveReply:
 
     async def _store_pages(self) -> None:
         if self._on_pages is not None:
-            await self._on_pages(tuple(page.id for page in self._reconciler.pages))
+            await self._on_pages(self._page_ids)
 
 
 # How a reply ends: the lines and the buttons below the answer. Pure.

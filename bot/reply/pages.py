@@ -425,7 +425,8 @@ class PageReconciler:
     """Compares what a reply should show with what its pages show, and returns the next write.
 
     Call `next_write`, perform it, report the result with `found`, `posted`, `unsent`, `edited`, `deleted`, `full` or
-    `locked`, and call it again. `resumed`: another process may have posted one more page after `pages`.
+    `locked`, and call it again. `resumed`: another process may have posted one more page after `pages`. `first`: the
+    number in the first page's key.
 
     Rules.
     - Pages are written in order: a page's last text before the next page's post. Removing buttons from an earlier page
@@ -439,13 +440,15 @@ class PageReconciler:
       would fail again, and each frame would become a message of its own.
     """
 
-    def __init__(self, limits: Limits, turn: int, pages: Sequence[PageRef] = (), *, resumed: bool = False) -> None:
+    def __init__(
+        self, limits: Limits, turn: int, pages: Sequence[PageRef] = (), *, resumed: bool = False, first: int = 0
+    ) -> None:
         self._limits = limits
         self._turn = turn
         self._frames = Frames(limits, turn)
         self._posted = [_PostedPage(page) for page in pages]
         self._given_up: list[PageRef] = []
-        self._posts = len(pages)
+        self._posts = first + len(pages)
         self._uncertain = resumed
         self._only_final = False
 

@@ -34,6 +34,9 @@ def use_command(name: str, *, direct: bool) -> str:
 
 
 NOT_SHOWN = "I may not show my answer where you asked. {why}"
+SHOWN_ELSEWHERE = "I may not show my answer where you asked, so it is in your direct messages with me. {why}"
+TEXT_REFUSED = "The text of my answer was not accepted: ask again in other words."
+REPLY_DELETED = "My answer was deleted while I was writing it, so I stopped. Ask again if you still need it."
 GIVEN_UP = "I could not finish this answer after {attempts} attempts (turn {turn}). Please ask again in other words."
 SCHEDULE_ENDED = "What you had scheduled (“{words}”) has ended, and is not done any more. {why}"
 SCHEDULE_OVER_BUDGET = "Not asked today, as you had scheduled it (“{words}”): {why} I tell you this once a day."
@@ -321,6 +324,8 @@ SLACK_REMEDIES = {
     "is_archived": "That channel is archived: ask in another one, or have it restored.",
     "channel_not_found": "I cannot see that channel: ask me elsewhere, or invite me there.",
     "not_in_channel": "I am not in that channel: invite me there, and ask again.",
+    "cannot_reply_to_message": "That message takes no replies: ask me again in the channel.",
+    "ekm_access_denied": "Your organization's administrators have suspended messages there: ask me elsewhere.",
     "restricted_action": "A setting of the workspace keeps me from writing there: ask me elsewhere, or an admin.",
     "messages_tab_disabled": "Direct messages to me are switched off in the app's settings: ask my operator.",
 }

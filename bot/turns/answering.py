@@ -257,7 +257,7 @@ class Answering:
                 # A reminder cannot be regenerated or rated.
                 offers = NO_OFFERS if is_reminder(claim.incoming, closing) else offered_actions(closing)
                 closing = replace(closing, pages=await live.finish(text, offers))
-            closing = await self._with_files(closing, surface, running)
+            closing = await self._with_files(closing, live.surface, running)
         except PageRefused as refused:
             if (more := self.logged.due(str(refused), self.clock.monotonic())) is not None:
                 log.warning("turn %d: the answer cannot be shown: %s%s", claim.turn, refused, more)
@@ -266,6 +266,9 @@ class Answering:
             closing = replace(closing, outcome=Outcome.STOPPED, reply="", pages=())
         except PageGone:
             log.info("turn %d: somebody deleted the reply", claim.turn)
+            if not running.taken_back:
+                with suppress(SurfaceError):  # best effort
+                    await surface.send_ephemeral(reply_texts.REPLY_DELETED)
             closing = replace(closing, outcome=Outcome.STOPPED, reply="", pages=())
         except (LeaseLost, asyncio.CancelledError) as error:
             if live.stray_page is not None and (running.lost or isinstance(error, LeaseLost)):

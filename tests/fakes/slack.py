@@ -51,6 +51,8 @@ class FakeSlack:
     state: Workspace = field(init=False)
     acks: dict[str, Object] = field(default_factory=dict[str, Object])
     faults: dict[str, deque[Fault]] = field(default_factory=lambda: defaultdict(deque))
+    # What is refused for good: the error code of each method, by its channel.
+    refusing: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     sockets: list[web.WebSocketResponse] = field(default_factory=list[web.WebSocketResponse])
     delivered: set[str] = field(default_factory=set[str])
     sent: dict[str, Object] = field(default_factory=dict[str, Any])  # The envelopes, by id
@@ -352,6 +354,7 @@ class FakeSlack:
         try:
             if fault.error or (fault.status != 200 and not fault.lost):
                 return _failed(fault)
+            self._refuse(method, args)
             if self.installs is None:
                 answer = self._state(token).perform(method, args, token)
             elif method in self.installs.methods:
@@ -368,6 +371,12 @@ class FakeSlack:
             return _failed(limited(refusal.retry_after_s))
         finally:
             self._changed.set()
+
+    def _refuse(self, method: str, args: Object) -> None:
+        """Raises Refusal if it is refused for good."""
+        if code := self.refusing.get((method, str(args.get("channel", "")))):
+            self.state.denials.append((method, code))
+            raise Refusal(code)
 
     def _state(self, token: str) -> Workspace:
         """Return the workspace of a token; the first one refuses unknown tokens."""

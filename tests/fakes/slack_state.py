@@ -96,6 +96,7 @@ class Workspace:
         self.action_tokens: dict[str, str] = {}  # The owner of each
         self.revoked = ""  # The error with which Slack refuses the bot's token, once it is revoked
         self.denied = 0  # How often
+        self.denials: list[tuple[str, str]] = []  # The calls that were refused for good: the method and the error
         self.calls: list[Call] = []
         self.stalling: list[str] = []
         self.refused: list[Call] = []

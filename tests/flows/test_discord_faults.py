@@ -10,7 +10,7 @@ import pytest
 
 from agent.admission_terms import Authority
 from agent.errors import CogencyError, SettingsError
-from agent.providers.scripted import ScriptedProvider
+from agent.providers.scripted import Answer, ScriptedProvider, ScriptPause
 from bot.access.acl import AccessRules, parse_entries
 from bot.host import PlatformUnavailable
 from bot.platforms.discord.buttons import row
@@ -41,9 +41,9 @@ async def recording(speed: float = 1.0, **more: Any) -> AsyncGenerator[tuple[Fak
 
 
 @asynccontextmanager
-async def answering(*answers: str, speed: float = 20.0) -> AsyncGenerator[tuple[FakeDiscord, AnsweringHost]]:
+async def answering(*answers: Answer, speed: float = 20.0) -> AsyncGenerator[tuple[FakeDiscord, AnsweringHost]]:
     clock = FastClock(speed=speed)
-    host = answering_host(ScriptedProvider([*answers]), clock)
+    host = answering_host(ScriptedProvider([*answers], sleep=clock.sleep), clock)
     async with running_discord(clock) as fake, serving(fake, host), host.answering():
         yield fake, host
 
@@ -191,22 +191,57 @@ async def test_ten_commands_at_once_are_all_answered_while_posts_are_limited() -
 # Refusals
 
 
-async def test_a_refused_post_is_logged_with_its_remedy_and_told_to_the_asker_in_a_dm(
-    caplog: pytest.LogCaptureFixture,
+@pytest.mark.parametrize("code", [50001, 50013, 160005])
+async def test_a_refused_post_is_logged_with_its_remedy_and_answered_in_a_dm(
+    caplog: pytest.LogCaptureFixture, code: int
 ) -> None:
     with caplog.at_level(logging.WARNING, "bot"):
         async with answering("Blue.", "Green.") as (fake, host):
-            fake.rest.fail("POST", r"/channels/\d+/messages$", 403, code=50013, times=1)
-            await fake.say(ANN, f"{ASK}which colour?")
+            asked = await fake.say(ANN, f"{ASK}which colour?")
+            fake.rest.fail("POST", rf"/channels/({GENERAL}|{asked['id']})/messages$", 403, code=code, times=9)
             await fake.until(lambda: fake.world.shown(DM_OF[ANN]))
             async with asyncio.timeout(PATIENCE_S):
                 await host.turns.idle()
-            (told,) = fake.world.shown(DM_OF[ANN])
-    assert "I may not show my answer where you asked." in told
-    assert "Give my role the right to send messages" in told
-    (line,) = [record.getMessage() for record in caplog.records if "cannot be shown" in record.getMessage()]
-    assert "50013" in line
-    assert "Give my role the right" in line
+            told, answer = fake.world.shown(DM_OF[ANN])
+            page = by_the_bot(fake)[-1]
+            await fake.press(ANN, page, "Delete")
+            await fake.until(lambda: page["id"] not in fake.world.messages)
+    assert told.startswith("I may not show my answer where you asked, so it is in your direct messages with me.")
+    assert reply_texts.DISCORD_REMEDIES.get(code, "") in told
+    assert answer == "Blue."
+    (line,) = [record.getMessage() for record in caplog.records if "to its asker alone" in record.getMessage()]
+    assert str(code) in line
+    assert reply_texts.DISCORD_REMEDIES.get(code, "") in line
+
+
+@pytest.mark.parametrize("kind", ["POST", "PATCH"])
+async def test_a_text_that_discord_never_accepts_ends_the_answer_and_frees_the_thread(kind: str) -> None:
+    async with answering(["Blue", ScriptPause(2.0), "."], "Green.") as (fake, host):
+        fake.rest.fail(kind, rf"/channels/{DM_OF[ANN]}/messages", 400, code=50035, times=7)
+        await fake.write(ANN, "which colour?")
+        await fake.until(lambda: len(host.taken) == 1)
+        async with asyncio.timeout(PATIENCE_S):
+            await host.turns.idle()
+        fake.rest.faults.clear()
+        await fake.write(ANN, "and now?")
+        await fake.until(lambda: fake.world.shown(DM_OF[ANN])[-1:] == ["Green."])
+
+
+@pytest.mark.parametrize("kind", ["POST", "PATCH"])
+async def test_buttons_that_discord_does_not_accept_are_left_out(kind: str) -> None:
+    async with answering(["Blue", ScriptPause(2.0), "."]) as (fake, host):
+        fake.rest.fail(kind, rf"/channels/{DM_OF[ANN]}/messages", 400, code=50035)
+        await fake.write(ANN, "which colour?")
+        await fake.until(lambda: fake.world.shown(DM_OF[ANN]) == ["Blue."])
+        async with asyncio.timeout(PATIENCE_S):
+            await host.turns.idle()
+
+
+async def test_a_frame_that_discord_does_not_accept_is_followed_by_the_next_one() -> None:
+    async with answering(["Blue", ScriptPause(6.0), " and", ScriptPause(6.0), " green."]) as (fake, _):
+        fake.rest.fail("PATCH", rf"/channels/{DM_OF[ANN]}/messages", 400, code=50035, times=2)
+        await fake.write(ANN, "which colour?")
+        await fake.until(lambda: fake.world.shown(DM_OF[ANN]) == ["Blue and green."])
 
 
 @pytest.mark.parametrize("status", [500, 503, 429])

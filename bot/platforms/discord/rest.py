@@ -11,7 +11,16 @@ from discord.http import Route
 
 from bot.platforms.discord.buttons import NONE, Components
 from bot.platforms.discord.http_client import wait_at_most
-from bot.reply_surface import OutFile, PageGone, PageLimited, PageLocked, PageRefused, PageUnsent, SurfaceError
+from bot.reply_surface import (
+    OutFile,
+    PageGone,
+    PageInvalid,
+    PageLimited,
+    PageLocked,
+    PageRefused,
+    PageUnsent,
+    SurfaceError,
+)
 from bot.texts import reply_texts
 
 SUPPRESS_EMBEDS = 1 << 2
@@ -80,6 +89,7 @@ class Rest:
          PageLimited   rate-limited by Discord, for more than LIMIT_WAIT_S
          PageGone      the message or the channel does not exist; `PageRefused` if the bot may not write there
          PageLocked    this message can no longer be edited; `TokenGone` if only because its interaction has ended
+         PageInvalid   any other error of ours: a text or components that Discord does not accept
          PageUnsent    any other failure: it may work later, and it may have taken effect
     """
 
@@ -268,6 +278,8 @@ def translated(error: Exception) -> SurfaceError:
             return PageGone(f"the message or its place is gone (Discord's error {code})")
         case discord.HTTPException(status=401):
             return PageUnsent(explained(error))
+        case discord.HTTPException(code=code, status=status) if 400 <= status < 500:
+            return PageInvalid(f"Discord did not accept it (error {code})")
         case discord.HTTPException():
             return PageUnsent(f"Discord answered {error.status} (error {error.code})")
         case _:

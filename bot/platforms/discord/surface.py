@@ -1,8 +1,8 @@
 """One reply on Discord: `bot.reply_surface.Surface` for every kind of address that a question comes with."""
 
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from hashlib import blake2s
 from typing import TypeAlias
@@ -13,7 +13,7 @@ from bot import reply_surface
 from bot.platforms.discord import buttons
 from bot.platforms.discord.buttons import Components
 from bot.platforms.discord.connection import TYPING_EVERY_S, Connection, WriteTurns
-from bot.platforms.discord.inbound import decode_address, page_of_answer, place_of_page
+from bot.platforms.discord.inbound import Address, decode_address, page_of_answer, place_of_page
 from bot.platforms.discord.rest import NoThread, Rest, Token, TokenGone
 from bot.texts import reply_texts
 
@@ -52,7 +52,14 @@ class DiscordSurface:
     `inbound` describes the forms of page ids.
     """
 
-    def __init__(self, connection: Connection, incoming: Incoming, waiting: WaitingPanels | None = None) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        incoming: Incoming,
+        waiting: WaitingPanels | None = None,
+        offers: frozenset[reply_surface.ReplyAction] = buttons.OFFERS,
+    ) -> None:
+        """`offers`: the buttons that its pages may have."""
         self._waiting = waiting
         self._connection = connection
         self._asked = incoming
@@ -74,7 +81,7 @@ class DiscordSurface:
             # The first edit comes soon; then the rate of the channel limits edits. No user watches long work.
             edit_interval_s=reply_surface.WORK_EDIT_S if works else 0.25,
             announce_final=False,
-            offers=reply_surface.REMINDER_OFFERS if reminds else buttons.OFFERS,
+            offers=reply_surface.REMINDER_OFFERS if reminds else offers,
             notes=True,
             step_lines=reply_surface.WORK_STEPS if works else 0,
             reader=reply_surface.MarkdownReader.DISCORD,
@@ -122,11 +129,14 @@ class DiscordSurface:
 
     async def post(self, key: reply_surface.PageKey, look: reply_surface.PageContent) -> reply_surface.PageRef:
         rest = await self._connection.rest()
-        try:
-            page = await self._post(rest, key, self._text(look), self._row(look, key.turn))
-        except reply_surface.PageRefused:
-            self._refused = True
-            raise
+        text, components = self._text(look), self._row(look, key.turn)
+        with self._refusals():
+            try:
+                page = await self._post(rest, key, text, components)
+            except reply_surface.PageInvalid:
+                if not components:
+                    raise
+                page = await self._post(rest, key, text, buttons.NONE)
         self._typing = None
         self._connection.mark_signed(self._asked.message_id)
         self._offers_shown[page] = look.offers
@@ -135,14 +145,37 @@ class DiscordSurface:
     async def edit(self, page: reply_surface.PageRef, look: reply_surface.PageContent) -> None:
         rest = await self._connection.rest()
         components = None if self._offers_shown.get(page.id) == look.offers else self._row(look)
-        try:
-            await self._edit(rest, page, self._text(look), components)
-        except TokenGone:
-            if self._token_ended or self._address.private:
-                raise
-            self._token_ended = True
-            await self._edit(rest, page, self._text(look), components)
+        with self._refusals():
+            try:
+                await self._edit(rest, page, self._text(look), components)
+            except TokenGone:
+                if self._token_ended or self._address.private:
+                    raise
+                self._token_ended = True
+                await self._edit(rest, page, self._text(look), components)
+            except reply_surface.PageInvalid:
+                if not components:
+                    raise
+                await self._edit(rest, page, self._text(look), buttons.NONE)
         self._offers_shown[page.id] = look.offers
+
+    @contextmanager
+    def _refusals(self) -> Generator[None]:
+        """Say where a reply can go that is refused here for good."""
+        try:
+            yield
+        except reply_surface.PageRefused as refused:
+            self._refused = True
+            refused.elsewhere = None if self._address.direct else self._open_dm
+            raise
+
+    async def _open_dm(self) -> reply_surface.Surface:
+        """Return the surface of this reply in its asker's direct messages."""
+        rest = await self._connection.rest()
+        channel = await rest.open_dm(self._address.person)
+        direct = Address(channel, self._address.person, direct=True)
+        asked, offers = replace(self._asked, reply_to=direct.encode()), buttons.OFFERS & reply_surface.ELSEWHERE_OFFERS
+        return DiscordSurface(self._connection, asked, self._waiting, offers)
 
     async def _edit(self, rest: Rest, page: reply_surface.PageRef, text: str, components: Components | None) -> None:
         channel, message = self._reach(page)

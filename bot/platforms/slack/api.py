@@ -162,7 +162,7 @@ REVOKED: Final = frozenset({"account_inactive", "invalid_auth", "token_revoked"}
 
 _DOWN = frozenset(
     {"internal_error", "fatal_error", "service_unavailable", "request_timeout", "team_added_to_org", "accesslimited"}
-    | {"org_login_required", "ekm_access_denied"}
+    | {"org_login_required"}
 )
 
 

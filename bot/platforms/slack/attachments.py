@@ -98,7 +98,14 @@ async def delete_shown(api: SlackApi, channel: str, page: str) -> None:
     if is_file(page):
         await api.call(Method.DELETE_FILE, file=page)
     else:
-        await api.call(Method.DELETE, channel=channel, ts=page)
+        where, ts = place_of_page(channel, page)
+        await api.call(Method.DELETE, channel=where, ts=ts)
+
+
+def place_of_page(channel: str, page: str) -> tuple[str, str]:
+    """Return the channel and the time stamp of a page of a reply in `channel`: a page elsewhere names its own."""
+    where, _, ts = page.rpartition("/")
+    return where or channel, ts
 
 
 def is_file(page: str) -> bool:

@@ -106,7 +106,7 @@ _OPERATOR: Final = {
     "missing_scope": "`cogency doctor` says which scope is missing.",
     **dict.fromkeys(CURABLE - {"missing_scope"}, reply_texts.INSTALL_AGAIN),
 }
-_DELETED: Final = frozenset({"message_not_found", "thread_not_found", "no_such_thread", "cannot_reply_to_message"})
+_DELETED: Final = frozenset({"message_not_found", "thread_not_found", "no_such_thread"})
 
 
 class StillStreaming(reply_surface.PageLocked):

@@ -24,7 +24,7 @@ from bot.platforms.slack.occurrences import is_conversation_of
 from bot.platforms.slack.options import Method
 from bot.platforms.slack.places import Places, person_place
 from bot.platforms.slack.surroundings import message_at
-from bot.reply_surface import SCHEDULING, ReplyAction
+from bot.reply_surface import ELSEWHERE_OFFERS, SCHEDULING, ReplyAction
 from bot.texts import reply_texts
 
 # The actions that show no content of the reply's place: they do not need the right to read it.
@@ -100,6 +100,9 @@ class ReplyPresses:
                 raise Refused(reply_texts.NOT_YOURS)
             return
         if not is_conversation_of(self.me, channel, click.conversation):
+            # Only in the person's own messages, to which the reply was moved
+            if inbound.is_direct(channel) and not is_elsewhere and click.offer in ELSEWHERE_OFFERS:
+                return
             raise Refused(reply_texts.NO_SUCH_REPLY)
         if inbound.is_direct(channel) and is_elsewhere:
             raise Refused(reply_texts.NOT_YOURS)

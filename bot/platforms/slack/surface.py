@@ -2,8 +2,8 @@
 
 import logging
 import re
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, assert_never
@@ -28,6 +28,7 @@ from bot.platforms.slack.panels import WINDOW_FIELDS, ShownTo, panel_blocks
 from bot.platforms.slack.slash_commands import named
 from bot.platforms.slack.surroundings import message_at
 from bot.reply_surface import (
+    ELSEWHERE_OFFERS,
     REMINDER_OFFERS,
     WORK_EDIT_S,
     WORK_STEPS,
@@ -38,6 +39,7 @@ from bot.reply_surface import (
     PageKey,
     PageQueued,
     PageRef,
+    PageRefused,
     ReplyAction,
     Surface,
 )
@@ -126,10 +128,14 @@ class SlackSurface:
         session: AgentSession,
         stop: Callable[[], Awaitable[object]],
         waiting: WaitingPanel | None = None,
+        *,
+        moved: bool = False,
     ) -> None:
+        """`moved`: it is not where the question was asked, so that its pages' ids name its channel."""
         self._workspace = workspace
         self._api = workspace.api
         self._to = to
+        self._moved = moved
         self._conversation = conversation
         self._session = session
         self._stop = stop
@@ -148,6 +154,8 @@ class SlackSurface:
             self._limits = replace(LIMITS, offers=REMINDER_OFFERS)
         if to.scheduled == ScheduleKind.WORK:
             self._limits = WORK_LIMITS
+        if moved:
+            self._limits = replace(self._limits, offers=self._limits.offers & ELSEWHERE_OFFERS)
         self._held_until: float | None = None
         self._live: dict[str, message_pages.Stream] = {}  # The streams that have not ended, by time stamp
         # Each known page's key by time stamp; None once the message's metadata holds the key.
@@ -179,7 +187,7 @@ class SlackSurface:
         if not found:
             return None
         self._keys.setdefault(found[0], key)
-        return PageRef(found[0])
+        return self._page(found[0])
 
     async def post(self, key: PageKey, look: PageContent) -> PageRef:
         ts = "" if look.final else await self._start(key, look)
@@ -188,23 +196,54 @@ class SlackSurface:
                 raise PageQueued(STEPS_RETRY_S)
             if not look.final and self._is_held():
                 raise PageQueued(HOLD_RETRY_S)
-            ts = await self._messages.post(key, look)
+            with self._refusals():
+                ts = await self._messages.post(key, look)
             self._keys[ts] = None
         self._session.mark_message_posted()
-        return PageRef(ts)
+        return self._page(ts)
 
     async def edit(self, page: PageRef, look: PageContent) -> None:
-        stream = self._live.get(page.id)
+        channel, ts = attachments.place_of_page(self._to.channel, page.id)
+        if channel != self._to.channel:  # an earlier process showed it there
+            await replace(self._messages, to=replace(self._to, channel=channel, thread_ts="")).edit(ts, look)
+            return
+        stream = self._live.get(ts)
         if stream is None or not await self._grow(stream, look):
-            await self._rewrite(page.id, look)
+            with self._refusals():
+                await self._rewrite(ts, look)
         if look.final:
             self._workspace.budgets.remove(self._name)
 
     async def delete(self, page: PageRef) -> None:
-        if self._live.pop(page.id, None) is not None:
-            await self._streams.drop(page.id)
+        _, ts = attachments.place_of_page(self._to.channel, page.id)
+        if self._live.pop(ts, None) is not None:
+            await self._streams.drop(ts)
         with message_pages.page_errors():
             await attachments.delete_shown(self._api, self._to.channel, page.id)
+
+    def _page(self, ts: str) -> PageRef:
+        return PageRef(f"{self._to.channel}/{ts}" if self._moved else ts)
+
+    @contextmanager
+    def _refusals(self) -> Generator[None]:
+        """Say where a reply can go that is refused in this channel for good."""
+        try:
+            yield
+        except PageRefused as refused:
+            refused.elsewhere = None if inbound.is_direct(self._to.channel) else self._open_dm
+            raise
+
+    async def _open_dm(self) -> Surface:
+        """Return the surface of this reply in its asker's direct messages. Raises SurfaceError."""
+        with message_pages.page_errors():
+            try:
+                opened = await self._api.call(Method.OPEN, users=self._to.user)
+            except SlackRefused as refused:
+                raise PageRefused(str(refused), refused.remedy) from refused
+        to = ReplyTo(api.text(opened, "channel", "id"), self._to.user, after=self._to.after)
+        return SlackSurface(
+            self._workspace, to, self._conversation, self._session, self._stop, self._waiting, moved=True
+        )
 
     async def attach(self, key: PageKey, files: Sequence[OutFile], *, again: bool) -> tuple[PageRef, ...]:  # noqa: ARG002 -- Slack takes no key with a file
         with message_pages.page_errors():
@@ -346,11 +385,12 @@ async def undo_kept(api_: SlackApi, page: ShownPage) -> None:
     if attachments.is_file(page.page):
         return
     with message_pages.page_errors():
-        shown = await message_at(api_, SlackMessageLink(page.channel, page.page, "")) or {}
+        channel, ts = attachments.place_of_page(page.channel, page.page)
+        shown = await message_at(api_, SlackMessageLink(channel, ts, "")) or {}
         before = api.items(shown, "blocks")
         if (blocks := without(FACTS, before)) and blocks != before:
             undone_text = memory_texts.undone(api.text(shown, "text"))
-            await api_.call(Method.UPDATE, channel=page.channel, ts=page.page, text=undone_text, blocks=blocks)
+            await api_.call(Method.UPDATE, channel=channel, ts=ts, text=undone_text, blocks=blocks)
 
 
 def _place(workspace: SurfaceParts, to: ReplyTo) -> message_pages.StreamPlace:
