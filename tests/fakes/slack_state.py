@@ -403,6 +403,7 @@ class Workspace:
             "message_ts": hit.ts,
             "content": hit.text,
             "is_author_bot": bool(hit.bot_id),
+            **({"blocks": hit.blocks} if hit.blocks else {}),
             "permalink": f"https://fake.slack.com/archives/{hit.channel}/p{hit.ts.replace('.', '')}",
             "context_messages": {
                 "before": [excerpt(one) for one in beside[max(0, at - 2) : at]],

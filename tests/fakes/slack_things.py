@@ -108,6 +108,7 @@ class FakeMessage:
     files: list[Object] = field(default_factory=list[Object])
     unfurl: bool = True
     edited_ts: str = ""
+    facts: Object = field(default_factory=dict[str, Any])  # Further fields: attachments, the name of an app
 
     @property
     def text(self) -> str:
@@ -125,7 +126,7 @@ class FakeMessage:
         payload |= {"files": self.files} if self.files else {}
         payload |= {"blocks": self.blocks} if self.blocks else {}
         payload |= {"metadata": self.metadata} if metadata and self.metadata else {}
-        return payload
+        return payload | self.facts
 
 
 @dataclass

@@ -75,7 +75,7 @@ class Commands:
         self._host = host
         self._members = members
         self.connection = connection
-        self._surroundings = surroundings
+        self.surroundings = surroundings
         self._conversations = conversations
         self._asked_last = LRUCache[tuple[int, int], str](MAX_REMEMBERED)
 
@@ -122,7 +122,7 @@ class Commands:
         author = await self._members.author_retrying(question.author)
         incoming = await self._conversations.of_question(replace(question, author=author))
         self._asked_last[question.where.channel, question.author.id] = incoming.conversation
-        context = await self._surroundings.of_question(
+        context = await self.surroundings.of_question(
             question.text,
             interaction.user.id,
             interaction.channel,
@@ -251,7 +251,7 @@ class Menus:
         if interaction.user.id != about.person:
             await interactions.respond_alone(interaction, reply_texts.NOT_YOURS)
             return
-        context = self._contexts.pop(about, None) or await _fetch_context(interaction, about.message)
+        context = self._contexts.pop(about, None) or await self._fetch_context(interaction, about.message)
         if context is None:
             await interactions.respond_alone(interaction, command_texts.CHOOSE_AGAIN)
             return
@@ -262,8 +262,22 @@ class Menus:
 
     async def _open(self, interaction: Interaction, message: discord.Message) -> None:
         about = AskAboutWindow(interaction.user.id, message.id)
-        self._contexts[about] = _context_of(message)
+        self._contexts[about] = self._context_of(message)
         await interaction.response.send_modal(_window(about))
+
+    def _context_of(self, message: discord.Message) -> AttachedContext:
+        quoted, files = self._commands.surroundings.quote(SOURCE_WORDS, message, names_files=False)
+        attached = attachments(files, message.author.display_name, "file of that message")
+        return AttachedContext((quoted,) if quoted.text else (), tuple(attached))
+
+    async def _fetch_context(self, interaction: Interaction, message: int) -> AttachedContext | None:
+        channel = interaction.channel
+        if not isinstance(channel, discord.abc.Messageable):
+            return None
+        try:
+            return self._context_of(await channel.fetch_message(message))
+        except UNREADABLE:
+            return None
 
     async def _forget(self, interaction: Interaction, message: discord.Message) -> None:
         await interaction.response.defer(ephemeral=True)
@@ -299,26 +313,6 @@ class Menus:
                 return Panel(command_texts.REPLY_FORGOTTEN)
             case _:
                 return Panel(memory_texts.FORGET_DECLINED)
-
-
-def _context_of(message: discord.Message) -> AttachedContext:
-    author = message.author.display_name
-    content = readable(message.content, objects.names_of(message)).strip()
-    forwarded = [snapshot.content for snapshot in message.message_snapshots]
-    text = "\n".join(filter(None, [content, *forwarded]))
-    pages = pages_at(message.channel.id, message.id)
-    quoted = (Quoted(SOURCE_WORDS, author, text, pages),) if text else ()
-    return AttachedContext(quoted, tuple(attachments(message.attachments, author, "file of that message")))
-
-
-async def _fetch_context(interaction: Interaction, message: int) -> AttachedContext | None:
-    channel = interaction.channel
-    if not isinstance(channel, discord.abc.Messageable):
-        return None
-    try:
-        return _context_of(await channel.fetch_message(message))
-    except UNREADABLE:
-        return None
 
 
 def _window(about: AskAboutWindow) -> discord.ui.Modal:

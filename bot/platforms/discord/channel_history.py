@@ -23,7 +23,8 @@ from agent.ports import ToolContext
 from agent.tools.read_channel import ChannelMessage, ChannelPage, FoundChannel
 from bot.platforms.discord.inbound import decode_address
 from bot.platforms.discord.markup import readable
-from bot.platforms.discord.objects import USER_MESSAGE_TYPES, channel_place, is_automatic, names_of
+from bot.platforms.discord.message_content import Content, content_of
+from bot.platforms.discord.objects import READ_MESSAGE_TYPES, channel_place, is_automatic, names_of
 from bot.platforms.discord.places import UNREADABLE, DiscordMembership, Readable, known_as
 
 MESSAGES_PAGE: Final = 100  # Discord's limit
@@ -170,7 +171,7 @@ class DiscordChannelReader:
             ]
             in_span = [message for message in page if message.id >= earliest]
             yield ChannelPage(
-                tuple(self._message(channel, message) for message in in_span if message.type in USER_MESSAGE_TYPES)
+                tuple(self._message(channel, message) for message in in_span if message.type in READ_MESSAGE_TYPES)
             )
             count += len(in_span)
             if count >= limit or len(page) < MESSAGES_PAGE or len(in_span) < len(page):
@@ -179,15 +180,15 @@ class DiscordChannelReader:
 
     def _message(self, channel: Channel, message: discord.Message) -> ChannelMessage:
         in_thread = isinstance(channel, discord.Thread)
-        me = self.client.user
+        me, content = self.client.user, content_of(message)
         return ChannelMessage(
             id=str(message.id),
             person=known_as(message.author.id),
             name=message.author.display_name,
             time=message.created_at,
-            text="\n".join(_texts_of(message, channel)),
+            text="\n".join(_texts_of(message, content, channel)),
             link=message.jump_url,
-            files=tuple(file.filename for file in message.attachments),
+            files=tuple(file.filename for file in (*message.attachments, *content.files)),
             root=str(channel.id) if in_thread else "",
             begun=_started_at(channel) if in_thread else None,
             by_bot=is_automatic(message),
@@ -223,14 +224,9 @@ def _started_at(thread: discord.Thread) -> datetime:
     return discord.utils.snowflake_time(thread.id)
 
 
-def _texts_of(message: discord.Message, channel: Channel) -> Iterator[str]:
-    """Yield the message's text: after the title of its forum post; for a message without content, its embeds."""
+def _texts_of(message: discord.Message, content: Content, channel: Channel) -> Iterator[str]:
+    """Yield all that the message shows, after the title of its forum post."""
     if isinstance(channel, discord.Thread) and message.id == channel.id:
         yield f"({channel.name})"
-    if content := readable(message.content, names_of(message)).strip():
-        yield content
-    for original in message.message_snapshots:
-        yield f"(forwarded) {readable(original.content, names_of(message))}".strip()
-    if not content:
-        for embed in message.embeds:
-            yield from filter(None, (embed.title, embed.description))
+    if words := readable(content.whole, names_of(message, content.whole)).strip():
+        yield words

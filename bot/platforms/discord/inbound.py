@@ -13,7 +13,7 @@ Which conversation a message belongs to:
 import json
 import re
 from collections.abc import Set as AbstractSet
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -85,7 +85,9 @@ class Replied:
 
 @dataclass(frozen=True, slots=True)
 class DiscordPost:
-    """The parts of a Discord message that the bot uses. `mentions`: ids of the users and roles it mentions."""
+    """The parts of a Discord message that the bot uses. `content`: what its author wrote; `whole`: all that it shows.
+    `mentions`: ids of the users and roles it mentions.
+    """
 
     id: int
     where: ChannelFactsForConversation
@@ -93,10 +95,11 @@ class DiscordPost:
     content: str
     time: datetime
     link: str
+    whole: str = ""
     names: DiscordNames = field(default_factory=DiscordNames)
     mentions: frozenset[int] = frozenset()
     carries: bool = False
-    """Whether it has content beside its text: a file, a forwarded message."""
+    """Whether it has content beside its text: a file, a forwarded message, a poll."""
     replies_to: Replied | None = None
     """The message it replies to, if known."""
     by_user: bool = True
@@ -188,6 +191,12 @@ def read_post(post: DiscordPost, me: DiscordBot, mode: ReplyMode) -> Incoming | 
         team=author.standing.team,
         organization=author.standing.organization,
     )
+
+
+def read_context(post: DiscordPost, incoming: Incoming, me: DiscordBot) -> Incoming:
+    """Return the message with all that it shows as its text: it is context, not a question of its author."""
+    whole = readable(without_mention(post.whole, me.ids), post.names).strip()
+    return replace(incoming, text=whole or incoming.text)
 
 
 def read_question(question: AskedQuestion, mode: ReplyMode, quoted: tuple[Quoted, ...] = ()) -> Incoming:

@@ -124,9 +124,10 @@ class DiscordIntake:
         """Apply an edit to a waiting question and to what is stored; an edit starts no answer. Raises CogencyError."""
         self._host.ambient.changed(str(message.channel.id), str(message.id))
         await self._surroundings.find_channel(message)
-        post = objects.post_of(message, self._connection.clock.now())
-        if (changed := inbound.read_post(post, self._me(message.guild), ReplyMode.IN_PLACE)) is not None:
-            new_text = naming(changed.text, attachments(message.attachments, "", voice=message.flags.voice))
+        post, me = objects.post_of(message, self._connection.clock.now()), self._me(message.guild)
+        if (changed := inbound.read_post(post, me, ReplyMode.IN_PLACE)) is not None:
+            files = attachments(message.attachments, "", voice=message.flags.voice)
+            new_text = naming(inbound.read_context(post, changed, me).text, files)
             for message_id in (changed.message_id, *repeats_of(changed.message_id)):
                 known = await self._host.forgetting.amend(changed.channel, message_id, new_text)
                 if not known and message_id != changed.message_id:
@@ -193,7 +194,7 @@ class DiscordIntake:
             case message_intake.Consider():
                 self._consider(message, post, me)
             case message_intake.StoreAsContext():
-                await self._host.record_context_message(incoming)
+                await self._host.record_context_message(inbound.read_context(post, incoming, me))
             case message_intake.RunCommand():
                 await self._admit_order(incoming)
                 pages = links_in(incoming.text) if command == LEARN.name else ()

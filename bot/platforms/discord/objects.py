@@ -12,6 +12,7 @@ from bot.platforms.discord import inbound
 from bot.platforms.discord.checks import may_start_threads
 from bot.platforms.discord.inbound import STRANGER, DiscordAuthor, DiscordPost
 from bot.platforms.discord.markup import DiscordNames
+from bot.platforms.discord.message_content import content_of
 from bot.platforms.discord.places import ChannelFacts, Place, known_as, place_of, private_place
 
 CHANNEL_MENTION = re.compile(r"<#(\d{1,20})>", re.ASCII)
@@ -19,24 +20,33 @@ USER_MENTION = re.compile(r"<@!?(\d{1,20})>", re.ASCII)
 
 Speaker: TypeAlias = discord.User | discord.Member
 
-# The types of messages that users write; all others are system messages.
+# The types of messages that users write.
 USER_MESSAGE_TYPES = frozenset({discord.MessageType.default, discord.MessageType.reply})
+# Those that people read in a channel: also what an app answers to a command, and the result of a poll. All others are
+# Discord's notices.
+READ_MESSAGE_TYPES = USER_MESSAGE_TYPES | {
+    discord.MessageType.chat_input_command,
+    discord.MessageType.context_menu_command,
+    discord.MessageType.poll_result,
+}
 
 
 def post_of(message: discord.Message, now: datetime) -> DiscordPost:
     """Return the message with the place of its channel."""
     roles = {role.id: role.name for role in message.role_mentions}
     users = {user.id: user.display_name for user in message.mentions}
+    content = content_of(message)
     return DiscordPost(
         id=message.id,
         where=where(message.channel, author_of(message.author), direct=isinstance(message.channel, discord.DMChannel)),
         author=replace(author_of(message.author), automatic=is_automatic(message)),
-        content=message.content,
+        content=content.text,
+        whole=content.whole,
         time=inbound.plausible(message.created_at, now),
         link=message.jump_url,
-        names=names_of(message),
+        names=names_of(message, content.whole),
         mentions=frozenset({*users, *roles, *map(int, USER_MENTION.findall(message.content))}),
-        carries=bool(message.attachments or message.message_snapshots),
+        carries=bool(message.attachments or content.enclosed or content.text != message.content),
         replies_to=_replied(message),
         by_user=message.type in USER_MESSAGE_TYPES,
     )
@@ -110,14 +120,20 @@ def is_automatic(message: discord.Message) -> bool:
     return message.author.bot or message.webhook_id is not None
 
 
-def names_of(message: discord.Message) -> DiscordNames:
-    """Return the names of the users, roles and channels that the message mentions, as far as known."""
-    guild = message.guild
-    mentioned = [int(number) for number in CHANNEL_MENTION.findall(message.content)]
-    channels = {number: guild.get_channel_or_thread(number) for number in mentioned} if guild else {}
+def names_of(message: discord.Message, words: str | None = None) -> DiscordNames:
+    """Return the names of the users, roles and channels that the message mentions, as far as known. `words`: all that
+    it shows; Discord names only those whom its own text mentions.
+    """
+    guild, words = message.guild, message.content if words is None else words
+    users = {user.id: user.display_name for user in message.mentions}
+    roles = {role.id: role.name for role in message.role_mentions}
+    if guild is None:
+        return DiscordNames(users, roles)
+    channels = {number: guild.get_channel_or_thread(number) for number in map(int, CHANNEL_MENTION.findall(words))}
+    members = {number: guild.get_member(number) for number in map(int, USER_MENTION.findall(words))}
     return DiscordNames(
-        users={user.id: user.display_name for user in message.mentions},
-        roles={role.id: role.name for role in message.role_mentions},
+        users={number: member.display_name for number, member in members.items() if member is not None} | users,
+        roles=roles,
         channels={number: channel.name for number, channel in channels.items() if channel is not None},
     )
 

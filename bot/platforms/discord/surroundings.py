@@ -14,7 +14,8 @@ from agent.records import AttachedMessage, Attachment, Quoted
 from bot.platforms.discord.attachments import attachments
 from bot.platforms.discord.inbound import pages_at
 from bot.platforms.discord.markup import DiscordMessageLink, message_links, readable
-from bot.platforms.discord.objects import USER_MESSAGE_TYPES, channel_place, names_of
+from bot.platforms.discord.message_content import content_of
+from bot.platforms.discord.objects import READ_MESSAGE_TYPES, channel_place, is_automatic, names_of
 from bot.platforms.discord.places import UNREADABLE, Readable, can_read, known_as
 from bot.texts import reply_texts
 
@@ -25,6 +26,7 @@ MAX_THREAD_MESSAGES = 100  # One request; a longer thread is best represented by
 MAX_THREAD_CHARS = 20_000
 MAX_THREAD_FILES = 5  # The newest ones: a question about a file in a thread is usually about a recent one
 MAX_LINKS = 3  # Each costs a request or two; a question rarely refers to more
+Linkable = discord.TextChannel | discord.VoiceChannel | discord.StageChannel | discord.Thread
 SOMEBODY = "somebody"  # The author of a forwarded message, whom Discord does not name
 PATIENCE_S = 8.0  # Short, because the asker sees no response meanwhile
 
@@ -50,6 +52,8 @@ class Surroundings:
     - The content is context under the place's audience; it is not stored as a message of any person.
     - A linked message is quoted only if the bot and the asker can read it now, and its audience may be used where the
       answer is read.
+    - A thread is read when the conversation with the bot begins. Of its later messages, people's are stored as they
+      arrive; those of other apps, such as an alert that is resolved, are read again with each question.
     - Everything is bounded, and what cannot be read in time is left out: the question matters more.
     """
 
@@ -143,69 +147,97 @@ class Surroundings:
     async def _of_message(
         self, message: discord.Message, place: Place, *, import_thread: bool
     ) -> AsyncGenerator[Quoted | Attachment, None]:
-        forwarded = message.message_snapshots
+        content = content_of(message)
         for file in attachments(message.attachments, message.author.display_name, voice=message.flags.voice):
             yield file
-        for original in forwarded:
-            for file in attachments(original.attachments, SOMEBODY, "file of a forwarded message"):
-                yield file
-        if import_thread and isinstance(message.channel, discord.Thread):
-            for quoted in await self._thread(message.channel, before=message):
+        for file in attachments(content.files, SOMEBODY, "file of a forwarded message"):
+            yield file
+        if isinstance(message.channel, discord.Thread):
+            for quoted in await self._thread(message.channel, before=message, apps_alone=not import_thread):
                 yield quoted
         if (replied_to := await _replied_to(message)) is not None:
-            yield _quote("the message that this one replies to", replied_to)
-            author = replied_to.author.display_name
-            for file in attachments(replied_to.attachments, author, "file of the message that this one replies to"):
+            quoted, files = self.quote("the message that this one replies to", replied_to)
+            yield quoted
+            for file in attachments(files, quoted.author, "file of the message that this one replies to"):
                 yield file
-        for original in forwarded:
-            text = readable(original.content, names_of(message))
-            yield Quoted("a forwarded message", SOMEBODY, text, _original(message))
+        names = names_of(message, content.whole)
+        for quoted in content.quotes(lambda words: readable(words, names), SOMEBODY):
+            yield quoted
         async for quoted in self._linked(message.content, message.author.id, place):
             yield quoted
 
     async def _of_question(
         self, text: str, asker: int, channel: object, place: Place, *, import_thread: bool
     ) -> AsyncGenerator[Quoted | Attachment, None]:
-        if import_thread and isinstance(channel, discord.Thread):
-            for quoted in await self._thread(channel, before=None):
+        if isinstance(channel, discord.Thread):
+            for quoted in await self._thread(channel, before=None, apps_alone=not import_thread):
                 yield quoted
         async for quoted in self._linked(text, asker, place):
             yield quoted
 
-    async def _thread(self, thread: discord.Thread, before: discord.Message | None) -> list[Quoted | Attachment]:
-        """Return the newest messages of a thread that fit, oldest first, after its starting message; then files."""
+    async def _thread(
+        self, thread: discord.Thread, before: discord.Message | None, *, apps_alone: bool
+    ) -> list[Quoted | Attachment]:
+        """Return the newest messages of a thread that fit, oldest first, after its starting message; then files.
+
+        `apps_alone`: only what other apps wrote there. A thread that the bot itself started began with a question.
+        """
+        starts = not (apps_alone and thread.owner_id == thread.guild.me.id)
         quotes: list[Quoted] = []
         files: list[Attachment] = []
         chars = 0
         with suppress(*UNREADABLE):
             async for message in thread.history(limit=MAX_THREAD_MESSAGES, before=before):
-                quoted = _quote("earlier in this thread", message)
+                if apps_alone and not self._is_of_other_app(message):
+                    continue
+                quoted, attached = self.quote("earlier in this thread", message)
                 chars += len(quoted.text)
                 if chars > MAX_THREAD_CHARS:
                     break
-                if quoted.text and message.type in USER_MESSAGE_TYPES:
+                if quoted.text and message.type in READ_MESSAGE_TYPES:
                     quotes.append(quoted)
-                    files += attachments(message.attachments, quoted.author, "file earlier in this thread")
-        if chars <= MAX_THREAD_CHARS and isinstance(thread.parent, discord.TextChannel):
+                    files += attachments(attached, quoted.author, "file earlier in this thread")
+        if starts and chars <= MAX_THREAD_CHARS and isinstance(thread.parent, discord.TextChannel):
             with suppress(*UNREADABLE):
                 starter = await thread.parent.fetch_message(thread.id)
-                quotes.append(_quote("what this thread began with", starter))
-                files += attachments(starter.attachments, quotes[-1].author, "file with which this thread began")
-        if isinstance(thread.parent, discord.ForumChannel):
+                if not apps_alone or self._is_of_other_app(starter):
+                    quoted, attached = self.quote("what this thread began with", starter)
+                    quotes.append(quoted)
+                    files += attachments(attached, quoted.author, "file with which this thread began")
+        if isinstance(thread.parent, discord.ForumChannel) and not apps_alone:
             quotes.append(Quoted("the title of this forum post", SOMEBODY, thread.name))
         return [*(quoted for quoted in reversed(quotes) if quoted.text), *files[:MAX_THREAD_FILES]]
 
+    def quote(
+        self, source: str, message: discord.Message, *, names_files: bool = True
+    ) -> tuple[Quoted, tuple[discord.Attachment, ...]]:
+        """Return a message with all that it shows as a quote, and its files. `names_files`: the quote lists them."""
+        content = content_of(message)
+        text = readable(content.whole, names_of(message, content.whole)).strip()
+        names = [f"(attached file {file.filename})" for file in message.attachments if names_files]
+        pages = pages_at(message.channel.id, message.id)
+        author = message.author.display_name + (" (a bot)" if self._is_of_other_app(message) else "")
+        quoted = Quoted(source, author, "\n".join(filter(None, [text, *names])), pages)
+        return quoted, (*message.attachments, *content.files)
+
+    def _is_of_other_app(self, message: discord.Message) -> bool:
+        me = self._client.user
+        return is_automatic(message) and (me is None or message.author.id != me.id)
+
     async def _linked(self, text: str, asker: int, place: Place) -> AsyncGenerator[Quoted, None]:
         for link in message_links(text)[:MAX_LINKS]:
-            with suppress(*UNREADABLE):
+            with suppress(discord.InvalidData, *UNREADABLE):
                 if (message := await self._linked_message(link, asker, place)) is not None:
-                    yield _quote("a linked message", message)
+                    yield self.quote("a linked message", message)[0]
 
     async def _linked_message(self, link: DiscordMessageLink, asker: int, place: Place) -> discord.Message | None:
         """Return the message, if both the bot and the asker can read it and it may be used in this place."""
         guild = self._client.get_guild(link.guild) if link.guild is not None else None
-        channel = guild.get_channel_or_thread(link.channel) if guild is not None else None
-        if guild is None or not isinstance(channel, discord.TextChannel | discord.VoiceChannel | discord.Thread):
+        if guild is None:
+            return None
+        # An archived thread is not among those that the library knows.
+        channel = guild.get_channel_or_thread(link.channel) or await self._client.fetch_channel(link.channel)
+        if not isinstance(channel, Linkable) or channel.guild.id != guild.id:
             return None
         member = await guild.fetch_member(asker)  # the cache may hold outdated roles
         if not await can_read(channel, member):
@@ -235,19 +267,6 @@ async def _replied_to(message: discord.Message) -> discord.Message | None:
     with suppress(*UNREADABLE):
         return await message.channel.fetch_message(reference.message_id)
     return None
-
-
-def _original(message: discord.Message) -> tuple[str, ...]:
-    """Return the page ids that the message forwarded by this one would have."""
-    at = message.reference
-    return () if at is None or at.message_id is None else pages_at(at.channel_id, at.message_id)
-
-
-def _quote(source: str, message: discord.Message) -> Quoted:
-    text = readable(message.content, names_of(message)).strip()
-    files = [f"(attached file {file.filename})" for file in message.attachments]
-    pages = pages_at(message.channel.id, message.id)
-    return Quoted(source, message.author.display_name, "\n".join(filter(None, [text, *files])), pages)
 
 
 async def _in_time(content: AsyncGenerator[Quoted | Attachment, None]) -> ReferencedContent:

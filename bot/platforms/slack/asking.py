@@ -21,10 +21,11 @@ from bot.platforms.slack.api import Method, MethodRates, SlackApi, SlackDown, Sl
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, SlackMessage
 from bot.platforms.slack.markup import quoted, readable
 from bot.platforms.slack.members import Member, People, SlackMemberUnknown
+from bot.platforms.slack.message_content import content_of
 from bot.platforms.slack.message_pages import Ephemeral
 from bot.platforms.slack.places import Places, person_place
 from bot.platforms.slack.sockets import BackgroundTasks
-from bot.platforms.slack.surroundings import SlackNames
+from bot.platforms.slack.surroundings import SlackNames, author_of
 from bot.texts import command_texts, formatting, reply_texts
 
 PASSING: Final = (SlackLimited, SlackDown, SlackMemberUnknown, StoreUnavailable)
@@ -149,11 +150,10 @@ class SlackAsking:
     async def open_about(self, body: JsonObject) -> None:
         """Open the window of the shortcut "Ask about this message"."""
         message = api.fields(body, "message")
-        user = api.text(message, "user")
-        names = await self.names.of(api.text(message, "text"), users=(user,) if user else ())
-        author = names.get(user) or api.first_text(message, "username", "bot_id") or "unknown"
-        about = readable(api.text(message, "text"), names)
-        to, files = inbound.of_click(body), api.items(message, "files")
+        user, content = api.text(message, "user"), content_of(message)
+        names = await self.names.of(content.whole, users=(user,) if user else ())
+        author, about = author_of(message, names, self.me), readable(content.whole, names)
+        to, files = inbound.of_click(body), (*api.items(message, "files"), *content.files)
         await self._open(body, panels.ask_view(author, about, to, files, api.text(message, "ts")))
 
     async def submit_about(self, body: JsonObject) -> None:

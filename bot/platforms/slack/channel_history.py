@@ -37,9 +37,10 @@ from bot.platforms.slack.api import (
     number,
     text,
 )
-from bot.platforms.slack.inbound import TOMBSTONE, USER_SUBTYPES, SlackBot
+from bot.platforms.slack.inbound import SlackBot, is_written
 from bot.platforms.slack.markup import mentioned_channels, mentioned_users, message_links, readable
 from bot.platforms.slack.members import People, member_of
+from bot.platforms.slack.message_content import Shown, content_of
 from bot.platforms.slack.places import KINDS, MAX_PAGES, PAGE, Places
 
 MESSAGES_PAGE: Final = 200  # Slack recommends no more; it takes 999
@@ -167,7 +168,7 @@ class SlackChannelReader:
                 if isinstance(page, float):
                     yield ChannelPage(waits_s=page)
                     continue
-                messages = [message for message in items(page, "messages") if _is_readable(message)]
+                messages = [message for message in items(page, "messages") if is_written(message)]
                 yield ChannelPage(await self._messages(id_, messages, names, threads_read=bool(root)))
                 threads += [message for message in messages if not root and number(message, "reply_count")]
                 count += len(messages)
@@ -178,7 +179,7 @@ class SlackChannelReader:
                     if isinstance(page, float):
                         yield ChannelPage(waits_s=page)
                         continue
-                    messages = [message for message in items(page, "messages") if _is_readable(message)]
+                    messages = [message for message in items(page, "messages") if is_written(message)]
                     yield ChannelPage(await self._messages(id_, messages, names, threads_read=True))
             if next(calls, None) is None:
                 yield ChannelPage(left=LONG_THREADS)
@@ -226,12 +227,13 @@ class SlackChannelReader:
     async def _messages(
         self, channel: str, messages: Sequence[JsonObject], names: "_Names", *, threads_read: bool
     ) -> tuple[ChannelMessage, ...]:
-        await names.learn(messages)
-        return tuple(self._message(channel, message, names.known, threads_read=threads_read) for message in messages)
+        shown = [(message, content_of(message)) for message in messages]
+        await names.learn(shown)
+        return tuple(self._message(channel, one, names.known, threads_read=threads_read) for one in shown)
 
-    def _message(
-        self, channel: str, message: JsonObject, names: dict[str, str], *, threads_read: bool
-    ) -> ChannelMessage:
+    def _message(self, channel: str, shown: Shown, names: dict[str, str], *, threads_read: bool) -> ChannelMessage:
+        message, content = shown
+        files = (*items(message, "files"), *content.files)
         ts, root, user, bot = (text(message, key) for key in ("ts", "thread_ts", "user", "bot_id"))
         is_reply = inbound.is_ts(root) and root != ts
         return ChannelMessage(
@@ -243,9 +245,9 @@ class SlackChannelReader:
             or user
             or bot,
             time=inbound.time_of(ts),
-            text=readable(_message_text(message), names),
+            text=readable(content.whole, names),
             link=inbound.permalink(self.me, channel, ts, root) or "",
-            files=tuple(first_text(file, "name", "title") or "file" for file in items(message, "files")),
+            files=tuple(first_text(file, "name", "title") or "file" for file in files),
             root=root if is_reply else "",
             begun=inbound.time_of(root) if is_reply else None,
             unread=0 if threads_read else number(message, "reply_count"),
@@ -262,33 +264,20 @@ class _Names:
     places: Places
     known: dict[str, str] = field(default_factory=dict[str, str])
 
-    async def learn(self, messages: Collection[JsonObject]) -> None:
+    async def learn(self, messages: Collection[Shown]) -> None:
         users = {
             user
-            for message in messages
-            for user in (text(message, "user"), *mentioned_users(_message_text(message)))
+            for message, content in messages
+            for user in (text(message, "user"), *mentioned_users(content.whole))
             if user
         }
         new = sorted(users - self.known.keys())[: max(0, MAX_PEOPLE - len(self.known))]
         for start in range(0, len(new), NAMES_AT_ONCE):
             self.known |= await self.people.names(new[start : start + NAMES_AT_ONCE])
         channels = {
-            channel for message in messages for channel in mentioned_channels(_message_text(message))
+            channel for _, content in messages for channel in mentioned_channels(content.whole)
         } - self.known.keys()
         self.known |= await self.places.names(sorted(channels))
-
-
-def _message_text(message: JsonObject) -> str:
-    """Return a message's text; for one that has only attachments, such as an alert, their texts."""
-    return text(message, "text") or "\n".join(
-        first_text(attachment, "text", "fallback", "title") for attachment in items(message, "attachments")
-    )
-
-
-def _is_readable(message: JsonObject) -> bool:
-    """Whether it was written by a user or a bot, and not deleted."""
-    subtype, ts = text(message, "subtype"), text(message, "ts")
-    return subtype in USER_SUBTYPES and subtype != TOMBSTONE and inbound.is_ts(ts)
 
 
 def _thread_of(context: ToolContext) -> str:

@@ -11,7 +11,7 @@ Rules
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from enum import StrEnum
@@ -24,6 +24,7 @@ from agent.records import Attachment, ReplyVerdict
 from agent.schedules import ScheduleKind
 from bot.platforms.slack.api import at, fields, first_text, flag, items, number, text, texts
 from bot.platforms.slack.markup import mentioned_users, without_mention
+from bot.platforms.slack.message_content import Content, content_of
 from bot.platforms.slack.options import PLATFORM
 
 # The subtypes of messages that a user wrote, as opposed to notices of Slack.
@@ -31,6 +32,8 @@ USER_SUBTYPES = frozenset({"", "file_share", "thread_broadcast", "me_message", "
 
 # The fields with a file's URL, in order of preference; both need the bot's token.
 _FILE_URLS: Final = ("url_private_download", "url_private")
+
+FORWARDED_FILE: Final = "file of a forwarded message"
 
 PRIVATELY: Final = "privately"
 _PRIVATE: Final = (PRIVATELY, "private")
@@ -196,6 +199,7 @@ class SlackMessage:
     mentioned: bool
     outside: bool  # Its author is from another workspace, or its channel is shared with one (`external`)
     external: bool = False
+    content: Content = field(default_factory=Content)  # All that it shows
     files: tuple[Attachment, ...] = ()
     by_bot: bool = False
     bot_name: str = ""  # Set for a message of another bot that has no user
@@ -224,7 +228,7 @@ def read_event(body: JsonObject, me: SlackBot, allowed_bots: frozenset[str] = fr
         return None
     if text(event, "subtype") not in USER_SUBTYPES or flag(event, "hidden"):
         return None
-    message_text = text(event, "text")
+    message_text, content = text(event, "text"), content_of(event)
     return SlackMessage(
         event_id=text(body, "event_id"),
         channel=channel,
@@ -236,7 +240,8 @@ def read_event(body: JsonObject, me: SlackBot, allowed_bots: frozenset[str] = fr
         mentioned=kind == "app_mention" or me.user in mentioned_users(message_text),
         outside=_is_outsider(body, event, me),
         external=flag(body, "is_ext_shared_channel"),
-        files=attachments(event, me),
+        content=content,
+        files=attachments(event, me, content),
         by_bot=bool(bot),
         bot_name="" if user else first_text(event, "username") or text(event, "bot_profile", "name") or bot,
         sees=entities_in(event, "app_context"),
@@ -339,19 +344,30 @@ def is_ts(ts: str) -> bool:
     return bool(_TS.fullmatch(ts))
 
 
+def is_written(message: JsonObject) -> bool:
+    """Whether it was written by a user or an app, and not deleted; else it is a notice of Slack."""
+    subtype = text(message, "subtype")
+    return subtype in USER_SUBTYPES and is_ts(text(message, "ts"))
+
+
 def time_of(ts: str) -> datetime:
     return datetime.fromtimestamp(float(ts), UTC)
 
 
-def attachments(message: JsonObject, me: SlackBot) -> tuple[Attachment, ...]:
-    """Return a message's attachments. Only a clip that its author recorded, in a message without other words, counts as
-    spoken by them: any other audio may hold another person's words.
+def attachments(message: JsonObject, me: SlackBot, content: Content | None = None) -> tuple[Attachment, ...]:
+    """Return the files of a message, and of the messages that it forwards. Only a clip that its author recorded, in a
+    message without other words, counts as spoken by them: any other audio may hold another person's words.
+
+    `content`: of the message, if it is known.
     """
-    author, wordless = text(message, "user"), not without_mention(text(message, "text"), me.user).strip()
-    return tuple(
+    content = content_of(message) if content is None else content
+    author, words = text(message, "user"), without_mention(text(message, "text"), me.user).strip()
+    wordless = not (words or content.enclosed)
+    own = (
         attachment(file, spoken=wordless and _is_clip(file) and text(file, "user") in {"", author})
         for file in items(message, "files")
     )
+    return (*own, *(replace(attachment(file), source=FORWARDED_FILE) for file in content.files))
 
 
 def attachment(file: JsonObject, *, spoken: bool = False) -> Attachment:
@@ -405,7 +421,7 @@ TOMBSTONE = "tombstone"
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A message was edited, or deleted (`text` None). `ours`: the bot had written it."""
+    """A message was edited, or deleted (`text` None). `text`: all that it shows. `ours`: the bot had written it."""
 
     channel: str
     ts: str
@@ -417,7 +433,8 @@ class Changed:
 def read_change(body: JsonObject, me: SlackBot) -> Changed | None:
     """Return the edit or the deletion in an event's envelope.
 
-    None for any other event, for a link that only unfurls, and for the bot's own edits.
+    None for any other event, for a link that only unfurls, and for the bot's own edits. An app that edits its message,
+    such as an alert, often changes its attachments or blocks alone.
     """
     event = fields(body, "event")
     now, before = fields(event, "message"), fields(event, "previous_message")
@@ -427,10 +444,11 @@ def read_change(body: JsonObject, me: SlackBot) -> Changed | None:
     match text(event, "subtype"):
         case "message_changed" if is_ts(text(now, "ts")) and text(now, "subtype") == TOMBSTONE:
             return Changed(channel, text(now, "ts"), None, ours)
-        case "message_changed" if is_ts(text(now, "ts")) and text(now, "text") != text(before, "text"):
-            if text(now, "user") == me.user:
+        case "message_changed" if is_ts(text(now, "ts")) and text(now, "user") != me.user:
+            content = content_of(now)
+            if content == content_of(before):
                 return None
-            return Changed(channel, text(now, "ts"), text(now, "text"), files=attachments(now, me))
+            return Changed(channel, text(now, "ts"), content.whole, files=attachments(now, me, content))
         case "message_deleted" if is_ts(text(event, "deleted_ts")):
             return Changed(channel, text(event, "deleted_ts"), None, ours)
         case _:

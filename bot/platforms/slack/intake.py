@@ -182,7 +182,9 @@ class SlackIntake:
                     if not decision.late:
                         await self.control.notify_refused(refusal, message)
             case message_intake.StoreAsContext():
-                await self.host.record_context_message(await self._incoming(message, conversation))
+                await self.host.record_context_message(
+                    await self._incoming(message, conversation, message.content.whole)
+                )
             case message_intake.RunCommand():
                 assert order is not None  # noqa: S101 -- only an order is obeyed
                 await self._run_once(message, partial(self._obey, order, message, author))
@@ -231,7 +233,8 @@ class SlackIntake:
             stops=says_stop(message, self.me),
             orders=orders_something,
             late=late,
-            to_everybody=not (message.in_thread or message.files) and is_open_question(message.text),
+            to_everybody=not (message.in_thread or message.files or message.content.enclosed)
+            and is_open_question(message.text),
         )
 
     async def _admit_order(self, message: SlackMessage, author: Member) -> None:
@@ -327,9 +330,10 @@ class SlackIntake:
         depth, question = inbound.split_depth(await self.names.read(without_command))
         return depth, question or f"@{self.me.name}"
 
-    async def _incoming(self, message: SlackMessage, conversation: str) -> Incoming:
+    async def _incoming(self, message: SlackMessage, conversation: str, words: str) -> Incoming:
+        """Return the message as the bot takes it in. `words`: its own, or all that it shows."""
         member, channel, (depth, asked) = await asyncio.gather(
-            self._author(message), self._channel_place(message), self._parse_question(message.text)
+            self._author(message), self._channel_place(message), self._parse_question(words)
         )
         to = ReplyTo(message.channel, message.user, thread_ts=message.thread_ts or message.ts, after=message.ts)
         return Incoming(
@@ -354,13 +358,15 @@ class SlackIntake:
         )
 
     async def _read_question(self, message: SlackMessage, conversation: str, *, new: bool) -> Incoming:
-        """Return a message with its context: the thread in which a conversation begins, and linked messages."""
-        incoming = await self._incoming(message, conversation)
-        found: list[Quoted | Attachment] = []
+        """Return a message with its context: the messages that it forwards, and those that it links to; the thread in
+        which a conversation begins, and what other apps wrote there.
+        """
+        incoming = await self._incoming(message, conversation, message.content.text)
+        found: list[Quoted | Attachment] = [*await self.names.quotes(message.content)]
         try:
             async with asyncio.timeout(CONTEXT_S):
-                if new and message.in_thread:
-                    found += await self.threads.before(message)
+                if message.in_thread and (new or not message.direct):
+                    found += await self.threads.before(message, apps_alone=not new)
                 found += await self.threads.linked(message, incoming.place)
                 if message.direct:
                     found += await self.agent.viewed.quotes_for(message, incoming.person.name, incoming.place)

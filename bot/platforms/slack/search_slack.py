@@ -35,6 +35,7 @@ from bot.platforms.slack.api import (
 )
 from bot.platforms.slack.inbound import SlackBot
 from bot.platforms.slack.markup import readable
+from bot.platforms.slack.message_content import content_of
 
 NAME: Final = "search_slack"
 PUBLIC: Final = "search:read.public"
@@ -133,6 +134,7 @@ class SearchSlackTool:
                 channel_types="public_channel",
                 content_types=",".join(name for name, scope in CONTENTS.items() if scope in self.api.granted),
                 include_context_messages=True,
+                include_message_blocks=True,
                 include_bots=True,
                 limit=MAX_HITS,
                 **times,
@@ -156,11 +158,17 @@ def _messages(found: JsonObject, zone: tzinfo, links: CitableLinks) -> list[Resu
         bot = " (a bot)" if flag(hit, "is_author_bot") else ""
         where, when = first_text(hit, "channel_name", "channel_id"), _time(text(hit, "message_ts"), zone)
         parts.append(_linked(f"#{where}, {who}{bot}, {when}", text(hit, "permalink"), links))
-        content = neutralise(_shortened(readable(text(hit, "content"), {}), HIT_CHARS))
+        content = neutralise(_shortened(readable(_content_of_hit(hit), {}), HIT_CHARS))
         parts.append(
             "\n".join([*_context_lines(hit, "before"), *continued(content.splitlines()), *_context_lines(hit, "after")])
         )
     return parts
+
+
+def _content_of_hit(hit: JsonObject) -> str:
+    """Return what a person sees of a message that was found; of an app's, the text is often only a summary."""
+    by_app = {"bot_id": text(hit, "author_user_id")} if flag(hit, "is_author_bot") else {}
+    return content_of({**hit, **by_app, "text": text(hit, "content")}).whole
 
 
 def _others(found: JsonObject, links: CitableLinks) -> list[ResultPart]:

@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -19,10 +19,12 @@ from bot.platforms.slack.inbound import (
     attachments,
     is_direct,
     is_ts,
+    is_written,
     root_of,
 )
 from bot.platforms.slack.markup import SlackMessageLink, mentioned_channels, mentioned_users, message_links, readable
 from bot.platforms.slack.members import People
+from bot.platforms.slack.message_content import Content, Shown, content_of
 from bot.platforms.slack.options import PLATFORM
 from bot.platforms.slack.places import Places
 from bot.texts.formatting import literal
@@ -58,6 +60,13 @@ class SlackNames:
         name = f"{'@' if is_person else '#'}{literal(names[id_])}" if id_ in names else found[0]
         return name + answer[found.end() :]
 
+    async def quotes(self, content: Content) -> tuple[Quoted, ...]:
+        """Return what a message encloses as quotes: messages that it forwards, and an app's cards."""
+        if not content.enclosed:
+            return ()
+        names = await self.of(*(words for part in content.enclosed for words in (part.author, part.text)))
+        return content.quotes(lambda words: readable(words, names), SOMEBODY)
+
     async def of(self, *texts: str, users: tuple[str, ...] = ()) -> dict[str, str]:
         """Return the names of all users and channels that the texts mention, and of `users`, by their ids."""
         mentioned = [user for message_text in texts for user in mentioned_users(message_text)]
@@ -83,6 +92,7 @@ PAGE = (
     200  # Slack pages a thread from its beginning: of a thread with over a thousand messages, the newest are not read
 )
 
+SOMEBODY: Final = "somebody"  # An author whom Slack does not name
 LINKED = "linked message"
 MAX_LINKS = 3  # Each costs a request before the question is acknowledged
 
@@ -90,9 +100,10 @@ MAX_LINKS = 3  # Each costs a request before the question is acknowledged
 class Threads:
     """Reads the context of questions.
 
-    Rules. A thread is read once, when the conversation with the bot begins, and within bounds: its first message and
-    the last ones before the question. A linked message is read only if its channel's content may be used where the
-    answer is read. What cannot be read is left out.
+    Rules. A thread is read when the conversation with the bot begins, and within bounds: its first message and the last
+    ones before the question. Of its later messages, people's are stored as they arrive; those of other apps, such as
+    an alert that is resolved, are not, and are read again with each question, as they are then. A linked message is
+    read only if its channel's content may be used where the answer is read. What cannot be read is left out.
     """
 
     def __init__(self, api: SlackApi, me: SlackBot, people: People, places: Places, membership: Membership) -> None:
@@ -102,8 +113,11 @@ class Threads:
         self._places = places
         self._membership = membership
 
-    async def before(self, message: SlackMessage) -> tuple[Quoted | Attachment, ...]:
-        """Return the thread before this message, the oldest first, and its last files; () if it cannot be read."""
+    async def before(self, message: SlackMessage, *, apps_alone: bool = False) -> tuple[Quoted | Attachment, ...]:
+        """Return the thread before this message, the oldest first, and its last files; () if it cannot be read.
+
+        `apps_alone`: only what other apps wrote there.
+        """
         latest: deque[JsonObject] = deque(maxlen=MAX_MESSAGES)
         first: JsonObject = {}
         where: dict[str, Json] = {
@@ -114,14 +128,21 @@ class Threads:
         }
         try:
             async for page in self._api.pages(Method.REPLIES, MAX_REQUESTS, **where):
-                messages = [item for item in items(page, "messages") if text(item, "ts") < message.ts]
+                messages = [
+                    item
+                    for item in items(page, "messages")
+                    if text(item, "ts") < message.ts and (self._is_of_other_app(item) or not apps_alone)
+                ]
                 first = first or (messages[0] if messages else {})
                 latest.extend(messages)
         except SlackError:
             return ()
         thread = [*latest] if not latest or latest[0] is first else [first, *latest]
-        shown = _bounded(thread)
+        shown = _bounded([(item, content_of(item)) for item in thread if is_written(item)])
         return (*await self._quoted(shown, "earlier in this thread"), *_files(shown))
+
+    def _is_of_other_app(self, message: JsonObject) -> bool:
+        return bool(text(message, "bot_id")) and self._me.bot != text(message, "bot_id")
 
     async def files_now(self, message: AttachedMessage, person: str) -> tuple[Attachment, ...] | None:
         """Implements `FilesNow`: return a message's files; None if the person cannot read its channel now, or Slack
@@ -175,15 +196,15 @@ class Threads:
             message = await message_at(self._api, link)
         except SlackError:
             return ()
-        return await self._quoted([message] if message else [], source)
+        return await self._quoted([(message, content_of(message))] if message else [], source)
 
-    async def _quoted(self, messages: Sequence[JsonObject], source: str) -> tuple[Quoted, ...]:
-        users = tuple(filter(None, (text(message, "user") for message in messages)))
-        names = await self._names.of(*(text(message, "text") for message in messages), users=users)
+    async def _quoted(self, messages: Sequence[Shown], source: str) -> tuple[Quoted, ...]:
+        users = tuple(filter(None, (text(message, "user") for message, _ in messages)))
+        names = await self._names.of(*(content.whole for _, content in messages), users=users)
         return tuple(
-            Quoted(source, _author(message, names), message_text, (text(message, "ts"),))
-            for message in messages
-            if (message_text := readable(text(message, "text"), names))
+            Quoted(source, author_of(message, names, self._me), message_text, (text(message, "ts"),))
+            for message, content in messages
+            if (message_text := readable(content.whole, names))
         )
 
 
@@ -201,25 +222,28 @@ async def message_at(api: SlackApi, link: SlackMessageLink) -> JsonObject | None
     return next((message for message in items(page, "messages") if text(message, "ts") == link.ts), None)
 
 
-def _files(thread: Sequence[JsonObject]) -> list[Attachment]:
-    files = [attachment(file) for message in thread for file in items(message, "files")]
+def _files(thread: Sequence[Shown]) -> list[Attachment]:
+    files = [attachment(file) for message, content in thread for file in (*items(message, "files"), *content.files)]
     return [replace(file, source="file earlier in this thread", spoken=False) for file in files[-MAX_FILES:]]
 
 
-def _author(message: JsonObject, names: dict[str, str]) -> str:
-    user = text(message, "user")
-    return names.get(user) or first_text(message, "username", "bot_id") or user or "unknown"
+def author_of(message: JsonObject, names: Mapping[str, str], me: SlackBot) -> str:
+    """Return the name of a message's author; of another app with a note, since its words are no person's."""
+    user, bot = text(message, "user"), text(message, "bot_id")
+    app_name = first_text(message, "username") or text(message, "bot_profile", "name") or bot
+    name = names.get(user) or app_name or user or "unknown"
+    return f"{name} (a bot)" if bot and bot != me.bot else name
 
 
-def _bounded(thread: Sequence[JsonObject]) -> list[JsonObject]:
+def _bounded(thread: Sequence[Shown]) -> list[Shown]:
     """Return the first message, and as many of the last as fit into MAX_CHARS, in their order."""
     if not thread:
         return []
-    chars = len(text(thread[0], "text"))
-    latest: list[JsonObject] = []
-    for message in reversed(thread[1:]):
-        chars += len(text(message, "text"))
+    chars = len(thread[0][1].whole)
+    latest: list[Shown] = []
+    for message, content in reversed(thread[1:]):
+        chars += len(content.whole)
         if chars > MAX_CHARS:
             break
-        latest.append(message)
+        latest.append((message, content))
     return [thread[0], *reversed(latest)]

@@ -1,0 +1,90 @@
+"""What a person sees of a message, as the platforms' `message_content` modules return it. Pure.
+
+Rules
+- A message is more than its text: it may show cards of apps, and forward messages of others.
+- Words that its author did not write are kept apart (`Enclosed`): they are read as others' words, and are never orders
+  or facts of the author.
+- What cannot be read is named in one line.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+from agent.records import Quoted
+
+MAX_CHARS: Final = 40_000  # Of one message with all that it shows; both platforms keep less of a message's own text
+MAX_DEPTH: Final = 8  # Cards in cards in forwarded messages: more nesting than people make or see
+
+FORWARDED: Final = "a forwarded message"
+CARD: Final = "a card of an app, attached to this message"
+
+UNREADABLE: Final = "(a forwarded message that I cannot read)"
+UNREADABLE_PART: Final = "(a part of this message that I cannot read: {kind})"
+TOO_DEEP: Final = "(more is nested in this message than I read)"
+TOO_LONG: Final = "(this message is longer than what I read of it)"
+
+FileT = TypeVar("FileT")
+
+
+@dataclass(frozen=True, slots=True)
+class Enclosed:
+    """Words in a message beside those that its author wrote. `source`: FORWARDED or CARD. `author`: "" if unknown.
+
+    `pages`: see `agent.records.Quoted`. `own`: the author is an app, whose card this is.
+    """
+
+    source: str
+    author: str
+    text: str
+    pages: tuple[str, ...] = ()
+    own: bool = False
+
+    @property
+    def quotation(self) -> str:
+        """The words, each line quoted unless they are the app's own, so that nobody takes them for the sender's."""
+        if self.own:
+            return self.text
+        author = f" by {self.author}" if self.author else ""
+        return "\n".join((f"({self.source}{author})", *(f"> {line}" for line in self.text.splitlines())))
+
+
+@dataclass(frozen=True)  # without slots: with them, Python cannot construct a frozen generic class by its alias
+class MessageContent(Generic[FileT]):
+    """`text`: what the author wrote. `files`: those of the forwarded messages, as the platform describes them."""
+
+    text: str = ""
+    enclosed: tuple[Enclosed, ...] = ()
+    files: tuple[FileT, ...] = ()
+
+    @property
+    def whole(self) -> str:
+        """All that the message shows, as one text."""
+        return "\n".join(filter(None, (self.text, *(part.quotation for part in self.enclosed))))
+
+    def quotes(self, readable: Callable[[str], str], somebody: str) -> tuple[Quoted, ...]:
+        """Return what is enclosed as quotes for the model. `somebody`: an author who is not known."""
+        return tuple(
+            Quoted(part.source, readable(part.author) or somebody, readable(part.text), part.pages)
+            for part in self.enclosed
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PartKind:
+    """A kind of part as the documentation describes it. `shows`: what is read of it."""
+
+    name: str
+    shows: str
+
+
+def bounded(lines: Iterable[str], limit: int = MAX_CHARS) -> str:
+    """Return the lines that are not empty as one text; after `limit` characters, a note in place of the rest."""
+    taken, chars = list[str](), 0
+    for line in filter(None, lines):
+        if chars + len(line) > limit:
+            taken += [line[: limit - chars], TOO_LONG]
+            break
+        taken.append(line)
+        chars += len(line) + 1
+    return "\n".join(filter(None, taken)).strip("\n")
