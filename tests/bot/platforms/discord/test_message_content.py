@@ -24,7 +24,7 @@ CLIENT: Final[Any] = discord.Client(intents=discord.Intents.none())
 
 
 def message(author: str = OTHER_BOT, content: str = "", **more: Any) -> discord.Message:
-    payload = World(FakeClock()).message(GENERAL, author, content, **more)
+    payload: Any = World(FakeClock()).message(GENERAL, author, content, **more)
     return discord.Message(state=CLIENT._connection, channel=CLIENT.get_partial_messageable(int(GENERAL)), data=payload)
 
 
@@ -237,15 +237,13 @@ def test_nesting_is_read_to_a_depth_and_a_message_to_a_length() -> None:
 
 
 WORDS = st.text(max_size=6)
-PARTS = st.recursive(
-    st.builds(text, WORDS)
-    | st.just(BUTTON)
-    | st.just(MENU)
-    | st.builds(lambda kind: {"type": kind}, st.integers(90, 99)),
+UNKNOWN: st.SearchStrategy[Payload] = st.fixed_dictionaries({"type": st.integers(90, 99)})
+PARTS: st.SearchStrategy[Payload] = st.recursive(
+    st.builds(text, WORDS) | st.just(BUTTON) | st.just(MENU) | UNKNOWN,
     lambda inner: st.lists(inner, max_size=4).map(lambda parts: {"type": 17, "id": 1, "components": parts}),
     max_leaves=30,
 )
-CARDS = st.fixed_dictionaries(
+CARDS: st.SearchStrategy[Payload] = st.fixed_dictionaries(
     {"type": st.sampled_from(["rich", "poll_result", "link", "unheard of"])},
     optional={
         "title": WORDS,

@@ -2,20 +2,24 @@
 
 import inspect
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from slack_sdk.models.blocks import Block, BlockElement, basic_components, blocks
 
-from agent.messages import JsonObject
 from bot.message_parts import CARD, FORWARDED, MAX_CHARS, MAX_DEPTH, TOO_DEEP, TOO_LONG, UNREADABLE
 from bot.platforms.slack.markup import readable
-from bot.platforms.slack.message_content import BLOCKS, ELEMENTS, MAX_CELLS, content_of
+from bot.platforms.slack.message_content import BLOCKS, ELEMENTS, MAX_CELLS, Content, content_of
 from tests.fakes.alerts import ON_SLACK, Alert
+from tests.fakes.slack_things import Object
 
 NAMES = {"U0GRACE": "grace", "C0OPS": "ops"}
+
+
+def content(**message: Any) -> Content:
+    return content_of(message)
 
 
 def read(**message: Any) -> str:
@@ -23,7 +27,7 @@ def read(**message: Any) -> str:
     return readable(content_of(message).whole, NAMES)
 
 
-def by_app(*shown: JsonObject) -> str:
+def by_app(*shown: Object) -> str:
     return read(bot_id="B0APP", text="", blocks=list(shown))
 
 
@@ -56,7 +60,7 @@ def test_the_alert_of_a_service_is_read_with_its_fields(alert: Alert) -> None:
     assert [words for words in alert.says if words not in shown] == []
 
 
-RICH = {
+RICH: Object = {
     "type": "rich_text",
     "elements": [
         {
@@ -111,16 +115,16 @@ def test_rich_text_is_read_with_all_its_elements() -> None:
     ]
 
 
-def plain(words: str) -> JsonObject:
+def plain(words: str) -> Object:
     return {"type": "plain_text", "text": words}
 
 
-def mrkdwn(words: str) -> JsonObject:
+def mrkdwn(words: str) -> Object:
     return {"type": "mrkdwn", "text": words}
 
 
-BUTTON = {"type": "button", "text": plain("Retry"), "action_id": "a"}
-SELECT = {"type": "static_select", "placeholder": plain("Pick"), "options": [], "action_id": "a"}
+BUTTON: Object = {"type": "button", "text": plain("Retry"), "action_id": "a"}
+SELECT: Object = {"type": "static_select", "placeholder": plain("Pick"), "options": [], "action_id": "a"}
 
 
 @pytest.mark.parametrize(
@@ -208,15 +212,15 @@ SELECT = {"type": "static_select", "placeholder": plain("Pick"), "options": [], 
         ({"text": "x"}, "(a part of this message that I cannot read: it has no type)"),
     ],
 )
-def test_a_block_is_read_as_a_person_sees_it(block: JsonObject, shown: str) -> None:
+def test_a_block_is_read_as_a_person_sees_it(block: Object, shown: str) -> None:
     assert by_app(block) == shown
 
 
-def cell(words: str) -> JsonObject:
+def cell(words: str) -> Object:
     return {"type": "raw_text", "text": words}
 
 
-def table(*rows: list[JsonObject]) -> JsonObject:
+def table(*rows: list[Object]) -> Object:
     return {"type": "table", "block_id": "t", "rows": list(rows)}
 
 
@@ -231,10 +235,10 @@ def test_a_table_that_a_person_pastes_is_read_as_their_own_words() -> None:
         [cell("c"), {"type": "raw_number", "value": 5, "text": "5"}],
     )
     attached = {"id": 1, "fallback": "[no preview available]", "blocks": [pasted]}
-    content = content_of({"user": "U1", "text": "compare", "attachments": [attached]})
-    assert content.text == "compare\n| Plan | Price |\n| --- | --- |\n| a ¦ b | 4.71 EUR |\n| c | 5 |"
-    assert content.enclosed == ()
-    assert content_of({"user": "U1", "text": "compare", "blocks": [RICH, pasted]}).text == content.text
+    shown = content(user="U1", text="compare", attachments=[attached])
+    assert shown.text == "compare\n| Plan | Price |\n| --- | --- |\n| a ¦ b | 4.71 EUR |\n| c | 5 |"
+    assert shown.enclosed == ()
+    assert content(user="U1", text="compare", blocks=[RICH, pasted]).text == shown.text
 
 
 def test_a_table_is_read_up_to_a_number_of_cells() -> None:
@@ -243,7 +247,7 @@ def test_a_table_is_read_up_to_a_number_of_cells() -> None:
     assert shown.endswith("(more rows of this table than I read)")
 
 
-SHARED = {
+SHARED: Object = {
     "id": 1,
     "is_share": True,
     "is_msg_unfurl": True,
@@ -259,7 +263,7 @@ SHARED = {
 PAID = "Invoice 471 was paid twice."
 
 
-def rich_words(words: str) -> JsonObject:
+def rich_words(words: str) -> Object:
     return {
         "type": "rich_text",
         "elements": [{"type": "rich_text_section", "elements": [{"type": "text", "text": words}]}],
@@ -276,12 +280,12 @@ def rich_words(words: str) -> JsonObject:
     ],
 )
 def test_a_forwarded_message_is_read_once_as_the_words_of_its_author(original: dict[str, Any]) -> None:
-    content = content_of({"user": "U1", "text": "", "attachments": [{**SHARED, **original}]})
-    assert content.text == ""
-    assert [(part.source, part.author, part.text, part.pages) for part in content.enclosed] == [
+    shown = content(user="U1", text="", attachments=[{**SHARED, **original}])
+    assert shown.text == ""
+    assert [(part.source, part.author, part.text, part.pages) for part in shown.enclosed] == [
         (FORWARDED, "Grace", PAID, ("1790000000.000100",))
     ]
-    assert content.whole == f"(a forwarded message by Grace)\n> {PAID}"
+    assert shown.whole == f"(a forwarded message by Grace)\n> {PAID}"
 
 
 def test_a_forwarded_alert_or_table_is_read_with_its_files_and_what_it_forwards_itself() -> None:
@@ -293,8 +297,8 @@ def test_a_forwarded_alert_or_table_is_read_with_its_files_and_what_it_forwards_
         "message_blocks": [{"message": {"blocks": [table([cell("Plan")], [cell("gold")])], "attachments": [inner]}}],
         "files": [{"id": "F1", "name": "bill.pdf", "url_private": "https://files.slack.com/files-pri/T1-F1/bill.pdf"}],
     }
-    content = content_of({"user": "U1", "text": "", "attachments": [shared]})
-    assert content.enclosed[0].text.splitlines() == [
+    shown = content(user="U1", text="", attachments=[shared])
+    assert shown.enclosed[0].text.splitlines() == [
         "look",
         "| Plan |",
         "| --- |",
@@ -304,7 +308,7 @@ def test_a_forwarded_alert_or_table_is_read_with_its_files_and_what_it_forwards_
         "severity: 471",
         "(attached file bill.pdf)",
     ]
-    assert [file["id"] for file in content.files] == ["F1"]
+    assert [file["id"] for file in shown.files] == ["F1"]
 
 
 def test_a_forwarded_message_that_cannot_be_read_is_named() -> None:
@@ -334,7 +338,7 @@ def test_a_forwarded_message_that_cannot_be_read_is_named() -> None:
 def test_previews_of_links_are_not_read(preview: dict[str, Any], author: dict[str, str]) -> None:
     message = {**author, "text": "see https://example.org", "attachments": [preview]}
     assert read(**message) == "see https://example.org"
-    assert content_of(message).enclosed == ()
+    assert content(**message).enclosed == ()
 
 
 def test_the_text_of_an_app_is_read_where_slack_shows_it() -> None:
@@ -343,7 +347,7 @@ def test_the_text_of_an_app_is_read_where_slack_shows_it() -> None:
     assert read(bot_id="B1", text="A summary for notifications", blocks=[header]) == "Deploy failed"
     actions = {"type": "actions", "elements": [BUTTON]}
     assert read(bot_id="B1", text="Deploy failed", blocks=[actions]) == "Deploy failed\n(button: Retry)"
-    card = content_of({"bot_id": "B1", "text": "Deploy failed", "attachments": [{"text": "code 137", "fallback": "f"}]})
+    card = content(bot_id="B1", text="Deploy failed", attachments=[{"text": "code 137", "fallback": "f"}])
     assert [(part.source, part.text, part.own) for part in card.enclosed] == [(CARD, "code 137", True)]
     assert card.whole == "Deploy failed\ncode 137"
 
@@ -354,8 +358,8 @@ def test_a_message_of_a_user_is_its_text_and_repeats_nothing() -> None:
 
 @pytest.mark.parametrize("depth", [MAX_DEPTH * 4])
 def test_nesting_is_read_to_a_depth(depth: int) -> None:
-    block: JsonObject = {"type": "header", "text": plain("core")}
-    shared: JsonObject = {**SHARED, "text": "core"}
+    block: Object = {"type": "header", "text": plain("core")}
+    shared: Object = {**SHARED, "text": "core"}
     for _ in range(depth):
         block = {"type": "container", "title": plain("box"), "child_blocks": [block]}
         shared = {**SHARED, "text": "", "attachments": [shared]}
@@ -369,37 +373,18 @@ def test_a_long_message_is_read_to_a_length_and_says_so() -> None:
     assert by_app(*lines).endswith(TOO_LONG)
     assert len(by_app(*lines)) <= MAX_CHARS + len(TOO_LONG) + 1
     cards = [{"text": "word " * 500} for _ in range(1_000)]
-    many = content_of({"bot_id": "B1", "attachments": cards})
+    many = content(bot_id="B1", attachments=cards)
     assert many.text == TOO_LONG
     assert sum(len(part.text) for part in many.enclosed) <= MAX_CHARS + 2_500
 
 
-KEYS = [
-    "type",
-    "text",
-    "blocks",
-    "elements",
-    "attachments",
-    "message_blocks",
-    "message",
-    "fields",
-    "title",
-    "value",
-    "rows",
-]
-KEYS += [
-    "files",
-    "is_share",
-    "bot_id",
-    "user",
-    "details",
-    "tasks",
-    "style",
-    "offset",
-    "timestamp",
-    "accessory",
-    "options",
-]
+KEYS: Final = sorted(
+    {
+        *("type", "text", "blocks", "elements", "attachments", "message_blocks", "message", "fields", "title", "value"),
+        *("rows", "files", "is_share", "bot_id", "user", "details", "tasks", "style", "offset", "timestamp"),
+        *("accessory", "options"),
+    }
+)
 ANY_JSON = st.recursive(
     st.none()
     | st.booleans()
@@ -414,6 +399,6 @@ ANY_JSON = st.recursive(
 
 @given(st.dictionaries(st.sampled_from(KEYS), ANY_JSON, max_size=8))
 def test_whatever_a_message_holds_can_be_read(message: dict[str, Any]) -> None:
-    content = content_of(message)
-    assert content_of(message) == content
-    assert isinstance(readable(content.whole, NAMES), str)
+    shown = content_of(message)
+    assert content_of(message) == shown
+    assert isinstance(readable(shown.whole, NAMES), str)
