@@ -8,9 +8,10 @@ accepts: the server checks the arguments itself, too.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Final
+from typing import Final, cast
+from unicodedata import combining, normalize
 
 from mcp_types import Tool as ListedTool
 
@@ -29,6 +30,9 @@ MAX_ENUM: Final = 100
 RESOURCES: Final = "resources"
 PROMPTS: Final = "prompts"
 
+MAX_CALLED_CHARS: Final = 128  # Of the server's own name of a tool, by the protocol
+ALIAS_DIGITS: Final = 6  # Of the hash in a name of ours: two of 200 names have the same in one of a thousand servers
+
 _TOOL_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-/]{0,127}")
 _NO_WORD: Final = re.compile(r"[^A-Za-z0-9-]+")
 _NOT_SHOWN: Final = re.compile(r"[^A-Za-z0-9_.\-/]")
@@ -43,13 +47,26 @@ _TYPES: Final = frozenset({"object", "array", "string", "integer", "number", "bo
 
 @dataclass(frozen=True, slots=True)
 class OfferedTool:
-    """A tool that is offered. `name`: for the model. `called`: the server's own name, "" for our tools."""
+    """A tool that is offered. `name`: for the model. `called`: the server's own name, "" for our tools. `fields`: the
+    server's own name of each argument that has another one in `schema`.
+    """
 
     name: str
     called: str
     description: str
     schema: JsonObject
     effect: ToolEffect
+    fields: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def restore(self, args: JsonObject) -> JsonObject:
+        """Return the arguments of a call with the server's own names, at every depth."""
+        return cast("JsonObject", _renamed(dict(args), self.fields)) if self.fields else args
+
+
+def _renamed(value: Json, names: Mapping[str, str]) -> Json:
+    if isinstance(value, Mapping):
+        return {names.get(name, name): _renamed(inner, names) for name, inner in value.items()}
+    return [_renamed(inner, names) for inner in value] if isinstance(value, list) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +98,14 @@ def listing(
     offered: dict[str, OfferedTool] = {}
     omitted: list[OmittedTool] = []
     own = [tool for is_present, tool in ((resources, _RESOURCES), (prompts, _PROMPTS)) if is_present]
+    # The server's own names as they are: a name that only becomes one of them by a change yields.
+    own_names = {f"{config.name}.{tool.name}": tool.name for tool in tools[:MAX_TOOLS]}
     for listed in [*tools[:MAX_TOOLS], *own]:
         tool = _listed_tool(config, listed) if isinstance(listed, ListedTool) else _own_tool(config, listed)
+        if isinstance(tool, OfferedTool) and tool.called:
+            other = offered[tool.name].called if tool.name in offered else own_names.get(tool.name, tool.called)
+            if other != tool.called:
+                tool = replace(tool, name=_short(f"{config.name}.{alias(tool.called, 'tool')}", tool.called))
         if isinstance(tool, OmittedTool):
             omitted.append(tool)
         elif tool.name in offered:
@@ -94,17 +117,46 @@ def listing(
 
 
 def _listed_tool(config: McpServerConfig, tool: ListedTool) -> OfferedTool | OmittedTool:
-    shown = shown_name(tool.name)
-    if not _TOOL_NAME.fullmatch(tool.name):
+    shown, about = shown_name(tool.name), tool.description or tool.title or ""
+    is_plain = _TOOL_NAME.fullmatch(tool.name) is not None
+    if not is_plain and not _can_be_called(tool.name):
         return OmittedTool(shown, NO_NAME)
-    name = f"{config.name}.{_NO_WORD.sub('_', tool.name).strip('_')}"
-    if len(name) > MAX_NAME_CHARS:  # the short name does not depend on the other tools of the list
-        name = f"{name[: MAX_NAME_CHARS - 5]}_{sha256(tool.name.encode()).hexdigest()[:4]}"
-    schema = checked_schema(tool.input_schema)
-    if schema is None:
+    if not is_plain:
+        about = f"“{tool.name}”: {about}"
+    own_name = _NO_WORD.sub("_", tool.name).strip("_") if is_plain else alias(tool.name, "tool")
+    name = _short(f"{config.name}.{own_name}", tool.name)
+    if (read := read_schema(tool.input_schema)) is None:
         return OmittedTool(shown, NO_SCHEMA)
-    description = one_line(tool.description or tool.title or "", MAX_DESCRIPTION_CHARS)
-    return OfferedTool(name, tool.name, description, schema, config.effect_of(tool.name))
+    schema, fields = read
+    description = one_line(about, MAX_DESCRIPTION_CHARS)
+    return OfferedTool(name, tool.name, description, schema, config.effect_of(tool.name), fields)
+
+
+def _short(name: str, called: str) -> str:
+    """Return a name of limited length, which does not depend on the other tools of the list."""
+    if len(name) <= MAX_NAME_CHARS:
+        return name
+    return f"{name[: MAX_NAME_CHARS - 5]}_{sha256(called.encode()).hexdigest()[:4]}"
+
+
+def _can_be_called(name: str) -> bool:
+    """Whether people could read this name: no control characters, and none that are invisible or change the order."""
+    return 0 < len(name) <= MAX_CALLED_CHARS and bool(name.strip()) and name.isprintable() and not UNSEEN.search(name)
+
+
+def alias(name: str, kind: str) -> str:
+    """Return a name in letters, digits and _ for one that vendors of models refuse.
+
+    It has what can be read of the name, and a hash of it: so it depends on nothing else, two names have two aliases,
+    and a permission for one of them is never one for another.
+    """
+    plain = normalize("NFKD", name.replace("ß", "ss")[:MAX_CALLED_CHARS])
+    readable = _NO_WORD.sub("_", "".join(char for char in plain if not combining(char))).replace("-", "_").strip("_")
+    digest = sha256(name.encode("utf-8", "replace")).hexdigest()[:ALIAS_DIGITS]
+    return f"{readable[:MAX_ALIAS_CHARS].strip('_') or kind}_{digest}"
+
+
+MAX_ALIAS_CHARS: Final = 40
 
 
 def _own_tool(config: McpServerConfig, tool: OfferedTool) -> OfferedTool:
@@ -146,13 +198,20 @@ def one_line(text: str, limit: int) -> str:
 
 def checked_schema(schema: Mapping[str, Json]) -> JsonObject | None:
     """Return an object's schema of limited size, which checks arguments in bounded time. None if it is not an object's
-    schema, or has a property without a plain name.
+    schema.
     """
+    return read[0] if (read := read_schema(schema)) is not None else None
+
+
+def read_schema(schema: Mapping[str, Json]) -> tuple[JsonObject, Mapping[str, str]] | None:
+    """Return the schema as `checked_schema` does, and the server's own name of each property that got another one."""
+    if schema.get("not") == {}:  # accepts nothing: the mark of a schema that is none
+        return None
     reader = _SchemaReader(schema)
     reduced = reader.read(dict(schema), 0)
-    if reduced.get("type", "object") != "object" or not reader.names_are_plain:
+    if reduced.get("type", "object") != "object":
         return None
-    return {**reduced, "type": "object"}
+    return {**reduced, "type": "object"}, reader.fields
 
 
 class _SchemaReader:
@@ -161,7 +220,7 @@ class _SchemaReader:
     def __init__(self, root: Mapping[str, Json]) -> None:
         self._root = root
         self._nodes = 0
-        self.names_are_plain = True
+        self.fields: dict[str, str] = {}
 
     def read(self, schema: Json, depth: int) -> dict[str, Json]:
         self._nodes += 1
@@ -174,14 +233,16 @@ class _SchemaReader:
         reduced = self.read(self._resolve(reference), depth + 1) if isinstance(reference, str) else {}
         reduced |= self._read_values(schema)
         if isinstance(properties, dict):
-            own: dict[str, Json] = {name: self.read(value, depth + 1) for name, value in properties.items()}
+            names = {name: self._field(name) for name in properties}
+            own: dict[str, Json] = {
+                names[name]: self._named(name, self.read(value, depth + 1)) for name, value in properties.items()
+            }
             inherited = reduced.get("properties")
             reduced["properties"] = {**inherited, **own} if isinstance(inherited, dict) else own
-            self.names_are_plain &= all(map(_FIELD_NAME.fullmatch, properties))
             required = schema.get("required")
             if isinstance(required, list):
-                names = (name for name in required if isinstance(name, str) and name in properties)
-                reduced["required"] = list(dict.fromkeys(names))
+                present = (names[name] for name in required if isinstance(name, str) and name in names)
+                reduced["required"] = list(dict.fromkeys(present))
         if isinstance(items := schema.get("items"), dict) and "prefixItems" not in schema:
             reduced["items"] = self.read(items, depth + 1)
         additional = None if "patternProperties" in schema else schema.get("additionalProperties")
@@ -193,6 +254,21 @@ class _SchemaReader:
             if isinstance(choices := schema.get(key), list) and 0 < len(choices) <= MAX_ENUM:
                 reduced[replacement] = [self.read(choice, depth + 1) for choice in choices]
         return reduced
+
+    def _field(self, name: str) -> str:
+        if _FIELD_NAME.fullmatch(name):
+            return name
+        other = alias(name, "field")
+        self.fields[other] = name
+        return other
+
+    @staticmethod
+    def _named(name: str, schema: dict[str, Json]) -> dict[str, Json]:
+        """Put the name of a property that got another one into its description."""
+        if _FIELD_NAME.fullmatch(name):
+            return schema
+        about = f"“{name}” {schema.get('description', '')}"
+        return {**schema, "description": one_line(about, MAX_FIELD_CHARS)}
 
     def _resolve(self, reference: str) -> Json:
         """Return the target of a reference inside of this schema; None for any other reference."""

@@ -56,6 +56,7 @@ MAX_PAGES: Final = 20  # Of one list: with ten tools a page, enough for MAX_TOOL
 LOST: Final = (
     "the connection to the server {name!r} ended while it worked on this ({why}); whether it did it is not known"
 )
+ANSWERED_UNREADABLY: Final = "the server {name!r} answered, and its answer cannot be read ({why}); it may have done it"
 AWAY: Final = (
     "the server {name!r} has not been reached for {time}: {why}. It is tried again by itself; say so, and go on "
     "without it"
@@ -410,13 +411,15 @@ class McpServer:
         """Call one of the server's tools. Raises ToolError."""
         progress = _Progress(self._clock, self._limits.progress_s)
         questions = questions_of(context, self.config.name, self._limits.questions)
-        params = types.CallToolRequestParams(name=offered.called, arguments=dict(args))
+        params = types.CallToolRequestParams(name=offered.called, arguments=dict(offered.restore(args)))
 
         async def do(client: Client) -> types.CallToolResult | Required:
             log.debug("MCP server %s: %s is called", self.config.name, offered.called)
             request = types.CallToolRequest(params=params)
             try:
                 return await client.session.send_request(request, RESULT, progress_callback=progress.note)
+            except ValidationError as error:  # the server has done something, and cannot say what
+                raise ToolError(ANSWERED_UNREADABLY.format(name=self.config.name, why=reason_of(error))) from None
             except MCPError as error:
                 if (pages := pages_first(error)) is None:
                     raise

@@ -29,6 +29,7 @@ from mcp_types import JSONRPCNotification, JSONRPCResponse, jsonrpc_message_adap
 
 from agent.messages import is_too_deep
 from bot.tools.mcp_config import HttpReach, StdioReach
+from bot.tools.mcp_repair import repair
 
 # The commands that start most servers, with how to install them.
 INSTALL_HINTS: Final = {"uvx": " (`pip install uv` brings it)", "npx": " (Node.js brings it)"}
@@ -39,8 +40,8 @@ MAX_VALUES: Final = 1_000_000
 LONG_BYTES: Final = 100_000  # A longer message is parsed in a thread
 STDERR_BYTES: Final = 2_000  # Of a process's standard error, kept until it is connected, to show why it does not start
 STDERR_PAUSE_S: Final = 0.05  # Between two reads of standard error: a process that writes more blocks
-# Replaces an invalid input schema: no tool with a field of this name is offered.
-INVALID_SCHEMA: Final[Mapping[str, object]] = {"type": "object", "properties": {"?": {}}}
+# Replaces an invalid input schema: `mcp_listing` offers no tool with it.
+INVALID_SCHEMA: Final[Mapping[str, object]] = {"type": "object", "not": {}}
 STREAM_LINES: Final = 500  # The cost of opening a stream in lines: two a second steadily, ten at once
 END_S: Final = 1.0  # For a process to end after its input is closed, and again after SIGTERM
 REAP_S: Final = 2.0  # For the system to remove a killed process
@@ -291,9 +292,13 @@ def _parse(line: bytes) -> SessionMessage | None:
 def sanitize(message: SessionMessage) -> SessionMessage:
     """Reduce a list of tools to the fields that are used, so that an invalid tool does not make the whole list invalid.
     Output schemas are removed: the SDK would validate results by them, which can take as long as the server likes.
+    Other answers are repaired.
     """
     answer = message.message
-    if isinstance(answer, JSONRPCResponse) and isinstance(listed := answer.result.get("tools"), list):
+    if not isinstance(answer, JSONRPCResponse):
+        return message
+    repair(answer.result)
+    if isinstance(listed := answer.result.get("tools"), list):
         tools = [cast("dict[str, object]", tool) for tool in cast("list[object]", listed) if isinstance(tool, dict)]
         answer.result["tools"] = [_sanitize_tool(tool) for tool in tools if isinstance(tool.get("name"), str)]
     return message
@@ -301,7 +306,7 @@ def sanitize(message: SessionMessage) -> SessionMessage:
 
 def _sanitize_tool(tool: Mapping[str, object]) -> dict[str, object]:
     schema = tool.get("inputSchema")
-    is_valid = isinstance(schema, dict) and cast("dict[str, object]", schema).get("type") == "object"
+    is_valid = isinstance(schema, dict) and cast("dict[str, object]", schema).setdefault("type", "object") == "object"
     texts = {key: tool[key] for key in ("title", "description") if isinstance(tool.get(key), str)}
     return {"name": tool["name"], **texts, "inputSchema": schema if is_valid else dict(INVALID_SCHEMA)}
 

@@ -30,8 +30,15 @@ NAMES = [
     "hurry",
     "pages",
     "more",
+    "odd",
 ]
-TOOLS: list[dict[str, Any]] = [{"name": name, "inputSchema": {"type": "object"}} for name in NAMES]
+ODD_FIELDS: dict[str, Any] = {
+    "type": "object", "properties": {"uids[]": {"type": "array"}, "größe": {"type": "number"}}, "required": ["uids[]"]
+}  # fmt: skip
+TOOLS: list[dict[str, Any]] = [
+    *({"name": name, "inputSchema": {"type": "object"}} for name in NAMES),
+    {"name": "中文工具", "inputSchema": ODD_FIELDS},
+]
 STRANGE: list[Any] = [
     {"name": "echo", "description": "Says\nit \u202eagain\u200b.", "inputSchema": {"type": "object"}},
     {"name": "echo", "inputSchema": {"type": "object"}},
@@ -69,7 +76,9 @@ def ask(name: str, message: str = "Which colour?", schema: dict[str, Any] = COLO
 
 def call(name: str, params: dict[str, Any], number: Any) -> dict[str, Any] | None:  # noqa: C901, PLR0912 -- one case for each behaviour
     match name:
-        case "echo":
+        case "odd":
+            return {"content": [{"type": "text", "text": "good"}, {"type": "video"}], "structuredContent": [1]}
+        case "echo" | "中文工具":
             return text(json.dumps([params.get("arguments"), len(cancelled)]))
         case "hang":
             return None

@@ -18,15 +18,15 @@ from mcp import Client, InputRequiredRoundsExceededError
 
 from agent.errors import ToolError
 from agent.memory.audience import Place, TeamAudience
-from agent.messages import Provenance, ToolCall
-from agent.ports import Asker, ToolEffect
+from agent.messages import Provenance, StructuredData, ToolCall
+from agent.ports import Asker, ToolEffect, ToolOutput
 from agent.progress import Progress
 from agent.records import Person
 from agent.tool_policy import CallGate
 from agent.tools.registry import Registry
 from bot.tools.mcp_calls import NEEDS_INPUT
 from bot.tools.mcp_config import AccountKind, HttpReach, McpServerConfig, StdioReach
-from bot.tools.mcp_listing import MAX_TOOLS, NO_NAME, NO_SCHEMA, TAKEN, TOO_MANY
+from bot.tools.mcp_listing import MAX_TOOLS, NO_NAME, NO_SCHEMA, TAKEN, TOO_MANY, alias
 from bot.tools.mcp_server import McpLimits, reason_of
 from bot.tools.mcp_transport import MAX_MESSAGE_BYTES, Allowance, ServerBroken
 from tests.fakes import mcp_raw
@@ -93,6 +93,24 @@ async def test_a_megabyte_of_text_is_cut_and_an_answer_against_the_protocol_is_o
         with pytest.raises(ToolError, match="no such thing: fail"):
             await called(server, "fail")
         assert server.attempts == 1
+
+
+async def test_an_answer_of_which_a_part_is_not_valid_is_not_lost_nor_told_as_a_failure() -> None:
+    async with connected(config(raw())) as (server,):
+        good, note, data = (await called(server, "odd")).parts
+        assert good == "good"
+        assert "“video”" in str(note)
+        assert data == StructuredData({"result": [1]})
+        with pytest.raises(ToolError, match=r"answered, and its answer cannot be read .* it may have done it"):
+            await called(server, "wrong")
+
+
+async def test_a_tool_and_arguments_of_any_name_are_called_as_the_server_names_them() -> None:
+    async with connected(config(raw())) as (server,):
+        (tool,) = [tool for tool in server.tools if tool.description.startswith("“中文工具”")]
+        output = await tool.run({alias("uids[]", "field"): ["a"], alias("größe", "field"): 7}, context())
+        assert isinstance(output, ToolOutput)
+        assert json.loads(str(output.parts[0]))[0] == {"uids[]": ["a"], "größe": 7}
 
 
 async def test_an_error_that_no_request_should_raise_ends_the_connection_and_reaches_nobody_as_it_is() -> None:
