@@ -240,9 +240,12 @@ async def _serve_with_retries(
 
 
 DONE: Final = "done"
-MAX_MARKS: Final = 300  # More than the events that the people of one source cause within minutes
 MARK_CHARS: Final = 16
-TRIES: Final = 9  # How often a change is tried again because another process made one at that moment
+# Marks are spread over rows by their first characters, in 256 parts: many people act at the same moment, and of two
+# changes of one row only one succeeds.
+PART_CHARS: Final = 2
+MAX_MARKS: Final = 40  # In one part; in all parts, more than the people of one source cause within minutes
+TRIES: Final = 9  # How often a change is tried again because another one was made at that moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,8 +260,8 @@ class Deduplicator:
 
     async def claim_once(self, source: str, what: str) -> bool:
         """Return whether `what` is new among the latest of this source. Raises StoreError."""
-        mark = _mark(what)
-        return await self._change(source, lambda marks: None if mark in marks else [*marks, mark][-MAX_MARKS:])
+        mark = mark_of(what)
+        return await self._change(source, mark, lambda marks: None if mark in marks else [*marks, mark][-MAX_MARKS:])
 
     async def run_once(self, source: str, what: str, do: Callable[[], Awaitable[T]]) -> T | None:
         """Run `do` if `what` is new, else return None. If it fails, `what` counts as new again."""
@@ -267,13 +270,15 @@ class Deduplicator:
         try:
             return await do()
         except CogencyError:
-            mark = _mark(what)
-            await self._change(source, lambda marks: [other for other in marks if other != mark])
+            mark = mark_of(what)
+            await self._change(source, mark, lambda marks: [other for other in marks if other != mark])
             raise
 
-    async def _change(self, source: str, change: Callable[[list[str]], list[str] | None]) -> bool:
-        """Apply `change`, trying again if another process made one meanwhile; False if there was nothing to change."""
-        owner = f"source:{source}"
+    async def _change(self, source: str, mark: str, change: Callable[[list[str]], list[str] | None]) -> bool:
+        """Apply `change` to the marks in the part of this one, trying again if another change was made meanwhile; False
+        if there was nothing to change.
+        """
+        owner = f"source:{source}:{mark[:PART_CHARS]}"
         for _ in range(TRIES):
             before = (await self.preferences.all_of(owner)).get(DONE)
             after = change((before or "").split())
@@ -284,7 +289,8 @@ class Deduplicator:
         raise StoreError(reply_texts.TOO_MUCH_AT_ONCE)
 
 
-def _mark(what: str) -> str:
+def mark_of(what: str) -> str:
+    """Return the hash under which an action is stored."""
     return sha256(what.encode()).hexdigest()[:MARK_CHARS]
 
 

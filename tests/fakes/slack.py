@@ -351,6 +351,10 @@ class FakeSlack:
             self._changed.set()
             await self.stalled[method].wait()
         fault = self.faults[method].popleft() if self.faults[method] else Fault()
+        if fault.hangs:
+            if fault.lost:
+                self._state(token).perform(method, args, token)
+            await asyncio.Event().wait()  # until the client or the test ends
         try:
             if fault.error or (fault.status != 200 and not fault.lost):
                 return _failed(fault)

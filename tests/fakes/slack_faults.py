@@ -9,12 +9,15 @@ class Refusal(Exception):
 
 @dataclass(frozen=True)
 class Fault:
-    """The fault of the next call of a method. `lost`: the call takes effect, but its answer reports a failure."""
+    """The fault of the next call of a method. `lost`: the call takes effect, but its answer reports a failure. `hangs`:
+    there is no answer.
+    """
 
     status: int = 200
     error: str = ""
     retry_after: str = ""
     lost: bool = False
+    hangs: bool = False
 
 
 def limited(seconds: int) -> Fault:
@@ -23,3 +26,5 @@ def limited(seconds: int) -> Fault:
 
 DOWN = Fault(503)
 LOST = Fault(500, lost=True)
+HANGS = Fault(hangs=True)
+HANGS_LATER = Fault(lost=True, hangs=True)  # After it has taken effect

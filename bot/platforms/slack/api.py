@@ -469,15 +469,17 @@ class MethodRates:
         """Return a budget of this many calls in any minute."""
         return MethodRate(calls, MINUTE, f"{self.app} {name}", self.replicas)
 
-    def queue(self, name: str, interval_s: float) -> MethodQueue:
+    def queue(self, name: str, interval_s: float, burst: int = 1) -> MethodQueue:
         """Return the queue with this name; the first call makes it."""
         if name not in self._queues:
-            self._queues[name] = MethodQueue(interval_s, f"{self.app} {name}", self.replicas)
+            self._queues[name] = MethodQueue(interval_s, f"{self.app} {name}", self.replicas, burst)
         return self._queues[name]
 
     def posts(self, channel: str) -> MethodQueue:
-        """Return the queue of chat.postMessage for a channel: one a second. Slack does not document its bursts."""
-        return self.queue(f"{Method.POST} {channel}", 1.0)
+        """Return the queue of chat.postMessage for a channel: one a second. Slack allows short bursts, of a length that
+        it does not document: two, for a command's question and the first words below it.
+        """
+        return self.queue(f"{Method.POST} {channel}", 1.0, burst=2)
 
     def remove(self, who: str) -> None:
         """Forget a reply that has ended, by its name in the budgets."""

@@ -188,3 +188,21 @@ def test_whoever_is_refused_leaves_or_stays_no_window_holds_too_many_and_nobody_
         waited += wait
         true_now += wait
         assert waited < 30.0 + 60.0 * (2 + 62 / calls)
+
+
+@given(st.integers(1, 4), st.lists(st.floats(0.0, 3.0), min_size=1, max_size=30))
+def test_a_queue_lets_no_more_than_its_burst_through_at_once_and_keeps_its_rate(burst: int, gaps: list[float]) -> None:
+    queue, now, calls = MethodQueue(1.0, burst=burst), 0.0, list[float]()
+    for gap in gaps:
+        now += gap
+        calls.append(now + queue.join(now))
+    for first in range(len(calls)):
+        for last in range(first, len(calls)):
+            assert last - first + 1 <= burst + (calls[last] - calls[first]) + 1e-6
+    assert calls[0] == gaps[0]
+
+
+async def test_a_refused_call_holds_a_queue_for_as_long_as_slack_says_whatever_its_burst() -> None:
+    queue = MethodQueue(1.0, burst=3)
+    queue.block_for(10.0, 7.0)
+    assert queue.join(10.0) == 7.0

@@ -1,0 +1,90 @@
+"""Slack limits, hangs or is slow, and nobody waits without a sign: waits are skipped, so that times are exact."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from agent.providers.scripted import Part, ScriptPause
+from benchmarks.skipping_loop import run_skipping
+from bot.platforms.slack.api import TIMEOUT_S
+from tests.fakes.fast_clock import FastClock
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_faults import HANGS, HANGS_LATER, Fault
+from tests.fakes.slack_things import BOT_USER, FakeMessage
+from tests.flows.test_slack_replies import World
+
+ME = f"<@{BOT_USER}>"
+PATIENCE_S = 3.0  # A person's
+GROWING: list[Part] = [part for number in range(50) for part in (f"{number} {'word ' * 12}", ScriptPause(0.1))]
+ANSWER_S = 5.0
+
+Play = Callable[[World], Awaitable[None]]
+
+
+def played(play: Play, answer: list[Part]) -> World:
+    """Play it with a bot that gives this answer, until the question is answered."""
+
+    async def run() -> World:
+        async with FakeSlack(FastClock(speed=1.0)) as slack:
+            world = World(slack, [answer])
+            async with world.running():
+                await play(world)
+                await world.answered()
+            return world
+
+    return run_skipping(run(), lambda: 0.0)
+
+
+async def mention(world: World) -> None:
+    await world.slack.say(world.ann, world.general, f"{ME} tell me")
+
+
+async def write(world: World) -> None:
+    await world.slack.say(world.ann, world.dm, "tell me")
+
+
+async def command(world: World) -> None:
+    await world.slack.acked(await world.slack.command(world.ann, world.general, "/ask", "tell me"))
+
+
+def states(world: World) -> list[FakeMessage]:
+    return [message for message in world.slack.state.messages if message.bot_id and "asks:" not in message.text]
+
+
+def test_the_answer_to_a_command_grows_as_that_to_a_mention_does() -> None:
+    (asked,), (mentioned,) = states(played(command, GROWING)), states(played(mention, GROWING))
+    assert [len(text) for _, text in asked.versions] == [len(text) for _, text in mentioned.versions]
+    assert len(asked.versions) > 3
+
+
+@pytest.mark.parametrize("fault", [HANGS, HANGS_LATER])
+@pytest.mark.parametrize("method", ["chat.postMessage", "chat.update"])
+@pytest.mark.parametrize("door", [mention, command])
+def test_a_write_that_is_never_answered_is_looked_up_and_made_again(door: Play, method: str, fault: Fault) -> None:
+    async def play(world: World) -> None:
+        if door is command and method == "chat.postMessage":
+            await command(world)  # the question itself is posted before
+            world.slack.faults[method].append(fault)
+        else:
+            world.slack.faults[method].append(fault)
+            await door(world)
+
+    world = played(play, GROWING)
+    (answer,) = states(world)
+    assert answer.text.startswith("0 word")
+    assert answer.text.rstrip().endswith("word")
+    assert "49 word" in answer.text
+    assert answer.versions[-1][0] < ANSWER_S + TIMEOUT_S + PATIENCE_S
+
+
+@pytest.mark.parametrize("method", ["chat.startStream", "chat.appendStream", "chat.stopStream"])
+@pytest.mark.parametrize("fault", [HANGS, HANGS_LATER])
+def test_a_stream_that_is_never_answered_ends_as_a_message(method: str, fault: Fault) -> None:
+    async def play(world: World) -> None:
+        world.slack.faults[method].append(fault)
+        await write(world)
+
+    world = played(play, GROWING)
+    complete = [message for message in states(world) if "49 word" in message.text]
+    assert len(complete) == 1
+    assert len(states(world)) == 1
