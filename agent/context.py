@@ -36,6 +36,7 @@ from agent.memory.layers import (
     memory_context,
 )
 from agent.memory.marking import Superseded, mark
+from agent.memory.own_words import mentions
 from agent.memory.past_threads import PastMessage
 from agent.memory.profile import Injection, UserProfile, compress_for_injection
 from agent.messages import Image, Message, Provenance, Role, ToolSpec, estimate_tokens, fit_newest
@@ -87,6 +88,8 @@ class Persona:
     channel_instructions: str = ""
     commands: str = COMMANDS
     """What the tools cannot do and which commands people have, by the names that the platform uses."""
+    quoted: tuple[Quoted, ...] = ()
+    """Texts of others about the place, for each question there: data, and no instructions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +154,8 @@ class ContextParts:
     execution: Execution = field(default_factory=Execution)
     tools: tuple[ToolSpec, ...] = ()
     """The tools that `tool_schemas` describes."""
+    own: bool = True
+    """The question is the person's own text, and no model's (`Incoming.own`)."""
     reminded: Sequence[tuple[int, StoredMessage]] = ()
     """Recent messages of the person's schedules here, each with its schedule's number; each is a conversation of its
     own."""
@@ -177,7 +182,7 @@ class Context:
     others_words: tuple[str, ...] = ()
     """The texts of other people and of the bot, and those that came with the question."""
     read: tuple[str, ...] = ()
-    """The texts of the messages, without what the model said, noted or did: perhaps no person wrote that."""
+    """The texts that others than the bot wrote: they make addresses read (`agent.addresses`)."""
     provenance: Provenance = Provenance.FOREIGN
     memory: str = ""
     """The contents of the four layers and of past threads, as one text."""
@@ -212,13 +217,14 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
     )
     notes = (_render_reminded(parts), *earlier, _render_fields("WORKSPACE", parts.workspace))
     sections = _sections(parts, asker, profile.text, memory, quoted, notes)
+    question = (parts.question,) if parts.own else ()
     messages = (
         Message(Role.SYSTEM, _system_prompt(parts)),
         *(line for _, line in fitting),
         Message(Role.USER, render.section(parts.word, sections)),
         Message(Role.USER, _render_speech(parts.person.id, parts.question, shown_names), parts.images),
     )
-    without_section = (*messages[:-2], messages[-1])
+    written = [message for message, _ in fitting if message.author is Author.PERSON and not retells(message)]
     return Context(
         messages,
         message_ids=tuple(message.id for message, _ in fitting),
@@ -234,15 +240,19 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
         visible_from=fitting[0][0].id if fitting else max((message.id for message in hidden), default=-1) + 1,
         assumed=parts.assumed,
         memory=memory.text,
-        own_words=(*(message.text for message in parts.history if _is_own(message, parts.person)), parts.question),
+        own_words=(*(message.text for message in parts.history if _is_own(message, parts.person)), *question),
         others_words=(
             *(message.text for message in parts.history if not _is_own(message, parts.person)),
             *(quote.text for quote in (*parts.quoted, *parts.files)),
             *(message.text for _, message in parts.reminded),
+            *(() if parts.own else (parts.question,)),
         ),
         read=(
-            *(message.text for message in without_section if message.role is not Role.ASSISTANT),
-            *(section for section in sections if section not in notes),
+            messages[0].text,
+            *(message.text for message in written),
+            *(message.text for message in parts.earlier if message.person and not message.by_bot),
+            *(quote.text for quote in (*parts.quoted, *parts.files) if not quote.by_bot),
+            *question,
         ),
         provenance=_provenance(parts, retold=bool(earlier[0])),
         tools=parts.tools,
@@ -254,13 +264,18 @@ def _provenance(parts: ContextParts, *, retold: bool) -> Provenance:
 
     Facts and the profile rest on the person's own words and on what managers set, so they do not count.
     """
+    if not parts.own:
+        return Provenance.FOREIGN
     recalled = any(not (message.mine or message.own) for message in parts.earlier)
     others = any(message.person != parts.person.id for message in parts.history)  # the bot's answers to them, too
     shared = retold and not isinstance(parts.place.audience, PersonAudience)  # may retell what others wrote
     if others or shared or recalled or parts.quoted or parts.files or parts.images:
         return Provenance.FOREIGN
     messages = (*parts.history, *(message for _, message in parts.reminded))
-    return Provenance.RETOLD if retold or any(map(retells, messages)) else Provenance.OWN
+    if retold or any(map(retells, messages)):
+        return Provenance.RETOLD
+    said = (parts.question, *(message.text for message in (*parts.history, *parts.earlier)))
+    return Provenance.NAMED if any(map(mentions, said)) else Provenance.OWN
 
 
 def _mark_superseded(text: str, superseded: Sequence[Superseded]) -> str:
@@ -268,7 +283,7 @@ def _mark_superseded(text: str, superseded: Sequence[Superseded]) -> str:
 
 
 def _is_own(message: StoredMessage, person: Person) -> bool:
-    return message.author is Author.PERSON and message.person == person.id
+    return message.author is Author.PERSON and message.person == person.id and not retells(message)
 
 
 def _is_alone(parts: ContextParts) -> bool:

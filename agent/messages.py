@@ -171,6 +171,12 @@ class ToolResult:
     references: tuple[Reference, ...] = ()
     own: bool = False
     """The content holds only what the asker said and what the bot said on its own."""
+    read: tuple[str, ...] | None = None
+    """The texts in the content that others than the bot wrote; None: all of it (see `agent.addresses`)."""
+
+    @property
+    def read_texts(self) -> tuple[str, ...]:
+        return (self.content,) if self.read is None else self.read
 
 
 class Consent(StrEnum):
@@ -241,13 +247,17 @@ class OpenQuestion:
 
 
 class Provenance(IntEnum):
-    """Whose text a turn holds beside its asker's own: text of others may hold instructions of theirs."""
+    """Whose text a turn holds beside its asker's own: text of others may hold instructions of theirs. The order is that
+    of how much they may say; the rules are in `agent.tool_policy`.
+    """
 
     OWN = 0
-    RETOLD = 1
-    """What the bot retold of tool results, and the results of tools that the asker allowed in this thread."""
-    FOREIGN = 2
-    """Text of other people, of files and pictures, of tool results."""
+    NAMED = 1
+    """A name of a person or place that the asker mentions, and that others chose."""
+    RETOLD = 2
+    """Messages of the bot that may retell text of others, and summaries of such."""
+    FOREIGN = 3
+    """Text of other people, of files and pictures, of tools' results; words of a schedule that a model wrote."""
 
 
 class Depth(StrEnum):

@@ -6,17 +6,16 @@ later crash costs no second model call.
 """
 
 import json
-import re
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
 from typing import Any, Final, TypeGuard
 
-from agent.citations import FETCH
 from agent.events import Outcome
 from agent.memory.audience import NOWHERE, WIDE, Place, drawn_from
+from agent.memory.own_words import mentions
 from agent.messages import (
     CallTiming,
     Consent,
@@ -26,6 +25,7 @@ from agent.messages import (
     Keep,
     ModelCall,
     NativeContent,
+    Provenance,
     Reference,
     ResultStatus,
     SharedFile,
@@ -33,7 +33,7 @@ from agent.messages import (
     ToolResult,
     Usage,
 )
-from agent.records import Author, StoredMessage, Waiting
+from agent.records import SCHEDULED, Author, StoredMessage, Waiting
 from agent.state import ActionRecord, Workspace
 
 AWAITED = Consent.AWAITED
@@ -185,90 +185,6 @@ def sources(progress: Progress) -> tuple[int, ...]:
     )
 
 
-MAX_LINKS: Final = 200  # Addresses that are looked up; a chat shows no more, and each look-up scans the whole context
-
-
-@dataclass(slots=True)
-class AddressesRead:
-    """The addresses that a turn has read. The answer for an address never changes, because pages only grow.
-
-    An address counts as read if it occurred literally in a text before it occurred in the arguments of a call: a
-    result may repeat its call's arguments, which were read nowhere.
-    """
-
-    _texts: list[tuple[str, bool]] = field(default_factory=list[tuple[str, bool]])
-    """Texts in order, each with whether it is the arguments of a call (else a text that was read)."""
-    _answers: dict[str, bool] = field(default_factory=dict[str, bool])
-
-    def read(self, texts: Iterable[str]) -> None:
-        self._texts += ((text, False) for text in texts)
-
-    def give(self, calls: Iterable[ToolCall]) -> None:
-        self._texts += ((_folded_json(dict(call.args)), True) for call in calls)
-
-    def __call__(self, address: str) -> bool:
-        if address not in self._answers:
-            if len(self._answers) >= MAX_LINKS:
-                return False
-            self._answers[address] = self._was_read_first(address, lambda text: address in text)
-        return self._answers[address]
-
-    def may_be_fetched(self, address: str) -> bool:
-        """Return whether the address carries no added data: it was read, or it is the beginning of a read address up to
-        the end of a part, with or without the scheme; for a whole site, its name is enough.
-        """
-        bare = _SCHEME.sub("", address.partition("#")[0].strip()).rstrip("/")
-        is_site = not any(sign in bare for sign in "/?#@:%")
-        if is_site:
-            bare = bare.lower().removeprefix("www.")
-        return bool(bare) and self._was_read_first(
-            bare, lambda text: _contains_whole(bare, text.lower() if is_site else text)
-        )
-
-    def _was_read_first(self, address: str, occurs_in: Callable[[str], bool]) -> bool:
-        """Return whether the address was read before a call had it as an argument."""
-        argument = _folded_json(address)[1:-1]
-        for text, is_arguments in self._texts:
-            if is_arguments and argument in text:
-                return False
-            if not is_arguments and occurs_in(text):
-                return True
-        return False
-
-
-def _folded_json(value: Json) -> str:
-    """JSON in case-folded letters: a result may repeat its call's arguments in other case."""
-    return json.dumps(value, ensure_ascii=False).casefold()
-
-
-_SCHEME: Final = re.compile(r"\Ahttps?://", re.IGNORECASE)
-_IN_ADDRESS: Final = re.compile(r"[\w%~=&+@-]|\.\w")  # After an address: the address continues
-_IN_NAME: Final = re.compile(r"[\w-]")
-
-
-def _contains_whole(address: str, text: str) -> bool:
-    """Return whether the text contains the address other than as a part of a longer name or path segment."""
-    at = text.find(address)
-    while at >= 0:
-        end = at + len(address)
-        if not (at and _IN_NAME.match(text, at - 1)) and not _IN_ADDRESS.match(text, end):
-            return True
-        at = text.find(address, end)
-    return False
-
-
-def addresses_read(progress: Progress, texts: Iterable[str]) -> AddressesRead:
-    """Return the addresses that a turn has read, where `texts` are those of its context."""
-    addresses = AddressesRead()
-    addresses.read(texts)
-    for step in progress.steps:
-        addresses.give(step.calls)
-        results = (result for result in step.results if result is not None)
-        addresses.read(result.content for result in results if result.status is ResultStatus.SUCCESS)
-        addresses.read(message.text for message in step.joined)
-    return addresses
-
-
 def turn_drawn_from(progress: Progress, place: Place) -> str:
     """What a reply in `place` was drawn from: the audiences of its tools' results (`agent.memory.audience`)."""
     results = [result for step in progress.steps for result in step.results if result is not None]
@@ -279,38 +195,27 @@ def turn_drawn_from(progress: Progress, place: Place) -> str:
 OWN_WORDS: Final = frozenset({"remember", "share_file", "skill", "tools"})
 
 
-def addresses_in(call: ToolCall) -> list[str]:
-    """The addresses among a call's arguments; for `web_fetch`, its argument `url` whatever it holds."""
-    if call.name == FETCH:
-        return [str(call.args.get("url", ""))]
-    values = [item for value in call.args.values() for item in (value if _is_list(value) else [value])]
-    return [value for value in values if isinstance(value, str) and _SCHEME.match(value.lstrip())]
+def is_foreign(result: ToolResult) -> bool:
+    """Return whether the result holds text of other people: a permission to run says nothing about that."""
+    return bool(result.audience) and not result.own and result.name not in OWN_WORDS
 
 
-def _calls_with_results(progress: Progress) -> Iterator[tuple[ToolCall, ToolResult]]:
-    for step in progress.steps:
-        for call, result in zip(step.calls, step.results, strict=True):
-            if result is not None:
-                yield call, result
-
-
-def sent(progress: Progress) -> frozenset[str]:
-    """The addresses that successful calls of the turn have sent out, as the calls name them."""
-    calls = (call for call, result in _calls_with_results(progress) if result.status is ResultStatus.SUCCESS)
-    return frozenset(address for call in calls for address in addresses_in(call))
-
-
-def brought_by(progress: Progress) -> frozenset[str]:
-    """The tools whose results hold text of other people."""
-    results = _calls_with_results(progress)
-    return frozenset(call.name for call, result in results if result.audience and not result.own) - OWN_WORDS
+def whose_words(context: Provenance, steps: Iterable[RoundStep]) -> Provenance:
+    """Return whose text a turn holds after these steps. `context`: whose text it began with."""
+    steps = tuple(steps)
+    if any(result is not None and is_foreign(result) for step in steps for result in step.results):
+        return Provenance.FOREIGN
+    named = any(mentions(message.text) for step in steps for message in step.joined)
+    return max(context, Provenance.NAMED if named else Provenance.OWN)
 
 
 def retells(message: StoredMessage) -> bool:
-    """Return whether it is a message of the bot that may retell text of others, whoever may read it: instructions in a
-    page work as well when the bot repeats them.
+    """Return whether it may retell text of others, whoever may read it: a message of the bot, because instructions in a
+    page work as well when the bot repeats them, or the words of a schedule, which a model may have written.
     """
-    return message.author is Author.BOT and (message.retold or message.drawn_from != WIDE)
+    if message.author is Author.PERSON:
+        return message.retold and (message.message_id or "").startswith(SCHEDULED)
+    return message.retold or message.drawn_from != WIDE
 
 
 def is_of(message: StoredMessage, person: str) -> bool:
@@ -414,6 +319,7 @@ def _decode_result(data: Json) -> ToolResult | None:
         Keep(str(result.get("keep", Keep.STORED))),
         tuple(map(_decode_reference, _objects(result, "references"))),
         bool(result.get("own", False)),
+        None if (read := result.get("read")) is None else tuple(map(str, _list(read))),
     )
 
 

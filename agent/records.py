@@ -63,6 +63,8 @@ class Quoted:
     author: str
     text: str
     pages: tuple[str, ...] = ()
+    by_bot: bool = False
+    """The bot wrote it, or nobody knows who did."""
 
 
 ATTACHED: Final = "attached file"  # The source of a file that belongs to the message itself
@@ -84,6 +86,8 @@ class Attachment:
     author: str = ""
     spoken: bool = False
     source: str = ATTACHED
+    by_bot: bool = False
+    """The bot posted it, or nobody knows who did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +125,8 @@ class Incoming:
     """The name of that workspace or server, if the person is a member of it."""
     model: str = ""
     """The model that the person chose for this question only, "openai:gpt-6-luna"; "" for their usual one."""
+    own: bool = True
+    """The text is the person's own; False: the words of a schedule or a notice, which a model may have written."""
 
 
 class Author(StrEnum):
@@ -133,7 +139,7 @@ class StoredMessage:
     """One message of a conversation, unabridged. `audience` is a label (see `agent.memory.audience.label`).
 
     `person` is its writer, or for a message of the bot the person whom it answered. `drawn_from`: see
-    `agent.memory.audience`. `retold`: in this message the bot may retell what other people wrote.
+    `agent.memory.audience`. `retold`: in this message the bot may retell what other people wrote (`agent.progress`).
     """
 
     id: int

@@ -245,6 +245,8 @@ PLACE_INSTRUCTIONS = (
     "nothing that is not allowed without it:"
 )
 
+PLACE_INSTRUCTIONS_QUOTED = "what the managers of this channel ask for in it"
+
 # What nobody asked the bot
 
 AMBIENT_JUDGE = (

@@ -4,12 +4,31 @@ Rules
   The first row that fits a call counts. Without one, the call's effect decides: reading and writing here run; acting
   outward and irreversible actions need consent.
   A tool that a row refuses is not offered to the model.
-  Irreversible actions need consent for each call, whatever a row says. So does every write in a turn that holds text of
-  others: it may carry out instructions in that text. "Allow in this thread" counts while the turn holds no text of
-  others.
-  A call that would send out an address needs consent each time if the turn holds text of others and nobody wrote the
-  address literally: it may encode data of the turn.
+  Irreversible actions need consent for each call, whatever a row says.
   The tools in `OWN_WORDS` write only what the asker has said, and check that themselves.
+
+Theory: whose words. A model that has read a text may do what the text says, and nobody can see whether it does. So it
+counts as hostile from the first word that is not its asker's, and code asks about what it could do for somebody else.
+Whose words a turn holds (`Provenance`) has one source: the texts that the turn began with (`agent.context`), then the
+results of its tools and the messages that joined it (`agent.progress.whose_words`). It only grows within a turn, and no
+permission takes from it: that a tool may run says nothing about whose words its result holds. The reply is stored as
+one that retells (`StoredMessage.retold`), and counts so wherever it is found again. Words of a schedule or of long work
+that the person did not say make their turns foreign, and so do instructions of a channel's managers in a place that
+only one person reads (`Persona.quoted`). Results of one's own memory (`ToolOutput.own`) leave a turn one's own.
+
+    the turn holds              an unread address   a write here   an act, by a row or a standing permission
+    the asker's words alone     asks                runs           runs
+    a name that they mention    asks                runs           asks
+    what the bot retells        asks                asks           asks, unless all of it stands in the question
+    text of others              asks                asks           asks
+
+Descriptions of tools are text of others in every turn. They are held by the columns: the first asks whatever the turn
+holds, and the others ask by the effect that the operator gave a tool, not by what it says of itself.
+
+Theory: what leaves. A call may carry data out by what it names, also where it only reads. What is compared, and with
+which texts, is in `agent.addresses`. No row and no standing permission is about what leaves. What the asker has allowed
+a call of this tool to send in this turn, it may send again; calls that only look at what the bot keeps send nothing,
+whatever they name.
 
 The table's text has one line for each row, the first row on top, and "#" before a comment:
 
@@ -23,6 +42,7 @@ id. `where` is *, a kind of audience (person, group, team) or the platform's id 
 """
 
 import json
+import math
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -31,11 +51,14 @@ from fnmatch import fnmatchcase
 from typing import Final, assert_never
 from unicodedata import category
 
+from agent.addresses import MAX_ADDRESSES, addresses_in, addresses_read, texts_in
 from agent.admission_terms import Authority
+from agent.citations import FETCH
 from agent.memory.audience import AudienceKind, label
-from agent.messages import UNSEEN, Consent, Provenance, ToolCall
+from agent.memory.own_words import mentions, without_quotes
+from agent.messages import UNSEEN, Consent, Provenance, ResultStatus, ToolCall
 from agent.ports import Asker, ToolEffect
-from agent.progress import OWN_WORDS, Progress, addresses_in, addresses_read, brought_by, sent
+from agent.progress import OWN_WORDS, Progress, whose_words
 
 ANY: Final = "*"
 MAX_ROWS: Final = 200  # Read for each call; a longer table is a mistake
@@ -96,10 +119,17 @@ def decide(rows: Iterable[PolicyRow], name: str, effect: ToolEffect, asker: Aske
         return Decision(PolicyAnswer.NO, row)
     if effect is ToolEffect.IRREVERSIBLE:
         return Decision(PolicyAnswer.ASK, row, every_time=True)
-    writes = effect is ToolEffect.ACTS_OUTWARD or (effect is ToolEffect.WRITES_HERE and name not in OWN_WORDS)
-    if writes and words is not Provenance.OWN:
-        return Decision(PolicyAnswer.ASK, row, every_time=words is Provenance.FOREIGN)
+    if words >= _ASKS_FROM[effect] and name not in OWN_WORDS:
+        return Decision(PolicyAnswer.ASK, row, every_time=True)
     return Decision(_by_effect(effect) if row is None else row.answer, row)
+
+
+# Whose words have a call of each effect asked for. Reading is asked for by what it sends alone.
+_ASKS_FROM: Final = {
+    ToolEffect.READS: math.inf,
+    ToolEffect.WRITES_HERE: Provenance.RETOLD,
+    ToolEffect.ACTS_OUTWARD: Provenance.NAMED,
+}
 
 
 def _by_effect(effect: ToolEffect) -> PolicyAnswer:
@@ -208,11 +238,29 @@ def _is_hidden(char: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class TurnWords:
+    """Whose words a turn begins with. `read`: the texts that others than the bot wrote; `asked`: the question, "" if it
+    is not the asker's own.
+    """
+
+    provenance: Provenance = Provenance.OWN
+    read: Sequence[str] = ()
+    asked: str = ""
+
+
+UNREAD: Final = TurnWords(Provenance.FOREIGN)  # Of a turn whose context is not known yet
+
+
+def _no_names(_: str) -> Collection[str]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
 class CallGate:
     """Applies the policy to one turn's calls. `checked` and `effect_of`: the registry's answers about offered tools.
 
-    `standing`: tools that the asker lets run in this conversation. `words`: whose text the context holds; `texts`: its
-    texts; `before`: the progress of the turn so far. `sends`: tools whose arguments may leave the bot.
+    `standing`: tools that the asker lets run in this conversation. `words`: what the turn began with; `before`: its
+    progress so far. `sends`: tools whose arguments may leave the bot; `names_of`: the texts in a tool's schema.
     """
 
     rows: Sequence[PolicyRow]
@@ -220,10 +268,10 @@ class CallGate:
     effect_of: Callable[[str], ToolEffect]
     asker: Asker
     standing: frozenset[str]
-    words: Callable[[], Provenance]
+    words: Callable[[], TurnWords]
     before: Callable[[], Progress]
-    texts: Callable[[], Iterable[str]] = tuple
     sends: Collection[str] = ()
+    names_of: Callable[[str], Collection[str]] = _no_names
 
     def check(self, call: ToolCall) -> str | None:
         """Return what is wrong with the call, for the model; also that it is too long for a person to read and allow.
@@ -240,11 +288,14 @@ class CallGate:
         return UNREADABLE.format(chars=chars, most=MAX_SHOWN) if chars > MAX_SHOWN else None
 
     def needs_consent(self, call: ToolCall) -> bool:
-        may_leak = call.name in self.sends and self._provenance() is not Provenance.OWN
-        if may_leak and not all(map(self._may_leave, addresses_in(call))):
-            return True
         decision = self._decision(call)
-        return decision.answer is PolicyAnswer.ASK and (decision.every_time or call.name not in self.standing)
+        if not self._may_leave(call):
+            return True
+        if decision.answer is not PolicyAnswer.ASK or call.name not in self.standing:
+            return decision.answer is PolicyAnswer.ASK
+        may_stand = self.effect_of(call.name) is not ToolEffect.IRREVERSIBLE
+        is_retold = self._provenance() is Provenance.RETOLD
+        return decision.every_time and not (may_stand and is_retold and self._is_asked_for(call))
 
     def decided_by(self, call: ToolCall, consent: Consent) -> tuple[str, DecidedBy]:
         """Return for the audit what was decided about a call, in one word, and by whom. `consent`: the asker's."""
@@ -269,19 +320,43 @@ class CallGate:
         """Return whether the policy forbids the tool whatever its effect, so that it is not offered."""
         return decide(self.rows, tool, ToolEffect.READS, self.asker, Provenance.OWN).answer is PolicyAnswer.NO
 
-    def _may_leave(self, address: str) -> bool:
-        """Return whether the address carries no added data, or was sent before and so reveals nothing new."""
-        progress = self.before()
-        return address in sent(progress) or addresses_read(progress, self.texts()).may_be_fetched(address)
+    def _may_leave(self, call: ToolCall) -> bool:
+        """Return whether the call sends no address to which data was added, or only what this tool sent before."""
+        if call.name not in self.sends:
+            return True
+        addresses = dict.fromkeys(addresses_in(call, self.names_of(call.name)))
+        if len(addresses) > MAX_ADDRESSES:
+            return False
+        unsent = addresses.keys() - self._sent_by(call.name)
+        read = addresses_read(self.before(), self.words().read) if unsent else None
+        return read is None or all(read.may_leave(address, fetched=call.name == FETCH) for address in unsent)
+
+    def _sent_by(self, tool: str) -> frozenset[str]:
+        """Return what calls of the tool have sent that the asker allowed. Others have sent nothing that was unread."""
+        sent = set[str]()
+        for step in self.before().steps:
+            for at, (call, result) in enumerate(zip(step.calls, step.results, strict=True)):
+                is_allowed = call.name == tool and step.consent(at) in (Consent.GIVEN, Consent.BEGUN)
+                if is_allowed and result is not None and result.status is ResultStatus.SUCCESS:
+                    sent.update(addresses_in(call, self.names_of(tool)))
+        return frozenset(sent)
+
+    def _is_asked_for(self, call: ToolCall) -> bool:
+        """Return whether every value of the call stands in the question: then no text that was retold put it there."""
+        asked = without_quotes(self.words().asked)
+        values = [value for value in texts_in(dict(call.args)) if value not in call.args]
+        return bool(values) and not mentions(asked) and all(stands_in_words(value, asked) for value in values)
 
     def _decision(self, call: ToolCall) -> Decision:
         return decide(self.rows, call.name, self.effect_of(call.name), self.asker, self._provenance())
 
     def _provenance(self) -> Provenance:
-        tools = brought_by(self.before())
-        if tools - self.standing:
-            return Provenance.FOREIGN
-        return max(self.words(), Provenance.RETOLD if tools else Provenance.OWN)
+        return whose_words(self.words().provenance, self.before().steps)
+
+
+def stands_in_words(value: str, text: str) -> bool:
+    """Return whether the text holds the value as whole words."""
+    return re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text) is not None
 
 
 OPERATOR_REFUSES: Final = "an operator does not let {tool} be used for this person here: tell them, and go on"

@@ -19,12 +19,13 @@ from agent.loop import Afford, Arrived, AskPerson, Emit, Ends, Loop, Save
 from agent.memory.audience import WIDE, PersonAudience, Place, may_flow_from
 from agent.memory.facts import Scope, assumed_in, reading_scopes
 from agent.memory.past_threads import PastMessage
-from agent.messages import Image
+from agent.messages import Image, Provenance
 from agent.ports import Asker, CallOptions, Clock, Knowledge, Provider, ToolContext
-from agent.progress import Progress, action_records, brought_by, sources, tool_sources, turn_drawn_from
+from agent.progress import Progress, action_records, sources, tool_sources, turn_drawn_from, whose_words
 from agent.records import Author, Claim, Closing, Incoming, Quoted, RecallQuery, StoredMessage, platform_of
 from agent.state import Execution, Workspace
 from agent.summary import summary_due, visible_from
+from agent.tool_policy import TurnWords
 from agent.tools.recall import query_about
 from agent.tools.registry import Registry
 from agent.tools.share_file import shared_files
@@ -98,6 +99,7 @@ async def known_context(
         person=incoming.person,
         now=incoming.time,
         question=incoming.text,
+        own=incoming.own,
         word=config.fresh_word(),
         place=incoming.place,
         reasons=reasons,
@@ -108,7 +110,7 @@ async def known_context(
         is_cut=is_cut,
         reminded=known.reminded,
         actions=known.actions,
-        quoted=incoming.quoted,
+        quoted=(*persona.quoted, *incoming.quoted),
         files=quoted,
         profile=known.profile,
         authority=incoming.authority,
@@ -128,6 +130,12 @@ async def known_context(
         async with composing or nullcontext():
             return await asyncio.to_thread(build_context, parts, config.budget), until
     return build_context(parts, config.budget), until
+
+
+def turn_words(claim: Claim, context: Context) -> TurnWords:
+    """Return whose words the turn holds, for the policy about its calls."""
+    asked = claim.incoming.text if claim.incoming.own else ""
+    return TurnWords(context.provenance, context.read, asked)
 
 
 def asker_of(incoming: Incoming) -> Asker:
@@ -218,7 +226,7 @@ def closed(closing: Closing, turn: Turn, place: Place, below: str = "") -> Closi
     return replace(
         closing,
         drawn_from=drawn,
-        retold=closing.retold or bool(brought_by(turn.progress)),
+        retold=closing.retold or whose_words(Provenance.OWN, turn.progress.steps) >= Provenance.RETOLD,
         # What the model notes of a result may say more than it told those who read here.
         summary=closing.summary if drawn == WIDE else None,
         calls=turn.progress.calls,

@@ -41,6 +41,11 @@ class Enclosed:
     own: bool = False
 
     @property
+    def may_be_ours(self) -> bool:
+        """Whether the bot itself may have written them: nobody can tell of a message that was forwarded."""
+        return self.source == FORWARDED
+
+    @property
     def quotation(self) -> str:
         """The words, each line quoted unless they are the app's own, so that nobody takes them for the sender's."""
         if self.own:
@@ -62,10 +67,14 @@ class MessageContent(Generic[FileT]):
         """All that the message shows, as one text."""
         return "\n".join(filter(None, (self.text, *(part.quotation for part in self.enclosed))))
 
+    @property
+    def may_hold_ours(self) -> bool:
+        return any(part.may_be_ours for part in self.enclosed)
+
     def quotes(self, readable: Callable[[str], str], somebody: str) -> tuple[Quoted, ...]:
         """Return what is enclosed as quotes for the model. `somebody`: an author who is not known."""
         return tuple(
-            Quoted(part.source, readable(part.author) or somebody, readable(part.text), part.pages)
+            Quoted(part.source, readable(part.author) or somebody, readable(part.text), part.pages, part.may_be_ours)
             for part in self.enclosed
         )
 

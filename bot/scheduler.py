@@ -430,13 +430,13 @@ class LongWork:
             message = await _direct_message(self.platforms[schedule.definition.source], schedule, now)
             words = excerpt(schedule.definition.words, WORDS_CHARS)
             text = reply_texts.WORK_TAKEN_AWAY.format(words=words, why=why)
-            return None if message is None else replace(message, text=text, **ids)
+            return None if message is None else replace(message, text=text, own=False, **ids)
         if (
             not schedule.definition.mention or schedule.definition.source == schedule.definition.person
         ):  # a terminal shows it
             return None
         text = reply_texts.WORK_DONE if closing.outcome is Outcome.ANSWERED else reply_texts.WORK_ENDED
-        return replace(question, conversation=f"{question.conversation}{TELLS}", text=text, **ids)
+        return replace(question, conversation=f"{question.conversation}{TELLS}", text=text, own=False, **ids)
 
     async def _why_forbidden(self, question: Incoming) -> str | None:
         """Return why its person may no longer run it; None if they may, or if that cannot be known now."""

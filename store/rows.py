@@ -153,7 +153,7 @@ Row: TypeAlias = Mapping[Any, Any]
 _OF_TURN: Final = ("source", "event_id", "channel", "message_id", "conversation")
 _OF_QUESTION: Final = ("text", "time", "permalink")
 # Fields of Incoming that the payload stores under the same names.
-_KEPT_IN_PAYLOAD: Final = ("reply_to", "depth", "authority", "team", "organization", "model")
+_KEPT_IN_PAYLOAD: Final = ("reply_to", "depth", "authority", "team", "organization", "model", "own")
 
 
 def payload(incoming: Incoming) -> str:
@@ -200,7 +200,8 @@ def claim(row: Row, owner: str) -> Claim:
 
 
 def _quoted(values: Mapping[str, Any]) -> Quoted:
-    return Quoted(values["source"], values["author"], values["text"], (*values.get("pages", ()),))
+    pages = (*values.get("pages", ()),)
+    return Quoted(values["source"], values["author"], values["text"], pages, by_bot=values.get("by_bot", False))
 
 
 def _incoming(row: Row, values: Mapping[str, Any]) -> Incoming:
@@ -218,6 +219,7 @@ def _incoming(row: Row, values: Mapping[str, Any]) -> Incoming:
         team=values.get("team", ""),
         organization=values.get("organization", ""),
         model=values.get("model", ""),
+        own=values.get("own", True),
     )
 
 

@@ -233,8 +233,8 @@ class NewTurn:
 
 
 def _accept(connection: Connection, new: NewTurn, erased_ids: ErasedIds, *, own: bool = False) -> Accepted:
-    narrowing = new.incoming.place.is_closed
-    accepted = ledger.accept(connection, new.incoming, new.indexed, erased_ids, narrowing=narrowing)
+    incoming = replace(new.incoming, own=own)
+    accepted = ledger.accept(connection, incoming, new.indexed, erased_ids, narrowing=incoming.place.is_closed)
     if new.reply is not None and not accepted.duplicate:
         progress = encode(Progress(reply=new.reply, outcome=Outcome.ANSWERED, own=own))
         connection.execute(update(turn).where(turn.c.id == accepted.turn).values(progress=progress))

@@ -83,7 +83,8 @@ class MessageRow(Row, table=True):
     `to_learn`: learning has yet to read it. `passed_over`: the person excluded it from learning. `taken_back`: the
     person deleted the memories made from it, so none are made again. `drawn_from`: see `agent.memory.audience`; a
     message drawn from NOWHERE has length 0, so that it is neither indexed nor embedded. `retold`: a message of the bot
-    that may repeat words of others than its asker. `place`: the number of the place whose team it is shared with.
+    that may repeat words of others than its asker, or words of a schedule that a model may have written. `place`: the
+    number of the place whose team it is shared with.
     """
 
     __table_args__: ClassVar[Any] = (

@@ -242,6 +242,14 @@ def mention(name: str) -> str:
     return "@" + "\u00a0".join(name.split())
 
 
+_NAME: Final = compile_later(r"(?<!\w)[@#](?=[^ \t\n]*[^\W\d_])[^ \t\n]+")  # A number is no name: "#12"
+
+
+def mentions(text: str) -> bool:
+    """Return whether the text mentions a person or a place, whose name others chose."""
+    return _NAME.search(text) is not None
+
+
 def said_by(
     text: str,
     own: Sequence[str],

@@ -389,6 +389,7 @@ class ToolOutput:
     """The output of a tool: a text, and parts that follow it in order.
 
     `sources`: the ids of the stored messages that it quotes. `audience`: who may read it; None: only the asker.
+    `read`: see `agent.addresses`.
     """
 
     text: str = ""
@@ -398,6 +399,7 @@ class ToolOutput:
     keep: Keep = Keep.STORED
     references: tuple[Reference, ...] = ()  # with numbers of `ToolContext.numbers`, which the text uses for them
     own: bool = False  # it holds only what the asker said and what the bot said on its own
+    read: tuple[str, ...] | None = None  # the texts in it that others than the bot wrote; None: all of it
 
 
 class Membership(Protocol):
@@ -522,6 +524,14 @@ class SituationalTool(Protocol):
         words of which one must occur in the question or in one of the last messages.
         """
         ...
+
+
+@runtime_checkable
+class PlatformTool(Protocol):
+    """A tool whose arguments reach only the platform on which the question was asked."""
+
+    @property
+    def on_platform(self) -> bool: ...
 
 
 class ToolSource(Protocol):

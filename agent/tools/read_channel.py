@@ -23,6 +23,7 @@ from zoneinfo import ZoneInfo
 from agent.errors import ProviderError, ToolError
 from agent.events import TextArrived
 from agent.memory.audience import Audience, may_be_read_out
+from agent.memory.own_words import without_quotes
 from agent.memory.periods import TimeSpan, periods_in
 from agent.messages import JsonObject, Keep, Link, Message, Reference, ResultPart, Role
 from agent.ports import ToolContext, ToolEffect, ToolOutput
@@ -213,6 +214,7 @@ class ReadChannelTool:
     description: str = 'Read a channel ("#name", link) or "thread".'
     effect: ToolEffect = ToolEffect.READS
     schema: JsonObject = field(default_factory=lambda: SCHEMA)
+    on_platform: bool = True
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         times = _time_span(args, context)
@@ -238,12 +240,20 @@ class ReadChannelTool:
             numbers = [references.number(line.url, line.title) for line in lines]
             lines = format_messages(messages, zone, chars, numbers)
             parts: list[ResultPart] = [part for line in lines for part in line.parts]
+            read = (
+                channel.name,
+                channel.link,
+                *(text for one in messages if not one.ours for text in (without_quotes(one.text), one.link)),
+            )
         else:
             remarks, parts = await self._notes(lines, context, references)
             header += remarks
+            read = ()  # a model wrote the notes
         head = "\n".join([f"[{source_number}] {header[0]}" if source_number else header[0], *header[1:]])
         cited = tuple(references.given)
-        return ToolOutput(head, parts=tuple(parts), audience=channel.audience, keep=Keep.TURN, references=cited)
+        return ToolOutput(
+            head, parts=tuple(parts), audience=channel.audience, keep=Keep.TURN, references=cited, read=read
+        )
 
     def _span_and_limit(self, args: JsonObject, channel: FoundChannel, times: TimeSpan) -> tuple[TimeSpan, int]:
         """Return the requested time span and the limit of messages."""

@@ -21,13 +21,13 @@ from agent.errors import ToolError
 from agent.memory.audience import may_flow_from
 from agent.memory.documents import DocumentQuery, Documents, FoundPassage
 from agent.memory.marking import mark
-from agent.memory.own_words import FILES_NOTE
+from agent.memory.own_words import FILES_NOTE, mentions
 from agent.memory.past_threads import PastMessage
 from agent.memory.periods import TimeSpan, periods_in
 from agent.memory.statements import head_and_tail, sentences
 from agent.messages import Json, JsonObject, estimate_tokens, fit_newest
 from agent.ports import Memories, ThreadHistory, ToolContext, ToolEffect, ToolOutput
-from agent.progress import is_of
+from agent.progress import is_of, retells
 from agent.protocol.render import neutralise, one_line, speakers
 from agent.records import Author, Hit, Person, RecallQuery, StoredMessage
 
@@ -103,7 +103,8 @@ class RecallTool:
         found = format_hits(hits, context) if hits or not known else ""
         text = "\n\n".join(filter(None, [format_passages(known), found]))
         is_own = not known and all(_is_own(hit.message, context.person) for hit in hits)
-        return ToolOutput(text, tuple(hit.message.id for hit in hits), audience=context.place.audience, own=is_own)
+        sources, read = tuple(hit.message.id for hit in hits), _texts_of_people(hits, known)
+        return ToolOutput(text, sources, audience=context.place.audience, own=is_own, read=read)
 
     async def _search_documents(
         self, args: JsonObject, query: RecallQuery, context: ToolContext
@@ -120,7 +121,15 @@ class RecallTool:
 
 def _is_own(message: StoredMessage, person: Person) -> bool:
     """Return whether it has only the person's own words, or the bot's to them: names of files may be of others."""
-    return is_of(message, person.id) and FILES_NOTE not in message.text
+    return is_of(message, person.id) and not (FILES_NOTE in message.text or mentions(message.text))
+
+
+def _texts_of_people(hits: Sequence[Hit], passages: Sequence[FoundPassage]) -> tuple[str, ...]:
+    """Return what others than the bot wrote, with links to it: what the bot itself wrote makes no address read."""
+    messages = [hit.message for hit in hits if hit.message.author is Author.PERSON and not retells(hit.message)]
+    links = (link for hit in hits if (link := hit.message.permalink))
+    found = (text for one in passages for text in (one.document.name, one.document.link, one.passage.text) if text)
+    return (*(message.text for message in messages), *links, *found)
 
 
 def query_of(args: JsonObject, context: ToolContext) -> RecallQuery:

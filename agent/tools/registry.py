@@ -21,6 +21,7 @@ from typing import Any, Final, Protocol, assert_never, cast
 from cachetools import LRUCache
 from jsonschema import Draft202012Validator, SchemaError, ValidationError
 
+from agent.addresses import SCHEDULE, texts_of_schema
 from agent.citations import FETCH
 from agent.errors import ToolError
 from agent.memory.audience import PersonAudience, label
@@ -43,6 +44,7 @@ from agent.messages import (
 from agent.ports import (
     NO_SERVERS,
     Asker,
+    PlatformTool,
     SituationalTool,
     Tool,
     ToolContext,
@@ -104,8 +106,10 @@ class Registry:
         shown = (*specs, *(others if self._search is None else [_spec(self._search)]))
         # All tools with their arguments in the order of registration, for the stable prefix.
         self.schemas: Final = "\n".join(map(described, shown))
-        # The tools that send their arguments to others: those of servers, and the one that reads web pages.
-        self.sends: Final = {tool.name for tool in rest if _server(tool.name)} | ({FETCH} & self._tools.keys())
+        # The tools whose arguments may leave: all of other authors, but for those that read the platform, the one that
+        # reads web pages, and the one whose schedules call such tools later.
+        ours = {tool.name for tool in rest if isinstance(tool, PlatformTool)}
+        self.sends: Final = {tool.name for tool in rest} - ours | ({FETCH, SCHEDULE} & self._tools.keys())
         writes = bool(self.sends) or any(tool.effect is not ToolEffect.READS for tool in rest)
         # Whether a call of any tool may need a confirmation.
         self.asks: Final = writes or any(tool.effect not in UNASKED for tool in tools)
@@ -123,6 +127,10 @@ class Registry:
 
     def get(self, name: str) -> Tool:
         return self._tools[name]
+
+    def names_of_schema(self, name: str) -> frozenset[str]:
+        """Return the texts that the schema of a tool of this registry names (see `agent.addresses`)."""
+        return texts_of_schema(limit_spec(self._tools[name]).schema)
 
     def repeatable(self, name: str) -> bool:
         """Return whether a call may be repeated if it is unknown whether it ran."""
@@ -300,7 +308,7 @@ def _result(name: str, status: ResultStatus, output: ToolOutput, audience: str, 
             case _:
                 assert_never(part)
     contents = (_cut("\n\n".join(texts), limits.max_result_chars), output.sources, tuple(images), tuple(files))
-    return ToolResult(name, status, *contents, audience, output.keep, output.references, output.own)
+    return ToolResult(name, status, *contents, audience, output.keep, output.references, output.own, output.read)
 
 
 PICTURE: Final = "[{about}, which follows these results]"

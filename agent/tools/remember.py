@@ -101,13 +101,14 @@ class RememberTool:
         still_valid = [id_ for id_ in new.supersedes if id_ not in superseded_ids] if outcome.fact.is_valid else []
         text = _result_text(outcome.fact, outcome.superseded, still_valid) + (MADE_ROOM if outcome.dropped else "")
         others = tuple(sorted(sources - {context.message}))
-        return ToolOutput(text, others, audience=context.place.audience)
+        return ToolOutput(text, others, audience=context.place.audience, read=())
 
     async def _keep_in_working_set(self, working_set: WorkingSet, new: NewFact, context: ToolContext) -> ToolOutput:
         expires_at = new.timestamp + WORKING_TIME
         item = WorkingItem(new.key or new.value, new.value, new.timestamp, expires_at, context.message)
         await working_set.store_item(context.conversation, new.audience, item)
-        return ToolOutput(f"Kept for this conversation, for a day: {item.value}", audience=context.place.audience)
+        text = f"Kept for this conversation, for a day: {item.value}"
+        return ToolOutput(text, audience=context.place.audience, read=())
 
 
 def build_fact(args: JsonObject, context: ToolContext) -> NewFact:

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Final
 
+from agent.addresses import MAX_ADDRESSES, AddressesRead, addresses_in
 from agent.errors import ToolError
 from agent.memory.audience import PersonAudience, Place, label, may_flow_from
-from agent.memory.own_words import said_by
-from agent.messages import Json, JsonObject
+from agent.memory.own_words import said_by, without_quotes
+from agent.messages import Json, JsonObject, ToolCall
 from agent.ports import ToolContext, ToolEffect, ToolOutput
 from agent.protocol.render import excerpt
 from agent.records import SCHEDULED
@@ -228,7 +229,7 @@ class SchedulesTool:
 
 
 def _output(text: str, context: ToolContext, *, own: bool = True) -> ToolOutput:
-    return ToolOutput(text, audience=context.place.audience, own=own)
+    return ToolOutput(text, audience=context.place.audience, own=own, read=())
 
 
 def _readable(context: ToolContext) -> frozenset[str]:
@@ -274,8 +275,17 @@ def _build_schedule(
         conversation=context.conversation,
         message=context.message_id,
         direct=direct,
-        own=said_by(what, context.own_words, context.others_words, read=context.read),
+        own=_is_own(what, context),
     )
+
+
+def _is_own(what: str, context: ToolContext) -> bool:
+    """Return whether the person said that, and wrote each address in it: a model may use words of its own."""
+    own = AddressesRead()
+    own.read(map(without_quotes, context.own_words))
+    addresses = addresses_in(ToolCall("", {"what": what}))
+    is_said = said_by(what, context.own_words, context.others_words, read=context.read)
+    return is_said and len(addresses) <= MAX_ADDRESSES and all(map(own.may_leave, addresses))
 
 
 def _check(given: JsonObject) -> FirstCheck:

@@ -48,7 +48,7 @@ class ShareFileTool:
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         if not str(args["content"]).strip():
             raise ToolError("the content is empty", ours=True)
-        return ToolOutput(DONE, audience=context.place.audience)
+        return ToolOutput(DONE, audience=context.place.audience, read=())
 
 
 def shared_files(progress: Progress) -> tuple[SharedFile, ...]:

@@ -19,11 +19,11 @@ from agent.citations import FETCH
 from agent.context import COMMANDS, ContextBudget, Persona
 from agent.errors import SettingsError
 from agent.machine import CLOCK, fresh_word, new_id
-from agent.memory.audience import Place
+from agent.memory.audience import PersonAudience, Place
 from agent.messages import ModelCall
 from agent.ports import NO_SERVERS, Memories, Preferences, Tool, ToolAccounts, ToolSource
 from agent.protocol.render import joined, neutralise
-from agent.records import Incoming, platform_of
+from agent.records import Incoming, Quoted, platform_of
 from agent.spending import workspace_of
 from agent.tools.functions import load_tools
 from agent.tools.recall import WITH_DOCUMENTS, RecallTool, recollect
@@ -500,7 +500,10 @@ async def persona_here(preferences: Preferences, usual: Callable[[Incoming], Per
     rules, persona = await rules_at(preferences, asked.channel), usual(asked)
     if language := rules.text(PlaceRule.LANGUAGE):
         persona = replace(persona, language_rule=texts.LANGUAGE_HERE.format(language=language))
-    if words := rules.text(PlaceRule.INSTRUCTIONS):
+    words = rules.text(PlaceRule.INSTRUCTIONS)
+    if words and isinstance(asked.place.audience, PersonAudience):  # managers do not read along, so they give no orders
+        return replace(persona, quoted=(Quoted(texts.PLACE_INSTRUCTIONS_QUOTED, "", words),))
+    if words:
         quoted = [texts.PLACE_INSTRUCTIONS, *(f"> {line}" for line in neutralise(words).splitlines())]
         persona = replace(persona, channel_instructions=joined([persona.channel_instructions, "\n".join(quoted)]))
     return persona

@@ -488,7 +488,7 @@ def _text_of(file: Attachment, content: _Text | _Unread) -> str:
 
 
 def _quote(file: Attachment, words: str) -> Quoted:
-    return Quoted(f"{file.source} {kinds.shown_note(file.name)}", file.author, words)
+    return Quoted(f"{file.source} {kinds.shown_note(file.name)}", file.author, words, by_bot=file.by_bot)
 
 
 def _apology(reason: str) -> str:

@@ -11,9 +11,9 @@ from typing import Final, TypeAlias, assert_never
 import regex
 
 from agent import events
+from agent.addresses import AddressesRead
 from agent.citations import Citations
 from agent.messages import ResultStatus, ToolCall, ToolResult
-from agent.progress import AddressesRead
 from agent.protocol.render import ReplyText
 from bot.reply.markdown import close_markdown, show_addresses
 from bot.reply.split import Page, Pager
@@ -151,7 +151,7 @@ class Draft:
         """Record the results of tools: the reply may cite their references from now on."""
         for result in results:
             if result is not None and result.status is ResultStatus.SUCCESS:
-                self.addresses.read([result.content])
+                self.addresses.read_result(result)
                 if result.references:
                     self._citations.add(result)
 

@@ -23,13 +23,24 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Final, Self
 
+from agent.addresses import addresses_in
 from agent.errors import Refused, StoreError
-from agent.messages import Consent, Provenance
+from agent.messages import Consent, Provenance, ToolCall
 from agent.ports import Asker, Clock, Consents, Preferences, Tool, ToolAudit, ToolEffect
-from agent.progress import Progress, addresses_in
+from agent.progress import Progress
 from agent.protocol.render import joined
 from agent.records import Claim, ConsentOutcome, Undecided
-from agent.tool_policy import MAX_ROWS, TOO_MANY, CallGate, PolicyAnswer, PolicyRow, decide, read_rows, shown_arguments
+from agent.tool_policy import (
+    MAX_ROWS,
+    TOO_MANY,
+    CallGate,
+    PolicyAnswer,
+    PolicyRow,
+    TurnWords,
+    decide,
+    read_rows,
+    shown_arguments,
+)
 from agent.tools.registry import Registry, Toolbox
 from agent.turn import ConsentDecided, Turn, TurnLimits
 from bot.audit import policy_change
@@ -274,21 +285,19 @@ class ApprovalPolicy:
         tools: Registry,
         limits: TurnLimits,
         progress: Progress,
-        words: Callable[[], Provenance],
-        texts: Callable[[], Sequence[str]] = tuple,
+        words: Callable[[], TurnWords],
     ) -> tuple[Turn, CallGate]:
         """Return the claimed turn, with the consents that its asker has decided meanwhile, and the gate of its calls.
         Raises StoreError.
 
-        `words` returns whose words the turn's context holds, and `texts` returns these texts. Both are known before the
-        first tool call.
+        `words` returns whose words the turn's context holds, which is known before the first tool call.
         """
         standing = await self.consents.standing(claim.incoming.conversation, asker.person.id)
 
         def effect_of(name: str) -> ToolEffect:
             return tools.get(name).effect
 
-        context = (words, lambda: turn.progress, texts, tools.sends)
+        context = (words, lambda: turn.progress, tools.sends, tools.names_of_schema)
         gate = CallGate(tuple(self.rows), tools.check, effect_of, asker, standing, *context)
         turn = Turn(gate.check, tools.repeatable, limits, progress, gate.needs_consent)
         for decision in await self._decisions(claim, progress):
@@ -381,7 +390,7 @@ class ToolsDesk:
         effect = next((tool.effect for tool in self.toolbox.all(asker) if tool.name == first.call.name), None)
         more = tool_texts.MORE_WAIT.format(calls=counted(len(others), "more call waits", "more calls wait"))
         text = joined([intro, question_text(first, effect), more if others else ""])
-        may_stand = effect is not None and effect is not ToolEffect.IRREVERSIBLE
+        may_stand = effect not in (None, ToolEffect.IRREVERSIBLE) and not _is_asked_for_its_address(first.call, effect)
         return ToolsAnswer(text, f"{first.turn}.{first.key}", may_stand=may_stand)
 
     def _list_tools(self, asker: Asker, *, operates: bool) -> str:
@@ -422,12 +431,17 @@ def _truncated(lines: Sequence[str]) -> Sequence[str]:
 def question_text(waiting: Undecided, effect: ToolEffect | None) -> str:
     """Describe what a waiting call would do, with every character of its arguments."""
     about = tool_texts.EFFECTS["" if effect is None else effect.name]
-    if effect is ToolEffect.READS and addresses_in(waiting.call):
+    if _is_asked_for_its_address(waiting.call, effect):
         about = f"{about} {tool_texts.ADDRESS_LEAVES}"
     question = tool_texts.WAITS_BELOW.format(question=literal(shortened(waiting.asked, ASKED_CHARS)))
     arguments = [_argument(name, shown) for name, shown in shown_arguments(waiting.call)]
     head = tool_texts.MAY_RUN.format(tool=waiting.call.name, about=about)
     return "\n".join([head, "", *(arguments or [tool_texts.NO_ARGUMENTS]), "", question])
+
+
+def _is_asked_for_its_address(call: ToolCall, effect: ToolEffect | None) -> bool:
+    """Return whether it only reads and names an address, which no permission for a thread covers."""
+    return effect is ToolEffect.READS and bool(addresses_in(call))
 
 
 def _argument(name: str, shown: str) -> str:

@@ -42,9 +42,10 @@ from agent.protocol.render import joined
 from agent.records import SCHEDULED, Claim, Closing, Incoming, PutAside, Waiting, platform_of
 from agent.schedules import TELLS, WORK_ROUNDS, asked_in, is_work
 from agent.state import ActionRecord, SituationSummary
+from agent.tool_policy import UNREAD, TurnWords
 from agent.tools.registry import Registry, Toolbox
 from agent.turn import Turn
-from agent.turn_setup import ANSWERED, ContextConfig, asker_of, closed, known_context, loop_of
+from agent.turn_setup import ANSWERED, ContextConfig, asker_of, closed, known_context, loop_of, turn_words
 from bot.access.acl import AMBIENT, TERMINAL
 from bot.access.budgets import footer
 from bot.attachments.reading import Attached
@@ -230,12 +231,7 @@ class TurnRunner:
         await self._prepare(claim, stopped)
         tools = self._config.tools.registry(asker_of(claim.incoming))
         context: Context | None = None
-        turn, audit = await self._turn(
-            claim,
-            tools,
-            lambda: Provenance.FOREIGN if context is None else context.provenance,
-            lambda: () if context is None else context.read,
-        )
+        turn, audit = await self._turn(claim, tools, lambda: UNREAD if context is None else turn_words(claim, context))
         closing = Closing(Outcome.STOPPED, turn.text)
         held: list[AgentEvent] | None = [] if _may_be_silent(claim.incoming) and not self._works else None
         events = _ObservedEvents(
@@ -271,7 +267,7 @@ class TurnRunner:
                 closing,
                 context_messages=context.message_ids,
                 context_facts=context.fact_ids,
-                retold=context.provenance is not Provenance.OWN,
+                retold=context.provenance >= Provenance.RETOLD,
                 summarise_until=until if self._config.summarises else None,
             )
             events.asked = provider.name
@@ -329,17 +325,17 @@ class TurnRunner:
             reasons=capabilities.reasons,
             composing=self._composing,
         )
-        if self._works:  # a model wrote the text of this question
+        if self._works and claim.incoming.own:  # a model wrote the text of this question
             context = replace(context, own_words=context.own_words[:-1])
         return context, until
 
     async def _turn(
-        self, claim: Claim, tools: Registry, words: Callable[[], Provenance], texts: Callable[[], Sequence[str]]
+        self, claim: Claim, tools: Registry, words: Callable[[], TurnWords]
     ) -> tuple[Turn, CallAudit | None]:
         progress, limits, policy = decode(claim.progress), self._config.context.turn_limits, self._config.policy
         turn, gate = Turn(tools.check, tools.repeatable, limits, progress), None
         if policy is not None and (tools.asks or policy.rows):
-            turn, gate = await policy.turn(claim, asker_of(claim.incoming), tools, limits, progress, words, texts)
+            turn, gate = await policy.turn(claim, asker_of(claim.incoming), tools, limits, progress, words)
         if self._config.audit is None:
             return turn, None
         audit = CallAudit(claim, self._config.audit, self._clock, tools, lambda: turn.progress, gate)

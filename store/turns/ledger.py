@@ -186,6 +186,7 @@ def accept(
     question = _message(incoming, indexed, audience) | {
         "turn": turn_id,
         "author": Author.PERSON,
+        "retold": not incoming.own,
         "time": incoming.time,
         "message_id": incoming.message_id,
         "permalink": incoming.permalink,

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from agent.citations import MAX_REFERENCES, Citations, Reference, ReferenceNumbers, cite, references_of
 from agent.messages import Keep, ResultStatus, ToolCall, ToolResult
-from agent.progress import AddressesRead, Progress, RoundStep, addresses_read, decode, encode
+from agent.progress import Progress, RoundStep, decode, encode
 from bot.texts.reply_texts import sources_text
 from tests.examples import examples
 
@@ -142,56 +142,3 @@ def test_references_are_stored_with_the_turn_but_for_what_may_not_be_kept() -> N
     calls = (ToolCall("web_search", {}), ToolCall("x", {}))
     stored = decode(encode(Progress((RoundStep(calls=calls, results=(kept, unkept)),))))
     assert references_of(stored.steps[0].results) == {1: KNOWN[1]}
-
-
-QUESTION = "What does https://a.example/x?y=1#top say, and example.com? Also b.example/path/long, https://archive.example/https://b.example/path."
-
-
-@pytest.mark.parametrize(
-    ("address", "may"),
-    [
-        ("https://a.example/x?y=1", True),
-        ("https://a.example/x?y=1#other", True),
-        ("a.example/x?y=1", True),
-        ("https://a.example/x?y=12", False),
-        ("https://a.example/x?y=1&z=heron", False),
-        ("https://a.example/x", True),  # it stands before one of its parts
-        ("https://a.example/heron", False),
-        ("https://a.example/X?y=1", False),  # as big and small letters hold words, too
-        ("https://heron.a.example/", False),
-        ("https://example.com", True),
-        ("https://www.example.com/", True),
-        ("http://EXAMPLE.COM", True),
-        ("https://example.com/heron", False),
-        ("https://example.co", False),
-        ("https://b.example/path/long", True),
-        ("https://b.example/path", True),
-        ("https://b.example/pat", False),
-        ("https://example.com:8080/", False),
-        ("https://heron@example.com/", False),
-        ("https://b.example/pahttps://th", False),  # where they stand may say something
-        ("https://archive.example/https://b.example/path", True),
-        ("", False),
-    ],
-)
-def test_an_address_is_fetched_unasked_only_where_nothing_was_put_into_it(address: str, *, may: bool) -> None:
-    assert addresses_read(Progress(), [QUESTION]).may_be_fetched(address) is may
-
-
-def test_what_a_call_was_given_before_it_was_read_stays_unread() -> None:
-    read = AddressesRead()
-    read.give([ToolCall("look", {"for": "https://evil.example/?q=heron"})])
-    read.read(["nothing found for https://evil.example/?q=heron, but https://evil.example/list"])
-    assert not read.may_be_fetched("https://evil.example/?q=heron")
-    assert read.may_be_fetched("https://evil.example/list")
-
-
-@pytest.mark.parametrize(
-    ("given", "repeated"), [("HERON.evil.example", "heron.evil.example"), ("evil.example/HERON", "evil.example/heron")]
-)
-def test_what_a_call_was_given_stays_unread_in_whatever_case_its_result_tells_it(given: str, repeated: str) -> None:
-    read = AddressesRead()
-    read.give([ToolCall("look", {"for": given})])
-    read.read([f"nothing found for {repeated}"])
-    assert not read.may_be_fetched(f"https://{repeated}")
-    assert not read(repeated)

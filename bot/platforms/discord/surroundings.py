@@ -114,7 +114,7 @@ class Surroundings:
                 found = await source.fetch_message(int(message))
         except UNREADABLE:
             return ()
-        return tuple(attachments(found.attachments, found.author.display_name))
+        return tuple(attachments(found.attachments, found.author.display_name, by_bot=self._is_ours(found)))
 
     async def files_now(self, message: AttachedMessage, person: str) -> tuple[Attachment, ...] | None:
         """The port `FilesNow`. File addresses expire, so the message is fetched again, if the person can still read
@@ -150,7 +150,7 @@ class Surroundings:
         content = content_of(message)
         for file in attachments(message.attachments, message.author.display_name, voice=message.flags.voice):
             yield file
-        for file in attachments(content.files, SOMEBODY, "file of a forwarded message"):
+        for file in attachments(content.files, SOMEBODY, "file of a forwarded message", by_bot=True):
             yield file
         if isinstance(message.channel, discord.Thread):
             for quoted in await self._thread(message.channel, before=message, apps_alone=not import_thread):
@@ -158,7 +158,8 @@ class Surroundings:
         if (replied_to := await _replied_to(message)) is not None:
             quoted, files = self.quote("the message that this one replies to", replied_to)
             yield quoted
-            for file in attachments(files, quoted.author, "file of the message that this one replies to"):
+            source = "file of the message that this one replies to"
+            for file in attachments(files, quoted.author, source, by_bot=quoted.by_bot):
                 yield file
         names = names_of(message, content.whole)
         for quoted in content.quotes(lambda words: readable(words, names), SOMEBODY):
@@ -196,14 +197,16 @@ class Surroundings:
                     break
                 if quoted.text and message.type in READ_MESSAGE_TYPES:
                     quotes.append(quoted)
-                    files += attachments(attached, quoted.author, "file earlier in this thread")
+                    source = "file earlier in this thread"
+                    files += attachments(attached, quoted.author, source, by_bot=quoted.by_bot)
         if starts and chars <= MAX_THREAD_CHARS and isinstance(thread.parent, discord.TextChannel):
             with suppress(*UNREADABLE):
                 starter = await thread.parent.fetch_message(thread.id)
                 if not apps_alone or self._is_of_other_app(starter):
                     quoted, attached = self.quote("what this thread began with", starter)
                     quotes.append(quoted)
-                    files += attachments(attached, quoted.author, "file with which this thread began")
+                    source = "file with which this thread began"
+                    files += attachments(attached, quoted.author, source, by_bot=quoted.by_bot)
         if isinstance(thread.parent, discord.ForumChannel) and not apps_alone:
             quotes.append(Quoted("the title of this forum post", SOMEBODY, thread.name))
         return [*(quoted for quoted in reversed(quotes) if quoted.text), *files[:MAX_THREAD_FILES]]
@@ -217,12 +220,16 @@ class Surroundings:
         names = [f"(attached file {file.filename})" for file in message.attachments if names_files]
         pages = pages_at(message.channel.id, message.id)
         author = message.author.display_name + (" (a bot)" if self._is_of_other_app(message) else "")
-        quoted = Quoted(source, author, "\n".join(filter(None, [text, *names])), pages)
+        by_bot = self._is_ours(message) or content.may_hold_ours
+        quoted = Quoted(source, author, "\n".join(filter(None, [text, *names])), pages, by_bot)
         return quoted, (*message.attachments, *content.files)
 
     def _is_of_other_app(self, message: discord.Message) -> bool:
         me = self._client.user
         return is_automatic(message) and (me is None or message.author.id != me.id)
+
+    def _is_ours(self, message: discord.Message) -> bool:
+        return self._client.user is None or message.author.id == self._client.user.id
 
     async def _linked(self, text: str, asker: int, place: Place) -> AsyncGenerator[Quoted, None]:
         for link in message_links(text)[:MAX_LINKS]:

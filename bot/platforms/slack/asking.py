@@ -154,7 +154,9 @@ class SlackAsking:
         names = await self.names.of(content.whole, users=(user,) if user else ())
         author, about = author_of(message, names, self.me), readable(content.whole, names)
         to, files = inbound.of_click(body), (*api.items(message, "files"), *content.files)
-        await self._open(body, panels.ask_view(author, about, to, files, api.text(message, "ts")))
+        by_bot = inbound.is_ours(message, self.me) or content.may_hold_ours
+        page = panels.PageAsked(api.text(message, "ts"), by_bot=by_bot)
+        await self._open(body, panels.ask_view(author, about, to, files, page))
 
     async def submit_about(self, body: JsonObject) -> None:
         """Handle the submitted window of "Ask about this message". Raises CogencyError when it could not be stored."""
@@ -164,7 +166,7 @@ class SlackAsking:
             return
         member = await self._member(sent.to.channel, user)
         question = SlackQuestion(api.text(body, "view", "id"), sent.question, private=True, depth=Depth.ADAPT)
-        about = Quoted("the message that is asked about", sent.author, sent.about, (sent.page,))
+        about = Quoted("the message that is asked about", sent.author, sent.about, (sent.page.ts,), sent.page.by_bot)
         quoted = (about,) if sent.about else ()
         incoming = self._private(question, member, sent.to)
         await self.host.submit(replace(incoming, quoted=quoted, files=sent.files))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from agent.messages import Json
 from bot.platforms.slack.api import SlackApi, SlackDown, SlackError, SlackRefused, fields, items, number, text
-from bot.platforms.slack.inbound import ReplyTo, SlackBot, url_of_file
+from bot.platforms.slack.inbound import ReplyTo, SlackBot, is_ours, url_of_file
 from bot.platforms.slack.options import Method
 from bot.reply_surface import OutFile
 from bot.setting_parsers import Secret
@@ -82,12 +82,7 @@ async def find_shared(api: SlackApi, me: SlackBot, to: ReplyTo, files: Sequence[
         page = await api.call(Method.REPLIES if to.thread_ts else Method.HISTORY, **where)
     except SlackRefused:  # the bot may not read there
         return ()
-    ours = [
-        file
-        for message in items(page, "messages")
-        if text(message, "user") == me.user or text(message, "bot_id") == me.bot
-        for file in items(message, "files")
-    ]
+    ours = [file for message in items(page, "messages") if is_ours(message, me) for file in items(message, "files")]
     found = {(text(file, "name") or text(file, "title"), number(file, "size")): text(file, "id") for file in ours}
     expected = [(file.name, len(file.content)) for file in files]
     return tuple(found[key] for key in expected) if all(key in found for key in expected) else ()

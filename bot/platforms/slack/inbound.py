@@ -354,6 +354,11 @@ def time_of(ts: str) -> datetime:
     return datetime.fromtimestamp(float(ts), UTC)
 
 
+def is_ours(message: JsonObject, me: SlackBot) -> bool:
+    """Return whether the bot wrote the message."""
+    return text(message, "user") == me.user or text(message, "bot_id") == me.bot
+
+
 def attachments(message: JsonObject, me: SlackBot, content: Content | None = None) -> tuple[Attachment, ...]:
     """Return the files of a message, and of the messages that it forwards. Only a clip that its author recorded, in a
     message without other words, counts as spoken by them: any other audio may hold another person's words.
@@ -364,13 +369,17 @@ def attachments(message: JsonObject, me: SlackBot, content: Content | None = Non
     author, words = text(message, "user"), without_mention(text(message, "text"), me.user).strip()
     wordless = not (words or content.enclosed)
     own = (
-        attachment(file, spoken=wordless and _is_clip(file) and text(file, "user") in {"", author})
+        attachment(
+            file,
+            spoken=wordless and _is_clip(file) and text(file, "user") in {"", author},
+            by_bot=is_ours(message, me) or text(file, "user") == me.user,
+        )
         for file in items(message, "files")
     )
-    return (*own, *(replace(attachment(file), source=FORWARDED_FILE) for file in content.files))
+    return (*own, *(replace(attachment(file, by_bot=True), source=FORWARDED_FILE) for file in content.files))
 
 
-def attachment(file: JsonObject, *, spoken: bool = False) -> Attachment:
+def attachment(file: JsonObject, *, spoken: bool = False, by_bot: bool = False) -> Attachment:
     """Return an attached file, addressed by "<id> <url>": a file from another workspace by its id alone.
 
     A deleted file, and one that is not stored in Slack, have no address.
@@ -386,6 +395,7 @@ def attachment(file: JsonObject, *, spoken: bool = False) -> Attachment:
         number(file, "size"),
         f"{text(file, 'id')} {url}".rstrip() if has_address else "",
         spoken=spoken,
+        by_bot=by_bot,
     )
 
 

@@ -8,6 +8,7 @@ that cannot be read gets an error beside its field, and the window stays open.
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from types import MappingProxyType
 from typing import Final, assert_never
@@ -17,7 +18,7 @@ from agent.records import Attachment
 from bot.commands.declaration import Command, FieldKind, Filled, FormField, Panel, PanelAction, PanelForm, PanelSelect
 from bot.commands.discovery import COMMANDS, form_named
 from bot.platforms.slack import block_kit
-from bot.platforms.slack.api import fields, items, number, text
+from bot.platforms.slack.api import fields, flag, items, number, text
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, attachment, decode_reply_to, of_window, person_id
 from bot.texts import command_texts
 from bot.texts.formatting import shortened
@@ -274,15 +275,23 @@ METADATA_CHARS = 3_000  # Slack's limit for a view; of a longer message, only th
 
 
 @dataclass(frozen=True, slots=True)
+class PageAsked:
+    """The message that a question is about. `by_bot`: the bot wrote it, or nobody knows who did."""
+
+    ts: str = ""
+    by_bot: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class QuestionAboutMessage:
-    """A question about a message. `about`: its text. `page`: its time stamp."""
+    """A question about a message. `about`: its text."""
 
     question: str
     author: str
     about: str
     to: ReplyTo
     files: tuple[Attachment, ...] = ()
-    page: str = ""
+    page: PageAsked = PageAsked()
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +304,13 @@ class QuestionAnywhere:
     depth: Depth
 
 
-def ask_view(author: str, about: str, to: ReplyTo, files: Sequence[JsonObject] = (), page: str = "") -> JsonObject:
+def ask_view(
+    author: str,
+    about: str,
+    to: ReplyTo,
+    files: Sequence[JsonObject] = (),
+    page: PageAsked = PageAsked(),
+) -> JsonObject:
     """Return the window for a question about a message. `files`: the message's, as Slack sent them."""
     carried_files = [_file(file) for file in files[:MAX_FILES]]
     author = author[:MAX_NAME_CHARS]
@@ -322,8 +337,9 @@ def read_ask_view(view: JsonObject) -> QuestionAboutMessage | None:
     except ValueError:
         return None
     author = text(payload, "author")
-    files = (replace(attachment(file), author=author, source=FILE) for file in items(payload, "files"))
-    page = text(payload, "page")
+    page = PageAsked(text(payload, "page"), by_bot=not flag(payload, "by_person"))
+    file = partial(replace, author=author, source=FILE, by_bot=page.by_bot)
+    files = (file(attachment(sent)) for sent in items(payload, "files"))
     return QuestionAboutMessage(question, author, text(payload, "about"), to, tuple(files), page) if question else None
 
 
@@ -357,8 +373,15 @@ def read_anywhere_view(view: JsonObject) -> QuestionAnywhere:
     )
 
 
-def _question_payload(author: str, about: str, to: ReplyTo, files: list[Json], page: str) -> dict[str, Json]:
-    return {"author": author, "about": about, "to": to.encode(), "files": files, "page": page}
+def _question_payload(author: str, about: str, to: ReplyTo, files: list[Json], page: PageAsked) -> dict[str, Json]:
+    return {
+        "author": author,
+        "about": about,
+        "to": to.encode(),
+        "files": files,
+        "page": page.ts,
+        "by_person": not page.by_bot,
+    }
 
 
 def _file(file: JsonObject) -> Json:

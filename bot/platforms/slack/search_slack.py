@@ -10,13 +10,14 @@ Rules
 - If the search is not available to the app, the model reads a sentence, and Slack is not asked again for OFF_S.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from typing import Final
 
 from agent.errors import ToolError
 from agent.memory.audience import TeamAudience, may_be_read_out
+from agent.memory.own_words import without_quotes
 from agent.messages import JsonObject, Keep, Link, ResultPart
 from agent.ports import Clock, Tool, ToolContext, ToolEffect, ToolOutput
 from agent.protocol.render import continued, neutralise, one_line
@@ -107,6 +108,7 @@ class SearchSlackTool:
     description: str = "Search public channels."
     effect: ToolEffect = ToolEffect.READS
     schema: JsonObject = field(default_factory=lambda: SCHEMA)
+    on_platform: bool = True
     _off_until: tuple[float, str] = (float("-inf"), "")  # Not called before this time (monotonic), and the error code
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
@@ -119,7 +121,8 @@ class SearchSlackTool:
         found, links = await self._search(args, context), CitableLinks(context)
         parts = (*_messages(found, zone_of(context.person.time_zone), links), *_others(found, links))
         about, references = HEAD if parts else NOTHING, tuple(links.given)
-        return ToolOutput(about, parts=parts, audience=audience, keep=Keep.TURN, references=references)
+        read = tuple(_texts_of_people(found, self.me))
+        return ToolOutput(about, parts=parts, audience=audience, keep=Keep.TURN, references=references, read=read)
 
     async def _search(self, args: JsonObject, context: ToolContext) -> JsonObject:
         """Return Slack's answer. Raises ToolError."""
@@ -163,6 +166,14 @@ def _messages(found: JsonObject, zone: tzinfo, links: CitableLinks) -> list[Resu
             "\n".join([*_context_lines(hit, "before"), *continued(content.splitlines()), *_context_lines(hit, "after")])
         )
     return parts
+
+
+def _texts_of_people(found: JsonObject, me: SlackBot) -> Iterator[str]:
+    """Yield what others than the bot wrote, with its links. Slack does not say who wrote the messages beside a hit."""
+    for hit in items(found, "results", "messages")[:MAX_HITS]:
+        yield text(hit, "permalink")
+        if (author := text(hit, "author_user_id")) and author != me.user:
+            yield without_quotes(readable(_content_of_hit(hit), {}))
 
 
 def _content_of_hit(hit: JsonObject) -> str:

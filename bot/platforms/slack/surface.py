@@ -351,8 +351,7 @@ class SlackSurface:
             log.warning("a reply that was stopped in Slack could not be stopped: %s", error)
 
     def _is_ours(self, message: JsonObject) -> bool:
-        me = self._workspace.me
-        return api.text(message, "user") == me.user or api.text(message, "bot_id") == me.bot
+        return inbound.is_ours(message, self._workspace.me)
 
     def _is_unfinished(self, message: JsonObject) -> bool:
         """Whether it is a stream that was not ended: a message of the bot in the thread without a key or files."""

@@ -18,6 +18,7 @@ from bot.platforms.slack.inbound import (
     attachment,
     attachments,
     is_direct,
+    is_ours,
     is_ts,
     is_written,
     root_of,
@@ -139,7 +140,7 @@ class Threads:
             return ()
         thread = [*latest] if not latest or latest[0] is first else [first, *latest]
         shown = _bounded([(item, content_of(item)) for item in thread if is_written(item)])
-        return (*await self._quoted(shown, "earlier in this thread"), *_files(shown))
+        return (*await self._quoted(shown, "earlier in this thread"), *_files(shown, self._me))
 
     def _is_of_other_app(self, message: JsonObject) -> bool:
         return bool(text(message, "bot_id")) and self._me.bot != text(message, "bot_id")
@@ -202,7 +203,13 @@ class Threads:
         users = tuple(filter(None, (text(message, "user") for message, _ in messages)))
         names = await self._names.of(*(content.whole for _, content in messages), users=users)
         return tuple(
-            Quoted(source, author_of(message, names, self._me), message_text, (text(message, "ts"),))
+            Quoted(
+                source,
+                author_of(message, names, self._me),
+                message_text,
+                (text(message, "ts"),),
+                by_bot=is_ours(message, self._me) or content.may_hold_ours,
+            )
             for message, content in messages
             if (message_text := readable(content.whole, names))
         )
@@ -222,8 +229,12 @@ async def message_at(api: SlackApi, link: SlackMessageLink) -> JsonObject | None
     return next((message for message in items(page, "messages") if text(message, "ts") == link.ts), None)
 
 
-def _files(thread: Sequence[Shown]) -> list[Attachment]:
-    files = [attachment(file) for message, content in thread for file in (*items(message, "files"), *content.files)]
+def _files(thread: Sequence[Shown], me: SlackBot) -> list[Attachment]:
+    files = list[Attachment]()
+    for message, content in thread:
+        by_bot = is_ours(message, me)
+        files += [attachment(file, by_bot=by_bot or text(file, "user") == me.user) for file in items(message, "files")]
+        files += [attachment(file, by_bot=True) for file in content.files]
     return [replace(file, source="file earlier in this thread", spoken=False) for file in files[-MAX_FILES:]]
 
 

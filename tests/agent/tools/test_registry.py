@@ -210,9 +210,14 @@ def test_only_a_known_tool_that_reads_may_run_twice() -> None:
     assert not registry.repeatable("nothing")
 
 
+class OnPlatform(Search):
+    on_platform: bool = True
+
+
 def test_a_word_may_be_asked_for_where_calls_leave_the_bot_and_not_for_what_keeps_the_askers_own_words() -> None:
     store = store_in_memory()
-    assert not Registry([RememberTool(store.facts)], rest=[Search()]).asks
+    assert not Registry([RememberTool(store.facts)], rest=[OnPlatform()]).asks
+    assert Registry([RememberTool(store.facts)], rest=[Search()]).asks, "an operator's own tool may send what it gets"
     assert Registry([RememberTool(store.facts)], rest=[Search(name="wiki.search")]).asks
     assert Registry([RememberTool(store.facts)], rest=[Search(effect=ToolEffect.WRITES_HERE)]).asks
 

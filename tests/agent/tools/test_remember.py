@@ -62,10 +62,10 @@ async def test_a_key_replaces_what_stood_under_it_and_the_result_says_so_and_whe
     store = await heard()
     here = asked(1).place.audience
     assert await told(store, asked(1), text="Friday", key="deadline of Apollo") == ToolOutput(
-        "Remembered: deadline of Apollo: Friday", audience=here
+        "Remembered: deadline of Apollo: Friday", audience=here, read=()
     )
     assert await told(store, asked(2), text="Monday", key="Deadline of Apollo") == ToolOutput(
-        "Remembered: Deadline of Apollo: Monday (instead of: deadline of Apollo: Friday)", (1,), audience=here
+        "Remembered: Deadline of Apollo: Monday (instead of: deadline of Apollo: Friday)", (1,), audience=here, read=()
     )
     assert [(fact.value, fact.is_valid) for fact in store.facts_kept] == [("Friday", False), ("Monday", True)]
 

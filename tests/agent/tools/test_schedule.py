@@ -210,6 +210,7 @@ def test_where_others_wrote_the_person_is_asked_before_it_is_kept_and_alone_it_r
     answers = {words: decide((), "schedule", ToolEffect.WRITES_HERE, asker, words).answer for words in Provenance}
     assert answers == {
         Provenance.OWN: PolicyAnswer.YES,
+        Provenance.NAMED: PolicyAnswer.YES,
         Provenance.RETOLD: PolicyAnswer.ASK,
         Provenance.FOREIGN: PolicyAnswer.ASK,
     }

@@ -27,7 +27,7 @@ def step(*calls: tuple[str, dict[str, str], ToolResult]) -> RoundStep:
 
 async def test_a_call_says_that_the_file_will_come_and_changes_nothing() -> None:
     output = await ShareFileTool().run({"name": "a.csv", "content": "1,2"}, CONTEXT)
-    assert output == ToolOutput(DONE, audience=CONTEXT.place.audience)
+    assert output == ToolOutput(DONE, audience=CONTEXT.place.audience, read=())
     assert ShareFileTool().effect is ToolEffect.READS
 
 

@@ -8,9 +8,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from agent.addresses import MAX_LINKS, AddressesRead
 from agent.events import CallFinished, CallStarted, ReplyEnded, TextArrived
 from agent.messages import Reference, ResultStatus, ToolCall, ToolResult
-from agent.progress import MAX_LINKS, AddressesRead
 from bot.reply.markdown import show_addresses
 from bot.reply.pages import Draft, Frames
 from bot.reply_surface import Limits

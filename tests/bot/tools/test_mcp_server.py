@@ -18,11 +18,11 @@ from mcp import Client, InputRequiredRoundsExceededError
 
 from agent.errors import ToolError
 from agent.memory.audience import Place, TeamAudience
-from agent.messages import Provenance, StructuredData, ToolCall
+from agent.messages import StructuredData, ToolCall
 from agent.ports import Asker, ToolEffect, ToolOutput
 from agent.progress import Progress
 from agent.records import Person
-from agent.tool_policy import CallGate
+from agent.tool_policy import CallGate, TurnWords
 from agent.tools.registry import Registry
 from bot.tools.mcp_calls import NEEDS_INPUT
 from bot.tools.mcp_config import AccountKind, HttpReach, McpServerConfig, StdioReach
@@ -165,7 +165,7 @@ async def test_what_acts_is_called_round_no_approval_openclaw_78308() -> None:
             assert registry.check(ToolCall(name, {})) is not None
         asker = Asker(Person("t:ann", "Ann"), Place(TeamAudience("t")), "c")
         effects = {tool.name: tool.effect for tool in server.tools}
-        gate = CallGate((), registry.check, effects.__getitem__, asker, frozenset(), lambda: Provenance.OWN, Progress)
+        gate = CallGate((), registry.check, effects.__getitem__, asker, frozenset(), TurnWords, Progress)
         for call in (ToolCall("raw.change", {}), ToolCall("call_tool", {"name": "raw.change", "args": {}})):
             meant = registry.unwrap(call)
             assert gate.check(meant) is not None or gate.needs_consent(meant)

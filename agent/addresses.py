@@ -1,0 +1,287 @@
+"""Which addresses a call sends out, and which of them somebody other than the bot has written. Pure.
+
+Theory. Who looks an address up tells it to whoever owns it; so an address that a model puts together can carry out
+anything that the model knows. An address carries nothing that its reader did not know if it stands, letter for letter,
+in what somebody else wrote: the person's messages, those of others, their files, pages and results. The rules decide
+about letters and never about what a text means, and whatever they do not know counts as put together.
+
+What is looked at (`addresses_in`)
+  Every text at every depth of a call's arguments, names of fields too. A text is an address with or without a scheme
+  ("https://a.example", "view-source:…", "//a.example", "a.example/b", "10.0.0.5:80"), or prose that holds some. Names
+  of files ("notes.txt") and two words with a dot in prose ("node.js") are none.
+  If one argument is an address, the tool may put it together with the others ("host" and "path"), so that each other
+  text and number counts like one, except those that the tool's own schema names.
+
+What counts as read (`AddressesRead`)
+  The text that would be sent, as it stands and whole: not a part of a longer address. A scheme may be put before an
+  address that stands without one, or be the other one of http and https, and a site's name may end with a slash or be
+  in small letters: models write addresses so, and that says nothing. `web_fetch` never sends what follows a "#".
+  Texts count in their order: what a call was given before it was read stays unread, as a result may repeat its call's
+  arguments. Only the addresses that a search names as found are above that.
+  The bot's own texts make no address read: neither its messages, also where a tool finds them again or somebody quotes
+  them, nor summaries, facts, profiles and the words of schedules, which a model wrote.
+"""
+
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from html import unescape
+from typing import Final
+from urllib.parse import unquote
+
+from agent.citations import FETCH
+from agent.messages import Json, JsonObject, ResultStatus, ToolCall, ToolResult
+from agent.progress import Progress
+
+MAX_LINKS: Final = 200  # Addresses that are looked up; a chat shows no more, and each look-up scans the whole context
+MAX_ADDRESSES: Final = 50  # Of one call, for the same reason; a call with more counts as put together
+SCHEDULE: Final = "schedule"  # The tool whose argument `check` is a call that will be made later, unasked
+
+_DOT: Final = ".\u3002\uff0e\uff61"  # As names of hosts may have them
+_HOST: Final = re.compile(
+    rf"(?<![\w{_DOT}-])(?:\d{{1,3}}(?:\.\d{{1,3}}){{3}}|(?:[\w-]{{1,63}}[{_DOT}])+(?:[^\W\d_]{{2,63}}|xn--[\w-]+))"
+    rf"(?![\w-])"
+)
+# After a scheme or its slashes anything may follow. Two slashes in a row begin an address too, and so do backslashes.
+_SCHEME: Final = re.compile(
+    r"(?<![A-Za-z0-9+.-])[A-Za-z0-9+.-]+:[/\\]|(?<![\w:/\\])[/\\]{2,}[\w\[]|\b(?:data|javascript|mailto|tel):\S"
+)
+_GOES_ON: Final = frozenset("/\\?#:%@")  # After a host in prose: it is an address, and no abbreviation
+_WEB: Final = re.compile(r"\Ahttps?://", re.IGNORECASE)
+# Ends of names of files. Those in the second set are also ends of hosts, so that only "notes.md" is a file.
+_FILES: Final = frozenset(
+    (
+        *("bz2", "cfg", "conf", "cpp", "css", "csv", "dll", "doc", "docx", "env", "exe", "gif", "gz", "html", "htm"),
+        *("ini", "ipynb", "java", "jpeg", "jpg", "js", "json", "jsx", "log", "lock", "mp3", "odp", "ods", "odt"),
+        *("pdf", "php", "png", "ppt", "pptx", "rb", "rtf", "sql", "svg", "tar", "tgz", "toml", "ts", "tsv", "tsx"),
+        *("txt", "wav", "webp", "whl", "xls", "xlsx", "xml", "yaml", "yml"),
+    )
+)
+_FILES_OR_HOSTS: Final = frozenset({"cc", "md", "mov", "pl", "py", "rs", "sh", "so", "zip"})
+_BRACKETS: Final = "<>()[]{}\"'`*_.,;!|"
+
+
+def addresses_in(call: ToolCall, known: Collection[str] = ()) -> list[str]:
+    """Return the texts of a call that have to be compared. `known`: the texts that the tool's schema names."""
+    values = _leaving(call)
+    if call.name == FETCH:
+        return [str(value) for value in values]
+    texts = [text for value in values for text in texts_in(value) if text not in known]
+    if any(map(_is_address, texts)):
+        return texts
+    return [address for text in texts for address in _addresses_in_prose(text)]
+
+
+def _leaving(call: ToolCall) -> list[Json]:
+    if call.name == FETCH:
+        return [str(call.args.get("url", ""))]
+    if call.name != SCHEDULE:
+        return [dict(call.args)]
+    check = call.args.get("check")
+    return [check] if check is not None else []
+
+
+def texts_of_schema(schema: JsonObject) -> frozenset[str]:
+    """Return the texts that a tool's schema names: its fields, and the values among which a call chooses."""
+    return frozenset(texts_in({name: value for name, value in schema.items() if name != "description"}))
+
+
+def texts_in(value: Json) -> Iterator[str]:
+    """Yield the texts and numbers at every depth, in order, also names of fields."""
+    stack: list[Json] = [value]  # no recursion, as the depth is foreign
+    while stack:
+        match stack.pop():
+            case str(text):
+                if text.strip():
+                    yield text.strip()
+            case bool() | None:
+                pass
+            case int() | float() as number:
+                yield json.dumps(number)
+            case list() as items:
+                stack += reversed(items)
+            case dict() as fields:
+                stack += [part for name, item in reversed(fields.items()) for part in (item, name)]
+
+
+def _is_address(text: str) -> bool:
+    """Return whether the whole text is an address, or begins with one: what follows a blank may be sent with it."""
+    first, *rest = text.split(maxsplit=1)
+    if not rest:
+        return _SCHEME.search(first) is not None or any(not _is_file(host) for host in _hosts(first))
+    host = _HOST.match(first)
+    return _SCHEME.match(first) is not None or (host is not None and first[host.end() :][:1] in _GOES_ON - {":"})
+
+
+def _addresses_in_prose(text: str) -> Iterator[str]:
+    """Yield the words of a text that are addresses."""
+    for word in text.split():
+        bare = word.strip(_BRACKETS)
+        hosts = (host for host in _hosts(bare) if not _is_file(host))
+        if _SCHEME.search(bare) or any(_is_certain(host, bare) for host in hosts):
+            yield bare
+
+
+def _hosts(word: str) -> Iterator["re.Match[str]"]:
+    """Yield what may be a host: what follows a single slash is a part of a path."""
+    for host in _HOST.finditer(word):
+        before = word[max(0, host.start() - 2) : host.start()]
+        if not before.endswith(("/", "\\")) or (len(before) > 1 and before[0] in "/\\"):
+            yield host
+
+
+def _is_certain(host: "re.Match[str]", word: str) -> bool:
+    goes_on = word[host.end() : host.end() + 1]
+    return bool(goes_on and goes_on in _GOES_ON) or sum(map(host[0].count, _DOT)) > 1
+
+
+def _is_file(host: "re.Match[str]") -> bool:
+    """Return whether it is the name of a file and nothing that is sent follows it."""
+    if host.string[host.end() : host.end() + 1] in _GOES_ON - {":"} and host.end() < len(host.string):
+        return False
+    parts = re.split(f"[{_DOT}]", host[0].casefold())
+    return parts[-1] in _FILES or (len(parts) == 2 and parts[-1] in _FILES_OR_HOSTS)
+
+
+@dataclass(slots=True)
+class AddressesRead:
+    """The addresses that a turn has read. The answer for an address never changes, because texts only come after."""
+
+    _texts: list[tuple[str, bool]] = field(default_factory=list[tuple[str, bool]])
+    """Texts in order, each with whether it is what calls were given (else a text that was read)."""
+    _found: set[str] = field(default_factory=set[str])
+    _answers: dict[str, bool] = field(default_factory=dict[str, bool])
+
+    def read(self, texts: Iterable[str]) -> None:
+        """Add texts that others than the bot wrote."""
+        self._texts += ((text, False) for text in texts)
+
+    def read_result(self, result: ToolResult) -> None:
+        """Add a result. What a search found counts as read although its question may name parts of it."""
+        self.read(result.read_texts)
+        self._found.update(reference.address for reference in result.references if not reference.is_read)
+
+    def give(self, calls: Iterable[ToolCall]) -> None:
+        """Add calls before their results."""
+        self._texts += (("\n".join(texts_in(dict(call.args))), True) for call in calls)
+
+    def __call__(self, address: str) -> bool:
+        """Return whether the address was read exactly so."""
+        if address not in self._answers:
+            if len(self._answers) >= MAX_LINKS:
+                return False
+            self._answers[address] = address in self._found or self._was_read_first(address, [address])
+        return self._answers[address]
+
+    def may_leave(self, text: str, *, fetched: bool = False) -> bool:
+        """Return whether a text that would be sent carries no added data. `fetched`: by `web_fetch`."""
+        text = text.strip()
+        if fetched:
+            text = text.partition("#")[0]
+        if not text.strip("/"):
+            return not text
+        if text in self._found:
+            return True
+        bare = _WEB.sub("", text)
+        forms = [text, *([bare] if bare != text else [])]
+        site = bare.removesuffix("/")
+        if _HOST.fullmatch(site) is not None:
+            forms = [text, bare, site, site.removeprefix("www.")]
+            if fetched or site.islower():  # the case of a name that is fetched is not sent
+                forms = [form.lower() for form in forms]
+                return self._was_read_first(site.lower(), forms, lower=True, fetched=fetched)
+        return self._was_read_first(bare, forms, fetched=fetched)
+
+    def _was_read_first(
+        self, address: str, forms: Collection[str], *, lower: bool = False, fetched: bool = False
+    ) -> bool:
+        """Return whether a form of the address was read before a call was given its letters."""
+        core, host, rest = _core(address)
+        for text, is_given in self._texts:
+            if not is_given:
+                if any(_stands_whole(form, text.lower() if lower else text, fetched=fetched) for form in forms):
+                    return True
+            elif _is_given(text, address, core, host, rest):
+                return False
+        return False
+
+
+MIN_CORE: Final = 8  # Letters and digits of an address; fewer stand in texts by chance
+
+
+def _core(address: str) -> tuple[str, str, str]:
+    """Return the letters and digits of an address, of its host and of the rest: a result may repeat what its call was
+    given in other case, put together from two arguments, or with escapes written out.
+    """
+    bare = _WEB.sub("", address)
+    host, slash, rest = bare.partition("/")
+    return _folded(bare), _folded(host), _folded(rest) if slash else ""
+
+
+def _folded(text: str) -> str:
+    return "".join(filter(str.isalnum, unescape(unquote(unquote(text))).casefold()))
+
+
+def _is_given(given: str, address: str, core: str, host: str, rest: str) -> bool:
+    if address.casefold() in given.casefold():
+        return True
+    if len(core) < MIN_CORE:
+        return False
+    folded = _folded(given)
+    return core in folded or (bool(rest) and host in folded and rest in folded)
+
+
+_BEFORE: Final = re.compile(rf"[\w{_DOT}@%~-]")
+_BEFORE_BARE: Final = re.compile(r"(?<![A-Za-z0-9+.-])https?://\Z", re.IGNORECASE)
+# What may end a sentence or close a bracket: an address goes on only if more of it follows.
+_SOFT: Final = frozenset(".,;:!?)]}*_")
+_HARD: Final = frozenset("%~=&+@/?#-($![")
+
+
+def _stands_whole(address: str, text: str, *, fetched: bool) -> bool:
+    """Return whether the text holds the address other than as a part of a longer one."""
+    at = text.find(address)
+    while at >= 0:
+        if _begins(address, text, at) and _ends(address, text, at + len(address), fetched=fetched):
+            return True
+        at = text.find(address, at + 1)
+    return False
+
+
+def _begins(address: str, text: str, at: int) -> bool:
+    before = text[at - 1 : at]
+    if not before or not address[0].isalnum():
+        return True
+    if _BEFORE.match(before):
+        return False
+    if before not in "/\\:" or _WEB.match(address):
+        return True
+    return _BEFORE_BARE.search(text[max(0, at - 9) : at]) is not None
+
+
+def _ends(address: str, text: str, end: int, *, fetched: bool) -> bool:
+    is_site = _HOST.fullmatch(_WEB.sub("", address)) is not None
+    if is_site and text[end : end + 1] == "/":
+        end += 1
+    for at in range(end, min(len(text), end + 20)):
+        char = text[at]
+        if char in _SOFT:
+            if text.startswith(("http://", "https://"), at + 1):
+                return True
+            continue
+        return (char == "#" and fetched) or not (char in _HARD or (char.isascii() and char.isalnum()))
+    return len(text) <= end + 20
+
+
+def addresses_read(progress: Progress, texts: Iterable[str]) -> AddressesRead:
+    """Return the addresses that a turn has read. `texts`: those of its context that others than the bot wrote."""
+    addresses = AddressesRead()
+    addresses.read(texts)
+    for step in progress.steps:
+        addresses.give(step.calls)
+        for result in step.results:
+            if result is not None and result.status is ResultStatus.SUCCESS:
+                addresses.read_result(result)
+        addresses.read(message.text for message in step.joined)
+    return addresses

