@@ -119,8 +119,13 @@ def consent_key(id_: str, call: ToolCall) -> str:
     """Return the key of exactly this call, so that a decision about it never counts for another call in its place:
     "2.1-" and 20 hex digits.
     """
+    return f"{id_}-{call_digest(call)}"
+
+
+def call_digest(call: ToolCall) -> str:
+    """Return 20 hex digits that are the same for the same tool and arguments only."""
     content = json.dumps([call.name, dict(call.args)], sort_keys=True)
-    return f"{id_}-{sha256(content.encode()).hexdigest()[:20]}"
+    return sha256(content.encode()).hexdigest()[:20]
 
 
 def encode(progress: Progress) -> str:

@@ -19,7 +19,7 @@ only one person reads (`Persona.quoted`). Results of one's own memory (`ToolOutp
     the turn holds              an unread address   a write here   an act, by a row or a standing permission
     the asker's words alone     asks                runs           runs
     a name that they mention    asks                runs           asks
-    what the bot retells        asks                asks           asks, unless all of it stands in the question
+    what the bot retells        asks                asks           asks, unless the asker named or allowed all of it
     text of others              asks                asks           asks
 
 Descriptions of tools are text of others in every turn. They are held by the columns: the first asks whatever the turn
@@ -58,7 +58,7 @@ from agent.memory.audience import AudienceKind, label
 from agent.memory.own_words import mentions, without_quotes
 from agent.messages import UNSEEN, Consent, Provenance, ResultStatus, ToolCall
 from agent.ports import Asker, ToolEffect
-from agent.progress import OWN_WORDS, Progress, whose_words
+from agent.progress import OWN_WORDS, Progress, call_digest, whose_words
 
 ANY: Final = "*"
 MAX_ROWS: Final = 200  # Read for each call; a longer table is a mistake
@@ -261,6 +261,7 @@ class CallGate:
 
     `standing`: tools that the asker lets run in this conversation. `words`: what the turn began with; `before`: its
     progress so far. `sends`: tools whose arguments may leave the bot; `names_of`: the texts in a tool's schema.
+    `allowed`: the digests of the calls with which the asker gave standing permissions here.
     """
 
     rows: Sequence[PolicyRow]
@@ -272,6 +273,7 @@ class CallGate:
     before: Callable[[], Progress]
     sends: Collection[str] = ()
     names_of: Callable[[str], Collection[str]] = _no_names
+    allowed: Collection[str] = ()
 
     def check(self, call: ToolCall) -> str | None:
         """Return what is wrong with the call, for the model; also that it is too long for a person to read and allow.
@@ -342,7 +344,11 @@ class CallGate:
         return frozenset(sent)
 
     def _is_asked_for(self, call: ToolCall) -> bool:
-        """Return whether every value of the call stands in the question: then no text that was retold put it there."""
+        """Return whether no text that was retold put anything into the call: it is one that the asker has allowed here
+        for good, or every value of it stands in the question.
+        """
+        if call_digest(call) in self.allowed:
+            return True
         asked = without_quotes(self.words().asked)
         values = [value for value in texts_in(dict(call.args)) if value not in call.args]
         return bool(values) and not mentions(asked) and all(stands_in_words(value, asked) for value in values)

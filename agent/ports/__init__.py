@@ -433,6 +433,10 @@ class Consents(Protocol):
         """Return the tools that this person lets run without consent in this conversation."""
         ...
 
+    async def standing_calls(self, conversation: str, person: str) -> frozenset[str]:
+        """Return the `agent.progress.call_digest` of the very calls about which this person decided so there."""
+        ...
+
     async def undecided(self, person: str) -> list[Undecided]:
         """Return every call that waits for this person's decision, the oldest first."""
         ...

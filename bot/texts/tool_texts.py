@@ -44,8 +44,8 @@ STILL_WAITS = "It waits for a day; `/tools` shows it."
 DECIDED = {
     "allow": "Allowed, once.",
     "always": (
-        "Allowed, and from now on in this thread without asking, as long as only you and I have written there, and "
-        "nothing else was read."
+        "Approved. In this thread, I ask again only if I have read what others wrote, or if I repeat what a tool said "
+        "and your message does not contain everything that the call needs."
     ),
     "refuse": "Refused: it does not run.",
 }

@@ -292,12 +292,14 @@ class ApprovalPolicy:
 
         `words` returns whose words the turn's context holds, which is known before the first tool call.
         """
-        standing = await self.consents.standing(claim.incoming.conversation, asker.person.id)
+        here = (claim.incoming.conversation, asker.person.id)
+        standing = await self.consents.standing(*here)
+        allowed = await self.consents.standing_calls(*here) if standing else frozenset[str]()
 
         def effect_of(name: str) -> ToolEffect:
             return tools.get(name).effect
 
-        context = (words, lambda: turn.progress, tools.sends, tools.names_of_schema)
+        context = (words, lambda: turn.progress, tools.sends, tools.names_of_schema, allowed)
         gate = CallGate(tuple(self.rows), tools.check, effect_of, asker, standing, *context)
         turn = Turn(gate.check, tools.repeatable, limits, progress, gate.needs_consent)
         for decision in await self._decisions(claim, progress):

@@ -336,8 +336,18 @@ def decided(connection: sa.Connection, turn: int) -> dict[str, Consent]:
 
 def standing(connection: sa.Connection, conversation: str, person: str) -> frozenset[str]:
     """The tools for which this person has given a standing consent in this conversation."""
-    condition = sa.and_(consent.c.conversation == conversation, consent.c.person == person, consent.c.standing)
-    return frozenset(connection.execute(sa.select(consent.c.tool).where(condition)).scalars())
+    found = sa.select(consent.c.tool).where(_stands(conversation, person))
+    return frozenset(connection.execute(found).scalars())
+
+
+def standing_calls(connection: sa.Connection, conversation: str, person: str) -> frozenset[str]:
+    """The digests of the calls with which this person gave a standing consent in this conversation."""
+    keys = connection.execute(sa.select(consent.c.call).where(_stands(conversation, person))).scalars()
+    return frozenset(key.partition("-")[2] for key in keys)
+
+
+def _stands(conversation: str, person: str) -> sa.ColumnElement[bool]:
+    return sa.and_(consent.c.conversation == conversation, consent.c.person == person, consent.c.standing)
 
 
 def undecided(connection: sa.Connection, person: str) -> list[Undecided]:
@@ -355,6 +365,7 @@ def undecided(connection: sa.Connection, person: str) -> list[Undecided]:
 class SqlConsents(SqlStore):
     decided = reads(decided)
     standing = reads(standing)
+    standing_calls = reads(standing_calls)
     undecided = reads(undecided)
 
     async def decide(

@@ -282,8 +282,10 @@ def test_long_texts_are_read_in_linear_time(piece: str) -> None:
 # What counts as read
 
 
-def step(call: ToolCall, says: str, read: tuple[str, ...] | None = None, **more: tuple[Reference, ...]) -> RoundStep:
-    result = ToolResult(call.name, ResultStatus.SUCCESS, says, audience="team:t", read=read, **more)
+def step(
+    call: ToolCall, says: str, read: tuple[str, ...] | None = None, references: tuple[Reference, ...] = ()
+) -> RoundStep:
+    result = ToolResult(call.name, ResultStatus.SUCCESS, says, audience="team:t", read=read, references=references)
     return RoundStep(calls=(call,), results=(result,))
 
 

@@ -11,7 +11,7 @@ from agent.citations import FETCH
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.messages import Consent, JsonObject, Provenance, ResultStatus, ToolCall, ToolResult
 from agent.ports import Asker, ToolEffect
-from agent.progress import Progress, RoundStep
+from agent.progress import Progress, RoundStep, call_digest
 from agent.records import Person
 from agent.tool_policy import (
     ARGUMENT_CHARS,
@@ -152,10 +152,25 @@ def gate(
     standing: frozenset[str] = frozenset(),
     texts: Sequence[str] = (),
     asked: str = "",
+    allowed: Sequence[str] = (),
 ) -> CallGate:
-    held = (lambda: TurnWords(words, texts, asked), lambda: before, {"fetch.get", "files.read", FETCH, "schedule"})
-    held = (*held, lambda _: {"url", "urls", "host", "path", "request", "to"})
-    return CallGate(rows(table), lambda _: None, lambda _: effect, HERE, standing, *held)
+    sends = {"fetch.get", "files.read", FETCH, "schedule"}
+    return CallGate(
+        rows(table),
+        lambda _: None,
+        lambda _: effect,
+        HERE,
+        standing,
+        lambda: TurnWords(words, texts, asked),
+        lambda: before,
+        sends,
+        names_of_schema,
+        allowed,
+    )
+
+
+def names_of_schema(_: str) -> set[str]:
+    return {"url", "urls", "host", "path", "request", "to"}
 
 
 SEND = ToolCall("send", {"text": "Hello."})
@@ -215,6 +230,8 @@ def test_after_what_the_bot_retold_it_counts_for_what_stands_in_the_question_alo
     standing, call = frozenset({"send"}), ToolCall("send", args)
     assert gate(standing=standing, words=Provenance.RETOLD, asked=asked).needs_consent(call) is asks
     assert gate(words=Provenance.RETOLD, asked=asked).needs_consent(call)
+    assert not gate(standing=standing, words=Provenance.RETOLD, allowed=[call_digest(call)]).needs_consent(call)
+    assert gate(standing=standing, words=Provenance.FOREIGN, allowed=[call_digest(call)]).needs_consent(call)
     assert gate(standing=standing, words=Provenance.FOREIGN, asked=asked).needs_consent(call)
     assert gate(standing=standing, words=Provenance.RETOLD, asked=asked, before=done("look")).needs_consent(call)
 

@@ -13,7 +13,7 @@ from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place, TeamAudience
 from agent.memory.forgetting_plans import Everything, OneThread
 from agent.messages import Consent, ResultStatus, ToolCall, ToolResult
-from agent.progress import Progress, RoundStep, encode
+from agent.progress import Progress, RoundStep, call_digest, encode
 from agent.records import Claim, Claiming, Closing, ConsentOutcome, Incoming
 from store.engine import Store
 from tests.contracts.steps import claimed
@@ -229,6 +229,8 @@ async def test_a_word_may_stand_for_the_tool_in_the_conversation_and_for_its_per
     await store.consents.decide(claim.turn, first.key, "ann", Consent.GIVEN, LATER, standing=True)
     await store.consents.decide(claim.turn, second.key, "ann", Consent.REFUSED, LATER, standing=True)
     assert await store.consents.standing("thread", "ann") == {"send"}
+    assert await store.consents.standing_calls("thread", "ann") == {call_digest(first.call)}
+    assert await store.consents.standing_calls("thread", "ben") == frozenset()
     assert await store.consents.standing("another", "ann") == frozenset()
     assert await store.consents.standing("thread", "ben") == frozenset()
 

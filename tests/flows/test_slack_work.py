@@ -14,7 +14,7 @@ from agent.providers.scripted import ScriptedProvider
 from agent.tools.schedule import BackgroundTool
 from bot.access.budgets import Budget, Budgets
 from bot.scheduler import ASK_AGAIN_S, Scheduler
-from bot.texts import reply_texts
+from bot.texts import reply_texts, tool_texts
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.fast_clock import FastClock, MovedClock
 from tests.fakes.long_work import ASKED, BESIDE, ON_IT, RESULT, TASK, CountingTool, Worker
@@ -147,7 +147,7 @@ async def test_what_was_asked_in_a_direct_message_is_done_in_its_thread() -> Non
         assert not here.slack.state.streams.streams(work)
 
 
-async def test_what_acts_is_asked_for_and_what_is_allowed_in_the_thread_is_allowed_there_from_then_on() -> None:
+async def test_what_acts_is_asked_for_again_once_a_tool_has_said_something_also_where_it_is_allowed_for_good() -> None:
     async with desk(effect=ToolEffect.ACTS_OUTWARD) as here:
         here.question = await here.slack.say(ANN, GENERAL, f"<@{BOT_USER}> {ASKED}")
         await here.slack.until(lambda: here.slack.state.whispers)
@@ -157,9 +157,11 @@ async def test_what_acts_is_asked_for_and_what_is_allowed_in_the_thread_is_allow
         await here.slack.until(lambda: BESIDE in here.said())
         here.tool.gate.set()
         await here.slack.click(ANN, here.slack.state.whispers[0], HERE)
+        await here.slack.until(lambda: len(here.slack.state.whispers) > 1)
+        assert here.tool.counted == [1]
+        await here.slack.click(ANN, here.slack.state.whispers[1], tool_texts.ALLOW_ONCE)
         await here.slack.until(lambda: here.work.text.endswith(RESULT))
         assert here.tool.counted == [1, 2]
-        assert len(here.slack.state.whispers) == 1
         standing = await here.host.store.consents.standing(f"{SOURCE}:{GENERAL}:{here.question.ts}", PERSON)
         assert standing == {here.tool.name}
 

@@ -20,7 +20,7 @@ from agent.ports import Asker, Knowledge, Memories, Tool, ToolContext, ToolEffec
 from agent.progress import Progress
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Author, Claim, Hit, Incoming, Job, Known, RecallQuery
-from agent.tool_policy import CallGate, PolicyAnswer, PolicyRow
+from agent.tool_policy import CallGate, PolicyAnswer, PolicyRow, TurnWords
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.registry import FixedTools, Registry, Toolbox
 from agent.tools.remember import RememberTool
@@ -173,9 +173,10 @@ class Trusting(ApprovalPolicy):
         progress: Progress,
         words: Callable[[], TurnWords],
     ) -> tuple[Turn, CallGate]:
-        turn, gate = await super().turn(claim, asker, tools, limits, progress, words)
-        trusting = TrustingGate(**{field.name: getattr(gate, field.name) for field in fields(gate)})
-        return Turn(trusting.check, tools.repeatable, limits, turn.progress, trusting.needs_consent), trusting
+        def trusted() -> TurnWords:
+            return replace(words(), provenance=Provenance.OWN)
+
+        return await super().turn(claim, asker, tools, limits, progress, trusted)
 
 
 class Believing(ApprovalPolicy):
