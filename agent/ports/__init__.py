@@ -535,7 +535,9 @@ class PlatformTool(Protocol):
     """A tool whose arguments reach only the platform on which the question was asked."""
 
     @property
-    def on_platform(self) -> bool: ...
+    def on_platform(self) -> bool:
+        """Always true: the attribute itself marks the tool."""
+        ...
 
 
 class ToolSource(Protocol):
