@@ -15,7 +15,7 @@ from typing import Final
 from agent.admission_terms import Authority
 from agent.context import Persona
 from agent.memory.audience import Audience, Place, label
-from agent.messages import JsonObject, Keep, Message, Role
+from agent.messages import JsonObject, Keep, Message, Provenance, Role
 from agent.ports import Asker, Knowledge, Memories, Tool, ToolContext, ToolEffect, ToolOutput
 from agent.progress import Progress
 from agent.providers.scripted import ScriptedProvider
