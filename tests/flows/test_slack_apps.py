@@ -94,6 +94,22 @@ async def test_an_app_that_is_uninstalled_goes_alone_and_its_words_in_time(
         assert (GONE, "slack:T0TWO") not in world.store.waiting_jobs, "nothing is lost"
 
 
+@pytest.mark.parametrize("over_http", [False, True])
+@pytest.mark.parametrize("kind", ["app_uninstalled", "tokens_revoked"])
+@pytest.mark.parametrize("team", ["T0ELSEWHERE", ""])
+async def test_an_app_that_another_workspace_uninstalls_goes_on_being_served_in_this_one(
+    team: str, kind: str, over_http: bool
+) -> None:
+    """The socket of a distributed app, or its address, gets the events of every workspace that installed it."""
+    async with both(http=http_events() if over_http else None, path="/slack/events") as world:
+        event = {"type": kind, "tokens": {"bot": [world.one.who.user]}}
+        await world.slack.deliver(world.slack.envelope(event, team_id=team, authorizations=[]))
+        await world.slack.say("U0ANNFAKE", "C0GENERALFAKE", mention(ONE, "and my canoe?"))
+        await world.until(lambda: world.answered(world.one) == ["Done."])
+        assert set(world.apps.running) == {"one", "two"}
+        assert not [key for key in world.store.waiting_jobs if key[0] == GONE]
+
+
 # Calls of one answer, before it, while it grows and at its end.
 REFUSED_ONCE = ["users.info", "conversations.info", "chat.postMessage", "chat.update"]
 

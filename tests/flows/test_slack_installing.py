@@ -228,9 +228,11 @@ async def test_in_a_channel_of_two_workspaces_the_one_whose_bot_is_named_is_aske
         await served(host)
         message = world.slack.state.write("U0ANN", general, f"<@{BOT_USER}> where is my boat?")
         for event in world.slack.events_of(message):
-            envelope = world.slack.envelope(event, authorizations=[{"team_id": "T0OTHER"}], team_id="T0OTHER")
-            body = json.dumps(envelope["payload"]).encode()
-            assert (await world.slack.posts.post(body, world.slack.posts.signed(body)))[0] == 200
+            of_theirs = {"authorizations": [{"team_id": "T0OTHER"}], "team_id": "T0OTHER"}
+            for is_shared, status in ((False, 503), (True, 200)):  # elsewhere anybody may write the bot's id
+                envelope = world.slack.envelope(event, **of_theirs, is_ext_shared_channel=is_shared)
+                body = json.dumps(envelope["payload"]).encode()
+                assert (await world.slack.posts.post(body, world.slack.posts.signed(body)))[0] == status
         await until(lambda: len(host.taken) == 1)
 
 

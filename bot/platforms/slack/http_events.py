@@ -27,6 +27,7 @@ from agent.messages import Json, JsonObject, is_too_deep
 from agent.ports import Clock
 from bot.caches import OncePerMinute
 from bot.platforms.slack import api
+from bot.platforms.slack.inbound import SlackBot
 from bot.platforms.slack.markup import mentioned_users
 from bot.platforms.slack.options import HttpEvents, SlackApp
 from bot.platforms.slack.sockets import EVENTS, ConnectionListener
@@ -93,17 +94,15 @@ class EventsEndpoint:
         take: Callable[[JsonObject], Awaitable[bool]],
         bolt: AsyncApp,
         app: SlackApp,
-        team: str,
-        user: str,
+        me: SlackBot,
         settings: HttpEvents,
         clock: Clock,
         connection: ConnectionListener,
         listener: "EventsListener",
     ) -> None:
-        """`take` and `bolt` as in `Sockets`; `team`: the app's workspace (T…); `user`: its bot there (U…)."""
+        """`take` and `bolt` as in `Sockets`."""
         self.app = app
-        self.team = team
-        self.user = user
+        self.serves = ServedWorkspace(me.team, me.user, me.enterprise, takes_others=not app.team)
         self.settings = settings
         self._take = take
         self._bolt = bolt
@@ -307,8 +306,9 @@ class EventsListener:
             self._warn("a request that Slack signed is not in a form of Slack's")
             return web.Response(status=400)
         bolt_request = AsyncBoltRequest(body=body.decode(), query=request.query_string, headers=dict(request.headers))
-        if (app := _select_app(signers, bolt_request.body)) is None:
+        if (workspace := select_workspace([app.serves for app in signers], bolt_request.body)) is None:
             return web.Response(status=503)
+        app = next(app for app in signers if app.serves is workspace)
         response = await app.answer(bolt_request, request.headers)
         return await to_aiohttp_response(response)
 
@@ -379,19 +379,40 @@ def _is_signed(verifier: SignatureVerifier, body: bytes, headers: Mapping[str, s
         return False
 
 
-def _select_app(apps: Sequence[EventsEndpoint], body: Mapping[str, Any]) -> EventsEndpoint | None:
-    """Return the endpoint of the workspace that a request is for: the first whose bot is mentioned, else whose team the
-    request was delivered for, else whose team it names. For a channel that several share, Slack sends one request.
+@dataclass(frozen=True, slots=True)
+class ServedWorkspace:
+    """A workspace (T…) whose requests an endpoint takes, its bot there (U…), and its organisation (E…, "" for none).
+    `takes_others`: also those of workspaces that no endpoint names, for the only app of a token.
+    """
 
-    None: the workspace installed the app by its page, and this process does not serve it, or not yet.
+    team: str
+    user: str
+    enterprise: str = ""
+    takes_others: bool = False
+
+
+def select_workspace(served: Sequence[ServedWorkspace], body: Mapping[str, Any]) -> ServedWorkspace | None:
+    """Return the workspace that a request is for: the first whose bot is mentioned in a channel that it shares, else
+    the one that the request was delivered for, else the one that it names. Pure.
+
+    For a channel that several workspaces share, Slack sends one request. Elsewhere a mention is a text that anybody can
+    write, and leads to no other workspace. None: the workspace installed the app by its page, and this process does not
+    serve it, or not yet.
     """
     event = api.fields(dict(body), "event")
-    named = [*mentioned_users(api.text(event, "text")), api.text(event, "item_user")]
-    teams: list[str] = [api.text(authorization, "team_id") for authorization in api.items(dict(body), "authorizations")]
+    authorizations = api.items(dict(body), "authorizations")
+    teams: list[str] = [api.text(authorization, "team_id") for authorization in authorizations]
     teams += [api.text(dict(body), *path) for path in TEAM_PATHS]
-    found = next((app for user in named for app in apps if user and app.user == user), None)
-    found = found or next((app for team in teams for app in apps if team and app.team == team), None)
-    return found or next((app for app in apps if not app.app.team), None)
+    enterprises = {api.text(item, "enterprise_id") for item in (*authorizations, dict(body))} - {""}
+    is_shared = body.get("is_ext_shared_channel") is True
+    named = [*mentioned_users(api.text(event, "text")), api.text(event, "item_user")]
+    for user in filter(None, named):
+        for workspace in served:
+            may_lead = is_shared or workspace.team in teams or workspace.enterprise in enterprises
+            if workspace.user == user and may_lead:
+                return workspace
+    own = (workspace for team in filter(None, teams) for workspace in served if workspace.team == team)
+    return next(own, None) or next((workspace for workspace in served if workspace.takes_others), None)
 
 
 async def _healthy(_: web.Request) -> web.Response:

@@ -485,9 +485,15 @@ def read_deleted_channel(body: JsonObject, me: SlackBot) -> tuple[str, Gone] | N
 
 
 def is_revoked(body: JsonObject, me: SlackBot) -> bool:
-    """Whether the event says that the app was uninstalled, or its bot token revoked."""
+    """Whether the event says that the app was uninstalled from this workspace, or its bot token revoked.
+
+    The socket of a distributed app, and a shared address, get these events of every workspace. One that names no
+    workspace proves nothing: then a token that Slack refuses does.
+    """
     event = fields(body, "event")
     kind = text(event, "type")
+    if text(body, "team_id") != me.team:
+        return False
     return kind == "app_uninstalled" or (kind == "tokens_revoked" and me.user in texts(event, "tokens", "bot"))
 
 

@@ -242,7 +242,7 @@ def _build_parts(
         case SocketMode():
             delivery = Sockets(retries.take, bolt, api, web, app.delivery, clock, missed, telemetry, app.known_as)
         case HttpEvents():
-            delivery = EventsEndpoint(retries.take, bolt, app, me.team, me.user, app.delivery, clock, missed, listener)
+            delivery = EventsEndpoint(retries.take, bolt, app, me, app.delivery, clock, missed, listener)
         case _:
             assert_never(app.delivery)
     host.platforms.register_silence(me.source, delivery.silence)

@@ -18,6 +18,8 @@ from bot.platforms.slack.http_events import (
     MAX_CONNECTIONS,
     MAX_READS,
     UNSIGNED,
+    ServedWorkspace,
+    select_workspace,
     starting,
 )
 from bot.platforms.slack.run import serve
@@ -332,3 +334,45 @@ async def test_a_command_that_is_none_of_the_bots_is_logged_and_answered(
         await slack.until(lambda: slack.state.whispers)
     assert "`/ask`" in slack.state.whispers[0].text
     assert "command /aks" in caplog.text
+
+
+OURS = ServedWorkspace("T1", "U1BOT", "E1")
+THEIRS = ServedWorkspace("T2", "U2BOT")
+SISTER = ServedWorkspace("T3", "U3BOT", "E1")
+ANY = ServedWorkspace("T0", "U0BOT", takes_others=True)
+
+
+def delivered(text: str, team: str = "T1", **body: object) -> dict[str, object]:
+    """An event of a message, delivered for a workspace."""
+    event = {"type": "message", "text": text}
+    return {"event": event, "team_id": team, "authorizations": [{"team_id": team}], **body}
+
+
+@pytest.mark.parametrize(
+    ("body", "workspace"),
+    [
+        (delivered("hello"), OURS),
+        (delivered("<@U1BOT> hello"), OURS),
+        (delivered("<@U2BOT> hello"), OURS),  # written by hand: their bot is not in this channel
+        (delivered("hello", item_user="U2BOT"), OURS),
+        (delivered("<@U2BOT> hello", is_ext_shared_channel=True), THEIRS),
+        (delivered("<@U9> and <@U2BOT> hello", is_ext_shared_channel=True), THEIRS),
+        (delivered("<@U3BOT> hello"), OURS),
+        (delivered("<@U3BOT> hello", enterprise_id="E1"), SISTER),
+        (delivered("<@U2BOT> hello", enterprise_id="E1"), OURS),
+        (delivered("<@U2BOT> hello", is_ext_shared_channel="yes"), OURS),
+        (delivered("<@U2BOT> hello", "T9"), ANY),
+        (delivered("hello", "T9"), ANY),
+        ({"team": {"id": "T2"}}, THEIRS),
+        ({}, ANY),
+    ],
+)
+def test_a_request_is_for_the_workspace_that_was_delivered_for_unless_a_channel_is_shared(
+    body: dict[str, object], workspace: ServedWorkspace
+) -> None:
+    assert select_workspace([OURS, THEIRS, SISTER, ANY], body) is workspace
+
+
+def test_a_request_of_a_workspace_that_is_not_served_leads_nowhere() -> None:
+    assert select_workspace([OURS, THEIRS], delivered("<@U1BOT> hello", "T9")) is None
+    assert select_workspace([OURS, THEIRS], {}) is None
