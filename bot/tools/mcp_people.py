@@ -311,7 +311,7 @@ class SignInTool:
         person, name = context.person.id, self.config.name
         try:
             async with self.servers.using(person, name) as session:
-                why = session.server.trouble or tool_texts.STILL_CONNECTING
+                why = session.server.why_away or tool_texts.STILL_CONNECTING
                 return await self.servers.why(session) or tool_texts.SOON_READY.format(server=name, why=why)
         except ToolError as error:
             return str(error)

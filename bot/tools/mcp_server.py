@@ -32,9 +32,11 @@ from pydantic import TypeAdapter, ValidationError
 from agent.certificates import certificate_problem
 from agent.errors import ToolError
 from agent.memory.audience import Audience, TeamAudience
+from agent.memory.secrets import without_secrets
 from agent.messages import JsonObject, Keep
 from agent.ports import Clock, Tool, ToolContext, ToolEffect, ToolOutput
 from bot.exits import Finding, Level
+from bot.logs import redactor
 from bot.texts import setup_texts
 from bot.texts.formatting import long_time
 from bot.tools import mcp_calls
@@ -132,7 +134,10 @@ class McpServer:
         auth: httpx2.Auth | None = None,
     ) -> None:
         self.config = config
-        self.trouble = ""  # Why it is not connected, for the operator; "" while it is, or before the first try
+        # Why it is not connected; "" while it is, or before the first try. `trouble` is for the operator, with what a
+        # process wrote to its standard error. `why_away` holds no text of the server: models and people read it.
+        self.trouble = ""
+        self.why_away = ""
         self.connected = asyncio.Event()
         self.tried = asyncio.Event()  # Set after the first try to connect
         self.attempts = 0
@@ -194,27 +199,29 @@ class McpServer:
         """Connect, and connect again, until cancelled."""
         failures = 0
         while True:
-            started, status, why = self._clock.monotonic(), ConnectionStatus(), ""
+            started, status, why, told = self._clock.monotonic(), ConnectionStatus(), "", ""
             self.attempts += 1
             try:
-                why = await self._run_connection(status)
+                why, told = await self._run_connection(status)
             finally:
                 self.connected.clear()
                 self._since = self._clock.monotonic() if status.connected else self._since
-                self._fail_open(why or status.why or "it is stopped")
+                self._fail_open(told or status.why or "it is stopped")
             if status.connected and self._clock.monotonic() - started >= self._limits.steady_s:
                 failures = 0
             pause = min(self._limits.max_pause_s, self._limits.first_pause_s * 2.0 ** min(failures, 30))
             pause *= 0.75 + 0.5 * self._jitter()
             failures += 1
-            self.trouble = why
+            self.trouble, self.why_away = why, told
             self.tried.set()
             self._next_try = self._clock.monotonic() + pause
             log.warning("MCP server %s: %s; it is tried again in %.0f s", self.config.name, why, pause)
             await self._clock.sleep(pause)
 
-    async def _run_connection(self, status: ConnectionStatus) -> str:
-        """Run one connection in its own task, so that no task state of the SDK outlives it. Return why it ended."""
+    async def _run_connection(self, status: ConnectionStatus) -> tuple[str, str]:
+        """Run one connection in its own task, so that no task state of the SDK outlives it. Return why it ended, for
+        the operator and for others.
+        """
         connection = asyncio.create_task(self._connect(status))
         try:
             await asyncio.wait({connection})
@@ -226,8 +233,12 @@ class McpServer:
         error = None if connection.cancelled() else connection.exception()
         log.debug("MCP server %s: the connection ended", self.config.name, exc_info=error)
         why = status.why or (reason_of(error) if error is not None else "the connection ended")
+        told = status.why or (reason_of(error, quoting=False) if error is not None else "the connection ended")
         stderr = " ".join(status.stderr.decode(errors="replace").split())
-        return why if status.connected or not stderr else f"{why}; it said: {one_line(stderr[-500:], 500)}"
+        if not status.connected and stderr:
+            stderr = without_secrets(redactor(self.config.secrets)(stderr))
+            why = f"{why}; it said: {one_line(stderr[-500:], 500)}"
+        return why, told
 
     def _fail_open(self, why: str) -> None:
         for request in self._open:
@@ -247,7 +258,7 @@ class McpServer:
             ) as client:
                 self._update(await self._read_list(client))
                 scope.deadline = math.inf
-                status.connected, self.trouble = True, ""
+                status.connected, self.trouble, self.why_away = True, "", ""
                 self.took_s = self._clock.monotonic() - started
                 self.connected.set()
                 self.tried.set()
@@ -404,7 +415,7 @@ class McpServer:
                 async with asyncio.timeout(self._limits.wait_s):
                     await self.connected.wait()
         if not self.connected.is_set():
-            why, time = self.trouble or "it is still starting", long_time(self.away_s)
+            why, time = self.why_away or "it is still starting", long_time(self.away_s)
             raise ToolError(AWAY.format(name=self.config.name, time=time, why=why))
 
     async def call(self, offered: OfferedTool, args: JsonObject, context: ToolContext) -> ToolOutput:
@@ -465,24 +476,27 @@ def _is_end(error: MCPError) -> bool:
     return error.code == types.CONNECTION_CLOSED or error.message.lower() == "session terminated"
 
 
-def reason_of(error: BaseException) -> str:
-    """Describe an error in one sentence of limited length. All of the SDK's errors are translated here."""
+def reason_of(error: BaseException, *, quoting: bool = True) -> str:
+    """Describe an error in one sentence of limited length. All of the SDK's errors are translated here. `quoting`:
+    whether the server's own words may stand in it.
+    """
     match error:
         case ServerBroken():
             return str(error)
         case BaseExceptionGroup(exceptions=[first, *_]):
-            return reason_of(first)
+            return reason_of(first, quoting=quoting)
         case ValidationError():
             faults = error.errors(include_url=False, include_context=False, include_input=False)
             where = ".".join(map(str, faults[0]["loc"])) if faults else ""
             fault = f"{where}: {faults[0]['msg']}" if faults else ""
-            return f"the server does not keep to the protocol: {one_line(fault, 300)}"
+            about = f": {one_line(fault, 300)}" if quoting else ""
+            return f"the server does not keep to the protocol{about}"
         case MCPError(code=code) if code == types.REQUEST_TIMEOUT:
             return "the server did not answer in time"
         case InputRequiredRoundsExceededError():
             return NEEDS_INPUT
         case MCPError():
-            return f"the server refuses: {one_line(error.message, 500)}"
+            return f"the server refuses: {one_line(error.message, 500)}" if quoting else "the server refuses"
         case _ if why := _unreachable(error):
             return f"it cannot be reached: {why}"
         case OSError():

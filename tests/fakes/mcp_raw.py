@@ -167,6 +167,8 @@ def answer(begins: str, method: str, params: dict[str, Any], number: Any) -> dic
 def main(begins: str) -> None:
     if begins == "exit":
         sys.exit("no key is set")
+    if begins == "leak":
+        sys.exit("mallory, password: swordfish-7 and opensesame are refused; sk-proj-0123456789abcdefghij")
     if begins == "stubborn":
         import signal  # noqa: PLC0415 -- only here
 

@@ -27,7 +27,6 @@ from agent.messages import Json, JsonObject, is_too_deep
 from agent.ports import Clock
 from bot.caches import OncePerMinute
 from bot.platforms.slack import api
-from bot.platforms.slack.inbound import SlackBot
 from bot.platforms.slack.markup import mentioned_users
 from bot.platforms.slack.options import HttpEvents, SlackApp
 from bot.platforms.slack.sockets import EVENTS, ConnectionListener
@@ -94,7 +93,7 @@ class EventsEndpoint:
         take: Callable[[JsonObject], Awaitable[bool]],
         bolt: AsyncApp,
         app: SlackApp,
-        me: SlackBot,
+        serves: "ServedWorkspace",
         settings: HttpEvents,
         clock: Clock,
         connection: ConnectionListener,
@@ -102,7 +101,7 @@ class EventsEndpoint:
     ) -> None:
         """`take` and `bolt` as in `Sockets`."""
         self.app = app
-        self.serves = ServedWorkspace(me.team, me.user, me.enterprise, takes_others=not app.team)
+        self.serves = serves
         self.settings = settings
         self._take = take
         self._bolt = bolt

@@ -56,7 +56,7 @@ from bot.platforms.slack.attachments import SlackFiles
 from bot.platforms.slack.channel_history import SlackChannelReader
 from bot.platforms.slack.commands import AnswerCommands, PersonalCommands
 from bot.platforms.slack.home import Home
-from bot.platforms.slack.http_events import EventsEndpoint, EventsListener
+from bot.platforms.slack.http_events import EventsEndpoint, EventsListener, ServedWorkspace
 from bot.platforms.slack.inbound import SlackBot, of_command, root_of
 from bot.platforms.slack.intake import SlackIntake
 from bot.platforms.slack.members import Groups, Guests, OurBots, People
@@ -242,7 +242,8 @@ def _build_parts(
         case SocketMode():
             delivery = Sockets(retries.take, bolt, api, web, app.delivery, clock, missed, telemetry, app.known_as)
         case HttpEvents():
-            delivery = EventsEndpoint(retries.take, bolt, app, me, app.delivery, clock, missed, listener)
+            serves = ServedWorkspace(me.team, me.user, me.enterprise, takes_others=not app.team)
+            delivery = EventsEndpoint(retries.take, bolt, app, serves, app.delivery, clock, missed, listener)
         case _:
             assert_never(app.delivery)
     host.platforms.register_silence(me.source, delivery.silence)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
-from mcp import Client, InputRequiredRoundsExceededError
+from mcp import Client, InputRequiredRoundsExceededError, MCPError
 
 from agent.errors import ToolError
 from agent.memory.audience import Place, TeamAudience
@@ -31,7 +31,7 @@ from bot.tools.mcp_server import McpLimits, reason_of
 from bot.tools.mcp_transport import MAX_MESSAGE_BYTES, Allowance, ServerBroken
 from tests.fakes import mcp_raw
 from tests.fakes.clock import FakeClock
-from tests.fakes.mcp_world import called, config, connected, context, raw
+from tests.fakes.mcp_world import QUICK, called, config, connected, context, raw
 from tests.patience import PATIENCE_S, until
 
 pytestmark = pytest.mark.server
@@ -263,6 +263,29 @@ async def test_why_a_process_does_not_start_is_told_its_operator() -> None:
         assert server.trouble == "its process ended; it said: no key is set"
         (finding,) = await server.examine()
         assert "not connected" in finding.what
+
+
+async def test_what_a_process_writes_to_its_standard_error_reaches_no_model_and_no_secret_of_it_anybody(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    leaking = replace(config(raw("leak")), secrets=("opensesame",))
+    impatient = replace(QUICK, wait_s=0.0)
+    async with connected(leaking, limits=impatient) as (server,):
+        with pytest.raises(ToolError) as told:
+            await server.ask(lambda client: client.list_tools())
+        (finding,) = await server.examine()
+        for_operator = f"{server.trouble} {finding.what} {finding.remedy} {caplog.text}"
+    assert "its process ended" in str(told.value)
+    assert "mallory" not in str(told.value)
+    assert "mallory" in for_operator, "what may explain the failure is shown to the operator"
+    for secret in ("swordfish", "opensesame", "0123456789abcdefghij"):
+        assert secret not in for_operator
+
+
+async def test_the_words_with_which_a_server_refuses_a_connection_reach_no_model() -> None:
+    refusal = MCPError(code=-32000, message="mallory's key is wrong")
+    assert "mallory" in reason_of(refusal)
+    assert "mallory" not in reason_of(ExceptionGroup("", [refusal]), quoting=False)
 
 
 async def test_an_operator_is_told_how_long_a_connection_took_and_whose_account_it_has() -> None:
