@@ -1,6 +1,7 @@
 """What a context contains when facts have changed: phrases that must be there, and phrases that must not.
 
     python -m benchmarks.facts --data PATH [--quick] [--json]       any file in StateBench's format
+    python -m benchmarks.facts --pairs FILE [--json]                pairs of statements (`benchmarks.fact_pairs`)
 
 The path of a turn is measured with the functions that the bot itself calls. A timeline is one person who talked with
 the bot in one direct message: each message is accepted by the ledger and claimed, its context is made, its answer is
@@ -58,6 +59,7 @@ from agent.tools.recall import RecallTool, recollect
 from agent.tools.registry import Toolbox
 from agent.tools.remember import RememberTool
 from agent.turn_setup import ContextConfig, asker_of, known_context
+from benchmarks.fact_pairs import measure_pairs, read_statement_pairs
 from benchmarks.report import Options, print_report, read_options
 from benchmarks.statebench import Query, Timeline, Turn, Write, matches, read_timelines
 from bot.caches import ForegroundPriority
@@ -496,11 +498,22 @@ def _languages(pairs: Iterable[Pair]) -> list[str]:
     return sorted({pair.language for pair in pairs})
 
 
+def run_pairs(options: Options, path: Path) -> None:
+    pairs = read_statement_pairs(path)
+    metrics, wrong = measure_pairs(pairs)
+    must = sum(pair.must_supersede for pair in pairs)
+    notes = [f"{len(pairs)} pairs, {must} of which must supersede; decided wrongly:", *wrong]
+    print_report("facts", metrics, {}, options, "\n  ".join(notes))
+
+
 def main() -> None:
-    options = read_options(__doc__ or "")
-    if options.data is None:
-        raise SystemExit("Say where the timelines are: --data PATH")
-    run(options, options.data)
+    options = read_options(__doc__ or "", pairs="JSON lines of pairs of statements (see benchmarks.fact_pairs)")
+    if options.pairs is not None:
+        run_pairs(options, options.pairs)
+    if options.data is not None:
+        run(options, options.data)
+    elif options.pairs is None:
+        raise SystemExit("Choose what to measure: --data PATH, --pairs FILE, or both.")
 
 
 if __name__ == "__main__":

@@ -17,18 +17,32 @@ class Options:
     json: bool
     data: Path | None
     engine: str = ""
+    pairs: Path | None = None
 
 
-def read_options(description: str, arguments: list[str] | None = None, engines: Sequence[str] = ()) -> Options:
-    """Parse the command line, or `arguments`. `engines`: the choices of `--engine`, the default first."""
+def read_options(
+    description: str, arguments: list[str] | None = None, engines: Sequence[str] = (), *, pairs: str = ""
+) -> Options:
+    """Parse the command line, or `arguments`.
+
+    `engines`: the choices of `--engine`, the default first; `pairs`: what `--pairs FILE` reads, "" without this option.
+    """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="smaller sizes")
     parser.add_argument("--json", action="store_true", help="print one JSON object as the last line")
     parser.add_argument("--data", type=Path, help="file or folder to read the input from")
     if engines:
         parser.add_argument("--engine", choices=engines, default=engines[0], help="the database to measure")
+    if pairs:
+        parser.add_argument("--pairs", type=Path, help=pairs)
     read = parser.parse_args(arguments)
-    return Options(quick=read.quick, json=read.json, data=read.data, engine=getattr(read, "engine", ""))
+    return Options(
+        quick=read.quick,
+        json=read.json,
+        data=read.data,
+        engine=getattr(read, "engine", ""),
+        pairs=getattr(read, "pairs", None),
+    )
 
 
 def print_report(

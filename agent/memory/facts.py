@@ -109,6 +109,8 @@ class Fact:
     permalink: str | None = None
     everywhere: bool = False
     """Whether its person allows it in all replies to them, whatever its audience."""
+    doubted_by: str | None = None
+    """The newer fact that may have replaced this one, as long as that is not decided."""
     reading: Reading | None = field(default=None, compare=False, repr=False)
     """The analysis of its value, if it was made already."""
 

@@ -1,0 +1,262 @@
+"""Pairs of statements, of which the newer one supersedes the older one or stands beside it: what each road makes of them.
+
+    python -m benchmarks.facts --pairs FILE [--json]
+
+FILE holds one JSON object a line: {"older", "newer", "must_supersede", "lang", "key_older", "key_newer", "bare_older",
+"bare_newer"}. `older` and `newer` are what a person says in two messages, the keys and the bare values what a model
+would make of them. `benchmarks/data/statement_pairs.jsonl` has 208 pairs in eight languages, half of which must both
+stand. They were written by hand before the rules that decide them were, and without a look at those rules.
+
+A road is a way into memory, taken with the product's own parts and a store in memory:
+
+    sentence            `remember` with the sentence alone
+    key                 `remember` with a key
+    key_named           the same, and the model names the older fact where the newer one replaces it
+    key_wrong_named     the same, and the model names the older fact always, also where both must stand
+    learned_bare        learning, whose model answers with key and bare value
+    learned_wrong_named the same, and the model names the older fact always
+
+`pairs_precision_…`: of the superseded older statements, those that had to be. `pairs_recall_…`: of those that had to be,
+the superseded ones. `pairs_marked_sentence`: of those that had to be, the share that the model is shown as possibly
+outdated, or not shown any more. `pairs_marked_harmless`: the share of the others that are shown so.
+"""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final, cast
+
+from agent.admission_terms import Authority
+from agent.errors import ToolError
+from agent.events import Outcome
+from agent.memory.audience import PersonAudience, Place, label
+from agent.memory.facts import Fact
+from agent.memory.layers import ContextReader, Environment, IdentityRole, Layers, memory_context
+from agent.memory.profile import Partition, learned
+from agent.memory.synthesizer import ImpressionSynthesizer
+from agent.ports import ToolContext
+from agent.records import Claiming, Closing, Incoming, Person
+from agent.tools.remember import RememberTool
+from store.engine import Store, open_store
+
+STATEMENT_PAIRS: Final = Path(__file__).parent / "data" / "statement_pairs.jsonl"
+EPOCH: Final = datetime(2026, 1, 5, 9, tzinfo=UTC)
+BETWEEN: Final = timedelta(days=9)  # The two messages are from different days
+LEASE: Final = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class StatementPair:
+    older: str
+    newer: str
+    must_supersede: bool
+    lang: str
+    key_older: str
+    key_newer: str
+    bare_older: str
+    bare_newer: str
+
+    @classmethod
+    def of(cls, line: str) -> "StatementPair":
+        """Raises KeyError for a missing field and ValueError for what is no JSON."""
+        row = cast("dict[str, str]", json.loads(line))
+        texts = {name: str(row[name]) for name in cls.__slots__ if name != "must_supersede"}
+        return cls(must_supersede=bool(row["must_supersede"]), **texts)
+
+
+def read_statement_pairs(path: Path) -> list[StatementPair]:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    try:
+        return [StatementPair.of(line) for line in lines if line.strip()]
+    except (KeyError, ValueError) as wrong:
+        raise SystemExit(f"{path} does not hold pairs of statements (see benchmarks.fact_pairs): {wrong!r}") from wrong
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """One of the two messages, and what a model makes of it."""
+
+    text: str
+    key: str
+    bare: str
+    time: datetime
+
+    @classmethod
+    def both(cls, pair: StatementPair) -> tuple["Stated", "Stated"]:
+        return (
+            cls(pair.older, pair.key_older, pair.bare_older, EPOCH),
+            cls(pair.newer, pair.key_newer, pair.bare_newer, EPOCH + BETWEEN),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """One person, who talks with the bot in direct messages."""
+
+    store: Store
+    person: Person
+
+    @property
+    def place(self) -> Place:
+        return Place(PersonAudience(self.person.id))
+
+    async def say(self, stated: Stated) -> int:
+        """Store a message as an answered turn, and return its id."""
+        channel, number = self.person.id, stated.time.isoformat()
+        incoming = Incoming(
+            source="bench",
+            event_id=f"{channel}/{number}",
+            channel=channel,
+            message_id=number,
+            conversation=f"{channel}/{number}",
+            person=self.person,
+            place=self.place,
+            text=stated.text,
+            time=stated.time,
+        )
+        await self.store.ledger.accept(incoming)
+        claim = await self.store.ledger.claim(Claiming("benchmark", stated.time, LEASE))
+        if claim is None:
+            raise RuntimeError("the ledger gives no turn")
+        await self.store.ledger.finish(claim, Closing(Outcome.ANSWERED, "OK", learn_at=stated.time), stated.time)
+        return claim.message
+
+    async def remember(self, stated: Stated, key: str, supersedes: Sequence[str]) -> None:
+        message = await self.say(stated)
+        context = ToolContext(
+            person=self.person,
+            place=self.place,
+            conversation="pairs",
+            message=message,
+            now=stated.time,
+            own_words=(stated.text,),
+        )
+        arguments = {"text": stated.text, "key": key, "supersedes": [*map(int, supersedes)]}
+        try:
+            await RememberTool(self.store.facts).run(arguments, context)
+        except ToolError:
+            pass  # it is not kept, so it supersedes nothing
+
+    async def learn(self, stated: Stated, supersedes: Sequence[str]) -> None:
+        await self.say(stated)
+        audience = label(self.place.audience)
+        partition = Partition(self.person.id, audience)
+        messages = await self.store.profiles.unlearned(partition, 1)
+        known = await self.store.facts.latest(self.person.id, audience, 10)
+        numbers = [number for number, fact in enumerate(known, 1) if fact.id in supersedes]
+        item = {"key": stated.key, "value": stated.bare, "from": [1], "supersedes": numbers}
+        answer = json.dumps({"insights": [], "facts": [item]})
+        found = ImpressionSynthesizer().read_facts(answer, messages, known)
+        facts = [fact.to_new_fact(partition, Authority.EMPLOYEE) for fact in found]
+        profile = learned(await self.store.profiles.get(partition), audience, (), len(messages), stated.time)
+        await self.store.profiles.save(partition, profile, messages, facts)
+
+    async def facts(self) -> list[Fact]:
+        return list(await self.store.facts.readable(self.person.id, frozenset({label(self.place.audience)})))
+
+
+async def _known(scene: Scene, *, named: bool) -> list[str]:
+    """Return the numbers of the facts that the model names."""
+    return [fact.id for fact in await scene.facts()] if named else []
+
+
+async def _sentence(scene: Scene, pair: StatementPair) -> None:
+    for stated in Stated.both(pair):
+        await scene.remember(stated, "", ())
+
+
+def _with_key(names: Callable[[StatementPair], bool]) -> "Road":
+    async def road(scene: Scene, pair: StatementPair) -> None:
+        older, newer = Stated.both(pair)
+        await scene.remember(older, older.key, ())
+        await scene.remember(newer, newer.key, await _known(scene, named=names(pair)))
+
+    return road
+
+
+def _learned(names: Callable[[StatementPair], bool]) -> "Road":
+    async def road(scene: Scene, pair: StatementPair) -> None:
+        older, newer = Stated.both(pair)
+        await scene.learn(older, ())
+        await scene.learn(newer, await _known(scene, named=names(pair)))
+
+    return road
+
+
+Road = Callable[[Scene, StatementPair], Awaitable[None]]
+ROADS: Final[Mapping[str, Road]] = {
+    "sentence": _sentence,
+    "key": _with_key(lambda _: False),
+    "key_named": _with_key(lambda pair: pair.must_supersede),
+    "key_wrong_named": _with_key(lambda _: True),
+    "learned_bare": _learned(lambda _: False),
+    "learned_wrong_named": _learned(lambda _: True),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What became of a pair. `kept`: how many of the two were stored; `marked`: the older one is shown as outdated."""
+
+    pair: StatementPair
+    kept: int
+    superseded: bool
+    marked: bool
+
+
+async def _take(scene: Scene, road: Road, pair: StatementPair) -> Taken:
+    await road(scene, pair)
+    facts = sorted(await scene.facts(), key=lambda fact: fact.timestamp)
+    superseded = any(not fact.is_valid for fact in facts)
+    reader = ContextReader(frozenset({label(scene.place.audience)}), "")
+    environment = Environment(EPOCH + 2 * BETWEEN, "UTC")
+    shown = memory_context(Layers(IdentityRole("Ann"), environment, facts), reader)
+    doubted = {fact.id for fact in facts if fact.doubted_by is not None}
+    return Taken(pair, len(facts), superseded, bool(doubted.intersection(shown.fact_ids)))
+
+
+async def take_roads(pairs: Sequence[StatementPair]) -> dict[str, list[Taken]]:
+    taken: dict[str, list[Taken]] = {}
+    store = await open_store("sqlite://")
+    try:
+        for name, road in ROADS.items():
+            scenes = [Scene(store, Person(f"{name}-{number}", "Ann")) for number in range(len(pairs))]
+            taken[name] = [await _take(scene, road, pair) for scene, pair in zip(scenes, pairs, strict=True)]
+    finally:
+        await store.close()
+    return taken
+
+
+def measured(taken: Mapping[str, Sequence[Taken]]) -> dict[str, float]:
+    """Return precision and recall of each road, in percent."""
+    metrics: dict[str, float] = {}
+    for name, results in taken.items():
+        counts = Counter((one.pair.must_supersede, one.superseded) for one in results)
+        right = counts[True, True]
+        metrics[f"pairs_precision_{name}"] = 100 * right / max(right + counts[False, True], 1)
+        metrics[f"pairs_recall_{name}"] = 100 * right / max(right + counts[True, False], 1)
+    for name, must in (("sentence", True), ("harmless", False)):
+        some = [one for one in taken["sentence"] if one.pair.must_supersede is must]
+        metrics[f"pairs_marked_{name}"] = 100 * sum(one.superseded or one.marked for one in some) / max(len(some), 1)
+    return metrics
+
+
+def wrong_pairs(taken: Mapping[str, Sequence[Taken]]) -> list[str]:
+    """Return a line for each pair that a road decides wrongly."""
+    return [
+        f"{name}: {'kept' if one.pair.must_supersede else 'LOST'} ({one.pair.lang}, {one.kept} stored)"
+        f" {one.pair.older} / {one.pair.newer}"
+        for name, results in taken.items()
+        for one in results
+        if one.superseded is not one.pair.must_supersede
+    ]
+
+
+def measure_pairs(pairs: Sequence[StatementPair]) -> tuple[dict[str, float], list[str]]:
+    """Return the metrics, and a line for each pair that a road decides wrongly."""
+    taken = asyncio.run(take_roads(pairs))
+    return measured(taken), wrong_pairs(taken)
