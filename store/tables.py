@@ -174,6 +174,8 @@ class FactRow(Row, table=True):
     reading: str = Field(sa_type=StorableText, default="")
     """The statements read from the value, as `store.memory.fact_index` stores them; `reader`: that reader's version."""
     reader: int = 0
+    doubted_by: int | None = None
+    """The newer fact that may have replaced it."""
 
 
 class FactTermRow(Row, table=True):

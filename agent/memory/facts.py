@@ -111,6 +111,8 @@ class Fact:
     """Whether its person allows it in all replies to them, whatever its audience."""
     doubted_by: str | None = None
     """The newer fact that may have replaced this one, as long as that is not decided."""
+    said: str = field(default="", compare=False, repr=False)
+    """What the person wrote in its source message, where facts are compared; else ""."""
     reading: Reading | None = field(default=None, compare=False, repr=False)
     """The analysis of its value, if it was made already."""
 

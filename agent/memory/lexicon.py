@@ -533,6 +533,12 @@ KINDS: Final = tuple(
         ("number", rf"(?<![\w.,]){_AMOUNT}(?:[ -]\d{{2,}}){{0,4}}(?![%％])|(?<=[^\W\d_a-zA-Z]){_AMOUNT}"),
     )
 )
+# Weekdays of habits: "on Mondays", "montags".
+ON_WEEKDAYS: Final = compile_later(
+    rf"(?P<day>{'|'.join(DAYS)}|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonnabend|sonntag|sábado|domingo"
+    r"|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|segunda|terça|quarta|quinta|sexta"
+    r"|понедельник|вторник|сред|четверг|пятниц|суббот|воскресень)(?:s(?:-feiras)?|ам|ям)"
+)
 CASED: Final = frozenset({"month"})  # Kinds that need a capital: "may" is no month
 COUNTED: Final = frozenset({"money", "share", "date", "age", "duration", "number"})  # Kinds with a digit
 TIMES: Final = frozenset({"date", "month", "weekday", "clock", "relative", "quarter", "duration"})

@@ -14,6 +14,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby, islice
 from typing import Final
 
@@ -213,6 +214,33 @@ def stem(word: str) -> str:
 
 def read_statement(text: str, *, about: str = "") -> Statement:
     """Analyse one sentence, or the value of a fact with the key `about`."""
+    return _Reading(text, _prepared(text), _NO_WORD.sub(" ", about) if about else "").statement()
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A content word of a sentence, as its stem, or a value of a `kind` (`lexicon.KINDS`, "code").
+
+    `raw`: as it is written, in lower case; `is_name`: it is written with a capital letter.
+    """
+
+    word: str
+    kind: str = ""
+    raw: str = ""
+    is_name: bool = False
+
+
+@lru_cache(maxsize=512)
+def content_tokens(text: str, without: tuple[re.Pattern[str], ...] = ()) -> tuple[Token, ...]:
+    """Return the content words and values of a sentence in their order.
+
+    Words of manner ("now", "also") are left out, and what these lower-case patterns match.
+    """
+    return tuple(_Reading(text, _prepared(text), "").tokens(without))
+
+
+def _prepared(text: str) -> str:
+    """Return the sentence of a text that is analysed: without its label, its lead-in and its reason."""
     sentence = _PRIVATE.sub(" ", unicodedata.normalize("NFKC", without_label(text)[:READ_CHARS])[:READ_CHARS]).strip()
     sentence = lexicon.NUMERALS.sub(_digits, sentence)
     if "'" in sentence or "’" in sentence:
@@ -223,7 +251,7 @@ def read_statement(text: str, *, about: str = "") -> Statement:
     reason = lexicon.REASON.search(folded(sentence))
     if reason is not None and reason.start() > 0:
         sentence = sentence[: reason.start()]
-    return _Reading(text, sentence, _NO_WORD.sub(" ", about) if about else "").statement()
+    return sentence
 
 
 class _Reading:
@@ -315,6 +343,20 @@ class _Reading:
             placed=lexicon.PLACED.search(lowered_rest) is not None and not is_plural,
             definite=_DETERMINER.match(before) is not None or bool(_HAN.search(before) or _CYRILLIC.search(before)),
         )
+
+    def tokens(self, without: tuple[re.Pattern[str], ...]) -> Iterator[Token]:
+        rest = self._rest
+        for pattern in (*_NO_CONTENT, *without):
+            rest = _without(rest, pattern)
+        for raw, word in _written_and_told(rest):
+            day = lexicon.ON_WEEKDAYS.fullmatch(raw.lower())
+            if _SLOTS.match(raw):
+                kind, value = self._values[ord(raw) - _SLOT]
+                yield Token(value, kind)
+            elif day is not None:
+                yield Token(_canonical("weekday", day["day"]), "weekday")
+            elif word:
+                yield Token(word, "code" if _DIGIT.search(raw) else "", raw.lower(), raw[0].isupper())
 
     def _without_values(self, sentence: str) -> str:
         lowered = self._small
@@ -441,25 +483,31 @@ def _without(text: str, pattern: re.Pattern[str], replacement: str = " ") -> str
 
 
 def _telling(text: str) -> Iterator[str]:
+    return (word for _, word in _written_and_told(text) if word)
+
+
+def _written_and_told(text: str) -> Iterator[tuple[str, str]]:
+    """Yield each token as it is written, and as a content word; "" for a value or a word without content."""
     was_han = False
     for match in _TOKEN.finditer(text):
-        word = match.group()
+        word, told = match.group(), ""
         if _PRIVATE.match(word):
             was_han = False
         elif _HAN.match(word):
             if word not in _CJK_FUNCTION and word not in lexicon.PRONOUNS:
-                yield word
+                told = word
             was_han = True
         elif _HIRAGANA.match(word):
             stripped = _PARTICLES.sub("", word)
             if stripped and not (was_han and stripped == word) and len(stripped) > 1:
-                yield stripped
+                told = stripped
             was_han = False
         else:
             stripped = word.strip(".+#/&-") or word
             if not _is_function(stripped) and (len(stripped) > 1 or stripped.isupper()):
-                yield stem(stripped)
+                told = stem(stripped)
             was_han = False
+        yield word, told
 
 
 def _is_function(word: str) -> bool:

@@ -3,10 +3,10 @@
 Rules
   Authority comes first. Organisational facts and constraints can be written by managers and above only, and a fact of
   a greater authority cannot be superseded. A refused write changes nothing.
-  A write supersedes the facts that it names if they are about the same thing (rule 1), the fact under its key, and the
-  facts that certainly contradict it (rule 2), but only older ones (rule 4): a late write joins the chain as history.
-  In doubt both facts stay valid. A new fact depends on those that it gives as its reason ("because the budget is
-  100 EUR").
+  A write supersedes the facts that it names, those under its key and those that contradict it, where
+  `agent.memory.judging` finds that it replaces them (rules 1 and 2), but only older ones (rule 4): a late write joins
+  the chain as history. In doubt both facts stay valid, and the older one is marked as doubted by the newer. A new fact
+  depends on those that it gives as its reason ("because the budget is 100 EUR").
   A write changes facts of its own partition (audience and person) and scope only, so a hypothesis never affects a
   global fact. A global write may settle a draft that it names.
 """
@@ -21,6 +21,7 @@ from typing import Final, TypeAlias
 from agent import texts
 from agent.admission_terms import Authority
 from agent.memory.facts import (
+    CORRECTION,
     ConstraintType,
     Fact,
     MemoryType,
@@ -32,9 +33,10 @@ from agent.memory.facts import (
     resolve,
     same_key,
 )
+from agent.memory.judging import Told, Verdict, judge
 from agent.memory.lexicon import folded
 from agent.memory.statements import read_statement
-from agent.memory.supersession import about_the_same, contradicts, different_subjects, gives_as_reason
+from agent.memory.supersession import different_subjects, gives_as_reason
 
 POLICY_AUTHORITY: Final = Authority.MANAGER  # The least that may write constraints (seed 003, "Ignoring Authority")
 _BINDS: Final = re.compile(
@@ -91,6 +93,8 @@ class NewFact:
     is_constraint: bool = False
     constraint_type: ConstraintType | None = None
     source_message: int | None = None
+    said: str = ""
+    """What the person wrote in the source message, without quotes; "" if there is none."""
 
     @property
     def text(self) -> str:
@@ -115,6 +119,8 @@ class Written:
     superseded: tuple[Fact, ...] = ()
     dropped: int = 0
     """How many facts were deleted to make room (`FACTS_KEPT`)."""
+    doubted: tuple[Fact, ...] = ()
+    """Facts that it may have replaced. They are valid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +130,14 @@ class FactAdded:
 
 @dataclass(frozen=True, slots=True)
 class FactSuperseded:
+    fact: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class FactDoubted:
+    """`by` may have replaced `fact`, which stays valid."""
+
     fact: str
     by: str
 
@@ -151,7 +165,7 @@ class WriteRefused:
     standing: str | None = None
 
 
-Change: TypeAlias = FactAdded | FactSuperseded | ReviewNeeded | ReviewSettled | WriteRefused
+Change: TypeAlias = FactAdded | FactSuperseded | FactDoubted | ReviewNeeded | ReviewSettled | WriteRefused
 
 
 def write(facts: Sequence[Fact], new: NewFact) -> tuple[tuple[Fact, ...], tuple[Change, ...]]:
@@ -166,7 +180,8 @@ def write(facts: Sequence[Fact], new: NewFact) -> tuple[tuple[Fact, ...], tuple[
     if (new.is_constraint or memory_type is MemoryType.ORGANIZATIONAL) and new.authority < POLICY_AUTHORITY:
         return tuple(facts), (WriteRefused(Refusal.NOT_A_MANAGER),)
     mine = [fact for fact in facts if _same_partition(fact, new)]
-    superseded = _superseded(mine, new)
+    verdicts = _verdicts(mine, new)
+    superseded = [fact for fact in mine if verdicts.get(fact.id) is Verdict.REPLACES]
     if not new.supersedes and (identical := [fact for fact in superseded if _says_the_same(fact, new)]):
         reviewed = [fact for fact in identical if fact.needs_review and fact.authority <= new.authority]
         return _settled(facts, mine, reviewed)
@@ -176,7 +191,8 @@ def write(facts: Sequence[Fact], new: NewFact) -> tuple[tuple[Fact, ...], tuple[
     newer = max((fact for fact in superseded if fact.timestamp > new.timestamp), key=age, default=None)
     older = [fact for fact in superseded if fact.timestamp <= new.timestamp]
     added = _created(mine, new, memory_type, predecessor=max(older, key=age, default=None), successor=newer)
-    return _applied(facts, added, older if newer is None else [])
+    doubted = [fact for fact in mine if verdicts.get(fact.id) is Verdict.MAY_OUTDATE] if newer is None else []
+    return _applied(facts, added, older if newer is None else [], doubted)
 
 
 def retract(facts: Sequence[Fact], id_: str, new: NewFact) -> tuple[tuple[Fact, ...], tuple[Change, ...]]:
@@ -201,25 +217,45 @@ def outcome(facts: Sequence[Fact], changes: Sequence[Change], new: NewFact) -> W
     if refused is not None:
         return refused
     superseded_ids = {change.fact for change in changes if isinstance(change, FactSuperseded)}
+    doubted_ids = {change.fact for change in changes if isinstance(change, FactDoubted)}
     added = any(isinstance(change, FactAdded) for change in changes)
     return Written(
         fact=next(fact for fact in facts if (fact.id == new.id if added else _stands_for(fact, new))),
         superseded=tuple(fact for fact in facts if fact.id in superseded_ids),
+        doubted=tuple(fact for fact in facts if fact.id in doubted_ids and fact.id != new.id),
     )
 
 
-def _superseded(mine: Sequence[Fact], new: NewFact) -> list[Fact]:
+def _verdicts(mine: Sequence[Fact], new: NewFact) -> dict[str, Verdict]:
+    """Return what the new fact does to the valid ones. Facts that it does not touch are left out."""
     own_text = _own_words(mine, new)
-    named = {fact.id for name in new.supersedes if (fact := current(mine, name)) is not None}
-    return [
-        fact
+    named = {fact.id: name for name in new.supersedes if (fact := current(mine, name)) is not None}
+    verdicts = {
+        fact.id: _verdict(fact, new, named.get(fact.id), own_text)
         for fact in mine
-        if fact.is_valid
-        and (
-            (fact.id in named and _may_settle(new, fact) and _about_the_same(fact, new))
-            or (_same_scope(fact, new) and _implied(fact, new, own_text))
-        )
-    ]
+        if fact.is_valid and (_same_scope(fact, new) or (fact.id in named and _may_settle(new, fact)))
+    }
+    return {id_: verdict for id_, verdict in verdicts.items() if verdict is not Verdict.STANDS_BESIDE}
+
+
+def _verdict(fact: Fact, new: NewFact, name: str | None, own_text: str) -> Verdict:
+    """Return what a new fact does to a valid one. `name`: how the new one names it; `own_text`: see `_own_words`."""
+    if _says_the_same(fact, new) or (name is not None and (new.source == CORRECTION or _quotes(new, fact))):
+        return Verdict.REPLACES
+    if same_key(fact.key, new.key) and (fact.is_constraint or new.is_constraint):
+        return Verdict.STANDS_BESIDE if different_subjects(fact.value, new.value) else Verdict.REPLACES
+    if fact.is_constraint != new.is_constraint and name is None:
+        return Verdict.STANDS_BESIDE  # a wish that contradicts a policy does not replace it
+    if fact.source_message is not None and fact.source_message == new.source_message:
+        return Verdict.STANDS_BESIDE
+    if same_key(fact.key, new.key) and _quotes(new, fact) and new.timestamp > fact.timestamp:
+        return Verdict.REPLACES
+    # A write that names a fact by its key also names its subject
+    key = fact.key if name is not None and same_key(name, fact.key) else new.key
+    old, told = Told(fact.key, fact.value, fact.said), Told(key, own_text, new.said)
+    if fact.timestamp > new.timestamp:
+        return judge(told, old)
+    return judge(old, told, named=name is not None)
 
 
 def _own_words(mine: Sequence[Fact], new: NewFact) -> str:
@@ -239,22 +275,6 @@ def _without(text: str, lowercase: str, part: str) -> str:
         kept_parts.append(text[position : position + len(piece)])
         position += len(piece) + len(part)
     return " ".join(kept_parts)
-
-
-def _implied(fact: Fact, new: NewFact, own_text: str) -> bool:
-    if _says_the_same(fact, new):
-        return True
-    if same_key(fact.key, new.key):
-        return _quotes(new, fact) or not different_subjects(fact.value, new.value)
-    if fact.is_constraint != new.is_constraint:
-        return False  # a wish that contradicts a policy does not replace it
-    return contradicts(fact.value, own_text, about=(fact.key, new.key))
-
-
-def _about_the_same(fact: Fact, new: NewFact) -> bool:
-    """Return whether both are about the same thing. A write that names a fact by its key also names its subject."""
-    key = fact.key if any(same_key(name, fact.key) for name in new.supersedes) else new.key
-    return _quotes(new, fact) or about_the_same(fact.value, new.value, about=(fact.key, key))
 
 
 def _quotes(new: NewFact, fact: Fact) -> bool:
@@ -286,6 +306,7 @@ def _created(
         is_constraint=new.is_constraint,
         constraint_type=new.constraint_type,
         source_message=new.source_message,
+        said=new.said,
     )
 
 
@@ -305,20 +326,28 @@ def _settled(
 
 
 def _applied(
-    facts: Sequence[Fact], added: Fact, superseded: Sequence[Fact]
+    facts: Sequence[Fact], added: Fact, superseded: Sequence[Fact], doubted: Sequence[Fact] = ()
 ) -> tuple[tuple[Fact, ...], tuple[Change, ...]]:
     after = {fact.id: fact for fact in facts}
     for ground in added.depends_on:
         after[ground] = replace(after[ground], derived_facts=(*after[ground].derived_facts, added.id))
     for old in superseded:
-        after[old.id] = replace(after[old.id], is_valid=False, superseded_by=added.id)
+        after[old.id] = replace(after[old.id], is_valid=False, superseded_by=added.id, doubted_by=None)
     after[added.id] = added
+    doubts = [_doubt(fact, added) for fact in doubted]
+    for doubt in doubts:
+        after[doubt.fact] = replace(after[doubt.fact], doubted_by=doubt.by)
     replaced = [fact.id for fact in superseded] + [ground for ground in added.depends_on if not after[ground].is_valid]
     reviews = _reviews(after, replaced)
     for review in reviews:
         after[review.fact] = replace(after[review.fact], needs_review=True)
-    changes = (FactAdded(added.id), *(FactSuperseded(old.id, added.id) for old in superseded), *reviews)
+    changes = (FactAdded(added.id), *(FactSuperseded(old.id, added.id) for old in superseded), *doubts, *reviews)
     return tuple(after.values()), changes
+
+
+def _doubt(fact: Fact, added: Fact) -> FactDoubted:
+    """Return which of the two the other one may have replaced: the newer one may have replaced the older."""
+    return FactDoubted(fact.id, added.id) if fact.timestamp <= added.timestamp else FactDoubted(added.id, fact.id)
 
 
 def _reviews(facts: Mapping[str, Fact], superseded: Sequence[str]) -> list[ReviewNeeded]:
@@ -394,6 +423,7 @@ def _closed(fact: Fact, known: Mapping[str, Fact], removed_ids: Collection[str])
         is_valid=fact.is_valid or valid_again,
         superseded_by=successor,
         supersedes=_beyond(known, removed_ids, fact.supersedes, forwards=False),
+        doubted_by=None if fact.doubted_by in removed_ids else fact.doubted_by,
         depends_on=tuple(id_ for id_ in fact.depends_on if id_ not in removed_ids),
         derived_facts=tuple(id_ for id_ in fact.derived_facts if id_ not in removed_ids),
     )

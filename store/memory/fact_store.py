@@ -33,6 +33,7 @@ from agent.admission_terms import Authority
 from agent.errors import StoreError
 from agent.memory import writing
 from agent.memory.facts import CORRECTION, FACTS_KEPT, FACTS_MADE_ROOM, ConstraintType, Fact, MemoryType, Scope
+from agent.memory.own_words import without_quotes
 from agent.memory.statements import read_statement
 from agent.memory.writing import Change, FactAdded, NewFact, Refusal, WriteRefused, Written, fallen, removed
 from agent.records import Author
@@ -117,6 +118,8 @@ _GROUNDS: Final = (
     .where(or_(fact_ground.c.fact.in_(ids_in_parameter("found")), fact_ground.c.ground.in_(ids_in_parameter("found"))))
     .order_by(fact_ground.c.fact, fact_ground.c.ground)
 )
+_OWN: Final = message.c.author == Author.PERSON
+_WORDS: Final = select(message.c.id, message.c.text).where(message.c.id.in_(ids_in_parameter("found")), _OWN)
 _USED: Final = update(fact).where(fact.c.id.in_(ids_in_parameter("found"))).values(used=bindparam("now"))
 _ALIKE_IN_BOTH: Final = (
     "key", "value", "source", "audience", "person", "is_valid", "memory_type", "scope", "scope_id", "needs_review",
@@ -181,9 +184,10 @@ def _change(
 ) -> Written | WriteRefused:
     new = replace(new, id=NEW, key=storable(new.key), value=storable(new.value))
     in_order(connection, f"facts {new.audience}")
-    link, taken_back = _source(connection, new.source_message)
+    link, taken_back, said = _source(connection, new.source_message)
     if taken_back:
         return WriteRefused(Refusal.TAKEN_BACK)
+    new = replace(new, said=said)
     before = _before(connection, new, named)
     after, changes = how(before, new)
     outcome, dropped = writing.outcome(after, changes, new), 0
@@ -205,7 +209,7 @@ def _change(
     id_ = row_id(connection.execute(insert(fact).values({**_columns(added), **fact_index.reading(statement)})))
     fact_index.add(connection, id_, added.person, fact_index.terms(added.key, added.value, statement))
     _store(connection, before, [_with_id(item, str(id_)) for item in after])
-    return Written(replace(_with_id(added, str(id_)), permalink=link), outcome.superseded, dropped)
+    return Written(replace(_with_id(added, str(id_)), permalink=link), outcome.superseded, dropped, outcome.doubted)
 
 
 def _count(connection: Connection, new: NewFact) -> int:
@@ -218,9 +222,9 @@ def _partition(new: NewFact) -> ColumnElement[bool]:
 
 def _before(connection: Connection, new: NewFact, named: Sequence[str]) -> list[Fact]:
     """The facts of its partition that a write may affect: all of them, if there are few."""
-    if _count(connection, new) <= COMPARED:
-        return _facts(connection, _partition(new))
-    return _compared(connection, new, named)
+    few = _count(connection, new) <= COMPARED
+    facts = _facts(connection, _partition(new)) if few else _compared(connection, new, named)
+    return _with_words(connection, facts)
 
 
 def _compared(connection: Connection, new: NewFact, named: Sequence[str]) -> list[Fact]:
@@ -366,15 +370,25 @@ def with_derived(connection: Connection, where: ColumnElement[bool]) -> frozense
     return frozenset(int(id_) for id_ in fallen(known, [id_ for _, id_ in found]))
 
 
-def _source(connection: Connection, source_message: int | None) -> tuple[str | None, bool]:
-    """The message's link, and whether its person deleted its memories. Raises StoreError if it is gone."""
+def _source(connection: Connection, source_message: int | None) -> tuple[str | None, bool, str]:
+    """The message's link, whether its person deleted its memories, and its own words. Raises StoreError if it is gone."""
     if source_message is None:
-        return None, False
-    columns = select(message.c.permalink, message.c.taken_back)
+        return None, False, ""
+    columns = select(message.c.permalink, message.c.taken_back, message.c.text)
     row = connection.execute(columns.where(message.c.id == source_message)).one_or_none()
     if row is None:
         raise StoreError(texts.SOURCE_FORGOTTEN)
-    return row.permalink, row.taken_back
+    return row.permalink, row.taken_back, without_quotes(row.text)
+
+
+def _with_words(connection: Connection, facts: Sequence[Fact]) -> list[Fact]:
+    """Add what the person wrote in the source messages, by which facts are compared."""
+    sources = {item.source_message for item in facts if item.is_valid and item.source_message is not None}
+    if not sources:
+        return list(facts)
+    found = connection.execute(_WORDS, {"found": sorted(sources)})
+    words = {row.id: without_quotes(row.text) for row in found}
+    return [replace(item, said=words.get(item.source_message or 0, "")) for item in facts]
 
 
 def _facts(connection: Connection, where: ColumnElement[bool]) -> list[Fact]:
@@ -402,7 +416,7 @@ def _fact(row: Row[Any], grounds: Iterable[str] = (), derived: Iterable[str] = (
     cells: tuple[Any, ...] = tuple(row)
     id_, key, value, source, time, audience, whose, authority, is_valid, superseded_by, supersedes = cells[:11]
     memory_type, scope, scope_id, needs_review, is_constraint, limit, source_message, everywhere = cells[11:19]
-    reading, reader, permalink = cells[19:]
+    reading, reader, doubted_by, permalink = cells[19:]
     return Fact(
         id=str(id_),
         key=key,
@@ -426,13 +440,14 @@ def _fact(row: Row[Any], grounds: Iterable[str] = (), derived: Iterable[str] = (
         source_message=source_message,
         permalink=permalink,
         everywhere=everywhere,
+        doubted_by=_text(doubted_by),
         reading=fact_index.kept_reading(value, reading, reader) if is_valid else None,
     )
 
 
 def _columns(item: Fact) -> dict[str, Any]:
     """The inverse of `_fact`, without id and grounds."""
-    numbers = {name: _number(getattr(item, name)) for name in ("superseded_by", "supersedes")}
+    numbers = {name: _number(getattr(item, name)) for name in ("superseded_by", "supersedes", "doubted_by")}
     same = {name: getattr(item, name) for name in _ALIKE_IN_BOTH}
     return {**same, **numbers, "time": item.timestamp, "authority": int(item.authority)}
 
@@ -467,6 +482,7 @@ def _with_id(item: Fact, id_: str) -> Fact:
         item,
         id=id_ if item.id == NEW else item.id,
         superseded_by=id_ if item.superseded_by == NEW else item.superseded_by,
+        doubted_by=id_ if item.doubted_by == NEW else item.doubted_by,
         derived_facts=tuple(id_ if derived == NEW else derived for derived in item.derived_facts),
     )
 

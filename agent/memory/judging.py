@@ -1,0 +1,414 @@
+"""Judges what a new fact does to an older one: it replaces it, it may outdate it, or both stand (seed 003). Pure.
+
+A key and a number come from a model, so they are hints. What decides is what the person wrote: the sentences of their
+messages that state the two facts. A bare value ("Friday") tells neither who is meant nor whether something is added.
+
+Rules
+  A fact replaces another only if all of this holds:
+    something says that they are about the same: one key, a number that the model names, or the words themselves;
+    something says that the older one ended: a word of change ("now", "moved"), what it replaces ("from X to Y"), its
+      end ("no longer"), or another value in the same words ("the code is 12", "the code is 34");
+    they differ in one place: sentences that differ in who and in what ("Ann's phone is 1", "Ben's phone is 2") are
+      about two things;
+    nothing speaks against it: the newer one adds ("also"), reports ("Rita thinks"), supposes ("if", "would"), asks,
+      denies something else ("not on Sundays"), or holds for less ("on Saturdays", "today", "except …").
+  If they may be about the same, the older one may be outdated: both are kept, and shown so.
+  What was said in one message was meant together: nothing in it replaces the rest of it.
+  Where no message is known, two bare values under one key are taken at their word.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from enum import Enum, auto
+from functools import lru_cache
+from typing import Final
+
+from agent.memory import cues, lexicon
+from agent.memory.facts import plain_key, same_key
+from agent.memory.statements import (
+    READ_CHARS,
+    Statement,
+    Token,
+    content_tokens,
+    read_statement,
+    sentences,
+)
+from agent.memory.supersession import about_the_same, contradicts, different_subjects
+from agent.patterns import compile_later
+
+MAX_SENTENCES: Final = 40  # Of a message, in which the sentence of a fact is searched: more than a page has
+MAX_CLAUSES: Final = 8  # A sentence with more is a list
+MAX_TOKENS: Final = 80  # Of a sentence, that are aligned: the time grows with their square
+BARE_TOKENS: Final = 8  # A value with more is a sentence
+# What is no content of a sentence
+_MANNER: Final = (cues.TURNED, cues.STOPPED, cues.ADDED, cues.WHEN, cues.STARTS)
+_CLAUSE: Final = compile_later(
+    r"[,;:()–—，；、。]+|\s-\s|\b(?:and|but|so|und|aber|sondern|et|mais|donc|y|pero|sino|e|mas|и|но|а)\b"
+)
+_UNSPACED: Final = compile_later("[\u3040-\u30ff\u3400-\u9fff]")
+_FIRST_PERSON: Final = compile_later(r"\w{2,20}[aei]mos")  # A Spanish or Portuguese verb, which implies its subject
+_SAME_BEGINNING: Final = 4  # Letters that two forms of a word share at least
+_NAME_ENDINGS: Final = frozenset({"", "s", "es", "en", "in", "innen"})  # Of names and German nouns: "Chef", "Chefin"
+_LAST_VOWEL: Final = compile_later("[aeoáéíóúâêô]$")
+_DOUBLED: Final = compile_later(r"([^\W\d])\1$")
+# A day or season in a newer sentence alone: it may hold then only.
+_LIMITING: Final = frozenset({"weekday", "relative", "month"})
+
+
+class Verdict(Enum):
+    REPLACES = auto()
+    MAY_OUTDATE = auto()
+    STANDS_BESIDE = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A fact as it is compared. `said`: what the person wrote in the message from which it comes, "" if unknown."""
+
+    key: str
+    value: str
+    said: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """The sentence of the person that states it, else its value."""
+        return _stating(self.said, self.key, self.value) if self.said else self.value
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether only a value under a key is known: "Friday", "moved to York"."""
+        return not self.said and bool(self.key) and _is_bare(self.value)
+
+
+def judge(older: Told, newer: Told, *, named: bool = False) -> Verdict:
+    """Return what `newer` does to `older`. `named`: a model that has read both says that it replaces it."""
+    if older.value.strip().casefold() == newer.value.strip().casefold() and plain_key(older.key) == plain_key(newer.key):
+        return Verdict.STANDS_BESIDE
+    if _has_cue(newer, cues.ADDS):
+        return Verdict.STANDS_BESIDE
+    comparison = _compared(older, newer)
+    if not _is_unsure(newer, older) and _replaces(older, newer, comparison, named=named):
+        return Verdict.REPLACES
+    if comparison.are_two_things or (older.key and newer.key and not _related(older.key, newer.key)):
+        return Verdict.STANDS_BESIDE
+    may_be = named or _related(older.key, newer.key) or about_the_same(older.sentence, newer.sentence)
+    return Verdict.MAY_OUTDATE if may_be else Verdict.STANDS_BESIDE
+
+
+def _replaces(older: Told, newer: Told, comparison: "_Comparison", *, named: bool) -> bool:
+    one_key = same_key(older.key, newer.key)
+    if older.is_bare and newer.is_bare:
+        return comparison.same_predicate and (one_key or (named and _related(older.key, newer.key)))
+    if comparison.are_two_things or comparison.is_narrower:
+        return False
+    if (comparison.is_related or comparison.denies) and contradicts(older.sentence, newer.sentence):
+        return True
+    if not (one_key or (_related(older.key, newer.key) and (named or comparison.changes))):
+        if not (named and comparison.same_subject) or (older.key and newer.key):
+            return False
+    if comparison.denies:
+        return True
+    if comparison.denies_other:
+        return False
+    if comparison.changes:
+        return comparison.is_related
+    return comparison.same_frame or (named and comparison.is_one_of_a_kind)
+
+
+# What speaks against it.
+
+
+def _is_unsure(newer: Told, older: Told) -> bool:
+    """Return whether the newer one is not the person's certain statement, or holds for less than the older one."""
+    if _has_cue(newer, cues.UNSURE):
+        return True
+    return newer.sentence.rstrip(" \"'”»").endswith(("?", "？")) or (
+        bool(older.said) and older.said == newer.said and older.sentence == newer.sentence
+    )
+
+
+def _has_cue(told: Told, patterns: Iterable[re.Pattern[str]]) -> bool:
+    return any(_has_any(text, patterns) for text in {told.value, told.sentence})
+
+
+def _has_any(text: str, patterns: Iterable[re.Pattern[str]]) -> bool:
+    folded = lexicon.folded(text[:READ_CHARS])
+    return any(pattern.search(folded) is not None for pattern in patterns)
+
+
+# The sentence of a message that states a fact.
+
+
+@lru_cache(maxsize=256)
+def _stating(said: str, key: str, value: str) -> str:
+    """Return the sentence of a message that shares the most with a fact; the value if none shares anything."""
+    candidates = sentences(said)[:MAX_SENTENCES]
+    if len(candidates) == 1:
+        return candidates[0]
+    about, stated = _content(key), _content(value)
+
+    def shared(sentence: str) -> tuple[int, int]:
+        words = _content(sentence)
+        return _count_in(stated, words), _count_in(about, words)
+
+    best = max(candidates, key=shared, default="")
+    return best if best and shared(best) > (0, 0) else value
+
+
+def _is_bare(value: str) -> bool:
+    return not read_statement(value).has_subject and len(content_tokens(value)) <= BARE_TOKENS
+
+
+# Words, and whether two of them are one.
+
+
+def _content(text: str) -> tuple[Token, ...]:
+    return content_tokens(text, _MANNER)
+
+
+def _is_in(word: Token, words: Collection[Token]) -> bool:
+    return any(_alike(word, other) for other in words)
+
+
+def _count_in(words: Iterable[Token], others: Collection[Token]) -> int:
+    return sum(_is_in(word, others) for word in words)
+
+
+def _all_in(words: Collection[Token], others: Collection[Token]) -> bool:
+    return bool(words) and all(_is_in(word, others) for word in words)
+
+
+@lru_cache(maxsize=4_096)
+def _alike(word: Token, other: Token) -> bool:
+    """Return whether these are forms of one word. Numbers and names have to be the same."""
+    if word.word == other.word:
+        return True
+    if word.kind or other.kind:
+        return False
+    short, long = sorted((word.word, other.word), key=len)
+    if word.is_name or other.is_name:
+        return len(short) >= _SAME_BEGINNING and long.startswith(short) and long[len(short) :] in _NAME_ENDINGS
+    if _root(short) == _root(long):
+        return len(_root(short)) >= _SAME_BEGINNING - 1
+    return len(short) > _SAME_BEGINNING and long[: len(short) - 1] == short[:-1]
+
+
+def _root(word: str) -> str:
+    return _DOUBLED.sub(r"\1", _LAST_VOWEL.sub("", word))
+
+
+def _related(key: str, other: str) -> bool:
+    """Return whether two keys may name one thing: one of them has all words of the other, and no name besides."""
+    if same_key(key, other):
+        return True
+    words, others = _content(key), _content(other)
+    if not words or not others:
+        return False
+    if len(words) > len(others):
+        words, others = others, words
+    extra = [word for word in others if not _is_in(word, words)]
+    return _all_in(words, others) and not any(word.kind for word in extra) and len(extra) <= 1
+
+
+# The two sentences beside each other.
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """The content words of a sentence: those of its subject, and those of its predicate with the values."""
+
+    subject: tuple[Token, ...]
+    predicate: tuple[Token, ...]
+
+    @classmethod
+    def of(cls, text: str, statement: Statement) -> "_Sides":
+        tokens = _content(text)
+        if statement.has_subject:
+            subject = tuple(token for token in tokens if token.word in statement.subject)
+        elif statement.about:
+            subject = ()  # "I live in Leeds"
+        elif _UNSPACED.search(text) is not None:
+            subject = tuple(token for token in tokens if token.word in statement.subject and not token.kind)
+        elif tokens and (tokens[0].raw in lexicon.SPEAKERS_VERBS or _FIRST_PERSON.fullmatch(tokens[0].raw)):
+            subject = ()  # "Usamos …"
+        else:
+            subject = tokens[:1]  # "Le séminaire aura lieu le …"
+        return cls(subject, tuple(token for token in tokens if token not in subject))
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """What two sentences have in common.
+
+    `are_two_things`: they differ in who and in what; `is_narrower`: the newer one holds for less; `same_subject`: the
+    newer one names the subject of the older one; `changes`: it has a word of change; `denies`: it says that the older
+    one ended; `denies_other`: it denies something else; `is_related`: both say something of the same kind;
+    `same_frame`: they are the same but for values of one kind; `is_one_of_a_kind`: they differ in one place, where only
+    one thing can be true at a time; `same_predicate`: two bare values say something of the same kind.
+    """
+
+    are_two_things: bool
+    is_narrower: bool
+    same_subject: bool
+    changes: bool
+    denies: bool
+    denies_other: bool
+    is_related: bool
+    same_frame: bool
+    is_one_of_a_kind: bool
+    same_predicate: bool
+
+
+@lru_cache(maxsize=64)
+def _compared(older: Told, newer: Told) -> _Comparison:
+    old_text, whole_text = older.sentence, newer.sentence
+    old, whole = read_statement(old_text), read_statement(whole_text)
+    old_words, new_words, keys = _content(old_text), _content(whole_text), (*_content(older.key), *_content(newer.key))
+    new_text = _clause_about(whole_text, newer.value, (*old_words, *keys))
+    new = read_statement(new_text)
+    old_side, new_side = _Sides.of(old_text, old), _Sides.of(new_text, new)
+    clash = _clash(old_words, _content(new_text)) or _clash(old_words, new_words)
+    missing = [word for word in old_side.subject if not _is_in(word, new_words) and not _is_in(word, keys)]
+    lost = [word for word in old_side.predicate if not word.kind and not _is_in(word, new_words) and _tells(word)]
+    extra = [word for word in new_side.subject if not _is_in(word, (*old_words, *keys)) and _tells(word)]
+    extra = [word for word in extra if not word.kind]
+    added_to_key = [word for word in _content(newer.key) if not _is_in(word, _content(older.key))]
+    of_less = any(_is_in(word, new_words) and not _is_in(word, old_words) for word in added_to_key if older.key)
+    clause = _content(new_text)
+    holder = (
+        not any(_is_in(word, (*clause, *keys)) for word in old_side.subject)
+        and not (lost or clash or old.about or new.about)
+        and _all_in(keys, clause)
+    )
+    # "Ann is the lead" is about the lead
+    reversed_ = _all_in(old_side.subject, new_side.predicate) and not _count_in(old_side.subject, new_side.subject)
+    other_person = bool(old.about) and bool(new.about) and (old.about == "they") != (new.about == "they")
+    changed = _changes(whole_text) or _changes(newer.value)
+    places = _places(old_words, _content(new_text))
+    mentions_old = any(_is_in(word, new_words) for word in old_side.predicate if _tells(word) and not _is_in(word, keys))
+    denying = [clause for clause in _clauses(whole_text) if _is_denial(clause)]
+    attribute = any(not _is_in(word, old_side.subject) for word in _content(older.key))
+    unique = old.unique or new.unique or lexicon.UNIQUE.search(lexicon.folded(newer.key)) is not None
+    shares = any(_is_in(word, clause) for word in old_side.predicate if word.raw not in lexicon.GENERIC_VERBS)
+    is_person = bool(old.names) and not old.definite  # "Ann is …" says many things of one subject
+    states = old.has_subject and new.has_subject and old.verb == new.verb and not is_person
+    states = states and (not _UNSPACED.search(old_text) or (old.placed and new.placed))  # は and 是 join anything
+    relocated = (old.placed or old.resides) and (new.settles or new.placed or _has_any(whole_text, (cues.RELOCATED,)))
+    if old_side.subject:
+        is_related = clash or holder or mentions_old or unique or attribute or states or shares or relocated
+    else:  # "I read novels", "I now watch films": a person does many things
+        is_related = mentions_old or unique or shares or relocated or (clash and not lost)
+    return _Comparison(
+        are_two_things=(bool(missing) and not holder) or other_person or places > 1,
+        is_narrower=of_less
+        or (bool(extra) and new.has_subject and not holder and not reversed_) or _limits(old_words, new_words, whole_text),
+        same_subject=bool(old_side.subject) and _all_in(old_side.subject, new_words),
+        changes=changed,
+        denies=not old.negated and any(_denies(clause, old_words, keys) for clause in denying),
+        denies_other=_is_denial(new_text),
+        is_related=is_related,
+        same_frame=places == 1 and clash and not (lost or old.past or old.habit or old.verb in lexicon.HAVE),
+        is_one_of_a_kind=places == 1 and bool(clash or unique or old.placed or old.resides) and not old.past,
+        same_predicate=not different_subjects(older.value, newer.value) and not _other_verbs(older.value, newer.value),
+    )
+
+
+def _tells(word: Token) -> bool:
+    """Return whether a word says more than that something is the case: "costs", "uses" do not."""
+    return not (word.raw in lexicon.STATE_VERBS or word.raw in lexicon.GENERIC_VERBS or word.raw in cues.LIGHT)
+
+
+def _changes(text: str) -> bool:
+    return _has_any(text, cues.CHANGES)
+
+
+def _clauses(text: str) -> list[str]:
+    clauses = _CLAUSE.split(text[:READ_CHARS], maxsplit=MAX_CLAUSES)
+    return [clause for clause in clauses if clause.strip()]
+
+
+def _clause_about(text: str, value: str, words: Sequence[Token]) -> str:
+    """Return the clause of a sentence that states a value: the last of those that share most with what it is about."""
+    clauses = _clauses(text)
+    if len(clauses) < 2:
+        return text
+    stated = _content(value) if value.strip() != text.strip() else ()
+
+    def shared(clause: str) -> tuple[int, int]:
+        tokens = _content(clause)
+        return _count_in(stated, tokens), _count_in(words, tokens)
+
+    return max(reversed(clauses), key=shared)
+
+
+def _kinds(words: Iterable[Token]) -> dict[str, set[str]]:
+    kinds: dict[str, set[str]] = {}
+    for word in words:
+        if word.kind:
+            kinds.setdefault(word.kind, set()).add(word.word)
+    return kinds
+
+
+def _clash(older: Iterable[Token], newer: Iterable[Token]) -> bool:
+    """Return whether both give values of one kind, and none in common. A date may be given as a weekday."""
+    old, new = _kinds(older), _kinds(newer)
+    if any(values & new.get(kind, set()) for kind, values in old.items()):
+        old = {kind: values for kind, values in old.items() if not values & new.get(kind, set())}
+    shared = old.keys() & new.keys()
+    return any(not old[kind] & new[kind] for kind in shared)
+
+
+def _limits(older: Sequence[Token], newer: Sequence[Token], text: str) -> bool:
+    """Return whether the newer one names a day or a season that the older one does not: it may hold then only."""
+    extra = _kinds(newer).keys() - _kinds(older).keys()
+    if _kinds(older).keys() & lexicon.DAYLIKE and extra <= lexicon.DAYLIKE:
+        return False  # "on March 3" may have become "on Friday"
+    return bool(extra & _LIMITING) and not _has_any(text, (cues.STARTS,))
+
+
+def _places(older: Sequence[Token], newer: Sequence[Token]) -> int:
+    """Return in how many places the one says something in the place of what the other says.
+
+    Only what is surrounded by the same words is compared. "In summer we go to Rome", "in winter we go to Oslo": two.
+    """
+    old, new = older[:MAX_TOKENS], newer[:MAX_TOKENS]
+    names = {word: number for number, word in enumerate(dict.fromkeys((*old, *new)))}
+    for word in names:
+        names[word] = next((names[other] for other in names if _alike(word, other)), names[word])
+    matcher = SequenceMatcher(None, [names[word] for word in old], [names[word] for word in new], autojunk=False)
+    places = 0
+    for what, start, end, begin, stop in matcher.get_opcodes():
+        if what == "replace":
+            said = [word for word in old[start:end] if not _is_in(word, new)]  # else it only stands elsewhere
+            instead = [word for word in new[begin:stop] if not _is_in(word, old)]
+            if not said or not instead:
+                continue
+            words = any(not word.kind and _tells(word) for word in said), any(
+                not word.kind and _tells(word) for word in instead
+            )
+            values = any(word.kind for word in said) and any(word.kind for word in instead)
+            places += all(words) + values if all(words) or values else 1
+            verbs = [word.raw in lexicon.STATE_VERBS for word in (said[0], instead[0])]
+            places += values and all(verbs)  # "opens at 8", "closes at 18"
+    return places
+
+
+def _is_denial(clause: str) -> bool:
+    return _has_any(clause, (*cues.ENDS, lexicon.NEGATED))
+
+
+def _denies(clause: str, older: Sequence[Token], keys: Sequence[Token]) -> bool:
+    """Return whether a denying clause denies what the older sentence says, and nothing else."""
+    denied = [word for word in _content(cues.SINCE.sub(" ", clause)) if _tells(word)]
+    return _all_in(denied, (*older, *keys)) and any(_is_in(word, older) for word in denied)
+
+
+def _other_verbs(older: str, newer: str) -> bool:
+    """Return whether two bare values begin with different verbs: "weighs 5 kg", "likes fish"."""
+    old, new = _content(older), _content(newer)
+    if not old or not new or _changes(newer):
+        return False
+    verbs = [word.raw for word in (old[0], new[0]) if word.raw in lexicon.STATE_VERBS]
+    return len(verbs) == 2 and not _alike(old[0], new[0])
