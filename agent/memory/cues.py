@@ -126,6 +126,13 @@ RELOCATED: Final = compile_later(
         r"搬|迁|移り|移転|引っ越し",
     )
 )
+HOME: Final = compile_later(
+    _any_of(
+        r"home|city|town|address|residence|wohnort|wohnung|adresse|domicile|ville|domicilio|ciudad|vivienda|moradia|cidade"
+        r"|место жительства|адрес|город",
+        r"住处|住址|城市|住まい|住所",
+    )
+)
 # When something happened: no part of what is so now.
 WHEN: Final = compile_later(
     _any_of(

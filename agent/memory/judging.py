@@ -42,6 +42,7 @@ MAX_SENTENCES: Final = 40  # Of a message, in which the sentence of a fact is se
 MAX_CLAUSES: Final = 8  # A sentence with more is a list
 MAX_TOKENS: Final = 80  # Of a sentence, that are aligned: the time grows with their square
 BARE_TOKENS: Final = 8  # A value with more is a sentence
+BARE_WORDS: Final = 5  # A value with more may name its subject
 # What is no content of a sentence
 _MANNER: Final = (cues.TURNED, cues.STOPPED, cues.ADDED, cues.WHEN, cues.STARTS)
 _CLAUSE: Final = compile_later(
@@ -73,13 +74,20 @@ class Told:
 
     @property
     def sentence(self) -> str:
-        """The sentence of the person that states it, else its value."""
-        return _stating(self.said, self.key, self.value) if self.said else self.value
+        """The sentence of the person that states it, else its key and value."""
+        names_none = self.is_bare and len(self.value.split()) <= BARE_WORDS
+        return self.stated or (f"{self.key}: {self.value}" if names_none else self.value)
+
+    @property
+    def stated(self) -> str:
+        """The sentence of `said` that states it, or "" if none shares a word with it."""
+        return _stating(self.said, self.key, self.value) if self.said else ""
 
     @property
     def is_bare(self) -> bool:
         """Whether only a value under a key is known: "Friday", "moved to York"."""
-        return not self.said and bool(self.key) and _is_bare(self.value)
+        is_answer = all(word.kind for word in _content(self.stated))  # "Friday"
+        return is_answer and bool(self.key) and _is_bare(self.value)
 
 
 def judge(older: Told, newer: Told, *, named: bool = False) -> Verdict:
@@ -101,10 +109,10 @@ def _replaces(older: Told, newer: Told, comparison: "_Comparison", *, named: boo
     one_key = same_key(older.key, newer.key)
     if older.is_bare and newer.is_bare:
         return comparison.same_predicate and (one_key or (named and _related(older.key, newer.key)))
+    if not comparison.tells_another and contradicts(older.sentence, newer.sentence):
+        return True
     if comparison.are_two_things or comparison.is_narrower:
         return False
-    if (comparison.is_related or comparison.denies) and contradicts(older.sentence, newer.sentence):
-        return True
     if not (one_key or (_related(older.key, newer.key) and (named or comparison.changes))):
         if not (named and comparison.same_subject) or (older.key and newer.key):
             return False
@@ -143,10 +151,8 @@ def _has_any(text: str, patterns: Iterable[re.Pattern[str]]) -> bool:
 
 @lru_cache(maxsize=256)
 def _stating(said: str, key: str, value: str) -> str:
-    """Return the sentence of a message that shares the most with a fact; the value if none shares anything."""
+    """Return the sentence of a message that shares the most with a fact, or "" if none shares anything."""
     candidates = sentences(said)[:MAX_SENTENCES]
-    if len(candidates) == 1:
-        return candidates[0]
     about, stated = _content(key), _content(value)
 
     def shared(sentence: str) -> tuple[int, int]:
@@ -154,7 +160,7 @@ def _stating(said: str, key: str, value: str) -> str:
         return _count_in(stated, words), _count_in(about, words)
 
     best = max(candidates, key=shared, default="")
-    return best if best and shared(best) > (0, 0) else value
+    return best if best and shared(best) > (0, 0) else ""
 
 
 def _is_bare(value: str) -> bool:
@@ -234,7 +240,7 @@ class _Sides:
         elif tokens and (tokens[0].raw in lexicon.SPEAKERS_VERBS or _FIRST_PERSON.fullmatch(tokens[0].raw)):
             subject = ()  # "Usamos …"
         else:
-            subject = tokens[:1]  # "Le séminaire aura lieu le …"
+            subject = tuple(token for token in tokens[:1] if not token.kind)  # "Le séminaire aura lieu le …"
         return cls(subject, tuple(token for token in tokens if token not in subject))
 
 
@@ -245,7 +251,8 @@ class _Comparison:
     `are_two_things`: they differ in who and in what; `is_narrower`: the newer one holds for less; `same_subject`: the
     newer one names the subject of the older one; `changes`: it has a word of change; `denies`: it says that the older
     one ended; `denies_other`: it denies something else; `is_related`: both say something of the same kind;
-    `same_frame`: they are the same but for values of one kind; `is_one_of_a_kind`: they differ in one place, where only
+    `same_frame`: they are the same but for values of one kind; `tells_another`: they say different kinds of things of
+    one subject ("Ann is tall", "Ann is in Rome now"); `is_one_of_a_kind`: they differ in one place, where only
     one thing can be true at a time; `same_predicate`: two bare values say something of the same kind.
     """
 
@@ -257,6 +264,7 @@ class _Comparison:
     denies_other: bool
     is_related: bool
     same_frame: bool
+    tells_another: bool
     is_one_of_a_kind: bool
     same_predicate: bool
 
@@ -295,7 +303,8 @@ def _compared(older: Told, newer: Told) -> _Comparison:
     is_person = bool(old.names) and not old.definite  # "Ann is …" says many things of one subject
     states = old.has_subject and new.has_subject and old.verb == new.verb and not is_person
     states = states and (not _UNSPACED.search(old_text) or (old.placed and new.placed))  # は and 是 join anything
-    relocated = (old.placed or old.resides) and (new.settles or new.placed or _has_any(whole_text, (cues.RELOCATED,)))
+    at_home = old.placed or old.resides or _has_any(older.key, (cues.HOME,))
+    relocated = at_home and (new.settles or new.placed or _has_any(whole_text, (cues.RELOCATED,)))
     if old_side.subject:
         is_related = clash or holder or mentions_old or unique or attribute or states or shares or relocated
     else:  # "I read novels", "I now watch films": a person does many things
@@ -309,6 +318,13 @@ def _compared(older: Told, newer: Told) -> _Comparison:
         denies=not old.negated and any(_denies(clause, old_words, keys) for clause in denying),
         denies_other=_is_denial(new_text),
         is_related=is_related,
+        tells_another=(places > 1 and not unique)
+        or (
+            (is_person or _UNSPACED.search(old_text) is not None)
+            and not (is_related or mentions_old or denying or whole.displaced)
+            and not any(_is_in(word, clause) for word in old_side.predicate)
+            and not _has_any(whole_text, (lexicon.ANY_STATE,))
+        ),
         same_frame=places == 1 and clash and not (lost or old.past or old.habit or old.verb in lexicon.HAVE),
         is_one_of_a_kind=places == 1 and bool(clash or unique or old.placed or old.resides) and not old.past,
         same_predicate=not different_subjects(older.value, newer.value) and not _other_verbs(older.value, newer.value),

@@ -25,8 +25,8 @@ from enum import Enum, auto
 from itertools import chain, islice
 from typing import Final
 
-from agent.memory.lexicon import DAYS, folded
-from agent.memory.statements import WORD, is_function_word, stem
+from agent.memory.lexicon import BASES, DAYS, folded
+from agent.memory.statements import WORD, is_function_word, stem, weekdays_in
 from agent.messages import as_it_looks
 from agent.patterns import compile_later
 
@@ -293,8 +293,48 @@ def _in_words_of(text: str, own: Sequence[str], others: Sequence[str], key: str,
         return False
     if missing and any(_any_begins(missing, read.visual_words(each)) for each in _newest(others, MAX_OTHERS)):
         return False
+    if not _names_days_of(text, [*_newest(own, MAX_OWN)]):
+        return False
     names_day = any(not each.stems.isdisjoint(_CALENDAR) for each in own_texts)
     return bool(telling or pairs or _DIGITS.search(text)) or (bool(content_words) and names_day)
+
+
+def _names_days_of(text: str, own: Sequence[str]) -> bool:
+    """Return whether each weekday of a text is a person's own, or may be computed from a day that they name otherwise."""
+    days = weekdays_in(text)
+    if not days or any(BASES.search(folded(each)) is not None for each in own):
+        return True
+    return days <= frozenset[str]().union(*map(weekdays_in, own))
+
+
+def rests_on(value: str, text: str, *, key: str = "", known: str = "") -> bool:
+    """Return whether a fact that a model found in a message rests on its words.
+
+    All numbers, names and weekdays of the value must be in the message, and at least one content word. The key may be
+    in the model's words, but for its names, which are in the message or in `known`, the facts that the model saw.
+    """
+    message = _words(text)
+    if not _runs_of_digits(_DATE.sub(" ", value)) <= message.digits | _TRIVIAL or not _names_days_of(value, [text]):
+        return False
+    pairs, words = frozenset(_pairs(value)), list(_telling(value))
+    if len(pairs & message.pairs) < PAIRS_SHARE * len(pairs):
+        return False
+    all_capital = all(word.group()[0].isupper() for word in WORD.finditer(value) if not is_function_word(word.group()))
+    names = [word for word in words if not word.is_calendar and (word.is_name or all_capital)]
+    if any(not message.has(word.stem) for word in names):
+        return False
+    either = _words(f"{text}\n{known}")
+    if any(word.is_name and not word.is_calendar and not either.has(word.stem) for word in _telling(f"x {key}")):
+        return False
+    own = [word for word in words if not word.is_calendar]
+    return bool(pairs) or not own or any(message.has(word.stem) for word in own)
+
+
+def covered(text: str, message: str) -> int:
+    """Return how many words, numbers and pairs of characters of a text are in a message."""
+    own = _words(message)
+    words = sum(own.has(word.stem) for word in _telling(text))
+    return words + len(_runs_of_digits(text) & own.digits) + len(frozenset(_pairs(text)) & own.pairs)
 
 
 def _occurs_outside_mentions(text: str, own: Sequence[str], read: TextsRead) -> bool:

@@ -54,6 +54,7 @@ _LABEL: Final = compile_later(r"^\[[^\]\n]{1,80}\]:?\s*")
 _SLOT: Final = 0xE000  # The first of the private characters that replace values during the analysis
 _SLOTS: Final = compile_later(f"[\ue000-{chr(_SLOT + READ_VALUES)}]")
 _PRIVATE: Final = compile_later("[\ue000-\uf8ff]")
+_WEEKDAY: Final = next(pattern for kind, pattern in lexicon.KINDS if kind == "weekday")
 _TOKEN: Final = compile_later(
     "[\ue000-\uf8ff]"  # a value
     r"|[A-Za-zÀ-ɏ0-9][A-Za-zÀ-ɏ0-9.+#/&-]*(?:['’][A-Za-z]+)*"
@@ -237,6 +238,14 @@ def content_tokens(text: str, without: tuple[re.Pattern[str], ...] = ()) -> tupl
     Words of manner ("now", "also") are left out, and what these lower-case patterns match.
     """
     return tuple(_Reading(text, _prepared(text), "").tokens(without))
+
+
+def weekdays_in(text: str) -> frozenset[str]:
+    """Return the weekdays of a text, each in one form: "Mondays" is "monday"."""
+    lowered = folded(text)
+    days = {_canonical("weekday", match.group()) for match in _WEEKDAY.finditer(lowered)}
+    plural = (lexicon.ON_WEEKDAYS.fullmatch(word.group()) for word in WORD.finditer(lowered))
+    return frozenset(days | {_canonical("weekday", day["day"]) for day in plural if day is not None})
 
 
 def _prepared(text: str) -> str:

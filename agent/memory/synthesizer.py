@@ -18,7 +18,7 @@ from typing import Final, cast
 
 from agent.admission_terms import Authority
 from agent.memory.facts import Fact, Scope, scopes_of
-from agent.memory.own_words import stated_otherwise, without_quotes
+from agent.memory.own_words import rests_on, stated_otherwise, without_quotes
 from agent.memory.profile import (
     KEY_CHARS,
     KEYED,
@@ -73,13 +73,12 @@ def numbers_in(value: object, limit: int) -> list[int]:
 # Facts that a person states in passing, as a model finds them in their messages.
 #
 # Rules
-#   A fact comes from one message. The message must contain some of its words, and must not deny or ask them
-#   (`agent.memory.own_words`). A hypothetical or draft message keeps its scope and conversation, whatever scope the
+#   A fact comes from one message. Its numbers and names and at least one content word must be in that message, which
+#   must not deny or ask them (`agent.memory.own_words`). A hypothetical or draft message keeps its scope and conversation, whatever scope the
 #   model gives. Facts with secrets are dropped; sensitive ones are kept only if the person asked to remember them.
 
 SOURCE: Final = "user"
 _ASSUMED: Final = frozenset({Scope.HYPOTHETICAL, Scope.DRAFT})
-_WORD: Final = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +132,8 @@ def _fact(
     source = messages[numbers[0] - 1]
     text = f"{key}: {value}"
     secret = has_secret(text) or (is_sensitive(text) and not asks_to_remember(source.text))
-    if secret or not _says(source.text, value):
+    known_text = "\n".join(fact.text for fact in known)
+    if secret or not rests_on(value, source.text, key=key, known=known_text):
         return None
     named_scope = Scope(text_in(item.get("scope"))) if text_in(item.get("scope")) in _ASSUMED else Scope.GLOBAL
     scope = scopes[source.id] if named_scope is Scope.GLOBAL else named_scope
@@ -154,12 +154,6 @@ def _scopes_by_id(messages: Sequence[Utterance]) -> dict[int, Scope]:
             for message, scope in zip(group, scopes, strict=True)
         }
     return scope_of
-
-
-def _says(text: str, value: str) -> bool:
-    """Return whether the text contains any word of the value. Without blanks a run of letters is one word."""
-    folded = text.casefold()
-    return any(word in folded for word in _WORD.findall(value.casefold()) if len(word) > 1 or word.isdigit())
 
 
 DEFAULT_CONFIDENCE: Final = 0.5

@@ -94,7 +94,7 @@ class NewFact:
     constraint_type: ConstraintType | None = None
     source_message: int | None = None
     said: str = ""
-    """What the person wrote in the source message, without quotes; "" if there is none."""
+    """What the person wrote about it, without quotes; "": what the source message says."""
 
     @property
     def text(self) -> str:

@@ -9,6 +9,7 @@ Rules
   limited to this conversation, "for this conversation" to a day; "at most" of a manager is a constraint.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
@@ -19,7 +20,7 @@ from agent.errors import ToolError
 from agent.memory.audience import label
 from agent.memory.facts import FACTS_KEPT, Fact, Scope, named_scope
 from agent.memory.layers import WorkingItem
-from agent.memory.own_words import said_by, without_quotes
+from agent.memory.own_words import covered, said_by, without_quotes
 from agent.memory.secrets import has_secret
 from agent.memory.writing import POLICY_AUTHORITY, NewFact, WriteRefused, constraint_type_of
 from agent.messages import JsonObject
@@ -28,6 +29,8 @@ from agent.ports import FactWriter, ToolContext, ToolEffect, ToolOutput, Working
 MAX_CHARS: Final = 2_000  # Facts are part of later contexts; for longer texts there is recall
 MAX_KEY_CHARS: Final = 80
 MAX_SUPERSEDED: Final = 10  # A model with more names all facts that it sees
+
+MESSAGES: Final = 50  # Of the person's newest ones, in which a fact may be stated
 
 WORKING_TIME: Final = timedelta(days=1)  # How long a scratch value is kept: a task may continue on the next day
 
@@ -92,7 +95,7 @@ class RememberTool:
             new = replace(new, key="")  # the value is in the person's words, the key is not
         if new.scope is Scope.SESSION and self.working_set is not None:
             return await self._keep_in_working_set(self.working_set, new, context)
-        outcome = await self.facts.write(new)
+        outcome = await self.facts.write(replace(new, said=_message_about(new, own)))
         if isinstance(outcome, WriteRefused):
             raise ToolError(f"Not kept: {outcome.why}", ours=True)
         facts = (outcome.fact, *outcome.superseded)
@@ -139,6 +142,12 @@ def build_fact(args: JsonObject, context: ToolContext) -> NewFact:
         constraint_type=constraint,
         source_message=context.message,
     )
+
+
+def _message_about(new: NewFact, own: Sequence[str]) -> str:
+    """Return the newest of the person's messages that states most of a fact: "remember that" may follow it."""
+    messages = [*map(without_quotes, reversed(own[-MESSAGES:]))]
+    return max(messages, key=lambda said: covered(new.value, said), default="")
 
 
 def scope_id(scope: Scope, conversation: str, question: int) -> str | None:

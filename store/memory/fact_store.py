@@ -187,7 +187,7 @@ def _change(
     link, taken_back, said = _source(connection, new.source_message)
     if taken_back:
         return WriteRefused(Refusal.TAKEN_BACK)
-    new = replace(new, said=said)
+    new = replace(new, said=new.said or said)
     before = _before(connection, new, named)
     after, changes = how(before, new)
     outcome, dropped = writing.outcome(after, changes, new), 0

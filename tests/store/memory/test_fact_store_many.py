@@ -162,7 +162,7 @@ async def test_a_write_supersedes_what_it_contradicts_or_names_among_very_many(s
     tea = await kept(store, new("drink", "Ann drinks tea"))
     await store.database.write(fill, 400, DM)
     moved = await store.facts.write(new("", "The meeting is on Thursday.", minutes=60))
-    named = await store.facts.write(new("", "Ann drinks coffee", minutes=61, supersedes=(tea.id,)))
+    named = await store.facts.write(new("", "Ann now drinks coffee", minutes=61, supersedes=(tea.id,)))
     assert isinstance(moved, Written)
     assert isinstance(named, Written)
     assert [one.id for one in moved.superseded] == [meeting.id]
