@@ -169,6 +169,7 @@ _YES: Final = compile_later(
 )
 _DIGITS: Final = compile_later(r"\d+")
 _UNSPACED: Final = compile_later("[\u0e00-\u0eff\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7ff]+")
+_KANA_ENDINGS: Final = compile_later("[\u3041-\u309f]+")
 _NO_PAIRS: Final = compile_later(
     r"[不没沒吗嗎]|ではありません|じゃない|ありません|ません|なかった|ない|でした|ました|です|ます|か\W*$"
 )
@@ -316,8 +317,8 @@ def rests_on(value: str, text: str, *, key: str = "", known: str = "") -> bool:
     message = _words(text)
     if not _runs_of_digits(_DATE.sub(" ", value)) <= message.digits | _TRIVIAL or not _names_days_of(value, [text]):
         return False
-    pairs, words = frozenset(_pairs(value)), list(_telling(value))
-    if len(pairs & message.pairs) < PAIRS_SHARE * len(pairs):
+    signs, words = frozenset(_signs(value)), list(_telling(value))
+    if sum(sign in text for sign in signs) < PAIRS_SHARE * len(signs):
         return False
     all_capital = all(word.group()[0].isupper() for word in WORD.finditer(value) if not is_function_word(word.group()))
     names = [word for word in words if not word.is_calendar and (word.is_name or all_capital)]
@@ -327,7 +328,7 @@ def rests_on(value: str, text: str, *, key: str = "", known: str = "") -> bool:
     if any(word.is_name and not word.is_calendar and not either.has(word.stem) for word in _telling(f"x {key}")):
         return False
     own = [word for word in words if not word.is_calendar]
-    return bool(pairs) or not own or any(message.has(word.stem) for word in own)
+    return bool(signs) or not own or any(message.has(word.stem) for word in own)
 
 
 def covered(text: str, message: str) -> int:
@@ -390,6 +391,12 @@ def _runs_of_digits(text: str) -> frozenset[str]:
 
 def _pairs(text: str) -> Iterator[str]:
     for run in _UNSPACED.findall(text):
+        yield from (run[index : index + 2] for index in range(max(len(run) - 1, 1)))
+
+
+def _signs(text: str) -> Iterator[str]:
+    """Yield the pairs of characters of a text without the endings in kana, which a model changes: "食べる", "食べます"."""
+    for run in _UNSPACED.findall(_KANA_ENDINGS.sub(" ", text)):
         yield from (run[index : index + 2] for index in range(max(len(run) - 1, 1)))
 
 
