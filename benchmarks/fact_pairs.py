@@ -1,4 +1,4 @@
-"""Pairs of statements, of which the newer one supersedes the older one or stands beside it: what each road makes of them.
+"""Pairs of statements, of which the newer one supersedes the older one or not: what each road makes of them.
 
     python -m benchmarks.facts --pairs FILE [--json]
 
@@ -16,8 +16,8 @@ A road is a way into memory, taken with the product's own parts and a store in m
     learned_bare        learning, whose model answers with key and bare value
     learned_wrong_named the same, and the model names the older fact always
 
-`pairs_precision_…`: of the superseded older statements, those that had to be. `pairs_recall_…`: of those that had to be,
-the superseded ones. `pairs_marked_sentence`: of those that had to be, the share that the model is shown as possibly
+`pairs_precision_…`: of the superseded older statements, those that had to be. `pairs_recall_…`: of those that had to
+be, the superseded ones. `pairs_marked_sentence`: of those that had to be, the share that the model is shown as possibly
 outdated, or not shown any more. `pairs_marked_harmless`: the share of the others that are shown so.
 """
 
@@ -25,6 +25,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -35,9 +36,10 @@ from agent.errors import ToolError
 from agent.events import Outcome
 from agent.memory.audience import PersonAudience, Place, label
 from agent.memory.facts import Fact
-from agent.memory.layers import ContextReader, Environment, IdentityRole, Layers, memory_context
+from agent.memory.layers import MAY_BE_OUTDATED, ContextReader, Environment, IdentityRole, Layers, memory_context
 from agent.memory.profile import Partition, learned
 from agent.memory.synthesizer import ImpressionSynthesizer
+from agent.messages import JsonObject
 from agent.ports import ToolContext
 from agent.records import Claiming, Closing, Incoming, Person
 from agent.tools.remember import RememberTool
@@ -135,11 +137,9 @@ class Scene:
             now=stated.time,
             own_words=(stated.text,),
         )
-        arguments = {"text": stated.text, "key": key, "supersedes": [*map(int, supersedes)]}
-        try:
+        arguments: JsonObject = {"text": stated.text, "key": key, "supersedes": [*map(int, supersedes)]}
+        with suppress(ToolError):  # what is not kept supersedes nothing
             await RememberTool(self.store.facts).run(arguments, context)
-        except ToolError:
-            pass  # it is not kept, so it supersedes nothing
 
     async def learn(self, stated: Stated, supersedes: Sequence[str]) -> None:
         await self.say(stated)
@@ -215,8 +215,8 @@ async def _take(scene: Scene, road: Road, pair: StatementPair) -> Taken:
     reader = ContextReader(frozenset({label(scene.place.audience)}), "")
     environment = Environment(EPOCH + 2 * BETWEEN, "UTC")
     shown = memory_context(Layers(IdentityRole("Ann"), environment, facts), reader)
-    doubted = {fact.id for fact in facts if fact.doubted_by is not None}
-    return Taken(pair, len(facts), superseded, bool(doubted.intersection(shown.fact_ids)))
+    marks = [MAY_BE_OUTDATED.format(newer=fact.id) for fact in facts]
+    return Taken(pair, len(facts), superseded, any(mark in shown.text for mark in marks))
 
 
 async def take_roads(pairs: Sequence[StatementPair]) -> dict[str, list[Taken]]:

@@ -84,6 +84,8 @@ class ShownEntry:
     everywhere: bool = False
     plain: str = ""
     """The entry's text without formatting, to be edited in a form."""
+    may_undo: bool = False
+    """Whether it replaced another one, which holds again if this one is undone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -176,6 +176,8 @@ class FactRow(Row, table=True):
     reader: int = 0
     doubted_by: int | None = None
     """The newer fact that may have replaced it."""
+    announced: int | None = None
+    """The turn whose answer told its person of it; 0: it is older than these announcements."""
 
 
 class FactTermRow(Row, table=True):

@@ -27,6 +27,7 @@ from typing import Final
 
 from agent.memory import cues, lexicon
 from agent.memory.facts import plain_key, same_key
+from agent.memory.own_words import REQUESTS
 from agent.memory.statements import (
     READ_CHARS,
     Statement,
@@ -41,6 +42,8 @@ from agent.patterns import compile_later
 MAX_SENTENCES: Final = 40  # Of a message, in which the sentence of a fact is searched: more than a page has
 MAX_CLAUSES: Final = 8  # A sentence with more is a list
 MAX_TOKENS: Final = 80  # Of a sentence, that are aligned: the time grows with their square
+REQUEST_CHARS: Final = 80  # Of a sentence, in which a request to remember it may stand
+REQUEST_WORDS: Final = 3  # Before the request: "Please", "Could you"
 BARE_TOKENS: Final = 8  # A value with more is a sentence
 BARE_WORDS: Final = 5  # A value with more may name its subject
 # What is no content of a sentence
@@ -92,7 +95,9 @@ class Told:
 
 def judge(older: Told, newer: Told, *, named: bool = False) -> Verdict:
     """Return what `newer` does to `older`. `named`: a model that has read both says that it replaces it."""
-    if older.value.strip().casefold() == newer.value.strip().casefold() and plain_key(older.key) == plain_key(newer.key):
+    if older.value.strip().casefold() == newer.value.strip().casefold() and plain_key(older.key) == plain_key(
+        newer.key
+    ):
         return Verdict.STANDS_BESIDE
     if _has_cue(newer, cues.ADDS):
         return Verdict.STANDS_BESIDE
@@ -113,9 +118,9 @@ def _replaces(older: Told, newer: Told, comparison: "_Comparison", *, named: boo
         return True
     if comparison.are_two_things or comparison.is_narrower:
         return False
-    if not (one_key or (_related(older.key, newer.key) and (named or comparison.changes))):
-        if not (named and comparison.same_subject) or (older.key and newer.key):
-            return False
+    about_one = one_key or (_related(older.key, newer.key) and (named or comparison.changes))
+    if not about_one and not (named and comparison.same_subject and not (older.key and newer.key)):
+        return False
     if comparison.denies:
         return True
     if comparison.denies_other:
@@ -151,8 +156,11 @@ def _has_any(text: str, patterns: Iterable[re.Pattern[str]]) -> bool:
 
 @lru_cache(maxsize=256)
 def _stating(said: str, key: str, value: str) -> str:
-    """Return the sentence of a message that shares the most with a fact, or "" if none shares anything."""
-    candidates = sentences(said)[:MAX_SENTENCES]
+    """Return the sentence of a message that shares the most with a fact, or "" if none shares anything.
+
+    It is returned without a request before it: "remember that …".
+    """
+    candidates = [*map(_without_request, sentences(said)[:MAX_SENTENCES])]
     about, stated = _content(key), _content(value)
 
     def shared(sentence: str) -> tuple[int, int]:
@@ -161,6 +169,13 @@ def _stating(said: str, key: str, value: str) -> str:
 
     best = max(candidates, key=shared, default="")
     return best if best and shared(best) > (0, 0) else ""
+
+
+def _without_request(sentence: str) -> str:
+    match = REQUESTS.search(lexicon.folded(sentence[:REQUEST_CHARS]))
+    if match is None or len(sentence[: match.start()].split()) > REQUEST_WORDS:
+        return sentence
+    return sentence[match.end() :].lstrip(" ,:;，：") or sentence
 
 
 def _is_bare(value: str) -> bool:
@@ -295,7 +310,9 @@ def _compared(older: Told, newer: Told) -> _Comparison:
     other_person = bool(old.about) and bool(new.about) and (old.about == "they") != (new.about == "they")
     changed = _changes(whole_text) or _changes(newer.value)
     places = _places(old_words, _content(new_text))
-    mentions_old = any(_is_in(word, new_words) for word in old_side.predicate if _tells(word) and not _is_in(word, keys))
+    mentions_old = any(
+        _is_in(word, new_words) for word in old_side.predicate if _tells(word) and not _is_in(word, keys)
+    )
     denying = [clause for clause in _clauses(whole_text) if _is_denial(clause)]
     attribute = any(not _is_in(word, old_side.subject) for word in _content(older.key))
     unique = old.unique or new.unique or lexicon.UNIQUE.search(lexicon.folded(newer.key)) is not None
@@ -312,7 +329,8 @@ def _compared(older: Told, newer: Told) -> _Comparison:
     return _Comparison(
         are_two_things=(bool(missing) and not holder) or other_person or places > 1,
         is_narrower=of_less
-        or (bool(extra) and new.has_subject and not holder and not reversed_) or _limits(old_words, new_words, whole_text),
+        or (bool(extra) and new.has_subject and not holder and not reversed_)
+        or _limits(old_words, new_words, whole_text),
         same_subject=bool(old_side.subject) and _all_in(old_side.subject, new_words),
         changes=changed,
         denies=not old.negated and any(_denies(clause, old_words, keys) for clause in denying),
@@ -391,8 +409,8 @@ def _places(older: Sequence[Token], newer: Sequence[Token]) -> int:
     """
     old, new = older[:MAX_TOKENS], newer[:MAX_TOKENS]
     names = {word: number for number, word in enumerate(dict.fromkeys((*old, *new)))}
-    for word in names:
-        names[word] = next((names[other] for other in names if _alike(word, other)), names[word])
+    for word, number in names.items():
+        names[word] = next((names[other] for other in names if _alike(word, other)), number)
     matcher = SequenceMatcher(None, [names[word] for word in old], [names[word] for word in new], autojunk=False)
     places = 0
     for what, start, end, begin, stop in matcher.get_opcodes():
@@ -401,8 +419,9 @@ def _places(older: Sequence[Token], newer: Sequence[Token]) -> int:
             instead = [word for word in new[begin:stop] if not _is_in(word, old)]
             if not said or not instead:
                 continue
-            words = any(not word.kind and _tells(word) for word in said), any(
-                not word.kind and _tells(word) for word in instead
+            words = (
+                any(not word.kind and _tells(word) for word in said),
+                any(not word.kind and _tells(word) for word in instead),
             )
             values = any(word.kind for word in said) and any(word.kind for word in instead)
             places += all(words) + values if all(words) or values else 1

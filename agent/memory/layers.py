@@ -13,10 +13,11 @@ Rules
   wider one is a constraint or has greater authority.
   A fact that conflicts with a constraint is shown as overruled, because it is not known which of them will change.
   Superseded values are not shown. Where another text contains one, it is marked there. Constraints are shown whole.
+  A fact that a newer one may have replaced is marked and shown beside it, both with their days.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -132,6 +133,7 @@ WORKING_SHARE: Final = 0.5
 # Superseded facts of several sentences and their successors are analysed up to this many characters, the newest first,
 # to find the sentences that no longer hold. Beyond it all sentences count as ended. 1,000 characters take milliseconds.
 ENDED_CHARS: Final = 10_000
+MAY_BE_OUTDATED: Final = "possibly outdated by #{newer}"
 BINDING: Final = "!"  # Prefix of a constraint
 _TITLE: Final = re.compile(r"[A-Z][A-Z ]{2,}\b")
 _RANK_OPENS: Final = re.compile("[(（]")
@@ -168,9 +170,10 @@ def memory_context(layers: Layers, reader: ContextReader, budget: int = MEMORY_T
     frame = (_identity(layers.identity), _environment(layers.environment, signals))
     left = budget - sum(map(_cost, frame))
     binding = [fact for fact in in_force if fact.is_constraint]
+    doubts = _Doubts.among(in_force, layers.environment)
     lines = [
-        (fact, _fact_line(fact, stale, overruled=_is_overruled(fact, binding)))
-        for fact in ranked(in_force, reader.question)
+        (fact, _fact_line(fact, stale, doubts.note(fact), overruled=_is_overruled(fact, binding)))
+        for fact in doubts.together(ranked(in_force, reader.question))
     ]
     shown, cost = _fitting(lines, int(left * FACTS_SHARE))
     left -= cost
@@ -349,7 +352,46 @@ def _is_overruled(fact: Fact, binding: Sequence[Fact]) -> bool:
     )
 
 
-def _fact_line(fact: Fact, stale: Sequence[Superseded], *, overruled: bool) -> str:
+@dataclass(frozen=True, slots=True)
+class _Doubts:
+    """The facts that others may have replaced, by their ids, and the days of both."""
+
+    doubters: Mapping[str, str]
+    days: Mapping[str, str]
+
+    @classmethod
+    def among(cls, facts: Sequence[Fact], environment: Environment) -> "_Doubts":
+        ids = {fact.id for fact in facts}
+        doubters = {
+            fact.id: fact.doubted_by for fact in facts if fact.doubted_by is not None and fact.doubted_by in ids
+        }
+        concerned = doubters.keys() | frozenset(doubters.values())
+        days = {
+            fact.id: local_time(replace(environment, now=fact.timestamp)).date().isoformat()
+            for fact in facts
+            if fact.id in concerned
+        }
+        return cls(doubters, days)
+
+    def together(self, facts: Sequence[Fact]) -> list[Fact]:
+        """Put the newer fact directly before the one that it may have replaced, so that one is not cut off alone."""
+        known = {fact.id: fact for fact in facts}
+        in_order: dict[str, Fact] = {}
+        for fact in facts:
+            if (newer := self.doubters.get(fact.id)) is not None:
+                in_order.setdefault(newer, known[newer])
+            in_order.setdefault(fact.id, fact)
+        return list(in_order.values())
+
+    def note(self, fact: Fact) -> str:
+        if fact.id not in self.days:
+            return ""
+        newer = self.doubters.get(fact.id)
+        outdated = f"; {MAY_BE_OUTDATED.format(newer=newer)}" if newer is not None else ""
+        return f" (said {self.days[fact.id]}{outdated})"
+
+
+def _fact_line(fact: Fact, stale: Sequence[Superseded], doubt: str, *, overruled: bool) -> str:
     binding = f"{BINDING} " if fact.is_constraint else ""
     key = f"{fact.key}: " if fact.key else ""
     assumed = f" ({fact.scope})" if fact.scope in {Scope.HYPOTHETICAL, Scope.DRAFT} else ""
@@ -358,7 +400,7 @@ def _fact_line(fact: Fact, stale: Sequence[Superseded], *, overruled: bool) -> s
     text = f"{key}{value}".lstrip(f"{BINDING}！ \n\t")  # a user who writes the mark makes no constraint
     number = f"#{fact.id} " if fact.person else ""
     weaker = " (overruled by what binds)" if overruled else ""
-    return " ".join(f"{binding}{number}{text}{assumed}{weaker}{review}".split())
+    return " ".join(f"{binding}{number}{text}{assumed}{doubt}{weaker}{review}".split())
 
 
 def _working_set(layers: Layers, budget: int) -> tuple[str, list[WorkingItem]]:

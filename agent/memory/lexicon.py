@@ -544,7 +544,8 @@ BASES: Final = compile_later(
     r"\b(?:today|tonight|tomorrow|yesterday|next|this week|in \w{1,10} days?|weekend|\d{1,2}(?:st|nd|rd|th)"
     r"|heute|morgen|übermorgen|gestern|nächste[nrs]?|kommende[nrs]?|in \w{1,10} tagen|aujourd['’]hui|demain"
     r"|après-demain|hier|prochaine?|dans \w{1,10} jours|hoy|mañana|ayer|próxim[oa]|dentro de \w{1,10} días"
-    r"|hoje|amanhã|ontem|daqui a \w{1,10} dias|сегодня|завтра|послезавтра|вчера|следующ\w{2,3}|через \w{1,10} дн\w{1,2})\b"
+    r"|hoje|amanhã|ontem|daqui a \w{1,10} dias|сегодня|завтра|послезавтра|вчера|следующ\w{2,3}"
+    r"|через \w{1,10} дн\w{1,2})\b"
     r"|\d{4}-\d\d-\d\d|\b\d{1,2}[./]\d{1,2}\b|\d月\d|今天|明天|后天|昨天|今日|明日|あした|あさって|来週|下周"
     rf"|\b(?:\d{{1,2}}\.? (?:de |of )?(?:{_MONTH}|{_MONTHS_ABROAD})|{_MONTH}\.? \d{{1,2}})\b"
 )

@@ -100,12 +100,15 @@ _TURNING: Final = compile_later(
     r"|quizás?)\b"
     r"|直到|之前|之后|除了|只|总是|都|避免|戒|讨厌|也许|可能|まで|前に|後に|以外|だけ|いつも|避け|やめ|嫌|たぶん"
 )
-_STANDS_FOR_ITSELF: Final = compile_later(
+# Words by which a person asks to remember something, before what they say.
+REQUESTS: Final = compile_later(
     r"\b(?:(?:do ?n['’]?t|never|not)(?: ever| you)?(?: to)? forget|(?<!['’]t )(?<!not )remember|(?:keep|bear) in mind"
     r"|memori[sz]e|(?:do|did) you know|(?:please|take) note|be aware"
     r"|(?:i|we)(?:['’]ve| have)? (?:just |already )?(?:said|(?:told|tell) you|mention(?:ed)?)"
     r"|merke? dir|denke? daran|vergiss(?: bitte)? nicht|(?:weißt|wusstest) du"
-    r"|recu[eé]rd\w{1,4}|acuérdate|no (?:te )?olvides|sabías)\b:?(?:,? (?:that|dass|(?:de )?que)\b)?"
+    r"|recu[eé]rd\w{1,4}|acuérdate|no (?:te )?olvides|sabías"
+    r"|(?:souviens|rappelle)-toi|retiens|n['’]oublie pas|lembr[ae](?:-te|-se)?|não (?:te )?esqueças?"
+    r"|запомни(?:те)?|не забудь(?:те)?)\b:?(?:,? (?:that|dass|(?:de )?que|qu['’]|что)\b)?"
     r"|(?:记住|記住|记得|别忘(?:了|记)?|不要忘(?:了|记)?|请注意|你知道)(?!吗)"
 )
 _CONJUNCTION: Final = (
@@ -301,7 +304,7 @@ def _in_words_of(text: str, own: Sequence[str], others: Sequence[str], key: str,
 
 
 def _names_days_of(text: str, own: Sequence[str]) -> bool:
-    """Return whether each weekday of a text is a person's own, or may be computed from a day that they name otherwise."""
+    """Return whether each weekday of a text is a person's own, or may be computed from another day that they name."""
     days = weekdays_in(text)
     if not days or any(BASES.search(folded(each)) is not None for each in own):
         return True
@@ -395,7 +398,7 @@ def _pairs(text: str) -> Iterator[str]:
 
 
 def _signs(text: str) -> Iterator[str]:
-    """Yield the pairs of characters of a text without the endings in kana, which a model changes: "食べる", "食べます"."""
+    """Yield pairs of characters of a text without endings in kana: a model writes "食べる" for "食べます"."""
     for run in _UNSPACED.findall(_KANA_ENDINGS.sub(" ", text)):
         yield from (run[index : index + 2] for index in range(max(len(run) - 1, 1)))
 
@@ -478,7 +481,7 @@ def _parts(sentence: str) -> Iterator[str]:
     lowered = folded(sentence)
     lists = [match.span() for match in _LIST.finditer(lowered) if _is_list(match)]
     cuts = [(0, 0)]
-    for pattern in (_CLAUSE, _STANDS_FOR_ITSELF):
+    for pattern in (_CLAUSE, REQUESTS):
         spans = (match.span() for match in pattern.finditer(lowered))
         cuts += [(start, end) for start, end in spans if not any(a <= start and end < b for a, b in lists)]
     start_of_part = 0

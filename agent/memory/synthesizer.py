@@ -74,8 +74,9 @@ def numbers_in(value: object, limit: int) -> list[int]:
 #
 # Rules
 #   A fact comes from one message. Its numbers and names and at least one content word must be in that message, which
-#   must not deny or ask them (`agent.memory.own_words`). A hypothetical or draft message keeps its scope and conversation, whatever scope the
-#   model gives. Facts with secrets are dropped; sensitive ones are kept only if the person asked to remember them.
+#   must not deny or ask them (`agent.memory.own_words`). A hypothetical or draft message keeps its scope and
+#   conversation, whatever scope the model gives. Facts with secrets are dropped; sensitive ones are kept only if the
+#   person asked to remember them.
 
 SOURCE: Final = "user"
 _ASSUMED: Final = frozenset({Scope.HYPOTHETICAL, Scope.DRAFT})

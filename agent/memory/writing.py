@@ -124,6 +124,14 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
+class Announced:
+    """Facts of which the answer of a turn tells: from its question, and learned from earlier messages since."""
+
+    from_question: tuple[Written, ...] = ()
+    from_earlier: tuple[Written, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class FactAdded:
     fact: str
 

@@ -16,7 +16,7 @@ from agent.memory.facts import Fact
 from agent.memory.forgetting_plans import EntriesPlan, ForgettingPlan, Preview, Wish
 from agent.memory.layers import WorkingItem
 from agent.memory.profile import Partition, ProfileEntry, UserProfile, Utterance
-from agent.memory.writing import NewFact, WriteRefused, Written
+from agent.memory.writing import Announced, NewFact, WriteRefused, Written
 from agent.messages import ModelCall
 from agent.spending import By, SpendingPeriod, Total
 from agent.state import SituationSummary
@@ -158,7 +158,16 @@ class Facts(FactWriter, Protocol):
         ...
 
     async def kept_in(self, turn: int) -> list[Written]:
-        """Return the asker's facts from this turn's question, oldest first, each with the fact that it superseded."""
+        """Return the asker's facts from this turn's question and those that its answer told of, oldest first, each with
+        the facts that it superseded.
+        """
+        ...
+
+    async def announce(self, turn: int) -> Announced:
+        """Return the facts of which this turn's answer tells: those of its audience that no answer has told of yet.
+
+        They count as told from then on. A second call for the turn returns the same.
+        """
         ...
 
     async def open(self, person: str, fact: str, *, everywhere: bool) -> bool:

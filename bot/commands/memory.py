@@ -60,6 +60,8 @@ def _entry_actions(entry: ShownEntry) -> tuple[declaration.PanelAction, ...]:
         declaration.PanelAction("Delete", view.delete_words(key), danger=True, confirm=SURE),
         CORRECT.button(view.correct_words(key)),
     ]
+    if entry.may_undo:
+        actions.append(declaration.PanelAction("Undo", view.undo_words(key)))
     if entry.everywhere:
         actions.append(declaration.PanelAction("Only where it was said", view.everywhere_words(key, on=False)))
     elif entry.may_go_everywhere:

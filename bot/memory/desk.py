@@ -167,13 +167,15 @@ class MemoryDesk:
 
     async def _list(self, viewer: Viewer, notice: str = "", page: int = 1, key: str | None = None) -> MemoryAnswer:
         """Return the current list below the text `notice`: this page, or the one that lists the entry of `key`."""
-        items = await self.known(viewer)
+        all_items = await self.known(viewer, past=True)
+        former = [item for item in all_items if isinstance(item, Fact) and not item.is_valid]
+        items = [item for item in all_items if item not in former]
         numbers = await self._update_numbers(viewer, lambda old: old.including(view.key_of(item) for item in items))
         page_items, current, pages = view.page_of(items, numbers, page, key)
         own = await self.facts.in_own_words(
             viewer.person.id, [item.id for item in page_items if isinstance(item, Fact)]
         )
-        entries = view.listed_entries(page_items, numbers, zone_of(viewer.person.time_zone), own)
+        entries = view.listed_entries(page_items, numbers, zone_of(viewer.person.time_zone), own, former)
         paused = view.lasting_text(await self.pauses.lasting(viewer.person.id, viewer.channel))
         heading = memory_texts.MEMORY_HEADING if entries else memory_texts.NOTHING_REMEMBERED
         opted_out = (await self.preferences.all_of(viewer.person.id)).get(SHARING) == PAUSED
@@ -227,6 +229,9 @@ class MemoryDesk:
             is_turn = turn.isdecimal() and len(turn) < TURN_DIGITS
             return MemoryAnswer(await self.kept.take_back(int(turn), viewer.person.id)) if is_turn else _NOT_BACK
         key = await self._key_of(viewer, ref) if ref else None
+        listed = next((item for item in await self.known(viewer) if view.key_of(item) == key), None) if key else None
+        if isinstance(listed, Fact):  # it is not deleted: the person undoes that it was learned
+            return await self._list(viewer, await self.kept.take_back_fact(listed, viewer.person.id))
         restored = None if ref and key is None else await self.forgetting.undo(viewer.person.id, key)
         if restored is None:
             return _NOT_BACK

@@ -14,6 +14,7 @@ from agent.admission_terms import Authority
 from agent.errors import ProviderUnavailable, Refused, StoreError, ToolError
 from agent.loop import as_data, complete
 from agent.memory.audience import PersonAudience, Place
+from agent.memory.facts import Fact
 from agent.memory.forgetting_plans import PAUSED, EntriesPlan
 from agent.memory.profile import LEARNING, Partition, Utterance, learned, partition_of
 from agent.memory.synthesizer import ImpressionSynthesizer, synthesised
@@ -374,9 +375,11 @@ class FirstNotice:
         return self.named(person, memory_texts.LEARNS if self.learns() else memory_texts.KEEPS)
 
 
-# The line below an answer that lists the facts which the turn stored about its asker, and the undo of that.
+# The line below an answer that lists the facts which the turn stored about its asker, and those that were learned since
+# the last answer in the same audience; and the undo of both.
 #
 # Rules
+#   What is learned in the background is told below the next answer in its audience, once.
 #   Code writes the line from the stored facts, not the model, so no fact is stored without its person seeing it.
 #   Only the asker may take them back, once. Taking back erases all that the turn's question taught, including profile
 #   entries learned from it since; superseded facts are valid again, and nothing more is learned from the question.
@@ -394,15 +397,32 @@ class KeptNotice:
     clock: Clock
 
     async def line(self, turn: int) -> str:
-        """Return the line below the answer of this turn, as Markdown; "" if it stored nothing. Raises StoreError."""
-        texts = [_with_former(write) for write in await self.facts.kept_in(turn) if write.fact.is_valid]
-        return memory_texts.KEPT.format(facts=_listed(texts)) if texts else ""
+        """Return the line below the answer of this turn, as Markdown, or "". Raises StoreError.
+
+        It lists what the turn stored, and what was learned since the last answer in this audience.
+        """
+        told = await self.facts.announce(turn)
+        own, earlier = ([*map(_with_former, writes)] for writes in (told.from_question, told.from_earlier))
+        if not earlier:
+            return memory_texts.KEPT.format(facts=_listed(own)) if own else ""
+        if not own:
+            return memory_texts.LEARNED_SINCE.format(facts=_listed(earlier))
+        return memory_texts.KEPT_AND_LEARNED.format(facts=_listed(own), earlier=_listed(earlier))
 
     async def take_back(self, turn: int, person: str) -> str:
         """Erase what this turn stored, and return the sentence for the person. Raises StoreError, and Refused if they
         are not the asker.
         """
-        writes = await self.facts.kept_in(turn)
+        return await self._take_back(await self.facts.kept_in(turn), person)
+
+    async def take_back_fact(self, fact: Fact, person: str) -> str:
+        """As `take_back`, for one fact of which an answer has told. Raises StoreError and Refused."""
+        history = await self.facts.readable(person, frozenset({fact.audience}))
+        return await self._take_back(
+            [Written(fact, tuple(old for old in history if old.superseded_by == fact.id))], person
+        )
+
+    async def _take_back(self, writes: Sequence[Written], person: str) -> str:
         if any(write.fact.person != person for write in writes):
             raise Refused(reply_texts.NOT_YOURS)
         if not writes:

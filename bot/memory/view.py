@@ -250,6 +250,7 @@ BACKSLASH: Final = "\\"  # Left at the end of a shortened text, it would escape 
 # Entries per page: with their buttons they fit one message on every platform, and one screen of a phone.
 PAGE: Final = 6
 
+REPLACED: Final = 3  # Of the facts that an entry replaced: as many are quoted
 QUOTE_CHARS: Final = 200  # Of an entry's text, where a sentence quotes it
 
 
@@ -275,13 +276,25 @@ def entry_sentence(item: Remembered) -> str:
 
 
 def listed_entries(
-    items: Sequence[Remembered], numbers: EntryNumbers, zone: tzinfo, own_words: Container[str]
+    items: Sequence[Remembered],
+    numbers: EntryNumbers,
+    zone: tzinfo,
+    own_words: Container[str],
+    former: Sequence[Fact] = (),
 ) -> tuple[ShownEntry, ...]:
     """Return the entries as they are shown, in the order of their numbers in `numbers`; days are of `zone`.
 
-    `own_words`: the ids of facts that come from the person's own words alone. Profile entries always do.
+    `own_words`: the ids of facts that come from the person's own words alone. Profile entries always do. `former`: the
+    superseded facts.
     """
-    entries = (_entry(item, numbers.by_key[key_of(item)], zone, own_words) for item in items)
+    replaced: dict[str, list[str]] = {}
+    for fact in former:
+        if fact.superseded_by is not None:
+            replaced.setdefault(fact.superseded_by, []).append(fact.text)
+    entries = (
+        _entry(item, numbers, zone, own_words, () if isinstance(item, ProfileEntry) else replaced.get(item.id, ()))
+        for item in items
+    )
     return tuple(sorted(entries, key=lambda entry: entry.number))
 
 
@@ -331,24 +344,33 @@ def full_text(items: Sequence[Remembered]) -> str:
     return memory_texts.MEMORY_FULL.format(most=FACTS_KEPT) if largest else ""
 
 
-def _entry(item: Remembered, number: int, zone: tzinfo, own_words: Container[str]) -> ShownEntry:
+def _entry(
+    item: Remembered, numbers: EntryNumbers, zone: tzinfo, own_words: Container[str], replaced: Sequence[str]
+) -> ShownEntry:
+    """`replaced`: the texts of the facts that it superseded."""
+    doubt = instead = ""
     if isinstance(item, ProfileEntry):
         text, plain, in_own_words = f"{memory_texts.FIELDS[item.field]}: {literal(item.full_text)}", item.text, True
     else:
         review = " (this rests on something that has changed)" if item.needs_review else ""
+        newer = numbers.by_key.get(f"f:{item.doubted_by}") if item.doubted_by is not None else None
+        doubt = memory_texts.MAY_BE_OUTDATED.format(number=newer) if newer is not None else ""
+        former = "; ".join(literal(shortened(text, QUOTE_CHARS)).rstrip(BACKSLASH) for text in replaced[:REPLACED])
+        instead = memory_texts.REPLACED.format(before=former) if former else ""
         text, plain, in_own_words = (
-            literal(item.text) + memory_texts.ASSUMED.get(item.scope, "") + review,
+            literal(item.text) + memory_texts.ASSUMED.get(item.scope, "") + review + doubt + instead,
             item.value,
             item.id in own_words,
         )
     return ShownEntry(
         key_of(item),
-        number,
+        numbers.by_key[key_of(item)],
         text,
         _source(item, zone),
         may_go_everywhere=in_own_words and not item.everywhere,
         everywhere=item.everywhere,
         plain=plain,
+        may_undo=bool(instead),
     )
 
 
@@ -466,6 +488,7 @@ def _fact(fact: Fact) -> Json:
         "scope": fact.scope.value,
         "is_constraint": fact.is_constraint,
         "superseded": not fact.is_valid,
+        "possibly_outdated": fact.doubted_by is not None,
         "needs_review": fact.needs_review,
         "corrected": fact.source == CORRECTION,
         "everywhere": fact.everywhere,

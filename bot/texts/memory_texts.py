@@ -15,16 +15,21 @@ from bot.texts.formatting import counted, literal, shortened
 
 # How the line below an answer begins that says what was kept.
 REMEMBERED = "*Remembered: "
+# The same for what was learned in the background since the last answer.
+LEARNED_EARLIER = "*Learned from your earlier messages: "
 SCHEDULED = "*At a time: "
 # What stands in its place once that is taken back.
 UNDONE = "*Undone: I no longer remember this.*"
 UNSCHEDULED = "*Cancelled: I will not do this.*"
 
 
+_KEPT_LINES = (REMEMBERED, LEARNED_EARLIER)
+
+
 def undone(text: str) -> str:
     """A reply whose last "Remembered …" is said to be taken back; its words stand there no more."""
     lines = text.split("\n")
-    of = [n for n, line in enumerate(lines) if line.startswith(REMEMBERED) and line.endswith("*")]
+    of = [n for n, line in enumerate(lines) if line.startswith(_KEPT_LINES) and line.endswith("*")]
     return "\n".join(UNDONE if n == of[-1] else line for n, line in enumerate(lines)) if of else text
 
 
@@ -58,6 +63,10 @@ AT_A_TIME = f"{SCHEDULED}{{when}}*"  # Below the answer of the question that wan
 # The same where there are no buttons.
 AT_A_TIME_HOW = f"{SCHEDULED}{{when}}. `/schedules edit {{id}} NEW TIME` changes it, `cancel {{id}}` ends it.*"
 KEPT = f"{REMEMBERED}{{facts}}*"
+LEARNED_SINCE = f"{LEARNED_EARLIER}{{facts}}*"
+KEPT_AND_LEARNED = f"{REMEMBERED}{{facts}}. Learned from your earlier messages: {{earlier}}*"
+MAY_BE_OUTDATED = " (possibly outdated by entry {number})"
+REPLACED = " (replaced: {before})"
 INSTEAD = "{fact} (instead of: {before})"
 MORE_FACTS = "{facts}; and {many} more"
 TAKEN_BACK = "Taken back: {facts}. I will not learn it again from that message."

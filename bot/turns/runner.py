@@ -351,11 +351,12 @@ class TurnRunner:
         return await self._config.files.read(question)
 
     async def with_notes(self, claim: Claim, closing: Closing) -> Closing:
-        """Add the lines below the reply about stored facts and new schedules."""
+        """Add the lines below the reply about stored and learned facts, and about new schedules."""
         notices = self._config.notices
-        if notices is None or not closing.used_tools or _is_silent(closing):
+        if notices is None or _is_silent(closing) or (_may_be_silent(claim.incoming) and not closing.used_tools):
             return closing
-        kept, scheduled = await notices.kept_note(claim.turn), await notices.scheduled_note(claim.incoming)
+        kept = await notices.kept_note(claim.turn)
+        scheduled = await notices.scheduled_note(claim.incoming) if closing.used_tools else ""
         return replace(closing, kept=kept, scheduled=scheduled)
 
     async def private_note(self, question: Incoming, closing: Closing) -> str:

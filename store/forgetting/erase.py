@@ -88,7 +88,8 @@ def queue_page_deletions(connection: Connection, doomed: ErasureSet, now: dateti
 def queue_kept_lines(connection: Connection, facts: Collection[int], now: datetime) -> None:
     """Queue edits of the replies that report these facts as remembered, to say that they no longer are."""
     columns = select(turn.c.source, turn.c.channel, turn.c.pages)
-    replies = columns.join(message, message.c.turn == turn.c.id).join(fact, fact.c.source_message == message.c.id)
+    tells = or_(fact.c.source_message == message.c.id, fact.c.announced == turn.c.id)
+    replies = columns.join(message, message.c.turn == turn.c.id).join(fact, tells)
     _queue(connection, _pages(rows_in(connection, replies.distinct(), fact.c.id, facts), ShownReply.KEPT), now)
 
 

@@ -35,7 +35,7 @@ from agent.memory import writing
 from agent.memory.facts import CORRECTION, FACTS_KEPT, FACTS_MADE_ROOM, ConstraintType, Fact, MemoryType, Scope
 from agent.memory.own_words import without_quotes
 from agent.memory.statements import read_statement
-from agent.memory.writing import Change, FactAdded, NewFact, Refusal, WriteRefused, Written, fallen, removed
+from agent.memory.writing import Announced, Change, FactAdded, NewFact, Refusal, WriteRefused, Written, fallen, removed
 from agent.records import Author
 from store.databases.database import SqlStore, in_order, reads, row_id, storable, writes
 from store.memory import fact_index
@@ -55,7 +55,7 @@ COMPARED: Final = 150
 CHAIN: Final = 100  # Steps from one fact to the next that are followed in the rows
 ABOUT: Final = frozenset({"person", "they", "user"})  # Words with which a model refers to the speaker
 # Statements are built once: building one takes longer than running it.
-_COLUMNS: Final = tuple(column for column in fact.c if column.name != "used")
+_COLUMNS: Final = tuple(column for column in fact.c if column.name not in {"used", "announced"})
 _AUTHORITIES: Final = {int(authority): authority for authority in Authority}
 _MEMORY_TYPES: Final = {str(memory_type): memory_type for memory_type in MemoryType}
 _SCOPES: Final = {str(scope): scope for scope in Scope}
@@ -136,9 +136,28 @@ def latest(connection: Connection, person: str, audience: str, limit: int) -> li
 
 def kept_in(connection: Connection, turn: int) -> list[Written]:
     asked = and_(message.c.turn == turn, message.c.author == Author.PERSON, message.c.person == fact.c.person)
-    facts = _facts(connection, and_(asked, fact.c.source != CORRECTION))
+    ids = select(fact.c.id).join(message, message.c.id == fact.c.source_message).where(asked)
+    facts = _facts(connection, and_(or_(fact.c.id.in_(ids), fact.c.announced == turn), fact.c.source != CORRECTION))
     former = _facts(connection, fact.c.superseded_by.in_([int(item.id) for item in facts])) if facts else []
     return [Written(item, tuple(old for old in former if old.superseded_by == item.id)) for item in facts]
+
+
+def announce(connection: Connection, turn: int) -> Announced:
+    asked = and_(message.c.turn == turn, message.c.author == Author.PERSON)
+    questions = connection.execute(
+        select(message.c.id, message.c.person, message.c.audience).where(asked).order_by(message.c.id)
+    ).all()
+    if not questions:
+        return Announced()
+    last = questions[-1]
+    untold = and_(fact.c.person == last.person, fact.c.audience == last.audience, fact.c.announced.is_(None))
+    connection.execute(update(fact).where(untold, fact.c.source_message.is_not(None)).values(announced=turn))
+    own = {row.id for row in questions}
+    writes = [write for write in kept_in(connection, turn) if write.fact.is_valid]
+    return Announced(
+        tuple(write for write in writes if write.fact.source_message in own),
+        tuple(write for write in writes if write.fact.source_message not in own),
+    )
 
 
 def in_own_words(connection: Connection, person_id: str, ids: Collection[str]) -> frozenset[str]:
@@ -268,6 +287,7 @@ class SqlFacts(SqlStore):
     readable = reads(readable)
     latest = reads(latest)
     kept_in = reads(kept_in)
+    announce = writes(announce)
 
     async def in_own_words(self, person: str, facts: Collection[str]) -> frozenset[str]:
         return await self.database.read(in_own_words, person, facts)
@@ -322,7 +342,12 @@ def _select_relevant(
         chosen_ids = frozenset(chosen)
         keys = fact_index.key_terms(dict.fromkeys(row.key for row in rows if row.id in chosen_ids))
         rows += connection.execute(_UNDER_KEYS, {**parameters, "keys": keys, "chosen": chosen}).all()
-    return list({row.id: row for row in rows}.values())
+    known = {row.id: row for row in rows}
+    if doubters := sorted(
+        {row.doubted_by for row in rows if row.is_valid and row.doubted_by is not None} - known.keys()
+    ):
+        known |= {row.id: row for row in connection.execute(_BY_ID, {"found": doubters}).all()}
+    return list(known.values())
 
 
 def mark_used(connection: Connection, ids: Iterable[str], now: datetime) -> None:
@@ -371,7 +396,7 @@ def with_derived(connection: Connection, where: ColumnElement[bool]) -> frozense
 
 
 def _source(connection: Connection, source_message: int | None) -> tuple[str | None, bool, str]:
-    """The message's link, whether its person deleted its memories, and its own words. Raises StoreError if it is gone."""
+    """The message's link, whether its person deleted its memories, and its words. Raises StoreError if it is gone."""
     if source_message is None:
         return None, False, ""
     columns = select(message.c.permalink, message.c.taken_back, message.c.text)

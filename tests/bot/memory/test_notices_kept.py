@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from agent.errors import Refused
+from agent.memory.audience import Place, TeamAudience
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.memory.writing import NewFact, Written
 from bot.memory.learning import KeptNotice
@@ -122,3 +123,40 @@ async def test_of_many_the_first_are_named(store: Store) -> None:
         value = f"invoice {number} is open"
         await store.facts.write(NewFact("", "", value, "user", START, DM, "ann", source_message=claim.message))
     assert (await kept(store).line(claim.turn)).endswith("invoice 4 is open; and 2 more*")
+
+
+async def learned_later(store: Store, text: str, key: str, value: str, minutes: int) -> int:
+    """Run a turn, and learn a fact from it after its answer was shown."""
+    claim = await answered(store, said(text), "OK.")
+    await kept(store).line(claim.turn)
+    at = START + timedelta(minutes=minutes)
+    await store.facts.write(NewFact("", key, value, "user", at, DM, "ann", source_message=claim.message))
+    return claim.turn
+
+
+async def test_what_was_learned_after_an_answer_is_told_below_the_next_one_once(store: Store) -> None:
+    await learned_later(store, "My desk is in room 4", "desk", "room 4", 0)
+    await learned_later(store, "My desk is in room 7 now", "desk", "room 7", 1)
+    next_turn = (await answered(store, said("What is new?"), "Nothing.")).turn
+    line = await kept(store).line(next_turn)
+    assert line == "*Learned from your earlier messages: desk: room 7 (instead of: desk: room 4)*"
+    assert await kept(store).line(next_turn) == line  # the turn continues after a crash
+    assert await kept(store).line((await answered(store, said("And now?"), "Nothing.")).turn) == ""
+
+
+async def test_what_is_told_below_the_next_answer_is_undone_there(store: Store) -> None:
+    await learned_later(store, "My desk is in room 4", "desk", "room 4", 0)
+    await learned_later(store, "My desk is in room 7 now", "desk", "room 7", 1)
+    next_turn = (await answered(store, said("What is new?"), "Nothing.")).turn
+    line = await kept(store).line(next_turn)
+    assert (await kept(store).take_back(next_turn, "ann")).endswith("This holds again: desk: room 4.")
+    assert await known(store) == ["room 4"]
+    assert memory_texts.undone(f"Nothing.\n{line}") == f"Nothing.\n{memory_texts.UNDONE}"
+
+
+async def test_what_was_learned_is_told_in_its_own_audience_only(store: Store) -> None:
+    await learned_later(store, "My desk is in room 4", "desk", "room 4", 0)
+    public = (await answered(store, said("Hello", conversation="open", place=Place(TeamAudience("t"))), "Hi.")).turn
+    assert await kept(store).line(public) == ""
+    private = (await answered(store, said("Hello"), "Hi.")).turn
+    assert "room 4" in await kept(store).line(private)
