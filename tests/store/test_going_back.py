@@ -225,9 +225,9 @@ def test_each_revision_has_its_way_back_or_says_why_there_is_none() -> None:
 async def test_a_release_is_a_version_to_go_back_to_and_who_is_there_already_is_told_so(
     url: str, tmp_path: Path
 ) -> None:
-    await (await open_store(url)).close()
     for name in (*RELEASES, *(f"v{release}" for release in RELEASES)):
-        told = await go_back(url, name, tmp_path / "backup", START)
+        await (await open_store(url)).close()
+        told = await go_back(url, name, tmp_path / f"backup {name}", START)
         assert (told.to, told.saved) == (RELEASES[name.removeprefix("v")], None if told.to == HEAD else told.saved)
 
 
