@@ -75,6 +75,7 @@ LEADING_SECTIONS = 2  # The sections of memory that always come first: who asks,
 READS_ALONE = "reads this"
 
 REMINDED = "WHAT YOU REMINDED THEM OF HERE, or answered as they had scheduled, by number"
+REST_LEFT_OUT = "(the rest is left out: it is too long)"
 REMINDED_CHARS = 400  # Of each: enough to recognise it
 ACTION_CHARS = 400  # Of one action record: enough for the query and the finding
 
@@ -202,8 +203,7 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
         (message, _history_message(message, memory.superseded, shown_names)) for message in reversed(parts.history)
     )
     fitting = fit_newest((((message, line), estimate_tokens(line.text)) for message, line in rendered), budget.history)
-    quotes = map(_render_quoted, reversed(parts.quoted))
-    quoted = fit_newest(((text, estimate_tokens(text)) for text in quotes), budget.quoted)
+    quoted = _fit_quotes(parts.quoted, budget.quoted)
     quoted += map(_render_quoted, parts.files)
     profile = compress_for_injection(parts.profile, budget.profile) if parts.profile else Injection()
     hidden = parts.history[: len(parts.history) - len(fitting)]
@@ -373,6 +373,24 @@ def _render_profile(text: str) -> str:
     if not text:
         return ""
     return "\n".join(["PROFILE, learned from what this person wrote:", *map(render.one_line, text.split("\n"))])
+
+
+def _fit_quotes(quotes: Sequence[Quoted], budget: int) -> list[str]:
+    """Return the newest quotes that fit, the oldest first. One that is too long for most of the budget, such as an
+    alert with a log, is quoted by its beginning.
+    """
+    fitting: list[str] = []
+    room = budget
+    for quoted in reversed(quotes):
+        text, words = _render_quoted(quoted), quoted.text
+        while (cost := estimate_tokens(text)) > room and room > budget // 2 and words:
+            words = words[: len(words) * room * 3 // (cost * 4)]  # a quarter less: tokens are not spread evenly
+            text = _render_quoted(replace(quoted, text=f"{words}\n{REST_LEFT_OUT}"))
+        if cost > room:
+            break
+        room -= cost
+        fitting.append(text)
+    return fitting[::-1]
 
 
 def _render_quoted(quoted: Quoted) -> str:

@@ -38,7 +38,7 @@ from agent.memory.periods import periods_in
 from agent.memory.profile import Utterance
 from agent.memory.supersession import contradicts
 from agent.memory.synthesizer import list_in, stated_facts
-from agent.messages import fit_newest
+from agent.messages import Json, fit_newest
 from agent.patterns import WAITING, LazyPattern
 from agent.protocol.blocks import read_forgotten_calls
 from agent.protocol.grammar import ParserLimits
@@ -60,6 +60,7 @@ from bot.platforms.slack import markup as slack
 from bot.platforms.slack.inbound import SlackBot, SlackMessage
 from bot.platforms.slack.inbound import budget_ids as slack_budget_ids
 from bot.platforms.slack.intake import read_order, says_stop, without_ask
+from bot.platforms.slack.message_content import content_of
 from bot.reply.pages import Draft, Frames
 from bot.reply.split import attached_files, pages
 from bot.reply_surface import Limits
@@ -398,6 +399,16 @@ _FACTS: Final = [
 _PERSON: Final = Person("slack:T1:U2", "Ann")
 
 
+def _blocks(text: str) -> list[Json]:
+    """Return blocks of a message of Slack, each with a word of the text."""
+    return [{"type": "section", "text": {"type": "mrkdwn", "text": word}} for word in text.split(" ")]
+
+
+def _forward(text: str) -> Json:
+    """Return the attachment of Slack that forwards the text."""
+    return {"is_share": True, "text": text, "message_blocks": [{"message": {"text": text, "blocks": _blocks(text)}}]}
+
+
 def _heard(text: str) -> SlackMessage:
     return SlackMessage("E1", "C1", "1.1", "", "U2", text, direct=True, mentioned=False, outside=False)
 
@@ -452,6 +463,8 @@ def stages() -> list[Reading]:
     return [
         Reading("slack: order", lambda text: read_order(_heard(text), _ME)),
         Reading("slack: stop", lambda text: says_stop(_heard(text), _ME)),
+        Reading("slack: blocks", lambda text: content_of({"bot_id": "B1", "blocks": _blocks(text)}).whole),
+        Reading("slack: forwards", lambda text: content_of({"attachments": [_forward(text)] * 3}).whole),
         Reading("slack: mentions", lambda text: slack.without_mention(text, "U1")),
         Reading("slack: many mentions", lambda text: slack.without_mention("<@U1> " * (len(text) // 6), "U1")),
         Reading("slack: ask", lambda text: without_ask(text, _ME)),

@@ -79,14 +79,6 @@ class MessageContent(Generic[FileT]):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class PartKind:
-    """A kind of part as the documentation describes it. `shows`: what is read of it."""
-
-    name: str
-    shows: str
-
-
 def bounded(lines: Iterable[str], limit: int = MAX_CHARS) -> str:
     """Return the lines that are not empty as one text; after `limit` characters, a note in place of the rest."""
     taken, chars = list[str](), 0

@@ -17,10 +17,14 @@ from agent.tools.remember import WORKING_TIME
 from benchmarks.capacity import MEASURED, SIMULATED
 from bot.commands.declaration import CommandScope
 from bot.commands.discovery import COMMANDS as TERMINAL
+from bot.message_parts import MAX_CHARS, MAX_DEPTH, UNREADABLE
+from bot.platforms.discord import message_content as discord_content
 from bot.platforms.discord import options as discord
 from bot.platforms.discord.client import intents
 from bot.platforms.discord.slash_commands import COMMANDS as DISCORD
+from bot.platforms.slack import message_content as slack_content
 from bot.platforms.slack import options as slack
+from bot.platforms.slack.message_content import MAX_CELLS
 from bot.platforms.slack.slash_commands import COMMANDS as SLACK
 from bot.setting_parsers import Secret
 from bot.settings import SOURCE, From, Settings
@@ -438,12 +442,93 @@ def stored_page() -> str:
     return "\n".join([*lines, ""])
 
 
+# What is read.
+
+_READS: Final = f"""\
+# What the bot reads
+
+What a person sees of a message, the bot reads, as far as it has words. This page says what it reads of each part, and what
+it does not. {_MADE}
+
+## Where messages are read
+
+- **A question**: the message itself, what it forwards, replies to and links to, and the thread in which a conversation with
+  the bot begins.
+- **A thread with the bot**: people's messages as they arrive, with their edits. What other apps wrote there, such as an alert
+  that is resolved, is read again with each question, as it is then.
+- **A channel's history**, when a question needs it; Slack's search; and the message that *Ask about this message* is about.
+
+What a person forwards, and what apps post, are quotes: others' words, never orders to the bot and never facts about the
+sender. (Only an app on your list of allowed bots may ask questions.) In a thread of several people a forwarded message is stored line by line as a quotation, and is forgotten with its
+message. What came with a question is stored only until it is answered.
+
+A part that cannot be read is named in one line, so that the answer can say so: "{UNREADABLE}".
+Of one message the bot reads at most {MAX_CHARS:,} characters, of a table {MAX_CELLS:,} cells, and {MAX_DEPTH} levels of parts in parts; a line
+says what was left out.
+"""
+
+_SLACK_READS: Final = """\
+## Messages in Slack
+
+| Part | What the bot reads |
+|---|---|
+| Text | all of it, with names in place of ids; of an app's message with blocks, the blocks, as Slack shows them |
+| Forwarded messages | their author, words, blocks, attachments and files, also of messages forwarded in them |
+| Tables pasted from a spreadsheet | their rows, as the sender's words |
+| Attachments of apps (alerts) | title, author, text, fields, links, buttons, footer and blocks; that there is a picture, not the picture |
+| Files | [their content](files.md) |
+| Previews of links (unfurls) | nothing: Slack makes them for whoever posted the link. The bot follows links to messages that the asker can read |
+| Slack's notices ("joined the channel"), deleted messages | nothing |
+"""
+
+_DISCORD_READS: Final = """\
+## Messages on Discord
+
+| Part | What the bot reads |
+|---|---|
+| Text | all of it, with names in place of ids |
+| Forwarded messages | their words, embeds, components and files; Discord does not name their author |
+| Polls | question, answers and votes |
+| Stickers | their name |
+| Files | [their content](files.md) |
+| Links to messages | the message, also in an archived thread, if the asker can read it |
+| Replies of apps to commands, results of polls | like other messages |
+| Discord's notices ("joined the server") | nothing |
+"""
+
+
+def reads_page() -> str:
+    """docs/reads.md: what is read of each part of a message."""
+    lines = [_READS, _SLACK_READS, *_kinds("Block", slack_content.BLOCKS), *_kinds("Element", slack_content.ELEMENTS)]
+    components = {_component_name(one): part for one, part in discord_content.COMPONENTS.items()}
+    lines += [_DISCORD_READS, "| Embed | What the bot reads |", "|---|---|"]
+    lines += [
+        f"| `{kind}` | {read or 'nothing: the preview of a link'} |" for kind, read in discord_content.EMBEDS.items()
+    ]
+    return "\n".join([*lines, "", *_kinds("Component", components)])
+
+
+def _kinds(title: str, parts: Mapping[str, slack_content.Part | discord_content.Part]) -> Iterator[str]:
+    """Yield a table of the types of parts, in which those of which the same is read share a row."""
+    by_words = dict[str, list[str]]()
+    for kind, part in parts.items():
+        by_words.setdefault(part.shows, []).append(f"`{kind}`")
+    yield from (f"| {title} | What the bot reads |", "|---|---|")
+    yield from (f"| {', '.join(kinds)} | {shows} |" for shows, kinds in by_words.items())
+    yield ""
+
+
+def _component_name(component: type) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", " ", component.__name__.removesuffix("Component")).lower()
+
+
 # Each page that is made, by its path.
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "docs/commands.md": commands_page,
     "docs/settings.md": lambda: settings_page((ROOT / ".env.example").read_text(encoding="utf-8")),
     "docs/permissions.md": permissions_page,
     "docs/stored.md": stored_page,
+    "docs/reads.md": reads_page,
     "docs/benchmarks.md": lambda: benchmarks_page(
         json.loads((ROOT / "docs/site/benchmarks.json").read_text(encoding="utf-8")), _MADE
     ),

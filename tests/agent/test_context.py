@@ -10,6 +10,7 @@ from agent.context import (
     COMMANDS,
     LEGEND,
     REMINDED,
+    REST_LEFT_OUT,
     SECURITY,
     ContextBudget,
     ContextParts,
@@ -21,7 +22,7 @@ from agent.memory.facts import Scope
 from agent.memory.layers import WorkingItem
 from agent.memory.past_threads import PastMessage
 from agent.memory.profile import ProfileEntry, ProfileField, UserProfile
-from agent.messages import Image, Provenance, ResultStatus, Role, ToolCall, ToolResult
+from agent.messages import Image, Provenance, ResultStatus, Role, ToolCall, ToolResult, estimate_tokens
 from agent.protocol.grammar import LAST_ROUND
 from agent.records import Author, Person, Quoted, StoredMessage
 from agent.state import ActionRecord, Execution, LastActions, SituationSummary, Workspace
@@ -404,6 +405,15 @@ def test_what_came_with_the_question_is_quoted_from_its_source() -> None:
     assert "Quoted from earlier in this thread, Bo" in text
     assert "Quoted from attached file a.txt (" in text
     assert "<execute>[" not in text
+
+
+@pytest.mark.parametrize("words", ["word " * 20_000, "日本語 " * 20_000, "日" * 9_000 + "a" * 60_000])
+def test_of_a_quote_that_is_too_long_the_beginning_is_shown(words: str) -> None:
+    quoted = [Quoted("thread", "Bo", "the report"), Quoted("a forwarded message", "Bo", f"KeyError\n{words}")]
+    text = build_context(replace(PARTS, quoted=quoted), ContextBudget(quoted=8_000)).messages[-2].text
+    assert "KeyError" in text
+    assert REST_LEFT_OUT in text
+    assert estimate_tokens(text) < 9_000
 
 
 def test_of_what_came_with_the_question_the_newest_that_fits_is_kept() -> None:

@@ -15,9 +15,10 @@ from agent.tools.read_channel import FOLD
 from bot.hosting import BotHost
 from bot.setting_parsers import FooterStyle
 from bot.texts import command_texts
+from tests.fakes.alerts import ON_DISCORD
 from tests.fakes.discord_bot import WINDOW_S, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
-from tests.fakes.discord_world import ALL_PERMISSIONS, ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, QUAY, STAFF
+from tests.fakes.discord_world import ALL_PERMISSIONS, ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, OTHER_BOT, QUAY, STAFF
 from tests.fakes.fast_clock import MovedClock
 from tests.flows.bot import live_host
 
@@ -97,6 +98,29 @@ async def test_a_channel_is_read_with_its_threads_and_a_forum_with_its_posts(tmp
     assert ", Bo, in the thread of [2]: https://" in lines[3]
     assert "slip of the tongue" not in said
     assert "> (A new pier)\n> Build it of stone." in forum
+
+
+async def test_alerts_and_forwarded_messages_of_a_channel_reach_the_model_whole(tmp_path: Path) -> None:
+    alert = next(one for one in ON_DISCORD if one.service == "Sentry")
+    original: dict[str, Any] = {
+        "type": 0,
+        "content": "it is vermilion",
+        "embeds": [],
+        "attachments": [],
+        "flags": 0,
+        "components": [],
+    }
+    snapshot: dict[str, Any] = {
+        "message": {**original, "timestamp": "2026-11-28T10:00:00+00:00", "edited_timestamp": None}
+    }
+    reference = {"type": 1, "message_id": "5", "channel_id": STAFF, "guild_id": "10"}
+    async with talking(tmp_path) as talk:
+        payload = {**alert.payload, "webhook_id": "77"}
+        await talk.fake.say(OTHER_BOT, payload.pop("content"), GENERAL, **payload)
+        await talk.fake.say(BO, "look", GENERAL, message_snapshots=[snapshot], message_reference=reference)
+        told = (await talk.ask(ANN, DM_OF[ANN], where="#general"))["content"]
+    assert [words for words in alert.says if words not in told] == []
+    assert "> look\n> (a forwarded message)\n> > it is vermilion" in told
 
 
 async def test_only_what_the_asker_may_read_now_is_read_and_only_where_all_readers_may(tmp_path: Path) -> None:

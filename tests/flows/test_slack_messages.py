@@ -137,6 +137,15 @@ async def test_a_forwarded_message_is_read_with_its_files_and_is_not_the_senders
         assert [(one.name, one.source) for one in taken.files] == [("bill.pdf", FORWARDED_FILE)]
 
 
+async def test_a_forwarded_message_comes_with_a_question_that_is_asked_privately() -> None:
+    async with listening() as (slack, host):
+        forwarded = {"attachments": [shared("Invoice 471")]}
+        await slack.say(ANN, GENERAL, f"{ME} ask privately what is this?", facts=forwarded)
+        await slack.settled()
+        (taken,) = host.taken
+        assert (taken.text, [one.text for one in taken.quoted]) == ("what is this?", ["Invoice 471"])
+
+
 async def test_a_forward_without_a_word_is_a_question_too() -> None:
     async with talking() as talk:
         given = await talk.ask(ANN, "", channel=DM, facts={"attachments": [shared("Invoice 471 was paid twice")]})

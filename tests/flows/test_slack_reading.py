@@ -22,6 +22,7 @@ from bot.platforms.slack.options import EVERYTHING, scopes
 from bot.setting_parsers import FooterStyle
 from bot.texts import command_texts
 from store import tables
+from tests.fakes.alerts import ON_SLACK
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -320,6 +321,32 @@ async def test_slacks_search_finds_for_the_asker_of_a_message_and_its_right_ends
     assert token not in shown
     lines = RedactingFormatter(()).format
     assert not [record.name for record in caplog.records if token in lines(record)]
+
+
+async def test_alerts_and_forwarded_messages_of_a_channel_reach_the_model_whole() -> None:
+    alert = next(one for one in ON_SLACK if one.service == "Grafana")
+    preview = {"from_url": "https://fake.slack.com/x", "is_msg_unfurl": True, "text": "the secret plan"}
+    shared = {"is_share": True, "author_name": "Grace", "text": "it is vermilion", "files": [{"name": "plan.pdf"}]}
+    async with talking() as talk:
+        state = talk.slack.state
+        state.write("", "C0INCIDENT", "", bot_id="B0PAGER", facts={"subtype": "bot_message", **alert.payload})
+        state.write("U0BOB", "C0INCIDENT", "look", facts={"attachments": [shared, preview]})
+        await talk.ask("U0ANN", "C0GENERAL", "what happened in #incident?", read(where="#incident"), "It is down.")
+        told = talk.results_of()["content"]
+    assert [words for words in alert.says if words.splitlines()[0] not in told] == []
+    assert "> look\n> (a forwarded message by Grace)\n> > it is vermilion\n> > (attached file plan.pdf)" in told
+    assert "> (file: plan.pdf)" in told
+    assert "secret" not in told
+
+
+async def test_slacks_search_shows_the_blocks_of_an_apps_message() -> None:
+    blocks = [{"type": "section", "fields": [{"type": "mrkdwn", "text": "*Apollo:* docking failed"}]}]
+    async with talking(granted=ALL) as talk:
+        state = talk.slack.state
+        state.searchable = True
+        state.write("U0BOB", "C0INCIDENT", "Apollo alert", bot_id="B0PAGER", blocks=blocks)
+        await talk.ask("U0ANN", "D0ANN", "what failed?", call("search_slack", query="apollo"), "Docking.")
+        assert "> *Apollo:* docking failed" in talk.results_of()["content"]
 
 
 @pytest.mark.parametrize("code", ["assistant_search_context_disabled", "missing_scope"])

@@ -114,7 +114,8 @@ class Surroundings:
                 found = await source.fetch_message(int(message))
         except UNREADABLE:
             return ()
-        return tuple(attachments(found.attachments, found.author.display_name, by_bot=self._is_ours(found)))
+        files = (*found.attachments, *content_of(found).files)
+        return tuple(attachments(files, found.author.display_name, by_bot=self._is_ours(found)))
 
     async def files_now(self, message: AttachedMessage, person: str) -> tuple[Attachment, ...] | None:
         """The port `FilesNow`. File addresses expire, so the message is fetched again, if the person can still read

@@ -131,8 +131,9 @@ class SlackAsking:
         question = SlackQuestion(
             f"{message.channel}:{message.ts}", await self.names.read(question_text), private=True, depth=depth
         )
-        files = tuple(replace(file, author=member.person.name) for file in message.files)
-        await self.host.submit(replace(self._private(question, member, to), files=files))
+        files = tuple(replace(file, author=file.author or member.person.name) for file in message.files)
+        quoted = await self.names.quotes(message.content)
+        await self.host.submit(replace(self._private(question, member, to), files=files, quoted=quoted))
 
     async def open_anywhere(self, body: JsonObject) -> None:
         """Open the window of the shortcut "Ask", which belongs to no channel."""

@@ -34,6 +34,7 @@ USER_SUBTYPES = frozenset({"", "file_share", "thread_broadcast", "me_message", "
 _FILE_URLS: Final = ("url_private_download", "url_private")
 
 FORWARDED_FILE: Final = "file of a forwarded message"
+SOMEBODY: Final = "somebody"  # An author whom Slack does not name
 
 PRIVATELY: Final = "privately"
 _PRIVATE: Final = (PRIVATELY, "private")
@@ -376,7 +377,8 @@ def attachments(message: JsonObject, me: SlackBot, content: Content | None = Non
         )
         for file in items(message, "files")
     )
-    return (*own, *(replace(attachment(file, by_bot=True), source=FORWARDED_FILE) for file in content.files))
+    forwarded = (replace(attachment(file, by_bot=True), author=SOMEBODY) for file in content.files)
+    return (*own, *(replace(file, source=FORWARDED_FILE) for file in forwarded))
 
 
 def attachment(file: JsonObject, *, spoken: bool = False, by_bot: bool = False) -> Attachment:

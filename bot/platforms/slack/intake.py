@@ -354,7 +354,7 @@ class SlackIntake:
             roles=member.groups,
             team=self.me.team,
             organization=inbound.organization(self.me, full=member.full),
-            files=tuple(replace(file, author=member.person.name) for file in message.files),
+            files=tuple(replace(file, author=file.author or member.person.name) for file in message.files),
         )
 
     async def _read_question(self, message: SlackMessage, conversation: str, *, new: bool) -> Incoming:
@@ -362,7 +362,7 @@ class SlackIntake:
         which a conversation begins, and what other apps wrote there.
         """
         incoming = await self._incoming(message, conversation, message.content.text)
-        found: list[Quoted | Attachment] = [*await self.names.quotes(message.content)]
+        forwarded, found = await self.names.quotes(message.content), list[Quoted | Attachment]()
         try:
             async with asyncio.timeout(CONTEXT_S):
                 if message.in_thread and (new or not message.direct):
@@ -372,7 +372,7 @@ class SlackIntake:
                     found += await self.agent.viewed.quotes_for(message, incoming.person.name, incoming.place)
         except TimeoutError:
             found.append(Quoted("note", self.me.name, "(more belongs to this message; it could not be read in time)"))
-        quoted = tuple(item for item in found if isinstance(item, Quoted))
+        quoted = (*(item for item in found if isinstance(item, Quoted)), *forwarded)
         files = (*incoming.files, *(item for item in found if isinstance(item, Attachment)))
         return replace(incoming, quoted=quoted, files=files)
 

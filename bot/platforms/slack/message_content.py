@@ -82,8 +82,7 @@ def _words(message: JsonObject, depth: int, *, by_app: bool) -> str:
     if not by_app and typed:  # Slack itself writes the text of a user's message from its rich text
         return bounded((typed, *_blocks((block for block in blocks if text(block, "type") != "rich_text"), depth)))
     shown = bounded(_blocks(blocks, depth))
-    has_words = any(line and not line.startswith("(") for line in shown.splitlines())  # not only names of pictures
-    return shown if has_words else bounded((typed, shown))
+    return shown if _has_words(shown) else bounded((typed, shown))
 
 
 def _forwarded(attachment: JsonObject, original: Content) -> Enclosed:
@@ -104,10 +103,9 @@ def _shared(attachment: JsonObject, depth: int) -> Content:
     words = [
         itself.whole,
         *(inner.whole for inner in nested if _letters(inner.whole) not in typed),
-        *_legacy(attachment, depth, words=False),
+        *_legacy(attachment, depth, is_alone=False),
     ]
-    fallback = text(attachment, "fallback")
-    words = words if any(words) or fallback == _NO_PREVIEW else [fallback]
+    words.append("" if any(map(_has_words, words)) else _fallback(attachment))
     names = (f"(attached file {_plain(first_text(file, 'name', 'title') or 'file')})" for file in files)
     nested_files = (file for inner in (itself, *nested) for file in inner.files)
     return Content(bounded((*words, *names)), files=(*files, *nested_files))
@@ -145,26 +143,36 @@ def _attachment(attachment: JsonObject, depth: int) -> Iterator[str]:
         yield TOO_DEEP
         return
     blocks = bounded(_blocks(items(attachment, "blocks"), depth))
-    lines = [*_legacy(attachment, depth, words=not blocks), blocks]
+    words = bounded((*_legacy(attachment, depth, is_alone=not blocks), blocks))
+    yield from (words, "" if _has_words(words) else _fallback(attachment))
+
+
+def _fallback(attachment: JsonObject) -> str:
+    """Return the text for devices that show no attachments."""
     fallback = text(attachment, "fallback")
-    yield from lines if any(lines) else ["" if fallback == _NO_PREVIEW else fallback]
+    return "" if fallback == _NO_PREVIEW else fallback
 
 
-def _legacy(attachment: JsonObject, depth: int, *, words: bool) -> Iterator[str]:
-    """Yield the fields of an attachment in the order in which Slack shows them; `words`: its author and text, too."""
+def _has_words(shown: str) -> bool:
+    """Whether it is more than names of pictures and buttons, and of what cannot be read."""
+    return any(line and not line.startswith("(") for line in shown.splitlines())
+
+
+def _legacy(attachment: JsonObject, depth: int, *, is_alone: bool) -> Iterator[str]:
+    """Yield the fields of an attachment as Slack orders them. `is_alone`: also its author, text and footer."""
     yield text(attachment, "pretext")
-    if words:
+    if is_alone:
         yield first_text(attachment, "author_name", "service_name")
     if title := text(attachment, "title"):
         yield _link(text(attachment, "title_link"), title)
-    if words:
+    if is_alone:
         yield text(attachment, "text")
     for field in items(attachment, "fields"):
         yield ": ".join(filter(None, (text(field, "title"), _plain_value(at(field, "value")))))
     if text(attachment, "image_url") or text(attachment, "thumb_url"):
         yield _picture("")
-    yield _controls(items(attachment, "actions"), depth)
-    if words:
+    yield " ".join(words for action in items(attachment, "actions") for words in _button(action, depth) if words)
+    if is_alone:
         yield text(attachment, "footer")
 
 

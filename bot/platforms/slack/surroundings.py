@@ -13,6 +13,7 @@ from agent.ports import Membership
 from agent.records import AttachedMessage, Attachment, Quoted
 from bot.platforms.slack.api import Method, SlackApi, SlackError, first_text, items, text
 from bot.platforms.slack.inbound import (
+    SOMEBODY,
     SlackBot,
     SlackMessage,
     attachment,
@@ -93,7 +94,6 @@ PAGE = (
     200  # Slack pages a thread from its beginning: of a thread with over a thousand messages, the newest are not read
 )
 
-SOMEBODY: Final = "somebody"  # An author whom Slack does not name
 LINKED = "linked message"
 MAX_LINKS = 3  # Each costs a request before the question is acknowledged
 

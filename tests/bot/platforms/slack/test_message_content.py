@@ -352,6 +352,24 @@ def test_the_text_of_an_app_is_read_where_slack_shows_it() -> None:
     assert card.whole == "Deploy failed\ncode 137"
 
 
+def test_the_fallback_of_an_attachment_is_read_where_nothing_else_has_words() -> None:
+    unknown: Object = {"fallback": "Deploy failed", "blocks": [{"type": "hologram"}]}
+    assert read(bot_id="B1", attachments=[unknown]).endswith("I cannot read: hologram)\nDeploy failed")
+    picture: Object = {"fallback": "CPU graph", "image_url": "https://x.example/a.png"}
+    assert read(bot_id="B1", attachments=[picture]) == "(picture)\nCPU graph"
+    assert "Deploy failed" in read(user="U1", attachments=[{**unknown, "is_share": True}])
+
+
+def test_older_buttons_and_menus_of_attachments_are_named() -> None:
+    actions: list[Object] = [
+        {"type": "button", "text": "Silence", "url": "https://x.example/s"},
+        {"type": "button", "name": "ack", "text": "Acknowledge", "value": "1"},
+        {"type": "select", "name": "who", "text": "Assign to…"},
+    ]
+    shown = read(bot_id="B1", attachments=[{"text": "Down", "actions": actions}])
+    assert shown == "Down\n[Silence](https://x.example/s) (button: Acknowledge) (button: Assign to…)"
+
+
 def test_a_message_of_a_user_is_its_text_and_repeats_nothing() -> None:
     assert read(user="U1", text="a &lt; b &amp; *bold*", blocks=[RICH]) == "a < b & *bold*"
 
