@@ -29,6 +29,7 @@ from agent.turn import Turn, TurnLimits
 from agent.turn_setup import ContextConfig
 from bot.access.acl import AccessRules
 from bot.access.admission import AdmissionRules
+from bot.app.parts import persona_here
 from bot.attachments.reading import FETCH_S, AttachmentReader
 from bot.hosting import BotHost
 from bot.turns.approvals import ApprovalPolicy, PolicyTable
@@ -238,7 +239,7 @@ class Bot:
         everywhere = off is Mechanism.MEMBERSHIP
         mind = AgentConfig(
             provider=always(self.model),
-            persona=self._persona,
+            persona=partial(persona_here, store.preferences, self._persona),
             tools=Toolbox(core, sources, policy, frozenset(ToolEffect)),
             policy=policy,
             context=ContextConfig(
@@ -261,7 +262,7 @@ class Bot:
         fetcher = Fetcher(WebGuard(), "Test/1", self.clock, *net, robots=False, limits=limits)
         return [WebFetchTool(fetcher, PageReader(patient_reader()), page_cache(self.clock), PATIENCE_S)]
 
-    async def _persona(self, _: Incoming) -> Persona:
+    def _persona(self, _: Incoming) -> Persona:
         instructions = self.instructions if self.off is Mechanism.NOT_READ else ""
         return Persona("You are a bot.", "Answer in English.", instructions)
 
