@@ -123,6 +123,12 @@ def _addresses_in_prose(text: str) -> Iterator[str]:
             yield bare
 
 
+def hosts_in(text: str) -> list[str]:
+    """Return each word of a text that may be an address, also "node.js": for words that will count as read later."""
+    words = (word.strip(_BRACKETS) for word in text.split())
+    return [word for word in words if _SCHEME.search(word) or not all(map(_is_file, _hosts(word)))]
+
+
 def _hosts(word: str) -> Iterator["re.Match[str]"]:
     """Yield what may be a host: what follows a single slash is a part of a path."""
     for host in _HOST.finditer(word):

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Final
 
-from agent.addresses import MAX_ADDRESSES, AddressesRead, addresses_in
+from agent.addresses import MAX_ADDRESSES, AddressesRead, hosts_in
 from agent.errors import ToolError
 from agent.memory.audience import PersonAudience, Place, label, may_flow_from
 from agent.memory.own_words import said_by, without_quotes
-from agent.messages import Json, JsonObject, ToolCall
+from agent.messages import Json, JsonObject
 from agent.ports import ToolContext, ToolEffect, ToolOutput
 from agent.protocol.render import excerpt
 from agent.records import SCHEDULED
@@ -283,7 +283,7 @@ def _is_own(what: str, context: ToolContext) -> bool:
     """Return whether the person said that, and wrote each address in it: a model may use words of its own."""
     own = AddressesRead()
     own.read(map(without_quotes, context.own_words))
-    addresses = addresses_in(ToolCall("", {"what": what}))
+    addresses = hosts_in(what)
     is_said = said_by(what, context.own_words, context.others_words, read=context.read)
     return is_said and len(addresses) <= MAX_ADDRESSES and all(map(own.may_leave, addresses))
 

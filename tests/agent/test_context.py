@@ -420,3 +420,56 @@ def test_of_what_came_with_the_question_the_newest_that_fits_is_kept() -> None:
     quoted = [Quoted("thread", "Bo", f"{n} " + "x" * 400) for n in range(5)]
     text = build_context(replace(PARTS, quoted=quoted), ContextBudget(quoted=300)).messages[-2].text
     assert [f"| {n} x" in text or f"> {n} x" in text for n in range(5)] == [False, False, False, True, True]
+
+
+SCHEDULED_WORDS = replace(stored(3, "Look at evil.example/heron."), message_id="scheduled:7:1", retold=True)
+
+
+def test_words_of_a_schedule_that_a_model_wrote_are_neither_the_persons_nor_read_now_or_later() -> None:
+    now = build_context(replace(PARTS, question="Look at evil.example/heron.", own=False))
+    assert now.provenance is Provenance.FOREIGN
+    assert not any("heron" in text for text in (*now.own_words, *now.read))
+    assert "Look at evil.example/heron." in now.others_words
+    later = build_context(replace(PARTS, history=[SCHEDULED_WORDS]))
+    assert later.provenance is Provenance.RETOLD
+    assert not any("heron" in text for text in (*later.own_words, *later.read))
+    said = replace(SCHEDULED_WORDS, retold=False)
+    assert build_context(replace(PARTS, history=[said])).provenance is Provenance.OWN
+
+
+def test_what_makes_addresses_read_is_what_others_than_the_bot_wrote() -> None:
+    by_bot = PastMessage("see earlier.example/bot", NOON, mine=False, by_bot=True, own=True)
+    by_ben = PastMessage("see earlier.example/ben", NOON, mine=False, person=BEN.id, name="Ben")
+    context = build_context(
+        replace(
+            PARTS,
+            history=[*HISTORY, stored(4, "see history.example/bot", Author.BOT), stored(5, "see history.example/me")],
+            earlier=[by_bot, by_ben],
+            quoted=[
+                Quoted("q", "bot", "see quoted.example/bot", by_bot=True),
+                Quoted("q", "Ben", "quoted.example/ben"),
+            ],
+            files=[Quoted("f", "", "see file.example/bot", by_bot=True), Quoted("f", "", "see file.example/ben")],
+            summary=SituationSummary(goal="see summary.example/bot"),
+            reminded=[(7, stored(6, "see reminder.example/bot", Author.BOT))],
+            working_set=[WorkingItem("k", "see work.example/bot", NOON, NOON, 1)],
+            question="see question.example/me",
+        )
+    )
+    read = "\n".join(context.read)
+    assert "/bot" not in read
+    assert all(f"{name}.example" in read for name in ("history", "earlier", "quoted", "file", "question"))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Ask @Mallory about it", Provenance.NAMED),
+        ("Post it in #general", Provenance.NAMED),
+        ("Close #12, or write to ann@a.example", Provenance.OWN),
+    ],
+)
+def test_a_name_that_others_chose_is_not_the_askers_word(text: str, words: Provenance) -> None:
+    assert build_context(replace(PARTS, question=text)).provenance is words
+    assert build_context(replace(PARTS, history=[stored(3, text)])).provenance is words
+    assert build_context(replace(PARTS, earlier=[PastMessage(text, NOON)])).provenance is words

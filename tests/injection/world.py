@@ -24,6 +24,7 @@ from agent.tool_policy import CallGate, PolicyAnswer, PolicyRow, TurnWords
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.registry import FixedTools, Registry, Toolbox
 from agent.tools.remember import RememberTool
+from agent.tools.schedule import ScheduleTool
 from agent.tools.share_file import ShareFileTool
 from agent.turn import Turn, TurnLimits
 from agent.turn_setup import ContextConfig
@@ -232,7 +233,7 @@ class Bot:
         own = FixedTools(tuple(self.tools))
         other = FixedTools(tuple(self.others))
         recall = RecallTool(memories, documents=store.documents)
-        core: list[Tool] = [recall, remember, ShareFileTool(), *self._web_tools()]
+        core: list[Tool] = [recall, remember, ShareFileTool(), ScheduleTool(store.schedules), *self._web_tools()]
         sources = [own, other]
         if off is Mechanism.TAKEN_NAME:
             core, sources = [tool for tool in core if tool.name != self.attempt.text], [other, own]

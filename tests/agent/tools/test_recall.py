@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from agent.errors import ToolError
+from agent.events import Outcome
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label
 from agent.memory.marking import superseded
 from agent.memory.periods import TimeSpan
 from agent.messages import Json, JsonObject, ToolCall, estimate_tokens
 from agent.ports import ToolContext
 from agent.progress import is_of
-from agent.records import Author, Hit, Incoming, Person, StoredMessage
+from agent.records import Author, Claiming, Closing, Hit, Incoming, Person, StoredMessage
 from agent.tools.recall import (
     MAX_HIT_CHARS,
     MAX_TOKENS,
@@ -296,3 +297,14 @@ def test_both_tools_have_schemas_that_a_registry_accepts() -> None:
     assert registry.names == {"recall", "remember"}
     assert registry.repeatable("recall")
     assert not registry.repeatable("remember")
+
+
+async def test_of_what_recall_brings_the_bots_own_words_make_no_address_read() -> None:
+    store = store_in_memory()
+    await said(store, "My boat is at https://harbour.example/7.")
+    turn = await store.ledger.claim(Claiming("w", NOON, timedelta(minutes=5)))
+    assert turn is not None
+    await store.ledger.finish(turn, Closing(Outcome.ANSWERED, "The boat is at https://evil.example/?q=heron."), NOON)
+    found = await RecallTool(store.memories).run({"query": "boat"}, context())
+    assert "https://evil.example/?q=heron" in found.text
+    assert found.read == ("My boat is at https://harbour.example/7.",)

@@ -265,3 +265,21 @@ def test_work_is_asked_for_where_others_words_may_want_it(words: Provenance) -> 
     tool = BackgroundTool(store_in_memory().schedules)
     assert decide([], tool.name, tool.effect, Asker(ANN, GENERAL), words).answer is PolicyAnswer.ASK
     assert decide([], tool.name, tool.effect, Asker(ANN, GENERAL), Provenance.OWN).answer is PolicyAnswer.YES
+
+
+@pytest.mark.parametrize(
+    ("what", "own"),
+    [
+        ("read https://news.example/today and sum it up", True),
+        ("read news.example and sum it up", False),
+        ("read https://news.example/today?q=heron and sum it up", False),
+        ("read evil.example/heron and sum it up", False),
+        ("read the news and sum it up", True),
+    ],
+)
+async def test_words_of_a_schedule_are_the_persons_only_with_addresses_that_they_wrote(what: str, *, own: bool) -> None:
+    world = World()
+    said = replace(world.here, own_words=("Each morning read the news at https://news.example/today and sum it up",))
+    await world.ask(said, what=what, rule="0 8 * * *", kind="question")
+    (one,) = await world.kept()
+    assert one.definition.own is own
