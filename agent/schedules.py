@@ -18,11 +18,10 @@ from itertools import pairwise
 from typing import Final, Protocol, TypeAlias
 from zoneinfo import ZoneInfo
 
-from cronsim import CronSim, CronSimError
-
+from agent.cron_rules import comes_too_often, is_hourly, parse_rule, rule_in_words, single_rules
 from agent.memory.audience import Place
 from agent.records import SCHEDULED, Accepted, Incoming, platform_of
-from agent.texts import duration_in_words, rule_in_words
+from agent.texts import duration_in_words
 
 
 class ScheduleKind(StrEnum):
@@ -67,7 +66,7 @@ class FirstCheck:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Either `at`: one time (aware); or `rule`: five cron fields, read in `zone`, that end at `until`.
+    """Either `at`: one time (aware); or `rule`: as agent/cron_rules.py says, read in `zone`, which ends at `until`.
 
     `zone`: an IANA name ("Europe/Berlin"); "" for a time whose person's zone is unknown. A rule has no occurrence
     before `since`. With `weeks` 2 only every second week counts; weeks begin on Monday in `zone`, and the week of
@@ -319,7 +318,7 @@ MAX_AHEAD: Final = timedelta(days=5 * 366)  # Into the future: the rules of time
 MIN_INTERVAL: Final = timedelta(minutes=5)  # Between two times of a rule, on the clock: a chat is no monitor
 MAX_WEEKS: Final = 26  # A rule that is rarer than twice a year should be a date
 MAX_YEARS: Final = 50  # Into the future: a rule without an occurrence by then never has one
-MAX_RULE_CHARS: Final = 100  # Longer than any sensible rule; the time to parse one grows with its length
+SHOWN_TIMES: Final = 3  # Of a repetition that is confirmed: enough to see what it does
 
 
 def with_end(timing: Timing, now: datetime) -> Timing:
@@ -340,10 +339,16 @@ def next_occurrence(timing: Timing, after: datetime) -> datetime | None:
     zone, start = zone_of(timing.zone), after.replace(microsecond=0)
     if timing.since is not None and timing.since > start:
         start = timing.since.replace(microsecond=0) - timedelta(seconds=1)
-    by_clock = not _is_hourly(timing.rule)
+    found = [_next_of(timing, rule, after, start, zone) for rule in single_rules(timing.rule)]
+    return min((moment for moment in found if moment is not None), default=None)
+
+
+def _next_of(timing: Timing, rule: str, after: datetime, start: datetime, zone: ZoneInfo) -> datetime | None:
+    """The first time of one of the rules. `start`: where to look from, no later than `after` or the first day."""
+    by_clock = not is_hourly(rule)
     begin: datetime | None = start.astimezone(zone)
     while begin is not None and begin.year <= start.year + MAX_YEARS:
-        times = _times(timing.rule, begin.replace(tzinfo=None, fold=0)) if by_clock else _elapsed(timing.rule, begin)
+        times = _times(rule, begin.replace(tzinfo=None, fold=0)) if by_clock else _elapsed(rule, begin)
         begin = None
         for found in times:
             moment = moment_of(found, zone) if by_clock else found.astimezone(UTC)
@@ -439,7 +444,7 @@ def problem_of(timing: Timing, now: datetime) -> str:
     if not 1 <= timing.days <= MAX_WEEKS * 7 or timing.weeks > 1 < timing.days:
         return f"Take every day, or one day of {MAX_WEEKS * 7} at most, and then every week."
     try:
-        too_often = _too_often(timing.rule)
+        too_often = comes_too_often(timing.rule, MIN_INTERVAL)
         comes = next_occurrence(with_end(timing, now), now) is not None
     except ValueError as error:
         return str(error)
@@ -472,8 +477,22 @@ def in_words(timing: Timing, now: datetime) -> str:
         return words
     until = with_end(timing, now).until
     end = "" if until is None else f", until {_day(until.astimezone(zone))} {until.astimezone(zone).year}"
-    explained = _parsed(timing.rule, datetime(2000, 1, 1)).explain()  # noqa: DTZ001 -- no real time: only its fields are used
-    return f"{words}; then {rule_in_words(timing.rule, explained, timing.weeks, timing.days)}{end}"
+    return f"{words}; then {rule_in_words(timing.rule, timing.weeks, timing.days)}{end}"
+
+
+def following_in_words(timing: Timing, now: datetime, zone: str) -> str:
+    """The next times of a repetition on the clock of `zone`: "Mon 30 Nov 08:00, Mon 7 Dec 08:00, Mon 14 Dec 08:00".
+
+    "" for a single time, or one in an unknown zone. Raises ValueError as `next_occurrence`.
+    """
+    if not timing.rule or not timing.zone:
+        return ""
+    here, found = zone_of(zone or timing.zone), list[datetime]()
+    ends = with_end(timing, now)
+    while len(found) < SHOWN_TIMES and (moment := next_occurrence(ends, found[-1] if found else now)) is not None:
+        found.append(moment)
+    shown = [moment.astimezone(here) for moment in found]
+    return ", ".join(f"{at:%a} {at.day} {at:%b} {at:%H:%M}" for at in shown)
 
 
 def zone_of(name: str) -> ZoneInfo:
@@ -500,26 +519,10 @@ def _problem_of_moment(at: datetime, zone: str, now: datetime) -> str:
     return "That time is too far ahead: take one within five years." if at > now + MAX_AHEAD else ""
 
 
-def _parsed(rule: str, start: datetime) -> CronSim:
-    if len(rule) > MAX_RULE_CHARS or len(rule.split()) != 5 or not rule.isascii():
-        raise ValueError(_invalid_rule(rule))
-    try:
-        return CronSim(rule, start)
-    except (CronSimError, AssertionError, TypeError, ValueError) as error:
-        raise ValueError(_invalid_rule(rule)) from error
-
-
-def _invalid_rule(rule: str) -> str:
-    return (
-        f"{rule[:MAX_RULE_CHARS]!r} is no rule: give five fields as of cron (minute, hour, day, month, weekday), "
-        "such as '0 9 * * 1' for Mondays at nine."
-    )
-
-
 def _times(rule: str, start: datetime) -> Iterator[datetime]:
     """The times of the rule after `start`: on the clock if it has no zone. Ends after fifty years without any."""
     try:
-        yield from _parsed(rule, start)
+        yield from parse_rule(rule, start)
     except OverflowError:  # the year 10000
         return
 
@@ -541,10 +544,6 @@ def _elapsed(rule: str, begin: datetime) -> Iterator[datetime]:
             at = moment
         else:
             return
-
-
-def _is_hourly(rule: str) -> bool:
-    return rule.split()[1:2] == ["*"]
 
 
 _SECOND: Final = timedelta(seconds=1)
@@ -569,16 +568,6 @@ def _clock_change(early: datetime, late: datetime, zone: tzinfo | None) -> datet
         else:
             late = middle
     return late
-
-
-def _too_often(rule: str) -> bool:
-    parsed = _parsed(rule, datetime(2000, 1, 1))  # noqa: DTZ001 -- no real time: only its fields are used
-    minutes, hours = sorted(parsed.minutes), parsed.hours
-    apart = int(MIN_INTERVAL.total_seconds() // 60)
-    if any(later - earlier < apart for earlier, later in pairwise(minutes)):
-        return True
-    in_adjacent_hours = any((hour + 1) % 24 in hours for hour in hours)
-    return in_adjacent_hours and minutes[0] + 60 - minutes[-1] < apart
 
 
 def _day(local: datetime) -> str:

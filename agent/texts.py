@@ -3,9 +3,7 @@
 The rest stands in `bot/texts/`, with the rules. Prompts are not texts for people: they stand beside what they ask.
 """
 
-import re
 from datetime import timedelta
-from typing import Final
 
 # How an answer ended
 
@@ -265,9 +263,6 @@ OVERHEARD_QUESTION = (
 
 # When something is done at a time
 
-_WEEKLY: Final = re.compile(r"(?P<minute>\d\d?) (?P<hour>\d\d?) \* \* (?P<days>\*|[0-7](?:,[0-7])*|1-5)")
-_DAYS: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-
 
 def duration_in_words(time: timedelta) -> str:
     """ "20 minutes", "1 day and 3 hours": the two greatest parts of it."""
@@ -275,22 +270,3 @@ def duration_in_words(time: timedelta) -> str:
     parts = {"day": minutes // 1440, "hour": minutes // 60 % 24, "minute": minutes % 60}
     named = [f"{many} {unit}{'' if many == 1 else 's'}" for unit, many in parts.items() if many]
     return " and ".join(named[:2])
-
-
-def rule_in_words(rule: str, explained: str, weeks: int, apart: int) -> str:
-    """A rule of cron; `explained`: as its library explains it. `weeks`, `apart`: of every so many weeks, or days."""
-    if found := _WEEKLY.fullmatch(" ".join(rule.split())):
-        days, at = _days_in_words(found["days"]), f"at {int(found['hour']):02}:{int(found['minute']):02}"
-        if apart > 1:
-            return f"every {apart} days {at}" if days == "day" else f"every {days} {at}, of every {apart} days"
-        return f"every {days} {at}" if weeks == 1 else f"every {weeks} weeks on {days} {at}"
-    words = explained[:1].lower() + explained[1:]
-    counted = {"weeks": weeks, "days": apart}
-    return ", ".join([words, *(f"every {many} {unit}" for unit, many in counted.items() if many > 1)])
-
-
-def _days_in_words(days: str) -> str:
-    if days in {"*", "1-5"}:
-        return "day" if days == "*" else "weekday"
-    *first, last = (_DAYS[int(day)] for day in sorted(set(days.replace("0", "7").split(","))))
-    return f"{', '.join(first)} and {last}" if first else last

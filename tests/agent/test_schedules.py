@@ -9,10 +9,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from agent.cron_rules import MAX_RULE_CHARS
 from agent.schedules import (
     DEFAULT_DURATION,
     MAX_ROUND_TIME,
-    MAX_RULE_CHARS,
     Timing,
     asked_in,
     in_words,
@@ -185,7 +185,7 @@ def test_a_hostile_rule_is_refused_or_comes_within_a_moment_of_work(rule: str) -
         ),
         (
             Timing("Asia/Kolkata", rule="15 7 1 * *"),
-            "Tuesday 1 December, 07:15 Asia/Kolkata; then at 07:15 on the first day of every month, until 22 May 2027",
+            "Tuesday 1 December, 07:15 Asia/Kolkata; then on the 1st of every month at 07:15, until 22 May 2027",
         ),
         (Timing("America/New_York", at=NOW + timedelta(days=60)), "Friday 22 January 2027, 07:00 America/New_York"),
         (Timing("America/New_York", at=NOW), ""),
@@ -230,7 +230,7 @@ def test_a_rule_of_every_third_day_counts_days_of_the_calendar_also_where_the_cl
     mondays = Timing("Europe/Berlin", rule="0 9 * * 1", since=since, days=2)
     assert "every Monday at 09:00, of every 2 days" in in_words(mondays, since)
     hours = Timing("Europe/Berlin", rule="0 */6 * * *", since=since, days=2)
-    assert in_words(hours, since).endswith(", every 2 days, until 20 April 2027")
+    assert in_words(hours, since).endswith("then every 2 days at 00:00, 06:00, 12:00 and 18:00, until 20 April 2027")
 
 
 def test_a_rule_of_every_second_week_skips_the_weeks_between_also_where_the_clocks_change() -> None:
