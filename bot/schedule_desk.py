@@ -32,6 +32,8 @@ from agent.schedules import (
     ScheduleRefused,
     Schedules,
     ScheduleState,
+    Timing,
+    following_in_words,
     in_words,
     problem_of,
     zone_of,
@@ -177,6 +179,7 @@ class ScheduleDesk:
             whom=schedule_texts.YOU_ALONE if direct else schedule_texts.YOU_HERE,
             where=schedule_texts.IN_DIRECT if direct else schedule_texts.HERE,
             when=in_words(schedule.definition.timing, now),
+            following=_following(schedule.definition.timing, now, asker),
             words=schedule_texts.quoted(read.words),
         )
         return ScheduleAnswer(text, (render_schedule(schedule, now, alone=True),))
@@ -185,23 +188,24 @@ class ScheduleDesk:
         """Return when that is, or what is asked back. `before`: the words that precede them in a repeated command."""
         if len(words) > MAX_CHARS:
             return ScheduleAnswer(schedule_texts.TOO_LONG.format(most=MAX_CHARS), refused=True)
-        now, (time_words, divider, rest) = self.clock.now(), words.partition("|")
+        now = self.clock.now()
         zone = ZoneInfo(asker.person.time_zone) if asker.person.time_zone else ZoneInfo("UTC")
-        read = await asyncio.to_thread(read_when, time_words, now, zone)
-        if not asker.person.time_zone and self._needs_zone(time_words, now):
+        read = await asyncio.to_thread(read_when, words, now, zone)
+        if isinstance(read, WhenUnclear) and not read.choices:
+            return _not_understood(read, before)
+        if not asker.person.time_zone and self._needs_zone(words, now):
             return ScheduleAnswer(schedule_texts.ZONE_FIRST, by_clock=True, refused=True)
         match read:
             case None:
                 return ScheduleAnswer(schedule_texts.NO_TIME, refused=True)
             case WhenUnclear(choices, passed):
-                suffix = f" |{rest}" if divider else ""
-                commands = [f"{before}{choice.words}{suffix}" for choice in choices]
+                commands = [f"{before}{choice.words}" for choice in choices]
                 labels = [schedule_texts.choice_label(choice.time, zone) for choice in choices]
                 text = schedule_texts.choices_text(labels, commands[0], passed=passed)
                 return ScheduleAnswer(text, choices=tuple(zip(labels, commands, strict=True)), refused=True)
             case WhenRead(timing):
                 timing = timing if asker.person.time_zone else replace(timing, zone="")
-                return replace(read, timing=timing, words=rest.strip() if divider else read.words)
+                return replace(read, timing=timing)
 
     @staticmethod
     def _needs_zone(words: str, now: datetime) -> bool:
@@ -212,17 +216,16 @@ class ScheduleDesk:
         return read_in(EASTMOST) != read_in(WESTMOST) or _is_by_clock(read_in(EASTMOST))
 
     async def _edit(self, asker: PlaceAsker, id_: int, words: str) -> ScheduleAnswer:
-        """Change the time, the words, or both: "tomorrow at 9:00 | call Ann"."""
+        """Change the time, the words behind a `|`, or both: "tomorrow at 9:00 | call Ann"."""
         if await self._is_work(asker.person.id, id_):
             return ScheduleAnswer(schedule_texts.WORK_STAYS.format(id=id_), refused=True)
-        timing, new_words = None, words
-        if words.startswith("|"):
-            new_words = words[1:].strip()
-        else:
-            read = await self._read(asker, words, f"edit {id_} ")
+        timing, (time_words, _, new_words) = None, words.partition("|")
+        new_words = new_words.strip()
+        if time_words.strip():
+            read = await self._read(asker, f"{time_words} | {new_words}", f"edit {id_} ")
             if isinstance(read, ScheduleAnswer):
                 return read
-            timing, new_words = read.timing, read.words
+            timing = read.timing
         now = self.clock.now()
         if timing is not None and (trouble := problem_of(timing, now)):
             return ScheduleAnswer(trouble, refused=True)
@@ -269,7 +272,9 @@ class ScheduleDesk:
     def _confirm(self, text: str, schedule: Schedule, asker: PlaceAsker) -> ScheduleAnswer:
         now, timing = self.clock.now(), schedule.definition.timing.seen_from(asker.person.time_zone)
         when, words = in_words(timing, now), schedule_texts.quoted(schedule.definition.words)
-        return ScheduleAnswer(text.format(when=when, words=words), (render_schedule(schedule, now, alone=True),))
+        following = _following(timing, now, asker)
+        text = text.format(when=when, following=following, words=words)
+        return ScheduleAnswer(text, (render_schedule(schedule, now, alone=True),))
 
     async def _list(self, asker: PlaceAsker, page: int) -> ScheduleAnswer:
         schedules, now = await self._own(asker), self.clock.now()
@@ -313,6 +318,23 @@ class ScheduleDesk:
             return ScheduleAnswer(schedule_texts.MANAGERS_ONLY, refused=True)
         await self.preferences.set(f"channel:{asker.channel}", FORBIDS, OFF if forbids else None)
         return ScheduleAnswer(schedule_texts.FORBID_DONE if forbids else schedule_texts.ALLOW_DONE)
+
+
+def _following(timing: Timing, now: datetime, asker: PlaceAsker) -> str:
+    """The line with the next times of a repetition, in the asker's zone; "" for one time."""
+    zone = asker.person.time_zone or timing.zone
+    times = following_in_words(timing, now, zone)
+    return schedule_texts.FOLLOWING.format(times=times, zone="" if zone == timing.zone else f" {zone}") if times else ""
+
+
+def _not_understood(read: WhenUnclear, before: str) -> ScheduleAnswer:
+    """Ask back which words belong to the time."""
+    if not read.left:
+        return ScheduleAnswer(schedule_texts.NO_TIME, refused=True)
+    understood, left = schedule_texts.quoted(read.understood), schedule_texts.quoted(read.left)
+    template = schedule_texts.PARTLY_UNDERSTOOD if understood else schedule_texts.NOT_UNDERSTOOD
+    choices = ((schedule_texts.REST_IS_TEXT, f"{before}{read.divided}"),) if read.divided else ()
+    return ScheduleAnswer(template.format(understood=understood, left=left), choices=choices, refused=True)
 
 
 def _comes_from(schedule: Schedule, channel: str, message: str) -> bool:

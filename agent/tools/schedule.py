@@ -31,6 +31,7 @@ from agent.schedules import (
     Schedules,
     ScheduleState,
     Timing,
+    following_in_words,
     in_words,
     moment_of,
     next_occurrence,
@@ -125,7 +126,7 @@ BEGINS: Final = (
     "It begins now, as number {id}, in a message of its own that shows its steps and, at the end, the result. Tell the "
     "person in one sentence that you are on it, and do nothing of it here."
 )
-KEPT: Final = "Kept as number {id}: {when}. Posted {where}. Tell the person this time, as it stands here."
+KEPT: Final = "Kept as number {id}: {when}.{following} Posted {where}. Tell the person this time, as it stands here."
 
 
 async def _nowhere(_: str) -> bool:
@@ -161,7 +162,11 @@ class ScheduleTool:
         if isinstance(schedule, ScheduleRefused):
             raise ToolError(REFUSED[schedule], ours=True)
         where = "to the person alone" if new.direct else "here"
-        text = KEPT.format(id=schedule.id, when=in_words(schedule.definition.timing, context.now), where=where)
+        timing = schedule.definition.timing
+        times = following_in_words(timing, context.now, context.person.time_zone or timing.zone)
+        following = f" Next: {times}." if times else ""
+        when = in_words(timing, context.now)
+        text = KEPT.format(id=schedule.id, when=when, following=following, where=where)
         return _output(f"{cancelled} {text}".strip(), context)
 
     async def _cancel(self, id_: int, context: ToolContext) -> str:

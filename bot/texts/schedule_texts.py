@@ -18,6 +18,13 @@ NO_TIME = (
     "I found no time in that which I can keep. Please write it at the beginning or at the end: `tomorrow at 9:00`, "
     "`in 20 minutes`, `on 3 December at noon`, `every Monday at 8:00`, `every 2 weeks on Friday at 10:00`."
 )
+PARTLY_UNDERSTOOD = (
+    "I understood “{understood}” as the time, but not “{left}”. Please write the time another way. If that belongs to "
+    "the text, put a `|` between the time and the text."
+)
+NOT_UNDERSTOOD = "I did not understand “{left}” as a time. Please write it another way."
+REST_IS_TEXT = "The rest is the text"
+FOLLOWING = "\nNext{zone}: {times}."
 NO_WORDS = "What is to be said then? Please write it behind the time: `tomorrow at 9:00 to call Ann`."
 TOO_LONG = "Please shorten it to {most:,} characters."
 WHICH = "Which time do you mean?"
@@ -25,15 +32,15 @@ PASSED = "That time is over for today. Do you mean:"
 SPELL = "You may also write it so that it means one time: `{words}`."
 ZONE_FIRST = "I need to know where you are before I can tell when that is."
 KEPT = {
-    ScheduleKind.REMINDER: "I will remind {whom}: **{when}**.\n“{words}”",
-    ScheduleKind.QUESTION: "I will do this {where}: **{when}**.\n“{words}”",
+    ScheduleKind.REMINDER: "I will remind {whom}: **{when}**.{following}\n“{words}”",
+    ScheduleKind.QUESTION: "I will do this {where}: **{when}**.{following}\n“{words}”",
 }
 YOU_ALONE, YOU_HERE = "you in a direct message", "you here, where all may read it"
 IN_DIRECT, HERE = "for you in a direct message", "here"
 HOW_TO_CHANGE = "`/schedules edit {id} NEW TIME | NEW WORDS` changes it, `/schedules cancel {id}` takes it back."
-CHANGED = "Changed. **{when}**.\n“{words}”"
+CHANGED = "Changed. **{when}**.{following}\n“{words}”"
 PAUSED = "Paused until you resume it: “{words}”"
-RESUMED = "It goes on: **{when}**.\n“{words}”"
+RESUMED = "It goes on: **{when}**.{following}\n“{words}”"
 CANCELLED = "Cancelled: “{words}”"
 SURE = "I will not do it any more."
 NOT_ANY_MORE = "It is not scheduled any more."

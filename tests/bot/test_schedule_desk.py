@@ -65,7 +65,8 @@ async def test_a_reminder_is_stored_and_confirmed_in_the_persons_zone_with_butto
     (kept,) = await desk.kept()
     assert panel.text == (
         "I will remind you in a direct message: **Monday 30 November, 08:00 Europe/Berlin; "
-        "then every Monday at 08:00, until 22 May 2027**.\n“sum up”"
+        "then every Monday at 08:00, until 22 May 2027**.\n"
+        "Next: Mon 30 Nov 08:00, Mon 7 Dec 08:00, Mon 14 Dec 08:00.\n“sum up”"
     )
     assert labels(panel) == ["Change", "Cancel"]
     assert (kept.definition.words, kept.definition.kind, kept.definition.direct) == (
@@ -196,7 +197,7 @@ async def test_a_schedule_that_cannot_be_stored_is_refused_with_a_remedy() -> No
 
 async def test_a_form_makes_the_words_and_starts_with_the_current_ones() -> None:
     desk = Desk()
-    await desk.remind("tomorrow at 9:00 call Ben every day")
+    await desk.remind("tomorrow at 9:00 | call Ben every day")
     call = CommandCall(words="edit 1", caller=desk.ann, host=desk.host)
     assert remind.CHANGE.prefill is not None
     assert await remind.CHANGE.prefill(call) == {"what": "call Ben every day"}
