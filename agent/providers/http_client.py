@@ -17,6 +17,7 @@ import aiohttp
 import httpx
 
 from agent.certificates import certificate_problem
+from agent.messages import is_too_deep
 
 # A transport for httpx on connections of aiohttp, which read a token in a fifth of the time of httpx's own.
 #
@@ -316,8 +317,8 @@ def _as_error(text: str) -> str:
 def _parse_json(text: str) -> object:
     """Return the value, or None for text that is not JSON or is nested too deeply."""
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return None if is_too_deep(text) else json.loads(text)
+    except ValueError:
         return None
 
 

@@ -14,7 +14,7 @@ from typing import Final
 from xml.parsers import expat
 
 from agent.memory.documents import MAX_CHARS, DocumentPage
-from agent.messages import Image
+from agent.messages import Image, is_too_deep
 from agent.protocol.render import excerpt
 from bot.attachments.kinds import NO_DOCUMENT, PICTURES, FileKind, found, is_office, picture_type, plain_type
 from bot.attachments.reader import ReadAs, Reader, ReadSeconds
@@ -26,6 +26,7 @@ MAX_TITLE_CHARS: Final = 120
 MAX_TEXT_CHARS: Final = 400_000  # The limit of the reader process: some twenty times what a result holds
 MAX_ENTRIES: Final = 60  # Of a feed; older ones are hardly asked for
 MAX_ENTRY_CHARS: Final = 600
+MAX_TIDY_DEPTH: Final = 20  # Deeper JSON does not become more readable over several lines
 RAW_CHARS: Final = 20  # Characters of markup that are read for each character of text
 _LOOK: Final = 2_048
 _BREAK: Final = re.compile(r"</?(?:br|div|h[1-6]|li|ol|p|td|tr|ul)\b[^<>]{0,1000}>", re.IGNORECASE)
@@ -75,7 +76,9 @@ class PageReader:
         if "xml" in kind and _FEED.search(text[:_LOOK]):
             feed = await asyncio.to_thread(read_feed, text)
             return _page(fetched, feed.title, feed.text, feed.note)
-        return _page(fetched, "", _tidy(text) if kind.endswith("json") else text, limit=limit)
+        if kind.endswith("json"):
+            text = await asyncio.to_thread(_tidy, text)
+        return _page(fetched, "", text, limit=limit)
 
     async def document(self, fetched: Fetched, person: str) -> ReadDocument:
         """Read a whole resource that a place learns. Raises WebRefused."""
@@ -123,12 +126,16 @@ def _declared(data: bytes) -> str:
 
 
 def _tidy(text: str) -> str:
-    """Format JSON over several lines; invalid or long text is returned as it is."""
-    if len(text) > MAX_TEXT_CHARS // 4:
+    """Format JSON over several lines; invalid, long or deeply nested text is returned as it is.
+
+    Each value costs as many steps and blanks as it has levels, so the depth is looked at first, and this runs in a
+    thread.
+    """
+    if len(text) > MAX_TEXT_CHARS // 4 or is_too_deep(text, MAX_TIDY_DEPTH):
         return text
     try:
         return json.dumps(json.loads(text), ensure_ascii=False, indent=1)
-    except (ValueError, RecursionError):
+    except ValueError:
         return text
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias, cast
 from agent.admission_terms import Authority
 from agent.errors import Refused
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
+from agent.messages import is_too_deep
 from agent.records import SCHEDULED, Incoming, Person
 from agent.schedules import (
     Admitted,
@@ -165,8 +166,8 @@ Request: TypeAlias = SayMessage | EditMessage | RemoveMessage | PressOffer | Pre
 def read_request(frame: str) -> tuple[int, Request]:
     """Return the number of a frame, and its request. Raises Refused."""
     try:
-        body = json.loads(frame)
-    except (ValueError, RecursionError):
+        body = None if is_too_deep(frame) else json.loads(frame)
+    except ValueError:
         raise Refused(reply_texts.PLAY_UNREADABLE) from None
     if not isinstance(body, dict):
         raise Refused(reply_texts.PLAY_UNREADABLE)

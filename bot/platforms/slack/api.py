@@ -28,7 +28,7 @@ from yarl import URL
 
 from agent.certificates import certificate_problem
 from agent.errors import CogencyError
-from agent.messages import Json, JsonObject
+from agent.messages import Json, JsonObject, is_too_deep
 from bot.caches import MINUTE, MethodQueue, MethodRate, Replicas
 from bot.platforms.slack.markup import NeutralText, neutral
 from bot.platforms.slack.options import PLATFORM, Method, RotatingToken
@@ -427,7 +427,7 @@ def _seconds(header: str) -> float:
 def _refusal(body: str) -> str:
     """Return the error in the answer of a `response_url`; "" for "ok" and {"ok": true}."""
     try:
-        answer: Json = json.loads(body)
+        answer: Json = None if is_too_deep(body) else json.loads(body)
     except ValueError:
         return ""
     return text(answer, "error") if isinstance(answer, dict) and answer.get("ok") is False else ""

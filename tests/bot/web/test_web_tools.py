@@ -1,5 +1,6 @@
 """What a model gets of a page, and who may see and remember it."""
 
+import asyncio
 import gzip
 import time
 from collections.abc import AsyncGenerator, Mapping
@@ -16,9 +17,9 @@ from agent.messages import Image, Reference
 from agent.ports import ToolContext, ToolOutput
 from agent.records import Person
 from bot.attachments.reader import Reader
-from bot.web.fetching import Fetcher, FetchLimits
+from bot.web.fetching import Fetched, Fetcher, FetchLimits
 from bot.web.guard import WebGuard, parse_networks
-from bot.web.page_text import BROKEN_FEED, CUT, PageReader, read_feed
+from bot.web.page_text import BROKEN_FEED, CUT, MAX_TIDY_DEPTH, PageReader, read_feed
 from bot.web.web_tools import WebFetchTool, page_cache
 from tests.fakes.clock import FakeClock
 from tests.fakes.pdfs import pdf
@@ -121,6 +122,29 @@ async def test_each_kind_of_thing_is_read_as_what_it_is(kind: str, body: bytes, 
         output = await browser.fetch("http://a.example/x")
     assert told in output.text
     assert [isinstance(part, Image) for part in output.parts] == ([True] if kind == "image/png" else [])
+
+
+def nested(levels: int, values: int) -> bytes:
+    return b"[" * levels + b",".join([b"1"] * values) + b"]" * levels
+
+
+@pytest.mark.parametrize("levels", [MAX_TIDY_DEPTH + 1, 900, 49_000])
+async def test_json_that_is_nested_deeply_is_shown_as_it_is(levels: int) -> None:
+    data = nested(levels, 10)
+    page = await PageReader(Reader(1, niceness=0)).read(Fetched("http://a.example/x", "application/json", data), "p")
+    assert page.text == data.decode()
+
+
+async def test_formatting_json_does_not_hold_the_event_loop() -> None:
+    """Each value of the last level costs as many steps as it has levels: the worst that is formatted."""
+    data, ticks = nested(MAX_TIDY_DEPTH, 49_000), 0
+    fetched = Fetched("http://a.example/x", "application/json", data)
+    reading = asyncio.ensure_future(PageReader(Reader(1, niceness=0)).read(fetched, "p"))
+    while not reading.done():
+        await asyncio.sleep(0)
+        ticks += 1
+    assert (await reading).text.startswith("[\n [\n  [")
+    assert ticks > 10
 
 
 def test_a_feed_that_declares_entities_or_is_damaged_is_read_as_far_as_it_goes() -> None:
