@@ -85,7 +85,20 @@ ROBOTS: Final = "its site asks programs not to read it (robots.txt)"
 INTO_OWN: Final = "it leads on into the operator's own network, where the public web may not send anybody"
 NOT_NAMED: Final = "it lies in the operator's own network, and is read only if the person names {host} themselves"
 TOO_LARGE: Final = "it is larger than {megabytes:g} MB"
+LEADS_TO_UNPROVEN: Final = "it leads on to an address whose certificate does not prove whose it is"
 NO_PAGE: Final = "it is {kind}, which cannot be read as text"
+A_FILE: Final = "a file"
+# The types that may be named in a refusal, which is the program's own sentence: a site chooses the type that it sends,
+# and could write words into it.
+KNOWN_TYPES: Final = frozenset(
+    {
+        *(f"application/{kind}" for kind in ("octet-stream", "zip", "gzip", "x-tar", "x-7z-compressed", "epub+zip")),
+        *(f"audio/{kind}" for kind in ("mpeg", "mp4", "ogg", "wav", "webm", "flac")),
+        *(f"video/{kind}" for kind in ("mp4", "mpeg", "ogg", "webm", "quicktime")),
+        *(f"image/{kind}" for kind in ("avif", "bmp", "heic", "tiff", "x-icon")),
+        *(f"font/{kind}" for kind in ("ttf", "otf", "woff", "woff2")),
+    }
+)
 ENCODED: Final = "it is packed in a way that is not understood here"
 STATUS: Final = {
     401: "one has to sign in there, which I cannot",
@@ -215,7 +228,7 @@ class Fetcher:
             if asks_first and was_public and not await self._is_allowed(target):
                 raise WebRefused(ROBOTS)
             conditions = _conditions(known) if known is not None and known.address == target.address else {}
-            async with self._request(target, addresses, conditions) as (response, body):
+            async with self._request(target, addresses, conditions, named=not hop) as (response, body):
                 if conditions and response.status_code == 304:
                     return Fetched(target.address, "", b"", is_own=is_own, is_known=True)
                 location = _header(response, b"location")
@@ -254,10 +267,12 @@ class Fetcher:
 
     @asynccontextmanager
     async def _request(
-        self, target: Target, addresses: Sequence[str], conditions: Mapping[str, str]
+        self, target: Target, addresses: Sequence[str], conditions: Mapping[str, str], *, named: bool
     ) -> AsyncGenerator[tuple[h11.Response, AsyncGenerator[bytes]]]:
-        """Send the request; yield the response's head, and its body as it arrives."""
-        reader, writer = await self._connect(target, addresses)
+        """Send the request; yield the response's head, and its body as it arrives. `named`: the host may stand in the
+        reason of a refusal, because no site has chosen it.
+        """
+        reader, writer = await self._connect(target, addresses, named=named)
         exchange = _Exchange(reader, h11.Connection(h11.CLIENT, max_incomplete_event_size=self._limits.head_bytes))
         headers = {
             "Host": target.authority,
@@ -276,7 +291,7 @@ class Fetcher:
         finally:
             writer.transport.abort()  # discard any bytes that are still to come
 
-    async def _connect(self, target: Target, addresses: Sequence[str]) -> Streams:
+    async def _connect(self, target: Target, addresses: Sequence[str], *, named: bool) -> Streams:
         """Connect to one of these addresses, and to no other."""
         tls, reason = self._context(target), UNREACHABLE
         for address in addresses[: self._limits.addresses]:
@@ -284,7 +299,7 @@ class Fetcher:
                 async with asyncio.timeout(self._limits.connect_s):
                     return await self._dial(address, target.port, tls, target.host if tls else None)
             except ssl.SSLCertVerificationError:
-                reason = NOT_TRUSTED.format(host=target.host)
+                reason = NOT_TRUSTED.format(host=target.host) if named else LEADS_TO_UNPROVEN
             except OSError:  # TimeoutError among them
                 continue
         raise WebRefused(reason)
@@ -330,7 +345,7 @@ class Fetcher:
             or subtype.endswith(("json", "xml", "javascript", "yaml", "toml", "markdown"))
         ):
             return self._limits.text_bytes
-        raise WebRefused(NO_PAGE.format(kind=kind if kind.isascii() and len(kind) < 80 else "a file"))
+        raise WebRefused(NO_PAGE.format(kind=kind if kind in KNOWN_TYPES else A_FILE))
 
 
 @dataclass(frozen=True, slots=True)
