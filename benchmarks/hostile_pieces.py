@@ -38,9 +38,18 @@ def _pieces_of(tree: Any, before: str) -> Iterator[tuple[str, str]]:  # noqa: AN
         if name in _REPEATS:
             for variant in range(_VARIANTS):
                 yield before, _sample(value[2], variant)
+            # What begins the expression anew with each piece: its literal with a letter after which a word can begin.
+            for letter in _edges(value[2]) if before else ():
+                yield "", before + letter
         before += _one(name, value, 0)
     yield "", before
     yield "", before[:-1]
+
+
+def _edges(tree: Any) -> Iterable[str]:  # noqa: ANN401 -- as above
+    """Return letters that a repeated part matches: each kind of them once, and those that end a word."""
+    letters = [letter for op, value in tree if str(op) == "IN" for letter in _letters_in(value)]
+    return dict.fromkeys([*letters[:1], *(letter for letter in letters if not letter.isalnum())][: 1 + _VARIANTS])
 
 
 def _inside(name: str, value: Any) -> Iterable[Any]:  # noqa: ANN401 -- as above

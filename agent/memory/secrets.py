@@ -33,10 +33,14 @@ _PREFIXES: Final = compile_later(
     | (?:AKIA|ASIA|AGPA|AIDA|AROA)[A-Z0-9]{16} | AIza[A-Za-z0-9_-]{30,} | ya29\.[A-Za-z0-9_-]{20,}
     | (?:npm|hf|dckr_pat|shpat|shpss|dop_v1|glsa|xai|gsk)_[A-Za-z0-9_-]{16,} | xai-[A-Za-z0-9]{16,}
     | pypi-[A-Za-z0-9_-]{16,} | SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}
-    | eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*
     )""",
     re.VERBOSE,
 )
+# A signed token (JWT): three words with dots between them, the first with "eyJ", which begins JSON in base64. It is
+# looked for from the beginning of a word, and "eyJ" within it: with "eyJ" first, "eyJ-eyJ-…" is read to its end again
+# from each of its parts.
+_SIGNED: Final = compile_later(r"(?<![\w-])(?P<first>[\w-]{11,}+)\.[\w-]{8,}+\.[\w-]*+", re.ASCII)
+_SIGNED_BEGINNING: Final = compile_later(r"\beyJ[\w-]{8}", re.ASCII)
 _PRIVATE_KEY: Final = compile_later(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL
 )
@@ -88,14 +92,20 @@ def _secrets(text: str) -> Iterator[tuple[int, int]]:
     """Yield the spans of secrets, which may overlap."""
     for pattern in (_PRIVATE_KEY, _PREFIXES):
         yield from (match.span() for match in pattern.finditer(text))
+    for match in _SIGNED.finditer(text):
+        if (beginning := _SIGNED_BEGINNING.search(text, match.start(), match.end("first"))) is not None:
+            yield beginning.start(), match.end()
     yield from (match.span("value") for match in _NAMED.finditer(text) if _is_secret(match))
     yield from (match.span() for match in _CARD.finditer(text) if _is_card(match[0]))
     addresses = [match.span() for match in _ADDRESS.finditer(text)]
     for start, end in addresses:
         for match in _IN_ADDRESS.finditer(text, start, end):
             yield match.span("password" if match["password"] else "value")
+    before = 0  # How many addresses end before the token: both are in their order
     for match in _TOKEN.finditer(text):
-        inside = any(start <= match.start() < end for start, end in addresses)
+        while before < len(addresses) and addresses[before][1] <= match.start():
+            before += 1
+        inside = before < len(addresses) and addresses[before][0] <= match.start()
         if not inside and any(map(_looks_random, _BETWEEN.split(match[0]))):
             yield match.span()
 

@@ -35,6 +35,7 @@ from agent.memory.secrets import asks_to_remember, has_secret, is_sensitive, wit
 from agent.memory.writing import NewFact
 from agent.messages import Message, Role, is_too_deep
 
+SECRET_CHARS: Final = 4_000  # Longer than any key; a text may have a hundred thousand characters
 TRIES: Final = 20  # Opening braces that are tried: each may cost a scan to the end of the answer
 
 
@@ -266,7 +267,8 @@ class ImpressionSynthesizer:
         return replace(synthesised(profile), entries=bounded(refined), last_updated=now)
 
     def _shown(self, text: str) -> str:
-        return without_secrets(text)[: self.utterance_chars]
+        """Return the beginning of a text without secrets. One that the limit would cut is read to its end."""
+        return without_secrets(text[: self.utterance_chars + SECRET_CHARS])[: self.utterance_chars]
 
 
 def _in_own_words(messages: Sequence[Utterance]) -> tuple[Utterance, ...]:

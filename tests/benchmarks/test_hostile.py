@@ -13,6 +13,7 @@ import pytest
 
 from benchmarks import hostile
 from benchmarks.hostile import Reading
+from benchmarks.hostile_pieces import expression_pieces
 from tests.examples import is_thorough
 from tests.patience import cpu_s
 
@@ -109,6 +110,14 @@ def test_what_grows_with_the_square_is_found() -> None:
         "each with each", lambda text: [one == other for one in text.split() for other in text[:400]], chars=SHORT
     )
     assert hostile.growing(words) == ""
+
+
+@pytest.mark.slow
+def test_a_literal_that_begins_the_expression_anew_with_each_piece_is_tried() -> None:
+    token = re.compile(r"\bcat[A-Za-z0-9_-]{8,}\.")
+    pieces = tuple(expression_pieces(token, SHORT))
+    assert ("", "cat-") in pieces
+    assert hostile.growing(Reading("token", token.search, pieces, SHORT, common=False))
 
 
 def test_a_text_that_one_part_of_an_expression_repeats_is_tried() -> None:

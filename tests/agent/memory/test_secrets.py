@@ -74,3 +74,19 @@ def test_a_long_text_is_searched_in_no_time(piece: str) -> None:
     began = time.process_time()
     assert not has_secret(piece * 30_000)
     assert time.process_time() - began < cpu_s(1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("piece", ["eyJ-", "eyJa-", "eyJ.eyJ.", "a.b-", "http://a.b/ aaaaaaaaaaaaaaaaaaaaaaaa "])
+def test_text_that_begins_a_secret_again_and_again_is_read_in_linear_time(piece: str) -> None:
+    text = (piece * 200_000)[:400_000]
+    begun = time.process_time()
+    has_secret(text)
+    assert time.process_time() - begun < cpu_s(5)
+
+
+def test_a_signed_token_is_found_behind_other_characters_of_a_word() -> None:
+    token = "eyJ" + "hbGciOiJIUzI1NiJ9." + "eyJzdWIiOiIxMjM0In0."
+    assert without_secrets(f"session-{token} is mine").endswith(f"{HIDDEN} is mine")
+    assert token[:12] not in without_secrets(f"session-{token}")
+    assert not has_secret("the_eyJ.example.host and heyJude.example.hostname")

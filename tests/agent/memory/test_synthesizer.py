@@ -228,6 +228,12 @@ def test_of_a_very_long_message_the_beginning_is_shown() -> None:
     assert len(shown["text"]) == SYNTHESIZER.utterance_chars
 
 
+def test_a_secret_that_the_limit_would_cut_is_hidden_whole() -> None:
+    before = "ab " * ((SYNTHESIZER.utterance_chars - 30) // 3)
+    [shown] = json.loads(SYNTHESIZER.insight_prompt(utterances(f"{before}my password is {'x7' * 1_000}"))[1].text)
+    assert "x7" not in shown["text"]
+
+
 def test_what_the_person_decided_about_is_neither_shown_nor_reworded_nor_merged() -> None:
     own, open_ = replace(entry(1, "sails"), sources=()), replace(entry(2, "rows"), everywhere=True)
     profile = UserProfile("ann", (own, open_, entry(3, "swims"), entry(4, "dives")), interaction_count=3)
