@@ -213,7 +213,7 @@ async def background(
     """
 
     copies, floor = VendorCopies(jobs, clock, models.forget_handles), ForegroundPriority()
-    learner = Learner(profiles, facts, jobs, spending, models.learning_model, clock, floor)
+    learner = Learner(profiles, facts, jobs, spending, models.learning_model, clock, floor, has_budget=has_budget)
     workers: list[Mapping[str, Handler]] = [{VENDOR_COPY: copies.drop}, {INDEXING: partial(_index, memories, clock)}]
     if retiring is not None:
         await retiring.begin()

@@ -246,12 +246,12 @@ def mention(name: str) -> str:
     return "@" + "\u00a0".join(name.split())
 
 
-_NAME: Final = compile_later(r"(?<!\w)[@#](?=[^ \t\n]*[^\W\d_])[^ \t\n]+")  # A number is no name: "#12"
+_LETTER: Final = compile_later(r"[^\W\d_]")
 
 
 def mentions(text: str) -> bool:
-    """Return whether the text mentions a person or a place, whose name others chose."""
-    return _NAME.search(text) is not None
+    """Return whether the text mentions a person or a place, whose name others chose. A number is no name: "#12"."""
+    return any(_LETTER.search(match[0]) for match in _MENTION.finditer(text))
 
 
 def said_by(

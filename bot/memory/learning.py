@@ -8,7 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, TypeAlias
 
 from agent.admission_terms import Authority
 from agent.errors import ProviderUnavailable, Refused, StoreError, ToolError
@@ -52,6 +52,13 @@ OPTIONS = CallOptions(depth=Depth.FAST)
 SYNTHESIZER = ImpressionSynthesizer()
 
 
+HasBudget: TypeAlias = Callable[[str], Awaitable[bool]]  # Whether this person, by id, may spend anything now
+
+
+async def may_spend(person: str) -> bool:  # noqa: ARG001 -- without budgets, each person may spend
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class LearningLimits:
     quiet: timedelta = timedelta(minutes=1)
@@ -60,6 +67,8 @@ class LearningLimits:
     """Messages per call: given more, a model extracts less from each."""
     batch_chars: int = 16_000
     """About 4,000 tokens of messages, so that the prompt fits a small local model. At least one message is sent."""
+    budget_pause: timedelta = timedelta(hours=1)
+    """Until the budget of a person who has used it up is looked at again: it is filled up at midnight."""
     known: int = 50
     """Known facts shown to the model: about as many things as a person is concerned with at a time."""
     tries: int = 5
@@ -79,6 +88,7 @@ class Learner:
     Rules
       No reply waits for learning. While the model on this machine is needed for an answer, the job stops and is
       scheduled again.
+      Its calls are charged to the person, and none is made while that person's budget is used up.
       A message stays marked until its insights are saved. An unreadable answer changes nothing, and the job is tried
       again; messages that yield unreadable answers every time are skipped after `tries`.
     """
@@ -92,6 +102,7 @@ class Learner:
     floor: ForegroundPriority
     synthesizer: ImpressionSynthesizer = SYNTHESIZER
     limits: LearningLimits = LearningLimits()
+    has_budget: HasBudget = may_spend
 
     def due(self, now: datetime) -> datetime | None:
         """Return when to learn from a turn that ends at `now`; None while no model can learn."""
@@ -100,6 +111,9 @@ class Learner:
     async def learn(self, job: Job) -> None:
         """Run the job: learn from the oldest unlearned messages of a partition. Raises ProviderError and StoreError."""
         if not self.model().can_learn:
+            return
+        if not await self.has_budget(job.person):
+            await self._reschedule(job, self.limits.budget_pause)
             return
         partition = partition_of(job.person, job.key)
         last_try = job.attempts >= self.limits.tries
@@ -293,21 +307,15 @@ TRIES: Final = 3
 YIELD_DELAY: Final = timedelta(seconds=30)
 
 
-async def may_spend(person: str) -> bool:  # noqa: ARG001 -- without budgets, each person may spend
-    return True
-
-
 @dataclass(frozen=True, slots=True)
 class Summariser:
-    """`has_budget`: whether this person, by id, may spend anything now."""
-
     summaries: Summaries
     jobs: Jobs
     spending: Spending
     model: Callable[[], LearningModel]
     clock: Clock
     floor: ForegroundPriority
-    has_budget: Callable[[str], Awaitable[bool]] = may_spend
+    has_budget: HasBudget = may_spend
 
     async def summarise(self, job: Job) -> None:
         """Run the job: summarise a conversation up to a message. Raises StoreError and the provider's errors."""

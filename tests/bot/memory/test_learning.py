@@ -50,6 +50,11 @@ class World:
     store: StoreInMemory = field(default_factory=store_in_memory)
     is_local: bool = False
     can_learn: bool = True
+    spent: set[str] = field(default_factory=set[str])
+    """People whose budget is used up."""
+
+    async def has_budget(self, person: str) -> bool:
+        return person not in self.spent
 
     def __post_init__(self) -> None:
         self.clock, self.floor = FakeClock(START, auto=False), ForegroundPriority()
@@ -62,6 +67,7 @@ class World:
             lambda: LearningModel(self.provider, self.is_local, self.can_learn),
             self.clock,
             self.floor,
+            has_budget=self.has_budget,
         )
         self.worker = JobWorker(self.store.jobs, {LEARNING: self.learner.learn}, self.clock, "worker")
 
@@ -109,6 +115,17 @@ async def test_what_was_said_in_a_row_goes_in_one_call_after_a_quiet_minute() ->
     assert await world.goals() == ("Rust", "boats")
     assert world.store.to_learn == []
     assert not await world.wait()
+
+
+async def test_nothing_is_learned_from_a_person_whose_budget_is_used_up_until_it_is_filled_again() -> None:
+    world = World([tells("boats")], spent={"ann"})
+    await world.hear("I build boats")
+    for _ in range(3):
+        await world.wait(timedelta(hours=1))
+    assert world.provider.requests == []
+    world.spent.clear()
+    assert await world.wait(timedelta(hours=1))
+    assert await world.goals() == ("boats",)
 
 
 async def test_the_model_is_asked_plainly_and_quickly() -> None:
