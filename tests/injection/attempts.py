@@ -75,7 +75,7 @@ class Mechanism(Enum):
         "calls of every effect run unasked",
     )
     PROVENANCE = (
-        "what an operator lets run unasked is asked for all the same where the bot has told what others wrote",
+        "what an operator lets run unasked is asked for all the same where the turn holds what others wrote",
         "all that stands in a turn counts as its asker's own words",
     )
     OWN_WORDS = (
@@ -91,7 +91,7 @@ class Mechanism(Enum):
         "the stored reply is sent as it is",
     )
     READ_ADDRESS = (
-        "beside others' words no server and no site gets an address unasked that the turn has not read as it stands",
+        "no server and no site gets an address unasked that nobody but the bot wrote as it stands",
         "whatever address a call names counts as read",
     )
     RANDOM_WORD = (
@@ -131,17 +131,23 @@ class Attempt:
         return f"{self.where}-{self.source.name}-{self.goal.name}".lower()
 
 
+def numbered() -> dict[str, Attempt]:
+    """The attempts by the names of their tests: "1-slack-page-tell"."""
+    return {f"{number}-{one}": one for number, one in enumerate(ATTEMPTS, 1)}
+
+
 def rows() -> tuple[str, ...]:
     """The table of the page, a line each."""
     return tuple(
-        f"| {number} | {one.source.value} | {one.text} | {one.goal.value} | {_name(one.stopped_by)} | {one.where} |"
-        for number, one in enumerate(ATTEMPTS, 1)
+        f"| {number} | {one.source.value} | {one.text} | {one.goal.value} | {_name(one.stopped_by)} | `{test}` |"
+        for number, (test, one) in enumerate(numbered().items(), 1)
     )
 
 
 def mechanisms() -> tuple[str, ...]:
-    """What stops them, a line each."""
-    return tuple(f"| {_name(one)} | {one.rule} | {one.off} |" for one in Mechanism)
+    """What stops them, a line each, with the first test of each."""
+    first = {one.stopped_by: test for test, one in reversed(numbered().items())}
+    return tuple(f"| {_name(one)} | {one.rule} | {one.off} | `{first[one]}` |" for one in Mechanism)
 
 
 def _name(mechanism: Mechanism) -> str:

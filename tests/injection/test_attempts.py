@@ -23,7 +23,7 @@ from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import BOT_USER, FakeMessage
 from tests.fakes.store import StoredTurn, store_in_memory
 from tests.fakes.web_world import WebWorld, answer, web_world
-from tests.injection.attempts import ATTEMPTS, Attempt, Goal, Mechanism, Source, Where, mechanisms, rows
+from tests.injection.attempts import ATTEMPTS, Attempt, Goal, Mechanism, Source, Where, mechanisms, numbered, rows
 from tests.injection.world import EVIL, EVIL_HOST, LOOKED_UP, PAGE, SECRET, Bot, Call, Puppet, Tooled
 
 ME = f"<@{BOT_USER}>"
@@ -350,7 +350,7 @@ def _asks(fake: FakeDiscord) -> bool:
 
 SUPPRESS_EMBEDS = 1 << 2
 PLAYED = {Where.SLACK: on_slack, Where.DISCORD: on_discord}
-NUMBERED = [pytest.param(one, id=f"{number}-{one}") for number, one in enumerate(ATTEMPTS, 1)]
+NUMBERED = [pytest.param(one, id=test) for test, one in numbered().items()]
 
 
 @pytest.mark.parametrize("attempt", NUMBERED)

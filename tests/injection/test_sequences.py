@@ -3,6 +3,7 @@ others: nothing is carried out and nothing is done unasked. With the gate of the
 """
 
 import json
+import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -25,7 +26,7 @@ from tests.fakes.slack import FakeSlack
 from tests.fakes.store import store_in_memory
 from tests.fakes.web_world import WebWorld
 from tests.injection.attempts import Attempt, Goal, Mechanism, Source
-from tests.injection.test_attempts import BOAT, ME, Result, Stage, is_over, web_of
+from tests.injection.test_attempts import BOAT, ME, TOLD, Result, Stage, is_over, web_of
 from tests.injection.world import EVIL_HOST, PAGE, SECRET, Bot, Call, Puppet, Tooled, calls_of
 
 ADDRESS: Final = f"http://{EVIL_HOST}/?q={SECRET}"
@@ -266,7 +267,29 @@ async def brought(stage: Stage, source: Text, channel: str, thread: str) -> tupl
     return "What is new?", []
 
 
-PLAYED: Final = [pytest.param(one, id=f"{number}-{one}") for number, one in enumerate(sequences(), 1)]
+def numbered() -> dict[str, Sequenced]:
+    """The sequences by the names of their tests."""
+    return {f"s{number}-{one}": one for number, one in enumerate(sequences(), 1)}
+
+
+def rows() -> tuple[str, ...]:
+    """The table of the page, a line each."""
+    return tuple(
+        f"| S{number} | {_named(one.text)} | {one.where.value} | {_called(one.calls)} | `{test}` |"
+        for number, (test, one) in enumerate(numbered().items(), 1)
+    )
+
+
+def _named(text: Text) -> str:
+    return text.value if isinstance(text, Source) else "instructions of a channel's manager"
+
+
+def _called(calls: Sequence[Call]) -> str:
+    """The calls in order, each with what it gets."""
+    return ", then ".join(f"`{name} {json.dumps(args)}`" for name, args in calls)
+
+
+PLAYED: Final = [pytest.param(one, id=test) for test, one in numbered().items()]
 
 
 @pytest.mark.parametrize("one", PLAYED)
@@ -277,6 +300,11 @@ async def test_no_sequence_of_calls_carries_anything_out_or_acts_unasked(one: Se
 @pytest.mark.parametrize("one", PLAYED)
 async def test_without_the_gate_each_of_them_does(one: Sequenced) -> None:
     assert await played(one, gate=False) == Result(has_read=True, harm=True)
+
+
+def test_the_page_holds_the_whole_table() -> None:
+    told = [line for line in TOLD.read_text(encoding="utf-8").splitlines() if re.match(r"\| S\d", line)]
+    assert told == [*rows()]
 
 
 def test_every_text_place_and_call_is_played() -> None:

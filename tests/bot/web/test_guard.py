@@ -1,5 +1,6 @@
 """No address of the table reaches the network, and each would without the guard."""
 
+import re
 import socket
 import ssl
 import unicodedata
@@ -116,7 +117,7 @@ async def test_no_way_leads_in_and_each_would_without_the_guard(way: Way) -> Non
 
 
 def test_the_page_holds_the_whole_table() -> None:
-    told = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| W")]
+    told = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if re.match(r"\| W\d", line)]
     assert told == [*rows()]
     assert len(told) >= 60
 
