@@ -211,8 +211,8 @@ def _alike(word: Token, other: Token) -> bool:
     short, long = sorted((word.word, other.word), key=len)
     if word.is_name or other.is_name:
         return len(short) >= _SAME_BEGINNING and long.startswith(short) and long[len(short) :] in _NAME_ENDINGS
-    if _root(short) == _root(long):
-        return len(_root(short)) >= _SAME_BEGINNING - 1
+    if _root(short) == _root(long):  # "jefa" and "jefe" are one role, "hermano" and "hermana" two people
+        return all(lexicon.UNIQUE.fullmatch(raw) is not None for raw in (word.raw, other.raw))
     return len(short) > _SAME_BEGINNING and long[: len(short) - 1] == short[:-1]
 
 

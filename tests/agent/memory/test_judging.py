@@ -1,0 +1,125 @@
+"""What a new fact does to an older one: it replaces it, it may outdate it, or both stand."""
+
+import pytest
+
+from agent.memory.judging import Told, Verdict, judge
+from agent.memory.writing import NewFact, write
+from tests.agent.memory.test_writing import new, valid, written
+
+KEY = "matter"
+
+
+def judged(older: str, newer: str, *, key: str = KEY, named: bool = False) -> Verdict:
+    return judge(Told(key, older, older), Told(key, newer, newer), named=named)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I speak Spanish.", "I also speak Dutch."),
+        ("Ich lese Krimis.", "Ich lese außerdem Gedichte."),
+        ("Je cultive des tomates.", "Je cultive aussi des poivrons."),
+        ("Colecciono sellos.", "También colecciono monedas."),
+        ("Coleciono selos.", "Coleciono também moedas."),
+        ("Я выращиваю томаты.", "Я также выращиваю перец."),
+        ("我种番茄。", "我也种辣椒。"),
+        ("トマトを育てています。", "唐辛子も育てています。"),
+    ],
+)
+def test_an_addition_replaces_nothing_under_one_key_and_even_when_named(older: str, newer: str) -> None:
+    assert judged(older, newer, named=True) is Verdict.STANDS_BESIDE
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The move is on May 3.", "Otto believes the move is on May 9."),
+        ("Der Umzug ist am 3. Mai.", "Laut Otto ist der Umzug am 9. Mai."),
+        ("Le départ est le 3 mai.", "Selon Otto, le départ est le 9 mai."),
+        ("La mudanza es el 3 de mayo.", "Según Otto, la mudanza es el 9 de mayo."),
+        ("A mudança é a 3 de maio.", "O Otto diz que a mudança é a 9 de maio."),
+        ("Переезд 3 мая.", "По словам Отто, переезд 9 мая."),
+        ("搬家是5月3日。", "听说搬家是5月9日。"),
+        ("引っ越しは5月3日です。", "大木さんによると引っ越しは5月9日です。"),
+        ("The fee is 40 euros.", "If we joined now, the fee would be 30 euros."),
+        ("Die Gebühr beträgt 40 Euro.", "Vielleicht beträgt die Gebühr jetzt 30 Euro."),
+        ("La cotisation est de 40 euros.", "La cotisation serait maintenant de 30 euros."),
+        ("La cuota es de 40 euros.", "Quizás la cuota sea ahora de 30 euros."),
+        ("A taxa é de 40 euros.", "Talvez a taxa agora seja de 30 euros."),
+        ("Взнос 40 евро.", "Возможно, взнос теперь 30 евро."),
+        ("会费是40欧元。", "会费可能现在是30欧元。"),
+        ("会費は40ユーロです。", "会費は今は30ユーロかもしれません。"),
+        ("The fee is 40 euros.", "Is the fee 30 euros now?"),
+        ("I train on Mondays.", "I don't train on Sundays any more."),
+        ("The shop opens at 9.", "The shop opens at 11 today."),
+    ],
+)
+def test_what_is_not_certain_or_holds_for_less_replaces_nothing(older: str, newer: str) -> None:
+    assert judged(older, newer, named=True) is not Verdict.REPLACES
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "keys"),
+    [
+        ("weighs 5 kg", "weighs 9 kg", ("Rex", "Bella")),
+        ("lives in Rome", "now lives in Oslo", ("brother", "sister")),
+        ("closes at 5 pm", "closes at 4 pm", ("Oslo office", "Bergen office")),
+        ("wiegt 5 kg", "wiegt jetzt 9 kg", ("Rex", "Bella")),
+    ],
+)
+def test_keys_tell_two_things_apart_where_the_values_begin_with_a_verb(
+    older: str, newer: str, keys: tuple[str, str]
+) -> None:
+    facts = written(new("1", keys[0], older), new("2", keys[1], newer, minutes=1))
+    assert valid(facts) == [older, newer]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Ann's phone is 551.", "Ben's phone is 552."),
+        ("The travel budget is 900 euros.", "The food budget is now 300 euros."),
+        ("Der Schlüssel von Jan liegt im Auto.", "Der Schlüssel von Eva liegt jetzt im Keller."),
+        ("Mi hermano vive en Lugo.", "Mi hermana vive ahora en Soria."),
+        ("爸爸的手机号是551。", "妈妈的手机号现在是552。"),
+    ],
+)
+def test_a_wrong_number_from_the_model_erases_nothing_of_two_things(older: str, newer: str) -> None:
+    assert judged(older, newer, named=True) is not Verdict.REPLACES
+    facts, _ = write(written(new("1", "", older)), new("2", "", newer, minutes=1, supersedes=("1",)))
+    assert valid(facts) == [older, newer]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Mi jefa es Lola.", "Ahora mi jefe es Blas."),
+        ("A minha chefe é a Rita.", "Agora o meu chefe é o Nuno."),
+        ("Ma cheffe est Odile.", "Maintenant mon chef est Karim."),
+    ],
+)
+def test_the_gender_of_a_role_makes_no_other_role(older: str, newer: str) -> None:
+    assert judged(older, newer, key="jefa") is Verdict.REPLACES
+
+
+def test_what_was_said_in_one_message_replaces_nothing_of_it() -> None:
+    said = "The budget for the fair is 900 euros. The budget for the trip is 300 euros now."
+    facts = written(
+        NewFact("1", "budget", "900 euros", "user", new("0", "", "").timestamp, "team:T1", "ann", source_message=7)
+    )
+    later = NewFact(
+        "2", "budget", "300 euros now", "user", facts[0].timestamp, "team:T1", "ann", source_message=7, said=said
+    )
+    assert valid(write(facts, later)[0]) == ["900 euros", "300 euros now"]
+
+
+def test_the_sentence_of_the_message_decides_and_not_the_bare_value() -> None:
+    older = Told("languages", "Spanish", "I speak Spanish.")
+    assert judge(older, Told("languages", "Dutch", "Hello! I speak Dutch, too. Bye.")) is Verdict.STANDS_BESIDE
+    where = Told("desk", "room 4", "My desk is in room 4.")
+    moved = Told("desk", "room 7", "Hi. They moved my desk to room 7. Thanks!")
+    assert judge(where, moved) is Verdict.REPLACES
+
+
+def test_what_may_be_about_the_same_is_doubted() -> None:
+    assert judged("Our team eats in the garden.", "Our team eats on the roof.") is Verdict.MAY_OUTDATE

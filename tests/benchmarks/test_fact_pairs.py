@@ -1,0 +1,76 @@
+"""Pairs of statements: how they are read, and that each road keeps its bounds on them."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from agent.memory.judging import Told, Verdict, judge
+from benchmarks.fact_pairs import STATEMENT_PAIRS, StatementPair, measure_pairs, read_statement_pairs
+
+LATER = STATEMENT_PAIRS.with_name("statement_pairs_later.jsonl")
+LANGUAGES = {"en", "de", "fr", "es", "pt", "ru", "zh", "ja"}
+
+
+def test_the_pairs_are_many_and_half_of_them_harmless_in_eight_languages() -> None:
+    pairs = read_statement_pairs(STATEMENT_PAIRS)
+    assert len(pairs) >= 200
+    assert {pair.lang for pair in pairs} == LANGUAGES
+    counts = Counter((pair.lang, pair.must_supersede) for pair in pairs)
+    assert all(counts[language, True] == counts[language, False] >= 11 for language in LANGUAGES)
+
+
+def decided(pairs: list[StatementPair], *, bare: bool, named: bool) -> Counter[tuple[bool, bool]]:
+    """Count the pairs by whether the newer must supersede, and whether it does."""
+    counts = Counter[tuple[bool, bool]]()
+    for pair in pairs:
+        older = Told(pair.key_older, pair.bare_older if bare else pair.older, pair.older)
+        newer = Told(pair.key_newer, pair.bare_newer if bare else pair.newer, pair.newer)
+        counts[pair.must_supersede, judge(older, newer, named=named) is Verdict.REPLACES] += 1
+    return counts
+
+
+@pytest.mark.parametrize("file", [STATEMENT_PAIRS, LATER], ids=["first", "later"])
+@pytest.mark.parametrize("bare", [False, True])
+@pytest.mark.parametrize("named", [False, True])
+def test_with_a_key_most_that_changed_is_replaced_and_hardly_anything_else(
+    file: Path, bare: bool, named: bool
+) -> None:
+    counts = decided(read_statement_pairs(file), bare=bare, named=named)
+    right, wrong, missed = counts[True, True], counts[False, True], counts[True, False]
+    assert right / (right + wrong) >= 0.98
+    assert right / (right + missed) >= 0.75
+
+
+def test_each_road_of_the_product_gives_what_its_name_says() -> None:
+    change = StatementPair(
+        "The code of the gate is 12.", "The code of the gate is 34 now.", True, "en", "gate", "gate", "12", "34 now"
+    )
+    apart = StatementPair(
+        "Ann's desk is number 12.", "Ben's desk is number 34.", False, "en", "desk", "desk", "number 12", "number 34"
+    )
+    metrics, wrong = measure_pairs([change, apart])
+    assert wrong == []
+    roads = ("sentence", "key", "key_named", "key_wrong_named", "learned_bare", "learned_wrong_named")
+    assert {name for name in metrics if "marked" not in name} == {
+        f"pairs_{what}_{road}" for what in ("precision", "recall") for road in roads
+    }
+    assert metrics["pairs_marked_sentence"] == 100
+    assert metrics["pairs_marked_harmless"] == 0
+
+
+def test_a_file_that_holds_no_pairs_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.jsonl"
+    path.write_text(json.dumps({"older": "a"}) + "\n", encoding="utf-8")
+    with pytest.raises(SystemExit, match=r"pairs\.jsonl does not hold pairs of statements"):
+        read_statement_pairs(path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", [STATEMENT_PAIRS, LATER], ids=["first", "later"])
+def test_on_every_road_of_the_product_the_bounds_hold(file: Path) -> None:
+    metrics, _ = measure_pairs(read_statement_pairs(file))
+    assert all(value >= 98 for name, value in metrics.items() if "precision" in name)
+    assert all(value >= 75 for name, value in metrics.items() if "recall" in name and name != "pairs_recall_sentence")
+    assert metrics["pairs_marked_sentence"] >= 75
