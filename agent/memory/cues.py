@@ -179,6 +179,25 @@ LIGHT: Final = frozenset(
     | {"wer", "macht", "machen", "geht", "kommt", "qui", "fait", "font", "va", "vais"}
     | {"quien", "hace", "hacen", "lleva", "llevan", "quem", "faz", "fazem", "vai", "vou", "кто", "делает", "делают"}
 )
+# A person does this with many things at a time: another one ends none.
+MANY_AT_A_TIME: Final = compile_later(
+    _any_of(
+        r"likes?|loves?|enjoys?|speaks?|plays?|collects?|reads?|watch(?:es)?|sells?|knows?|owns?|grows?"
+        r"|stud(?:y|ies)|learns?"
+        r"|visits?|follows?|supports?|mag|mögen|liebt?e?|sprech\w{1,2}|spricht|spielt?e?|samm(?:le|elt|eln)"
+        r"|lese|liest|lesen"
+        r"|schaue?n?|verkauf\w{1,2}|kenne?n?|kennt|lern\w{1,2}|besuch\w{1,2}|aime|aimes|adore|parle|joue"
+        r"|collectionne|lis|lit"
+        r"|regarde|vends?|vend|apprends?|gusta|gustan|encanta|encantan|hablo|habla|toco|toca|juego|juega"
+        r"|colecciona|colecciono"
+        r"|leo|lee|veo|vendo|vende|aprendo|estudio|estudia|gosto|gosta|adoro|adora|falo|fala|jogo|joga"
+        r"|colecion[ao]|leio|lê"
+        r"|vejo|estudo|estuda|люблю|любит|говор(?:ю|ит)|игра(?:ю|ет)|собира(?:ю|ет)|чита(?:ю|ет)|смотр(?:ю|ит)"
+        r"|прода(?:ю|ёт)"
+        r"|уч(?:у|ит)|изуча(?:ю|ет)",
+        r"喜欢|喜歡|爱|会说|收集|收藏|玩|看|卖|学|好き|話せ|話し|集めて|読み|読んで|見て|売って|学んで",
+    )
+)
 CHANGES: Final = (lexicon.CUE, lexicon.ENDED, TURNED, STOPPED)
 ADDS: Final = (lexicon.ADDS, ADDED)
 ENDS: Final = (lexicon.ENDED, STOPPED)

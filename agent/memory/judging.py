@@ -304,6 +304,7 @@ def _compared(older: Told, newer: Told) -> _Comparison:
         not any(_is_in(word, (*clause, *keys)) for word in old_side.subject)
         and not (lost or clash or old.about or new.about)
         and _all_in(keys, clause)
+        and _names_holder(old, old_side.subject)
     )
     # "Ann is the lead" is about the lead
     reversed_ = _all_in(old_side.subject, new_side.predicate) and not _count_in(old_side.subject, new_side.subject)
@@ -322,7 +323,10 @@ def _compared(older: Told, newer: Told) -> _Comparison:
     states = states and (not _UNSPACED.search(old_text) or (old.placed and new.placed))  # は and 是 join anything
     at_home = old.placed or old.resides or _has_any(older.key, (cues.HOME,))
     relocated = at_home and (new.settles or new.placed or _has_any(whole_text, (cues.RELOCATED,)))
-    if old_side.subject:
+    if _has_any(old_text, (cues.MANY_AT_A_TIME,)):
+        nouns = [word for word in old_side.predicate if not cues.MANY_AT_A_TIME.fullmatch(word.raw)]
+        is_related = unique or clash or any(_is_in(word, new_words) and not _is_in(word, keys) for word in nouns)
+    elif old_side.subject:
         is_related = clash or holder or mentions_old or unique or attribute or states or shares or relocated
     else:  # "I read novels", "I now watch films": a person does many things
         is_related = mentions_old or unique or shares or relocated or (clash and not lost)
@@ -352,6 +356,13 @@ def _compared(older: Told, newer: Told) -> _Comparison:
 def _tells(word: Token) -> bool:
     """Return whether a word says more than that something is the case: "costs", "uses" do not."""
     return not (word.raw in lexicon.STATE_VERBS or word.raw in lexicon.GENERIC_VERBS or word.raw in cues.LIGHT)
+
+
+def _names_holder(old: Statement, subject: Sequence[Token]) -> bool:
+    """Return whether a sentence begins with the name of who does something: another one may do it now."""
+    if any(_UNSPACED.search(word.word) for word in subject):
+        return old.verb == "负责"
+    return bool(subject) and all(word.is_name for word in subject) and not old.definite
 
 
 def _changes(text: str) -> bool:

@@ -533,6 +533,19 @@ KINDS: Final = tuple(
         ("number", rf"(?<![\w.,]){_AMOUNT}(?:[ -]\d{{2,}}){{0,4}}(?![%％])|(?<=[^\W\d_a-zA-Z]){_AMOUNT}"),
     )
 )
+# From two on: "one" is also an article.
+NUMBER_WORDS: Final = {
+    word: str(number)
+    for words in (
+        "two three four five six seven eight nine ten eleven twelve",
+        "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
+        "deux trois quatre cinq six sept huit neuf dix onze douze",
+        "dos tres cuatro cinco seis siete ocho nueve diez once doce",
+        "dois três quatro cinco seis sete oito nove dez onze doze",
+        "два три четыре пять шесть семь восемь девять десять одиннадцать двенадцать",
+    )
+    for number, word in enumerate(words.split(), 2)
+} | {"duas": "2", "две": "2"}
 # Weekdays of habits: "on Mondays", "montags".
 ON_WEEKDAYS: Final = compile_later(
     rf"(?P<day>{'|'.join(DAYS)}|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonnabend|sonntag|sábado|domingo"

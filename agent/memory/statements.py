@@ -54,6 +54,7 @@ _LABEL: Final = compile_later(r"^\[[^\]\n]{1,80}\]:?\s*")
 _SLOT: Final = 0xE000  # The first of the private characters that replace values during the analysis
 _SLOTS: Final = compile_later(f"[\ue000-{chr(_SLOT + READ_VALUES)}]")
 _PRIVATE: Final = compile_later("[\ue000-\uf8ff]")
+_LETTER: Final = compile_later("[A-HJ-ZА-Я]")  # Not the English pronoun
 _WEEKDAY: Final = next(pattern for kind, pattern in lexicon.KINDS if kind == "weekday")
 _TOKEN: Final = compile_later(
     "[\ue000-\uf8ff]"  # a value
@@ -364,6 +365,10 @@ class _Reading:
                 yield Token(value, kind)
             elif day is not None:
                 yield Token(_canonical("weekday", day["day"]), "weekday")
+            elif raw.lower() in lexicon.NUMBER_WORDS:
+                yield Token(lexicon.NUMBER_WORDS[raw.lower()], "number")
+            elif _LETTER.fullmatch(raw) and not rest.startswith(raw):
+                yield Token(raw, "code")  # "group A"
             elif word:
                 yield Token(word, "code" if _DIGIT.search(raw) else "", raw.lower(), raw[0].isupper())
 
