@@ -55,6 +55,9 @@ _CJK_LETTERS: Final = (
     "\u3041-\u309a\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"  # Kana
     "\u1100-\u11ff\ua960-\ua97f\uac00-\ud7ff"  # Hangul
 )
+_HAN: Final = compile_later("[\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff]")
+# Characters that say nothing about the topic of a question.
+_HAN_STOPS: Final = frozenset("的了是在有和就都也这那吗呢吧我你他她它们什么怎样哪谁几多少个与及或被把将何誰")
 _CJK: Final = compile_later(f"[{_CJK_LETTERS}]+")
 _PIECE: Final = compile_later(f"([{_CJK_LETTERS}]+)|([^ {_CJK_LETTERS}]+)")
 _SENTENCE_END: Final = compile_later(r"(?<=[.!?])\s|(?<=[。！？؟\n])")
@@ -129,13 +132,27 @@ def keywords(question: str) -> list[str]:
     """
     words = _telling(question)
     if _cost(words) <= MAX_KEYWORDS:
-        return words
+        return [*words, *_single_signs(words)]
     asking = [sentence[-MOST_ASKED:] for sentence in _SENTENCE_END.split(question) if sentence.rstrip().endswith(_ASKS)]
     last: list[str] = []
     while asking and _cost(last) < ENOUGH:
         last = [*_content_words(asking.pop()), *last]
     first = next((first_words for sentence in asking if (first_words := _content_words(sentence))), list[str]())
-    return _last_that_fit(list(dict.fromkeys([*first, *last])) or words)
+    kept = _last_that_fit(list(dict.fromkeys([*first, *last])) or words)
+    return [*kept, *_single_signs(kept)]
+
+
+def _single_signs(words: Sequence[str]) -> list[str]:
+    """The Han characters of these pairs, as many as MAX_KEYWORDS leaves room for.
+
+    A Chinese word may have one character ("药"), and others share one with its other forms; pairs alone miss both.
+    """
+    signs = dict.fromkeys(sign for word in words for sign in word if len(word) > 1 and _is_telling_sign(sign))
+    return list(signs)[: max(0, MAX_KEYWORDS - _cost(words))]
+
+
+def _is_telling_sign(sign: str) -> bool:
+    return _HAN.match(sign) is not None and sign not in _HAN_STOPS
 
 
 def _content_words(sentence: str) -> list[str]:
