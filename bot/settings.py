@@ -16,6 +16,7 @@ from agent.context import LANGUAGE, PERSONA
 from agent.errors import SettingsError
 from agent.machine import place_of
 from agent.memory.audience import AudienceKind
+from agent.providers import static_embeddings
 from agent.providers.catalog import Mode, ToolsForm, is_loopback
 from agent.spending import NANO, Money
 from bot import setting_parsers as parsers
@@ -124,7 +125,8 @@ class Settings:
     learning_model: str | None = setting("COGENCY_LEARNING_MODEL", parsers.text, None)
     """For background work, where no person waits: a cheap model is enough. None: the model that answers."""
     embeddings: str | None = setting("COGENCY_EMBEDDINGS", parsers.embeddings, None)
-    """"provider:name" of a model for semantic recall; None: recall searches for words only."""
+    """"provider:name" of a model for semantic recall; None: recall searches for words only. By default the one inside
+    the program, where its extra is installed."""
     transcription: str | None = setting("COGENCY_TRANSCRIPTION", parsers.transcription, None)
     """"provider:name" of a model that transcribes voice messages; None: people are asked to write instead."""
     allowed_models: tuple[str, ...] = setting("COGENCY_ALLOWED_MODELS", parsers.models, ())
@@ -387,8 +389,11 @@ def load_settings(
     data_folder: Path | None = None,
     *,
     keychain: Keychain = system_keychain,
+    has_static_embeddings: Callable[[], bool] = static_embeddings.is_installed,
 ) -> Settings:
     """Read the settings. `data_folder` holds the default database (None: the user's own folder).
+
+    `has_static_embeddings`: whether the model inside the program is installed, which is the default then.
 
     Raises SettingsError with one sentence for the first problem found.
     """
@@ -414,6 +419,8 @@ def load_settings(
         if written.get(source.name, "").strip()
     }
     values.setdefault("database_url", _default_database_url(data_folder))
+    if has_static_embeddings():
+        values.setdefault("embeddings", static_embeddings.StaticEmbedder.name)
     origins = dict.fromkeys(from_dotenv, SettingOrigin.DOTENV) | dict.fromkeys(given, SettingOrigin.ENVIRONMENT)
     origins |= dict.fromkeys(secrets_in_files, SettingOrigin.FILE) | dict.fromkeys(in_keychain, SettingOrigin.KEYCHAIN)
     settings = Settings(

@@ -6,11 +6,13 @@ Rules
   Results are quoted as data from a named source, and cannot open a block.
   The documents of this place are searched, too, in passages with page and link, and so are messages that others share
   with their team. Guests get neither.
-  Messages are shown whole, as many as fit, grouped by thread. Times are in the person's time zone.
+  Messages are shown whole, as many as fit, grouped by thread; of a long one the passage around the words of the search.
+  Times are in the person's time zone.
   A question rarely repeats the words of the message that it asks for. So the model gives several wordings at once.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Final
@@ -24,15 +26,16 @@ from agent.memory.marking import mark
 from agent.memory.own_words import FILES_NOTE, mentions
 from agent.memory.past_threads import PastMessage
 from agent.memory.periods import TimeSpan, periods_in
-from agent.memory.statements import head_and_tail, sentences
+from agent.memory.statements import WORD, head_and_tail, is_function_word, sentences, stem
 from agent.messages import Json, JsonObject, estimate_tokens, fit_newest
+from agent.patterns import compile_later
 from agent.ports import Memories, ThreadHistory, ToolContext, ToolEffect, ToolOutput
 from agent.progress import is_of, retells
 from agent.protocol.render import neutralise, one_line, speakers
 from agent.records import Author, Hit, Person, RecallQuery, StoredMessage
 
-# Measured: more whole messages cover more of the evidence (docs/recall.md), and 40 of people fit MAX_TOKENS.
-MAX_HITS = 40
+# Measured: more whole messages cover more of the evidence (docs/recall.md), and 50 of people fit MAX_TOKENS.
+MAX_HITS = 50
 
 MAX_TOKENS = 2_500  # Of one result, including the lines above threads and messages
 
@@ -44,7 +47,8 @@ MAX_WORDINGS = 8  # Of one call, besides the query: each is a separate search, a
 
 MAX_WORDING_CHARS = 100  # A wording is a few words; a longer one is cut
 
-MAX_HIT_CHARS = 4_000  # A message of more than a page is cut
+PASSAGE_CHARS = 1_000  # Of a longer message, the passage around the words of the search is shown: measured, as above
+MAX_READ_CHARS = 100_000  # Of a message, in which that passage is searched
 
 NOTHING = (
     "Nothing was found in this person's past threads that may be used here. "
@@ -98,7 +102,8 @@ class RecallTool:
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         query = query_of(args, context)
-        hits = select_fitting(await self.memories.search(query))
+        found_hits = await self.memories.search(query)
+        hits = select_fitting([replace(hit, message=_shortened(hit.message, query)) for hit in found_hits])
         known = await self._search_documents(args, query, context)
         found = format_hits(hits, context) if hits or not known else ""
         text = "\n\n".join(filter(None, [format_passages(known), found]))
@@ -165,7 +170,7 @@ def select_fitting(hits: Sequence[Hit]) -> list[Hit]:
     threads: set[tuple[str, str]] = set()
     tokens_left = MAX_TOKENS
     for hit in hits:
-        text = _cut(hit.message.text)
+        text = hit.message.text.strip()
         tokens = WRITER_TOKENS + estimate_tokens(text) + text.count("\n") // 2  # each line has a quotation mark
         if _thread(hit.message) not in threads:
             tokens += THREAD_TOKENS + estimate_tokens(hit.message.permalink or "")
@@ -261,14 +266,64 @@ def _block(
         asker = f" {message.name or SOMEBODY}" if shared else ""
         author = f"you answered{asker}" if message.author is Author.BOT else f"{names[message.person]} wrote"
         lines.append(one_line(f"{f'{time:%H:%M}' if time.date() == day else f'{time:%Y-%m-%d %H:%M}'}, {author}:"))
-        text = mark(neutralise(_cut(message.text)), context.superseded)
+        text = mark(neutralise(message.text.strip()), context.superseded)
         lines += [f"> {line}" for line in text.splitlines()]
     return "\n".join(lines)
 
 
-def _cut(text: str) -> str:
-    text = text.strip()
-    return text if len(text) <= MAX_HIT_CHARS else text[:MAX_HIT_CHARS] + " […]"
+def _shortened(message: StoredMessage, query: RecallQuery) -> StoredMessage:
+    """Return a long message with the passage around the words of the search in place of its text."""
+    text = message.text.strip()
+    if len(text) <= PASSAGE_CHARS:
+        return message
+    return replace(message, text=passage_around(text, (query.text, *query.wordings)))
+
+
+def passage_around(text: str, wanted: Sequence[str]) -> str:
+    """Return the sentences in a row that share the most words with what is wanted, up to PASSAGE_CHARS.
+
+    What is left out is marked. Without any shared word it is the beginning.
+    """
+    words = frozenset(word for each in wanted for word in _words(each[-MAX_READ_CHARS:]))
+    parts = [part for line in text[:MAX_READ_CHARS].splitlines(keepends=True) for part in _sentences(line)]
+    found = [words.intersection(_words(part)) for part in parts]
+    best, best_score, start, size = (0, 1), -1, 0, 0
+    counts = Counter[str]()
+    for end, part in enumerate(parts, 1):
+        counts.update(found[end - 1])
+        size += len(part)
+        while size > PASSAGE_CHARS and start < end - 1:
+            counts.subtract(found[start])
+            size -= len(parts[start])
+            start += 1
+        score = sum(count > 0 for count in counts.values())
+        if score > best_score or (score == best_score and start == best[0]):
+            best, best_score = (start, end), score
+    passage = "".join(parts[slice(*best)]).strip()
+    before, after = best[0] > 0, best[1] < len(parts) or len(text) > MAX_READ_CHARS
+    return f"{'[…] ' if before else ''}{passage}{' […]' if after else ''}"
+
+
+def _sentences(line: str) -> Iterator[str]:
+    """Yield the sentences of a line with what follows each, cut to PASSAGE_CHARS. Together they are the line."""
+    start = 0
+    for end in (*(match.end() for match in _SENTENCE_END.finditer(line)), len(line)):
+        yield from (line[at : min(at + PASSAGE_CHARS, end)] for at in range(start, end, PASSAGE_CHARS))
+        start = end
+
+
+def _words(text: str) -> Iterator[str]:
+    """Yield the stems of its content words, and the pairs of characters of scripts without blanks."""
+    for match in WORD.finditer(text):
+        word = match.group()
+        if _UNSPACED.search(word) is not None:
+            yield from (word[at : at + 2] for at in range(max(len(word) - 1, 1)))
+        elif not is_function_word(word):
+            yield stem(word)
+
+
+_SENTENCE_END: Final = compile_later(r"[.!?]\s+|[。！？]")
+_UNSPACED: Final = compile_later("[\u3040-\u30ff\u3400-\u9fff]")
 
 
 def _clock(time_zone: str) -> tuple[tzinfo, str]:

@@ -148,6 +148,7 @@ def _single_signs(words: Sequence[str]) -> list[str]:
     A Chinese word may have one character ("药"), and others share one with its other forms; pairs alone miss both.
     """
     signs = dict.fromkeys(sign for word in words for sign in word if len(word) > 1 and _is_telling_sign(sign))
+    signs = dict.fromkeys(sign for sign in signs if sign not in words)
     return list(signs)[: max(0, MAX_KEYWORDS - _cost(words))]
 
 

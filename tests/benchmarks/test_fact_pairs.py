@@ -34,9 +34,7 @@ def decided(pairs: list[StatementPair], *, bare: bool, named: bool) -> Counter[t
 @pytest.mark.parametrize("file", [STATEMENT_PAIRS, LATER], ids=["first", "later"])
 @pytest.mark.parametrize("bare", [False, True])
 @pytest.mark.parametrize("named", [False, True])
-def test_with_a_key_most_that_changed_is_replaced_and_hardly_anything_else(
-    file: Path, bare: bool, named: bool
-) -> None:
+def test_with_a_key_most_that_changed_is_replaced_and_hardly_anything_else(file: Path, bare: bool, named: bool) -> None:
     counts = decided(read_statement_pairs(file), bare=bare, named=named)
     right, wrong, missed = counts[True, True], counts[False, True], counts[True, False]
     assert right / (right + wrong) >= 0.98

@@ -36,7 +36,7 @@ def dotenv_with(folder: Path, content: str | bytes) -> Path:
 
 
 def test_nothing_is_required(tmp_path: Path) -> None:
-    settings = load_settings({}, data_folder=tmp_path)
+    settings = load_settings({}, data_folder=tmp_path, has_static_embeddings=lambda: False)
     assert settings == Settings(database_url=f"sqlite:///{tmp_path}/cogency.db")
     assert settings.model is None
     assert settings.ollama_base_url == "http://localhost:11434"
@@ -671,3 +671,19 @@ def test_how_discord_is_served_can_be_chosen() -> None:
     assert (chosen.discord_message_content, chosen.discord_shards) == (False, None)
     assert load_settings({"COGENCY_DISCORD_SHARDS": "4"}).discord_shards == 4
     assert "must be auto, or a whole number from 1 to 1000" in refusal({"COGENCY_DISCORD_SHARDS": "some"})
+
+
+@pytest.mark.parametrize(
+    ("written", "installed", "used"),
+    [
+        ("", True, "static:use-multilingual-3"),
+        ("", False, None),
+        ("off", True, None),
+        ("ollama:nomic-embed-text", True, "ollama:nomic-embed-text"),
+    ],
+)
+def test_where_the_model_for_meaning_is_installed_recall_uses_it_by_default(
+    written: str, installed: bool, used: str | None
+) -> None:
+    settings = load_settings({"COGENCY_EMBEDDINGS": written}, has_static_embeddings=lambda: installed)
+    assert settings.embeddings == used

@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent.errors import ToolError
 from agent.events import Outcome
@@ -17,13 +19,14 @@ from agent.ports import ToolContext
 from agent.progress import is_of
 from agent.records import Author, Claiming, Closing, Hit, Incoming, Person, StoredMessage
 from agent.tools.recall import (
-    MAX_HIT_CHARS,
     MAX_TOKENS,
     MAX_WORDING_CHARS,
     MAX_WORDINGS,
     NOTHING,
+    PASSAGE_CHARS,
     RecallTool,
     format_hits,
+    passage_around,
     query_of,
     select_fitting,
 )
@@ -195,8 +198,8 @@ async def test_wordings_are_read_in_whatever_form_a_model_writes_them(args: Json
     registry = Registry([RecallTool(store_in_memory().memories)])
     call = ToolCall("recall", args)
     assert registry.check(call) is None
-    for given in (args, registry.adapt_arguments(call).args):
-        query = query_of(given, context())
+    for held in (args, registry.adapt_arguments(call).args):
+        query = query_of(held, context())
         assert (query.text, query.wordings) == ("boat", ("ship", "sail yacht"))
 
 
@@ -220,16 +223,41 @@ def test_who_bears_somebody_elses_name_is_not_taken_for_them_in_what_is_found() 
     assert "Anna ~000666 wrote:" in alone, "also where nothing of the asker's own is found"
 
 
-def test_an_endless_message_is_quoted_by_its_beginning() -> None:
-    message = StoredMessage(1, "c", Author.PERSON, ANNA.id, "Anna", "x" * 9_000, NOON, "person:s:anna")
-    assert len(format_hits([Hit(message, 1.0)], context())) < MAX_HIT_CHARS + 500
+FILLER = "Nothing of interest happened here, and the day went by as any other. "
+
+
+def test_of_a_long_message_the_passage_around_the_words_of_the_search_is_shown() -> None:
+    text = FILLER * 40 + "The spare key hangs behind the boiler. " + FILLER * 40
+    passage = passage_around(text, ["where is the spare key"])
+    assert "The spare key hangs behind the boiler." in passage
+    assert passage.startswith("[…] ")
+    assert passage.endswith(" […]")
+    assert len(passage) <= PASSAGE_CHARS + len("[…]  […]")
+
+
+def test_the_passage_is_found_by_the_wordings_and_in_chinese_too() -> None:
+    text = FILLER * 40 + "备用钥匙挂在锅炉后面。" + FILLER * 40
+    assert "备用钥匙" in passage_around(text, ["where is it", "备用钥匙在哪里"])
+
+
+def test_without_a_shared_word_the_beginning_is_shown() -> None:
+    text = "The first line.\n" + FILLER * 40
+    assert passage_around(text, ["zebra"]).startswith("The first line.\n")
+
+
+@given(st.text(max_size=6_000), st.text(max_size=40))
+def test_a_passage_is_a_bounded_piece_of_the_message(text: str, wanted: str) -> None:
+    passage = passage_around(text, [wanted])
+    body = passage.removeprefix("[…] ").removesuffix(" […]")
+    assert body in text
+    assert len(body) <= PASSAGE_CHARS
 
 
 def test_as_many_whole_messages_are_shown_as_fit_and_the_best_in_any_case() -> None:
-    texts = ["x" * 9_000, "y" * 3_900, "z" * 3_900, "short"]
+    texts = ["x" * 4_000, "y" * 3_900, "z" * 3_900, "short"]
     messages = [StoredMessage(n, "c", Author.PERSON, ANNA.id, "Anna", t, NOON, "team:t") for n, t in enumerate(texts)]
     shown = select_fitting([Hit(message, 1.0) for message in messages])
-    assert sum(estimate_tokens(hit.message.text[:MAX_HIT_CHARS]) for hit in shown) <= MAX_TOKENS
+    assert sum(estimate_tokens(hit.message.text) for hit in shown) <= MAX_TOKENS
     assert [hit.message.id for hit in shown] == [0, 1, 3]
     assert [hit.message.id for hit in select_fitting([Hit(messages[0], 1.0)])] == [0]
 
