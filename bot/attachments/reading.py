@@ -6,7 +6,6 @@ sees the names of unread files with the reason, so that its answer does not igno
 """
 
 import asyncio
-import codecs
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -21,82 +20,8 @@ from agent.records import AttachedMessage, Attachment, Incoming, Quoted
 from bot.attachments import kinds
 from bot.attachments.kinds import TEXT_TOKENS, FileKind, announced, cut_text, found, is_pdf, picture_type, token_shares
 from bot.attachments.reader import ReadAs, Reader, ReadSeconds
+from bot.attachments.text_encoding import charset_of, declared_charset, decode
 from bot.texts import reply_texts
-
-# Decoding a text file, or finding that it is not text. Pure.
-#
-# The encoding is that of a byte order mark; else UTF-8, if the bytes are valid, which other encodings are hardly ever
-# by chance; else what the platform announced; else UTF-16, which its zero bytes show; else Windows-1252, the most
-# common of the others.
-
-_MARKS: Final = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark it begins with
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
-# Characters that text does not contain. Escape sequences and form feeds do occur in logs.
-_BINARY: Final = re.compile(r"[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f\ufffe\uffff]")
-# The share that text may have: logs contain stray control characters; in compressed data every tenth character is one.
-MOST_BINARY: Final = 0.001
-_LOOK: Final = 4_096
-_FEWEST: Final = 4  # Characters: in shorter texts zero bytes prove nothing
-# The share of zero bytes at even or odd positions from which a text counts as UTF-16. In English nearly all of them are
-# zero. In Greek or Russian only blanks and line ends have one, so these are recognised only by their mark.
-_ZEROS: Final = 0.35
-_CHARSET: Final = re.compile(r"""charset\s*=\s*["']?([\w.:-]+)""", re.IGNORECASE)
-
-
-def decode(data: bytes, charset: str = "", *, whole: bool = True) -> str | None:
-    """Return the text; None if the bytes are no text. `charset`: the announced one; not `whole`: the end was cut
-    off.
-    """
-    marked = next((encoding for mark, encoding in _MARKS if data.startswith(mark)), "")
-    if marked:
-        return _decode_as(data, marked, whole=whole)
-    guesses = ("utf-8", charset, _utf_16(data), "cp1252", "latin-1")
-    return next(
-        (text for guess in guesses if guess and (text := _decode_as(data, guess, whole=whole)) is not None), None
-    )
-
-
-def charset_of(media_type: str) -> str:
-    """Return the charset among a media type's parameters; "" for none or an unknown one."""
-    match_ = _CHARSET.search(media_type)
-    try:
-        codec = codecs.lookup(match_[1]) if match_ else None
-    except LookupError:
-        return ""
-    return codec.name if codec is not None and codec.name not in _NO_CHARSETS else ""
-
-
-# Codecs that are not text encodings.
-_NO_CHARSETS: Final = frozenset({"base64", "bz2", "hex", "idna", "punycode", "quopri", "rot-13", "uu", "zlib"}) | {
-    "raw-unicode-escape",
-    "unicode-escape",
-    "undefined",
-    "utf-7",
-}
-
-
-def _utf_16(data: bytes) -> str:
-    start = data[:_LOOK]
-    half = len(start) // 2
-    if half < _FEWEST:
-        return ""
-    if start[1::2].count(0) / half > _ZEROS:
-        return "utf-16-le"
-    return "utf-16-be" if start[0::2].count(0) / half > _ZEROS else ""
-
-
-def _decode_as(data: bytes, encoding: str, *, whole: bool) -> str | None:
-    try:
-        text = codecs.getincrementaldecoder(encoding)("strict").decode(data, final=whole)
-    except (UnicodeError, LookupError):
-        return None
-    return None if len(_BINARY.findall(text)) > MOST_BINARY * len(text) or "\0" in text else text
-
 
 log = logging.getLogger(__name__)
 
@@ -181,7 +106,10 @@ class ReadLink:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
+    """`note`: what a reader has to know about the words."""
+
     words: str
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +204,9 @@ class AttachmentReader:
             content = _Unread(kinds.LATE)
         if isinstance(content, Image):
             return content
-        return _piece(content.words, start) if isinstance(content, _Text) else _text_of(file, content)
+        if isinstance(content, _Text):
+            return "\n".join(filter(None, (content.note, _piece(content.words, start))))
+        return _text_of(file, content)
 
     async def _read_file(self, file: Attachment, request: _ReadRequest) -> _Content:
         announced_kind = announced(file.name, file.media_type)
@@ -327,11 +257,14 @@ class AttachmentReader:
             case FileKind.OFFICE if not data.startswith(b"{\\rtf"):
                 return await read_document(self._reader, ReadAs.OFFICE, data, person, request.time_left)
             case FileKind.HTML:
-                words = decode(data, charset_of(file.media_type)) or ""
+                decoded = decode(data, charset_of(file.media_type) or declared_charset(data))
+                words = "" if decoded is None else decoded.text
                 return await read_document(self._reader, ReadAs.HTML, words.encode(), person, request.time_left)
             case FileKind.TEXT | None:
-                words = decode(data, charset_of(file.media_type))
-                return ReadDocument(why=kinds.NO_TEXT) if words is None else ReadDocument((DocumentPage(words),))
+                decoded = decode(data, charset_of(file.media_type))
+                if decoded is None:
+                    return ReadDocument(why=kinds.NO_TEXT)
+                return ReadDocument((DocumentPage(decoded.text if decoded.is_certain else decoded.with_note),))
             case _:
                 return ReadDocument(why=kinds.NO_DOCUMENT)
 
@@ -382,7 +315,7 @@ class AttachmentReader:
         if isinstance(source, _Unread) or len(source.words) <= SOURCE_CHARS:
             return source
         read = await self._document(ReadAs.HTML, source.words.encode(), request)
-        return read if isinstance(read, _Text) else source
+        return _Text(read.words, source.note) if isinstance(read, _Text) else source
 
     async def _transcribe(self, file: Attachment, data: bytes, person: str) -> _Content:
         if self._transcriber is None:
@@ -443,7 +376,7 @@ def _mislabelled_kind(data: bytes) -> FileKind:
     """Return the kind of a file that is announced as an office file and is none: many programs export tables so, as
     HTML or as text.
     """
-    return FileKind.HTML if data[:_LOOK].lstrip().lower().startswith((b"<!doctype html", b"<html")) else FileKind.TEXT
+    return FileKind.HTML if data[:2_048].lstrip().lower().startswith((b"<!doctype html", b"<html")) else FileKind.TEXT
 
 
 def _byte_limit(kind: FileKind | None, request: _ReadRequest) -> int:
@@ -468,10 +401,11 @@ def _piece(words: str, start: int) -> str:
 
 
 def _decode_file(file: Attachment, data: bytes, announced_kind: FileKind | None, limit: int) -> _Text | _Unread:
-    words = decode(data[:limit], charset_of(file.media_type), whole=len(data) <= limit)
-    if words is None:
+    charset = charset_of(file.media_type) or (declared_charset(data) if announced_kind is FileKind.HTML else "")
+    decoded = decode(data[:limit], charset, whole=len(data) <= limit)
+    if decoded is None:
         return _Unread(_NO_TEXT.get(announced_kind, kinds.WRONG_KIND) if announced_kind else kinds.WRONG_KIND)
-    return _Text(words if len(data) <= limit else f"{words}\n(the file goes on)")
+    return _Text(decoded.text if len(data) <= limit else f"{decoded.text}\n(the file goes on)", decoded.note)
 
 
 _NO_TEXT: Final = {
@@ -484,7 +418,7 @@ _NO_TEXT: Final = {
 def _text_of(file: Attachment, content: _Text | _Unread) -> str:
     if isinstance(content, _Unread):
         return kinds.not_read(file.media_type, file.size, content.reason)
-    return content.words or "(the file is empty)"
+    return "\n".join(filter(None, (content.note, content.words or "(the file is empty)")))
 
 
 def _quote(file: Attachment, words: str) -> Quoted:

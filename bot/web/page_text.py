@@ -8,7 +8,7 @@ import asyncio
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import unescape
 from typing import Final
 from xml.parsers import expat
@@ -18,7 +18,8 @@ from agent.messages import Image, is_too_deep
 from agent.protocol.render import excerpt
 from bot.attachments.kinds import NO_DOCUMENT, PICTURES, FileKind, found, is_office, picture_type, plain_type
 from bot.attachments.reader import ReadAs, Reader, ReadSeconds
-from bot.attachments.reading import DOCUMENT_S, ReadDocument, charset_of, decode, read_document
+from bot.attachments.reading import DOCUMENT_S, ReadDocument, read_document
+from bot.attachments.text_encoding import charset_of, declared_charset, decode
 from bot.web.fetching import TOO_LARGE, Fetched
 from bot.web.guard import WebRefused
 
@@ -68,9 +69,13 @@ class PageReader:
             return _page(fetched, "", "", image=Image(media_type, data))
         if (file := _file(fetched)) is not None:
             return await self._document(file, fetched, data, person)
-        text = decode(data, charset_of(fetched.media_type) or _declared(data), whole=fetched.is_whole)
-        if text is None:
+        decoded = decode(data, charset_of(fetched.media_type) or declared_charset(data), whole=fetched.is_whole)
+        if decoded is None:
             raise WebRefused(NOT_TEXT)
+        page = await self._text(kind, decoded.text, fetched, person, limit)
+        return replace(page, text=f"{decoded.note}\n{page.text}") if decoded.guess else page
+
+    async def _text(self, kind: str, text: str, fetched: Fetched, person: str, limit: int) -> WebPage:
         if kind in {"text/html", "application/xhtml+xml"} or _HTML.match(text[:_LOOK]):
             return await self._document(ReadAs.PAGE, fetched, text.encode("utf-8", "replace"), person)
         if "xml" in kind and _FEED.search(text[:_LOOK]):
@@ -118,11 +123,6 @@ def _page(
         image,
         fetched.is_own,
     )
-
-
-def _declared(data: bytes) -> str:
-    """Return the charset that a page declares in its head."""
-    return charset_of(data[:_LOOK].decode("ascii", "ignore"))
 
 
 def _tidy(text: str) -> str:
