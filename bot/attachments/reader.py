@@ -97,7 +97,7 @@ def missing(extra: str) -> bool:
     return any(find_spec(name) is None for name in _LIBRARIES[extra])
 
 
-_LIBRARIES: Final = {"office": ("markitdown", "mammoth", "pptx", "openpyxl"), "web": ("trafilatura",)}
+_LIBRARIES: Final = {"office": ("markitdown", "mammoth", "pptx"), "web": ("trafilatura",)}
 
 
 class Reader:

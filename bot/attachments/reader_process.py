@@ -28,67 +28,28 @@ from types import ModuleType
 from typing import Any
 from xml.parsers import expat
 
-# Bytes of an archive's texts: a thousand pages have five million; parsed into a tree they take ten times that.
-MAX_UNPACKED = 48_000_000
-MAX_ENTRIES = 20_000
-MAX_ROWS = 20_000  # Of a sheet: so many rows with content exceed the limit of characters
-MAX_COLUMNS = 256
-MAX_CELL_CHARS = 32_767  # Excel's own limit
-MAX_REPEATED = 100
-MAX_DEPTH = 250  # Of XML: nested tables within a text box reach sixty
-PROLOG_BYTES = 65_536  # The first element of a part must start within these
-PIECE_CHARS = 8_192  # Text is written in pieces, so that a timeout keeps what was read before it
-MAX_NAME_CHARS = 100
-PART_CHARS = 20  # What a part counts besides its text
-
-LOCKED, BROKEN, MISSING, OLD, UNKNOWN, NO_TEXT = "locked", "broken", "missing", "old", "unknown", "no text"
-
-
-class NoText(Exception):
-    """There is no text; the argument is one of the reasons above."""
-
-
-class Full(Exception):
-    """The limit of characters is reached."""
-
-
-class DocumentOutput:
-    """Writes the lines of the result, with up to `max_chars` characters of text."""
-
-    def __init__(self, max_chars: int) -> None:
-        self._chars_left = max_chars
-        self._piece = list[str]()
-        self._piece_chars = 0
-        self.is_empty = True
-
-    def part(self, name: str) -> None:
-        """Start a part. Raises Full; an empty part counts, too, as there may be a million of them."""
-        self.flush()
-        self._chars_left -= PART_CHARS
-        if self._chars_left <= 0:
-            raise Full
-        self.line("part", name[:MAX_NAME_CHARS])
-
-    def text(self, text: str) -> None:
-        """Add text to the part. Raises Full."""
-        accepted = text[: self._chars_left]
-        self._piece.append(accepted)
-        self._piece_chars += len(accepted)
-        self._chars_left -= len(text)
-        if self._piece_chars >= PIECE_CHARS or self._chars_left <= 0:
-            self.flush()
-        if self._chars_left <= 0:
-            raise Full
-
-    def flush(self) -> None:
-        text, self._piece, self._piece_chars = "".join(self._piece), [], 0
-        if text.strip():
-            self.is_empty = False
-            self.line("text", text)
-
-    def line(self, what: str, value: object) -> None:
-        sys.stdout.write(json.dumps([what, value]) + "\n")
-        sys.stdout.flush()
+from bot.attachments.document_output import (
+    BROKEN,
+    LOCKED,
+    MAX_COLUMNS,
+    MAX_ENTRIES,
+    MAX_NAME_CHARS,
+    MAX_REPEATED,
+    MAX_UNPACKED,
+    MISSING,
+    NO_TEXT,
+    OLD,
+    UNKNOWN,
+    DocumentOutput,
+    Full,
+    NoText,
+    row_text,
+)
+from bot.attachments.office_package import DAMAGED, OfficePackage, PartReader, refuse_doctype
+from bot.attachments.pdf_forms import PdfForms
+from bot.attachments.slides_text import SlideText, read_slides
+from bot.attachments.spreadsheet import read_spreadsheet
+from bot.attachments.word_text import WordDocument
 
 
 def limit(memory_bytes: int, cpu_s: int, niceness: int) -> None:
@@ -143,13 +104,20 @@ def read_pdf(data: bytes, output: DocumentOutput, first: int, max_pages: int) ->
     except errors.DependencyError:  # an encryption that needs another library
         raise NoText(LOCKED) from None
     output.line("of", pages)
+    forms = PdfForms()
     for number in range(first - 1, min(pages, first - 1 + max_pages)):
         output.part(f"page {number + 1}")
-        try:
+        text = ""
+        with suppress(Exception):  # whatever a library raises for a hostile page, the others are read
             text = reader.pages[number].extract_text()
-        except Exception:  # noqa: BLE001 -- whatever a library raises for a hostile page, the others are read
-            text = ""
-        output.text(text)
+        beside = list[str]()
+        with suppress(Exception):  # as above
+            beside += forms.lines(reader.pages[number])
+        output.text("\n".join(filter(None, (text.rstrip(), *beside))))
+    not_read = ""
+    with suppress(Exception):  # as above
+        not_read = forms.not_read(reader)
+    output.text(not_read)
 
 
 # Archives
@@ -177,12 +145,8 @@ def read_archive(data: bytes, output: DocumentOutput) -> None:
         OpenDocument(output).read(_unpack(archive, ["content.xml", "META-INF/manifest.xml"]))
     elif mimetype.startswith(b"application/epub+zip") or "META-INF/container.xml" in entries:
         _read_epub(archive, output)
-    elif "xl/workbook.xml" in entries:
-        _read_sheets(archive, data, output)
-    elif "word/document.xml" in entries or "ppt/presentation.xml" in entries:
-        _read_office(archive, output, "docx" if "word/document.xml" in entries else "pptx")
     else:
-        raise NoText(UNKNOWN)
+        _read_office(archive, OfficePackage(archive), output)
 
 
 def _start(archive: zipfile.ZipFile, name: str, size: int) -> bytes:
@@ -198,37 +162,6 @@ def _unpack(archive: zipfile.ZipFile, names: Iterable[str]) -> dict[str, bytes]:
     if sum(entry.file_size for entry in entries) > MAX_UNPACKED:
         raise NoText(BROKEN)
     return {entry.filename: archive.read(entry) for entry in entries}
-
-
-def check(part: bytes, *, whole: bool = True) -> None:
-    """Raise NoText for XML that nests deeper than any real document, or declares a document type: no office file does,
-    and only there can entities be defined. Not `whole`: `part` is the beginning up to the first element at least, and
-    its depth is not checked.
-    """
-    parser, depth = expat.ParserCreate(), 0
-
-    def begin(*_: object) -> None:
-        nonlocal depth
-        depth += 1
-        if not whole:
-            raise Full
-        if depth > MAX_DEPTH:
-            raise NoText(BROKEN)
-
-    def end(_: str) -> None:
-        nonlocal depth
-        depth -= 1
-
-    parser.StartDoctypeDeclHandler = _refuse_doctype
-    parser.StartElementHandler, parser.EndElementHandler = begin, end
-    with suppress(Full):
-        parser.Parse(part, whole)
-        if not whole:
-            raise NoText(BROKEN)
-
-
-def _refuse_doctype(*_: object) -> None:
-    raise NoText(BROKEN)
 
 
 def _repack(parts: Mapping[str, bytes]) -> io.BytesIO:
@@ -264,22 +197,66 @@ def _holds_words(text: str) -> bool:
     return any(sign.isalnum() for sign in _SLIDE.sub("", _PICTURE.sub("", text)))
 
 
-def _read_office(archive: zipfile.ZipFile, output: DocumentOutput, ending: str) -> None:
+def _read_office(archive: zipfile.ZipFile, package: OfficePackage, output: DocumentOutput) -> None:
+    main = package.main()
+    if not main.endswith(".xml"):
+        raise NoText(UNKNOWN)
+    match package.root(main):
+        case "workbook":
+            read_spreadsheet(package, main, output)
+        case "document":
+            _read_word(package, main, _converted(archive, package, main, "DocxConverter", "docx"), output)
+        case "presentation":
+            _read_slides(package, main, _converted(archive, package, main, "PptxConverter", "pptx"), output)
+        case _:
+            raise NoText(BROKEN)
+
+
+def _converted(archive: zipfile.ZipFile, package: OfficePackage, main: str, converter: str, ending: str) -> str:
+    """Return the file as Markdown; "" if the converter refuses it. Raises NoText if its main part is damaged."""
     names = archive.namelist()
     texts = [name for name in names if name.endswith((".xml", ".rels"))]
-    parts = _unpack(archive, texts)
-    for name in texts:
-        check(parts[name])
-    parts[_CONTENT_TYPES] = _SHOWS.sub(_PRESENTATION, parts[_CONTENT_TYPES])  # shows and templates have the same parts
-    parts = dict.fromkeys(names, b"") | parts
-    text = _convert("DocxConverter" if ending == "docx" else "PptxConverter", _repack(parts), ending)
-    if not _holds_words(text):
+    if sum(archive.getinfo(name).file_size for name in texts) > MAX_UNPACKED:
+        raise NoText(BROKEN)
+    try:
+        package.read(main, PartReader())
+    except DAMAGED:
+        raise NoText(BROKEN) from None
+    sound = [name for name in texts if package.is_same(name, main) or package.read_if_sound(name, PartReader())]
+    parts = dict.fromkeys(set(names).difference(texts), b"") | _unpack(archive, sound)
+    if _CONTENT_TYPES in parts:  # shows and templates have the same parts
+        parts[_CONTENT_TYPES] = _SHOWS.sub(_PRESENTATION, parts[_CONTENT_TYPES])
+    try:
+        text = _convert(converter, _repack(parts), ending)
+    except NoText:
+        raise
+    except Exception:  # noqa: BLE001 -- whatever a library raises for an odd part, the words are read without it
+        return ""
+    return _without_pictures(text) if _holds_words(text) else ""
+
+
+def _read_word(package: OfficePackage, main: str, text: str, output: DocumentOutput) -> None:
+    document = WordDocument(package, main)
+    text = text or document.text
+    beside = document.beside(text)
+    if not text and not beside.sections:
         raise NoText(NO_TEXT)
-    before, *slides = _SLIDE.split(_without_pictures(text))
+    output.text("\n\n".join(filter(None, (beside.summary, text))))
+    beside.write(output)
+
+
+def _read_slides(package: OfficePackage, main: str, text: str, output: DocumentOutput) -> None:
+    before, *converted = _SLIDE.split(text)
+    shown = dict(zip(map(int, converted[::2]), converted[1::2], strict=True))
+    slides = read_slides(package, main)
+    if not text and not any(any(slide.lines()) for slide in slides):
+        raise NoText(NO_TEXT)
     output.text(before)
-    for number, slide in zip(slides[::2], slides[1::2], strict=True):
+    for number in range(1, max(len(slides), *shown, 0) + 1):
         output.part(f"slide {number}")
-        output.text(slide)
+        slide = slides[number - 1] if number <= len(slides) else SlideText()
+        lines = slide.left_out(shown[number]) if number in shown else slide.lines()
+        output.text("\n".join(filter(None, (shown.get(number, "").strip(), *lines))))
 
 
 def _read_epub(archive: zipfile.ZipFile, output: DocumentOutput) -> None:
@@ -290,32 +267,6 @@ def _read_epub(archive: zipfile.ZipFile, output: DocumentOutput) -> None:
     texts = [name for name in names if name.lower().endswith((".xml", ".opf", ".html", ".htm", ".xhtml"))]
     text = _convert("EpubConverter", _repack(_unpack(archive, texts)), "epub")
     output.text(_without_pictures(text))
-
-
-def _read_sheets(archive: zipfile.ZipFile, data: bytes, output: DocumentOutput) -> None:
-    """Read sheets row by row: one may have a million rows, and is never held in memory as a whole."""
-    for entry in archive.infolist():
-        if not entry.filename.endswith((".xml", ".rels")):
-            continue
-        if entry.file_size > MAX_UNPACKED and not entry.filename.startswith("xl/worksheets/"):
-            raise NoText(BROKEN)
-        check(_start(archive, entry.filename, PROLOG_BYTES), whole=False)
-    book = library("openpyxl").load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
-    for sheet in book.worksheets:
-        output.part(f"sheet {sheet.title}")
-        sheet.reset_dimensions()  # else the library trusts the size that the sheet declares
-        rows = sheet.iter_rows(max_row=MAX_ROWS + 1, max_col=MAX_COLUMNS, values_only=True)
-        for number, row in enumerate(rows):
-            if number == MAX_ROWS:
-                output.text(f"(the sheet goes on: these are its first {MAX_ROWS:,} rows)\n")
-                break
-            output.text(row_text("" if value is None else str(value).removesuffix(" 00:00:00") for value in row))
-
-
-def row_text(cells: Iterable[str]) -> str:
-    """Format a row as one line; "" for an empty row."""
-    text = " | ".join(" ".join(cell[:MAX_CELL_CHARS].split()) for cell in cells).rstrip(" |")
-    return f"{text}\n" if text else ""
 
 
 # OpenDocument: text, sheets, slides
@@ -337,7 +288,7 @@ class OpenDocument:
             raise NoText(LOCKED)
         parser = expat.ParserCreate(namespace_separator=" ")
         parser.buffer_text = True
-        parser.StartDoctypeDeclHandler = _refuse_doctype
+        parser.StartDoctypeDeclHandler = refuse_doctype
         parser.StartElementHandler, parser.EndElementHandler = self._begin, self._end
         parser.CharacterDataHandler = self._characters
         parser.Parse(parts["content.xml"], True)  # noqa: FBT003 -- expat takes no names

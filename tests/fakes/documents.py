@@ -57,6 +57,44 @@ def xlsx(rows: str, dimension: str = "A1") -> bytes:
     return _package("xl/workbook.xml", "spreadsheetml.sheet", parts)
 
 
+TRANSITIONAL = "http://schemas.openxmlformats.org"
+STRICT = "http://purl.oclc.org/ooxml"
+RELATIONS = f"{TRANSITIONAL}/officeDocument/2006/relationships"
+
+
+def relation(id_: str, kind: str, target: str, more: str = "", types: str = RELATIONS) -> str:
+    return f'<Relationship Id="{id_}" Type="{types}/{kind}" Target="{target}" {more}/>'
+
+
+def workbook(sheets: Mapping[str, str], parts: Mapping[str, str | bytes] | None = None, related: str = "") -> bytes:
+    """Return a workbook of sheets, each the XML of its rows by its name. `parts` are added or replaced; `related`: more
+    relations of the workbook, such as its styles.
+    """
+    names = "".join(f'<sheet name="{name}" sheetId="{number}" r:id="s{number}"/>' for number, name in enumerate(sheets))
+    links = "".join(
+        relation(f"s{number}", "worksheet", f"worksheets/sheet{number}.xml") for number in range(len(sheets))
+    )
+    files = {
+        f"xl/worksheets/sheet{number}.xml": f"<worksheet {_S}><sheetData>{rows}</sheetData></worksheet>"
+        for number, rows in enumerate(sheets.values())
+    }
+    book = f'<workbook {_S} xmlns:r="{_R}"><sheets>{names}</sheets></workbook>'
+    own = {"xl/workbook.xml": book, "xl/_rels/workbook.xml.rels": relationships(links + related), **files}
+    return _package("xl/workbook.xml", "spreadsheetml.sheet", {**own, **(parts or {})})
+
+
+def slides(shapes: Mapping[str, str], parts: Mapping[str, str | bytes] | None = None) -> bytes:
+    """Return a presentation without layouts or themes: for each slide (its part's name) the XML of its shapes."""
+    spaces = f'xmlns:a="{TRANSITIONAL}/drawingml/2006/main" xmlns:p="{TRANSITIONAL}/presentationml/2006/main"'
+    order = "".join(f'<p:sldId id="{256 + number}" r:id="s{number}"/>' for number in range(len(shapes)))
+    links = "".join(relation(f"s{number}", "slide", f"slides/{name}.xml") for number, name in enumerate(shapes))
+    show = f'<p:presentation {spaces} xmlns:r="{_R}"><p:sldIdLst>{order}</p:sldIdLst></p:presentation>'
+    tree = f"<p:sld {spaces}><p:cSld><p:spTree>{{}}</p:spTree></p:cSld></p:sld>"
+    files = {f"ppt/slides/{name}.xml": tree.format(content) for name, content in shapes.items()}
+    own = {"ppt/presentation.xml": show, "ppt/_rels/presentation.xml.rels": relationships(links), **files}
+    return _package("ppt/presentation.xml", "presentationml.presentation", {**own, **(parts or {})})
+
+
 def open_document(kind: str, body: str, prolog: str = "", manifest: str = "<manifest/>", size: int = 0) -> bytes:
     """`kind`: "text", "spreadsheet" or "presentation"; `size`: of a picture in it."""
     names = " ".join(f'xmlns:{name}="{_ODF}:{space}:1.0"' for name, space in _SPACES.items())
