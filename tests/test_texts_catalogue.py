@@ -36,6 +36,7 @@ NOT_SENTENCES: Final = {
     "bot/models/check.py": "a model reads the probes",
     "bot/app/operator.py": "what the model is asked is a prompt",
     "bot/platforms/discord/options.py": "permissions have the names that Discord gives them",
+    "bot/attachments/text_encoding.py": "encodings have names of their own",
     "bot/attachments/read_again.py": "a model reads what describes a tool, and what it brings",
     "bot/tools/mcp_listing.py": "a model reads what describes a tool",
     "bot/web/web_tools.py": "as above",

@@ -50,13 +50,13 @@ _TEXT_TYPES: Final = _set_of(
     """
 )
 HTML: Final = frozenset({"htm", "html", "xhtml"})
-_OFFICE: Final = _set_of(
+OFFICES: Final = _set_of(
     """
     doc docm docx dot dotm dotx epub key numbers odp ods odt otp ots ott pages pot potm potx pps ppsm ppsx ppt pptm pptx
     rtf xls xlsb xlsm xlsx xlt xltm xltx
     """
 )
-_OTHER: Final = _set_of(
+OTHERS: Final = _set_of(
     """
     7z apk avi bin bmp br bz2 class db deb dll dmg dylib ear eot exe gz heic heif ico img iso jar mkv mov mp4 mpeg mpg
     msi o otf parquet pkl psd pyc rar rpm so sqlite sqlite3 tar tgz tif tiff ttf wasm war webm woff woff2 xz zip zst
@@ -105,7 +105,7 @@ def announced(name: str, media_type: str) -> FileKind | None:
         return FileKind.SOUND
     if ending in HTML or subtype in {"html", "xhtml+xml"}:
         return FileKind.HTML
-    if ending in _OFFICE or is_office(kind) or subtype.startswith("ms"):
+    if ending in OFFICES or is_office(kind) or subtype.startswith("ms"):
         return FileKind.OFFICE
     if family == "text" or subtype in _TEXT_TYPES or subtype.endswith(("+json", "+xml")):
         return FileKind.TEXT
@@ -150,7 +150,7 @@ def picture_type(start: bytes) -> str | None:
 
 def _by_ending(ending: str) -> FileKind | None:
     pictures = {media_type.partition("/")[2] for media_type in PICTURES} | {"jpg"}
-    kinds = ((SOUNDS, FileKind.SOUND), (_OTHER, FileKind.OTHER), (pictures, FileKind.PICTURE), ({"pdf"}, FileKind.PDF))
+    kinds = ((SOUNDS, FileKind.SOUND), (OTHERS, FileKind.OTHER), (pictures, FileKind.PICTURE), ({"pdf"}, FileKind.PDF))
     return next((kind for endings, kind in kinds if ending in endings), None)
 
 

@@ -12,7 +12,7 @@ MAX_PARENTS: Final = 20
 MAX_FILES: Final = 10
 
 # Annotations that people write, with what they are called.
-_NOTES: Final = {
+NOTES: Final = {
     "/FreeText": "text box",
     "/Text": "note",
     "/Highlight": "note on highlighted text",
@@ -33,8 +33,8 @@ _PASSWORD: Final = 1 << 13
 NOT_CHECKED: Final = "(not checked)"
 HIDDEN: Final = "(a password, not read)"
 SIGNED: Final = "(signed)"
-XFA: Final = "(This PDF has an XFA form. Only what its ordinary fields hold was read.)"
-FILES_INSIDE: Final = "(Files inside the PDF were not read: {names}.)"
+XFA: Final = "(this PDF has an XFA form: only what its ordinary fields hold was read)"
+FILES_INSIDE: Final = "(files inside the PDF were not read: {names})"
 
 
 class PdfForms:
@@ -49,9 +49,9 @@ class PdfForms:
             subtype = str(annotation.get("/Subtype", ""))
             if subtype == "/Widget":
                 yield from self._field(annotation)
-            elif subtype in _NOTES and (words := _text(annotation.get("/Contents"))):
+            elif subtype in NOTES and (words := _text(annotation.get("/Contents"))):
                 author = _text(annotation.get("/T"))
-                yield f"[{_NOTES[subtype]}{f' by {author}' if author else ''}] {words}"
+                yield f"[{NOTES[subtype]}{f' by {author}' if author else ''}] {words}"
 
     def _field(self, widget: Any) -> Iterator[str]:  # noqa: ANN401 -- as above
         chain = [*_chain(widget)]

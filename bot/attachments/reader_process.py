@@ -142,7 +142,7 @@ def read_archive(data: bytes, output: DocumentOutput) -> None:
         raise NoText(LOCKED)
     mimetype = _start(archive, "mimetype", 200) if "mimetype" in entries else b""
     if mimetype.startswith(_OPEN_DOCUMENT):
-        OpenDocument(output).read(_unpack(archive, ["content.xml", "META-INF/manifest.xml"]))
+        OpenDocument(output).read(_unpack(archive, ["content.xml", "styles.xml", "META-INF/manifest.xml"]))
     elif mimetype.startswith(b"application/epub+zip") or "META-INF/container.xml" in entries:
         _read_epub(archive, output)
     else:
@@ -282,6 +282,8 @@ class OpenDocument:
         self._repeated = {"row": 1, "cell": 1}
         self._in_sheets = False
         self._blank = self._hidden = self._pages = self._paragraphs = self._tables = 0
+        self._beside: _BesideText | None = None  # The comment or deletion that is being read
+        self._deletions = list[str]()
 
     def read(self, parts: Mapping[str, bytes]) -> None:
         if b"encryption-data" in parts.get("META-INF/manifest.xml", b""):
@@ -292,10 +294,26 @@ class OpenDocument:
         parser.StartElementHandler, parser.EndElementHandler = self._begin, self._end
         parser.CharacterDataHandler = self._characters
         parser.Parse(parts["content.xml"], True)  # noqa: FBT003 -- expat takes no names
+        self._section("tracked changes", self._deletions)
+        margins = _Margins()
+        with suppress(expat.ExpatError, NoText):  # styles are not needed otherwise
+            margins.read(parts.get("styles.xml", b""))
+        self._section("headers and footers", margins.lines)
+
+    def _section(self, name: str, lines: Iterable[str]) -> None:
+        if found := [*dict.fromkeys(lines)]:
+            self._output.part(name)
+            self._output.text("".join(f"{line}\n" for line in found))
 
     def _begin(self, name: str, attributes: Mapping[str, str]) -> None:
         values = {_short_name(key): value for key, value in attributes.items()}
         tag = _short_name(name)
+        if self._beside is not None:
+            self._beside.begin(tag)
+            return
+        if tag in _BESIDE:
+            self._beside = _BesideText(tag)
+            return
         if self._hidden or tag in _HIDDEN:
             self._hidden += 1
             return
@@ -329,6 +347,9 @@ class OpenDocument:
                 pass
 
     def _end(self, name: str) -> None:
+        if self._beside is not None:
+            self._end_beside(self._beside, _short_name(name))
+            return
         if self._hidden:
             self._hidden -= 1
             return
@@ -359,13 +380,89 @@ class OpenDocument:
         self._row += [text] * min(times, MAX_REPEATED, MAX_COLUMNS - len(self._row))
         self._blank = 0
 
+    def _end_beside(self, beside: "_BesideText", tag: str) -> None:
+        if tag != beside.tag:
+            beside.end(tag)
+            return
+        self._beside = None
+        if (note := beside.note(_BESIDE[tag])) and tag == "text:deletion":
+            self._deletions.append(note)
+        elif note:
+            self._line.append(f" {note}")
+
     def _characters(self, text: str) -> None:
-        if self._paragraphs and not self._hidden:
+        if self._beside is not None:
+            self._beside.characters(text)
+        elif self._paragraphs and not self._hidden:
             self._line.append(text)
 
 
-# Elements without text of the document, or with deleted text.
-_HIDDEN = frozenset({"text:tracked-changes", "office:annotation", "office:scripts", "office:automatic-styles"})
+# Elements without text of the document.
+_HIDDEN = frozenset({"text:tracked-changes", "office:scripts", "office:automatic-styles"})
+# What is beside the text, with what it is called.
+_BESIDE = {"office:annotation": "comment", "text:deletion": "deleted"}
+
+
+class _BesideText:
+    """A comment or a deletion, with who made it."""
+
+    def __init__(self, tag: str) -> None:
+        self.tag = tag
+        self._creator = list[str]()
+        self._words = list[str]()
+        self._into: list[str] | None = None
+
+    def begin(self, tag: str) -> None:
+        if tag.endswith(":creator"):
+            self._into = self._creator
+        elif tag in {"text:p", "text:h"}:
+            self._into = self._words
+            self._words.append(" ")
+
+    def end(self, tag: str) -> None:
+        if tag in {"text:p", "text:h"} or tag.endswith(":creator"):
+            self._into = None
+
+    def characters(self, text: str) -> None:
+        if self._into is not None:
+            self._into.append(text)
+
+    def note(self, what: str) -> str:
+        words, creator = (" ".join("".join(pieces).split()) for pieces in (self._words, self._creator))
+        return f"[{what}{f' by {creator}' if creator else ''}: {words}]" if words else ""
+
+
+class _Margins:
+    """The headers and footers in the styles of a text."""
+
+    def __init__(self) -> None:
+        self.lines = list[str]()
+        self._depth = 0
+        self._words = list[str]()
+
+    def read(self, styles: bytes) -> None:
+        parser = expat.ParserCreate(namespace_separator=" ")
+        parser.StartDoctypeDeclHandler = refuse_doctype
+        parser.StartElementHandler, parser.EndElementHandler = self._begin, self._end
+        parser.CharacterDataHandler = self._characters
+        parser.Parse(styles, True)  # noqa: FBT003 -- expat takes no names
+
+    def _begin(self, name: str, _: object) -> None:
+        self._depth += _local_name(name) in {"header", "footer", "header-left", "footer-left"}
+
+    def _end(self, name: str) -> None:
+        self._depth -= _local_name(name) in {"header", "footer", "header-left", "footer-left"}
+        if _local_name(name) == "p" and (words := " ".join("".join(self._words).split())):
+            self.lines.append(words)
+            self._words = []
+
+    def _characters(self, text: str) -> None:
+        if self._depth:
+            self._words.append(text)
+
+
+def _local_name(name: str) -> str:
+    return name.rpartition(" ")[2]
 
 
 def _short_name(name: str) -> str:

@@ -43,7 +43,7 @@ FETCH_S: Final = 20.0  # For one file: 20 MB on a slow line; a platform that tak
 READ_S: Final = 60.0  # For all files of a message: a person should not wait longer for the first word
 
 # The size limit of each kind, in bytes.
-_MAX_BYTES: Final = {
+MAX_BYTES: Final = {
     FileKind.TEXT: 256_000,  # more than the model is given, whatever the alphabet
     FileKind.PICTURE: 5_000_000,  # what every vendor accepts; a photograph resized by a chat client is smaller
     FileKind.PDF: 20_000_000,  # a book with pictures
@@ -382,7 +382,7 @@ def _mislabelled_kind(data: bytes) -> FileKind:
 def _byte_limit(kind: FileKind | None, request: _ReadRequest) -> int:
     """Return the size limit in bytes."""
     is_text = kind is None or kind is FileKind.TEXT
-    return WHOLE_BYTES if is_text and request.is_whole else _MAX_BYTES[FileKind.TEXT if kind is None else kind]
+    return WHOLE_BYTES if is_text and request.is_whole else MAX_BYTES[FileKind.TEXT if kind is None else kind]
 
 
 def _piece(words: str, start: int) -> str:

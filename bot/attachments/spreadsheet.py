@@ -31,9 +31,9 @@ _DURATION: Final = re.compile(r"\[(?:h+|m+|s+)\]", re.IGNORECASE)
 _THREAD: Final = "[Threaded comment]"  # The older form of a comment, of which the newer one is read
 MAX_COMMENTS: Final = 2_000
 
-NO_RESULT: Final = "(Formulas without a stored result: {count:,}. Their cells show the formula.)\n"
-MORE_COLUMNS: Final = "(The sheet has more columns: its first {columns} were read.)\n"
-DAMAGED_SHEET: Final = "(The rest of this sheet is damaged and was not read.)\n"
+NO_RESULT: Final = "(formulas without a stored result: {count:,}; their cells show the formula)\n"
+MORE_COLUMNS: Final = "(the sheet has more columns: its first {columns} were read)\n"
+DAMAGED_SHEET: Final = "(the rest of this sheet is damaged and was not read)\n"
 
 
 class _Workbook(PartReader):

@@ -52,7 +52,7 @@ _LARGER: Final = {
     "euc_kr": "cp949",
 }
 # The encodings that a guess may name, as people call them. Rarer ones win too often in short texts.
-_NAMES: Final = {
+NAMES: Final = {
     "cp1250": "Windows-1250",
     "cp1251": "Windows-1251",
     "cp1252": "Windows-1252",
@@ -104,10 +104,10 @@ _FEW_UTF_16: Final = 16  # Characters: fewer may be of one script by chance
 _FEW: Final = 8  # Characters beyond ASCII: a guess from fewer is not certain
 _MOST_REPLACED: Final = 0.001  # Of the characters: a few that are broken do not make a guess wrong
 
-GUESSED: Final = "(The file does not say in which encoding it is. It was read as {encoding}.)"
+GUESSED: Final = "(the file does not say in which encoding it is: it was read as {encoding})"
 UNCERTAIN: Final = (
-    "(The file does not say in which encoding it is. It was read as {encoding}, which is not certain. If letters look "
-    "wrong, tell the person so, and ask for the encoding or for the file in UTF-8.)"
+    "(the file does not say in which encoding it is: it was read as {encoding}, which is not certain; if letters look "
+    "wrong, tell the person so, and ask for the encoding or for the file in UTF-8)"
 )
 
 
@@ -142,7 +142,7 @@ def decode(data: bytes, charset: str = "", *, whole: bool = True) -> DecodedText
     escaped = "iso2022_jp" if b"\x1b$" in data[:_LOOK] else ""
     for encoding in (escaped, "utf-8", _LARGER.get(charset, charset)):
         if encoding and (text := _decode_as(data, encoding, whole=whole)) is not None:
-            return DecodedText(text, _NAMES[encoding] if encoding == escaped != charset else "")
+            return DecodedText(text, NAMES[encoding] if encoding == escaped != charset else "")
     return _guess(data, whole=whole)
 
 
@@ -184,7 +184,7 @@ class _Guess:
 
 def _guess(data: bytes, *, whole: bool) -> DecodedText | None:
     if (encoding := _utf_16(data)) and (text := _decode_as(data, encoding, whole=whole)) is not None:
-        return DecodedText(text, _NAMES[encoding])
+        return DecodedText(text, NAMES[encoding])
     guesses = [*_guesses(_telling_lines(data))]
     best_score = max((guess.score for guess in guesses), default=0.0)
     guesses.sort(
@@ -205,10 +205,10 @@ def _guess(data: bytes, *, whole: bool) -> DecodedText | None:
                 and rival.letters >= guess.letters - _LETTERS
             )
             is_certain = number == 0 and guess.high >= _FEW and next(rivals, None) is None
-            return DecodedText(text, _NAMES[guess.encoding], is_certain)
+            return DecodedText(text, NAMES[guess.encoding], is_certain)
     for encoding in ("cp1252", "latin-1"):
         if (text := _decode_as(data, encoding, whole=whole)) is not None:
-            return DecodedText(text, _NAMES["cp1252"], is_certain=False)
+            return DecodedText(text, NAMES["cp1252"], is_certain=False)
     return None
 
 
@@ -229,7 +229,7 @@ def _guesses(sample: bytes) -> Iterator[_Guess]:
     for found in chardet.detect_all(sample, ignore_threshold=True):
         encoding = _codec_name(found["encoding"] or "")
         encoding = _LARGER.get(encoding, encoding)
-        if encoding not in _NAMES or encoding in seen:
+        if encoding not in NAMES or encoding in seen:
             continue
         seen.add(encoding)
         text = codecs.decode(sample, encoding, "ignore")

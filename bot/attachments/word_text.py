@@ -18,7 +18,11 @@ NOBODY: Final = "somebody"
 MAX_PARAGRAPHS: Final = 100_000
 MAX_COMMENT_CHARS: Final = 200  # Of the words that a comment is about
 
-BELOW: Final = "(Below the text: {what}.)"
+# What is read beside the text, in this order.
+LEFT_OUT, CHANGES, COMMENTS = "left out above", "tracked changes", "comments"
+FOOTNOTES, ENDNOTES, HEADERS, FOOTERS = "footnotes", "endnotes", "headers", "footers"
+BESIDE: Final = (LEFT_OUT, CHANGES, COMMENTS, FOOTNOTES, ENDNOTES, HEADERS, FOOTERS)
+BELOW: Final = "(below the text: {what})"
 
 
 @dataclass(slots=True)
@@ -170,16 +174,16 @@ class WordDocument:
     def beside(self, shown: str) -> BesideText:
         """Return what `shown`, the document as Markdown, does not have."""
         found = {
-            "left out above": left_out((one.text for one in self._reader.paragraphs), shown),
-            "tracked changes": (one.marked for one in self._reader.paragraphs if one.marked),
-            "comments": self._comments(),
-            "footnotes": left_out(self._beside("footnotes"), shown),
-            "endnotes": left_out(self._beside("endnotes"), shown),
-            "headers": self._beside("header"),
-            "footers": self._beside("footer"),
+            LEFT_OUT: left_out((one.text for one in self._reader.paragraphs), shown),
+            CHANGES: (one.marked for one in self._reader.paragraphs if one.marked),
+            COMMENTS: self._comments(),
+            FOOTNOTES: left_out(self._beside("footnotes"), shown),
+            ENDNOTES: left_out(self._beside("endnotes"), shown),
+            HEADERS: self._beside("header"),
+            FOOTERS: self._beside("footer"),
         }
         unique = {name: [*dict.fromkeys(filter(None, lines))] for name, lines in found.items()}
-        return BesideText({name: lines for name, lines in unique.items() if lines})
+        return BesideText({name: unique[name] for name in BESIDE if unique[name]})
 
     def _beside(self, kind: str) -> Iterator[str]:
         for part in self._package.related(self._main, kind):

@@ -15,6 +15,11 @@ from typing import Final, NamedTuple
 from agent.spending import NANO
 from agent.tools.remember import WORKING_TIME
 from benchmarks.capacity import MEASURED, SIMULATED
+from bot.attachments import pdf_forms, text_encoding, word_text
+from bot.attachments.document_output import MAX_COLUMNS, MAX_ROWS
+from bot.attachments.kinds import FileKind
+from bot.attachments.reader import MAX_PAGES
+from bot.attachments.reading import MAX_BYTES, SOURCE_CHARS
 from bot.commands.declaration import CommandScope
 from bot.commands.discovery import COMMANDS as TERMINAL
 from bot.message_parts import MAX_CHARS, MAX_DEPTH, UNREADABLE
@@ -497,15 +502,57 @@ _DISCORD_READS: Final = """\
 """
 
 
+# By kind of file: which ones, and what is read of them.
+_FILE_KINDS: Final[Mapping[str, tuple[str, str]]] = {
+    FileKind.TEXT: ("text, code, data, logs", "its words, in the encodings below"),
+    FileKind.HTML: ("HTML", f"its source up to {SOURCE_CHARS:,} characters; of a longer page its words"),
+    FileKind.PDF: ("PDF", "the text of its pages, and what the table below says"),
+    FileKind.OFFICE: ("Word, Excel, PowerPoint, OpenDocument, EPUB", "what the table below says"),
+    FileKind.PICTURE: ("pictures", "the picture, if the model can look at pictures"),
+    FileKind.SOUND: ("voice messages and sounds", "their words, if `COGENCY_TRANSCRIPTION` names a model that listens"),
+    FileKind.OTHER: ("archives, films, programs, databases", "one line that says that they cannot be read"),
+}
+
+_FORMATS: Final = f"""\
+| Format | What the bot reads | What it does not read |
+|---|---|---|
+| docx, docm, dotx | text with headings, lists, tables and links, as if all tracked changes were accepted; then what there is of {", ".join(word_text.BESIDE[1:])} | pictures, charts, formatting |
+| xlsx, xlsm, xltx | the cells of all sheets as they are stored, dates as dates; a formula whose result is not stored as the formula, with a line that counts them; comments and text boxes; {MAX_ROWS:,} rows and {MAX_COLUMNS} columns of a sheet, with a line if there are more | pictures, charts, number formats, macros |
+| pptx, pptm, ppsx, potx | of each slide its shapes, groups, tables and diagrams, notes and comments | pictures, animations |
+| odt, ods, odp, ott, ots, otp | text, sheets and slides; comments, tracked deletions, headers and footers | pictures, charts |
+| EPUB | text, with headings | pictures |
+| PDF | text of up to {MAX_PAGES} pages at a time; the values of form fields, and what people wrote on the pages: {", ".join(sorted(set(pdf_forms.NOTES.values())))} | scanned pages (a line says so), files inside (named in a line), XFA forms (named in a line), fields with passwords |
+| doc, xls, ppt, xlsb, rtf, pages, numbers, key | nothing: a line says in which format to save them | everything |
+"""
+
+
+def _files_read() -> Iterator[str]:
+    """Yield the section on files."""
+    yield from ("## Files", "", "What a file is follows from its first bytes, whatever it is called.", "")
+    yield from ("| Files | Bytes at most | What the bot reads |", "|---|---|---|")
+    each_once(FileKind, _FILE_KINDS)
+    for kind, (files, reads) in _FILE_KINDS.items():
+        limit = f"{MAX_BYTES[FileKind(kind)]:,}" if kind in MAX_BYTES else "–"
+        yield f"| {files} | {limit} | {reads} |"
+    yield from ("", _FORMATS)
+    names = ", ".join(dict.fromkeys(text_encoding.NAMES.values()))
+    yield (
+        "An odd or damaged part that is not needed refuses no file. Text is read as its byte order mark says, as UTF-8, or as "
+        "its platform or page announces it. Otherwise the encoding is recognized by the text, and the model gets its name; where "
+        f"it is not certain, the model is told to ask for the person's help. It is one of {names}."
+    )
+    yield ""
+
+
 def reads_page() -> str:
-    """docs/reads.md: what is read of each part of a message."""
+    """docs/reads.md: what is read of each part of a message, and of each kind of file."""
     lines = [_READS, _SLACK_READS, *_kinds("Block", slack_content.BLOCKS), *_kinds("Element", slack_content.ELEMENTS)]
     components = {_component_name(one): part for one, part in discord_content.COMPONENTS.items()}
     lines += [_DISCORD_READS, "| Embed | What the bot reads |", "|---|---|"]
     lines += [
         f"| `{kind}` | {read or 'nothing: the preview of a link'} |" for kind, read in discord_content.EMBEDS.items()
     ]
-    return "\n".join([*lines, "", *_kinds("Component", components)])
+    return "\n".join([*lines, "", *_kinds("Component", components), *_files_read()])
 
 
 def _kinds(title: str, parts: Mapping[str, slack_content.Part | discord_content.Part]) -> Iterator[str]:

@@ -144,7 +144,7 @@ async def test_a_formula_without_a_stored_result_is_shown_and_counted() -> None:
     )
     assert await read(documents.workbook({"Sums": rows})) == (
         "[sheet Sums]\n1 | =A1*2 | =A1+B1\n |  | (formula)\n"
-        "(Formulas without a stored result: 3. Their cells show the formula.)"
+        "(formulas without a stored result: 3; their cells show the formula)"
     )
 
 
@@ -173,14 +173,14 @@ async def test_far_corners_and_many_columns_cost_no_memory() -> None:
     corner = f'{ROWS}<row r="1048576"><c r="XFD1048576"><v>9</v></c><c r="IV1048576"><v>8</v></c></row>'
     told = await read(documents.workbook({"Prices": corner}))
     assert told.startswith(f"{BOAT}\n")
-    assert told.endswith("| 8\n(The sheet has more columns: its first 256 were read.)")
+    assert told.endswith("| 8\n(the sheet has more columns: its first 256 were read)")
 
 
 async def test_a_damaged_sheet_does_not_refuse_the_others() -> None:
     made = documents.workbook({"Prices": f"{ROWS}<row><c><v>5</c>", "Ports": ROWS})
     assert (
         await read(made)
-        == f"{BOAT}\n(The rest of this sheet is damaged and was not read.)\n\n[sheet Ports]\nboat | 4711"
+        == f"{BOAT}\n(the rest of this sheet is damaged and was not read)\n\n[sheet Ports]\nboat | 4711"
     )
     assert await read(documents.workbook({"Prices": "<row"})) == kinds.BROKEN
     assert await read(documents.workbook({"Prices": ""})) == kinds.ONLY_PICTURES
@@ -211,7 +211,7 @@ async def test_tracked_changes_are_read_as_accepted_and_listed() -> None:
     moved = f"<w:p>{change('moveFrom', 'Old place.')}</w:p><w:p>{change('moveTo', 'New place.')}</w:p>"
     told = await read(word(fee + moved + paragraph("Unchanged.")))
     above, _, changes = told.partition("[tracked changes]\n")
-    assert above.startswith("(Below the text: ")
+    assert above.startswith("(below the text: ")
     assert "The fee is 90 EUR" in above
     assert "New place." in above
     assert "12 EUR" not in above
@@ -243,7 +243,7 @@ async def test_headers_and_footers_are_read_once_each() -> None:
     told = await read(
         word(paragraph("Text."), header=paragraph("DRAFT"), header2=paragraph("DRAFT"), footer=paragraph("Page of 9"))
     )
-    assert told == "(Below the text: headers, footers.)\n\nText.\n\n[headers]\nDRAFT\n\n[footers]\nPage of 9"
+    assert told == "(below the text: headers, footers)\n\nText.\n\n[headers]\nDRAFT\n\n[footers]\nPage of 9"
 
 
 async def test_notes_text_boxes_and_content_controls_are_not_lost() -> None:
@@ -335,3 +335,25 @@ async def test_of_a_presentation_that_powerpoint_saved_nothing_is_lost_or_said_t
     told = await read(packed.getvalue())
     for words in ("Boats_of the port", "Grouped words", "Celled", "Noted"):
         assert told.replace("\\", "").count(words) == 1, words
+
+
+# OpenDocument
+
+
+async def test_comments_deletions_headers_and_footers_of_open_documents_are_read() -> None:
+    who = '<c:creator xmlns:c="http://purl.org/dc/elements/1.1/">Vera</c:creator>'
+    deleted = f"<x:deletion><o:change-info>{who}</o:change-info><x:p>12 EUR</x:p></x:deletion>"
+    comment = f"<o:annotation>{who}<x:p>How</x:p><x:p>much?</x:p></o:annotation>"
+    body = f"<x:tracked-changes>{deleted}</x:tracked-changes><x:p>The fee{comment} is 90 EUR.</x:p>"
+    styles = (
+        '<o:styles xmlns:o="urn:o" xmlns:s="urn:s" xmlns:x="urn:x"><s:header><x:p>DRAFT</x:p></s:header>'
+        "<s:footer><x:p>Page <x:n>1</x:n></x:p></s:footer><x:p>no text</x:p></o:styles>"
+    )
+    made = repacked(documents.open_document("text", body), {"styles.xml": styles.encode()})
+    assert await read(made) == (
+        "The fee [comment by Vera: How much?] is 90 EUR.\n\n[tracked changes]\n[deleted by Vera: 12 EUR]\n\n"
+        "[headers and footers]\nDRAFT\nPage 1"
+    )
+    assert await read(repacked(documents.open_document("text", body), {"styles.xml": b"<<<"})) == (
+        "The fee [comment by Vera: How much?] is 90 EUR.\n\n[tracked changes]\n[deleted by Vera: 12 EUR]"
+    )

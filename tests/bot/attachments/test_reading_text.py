@@ -54,7 +54,7 @@ def test_a_guess_is_named_and_one_that_is_not_certain_asks_for_the_persons_help(
     certain = decode("Дата;Магазин;Сумма\n11.08.2026;Пример;19,80\n".encode("cp1251"))
     assert certain is not None
     assert certain.with_note.startswith(
-        "(The file does not say in which encoding it is. It was read as Windows-1251.)\nДата"
+        "(the file does not say in which encoding it is: it was read as Windows-1251)\nДата"
     )
     doubtful = decode("naïve".encode("mac_roman"))
     assert doubtful is not None
