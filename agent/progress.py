@@ -33,7 +33,7 @@ from agent.messages import (
     ToolResult,
     Usage,
 )
-from agent.records import SCHEDULED, Author, StoredMessage, Waiting
+from agent.records import Author, StoredMessage, Waiting, is_scheduled
 from agent.state import ActionRecord, Workspace
 
 AWAITED = Consent.AWAITED
@@ -219,7 +219,7 @@ def retells(message: StoredMessage) -> bool:
     page work as well when the bot repeats them, or the words of a schedule, which a model may have written.
     """
     if message.author is Author.PERSON:
-        return message.retold and (message.message_id or "").startswith(SCHEDULED)
+        return message.retold and is_scheduled(message.message_id or "")
     return message.retold or message.drawn_from != WIDE
 
 

@@ -598,6 +598,11 @@ def message_of(message_id: str) -> str:
     return match["original"] if match else message_id
 
 
+def is_scheduled(message_id: str) -> bool:
+    """Return whether it is the id of a question that a schedule asked, or of its repeat."""
+    return message_of(message_id).startswith(SCHEDULED)
+
+
 def is_repeat(message_id: str) -> bool:
     return _REPEAT.fullmatch(message_id) is not None
 

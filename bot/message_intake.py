@@ -3,12 +3,12 @@
 import re
 from collections.abc import Awaitable, Callable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol, TypeAlias
 
 from agent.errors import Refused
 from agent.memory.audience import TeamAudience, label
-from agent.records import Answered, Incoming, repeat_of
+from agent.records import Answered, Incoming, is_scheduled, repeat_of
 from bot.texts import reply_texts
 
 # Whether a message that does not address the bot looks like a question to everyone. Pure; in doubt the answer is no,
@@ -211,10 +211,13 @@ def repeat_question(reply: Answered, person: str) -> str:
 
 
 def check_readers(asked: Incoming, reply: Answered) -> Incoming:
-    """Return the question to ask again. Raises Refused if the place has more readers now."""
+    """Return the question to ask again. Raises Refused if the place has more readers now.
+
+    The words of a schedule do not become the person's own by being asked again.
+    """
     if isinstance(asked.place.audience, TeamAudience) and label(asked.place.audience) != reply.audience:
         raise Refused(reply_texts.MORE_PUBLIC)
-    return asked
+    return replace(asked, own=not is_scheduled(reply.message_id))
 
 
 async def stop_by_word(

@@ -19,7 +19,7 @@ from agent.memory.own_words import said_by, without_quotes
 from agent.messages import Json, JsonObject
 from agent.ports import ToolContext, ToolEffect, ToolOutput
 from agent.protocol.render import excerpt
-from agent.records import SCHEDULED
+from agent.records import is_scheduled
 from agent.schedules import (
     MAX_AT_WORK,
     CheckKind,
@@ -148,7 +148,7 @@ class ScheduleTool:
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         """Raises ToolError if the schedule is refused, with a hint."""
-        if context.message_id.startswith(SCHEDULED):
+        if is_scheduled(context.message_id):
             raise ToolError(ASKS_AGAIN, ours=True)
         if isinstance(cancel := args.get("cancel"), int):
             return _output(await self._cancel(cancel, context), context)
@@ -198,7 +198,7 @@ class BackgroundTool:
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         """Raises ToolError if the work is refused, with a hint."""
-        if context.message_id.startswith(SCHEDULED):
+        if is_scheduled(context.message_id):
             raise ToolError(WORKS_ALREADY, ours=True)
         what = str(args.get("what", "")).strip()
         if not what:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import Refused
+from agent.records import Answered
 from bot.message_intake import (
     AfterStop,
     Answer,
@@ -16,10 +17,12 @@ from bot.message_intake import (
     RunCommand,
     Stop,
     StoreAsContext,
+    check_readers,
     decide,
     is_stop,
     stop_by_word,
 )
+from tests.fakes.incoming import said
 
 IN_THREAD = MessageFacts("ann", participants=frozenset({"ann"}))
 BESIDE = MessageFacts("ann", participants=frozenset({"ann", "bo"}))
@@ -139,3 +142,19 @@ async def test_a_stop_that_stops_nothing_notifies_its_author_or_is_context(
 
     assert await stop_by_word(Stop(for_bot), obey, nothing_runs, refused) == follows
     assert said == ([told] if told else [])
+
+
+@pytest.mark.parametrize(
+    ("asked_first", "own"),
+    [
+        ("1.0", True),
+        ("again:1.0:1", True),
+        ("scheduled:7:1795424400", False),
+        ("again:scheduled:7:1795424400:2", False),
+    ],
+)
+def test_the_words_of_a_schedule_do_not_become_the_persons_own_by_being_asked_again(
+    asked_first: str, *, own: bool
+) -> None:
+    reply = Answered(1, "test", "thread", "C1", asked_first, "ann", "Look there.", "person:ann", ())
+    assert check_readers(said("Look there."), reply).own is own
