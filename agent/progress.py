@@ -139,7 +139,9 @@ def encode(progress: Progress) -> str:
 def _redact_unkept(result: ToolResult | None) -> ToolResult | None:
     if result is None or result.keep is Keep.STORED:
         return result
-    return replace(result, status=ResultStatus.UNKNOWN, content=NOT_KEPT_HERE, images=(), files=(), references=())
+    return replace(
+        result, status=ResultStatus.UNKNOWN, content=NOT_KEPT_HERE, images=(), files=(), references=(), read=()
+    )
 
 
 def _encode_value(value: object) -> str:
@@ -260,7 +262,7 @@ def _record(number: int, time: datetime, step: RoundStep) -> ActionRecord:
 def _shortened(result: ToolResult) -> ToolResult:
     """The result with only the beginning of its content; for a result that may not be kept, a placeholder."""
     content = NOT_KEPT if result.keep is Keep.TURN else result.content[:MAX_RECORDED_CHARS]
-    return replace(result, content=content, images=(), files=())
+    return replace(result, content=content, images=(), files=(), read=())
 
 
 def _decode_step(data: dict[str, Json]) -> RoundStep:

@@ -56,7 +56,17 @@ images = st.lists(st.builds(Image, texts, st.binary(max_size=9)), max_size=2).ma
 files = st.lists(st.builds(SharedFile, texts, texts, st.binary(max_size=9)), max_size=2).map(tuple)
 sources = st.lists(st.integers(0, 10**9), max_size=2).map(tuple)
 results = st.none() | st.builds(
-    ToolResult, texts, st.sampled_from(ResultStatus), texts, sources, images, files, texts, st.sampled_from(Keep)
+    ToolResult,
+    texts,
+    st.sampled_from(ResultStatus),
+    texts,
+    sources,
+    images,
+    files,
+    texts,
+    st.sampled_from(Keep),
+    own=st.booleans(),
+    read=st.none() | st.lists(texts, max_size=2).map(tuple),
 )
 
 
@@ -204,7 +214,7 @@ def test_what_may_not_be_kept_is_not_stored_and_a_turn_that_goes_on_is_told_that
     assert "a boat" in stored
     again = decode(stored)
     assert again.steps[0].results == (
-        replace(result(NOT_KEPT_HERE, "person:ann", Keep.TURN), status=ResultStatus.UNKNOWN),
+        replace(result(NOT_KEPT_HERE, "person:ann", Keep.TURN), status=ResultStatus.UNKNOWN, read=()),
     )
     assert turn_drawn_from(again, PUBLIC) == NOWHERE
 
@@ -217,3 +227,13 @@ def test_of_what_followed_a_result_that_may_not_be_kept_a_record_says_only_that_
     assert (first.thinking, first.results[0].content) == ("a boat", "a boat")
     assert second.results[0].content == NOT_KEPT
     assert (third.thinking, third.calls, third.results[0].content) == (NOT_KEPT, (ToolCall("look", {}),), NOT_KEPT)
+
+
+def test_of_what_may_not_be_kept_no_text_that_it_read_reaches_a_store_or_a_record() -> None:
+    unkept = ToolResult("x", ResultStatus.SUCCESS, "the code", keep=Keep.TURN, read=("the code, as Ben wrote it",))
+    kept = replace(unkept, content="a page", keep=Keep.STORED, read=("a page",))
+    step = RoundStep(time=datetime(2026, 1, 1, tzinfo=UTC), calls=(ToolCall("x", {}),) * 2, results=(unkept, kept))
+    stored = encode(Progress((step,)))
+    assert "the code" not in stored
+    assert [one.read for one in decode(stored).steps[0].results if one is not None] == [(), ("a page",)]
+    assert "Ben" not in str(action_records(Progress((step,))))

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -89,6 +90,10 @@ async def test_who_declines_on_slacks_page_is_told_what_to_do(world: InstallWorl
     assert await world.rows() == []
 
 
+def state_in(address: str) -> str:
+    return parse_qs(urlsplit(address).query)["state"][0]
+
+
 async def test_what_leads_back_counts_once_in_one_browser_and_for_ten_minutes(world: InstallWorld) -> None:
     async with world.process(FakeHost()):
         ann, eve = Browser("ann"), Browser("eve")
@@ -98,6 +103,9 @@ async def test_what_leads_back_counts_once_in_one_browser_and_for_ten_minutes(wo
         assert (await Browser("nobody").open(back)).status_code == 403
         assert (await ann.open(back)).status_code == 200
         assert "It works once" in (await ann.open(back)).text
+        for respelled in (state_in(back).upper(), f"{state_in(back)[:2]}+{state_in(back)[2:]}"):
+            again = back.replace(state_in(back), respelled)
+            assert "It works once" in (await ann.open(again)).text, "another spelling of the same state"
         late = world.installs.agree(await world.begin(ann))
         world.pass_time(timedelta(minutes=11))
         assert (await ann.open(late)).status_code == 403
