@@ -41,9 +41,13 @@ class WorkspaceArrived:
 
 @dataclass(frozen=True, slots=True)
 class CallsArrived:
-    """A whole `<execute>` block that is a list of calls. The parser reads no further."""
+    """A whole `<execute>` block that is a list of calls. The parser reads no further.
+
+    `note`: what the model wrote beside them that has no effect, for the model.
+    """
 
     calls: tuple[ToolCall, ...]
+    note: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,8 @@ class Violation(StrEnum):
     TAG_ORPHANED = "tag_orphaned"
     TAG_MISPLACED = "tag_misplaced"
     CALLS_FENCED = "calls_fenced"
+    PROMPT_ECHOED = "prompt_echoed"
+    CALLS_UNREAD = "calls_unread"
 
 
 @dataclass(frozen=True, slots=True)

@@ -250,7 +250,13 @@ class Agent:
 
     async def _run_turn(self, run: AgentRun, claim: Claim, emit: Callable[[AgentEvent], Awaitable[None]]) -> None:
         tools = self._toolbox.registry(asker_of(claim.incoming))
-        turn = Turn(tools.check, tools.repeatable, self._config.turn_limits, decode(claim.progress))
+        turn = Turn(
+            tools.check,
+            tools.repeatable,
+            self._config.turn_limits,
+            decode(claim.progress),
+            question=claim.incoming.text,
+        )
 
         def explain(error: ProviderError) -> str:
             run.failure = error

@@ -70,6 +70,10 @@ class RoundStep:
     """The model's output in the form in which its vendor needs it back."""
     joined: tuple[Waiting, ...] = ()
     """The messages that the person wrote meanwhile; the model gets them with the results."""
+    note: str = ""
+    """What the model wrote beside its calls that had no effect, for the model."""
+    in_functions: bool = False
+    """The model got its tools in its vendor's form, and knows nothing of blocks."""
     consents: tuple[Consent, ...] = ()
     """The consent of each call, in order; () if no call needs one."""
 
@@ -281,6 +285,8 @@ def _decode_step(data: dict[str, Json]) -> RoundStep:
         bad=bool(data["bad"]),
         native=_decode_native(data.get("native")),
         joined=tuple(map(_decode_joined, _list(data.get("joined", [])))),
+        note=str(data.get("note", "")),
+        in_functions=bool(data.get("in_functions", False)),
         consents=tuple(Consent(str(consent)) for consent in _list(data.get("consents", []))),
     )
 

@@ -10,6 +10,7 @@ from datetime import timedelta
 NO_ANSWER = "The model gave no answer. Please ask again, perhaps in other words."
 BROKEN_CALLS = "The model kept calling its tools in a way that leads nowhere, so I stopped. Please ask again."
 ROUNDS_USED = "I stopped here, because all {rounds} rounds of tools are used up. Choose *Continue*, or ask me to go on."
+SAME_CALLS = "I stopped here, because the model kept making the same call. Please ask again, perhaps in other words."
 ANSWER_TOO_LONG = "The answer was cut off here by the model's length limit. Choose *Continue*, or ask me to go on."
 MAY_BE_CUT = (
     "This answer may be incomplete: the model stopped without saying that it was done. Choose *Continue*, or ask me to "

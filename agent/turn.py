@@ -13,7 +13,9 @@ Rules.
 - The prompt of the last iteration says that it is the last; tool calls made in it do not run. A turn may be ended
   before that, with a sentence that says why.
 - Malformed calls, unknown tools and wrong arguments become failed results with the reason. Three such steps in a row
-  end the turn. The result of a repeated call gets a note; from the third time on the call does not run.
+  end the turn. The result of a repeated call gets a note, and the model is told to answer now; from the third time on
+  the call does not run, and a round of such calls alone ends the turn.
+- A correction repeats the question, and is written in the words of the form that the model was taught.
 - A missing or invalid workspace never delays calls: its schema is sent with their results, at most twice. Fields that
   a workspace leaves out keep their values. `"secure": false`, which some models know, refuses that iteration's calls.
 - Nothing is retried after text has arrived: the text stays in the reply.
@@ -52,9 +54,10 @@ class CallPlaced:
 
 @dataclass(frozen=True, slots=True)
 class ResponseBegun:
-    """The model call started at this time."""
+    """The model call started at this time. `in_functions`: it gets its tools in its vendor's form, without blocks."""
 
     time: datetime
+    in_functions: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,34 +171,52 @@ Effect: TypeAlias = CallModel | SaveProgress | RunTools | AwaitConsent | ShowNot
 
 REMINDER = f"Begin the next round with <workspace>, in this form: {WORKSPACE_SCHEMA}"
 
+QUESTION_AGAIN = "The person's question was:"
+REPEATED_CHARS = 2_000  # Of a question; the whole of it stands above
+
 JUST_ARRIVED = (
     "A message from the person has just arrived, while you worked. Heed it in what you do and say from now on:"
 )
 
 
-def appended_messages(steps: Sequence[RoundStep], hint: str = "") -> tuple[Message, ...]:
-    """Render each step as two messages, the model's output and the answer to it; `hint` ends the newest answer."""
+def appended_messages(steps: Sequence[RoundStep], hint: str = "", question: str = "") -> tuple[Message, ...]:
+    """Render each step as two messages, the model's output and the answer to it; `hint` ends the newest answer.
+
+    An answer that only corrects the model repeats the `question`: small models answer what they read last. A step
+    without any output is no message: a model that reads one takes it for its answer.
+    """
     messages: list[Message] = []
     for number, step in enumerate(steps, 1):
         output = render_step(step.text, step.workspace, step.calls)
-        messages.append(Message(Role.ASSISTANT, output, native=step.native))
+        if output or step.native is not None:
+            messages.append(Message(Role.ASSISTANT, output, native=step.native))
         images = tuple(image for result in step.results if result is not None for image in result.images)
-        messages.append(Message(Role.USER, _render_answer(step, hint if number == len(steps) else ""), images))
+        answer = _render_answer(step, hint if number == len(steps) else "", question)
+        messages.append(Message(Role.USER, answer, images))
     return tuple(messages)
 
 
-def _render_answer(step: RoundStep, hint: str) -> str:
+def _render_answer(step: RoundStep, hint: str, question: str) -> str:
     results = [result for result in step.results if result is not None]
-    if step.bad and step.problem:
+    if step.bad and step.problem and not step.in_functions:
         results = [ToolResult("execute", ResultStatus.FAILURE, step.problem)]
     parts = [
         render_results(results) if results else "",
         step.problem if not results else "",
+        step.note,
+        _render_question(question) if step.bad or step.problem else "",
         REMINDER if step.reminded else "",
         *("\n".join([JUST_ARRIVED, *continued(neutralise(message.text).splitlines())]) for message in step.joined),
         hint,
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _render_question(question: str) -> str:
+    if not question.strip():
+        return ""
+    text = question if len(question) <= REPEATED_CHARS else f"{question[:REPEATED_CHARS]}…"
+    return "\n".join([QUESTION_AGAIN, *continued(neutralise(text).splitlines())])
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +262,7 @@ class Turn:
 
     `check` returns what is wrong with a call (unknown tool, arguments against its schema), for the model, or None.
     `repeatable` returns whether a tool may run twice. `progress` is the progress that an earlier process saved.
-    `needs_consent` is called for each call that could run.
+    `needs_consent` is called for each call that could run. `question`: repeated with each correction.
     """
 
     def __init__(
@@ -251,11 +272,13 @@ class Turn:
         limits: TurnLimits = TurnLimits(),
         progress: Progress = Progress(),  # noqa: B008 -- frozen
         needs_consent: Callable[[ToolCall], bool] = lambda _: False,
+        question: str = "",
     ) -> None:
         self._check = check
         self._needs_consent = needs_consent
         self._repeatable = repeatable
         self._limits = limits
+        self._question = question
         self._progress = progress
         self._step = RoundStep()
         self._text_pieces: list[str] = []
@@ -307,8 +330,8 @@ class Turn:
 
     def receive(self, event: TurnInput) -> list[Effect]:
         match event:
-            case ResponseBegun(time):
-                self._step = replace(self._step, time=time)
+            case ResponseBegun(time, in_functions):
+                self._step = replace(self._step, time=time, in_functions=in_functions)
             case events.TextArrived(text):
                 self._text_pieces.append(text)  # joined at the end: a long answer would be copied for each piece
             case events.ThoughtArrived(text):
@@ -321,7 +344,8 @@ class Turn:
             case events.WorkspaceArrived(workspace, secure, missing):
                 self._set_workspace(workspace, missing)
                 self._secure = secure
-            case events.CallsArrived(calls):
+            case events.CallsArrived(calls, note):
+                self._step = replace(self._step, note=note)
                 return self._place_calls(calls)
             case events.CallsRejected(reason):
                 return self._reject_calls(reason)
@@ -358,12 +382,19 @@ class Turn:
 
     def _next_call(self) -> list[Effect]:
         self._step, self._text_pieces, self._secure, self._has_workspace = RoundStep(), [], True, False
-        last = self._is_last
-        return [CallModel(self._iteration, appended_messages(self._progress.steps, LAST_ROUND if last else ""))]
+        hint = LAST_ROUND if self._is_last or self._repeats else ""
+        return [CallModel(self._iteration, appended_messages(self._progress.steps, hint, self._question))]
 
     @property
     def _is_last(self) -> bool:
         return bool(self._end_reason) or self._iteration >= self._limits.max_iterations
+
+    @property
+    def _repeats(self) -> bool:
+        """Whether the last step made a call for the second time: a model that repeats itself goes on doing so."""
+        limit = self._limits.max_same_calls
+        last = [step for step in self._progress.steps[-1:] if not step.bad]
+        return any(len(self._results_of(call)) >= limit for step in last for call in step.calls)
 
     def _finish_exhausted(self) -> list[Effect]:
         sentence = self._end_reason or texts.ROUNDS_USED.format(rounds=self._limits.max_iterations)
@@ -380,12 +411,14 @@ class Turn:
     def _place_calls(self, calls: tuple[ToolCall, ...]) -> list[Effect]:
         if self._is_last:
             return self._finish_exhausted()
+        if self._repeats and all(len(self._results_of(call)) >= self._limits.max_same_calls for call in calls):
+            return self._finish(events.Outcome.EXHAUSTED, texts.SAME_CALLS)
         refusals = tuple(self._refusal_of(call) for call in calls)
         results = tuple(
             None if reason is None else ToolResult(call.name, ResultStatus.FAILURE, reason)
             for call, reason in zip(calls, refusals, strict=True)
         )
-        needs_schema = not self._has_workspace and not _calls_natively(self._step)
+        needs_schema = not self._has_workspace and not self._step.in_functions and not _calls_natively(self._step)
         remind = needs_schema and self._reminders < self._limits.max_reminders
         bad = self._secure and None not in refusals
         consents = tuple(

@@ -25,6 +25,7 @@ from agent.events import (
     WorkspaceArrived,
 )
 from agent.messages import Json, ToolCall
+from agent.protocol.foreign_calls import NAME_KEYS
 from agent.protocol.grammar import (
     BLANKS,
     MAYBE,
@@ -38,7 +39,7 @@ from agent.protocol.grammar import (
     read_tag,
     skip_blanks,
 )
-from agent.protocol.json_text import JsonReader, JsonScanner, Status, Unreadable
+from agent.protocol.json_text import JsonReader, JsonScanner, Status, Unreadable, undoubled
 from agent.state import Workspace
 
 # --------------------------------------------------------------------------------------------------
@@ -49,47 +50,92 @@ from agent.state import Workspace
 # vendors' wrapping {"type": "function", "function": {…}}. Anything ambiguous is rejected.
 
 
-FORM = 'Write one list: [{"name": "…", "args": {…}}], then </execute> on a line of its own.'
-NO_CALLS = "The list of calls is empty. To answer the person, write the answer without <execute>."
+@dataclass(frozen=True, slots=True)
+class Corrections:
+    """What the model reads of calls that cannot run, in the words of the form that it was taught.
 
-NO_TAG = "A call outside <execute> does not run. Write <execute>, then the list of calls, then </execute>."
+    `form`: how a call is written. `no_tag`: why a call without a tag does not run; "" if it does. `example`: the same
+    of one in a fence behind words.
+    """
 
-_NAME_KEYS = ("name", "tool", "tool_name", "function")
-_ARGS_KEYS = ("args", "arguments", "parameters", "input", "params")
-_LIST_KEYS = ("calls", "tool_calls")
-_IGNORED_KEYS = frozenset({"type", "id", "call_id", "index"})
+    where: str
+    form: str
+    no_calls: str
+    no_tag: str
+    example: str
+
+    def unreadable(self, problem: str) -> CallsRejected:
+        return CallsRejected(f"The JSON in {self.where} cannot be read: {problem}. {self.form}")
+
+    def no_list(self, problem: str) -> CallsRejected:
+        return CallsRejected(f"{self.where} does not hold calls: {problem}. {self.form}")
+
+    def too_long(self, limits: ParserLimits) -> CallsRejected:
+        return CallsRejected(f"{self.where} is longer than {limits.block} characters. {self.form}")
+
+
+IN_BLOCKS = Corrections(
+    where="<execute>",
+    form='Write one list: [{"name": "…", "args": {…}}], then </execute> on a line of its own.',
+    no_calls="The list of calls is empty. To answer the person, write the answer without <execute>.",
+    no_tag="A call outside <execute> does not run. Write <execute>, then the list of calls, then </execute>.",
+    example=(
+        "A call in a code fence is an example and does not run. To make the call, write <execute> at the start of a line, "
+        "without a fence. To show an example, write the whole answer again, with an invented tool's name in it."
+    ),
+)
+IN_FUNCTIONS = Corrections(
+    where="The call",
+    form="Call the tool with a function call, not in your text.",
+    no_calls="The list of calls is empty. Answer the person in words.",
+    no_tag="",
+    example="",
+)
+
+_ARGS_KEYS = ("args", "arguments", "parameters", "input", "params", "tool_input", "action_input")
+_LIST_KEYS = ("calls", "tool_calls", "tool_uses")
+_IGNORED_KEYS = frozenset({"type", "id", "call_id", "tool_call_id", "index"})
 _MAX_NAME = 128
+
+
+BESIDE_ARGS = '{keys} stood beside "args" and was not used. Arguments belong into "args".'
 
 
 class _NotCalls(ValueError):
     pass
 
 
-def read_calls(body: str, limits: ParserLimits, *, whole: bool) -> CallsArrived | CallsRejected:
+def read_calls(
+    body: str, limits: ParserLimits, *, whole: bool, corrections: Corrections = IN_BLOCKS
+) -> CallsArrived | CallsRejected:
     """Read the calls in `body`. `whole`: the model closed the block, so nothing is missing at its end."""
     reader = JsonReader(limits)
     try:
         values = _values(reader, body, whole=whole)
     except Unreadable as error:
-        return CallsRejected(f"The JSON in <execute> cannot be read: {error}. {FORM}")
-    return _check_calls(values, limits, reader)
+        return corrections.unreadable(str(error))
+    return _check_calls(values, limits, reader, corrections)
 
 
-def read_calls_of(calls: list[Json], limits: ParserLimits) -> CallsArrived | CallsRejected:
+def read_calls_of(calls: list[Json], limits: ParserLimits, corrections: Corrections) -> CallsArrived | CallsRejected:
     """As `read_calls`, for decoded values, each a call."""
-    return _check_calls([calls], limits, JsonReader(limits))
+    return _check_calls([calls], limits, JsonReader(limits), corrections)
 
 
-def _check_calls(values: list[Json], limits: ParserLimits, reader: JsonReader) -> CallsArrived | CallsRejected:
+def _check_calls(
+    values: list[Json], limits: ParserLimits, reader: JsonReader, corrections: Corrections
+) -> CallsArrived | CallsRejected:
     try:
-        calls = tuple(_call(item, reader) for item in _items(values))
+        items = _items(values)
+        calls = tuple(_call(item, reader) for item in items)
     except _NotCalls as error:
-        return CallsRejected(f"<execute> does not hold calls: {error}. {FORM}")
+        return corrections.no_list(str(error))
     if not calls:
-        return CallsRejected(NO_CALLS)
+        return CallsRejected(corrections.no_calls)
     if len(calls) > limits.calls:
         return CallsRejected(f"There are {len(calls)} calls in one block; at most {limits.calls} are allowed.")
-    return CallsArrived(calls)
+    unused = sorted({key[:_MAX_NAME] for item in items for key in _beside(item)})
+    return CallsArrived(calls, BESIDE_ARGS.format(keys=", ".join(f'"{key}"' for key in unused)) if unused else "")
 
 
 def _values(reader: JsonReader, body: str, *, whole: bool) -> list[Json]:
@@ -99,6 +145,10 @@ def _values(reader: JsonReader, body: str, *, whole: bool) -> list[Json]:
     except Unreadable as strict_error:
         try:
             return reader.read_mended(body, whole=whole)
+        except Unreadable:
+            pass
+        try:  # as in a template, with every brace doubled
+            return reader.read_mended(undoubled(body), whole=whole)
         except Unreadable:
             raise strict_error from None
 
@@ -117,7 +167,7 @@ def _call(item: Json, reader: JsonReader) -> ToolCall:
         raise _NotCalls("each call is an object")
     if isinstance(wrapped := item.get("function"), dict) and not item.keys() - _IGNORED_KEYS - {"function"}:
         item = wrapped
-    name_keys = [key for key in _NAME_KEYS if key in item]
+    name_keys = [key for key in NAME_KEYS if key in item]
     if len(name_keys) != 1:
         raise _NotCalls('each call has one "name"')
     name = item[name_keys[0]]
@@ -126,9 +176,14 @@ def _call(item: Json, reader: JsonReader) -> ToolCall:
     args_keys = [key for key in _ARGS_KEYS if key in item]
     if len(args_keys) > 1:
         raise _NotCalls(f'"{args_keys[0]}" and "{args_keys[1]}" stand in one call')
-    if not args_keys and (other := item.keys() - _IGNORED_KEYS - set(_NAME_KEYS)):
+    if not args_keys and (other := item.keys() - _IGNORED_KEYS - set(NAME_KEYS)):
         raise _NotCalls(f'"{min(other)[:_MAX_NAME]}" stands beside "name"; put the arguments into "args"')
     return ToolCall(name.strip(), _args(item[args_keys[0]] if args_keys else None, reader))
+
+
+def _beside(item: Json) -> set[str]:
+    """Return the keys of a call that say nothing here, but may have been meant as arguments."""
+    return item.keys() - {*_IGNORED_KEYS, *NAME_KEYS, *_ARGS_KEYS} if isinstance(item, dict) else set()
 
 
 def _args(value: Json, reader: JsonReader) -> dict[str, Json]:
@@ -164,7 +219,9 @@ _INSECURE = re.compile(r"""["']?secure["']?\s*:\s*["']?(?:false|no|0)\b""", re.I
 _NO = (False, 0, "false", "no", "0")
 
 
-def read_body(kind: BlockKind, body: str, ending: Ending, limits: ParserLimits) -> list[ProtocolEvent]:
+def read_body(
+    kind: BlockKind, body: str, ending: Ending, limits: ParserLimits, corrections: Corrections
+) -> list[ProtocolEvent]:
     """Return the events of one block, its violations first."""
     events: list[ProtocolEvent] = []
     if ending is Ending.TOO_LONG:
@@ -181,9 +238,9 @@ def read_body(kind: BlockKind, body: str, ending: Ending, limits: ParserLimits) 
         case BlockKind.SUMMARY:
             return events + _read_summary(body, limits)
         case BlockKind.EXECUTE if ending is Ending.TOO_LONG:
-            return [*events, CallsRejected(f"<execute> is longer than {limits.block} characters. {FORM}")]
+            return [*events, corrections.too_long(limits)]
         case BlockKind.EXECUTE:
-            return [*events, read_calls(body, limits, whole=ending is Ending.CLOSED)]
+            return [*events, read_calls(body, limits, whole=ending is Ending.CLOSED, corrections=corrections)]
         case _:
             assert_never(kind)
 
@@ -278,11 +335,12 @@ class _Phase(Enum):
 class Block:
     """The body of one block. Call `feed` until it `is_over`; then `events` returns its events."""
 
-    def __init__(self, opening: Opening, limits: ParserLimits) -> None:
+    def __init__(self, opening: Opening, limits: ParserLimits, corrections: Corrections = IN_BLOCKS) -> None:
         self.kind = opening.kind
         self._where = opening.where
         self._tagged = opening.tagged
         self._limits = limits
+        self._corrections = corrections
         self._phase = _Phase.JSON if opening.json else _Phase.LITERAL
         self._scanner = JsonScanner(
             max_depth=limits.depth,
@@ -355,9 +413,9 @@ class Block:
         return self.events()
 
     def events(self) -> list[ProtocolEvent]:
-        if not self._tagged:
-            return [CallsRejected(NO_TAG)]
-        return read_body(self.kind, self.body, self._ending, self._limits)
+        if not self._tagged and self._corrections.no_tag:
+            return [CallsRejected(self._corrections.no_tag)]
+        return read_body(self.kind, self.body, self._ending, self._limits, self._corrections)
 
     def _end(self, ending: Ending) -> None:
         self._phase = _Phase.OVER

@@ -187,9 +187,14 @@ _GOES_ON = compile_later(
 _NOTES_END = compile_later(rf"<[{BLANKS}]*+/[{BLANKS}]*+workspace[{BLANKS}]*+>", _ANY_CASE)
 _FIRST_KEY = compile_later(r"""([\[{\s]*["'“]?)(\w*)""")
 _COLON = compile_later(r"""["'”]?\s*(:|\Z)""")
-_FIRST_NAME = compile_later(r"""\b(?:name|tool|tool_name|function)["'”]?\s*:\s*["'“]([^"'“”\n]{1,128})["'”]""")
+_FIRST_NAME = compile_later(
+    r"""\b(?:name|tool|tool_name|function|action|recipient_name)["'”]?\s*:\s*["'“]([^"'“”\n]{1,128})["'”]"""
+)
 _FIRST_KEYS = {
-    BlockKind.EXECUTE: ("name", "tool", "tool_name", "function", "type"),
+    BlockKind.EXECUTE: (
+        *("name", "tool", "tool_name", "function", "action", "recipient_name"),
+        *("type", "id", "args", "arguments", "parameters", "tool_calls", "tool_uses", "calls"),
+    ),
     BlockKind.RESULTS: ("name", "status", "content", "tool"),
     BlockKind.WORKSPACE: (*WORKSPACE_FIELDS, "secure"),
     BlockKind.SUMMARY: SUMMARY_FIELDS,
@@ -201,6 +206,8 @@ _ANY_FIRST = _FIRST_LETTERS + _FIRST_LETTERS.upper()
 NO_TAG_BEGINS: Final = (
     rf"<(?![|｜]|a(?:n|\Z)|i(?:n|\Z)|[{BLANKS}]{{0,9}}+/?[{BLANKS}]{{0,9}}+(?:[{BLANKS}{_ANY_FIRST}]|\Z))"
 )
+# The same of all markers: tags of any name, and tokens.
+NO_MARKER_BEGINS: Final = rf"<(?![/{BLANKS}]{{0,9}}+(?:[A-Za-z_|｜‖❘∣￨]|\Z))"
 _NATIVE_NAME = (
     r"[|｜]|tool[▁_]|/?(?:antml:|invoke\b|function_calls|function=|parameter\b)"
     r"|/?(?:s|bos|eos|[be]os_token|pad|unk|mask|sop|eop)>|\w{1,40}[|｜]>|</?sys>"
@@ -216,6 +223,15 @@ BRACKETED: Final = compile_later(
     r"\[(?=(?:/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|BEGIN_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|ARGS|CALL_ID|THINK"
     r"|MODEL_SETTINGS|IMG|IMG_BREAK|IMG_END|AUDIO|BEGIN_AUDIO|PREFIX|MIDDLE|SUFFIX|[gs]?MASK)\]|e~\[))|\](?=~!?b[\[\]])"
 )
+
+
+# Vendors' namespaces, which models write before the name of a tool.
+NAMESPACES: Final = ("functions.", "default_api.", "tools.")
+
+
+def bare_name(name: str) -> str:
+    """Return the name of a tool without the prefix of a vendor's namespace."""
+    return next((name.removeprefix(prefix) for prefix in NAMESPACES if name.startswith(prefix)), name)
 
 
 def skip_blanks(text: str, start: int, blanks: str = BLANKS) -> int:
@@ -271,7 +287,7 @@ def read_typical_json(
         return begin
     name = _FIRST_NAME.search(text, begin, end)
     if name:
-        return begin if is_tool(name[1].strip()) else None
+        return begin if is_tool(bare_name(name[1].strip())) else None
     return MAYBE if len(text) < end else None
 
 

@@ -102,6 +102,14 @@ class JsonReader:
         return number
 
 
+_DOUBLED = re.compile(r"\{\{|\}\}")
+
+
+def undoubled(text: str) -> str:
+    """Return JSON whose braces are all doubled, as in a template, with single ones."""
+    return _DOUBLED.sub(lambda braces: braces[0][0], text)
+
+
 def _sane(value: Json) -> Json:
     if isinstance(value, str):
         return sane_text(value)

@@ -1,31 +1,58 @@
-"""Tool calls in the native formats that models were trained on: special tokens, and XML with a name for each call.
+"""Calls, thoughts and tokens in the forms that vendors train their models on: special tokens, and tags of XML. Pure.
+
+There are dozens of these forms, and each new model brings one. So this is no list of them but a reader of what they have
+in common: a *marker*, then the name of a tool, then its arguments, then perhaps a marker that ends it.
+
+    marker      <|python_tag|>  <｜tool▁calls▁begin｜>  <minimax:tool_call>  <invoke name="…">  [TOOL_CALLS]  to=  …
+    name        in the marker, in the JSON behind it, or as a word: functions.recall:0, recall(, recall\\n{
+    arguments   an object of JSON, elements of XML, or the arguments of a call in Python
 
 Rules
-  A call counts if a tool of that name exists, as for all misplaced calls; with any other name it is an example, and
-  text.
-  Thoughts and calls in these formats are private. Single tokens carry no text, so they are not shown where a model
-  writes them as tokens: at the end of a line, or before another token. Between words, in quotes and in code they are
-  only mentioned, and are text.
+  Text behind a marker is a call if it names an existing tool within OPENING_CHARS; with any other name it is an
+  example, and text. It is held until the marker's counterpart or the end of the stream, and never shown: it runs if it
+  can be read, and else the model is corrected.
+  Thoughts are private. Single tokens carry no text, so they are not shown where a model writes them as tokens: at the
+  end of a line, before another token, or right before the first word of a line. Between words, in quotes and in code
+  they are only mentioned, and are text.
   Each function returns what it found, None, or MAYBE within a limit, as in `agent.protocol.grammar`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
 import regex
 
-from agent.events import CallsRejected, ProtocolEvent, ThoughtArrived, Violation, ViolationFound
-from agent.messages import Json
-from agent.protocol.blocks import FORM, read_calls_of
-from agent.protocol.grammar import MAYBE, Maybe, ParserLimits
-from agent.protocol.json_text import JsonReader, Unreadable
+from agent.events import ProtocolEvent, ThoughtArrived, Violation, ViolationFound
+from agent.protocol.blocks import Corrections, read_calls_of
+from agent.protocol.foreign_calls import BARS as _BARS
+from agent.protocol.foreign_calls import closing_parenthesis, read_foreign_calls
+from agent.protocol.grammar import (
+    MAYBE,
+    NAMESPACES,
+    TAG_NAMES,
+    BlockKind,
+    Maybe,
+    ParserLimits,
+    bare_name,
+    read_json_start,
+    skip_blanks,
+)
+from agent.protocol.json_text import Unreadable
 
-# From the first token of a call to its arguments. A longer text is no call; while it may still be one, it is held back.
-OPENING_CHARS: Final = 160
-_TOKEN_CHARS: Final = 48  # The longest token; a piece may end with a part of one
-_BAR: Final = "[|｜]"
+# From the first marker of a call to the name of its tool. A longer text is no call; while it may still be one, it is
+# held back.
+OPENING_CHARS: Final = 400
+MARKER_CHARS: Final = 160
+_NAME_CHARS: Final = 64  # Of a tag: with longer names it is none
+MARKER_BEGIN: Final = "<[◁"
+_SIBLING_BLANKS: Final = 256  # Between two calls of one answer
+
+# Words before the name of a tool: "commentary", "function", "id". In a sentence there are more, with blanks between.
+_MAX_WORDS: Final = 12
+_MAX_PROSE: Final = 2
 
 
 class Form(Enum):
@@ -34,180 +61,485 @@ class Form(Enum):
     TOKENS = auto()
     """Only tokens, without content."""
     THOUGHTS = auto()
-    HARMONY = auto()
-    DEEPSEEK = auto()
-    MISTRAL = auto()
-    INVOKES = auto()
-    INVOKE = auto()
-    FUNCTION = auto()
+    CALLS = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """A special token or a tag. `core`: its words without those that say whether it begins or ends something."""
+
+    text: str
+    end: int
+    name: str
+    core: str
+    closes: bool
+    is_token: bool
 
 
 @dataclass(frozen=True, slots=True)
 class NativeOpening:
-    """The beginning of native content. `name`: of the first called tool. The arguments begin at `end`."""
+    """The beginning of native content, which begins at `end`. `core`: of the marker whose counterpart ends it."""
 
     form: Form
     end: int
-    name: str = ""
+    core: str = ""
 
 
-_NAME: Final = r"(?:functions\.)?(?P<name>[\w.-]{1,128})"
-_INVOKE: Final = r"<(?:antml:)?invoke\s+name\s*=\s*[\"']?(?P<name>[\w.-]{1,128})[\"']?[^<>\n]{0,40}>"
-_OPENINGS: Final = {
-    Form.HARMONY: regex.compile(
-        rf"(?:<\|start\|>\s*\w{{0,12}}\s*)?+(?:<\|channel\|>\s*\w{{0,12}}\s*)?+\bto={_NAME}[ \w]{{0,30}}"
-        r"(?:<\|channel\|>[ \w]{0,40})?+(?:<\|constrain\|>\s*\w{0,12}\s*)?+<\|message\|>"
-    ),
-    Form.THOUGHTS: regex.compile(r"(?:<\|start\|>\s*assistant\s*)?+<\|channel\|>\s*analysis\s*<\|message\|>"),
-    Form.DEEPSEEK: regex.compile(
-        rf"(?:<{_BAR}?tool[▁_]calls[▁_]begin[▁_]?{_BAR}?>\s{{0,4}})?+<{_BAR}?tool[▁_]call[▁_]begin[▁_]?{_BAR}?>\s{{0,4}}"
-        rf"(?:function\s{{0,4}}<{_BAR}?tool[▁_]sep[▁_]?{_BAR}?>\s{{0,4}})?+(?P<name>[\w.-]{{1,128}})\s{{0,4}}"
-        rf"(?:<{_BAR}?tool[▁_]sep[▁_]?{_BAR}?>|(?=```|\{{))"
-    ),
-    Form.MISTRAL: regex.compile(r"\[TOOL_CALLS\]\s{0,4}(?P<name>[\w.-]{1,128})\s{0,4}(?:\[ARGS\]\s{0,4})?+(?=\{)"),
-    Form.INVOKES: regex.compile(rf"<(?:antml:)?function_calls>\s{{0,8}}{_INVOKE}"),
-    Form.INVOKE: regex.compile(_INVOKE),
-    Form.FUNCTION: regex.compile(r"<function=(?P<name>[\w.-]{1,128})>"),
-}
-# By the first characters.
-_FORMS: Final[Sequence[tuple[str, Sequence[Form]]]] = (
-    ("<|s", (Form.HARMONY, Form.THOUGHTS)),
-    ("<|c", (Form.HARMONY, Form.THOUGHTS)),
-    ("<|t", (Form.DEEPSEEK,)),
-    ("<｜t", (Form.DEEPSEEK,)),
-    ("<to", (Form.DEEPSEEK,)),
-    ("<an", (Form.INVOKES, Form.INVOKE)),
-    ("<in", (Form.INVOKE,)),
-    ("<fu", (Form.INVOKES, Form.FUNCTION)),
-    ("[TO", (Form.MISTRAL,)),
+_UNUSED: Final = re.compile(r"unused\d{1,3}\b")
+_TAG_NAME: Final = re.compile(rf"[^\W\d][\w.:▁-]{{0,{_NAME_CHARS - 1}}}")
+_BRACKETS: Final = regex.compile(
+    r"\[/?(?:[A-Z]{3,12}_)?(?:TOOL|CALL|ARGS|THINK|FUNCTION)[A-Z]{0,12}(?:_[A-Z]{2,12}){0,2}\]"
 )
-_BY_HEAD: Final[Mapping[str, Sequence[Form]]] = dict(_FORMS)
-_HEAD_CHARS: Final = 3
-_TOKEN: Final = regex.compile(
-    r"<\|(?:im_start|start|im_end|end|return|call|message|endoftext|eot_id|eom_id|begin_of_text|end_of_text|python_tag)\|>"
-    r"|<\|start_header_id\|>\w{0,12}<\|end_header_id\|>"
-    r"|<\|channel\|>\s*+(?:final|commentary|analysis)\s*+<\|message\|>"
-    rf"|<{_BAR}?(?:tool[▁_](?:calls?|outputs?)[▁_](?:begin|end)|tool[▁_]sep)[▁_]?{_BAR}?>"
-    r"|<｜(?:begin▁of▁sentence|end▁of▁sentence|User|Assistant)｜>"
+_TRIANGLES: Final = regex.compile(r"◁/?\w{1,20}▷")
+_WORD: Final = re.compile(r"[^\W_](?:[\w.-]{0,126}\w)?")
+_LETTERS: Final = re.compile(r"[a-z]+")
+_EDGES: Final = frozenset({"begin", "start", "open", "prefix", "end", "stop", "close", "suffix"})
+_CLOSING_EDGES: Final = frozenset({"end", "stop", "close", "suffix"})
+# Part of the name of a tag that holds calls, or of one that holds thoughts.
+_CALLISH: Final = re.compile(r"tool|func|invoke|call|plugin|action|skill", re.IGNORECASE | re.ASCII)
+_THOUGHTFUL: Final = re.compile(
+    r"think|thought|reason|reflection|monologue|scratch_?pad|analysis", re.IGNORECASE | re.ASCII
 )
+_CHANNEL: Final = re.compile(rf"\s{{0,4}}([a-z_]{{1,16}})\s{{0,4}}(?=<[{_BARS}]|\n)", re.IGNORECASE)
+_CHANNEL_PREFIX: Final = re.compile(rf"\s{{0,4}}[a-z_]{{0,16}}\s{{0,4}}(?:<[{_BARS}]?)?\Z", re.IGNORECASE)
 _ROLES: Final = ("assistant", "user", "system", "developer", "tool")
 _BEFORE_ROLES: Final = ("<|im_start|>", "<|start|>")
 # After these tokens a message begins on the same line.
-_BEFORE_TEXT: Final = ("<|message|>", "<|end_header_id|>", "<｜Assistant｜>")
-_HARMONY_END: Final = regex.compile(r"<\|(?:call|end|return|start|channel)\|>")
-_ENDS: Final = {
-    Form.THOUGHTS: _HARMONY_END,
-    Form.HARMONY: _HARMONY_END,
-    Form.DEEPSEEK: regex.compile(rf"<{_BAR}?tool[▁_]calls?[▁_]end[▁_]?{_BAR}?>"),
-    Form.MISTRAL: regex.compile(r"\[/?TOOL_CALLS\]|</s>"),
-    Form.INVOKES: regex.compile(r"</(?:antml:)?function_calls>"),
-    Form.INVOKE: regex.compile(r"</(?:antml:)?invoke>"),
-    Form.FUNCTION: regex.compile(r"</function>"),
-}
-_NEXT_INVOKE: Final = regex.compile(_INVOKE)
-_PARAMETER: Final = regex.compile(
-    r"<(?:antml:)?parameter(?:\s+name\s*=\s*[\"']?|=)(?P<key>[\w.-]{1,128})[\"']?[^<>\n]{0,40}>"
+_BEFORE_TEXT: Final = ("message", "end header id", "assistant")
+# Tokens that end a message, and so whatever is open in it.
+_STOPS: Final = frozenset(
+    {"call", "end", "return", "eot_id", "eom_id", "im_end", "endoftext", "end_of_text", "end_of_turn", "eos"}
 )
-_PARAMETER_END: Final = regex.compile(r"</(?:antml:)?parameter>")
-_FENCED: Final = regex.compile(r"\s*+(?:```\w*+\s*+)?+")
-_LITERALS: Final = regex.compile(r"[\[{].*+|true|false|null|-?\d{1,18}", regex.DOTALL)
+# Cores of the tokens before a message, which are only dropped.
+_BEFORE_MESSAGE: Final = frozenset({"im", "header id", "of text", "bos", "s"})
+_BEGINS_MESSAGE: Final = frozenset({"start", "channel", "im_start"})
+_JSON_BEGINS: Final = regex.compile(r"[\[{]\s{0,8}(?:[\[{]\s{0,8}){0,3}[\"'“]")
+_JSON_NAME: Final = re.compile(
+    r"""["'“](?:name|tool|tool_name|function|recipient_name|action)["'”]\s{0,4}:\s{0,4}["'“]([^"'“”\n]{1,128})["'”]"""
+    r"""|["'“]([\w.-]{1,128})["'”]\s{0,4}:\s{0,4}\{"""
+)
+_ATTRIBUTE: Final = re.compile(r"""(?:\b(?:name|tool|function|to)\s{0,4}=\s{0,4}|=)["'“]?([\w.-]{1,128})""")
+# What stands behind the name of a called tool.
+_CALL_FOLLOWS: Final = regex.compile(
+    r"""["'”]|[#:]\d|\s{0,4}[({<\[]|\.call\(|[ \t]{0,4}\n|[ ]{1,4}(?:json|code|\.\.\.|…|\{)"""
+)
+# Words at the start of a line that begin a call like a marker, each followed by the name of a tool.
+_SPOKEN: Final = regex.compile(
+    r"(?:commentary[ ])?to=(?:functions\.)?(?P<name>[\w.-]{1,128})(?![\w.-])"
+    r"|functools\s?(?=\[\s{0,8}\{)"
+    r"|>>>[ ]?(?P<name>[\w.-]{1,128})\s{0,4}(?=[({\n])"
+    r"|Action[ ]?:[ ]?(?P<name>[\w.-]{1,128})\s{0,4}\n\s{0,4}Action Input"
+    r"|call:(?P<name>[\w.-]{1,128})(?=[({])"
+)
+SPOKEN_BEGIN: Final = frozenset("tcf>A")  # The first characters of these words
+# A call without any marker: `print(recall(query="boat"))`, or recall and an object, perhaps on the next line.
+_PLAIN: Final = regex.compile(
+    r"(?P<print>print\()?(?P<name>[^\W\d][\w.-]{0,127})(?:\.call)?"
+    r"(?:(?P<code>\()|[ ]{0,4}\n?\s{0,4}(?P<json>\{)\s{0,8}[\"'}])"
+)
+PLAIN_CALL_CHARS: Final = 2_000  # Of such a call; while it may be one, it is held back
+_NO_MARKER: Final = re.compile(r"[<\n]")
+_MARKER_SIGNS: Final = re.compile(r"[<\[◁]")
+# Tokens with words between them, the last one perhaps cut.
+_TOKENS: Final = re.compile(
+    rf"(?:<[{_BARS}][^<>\n]{{1,{MARKER_CHARS}}}>\s*\w{{0,16}}\s*)*(?:<[{_BARS}][^<>\n]{{0,{MARKER_CHARS}}})?"
+)
 
 
 def read_native(
-    text: str, start: int, before: str, quotes: str, is_tool: Callable[[str], bool]
+    text: str,
+    start: int,
+    before: str,
+    quotes: str,
+    is_tool: Callable[[str], bool],
+    limits: ParserLimits,
+    *,
+    is_whole: bool = False,
 ) -> NativeOpening | Maybe | None:
-    """Read the opening at `text[start]`, after the character `before` ("" at the start of a line)."""
-    if text[start] not in "<[" or (before and before in quotes):
+    """Read the opening at `text[start]`, after the character `before` ("" at the start of a line). `is_whole`: no more
+    text follows.
+    """
+    if text[start] not in MARKER_BEGIN or (before and before in quotes):
         return None
+    marker = read_marker(text, start, is_tool)
+    if not isinstance(marker, Marker):
+        return marker
+    kind = None if marker.is_token else TAG_NAMES.get(marker.name)
+    if kind is not None:
+        # A tag of the protocol, or one that is read like it: only calls without JSON are foreign.
+        if kind is not BlockKind.EXECUTE or marker.closes or marker.name == "execute":
+            return None
+        begin = read_json_start(text, marker.end, kind, limits) if before else None
+        if begin is not None:
+            return MAYBE if begin is MAYBE else None
+    if not marker.closes and marker.core not in _BEFORE_MESSAGE:
+        if (thoughts := _thoughts(text, marker, before)) is not None:
+            return thoughts
+        named = _names_tool(text, marker, is_tool, 0 if before.isspace() else _MAX_PROSE)
+        if named is True:
+            return NativeOpening(Form.CALLS, start, marker.core)
+        if named is MAYBE and not is_whole:
+            return MAYBE
+    if not marker.is_token:
+        return _orphan(text, marker, before)
+    return _token(text, marker, before, is_tool, is_whole=is_whole)
+
+
+def read_spoken(text: str, start: int, is_tool: Callable[[str], bool]) -> NativeOpening | Maybe | None:
+    """Read a call that words begin at the start of a line, such as `to=recall`."""
+    match = _SPOKEN.match(text, start, start + OPENING_CHARS, partial=True)
+    if match is None:
+        return None
+    if match.partial or (match["name"] and match.end() == len(text)):
+        return MAYBE if len(text) - start < OPENING_CHARS else None
+    if match["name"]:
+        return NativeOpening(Form.CALLS, start) if is_tool(bare_name(match["name"])) else None
+    named = _names_in_json(text, match.end(), is_tool)
+    return MAYBE if named is MAYBE else NativeOpening(Form.CALLS, start) if named else None
+
+
+def read_plain_call(
+    text: str, start: int, is_tool: Callable[[str], bool], may_be_tool: Callable[[str], bool]
+) -> int | Maybe | None:
+    """Return where a call without any marker ends: `recall(query="boat")`, or `recall` and an object.
+
+    `may_be_tool`: whether the name of a tool begins so.
+    """
+    is_list = text[start] == "["  # of calls in Python
+    word = _WORD.match(text, start + is_list)
+    if word is None:
+        return MAYBE if is_list and start + 1 == len(text) else None
+    name = bare_name(word[0])
+    if word.end() == len(text):
+        return MAYBE if may_be_tool(name) or any(one.startswith(word[0]) for one in ("print", *NAMESPACES)) else None
+    if not (word[0] == "print" or is_tool(name.removesuffix(".call"))):
+        return None
+    match = _PLAIN.match(text, start + is_list, start + OPENING_CHARS, partial=True)
+    if match is None:
+        return None
+    if match.partial:
+        return MAYBE if len(text) - start < OPENING_CHARS else None
+    if is_list:
+        match_end = closing_parenthesis(text, start, PLAIN_CALL_CHARS) if match["code"] else None
+        is_open = match["code"] and len(text) - start < PLAIN_CALL_CHARS
+        return match_end or (MAYBE if is_open and is_tool(bare_name(match["name"])) else None)
+    if not is_tool(bare_name(match["name"]).removesuffix(".call")):
+        return None
+    opening = match.end("print") - 1 if match["print"] else match.start("code" if match["code"] else "json")
+    end = closing_parenthesis(text, opening, PLAIN_CALL_CHARS)
+    return end or (MAYBE if len(text) - opening < PLAIN_CALL_CHARS else None)
+
+
+def read_marker(text: str, start: int, is_tool: Callable[[str], bool]) -> Marker | Maybe | None:
+    """Read the special token or the tag at `text[start]`; None for a tag that has nothing to do with calls or thoughts."""
+    match text[start]:
+        case "[":
+            found = _BRACKETS.match(text, start, partial=True)
+            return None if found is None else MAYBE if found.partial else _marker_of(found[0], found.end(), token=True)
+        case "◁":
+            found = _TRIANGLES.match(text, start, partial=True)
+            return None if found is None else MAYBE if found.partial else _marker_of(found[0], found.end(), token=True)
+        case _:
+            pass
+    inside = start + 2 if text.startswith("/", start + 1) else start + 1
+    if inside >= len(text):
+        return MAYBE
+    is_token = text[inside] in _BARS
+    if not is_token:
+        name = _TAG_NAME.match(text, inside)
+        if name is None or name[0].startswith("exec"):  # that is a tag of the protocol, or none
+            return None
+        if name.end() == len(text):
+            return MAYBE if len(name[0]) < _NAME_CHARS else None
+        is_token = text[name.end()] in _BARS or "▁" in name[0] or _UNUSED.match(name[0]) is not None
+        if not (is_token or text[name.end()] in " \t\r=/>\n"):
+            return None
+        local = name[0].rpartition(":")[2]
+        if not (is_token or _CALLISH.search(name[0]) or _THOUGHTFUL.search(local) or is_tool(local)):
+            return None
+    end = text.find(">", inside, start + MARKER_CHARS)
+    stop = _NO_MARKER.search(text, inside, end if end >= 0 else start + MARKER_CHARS)
+    if stop is not None:
+        return None
+    if end < 0:
+        return MAYBE if len(text) - start < MARKER_CHARS else None
+    return _marker_of(text[start : end + 1], end + 1, token=is_token)
+
+
+def _marker_of(marker: str, end: int, *, token: bool) -> Marker:
+    inside = marker.strip("<>[]◁▷")
+    name = inside if token else re.split(r"[\s=/]", inside.removeprefix("/"), maxsplit=1)[0]
+    words = _LETTERS.findall(name.lower())
+    # <x|> is the counterpart of <|x>.
+    is_mirrored = inside[:1] not in _BARS and inside[-1:] in _BARS
+    closes = "/" in inside[:3] or is_mirrored or not _CLOSING_EDGES.isdisjoint(words)
+    core = " ".join(word for word in words if word not in _EDGES)
+    return Marker(marker, end, name.lower(), core, closes, token)
+
+
+def _thoughts(text: str, marker: Marker, before: str) -> NativeOpening | Maybe | None:
+    """Read the beginning of thoughts: <|START_THINKING|>, <antThinking>, <|channel|>analysis<|message|>."""
+    if before and before.isspace():
+        return None
+    if _THOUGHTFUL.search(marker.core.replace(" ", "")):
+        return NativeOpening(Form.THOUGHTS, marker.end, marker.core)
+    if not marker.is_token:
+        return None
+    channel = _CHANNEL.match(text, marker.end)
+    if channel is None:
+        return MAYBE if _CHANNEL_PREFIX.match(text, marker.end) else None
+    if not _THOUGHTFUL.search(channel[1]):
+        # "<|start|>assistant<|channel|>analysis": the second token decides.
+        if channel[1].lower() not in _ROLES or text[channel.end()] == "\n":
+            return None
+        following = read_marker(text, channel.end(), _no_tool)
+        if not isinstance(following, Marker):
+            return following
+        return None if following.closes else _thoughts(text, following, "")
+    if text[channel.end()] == "\n":
+        return NativeOpening(Form.THOUGHTS, channel.end(), marker.core)
+    following = read_marker(text, channel.end(), _no_tool)
+    if following is MAYBE:
+        return MAYBE
+    end = following.end if following else channel.end()
+    return NativeOpening(Form.THOUGHTS, end, marker.core)
+
+
+def _no_tool(name: str) -> bool:  # noqa: ARG001 -- no tag is the name of a tool
+    return False
+
+
+def _names_tool(text: str, marker: Marker, is_tool: Callable[[str], bool], max_prose: int) -> bool | Maybe:
+    """Return whether the marker, or what stands behind it, names a tool as a call does. `max_prose`: how many words may
+    stand before the name as in a sentence.
+    """
+    start = marker.end - len(marker.text)
     end = start + OPENING_CHARS
-    maybe = False
-    for form in _forms_at(text, start):
-        match = _OPENINGS[form].match(text, start, end, partial=True)
-        if match is None:
-            continue
-        if match.partial:
-            maybe = maybe or len(text) < end
-        elif form is Form.THOUGHTS:
-            if not before or not before.isspace():
-                return NativeOpening(form, match.end())
-        elif is_tool(match["name"]):
-            return NativeOpening(form, match.end(), match["name"])
-    return MAYBE if maybe else _token(text, start, end, before)
+    if _named_by(marker, is_tool):
+        return True
+    position, words, prose, last = marker.end, 0, 0, -1
+    while position < min(len(text), end):
+        char = text[position]
+        if char in MARKER_BEGIN and (following := read_marker(text, position, is_tool)) is not None:
+            if following is MAYBE:
+                return MAYBE
+            if _named_by(following, is_tool):
+                return True
+            position = following.end
+        elif char in "{[" and (json := _JSON_BEGINS.match(text, position, partial=True)) is not None:
+            return MAYBE if json.partial else _names_in_json(text, position, is_tool)
+        elif word := _WORD.match(text, position):
+            if word.end() == len(text):
+                return MAYBE if len(text) < end else False
+            follows = _CALL_FOLLOWS.match(text, word.end(), partial=True)
+            if is_tool(bare_name(word[0]).removesuffix(".call")) and follows is not None:
+                return MAYBE if follows.partial else True
+            words += 1
+            prose += last == position - 1 and text[last] == " "
+            if words > _MAX_WORDS or prose > max_prose or not word[0].isascii():
+                return False
+            position = last = word.end()
+        else:
+            position += 1
+    return MAYBE if len(text) < end else False
 
 
-def _forms_at(text: str, start: int) -> Sequence[Form]:
-    """The forms that may begin here by their first characters, at most positions none."""
-    head = text[start : start + _HEAD_CHARS]
-    if len(head) == _HEAD_CHARS:
-        return _BY_HEAD.get(head, ())
-    return next((forms for sign, forms in _FORMS if head.startswith(sign) or sign.startswith(head)), ())
+def _named_by(marker: Marker, is_tool: Callable[[str], bool]) -> bool:
+    names = [marker.name.rpartition(":")[2], *_ATTRIBUTE.findall(marker.text)]
+    return any(is_tool(bare_name(name)) for name in names)
 
 
-def _token(text: str, start: int, end: int, before: str) -> NativeOpening | Maybe | None:
-    """Read a token as a model writes it: at the end of its line or before another token, and not after a blank."""
-    if before.isspace():
+def _names_in_json(text: str, start: int, is_tool: Callable[[str], bool]) -> bool | Maybe:
+    end = start + OPENING_CHARS
+    for name in _JSON_NAME.finditer(text, start, end):
+        if name[1] or is_tool(bare_name(name[2])):
+            return is_tool(bare_name((name[1] or name[2]).strip()))
+    return MAYBE if len(text) < end else False
+
+
+def _orphan(text: str, marker: Marker, before: str) -> NativeOpening | Maybe | None:
+    """A closing tag of a call alone on its line is no text."""
+    if before or not marker.closes or not _CALLISH.search(marker.name) or ":" not in marker.name:
         return None
-    token_end = _token_end(text, start, end)
-    if not isinstance(token_end, int):
-        return token_end
-    token, position = text[start:token_end], token_end
-    if token in _BEFORE_ROLES:
+    rest = skip_blanks(text, marker.end)
+    if rest == len(text):
+        return MAYBE
+    return NativeOpening(Form.TOKENS, marker.end) if text[rest] == "\n" else None
+
+
+def _token(
+    text: str, marker: Marker, before: str, is_tool: Callable[[str], bool], *, is_whole: bool
+) -> NativeOpening | Maybe | None:
+    """Read a token as a model writes it: at the end of its line, before another token, or right before a word that
+    begins a line; and not after a blank.
+    """
+    if before.isspace() or marker.text[0] == "[":
+        return None
+    position = marker.end
+    # "<|open|>response<|sep|>", "<|start|>assistant<|channel|>final<|message|>"
+    while (channel := _CHANNEL.match(text, position)) is not None and text[channel.end()] == "<":
+        following = read_marker(text, channel.end(), is_tool)
+        if following is MAYBE:
+            return MAYBE
+        if following is None or not following.is_token:
+            break
+        position = following.end
+    if channel is None and position < len(text) and not is_whole and _CHANNEL_PREFIX.match(text, position):
+        return MAYBE
+    if position > marker.end:
+        return NativeOpening(Form.TOKENS, position) if position < len(text) or is_whole else MAYBE
+    if marker.text in _BEFORE_ROLES:
         rest = text[position : position + len("developer")]
-        if any(role != rest and role.startswith(rest) for role in _ROLES) and position + len(rest) == len(text):
+        is_cut = position + len(rest) == len(text) and not is_whole
+        if is_cut and any(role != rest and role.startswith(rest) for role in _ROLES):
             return MAYBE
         position += next((len(role) for role in _ROLES if rest.startswith(role)), 0)
     if position == len(text):
-        return MAYBE
-    following = _token_end(text, position, position + OPENING_CHARS) if text[position] == "<" else None
+        return NativeOpening(Form.TOKENS, position) if is_whole else MAYBE
+    following = read_marker(text, position, is_tool) if text[position] in MARKER_BEGIN else None
     if following is MAYBE:
         return MAYBE
-    is_meant = following is not None or text[position] == "\n" or token.endswith(_BEFORE_TEXT)
+    begins_line = not before and (text[position].isalnum() or text[position] in "*#`_")
+    is_meant = following is not None or text[position] == "\n" or marker.core.endswith(_BEFORE_TEXT) or begins_line
     return NativeOpening(Form.TOKENS, position) if is_meant else None
 
 
-def _token_end(text: str, start: int, end: int) -> int | Maybe | None:
-    """Return the position after the token that begins at `start`."""
-    if not text.startswith(("<|", "<｜", "<t"), start) and text[start:] != "<":
-        return None
-    match = _TOKEN.match(text, start, end, partial=True)
+# Tags that some models write around their answer, behind their thoughts.
+_FRAME: Final = regex.compile(r"<(answer|response|final_answer|final|output|solution|reply)>")
+# Tags that only end a message, alone on their line.
+_STRAY: Final = regex.compile(
+    r"(?:</?(?:stop|end|done|eos|eot|eom|finish(?:ed)?|complete|turn|assistant|answer|response|none|null|empty)\s?/>|</(?:stop|end|s|eos|turn|assistant)>)[ \t]{0,16}(?P<end>\n|\Z)"
+)
+
+
+def read_frame(text: str, start: int, frame: str) -> tuple[str, int] | Maybe | None:
+    """Read a tag around the answer, or (`frame`: its name) the one that closes it. Returns its name and its end."""
+    if frame:
+        closing = f"</{frame}>"
+        piece = text[start : start + len(closing)]
+        return ("", start + len(closing)) if piece == closing else MAYBE if closing.startswith(piece) else None
+    match = _FRAME.match(text, start, partial=True)
+    return None if match is None else MAYBE if match.partial else (match[1], match.end())
+
+
+def read_stray(text: str, start: int, *, is_whole: bool) -> int | Maybe | None:
+    """Return where a tag ends that stands alone on its line and means nothing but an end."""
+    match = _STRAY.match(text, start, partial=True)
     if match is None:
         return None
-    return match.end() if not match.partial else MAYBE if len(text) < end else None
+    if match.partial or not match["end"]:
+        return match.end() if is_whole and not match.partial else None if is_whole else MAYBE
+    return match.start("end")
 
 
 def is_token(held_back: str) -> bool:
     """Return whether `held_back`, the end of the stream, is a token or the first part of one."""
     token = held_back.strip()
-    for role in _ROLES:
-        token = token.removesuffix(role) if token.endswith(f">{role}") else token
-    return len(token) > len("<|") and token[0] == "<" and _TOKEN.fullmatch(token, partial=True) is not None
+    return len(token) > len("<|") and _TOKENS.fullmatch(token) is not None
 
 
 class NativeBlock:
     """The content after an opening. Call `feed` until it `is_over`; then `events` returns its events."""
 
-    def __init__(self, opening: NativeOpening, limits: ParserLimits) -> None:
+    def __init__(
+        self, opening: NativeOpening, limits: ParserLimits, is_tool: Callable[[str], bool], corrections: Corrections
+    ) -> None:
         self.is_over = False
         self._opening = opening
         self._limits = limits
-        self._end = _ENDS[opening.form]
+        self._is_tool = is_tool
+        self._corrections = corrections
         self._body: list[str] = []
         self._size = 0
+        self._begun = False  # The first marker was read: only a later one may be its counterpart
+        self._between = 0  # Blanks since the counterpart, where another call may follow; 0 inside of a call
+        self._closed = False
 
     def feed(self, text: str, start: int) -> int:
         """Read from `text[start]`. The text after the returned position must be passed again, with more."""
-        match = self._end.search(text, start)
-        if match is not None:
-            self._keep(text[start : match.start()])
+        position = start
+        while position < len(text) and not self.is_over:
+            if self._closed:
+                used = self._after_call(text, position)
+            else:
+                used = self._in_content(text, position)
+            if used is None:
+                break
+            position = used
+        return position
+
+    def _in_content(self, text: str, position: int) -> int | None:
+        sign = _MARKER_SIGNS.search(text, position)
+        if sign is None or sign.start() > position:
+            end = sign.start() if sign else len(text)
+            self._keep(text[position:end])
+            return end
+        marker = read_marker(text, position, self._is_tool)
+        if marker is MAYBE:
+            return None
+        if marker is None:
+            self._keep(text[position])
+            return position + 1
+        is_first, self._begun = not self._begun and not self._is_thoughts, True
+        if not is_first and self._ends_at(marker):
+            return self._close(text, position, marker)
+        self._keep(text[position : marker.end])
+        return marker.end
+
+    def _ends_at(self, marker: Marker) -> bool:
+        if self._is_thoughts and marker.is_token and (marker.core in _BEGINS_MESSAGE or marker.closes):
+            return True
+        if marker.is_token and marker.text.strip("<>" + _BARS) in _STOPS:
+            return True
+        is_counterpart = marker.closes or marker.core == "unused"  # <unused94>thought … <unused95>
+        return is_counterpart and bool(self._opening.core) and marker.core == self._opening.core
+
+    def _close(self, text: str, position: int, marker: Marker) -> int | None:
+        if not self._is_thoughts:
+            self._keep(marker.text)
+            self._closed = True
+            return marker.end
+        if (
+            not marker.closes
+            and marker.core in _BEGINS_MESSAGE
+            and marker.core == "start"
+            or (marker.core in _BEGINS_MESSAGE and not marker.closes)
+        ):
             self.is_over = True
-            is_harmony = self._opening.form in {Form.THOUGHTS, Form.HARMONY}
-            begins_next = is_harmony and match[0] in {"<|start|>", "<|channel|>"}
-            return match.start() if begins_next else match.end()
-        scan_start = max(start, len(text) - _TOKEN_CHARS)
-        token_starts = [at for sign in "<[\n" if (at := text.find(sign, scan_start)) >= 0]
-        end = min(token_starts, default=len(text))
-        self._keep(text[start:end])
-        return end
+            return position
+        channel = _CHANNEL.match(text, marker.end)
+        if (
+            channel is None
+            and _CHANNEL_PREFIX.match(text, marker.end)
+            and marker.is_token
+            and marker.core in {"", "close"}
+        ):
+            return None
+        if marker.is_token and not marker.core and channel is not None and text[channel.end()] == "<":
+            following = read_marker(text, channel.end(), self._is_tool)
+            if following is MAYBE:
+                return None
+            if following is not None:
+                self.is_over = True
+                return following.end
+        self.is_over = True
+        return marker.end
+
+    def _after_call(self, text: str, position: int) -> int | None:
+        """Another call may follow, which begins with the same marker."""
+        if text[position].isspace() and self._between < _SIBLING_BLANKS:
+            self._between += 1
+            self._keep(text[position])
+            return position + 1
+        marker = read_marker(text, position, self._is_tool) if text[position] in MARKER_BEGIN else None
+        if marker is MAYBE:
+            return None
+        if marker is not None and not marker.closes and marker.core == self._opening.core:
+            self._closed, self._between = False, 0
+            self._keep(marker.text)
+            return marker.end
+        self.is_over = True
+        return position
 
     def _keep(self, piece: str) -> None:
         self._size += len(piece)
@@ -215,9 +547,12 @@ class NativeBlock:
             self._body.append(piece)
 
     def end_of_stream(self, held_back: str) -> list[ProtocolEvent]:
+        if self._closed:
+            return self.events()
         self._keep(held_back)
-        unclosed = ViolationFound(Violation.BLOCK_UNCLOSED, "think" if self._is_thoughts else "execute")
-        return [unclosed, *([] if self._is_thoughts else self.events())]
+        if self._is_thoughts:
+            return [ViolationFound(Violation.BLOCK_UNCLOSED, "think")]
+        return [ViolationFound(Violation.BLOCK_UNCLOSED, "execute"), *self.events()]
 
     @property
     def _is_thoughts(self) -> bool:
@@ -227,51 +562,13 @@ class NativeBlock:
         body = "".join(self._body)
         if self._is_thoughts:
             return [ThoughtArrived(body.strip())] if body.strip() else []
+        return [ViolationFound(Violation.TAG_MISPLACED, "execute"), *self._calls(body)]
+
+    def _calls(self, body: str) -> list[ProtocolEvent]:
         if self._size > self._limits.block:
-            return [CallsRejected(f"The call is longer than {self._limits.block} characters. {FORM}")]
-        misplaced = ViolationFound(Violation.TAG_MISPLACED, "execute")
+            return [self._corrections.too_long(self._limits)]
         try:
-            calls = self._calls(body)
+            calls = read_foreign_calls(body, self._is_tool, self._limits)
         except Unreadable as error:
-            return [misplaced, CallsRejected(f"The arguments of {self._opening.name} cannot be read: {error}. {FORM}")]
-        return [misplaced, read_calls_of(calls, self._limits)]
-
-    def _calls(self, body: str) -> list[Json]:
-        """Read the calls, in the form of the list in `<execute>`. Raises Unreadable."""
-        name = self._opening.name
-        if self._opening.form not in {Form.INVOKES, Form.INVOKE, Form.FUNCTION}:
-            fence = _FENCED.match(body)
-            inside = body[fence.end() :] if fence else body
-            inside = inside.rstrip().rstrip("`").strip()
-            return [{"name": name, "args": JsonReader(self._limits).read(inside)[0] if inside else {}}]
-        calls: list[Json] = []
-        at = 0
-        while True:
-            following = _NEXT_INVOKE.search(body, at)
-            calls.append({"name": name, "args": self._parameters(body[at : following.start() if following else None])})
-            if following is None or len(calls) > self._limits.calls:
-                return calls
-            name, at = following["name"], following.end()
-
-    def _parameters(self, body: str) -> Json:
-        """Read the parameters from XML, or from JSON, which some models write there."""
-        found: dict[str, Json] = {}
-        at = 0
-        while (key := _PARAMETER.search(body, at)) is not None:
-            end = _PARAMETER_END.search(body, key.end())
-            value = body[key.end() : end.start() if end else None].strip()
-            found[key["key"]] = self._value(value)
-            if end is None:
-                break
-            at = end.end()
-        inside = body.strip()
-        return JsonReader(self._limits).read(inside)[0] if not found and inside.startswith("{") else found
-
-    def _value(self, text: str) -> Json:
-        """Read a value that looks like JSON as JSON; any other value is the text itself."""
-        if _LITERALS.fullmatch(text) is None:
-            return text
-        try:
-            return JsonReader(self._limits).read(text)[0]
-        except Unreadable:
-            return text
+            return [self._corrections.unreadable(str(error))]
+        return [read_calls_of(calls, self._limits, self._corrections)]

@@ -8,11 +8,21 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import TypeAlias
 
-from agent.events import CallsArrived, CallsRejected, ProtocolEvent, ReplyEnded, TextArrived, Violation
+from agent.events import (
+    CallsArrived,
+    CallsRejected,
+    ProtocolEvent,
+    ReplyEnded,
+    TextArrived,
+    Violation,
+    ViolationFound,
+)
 from agent.protocol import grammar
-from agent.protocol.blocks import BlockPlace, Opening
+from agent.protocol.blocks import IN_BLOCKS, BlockPlace, Corrections, Opening, read_calls_of
+from agent.protocol.foreign_calls import read_foreign_calls
 from agent.protocol.grammar import BlockKind, ParserLimits
-from agent.protocol.native import NativeOpening, read_native
+from agent.protocol.json_text import Unreadable
+from agent.protocol.native import MARKER_BEGIN, SPOKEN_BEGIN, NativeOpening, read_native, read_plain_call, read_spoken
 
 # --------------------------------------------------------------------------------------------------
 # The output of a parser: text and events in order, without the whitespace that a removed block leaves. Pure.
@@ -111,8 +121,6 @@ def ends_stream(event: ProtocolEvent) -> bool:
 
 QUOTES = "`'\"“‘«"  # A tag after one of these in the middle of a line is only mentioned
 
-_MISTRAL = "[TOOL_CALLS]"
-
 
 @dataclass(frozen=True, slots=True)
 class Text:
@@ -139,7 +147,20 @@ class FenceFound:
     end: int
 
 
-Beginning: TypeAlias = Text | Orphan | FenceFound | Opening | NativeOpening
+@dataclass(frozen=True, slots=True)
+class PlainCall:
+    """A call without any marker, from `begin` to `end`. `marker`: of the fence around it. `tagged`: the fence says that
+    it holds calls.
+    """
+
+    begin: int
+    end: int
+    where: BlockPlace
+    marker: str = ""
+    tagged: bool = False
+
+
+Beginning: TypeAlias = Text | Orphan | FenceFound | Opening | NativeOpening | PlainCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +168,16 @@ class Openings:
     limits: ParserLimits
     tool_names: frozenset[str] | None
     """None if every name may be a tool's."""
+    corrections: Corrections = IN_BLOCKS
+    is_whole: bool = False
+    """Whether no more text follows."""
+
+    @property
+    def begins_line(self) -> frozenset[str]:
+        """The characters that may begin anything but text at the start of a line."""
+        names = self.tool_names or frozenset[str]()
+        words = SPOKEN_BEGIN | {"p"} | {name[0] for name in names} if names else frozenset[str]()
+        return frozenset(grammar.BLANKS + "\n`~{-*+0123456789" + MARKER_BEGIN) | words
 
     def is_tool(self, name: str) -> bool:
         """Return whether a tool of this name may exist."""
@@ -156,17 +187,26 @@ class Openings:
         """Return whether a tool of this name surely exists: in the wrong place, a call of any other is an example."""
         return self.tool_names is not None and name in self.tool_names
 
+    def may_be_named_tool(self, beginning: str) -> bool:
+        return self.tool_names is not None and any(name.startswith(beginning) for name in self.tool_names)
+
     def at_line_start(self, text: str, start: int, mentioned: AbstractSet[BlockKind]) -> Beginning | grammar.Maybe:
         """Decide at the first character of a line that is not blank, or after a closing tag."""
         match text[start]:
-            case "<" | "[" if (native := self._foreign(text, start)) is not None:
+            case "<" | "[" | "◁" if (native := self._native(text, start, "")) is not None:
                 return native
+            case character if character.isalpha() or character == ">":
+                return self._words(text, start)
             case "<":
                 return self._tag(text, start, mentioned)
             case "`" | "~":
                 return self._fence(text, start)
             case "[" | "{":
-                return self.fenced(text, start, BlockPlace.WITHOUT_TAG) or Text(start + 1)
+                return (
+                    self.fenced(text, start, BlockPlace.WITHOUT_TAG)
+                    or self.plain_call(text, start, BlockPlace.WITHOUT_TAG)
+                    or Text(start + 1)
+                )
             case _:
                 fence = grammar.read_item_fence(text, start, self.limits)
                 if fence is grammar.MAYBE:
@@ -177,7 +217,7 @@ class Openings:
         self, text: str, start: int, before: str, mentioned: AbstractSet[BlockKind]
     ) -> Beginning | grammar.Maybe:
         """Decide at a `<` in the middle of a line, after the character `before`."""
-        native = read_native(text, start, before, QUOTES, self.is_named_tool)
+        native = self._native(text, start, before)
         if native is not None:
             return native
         tag = grammar.read_tag(text, start, self.limits)
@@ -216,20 +256,32 @@ class Openings:
         violation = Violation.CALLS_FENCED if marker else Violation.TAG_MISPLACED
         return replace(opening, where=where, tagged=tagged, marker=marker, violation=violation)
 
-    def _foreign(self, text: str, start: int) -> Beginning | grammar.Maybe | None:
-        """Calls in another format that the model was trained on."""
-        return self._mistral(text, start) or read_native(text, start, "", QUOTES, self.is_named_tool)
+    def _native(self, text: str, start: int, before: str) -> Beginning | grammar.Maybe | None:
+        """Calls, thoughts or tokens in another form that the model was trained on."""
+        return read_native(text, start, before, QUOTES, self.is_named_tool, self.limits, is_whole=self.is_whole)
 
-    def _mistral(self, text: str, start: int) -> Opening | grammar.Maybe | None:
-        """Calls as in `<execute>`, after a token instead of a tag."""
-        if not text.startswith(_MISTRAL, start):
-            return None
-        begin = grammar.read_typical_json(
-            text, start + len(_MISTRAL), BlockKind.EXECUTE, self.limits, self.is_named_tool
-        )
-        if not isinstance(begin, int):
-            return begin
-        return Opening(BlockKind.EXECUTE, begin, violation=Violation.TAG_MISPLACED)
+    def _words(self, text: str, start: int) -> Beginning | grammar.Maybe:
+        """A call that begins with a word, or text."""
+        spoken = read_spoken(text, start, self.is_named_tool)
+        return spoken or self.plain_call(text, start, BlockPlace.WITHOUT_TAG) or Text(start + 1)
+
+    def plain_call(
+        self, text: str, start: int, where: BlockPlace, marker: str = ""
+    ) -> PlainCall | grammar.Maybe | None:
+        end = read_plain_call(text, start, self.is_named_tool, self.may_be_named_tool)
+        return PlainCall(start, end, where, marker) if isinstance(end, int) else end
+
+    def read_plain(self, call: PlainCall, text: str) -> list[ProtocolEvent]:
+        """Return the events of a call without a marker."""
+        misplaced = ViolationFound(Violation.TAG_MISPLACED, "execute")
+        text = text[call.begin : call.end]
+        if self.corrections.no_tag and not call.tagged:
+            return [misplaced, CallsRejected(self.corrections.no_tag)]
+        try:
+            calls = read_foreign_calls(text, self.is_named_tool, self.limits)
+        except Unreadable as error:
+            return [misplaced, self.corrections.unreadable(str(error))]
+        return [misplaced, read_calls_of(calls, self.limits, self.corrections)]
 
     def _tag(self, text: str, start: int, mentioned: AbstractSet[BlockKind]) -> Beginning | grammar.Maybe:
         tag = grammar.read_tag(text, start, self.limits)
@@ -289,7 +341,14 @@ class Openings:
             return FenceFound(marker, end)
         if inside == len(text):
             return grammar.MAYBE
-        return self.fenced(text, inside, BlockPlace.IN_FENCE, marker) or FenceFound(marker, end)
+        tagged = "tool" in text[start:end]  # ```tool_code, the form of Gemini and Gemma
+        if text[inside].isalpha() or (text[inside] == "[" and text[inside + 1 : inside + 2].isalpha()):
+            beginning = self.plain_call(text, inside, BlockPlace.IN_FENCE, marker)
+        else:
+            beginning = self.fenced(text, inside, BlockPlace.IN_FENCE, marker)
+        if tagged and isinstance(beginning, PlainCall | Opening):
+            beginning = replace(beginning, tagged=True)
+        return beginning or FenceFound(marker, end)
 
     def _closing_in_line(
         self, text: str, tag: grammar.Tag, before: str, mentioned: AbstractSet[BlockKind]
@@ -357,7 +416,7 @@ class Trial:
     `read` is called between the blocks and after them.
     """
 
-    def __init__(self, opening: Opening, raw: str, openings: Openings) -> None:
+    def __init__(self, opening: Opening | PlainCall, raw: str, openings: Openings) -> None:
         self.where = opening.where
         self.raw = [raw]
         self.events: list[ProtocolEvent] = []

@@ -28,15 +28,25 @@ Rules that the protocol leaves open.
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from enum import Enum, auto
 from typing import assert_never
 
-from agent.events import ProtocolEvent, ReplyEnded, Violation, ViolationFound
+from agent.events import (
+    CallsArrived,
+    CallsRejected,
+    ProtocolEvent,
+    ReplyEnded,
+    ThoughtArrived,
+    Violation,
+    ViolationFound,
+)
 from agent.protocol import openings
-from agent.protocol.blocks import Block, BlockPlace, Opening, read_forgotten_calls
+from agent.protocol.blocks import IN_BLOCKS, Block, BlockPlace, Corrections, Opening, read_forgotten_calls
 from agent.protocol.grammar import (
     BLANKS,
-    NO_TAG_BEGINS,
+    MAYBE,
+    NO_MARKER_BEGINS,
     BlockKind,
     Maybe,
     OpenFence,
@@ -45,10 +55,9 @@ from agent.protocol.grammar import (
     skip_blanks,
 )
 from agent.protocol.json_text import SaneStream
-from agent.protocol.native import Form, NativeBlock, NativeOpening, is_token
+from agent.protocol.native import Form, NativeBlock, NativeOpening, is_token, read_frame, read_stray
 
-_BEGINNERS = frozenset(BLANKS + "\n<`~[{-*+0123456789")  # With any other character, a line is just text
-_TEXT = re.compile(rf"(?:[^\n<]|{NO_TAG_BEGINS})++(\n)?|(\n)")
+_TEXT = re.compile(rf"(?:[^\n<]|{NO_MARKER_BEGINS})++(\n)?|(\n)")
 
 
 class _Mode(Enum):
@@ -63,16 +72,20 @@ class _Mode(Enum):
 class Parser:
     """Parses the text of one model call. Pass the pieces to `feed`, then call `close`.
 
-    `tool_names`: the names of the existing tools; None if any name may be a tool's.
+    `tool_names`: the names of the existing tools; None if any name may be a tool's. `corrections`: what the model reads
+    of calls that cannot run, in the words of the form that it was taught.
     """
 
     def __init__(
         self,
         limits: ParserLimits = ParserLimits(),  # noqa: B008 -- frozen
         tool_names: frozenset[str] | None = None,
+        corrections: Corrections = IN_BLOCKS,
     ) -> None:
         self._limits = limits
-        self._openings = openings.Openings(limits, tool_names)
+        self._corrections = corrections
+        self._openings = openings.Openings(limits, tool_names, corrections)
+        self._begins_line = self._openings.begins_line  # With any other character, a line is just text
         self._sanitizer = SaneStream()
         self._output = openings.Output()
         self._mode = _Mode.LINE_START
@@ -84,6 +97,8 @@ class Parser:
         self._trial: openings.Trial | None = None
         self._native: NativeBlock | None = None
         self._mentioned: set[BlockKind] = set()  # Kinds whose opening tag was text, so their closing tag is, too
+        self._has_thought = False
+        self._frame = ""  # The tag around the answer that is open
         self._halted = False
 
     @property
@@ -107,6 +122,8 @@ class Parser:
         if self._halted:
             return []
         self._run(self._held_back + self._sanitizer.flush())
+        self._openings = replace(self._openings, is_whole=True)
+        self._run(self._held_back)
         if not self._halted:
             self._end_of_stream()
         self._halted, self._shortcut = True, None
@@ -149,7 +166,7 @@ class Parser:
                 assert_never(self._mode)
 
     def _at_line_start(self, text: str, position: int) -> int | None:
-        if text[position] not in _BEGINNERS:
+        if text[position] not in self._begins_line:
             self._mode = _Mode.TEXT
             return self._in_text(text, position)
         start = skip_blanks(text, position)
@@ -160,6 +177,8 @@ class Parser:
         if text[start] == "\n":
             self._output.write_blank_line(text[position:start])
             return start + 1
+        if text[start] == "<" and (used := self._read_around(text, start)) is not None:
+            return None if used is MAYBE else used
         return self._begin(self._openings.at_line_start(text, start, self._mentioned), text, position)
 
     def _in_text(self, text: str, position: int) -> int | None:
@@ -169,8 +188,31 @@ class Parser:
             if match.lastindex:
                 self._mode = _Mode.LINE_START
             return match.end()
+        if self._frame and (used := self._read_around(text, position)) is not None:
+            return None if used is MAYBE else used
         before = self._output.last[-1:]
         return self._begin(self._openings.in_line(text, position, before, self._mentioned), text, position)
+
+    def _read_around(self, text: str, start: int) -> int | Maybe | None:
+        """Read a tag around the answer, or one that only ends it: none of them is shown."""
+        in_line, begun = self._mode is _Mode.TEXT, self._output.has_visible_text
+        if self._frame or (self._has_thought and not begun):
+            frame = read_frame(text, start, self._frame)
+            if isinstance(frame, tuple):
+                self._frame, end = frame
+                return self._drop(end)
+            if frame is MAYBE and not self._openings.is_whole:
+                return MAYBE
+        if in_line:
+            return None
+        end = read_stray(text, start, is_whole=self._openings.is_whole)
+        return self._drop(end) if isinstance(end, int) else end
+
+    def _drop(self, end: int) -> int:
+        self._output.emit(ViolationFound(Violation.TAG_ORPHANED, "frame"))
+        self._output.gap = openings.Gap.IN_LINE if self._mode is _Mode.TEXT else openings.Gap.OWN_LINE
+        self._mode = _Mode.LINE_START
+        return end
 
     def _begin(self, beginning: openings.Beginning | Maybe, text: str, position: int) -> int | None:
         """Act on the decision about what begins; there may be blanks between `position` and the beginning."""
@@ -194,8 +236,13 @@ class Parser:
                     self._output.gap = openings.Gap.OWN_LINE if self._mode is _Mode.LINE_START else openings.Gap.IN_LINE
                     self._mode = _Mode.LINE_START
                 else:
-                    self._native = NativeBlock(beginning, self._limits)
+                    self._native = NativeBlock(beginning, self._limits, self._openings.is_named_tool, self._corrections)
                     self._mode = _Mode.NATIVE
+                return end
+            case openings.PlainCall(_, end):
+                self._trial = openings.Trial(beginning, text[position:end], self._openings)
+                self._trial.events += self._openings.read_plain(beginning, text)
+                self._mode = _Mode.TRIAL
                 return end
             case Opening():
                 if beginning.where is not BlockPlace.IN_PLACE:
@@ -221,7 +268,7 @@ class Parser:
         return end
 
     def _open(self, opening: Opening) -> int:
-        self._block = Block(opening, self._limits)
+        self._block = Block(opening, self._limits, self._corrections)
         self._mode = _Mode.BLOCK
         if opening.kind is BlockKind.SUMMARY and self._output.has_visible_text:
             self._emit(ReplyEnded())
@@ -261,6 +308,7 @@ class Parser:
         return used
 
     def _emit(self, event: ProtocolEvent) -> None:
+        self._has_thought = self._has_thought or isinstance(event, ThoughtArrived)
         if self._trial:
             self._trial.events.append(event)
         elif not self._halted:
@@ -308,7 +356,7 @@ class Parser:
     def _end_of_stream(self) -> None:
         if self._mode is _Mode.BLOCK and self._block is not None:
             for event in self._end_of_block(self._block):
-                self._emit(event)
+                self._emit(self._unless_example(event))
         elif self._native is not None:
             for event in self._native.end_of_stream(self._held_back):
                 self._emit(event)
@@ -317,6 +365,21 @@ class Parser:
         if self._trial:
             self._commit(self._trial)
         self._held_back = ""
+
+    def _unless_example(self, event: ProtocolEvent) -> ProtocolEvent:
+        """Replace calls that the vendor's stop sequence has cut off in a fence, behind words of the answer.
+
+        They may be an example: its closing tag is the stop sequence, so nothing of the answer could follow it. Without
+        words before it, such a fence is a weak model's call.
+        """
+        may_be_example = (
+            isinstance(event, CallsArrived)
+            and self._trial is not None
+            and self._trial.where is BlockPlace.IN_FENCE
+            and self._output.has_visible_text
+            and self._corrections.example
+        )
+        return CallsRejected(self._corrections.example) if may_be_example else event
 
     def _end_of_text(self, rest: str) -> None:
         """Write the text that was held back, which began no block. A tag that the stream's end cut off is not shown."""

@@ -301,7 +301,7 @@ class ApprovalPolicy:
 
         context = (words, lambda: turn.progress, tools.sends, tools.names_of_schema, allowed)
         gate = CallGate(tuple(self.rows), tools.check, effect_of, asker, standing, *context)
-        turn = Turn(gate.check, tools.repeatable, limits, progress, gate.needs_consent)
+        turn = Turn(gate.check, tools.repeatable, limits, progress, gate.needs_consent, claim.incoming.text)
         for decision in await self._decisions(claim, progress):
             turn.receive(decision)
         return turn, gate

@@ -333,7 +333,7 @@ class TurnRunner:
         self, claim: Claim, tools: Registry, words: Callable[[], TurnWords]
     ) -> tuple[Turn, CallAudit | None]:
         progress, limits, policy = decode(claim.progress), self._config.context.turn_limits, self._config.policy
-        turn, gate = Turn(tools.check, tools.repeatable, limits, progress), None
+        turn, gate = Turn(tools.check, tools.repeatable, limits, progress, question=claim.incoming.text), None
         if policy is not None and (tools.asks or policy.rows):
             turn, gate = await policy.turn(claim, asker_of(claim.incoming), tools, limits, progress, words)
         if self._config.audit is None:

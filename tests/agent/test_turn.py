@@ -223,11 +223,20 @@ def test_a_call_made_again_is_answered_with_a_note_and_no_third_one_runs() -> No
     assert REPEATED_CALL not in appended(turn.receive(answered("1.1", "seven")))[-1]
     feed(turn, CallsArrived((READ,)))
     assert f"seven\\n{REPEATED_CALL}" in appended(turn.receive(answered("2.1", "seven")))[-1]
-    for _ in range(2):
-        effects = feed(turn, CallsArrived((READ,)))
-        assert not any(isinstance(effect, RunTools) for effect in effects)
-        assert NOT_RUN.format(times=2, result="seven").replace("\n", "\\n") + '"' in appended(effects)[-1]
-    assert isinstance(feed(turn, CallsArrived((READ,)))[-1], Finish), "a model that goes on and on is stopped"
+    effects = feed(turn, CallsArrived((READ, WRITE)))
+    assert effects[-1] == RunTools((CallPlaced("3.2", WRITE),))
+    shown = appended(turn.receive(answered("3.2")))[-1]
+    assert NOT_RUN.format(times=2, result="seven").replace("\n", "\\n") + '"' in shown
+
+
+def test_the_round_after_a_call_made_twice_is_the_last_unless_it_calls_something_else() -> None:
+    turn = new_turn()
+    turn.start()
+    feed(turn, CallsArrived((READ,)))
+    assert LAST_ROUND not in appended(turn.receive(answered("1.1")))[-1]
+    feed(turn, CallsArrived((READ,)))
+    assert LAST_ROUND in appended(turn.receive(answered("2.1")))[-1]
+    assert feed(turn, CallsArrived((READ,)))[-1] == Finish(Outcome.EXHAUSTED, texts.SAME_CALLS)
 
 
 def test_a_refused_repetition_does_not_keep_other_calls_of_its_round_from_running() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from agent.events import CallsArrived, CallsRejected
 from agent.messages import ToolCall
-from agent.protocol.blocks import FORM, read_calls
+from agent.protocol.blocks import IN_BLOCKS, read_calls
 from agent.protocol.grammar import ParserLimits
 
 
@@ -50,7 +50,7 @@ def test_other_keys_beside_args_are_ignored() -> None:
 def test_what_is_unclear_is_refused_with_the_form(body: str) -> None:
     rejected = read(body)
     assert isinstance(rejected, CallsRejected)
-    assert rejected.reason.endswith(FORM)
+    assert rejected.reason.endswith(IN_BLOCKS.form)
 
 
 def test_a_reason_quotes_the_place_of_the_error() -> None:

@@ -1,0 +1,386 @@
+"""Removes from an answer what the model repeats of its own instructions. Text in, text out, however it is cut. Pure.
+
+Small models copy what stands before the question: the system's section, with a person's profile and past threads, and
+sentences of the prompt. In a channel all readers would see that.
+
+Theory of operation. Two stages, each of which holds text back only while it may still be an echo.
+
+    lines    the section stands between two lines with a word that is random in each turn: it is removed like a block.
+             Without these lines, those of its lines that nobody would write are removed (a title with its content, a
+             quoted message with its date), and with them the lines of the section that follow.
+    runs     a run of words that also stands in the prompt is removed if it is long, or a whole sentence. Case, marks
+             and line breaks do not count, so a quotation of half a paragraph is one run.
+
+What a person may be told in the same words is no echo: descriptions of tools, instructions of operators and managers,
+single facts. Commands and the persona count as whole sentences only, because answers name them, too.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import regex
+
+from agent.events import CallsArrived, CallsRejected, ProtocolEvent, ReplyEnded, TextArrived, Violation, ViolationFound
+from agent.protocol.render import TITLES
+
+MIN_RUN: Final = 7  # Words. Shorter runs also occur in answers about anything
+MIN_SENTENCE: Final = 4  # Words of a sentence that counts as a whole
+
+_WORD: Final = re.compile(r"\w+")
+_SENTENCE_END: Final = re.compile(r"[.!?:]+(?:[\"')\]]*\s|\Z)|\n\s*\n")
+_MARKUP: Final = " \t>-*#`\"'“„•"  # May stand before a line that is copied
+_AFTER_RUN: Final = re.compile(r"[ \t]*[.,;:!?…)\]\"'”*`>}]*[ \t]*\n?")
+_TITLE: Final = "|".join(TITLES)
+_ANY_TITLE: Final = re.compile(rf"(?:{_TITLE})\b[^:\n]{{0,80}}:")
+_TITLE_ALONE: Final = re.compile(rf"(?:{_TITLE})\b[^:\n]{{0,80}}:\s*\Z")
+_ROUND: Final = regex.compile(
+    r"EXECUTION\s?:\s?(?:round \d{1,4} of \d{1,4}\.?|This is the last round\b)", regex.IGNORECASE
+)
+_DATED: Final = re.compile(r"\d{4}-\d\d-\d\d [^\n:]{1,100}: ")
+_NUMBERED: Final = re.compile(r"(?:! )?#[\w-]{4,}")
+
+
+@dataclass(frozen=True, slots=True)
+class Instructions:
+    """What the model was told in a turn. `word` marks the section; `private` and `public`: texts of the prompt, of which
+    long runs of words, or only whole sentences, are echoes.
+    """
+
+    word: str = ""
+    section: str = ""
+    private: Sequence[str] = ()
+    public: Sequence[str] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.word or self.private or self.public)
+
+
+class EchoFilter:
+    """Filters the events of one model call. Pass them to `filter` in order, then call `close`."""
+
+    def __init__(self, instructions: Instructions) -> None:
+        self._lines = _Lines(instructions) if instructions.word else None
+        self._runs = _Runs(instructions) if instructions.private or instructions.public else None
+        self._is_counted = False
+
+    def filter(self, events: Iterable[ProtocolEvent]) -> list[ProtocolEvent]:
+        if self._lines is None and self._runs is None:
+            return list(events)
+        filtered: list[ProtocolEvent] = []
+        for event in events:
+            if isinstance(event, TextArrived):
+                filtered += self._text(self._feed(event.text))
+                continue
+            if isinstance(event, ReplyEnded | CallsArrived | CallsRejected):
+                filtered += self.close()
+            filtered.append(event)
+        return filtered
+
+    def close(self) -> list[ProtocolEvent]:
+        """Return what was held back."""
+        text = self._lines.close() if self._lines else ""
+        if self._runs:
+            text = self._runs.feed(text) + self._runs.close()
+        return self._text(text)
+
+    def _feed(self, text: str) -> str:
+        text = self._lines.feed(text) if self._lines else text
+        return self._runs.feed(text) if self._runs else text
+
+    def _text(self, text: str) -> list[ProtocolEvent]:
+        events: list[ProtocolEvent] = []
+        dropped = (self._lines is not None and self._lines.dropped) or (self._runs is not None and self._runs.dropped)
+        if dropped and not self._is_counted:
+            self._is_counted = True
+            events.append(ViolationFound(Violation.PROMPT_ECHOED))
+        return [*events, TextArrived(text)] if text else events
+
+
+def _plain(line: str) -> str:
+    """Return the line as it is compared: without markup around it, in small letters."""
+    return " ".join(line.strip().lstrip(_MARKUP).rstrip(_MARKUP).casefold().split())
+
+
+class _Lines:
+    """Removes the section and its lines."""
+
+    def __init__(self, instructions: Instructions) -> None:
+        self.dropped = False
+        lines = [line for line in instructions.section.splitlines() if line.strip()]
+        self._all = {_plain(line) for line in lines}
+        self._certain = {_plain(line) for line in lines if _is_only_ours(line)}
+        self._titles = {_plain(line) for line in lines if _TITLE_ALONE.match(line)}
+        self._sorted = sorted(self._all)
+        self._open, self._close = f"[system {instructions.word}]", f"[/system {instructions.word}]"
+        self._held = ""  # The beginning of a line, or of a mark in one, that may be an echo
+        self._title = ""  # A title and blank lines: the next line decides whether they are an echo
+        self._in_line = False  # The line is text
+        self._in_block = False
+        self._in_title = False  # The rest of the line is an echo, too
+        self._in_run = False  # The last line was an echo, so those of the section that follow are, too
+
+    def feed(self, text: str) -> str:
+        if self._in_line and not self._held and not self._in_block and "\n" not in text and "[" not in text:
+            return text
+        return self._read(self._held + text, is_whole=False)
+
+    def close(self) -> str:
+        shown = self._read(self._held, is_whole=True) if self._held else ""
+        shown, self._title = self._title + shown, ""
+        return shown
+
+    def _read(self, text: str, *, is_whole: bool) -> str:
+        shown: list[str] = []
+        position = 0
+        while position < len(text):
+            if self._in_title:
+                step = text.find("\n", position) + 1 or len(text)
+                self._in_title = not text.endswith("\n", position, step)
+            elif self._in_block:
+                step = self._in_section(text, position, is_whole=is_whole)
+            elif self._in_line:
+                step = self._rest_of_line(text, position, shown, is_whole=is_whole)
+            else:
+                step = self._at_line_start(text, position, shown, is_whole=is_whole)
+            if step is None:
+                break
+            position = step
+        self._held = text[position:]
+        return "".join(shown)
+
+    def _in_section(self, text: str, position: int, *, is_whole: bool) -> int | None:
+        self.dropped = True
+        end = text.find("\n", position)
+        line = text[position : end if end >= 0 else len(text)]
+        close = line.find(self._close)
+        if close >= 0:
+            self._leave_block()
+            return position + close + len(self._close)
+        if end < 0 and not is_whole:
+            return None if len(line) < 2_000 else position + len(line) - 100  # the closing mark may be cut in two
+        if _ROUND.search(line):
+            self._leave_block()
+        return len(text) if end < 0 else end + 1
+
+    def _leave_block(self) -> None:
+        self._in_block, self._in_run, self._in_line = False, True, False
+
+    def _rest_of_line(self, text: str, position: int, shown: list[str], *, is_whole: bool) -> int | None:
+        end = text.find("\n", position)
+        stop = end + 1 if end >= 0 else len(text)
+        mark = text.find("[", position, stop)
+        while mark >= 0:
+            piece = text[mark : mark + len(self._close)]
+            if piece.startswith((self._open, self._close)):
+                shown.append(text[position:mark])
+                return self._begin_block(text, mark)
+            if (
+                len(piece) < len(self._close)
+                and not is_whole
+                and (self._open.startswith(piece) or self._close.startswith(piece))
+            ):
+                shown.append(text[position:mark])
+                return None if mark == position else mark
+            mark = text.find("[", mark + 1, stop)
+        shown.append(text[position:stop])
+        self._in_line = end < 0
+        return stop
+
+    def _begin_block(self, text: str, mark: int) -> int:
+        self.dropped = True
+        self._title = ""
+        if text.startswith(self._open, mark):
+            self._in_block = True
+            return mark
+        self._leave_block()
+        return mark + len(self._close)
+
+    def _at_line_start(self, text: str, position: int, shown: list[str], *, is_whole: bool) -> int | None:
+        end = text.find("\n", position)
+        is_complete = end >= 0 or is_whole
+        stop = end + 1 if end >= 0 else len(text)
+        line = text[position:stop]
+        plain = _plain(line)
+        if not plain:
+            if not is_complete:
+                return None
+            if self._in_run:
+                return stop
+            if self._title:
+                self._title += line
+            else:
+                shown.append(line)
+            return stop
+        if line.lstrip(_MARKUP).startswith((self._open, self._close)):
+            return self._begin_block(text, text.index("[", position))
+        begin = position + len(line) - len(line.lstrip(_MARKUP))
+        if (number := _ROUND.match(text, begin, partial=not is_whole)) is not None:
+            if number.partial or (number.end() == len(text) and not is_whole):
+                return None
+            self.dropped, self._in_run, self._title = True, True, ""
+            return number.end()
+        if self._in_run and (title := _ANY_TITLE.match(text, begin, stop)) is not None:
+            self._in_title = True
+            return title.end()
+        if not is_complete:
+            mark = line.lstrip(_MARKUP)
+            may_be_mark = self._open.startswith(mark) or self._close.startswith(mark)
+            return None if may_be_mark or self._may_be_ours(plain, line) else self._show_line(position, shown)
+        if self._is_echo(plain):
+            self.dropped, self._in_run, self._title = True, True, ""
+            return stop
+        if plain in self._titles and not self._title:
+            self._title = line
+            return stop
+        return self._show_line(position, shown)
+
+    def _is_echo(self, plain: str) -> bool:
+        if plain in self._certain:
+            return True
+        return plain in self._all and (self._in_run or bool(self._title))
+
+    def _may_be_ours(self, plain: str, line: str) -> bool:
+        at = bisect_left(self._sorted, plain)
+        if at < len(self._sorted) and self._sorted[at].startswith(plain):
+            return True
+        begun = line.lstrip(_MARKUP)
+        # A title, and up to 80 characters to its colon.
+        return self._in_run and any(
+            title.startswith(begun) or (begun.startswith(title) and len(begun) <= len(title) + 80) for title in TITLES
+        )
+
+    def _show_line(self, position: int, shown: list[str]) -> int:
+        shown.append(self._title)
+        self._title, self._in_run, self._in_line = "", False, True
+        return position
+
+
+def _is_only_ours(line: str) -> bool:
+    """Return whether nobody would write this line of the section."""
+    with_content = _ANY_TITLE.match(line) is not None and _TITLE_ALONE.match(line) is None
+    return with_content or _DATED.match(line) is not None or _NUMBERED.match(line) is not None
+
+
+@dataclass(slots=True)
+class _Runs:
+    """Removes runs of words that also stand in the prompt."""
+
+    instructions: Instructions
+    dropped: bool = False
+    _words: list[str] = field(default_factory=list[str])
+    _lengths: list[int] = field(default_factory=list[int])
+    """For the last word of a sentence, how many words it has; else 0."""
+    _is_private: list[bool] = field(default_factory=list[bool])
+    _places: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
+    _beginnings: set[str] = field(default_factory=set[str])
+    _text: str = ""  # Held back
+    _read: int = 0  # Up to here its words were read
+    _starts: list[int] = field(default_factory=list[int])
+    """Where the words in `_text` begin."""
+    _matches: dict[int, int] = field(default_factory=dict[int, int])
+    """For each place of the prompt where the newest word stands, how many words before it match, too."""
+    _drop: tuple[int, int] | None = None
+    _is_line_start: bool = True
+    """Nothing of this line was shown."""
+    _is_cut: bool = False
+    """The last word that was read may go on in the next piece."""
+
+    def __post_init__(self) -> None:
+        for texts, private in ((self.instructions.private, True), (self.instructions.public, False)):
+            for text in texts:
+                self._learn(text, private=private)
+        for place, word in enumerate(self._words):
+            self._places.setdefault(word, []).append(place)
+            self._beginnings.update(word[:length] for length in range(1, len(word)))
+
+    def _learn(self, text: str, *, private: bool) -> None:
+        begin = 0
+        for end in [*(match.end() for match in _SENTENCE_END.finditer(text)), len(text)]:
+            words = [word.casefold() for word in _WORD.findall(text[begin:end])]
+            if words:
+                self._words += words
+                self._lengths += [0] * (len(words) - 1) + [len(words)]
+                self._is_private += [private] * len(words)
+            begin = end
+        self._words.append("")  # no run goes on from one text to the next
+        self._lengths.append(0)
+        self._is_private.append(False)
+
+    def feed(self, text: str) -> str:
+        self._text += text
+        return self._run(is_whole=False)
+
+    def close(self) -> str:
+        return self._run(is_whole=True)
+
+    def _run(self, *, is_whole: bool) -> str:
+        shown: list[str] = []
+        if not _WORD.match(self._text, self._read):
+            self._is_cut = self._is_cut and self._read == len(self._text)
+        while (word := _WORD.search(self._text, self._read)) is not None:
+            is_cut = word.end() == len(self._text) and not is_whole
+            # The rest of a word whose beginning was shown matches nothing.
+            plain = "" if self._is_cut and word.start() == self._read else word[0].casefold()
+            if is_cut and plain and (plain in self._beginnings or plain in self._places):
+                break
+            self._is_cut = is_cut
+            shown.append(self._add(word.start(), word.end(), plain))
+        if is_whole:
+            shown.append(self._release(len(self._text)))
+        elif not self._matches and word is None:
+            shown.append(self._release(len(self._text)))
+        return "".join(shown)
+
+    def _add(self, start: int, end: int, word: str) -> str:
+        """Match one more word. Returns the text that is no echo for certain."""
+        words = self._words
+        matches = {place + 1: count + 1 for place, count in self._matches.items() if word and words[place + 1] == word}
+        for place in self._places.get(word, ()) if word else ():
+            matches.setdefault(place, 1)
+        self._matches, self._read = matches, end
+        self._starts.append(start)
+        echoed = max((count for place, count in matches.items() if self._is_echo(place, count)), default=0)
+        if echoed:
+            begin = self._starts[-min(echoed, len(self._starts))]
+            self._drop = (min(begin, self._drop[0]) if self._drop else begin, end)
+            self.dropped = True
+        longest = min(max(matches.values(), default=0), len(self._starts))
+        safe = self._starts[-longest] if longest else end
+        if self._drop and self._drop[0] <= safe < self._drop[1]:
+            return ""  # the run may go on
+        return self._release(safe)
+
+    def _is_echo(self, place: int, count: int) -> bool:
+        length = self._lengths[place]
+        is_sentence = length >= MIN_SENTENCE and count >= length
+        return is_sentence or (count >= MIN_RUN and self._is_private[place])
+
+    def _release(self, end: int) -> str:
+        """Return the text up to `end` without the run to drop."""
+        text = self._text[:end]
+        if self._drop:
+            begin, stop = self._drop
+            after = _AFTER_RUN.match(text, stop)
+            stop = after.end() if after else stop
+            text = self._without_markup(text[:begin]) + text[stop:]
+            self._drop = None
+        elif end:
+            # Marks before the first word of a line are held with it.
+            line = self._text.rfind("\n", 0, end) + 1
+            if end < len(self._text) and (line or self._is_line_start) and not self._text[line:end].strip(_MARKUP):
+                end = line
+                text = self._text[:end]
+        self._text = self._text[end:]
+        self._read = max(0, self._read - end)
+        self._starts = [start - end for start in self._starts if start >= end]
+        self._is_line_start = text.endswith("\n") if text else self._is_line_start
+        return text
+
+    def _without_markup(self, text: str) -> str:
+        """Return the text without markup that stands alone on its last line."""
+        line = text.rfind("\n") + 1
+        is_alone = (line or self._is_line_start) and not text[line:].strip(_MARKUP)
+        return text[:line] if is_alone else text
