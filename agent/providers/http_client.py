@@ -22,7 +22,8 @@ from agent.messages import is_too_deep
 # A transport for httpx on connections of aiohttp, which read a token in a fifth of the time of httpx's own.
 #
 # Rules. Redirects, cookies and decoding are left to httpx. Errors are httpx's. A reply that was read to its end leaves
-# its connection to the next one; any other reply closes it.
+# its connection to the next one; any other reply closes it. A server without TLS gets a connection for each request:
+# it is near, so that costs nothing, and llama.cpp closes a connection after a streamed answer without saying so.
 
 MAX_HEADER_BYTES = 65_536  # Of one header line: some gateways send long policies and cookies
 
@@ -32,11 +33,11 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
 
     def __init__(self, connect_s: float) -> None:
         self._connect_s = connect_s
-        self._session: aiohttp.ClientSession | None = None
+        self._sessions: dict[str, aiohttp.ClientSession] = {}  # By the scheme of the address
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         with _translate_to_httpx():
-            response = await self._open_session().request(
+            response = await self._open_session(request.url.scheme).request(
                 request.method,
                 str(request.url),
                 headers=request.headers.multi_items(),
@@ -46,20 +47,20 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
         return httpx.Response(response.status, headers=list(response.raw_headers), stream=_Body(response))
 
     async def aclose(self) -> None:
-        if self._session is not None:
-            await self._session.close()
+        for session in self._sessions.values():
+            await session.close()
 
-    def _open_session(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0),
+    def _open_session(self, scheme: str) -> aiohttp.ClientSession:
+        if scheme not in self._sessions:
+            self._sessions[scheme] = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, force_close=scheme == "http"),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._connect_s),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
                 max_line_size=MAX_HEADER_BYTES,
                 max_field_size=MAX_HEADER_BYTES,
             )
-        return self._session
+        return self._sessions[scheme]
 
 
 class _Body(httpx.AsyncByteStream):

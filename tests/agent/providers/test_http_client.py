@@ -44,11 +44,11 @@ async def test_a_body_that_is_compressed_is_read() -> None:
         assert await read(http, server.url) == (200, b"hello")
 
 
-async def test_a_reply_that_was_read_leaves_its_connection_to_the_next() -> None:
+async def test_a_server_without_tls_gets_a_connection_for_each_request() -> None:
     kept: Reply = [KEEP_ALIVE, framed(b"hello"), framed(b""), KEEP]
     async with asking(kept, kept) as (http, server):
         assert await read(http, server.url) == await read(http, server.url) == (200, b"hello")
-        assert server.connections == 1
+        assert server.connections == 2
 
 
 async def test_a_reply_that_was_not_read_closes_its_connection() -> None:

@@ -542,12 +542,13 @@ async def test_no_proxy_of_the_environment_stands_before_a_loopback_address(monk
         assert texts(await read(provider)) == "Hi there"
 
 
-async def test_one_connection_serves_several_answers() -> None:
-    kept: Reply = [KEEP_ALIVE, framed(text("Hi", finish_reason="stop") + DONE), framed(b""), KEEP]
-    async with serving(kept, kept) as (provider, server):
+async def test_a_server_may_close_the_connection_after_each_answer_without_saying_so() -> None:
+    """As llama.cpp does, a moment after the end of a stream."""
+    closing: Reply = [KEEP_ALIVE, framed(text("Hi", finish_reason="stop") + DONE), framed(b""), KEEP]
+    async with serving(closing, closing) as (provider, server):
         assert texts(await read(provider)) == "Hi"
         assert texts(await read(provider)) == "Hi"
-        assert server.connections == 1
+        assert server.connections == 2
 
 
 async def test_two_answers_stream_at_the_same_time() -> None:
