@@ -42,7 +42,8 @@ from agent.memory.profile import Injection, UserProfile, compress_for_injection
 from agent.messages import Image, Message, Provenance, Role, ToolSpec, estimate_tokens, fit_newest
 from agent.progress import retells
 from agent.protocol import render
-from agent.protocol.grammar import LAST_ROUND, teach
+from agent.protocol.echoes import Instructions
+from agent.protocol.grammar import LAST_ROUND, teach, teach_native
 from agent.records import Author, Person, Quoted, StoredMessage
 from agent.state import ActionRecord, Execution, LastActions, SituationSummary, Workspace
 from agent.summary import summary_digest
@@ -71,8 +72,17 @@ LEGEND = (
     f"name, and lines with > go on with it. FACTS hold, by number; {BINDING} binds. What is superseded is marked."
 )
 
+# Of the prompt, what nobody is shown, and what counts only in whole sentences (see `agent.protocol.echoes`).
+PRIVATE = (SECURITY, LEGEND, teach(""), teach_native(), LAST_ROUND)
+PUBLIC = (PERSONA, COMMANDS)
+
 LEADING_SECTIONS = 2  # The sections of memory that always come first: who asks, and when
 READS_ALONE = "reads this"
+
+ALL_HISTORY = 2  # The number of the step at which the whole history is left out of a context that does not fit
+ESSENTIAL = ("IDENTITY", "ENVIRONMENT", "PLACE")
+RESULT_CHARS = 1_000  # Of each result in such a context
+NO_TOOLS = "You have no tools now. Answer in plain words."
 
 REMINDED = "WHAT YOU REMINDED THEM OF HERE, or answered as they had scheduled, by number"
 REST_LEFT_OUT = "(the rest is left out: it is too long)"
@@ -189,6 +199,8 @@ class Context:
     """The contents of the four layers and of past threads, as one text."""
     tools: tuple[ToolSpec, ...] = ()
     """The tools that the messages describe, for a vendor that takes tools in its own form."""
+    instructions: Instructions = field(default_factory=Instructions)
+    """What of the messages is not shown if the model repeats it."""
 
 
 def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) -> Context:
@@ -256,7 +268,30 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
         ),
         provenance=_provenance(parts, retold=bool(earlier[0])),
         tools=parts.tools,
+        instructions=Instructions(parts.word, messages[-2].text, PRIVATE, PUBLIC),
     )
+
+
+def shortened(messages: Sequence[Message], omitted: int) -> tuple[Message, ...]:
+    """Return the messages of a context that did not fit without the older half of the history (`omitted` is 1), without
+    the history (2), or with the persona, the place and the question alone (3).
+    """
+    system, *history, section, question = messages
+    kept = history[(len(history) + 1) // 2 :] if omitted == 1 else []
+    if omitted <= ALL_HISTORY:
+        return (system, *kept, section, question)
+    persona, *_ = system.text.split(f"\n\n{LEGEND}", 1)
+    begin, *parts, end = section.text.split("\n")
+    needed = [part for part in "\n".join(parts).split("\n\n") if part.partition(":")[0] in ESSENTIAL]
+    prefix = replace(system, text=f"{persona}\n\n{NO_TOOLS}")
+    return (prefix, replace(section, text="\n".join([begin, "\n\n".join(needed), end])), question)
+
+
+def shortened_results(appended: Sequence[Message], omitted: int) -> list[Message]:
+    """Return the messages of a turn's steps, without most of the results' text if even the history was left out."""
+    if omitted < ALL_HISTORY:
+        return list(appended)
+    return [replace(message, text=render.shorten_results(message.text, RESULT_CHARS)) for message in appended]
 
 
 def _provenance(parts: ContextParts, *, retold: bool) -> Provenance:

@@ -15,20 +15,28 @@ from math import inf
 from operator import attrgetter
 from typing import Final
 
-from agent import events, ports
+import regex
+
+from agent import events, ports, texts
 from agent import turn as turns
-from agent.errors import ProviderError, ProviderSilent, StreamBroken, ToolError
+from agent.context import shortened, shortened_results
+from agent.errors import ContextTooLong, ProviderError, ProviderSilent, StreamBroken, ToolError
 from agent.messages import CallTiming, Depth, Elicitation, Elicited, Keep, Message, ModelCall, Usage, estimate_usage
 from agent.progress import Progress
+from agent.protocol.blocks import IN_BLOCKS, IN_FUNCTIONS
+from agent.protocol.echoes import EchoFilter, Instructions
 from agent.protocol.grammar import TAG_NAMES, BlockKind
 from agent.protocol.parser import Parser
 from agent.protocol.render import neutralise
 from agent.records import Waiting
+from agent.repetition import RepetitionWatch
 from agent.tools.registry import Registry
 
 # Text and reasoning together: about 125,000 tokens, the most that vendors let a model write at once. A small model that
 # repeats itself would never end.
 MAX_CHARS = 500_000
+# The visible text of one answer: about 15,000 tokens, thirty pages. Nobody reads more in a chat; long texts are files.
+MAX_VISIBLE_CHARS = 60_000
 
 
 @dataclass(slots=True)
@@ -41,6 +49,7 @@ class ModelAnswer:
     """
 
     parser: Parser
+    echoes: EchoFilter
     messages: Sequence[Message]
     started: tuple[datetime, float]
     first: float | None = None
@@ -51,26 +60,42 @@ class ModelAnswer:
     chars: int = 0
     ended: ports.ResponseEnded | None = None
     worked_on: bool = True
+    visible_chars: int = 0
+    unread: str = ""
+    """The text after the calls, which the parser does not read."""
+    repetition: RepetitionWatch = field(default_factory=RepetitionWatch)
 
     @property
-    def is_too_long(self) -> bool:
-        return self.chars > MAX_CHARS
+    def cut_reason(self) -> ports.StopReason | None:
+        """Why the answer is to be ended here; None if it may go on."""
+        if self.repetition.repeats:
+            return ports.StopReason.REPEATED
+        is_too_long = self.chars > MAX_CHARS or self.visible_chars > MAX_VISIBLE_CHARS
+        return ports.StopReason.LENGTH if is_too_long else None
 
     def add_text(self, text: str) -> None:
         self.chars += len(text)
         self.received.append(text)
-        self.pending += self.parser.feed(text)
+        self.repetition.feed(text)
+        self._add(self.parser.feed(text))
 
     def add_reasoning(self, text: str) -> None:
         self.chars += len(text)
+        self.repetition.feed(text)
         self.reasoning.append(text)
 
     def complete(self) -> None:
-        self.pending += self.parser.close()
+        self._add(self.parser.close())
+        self.pending += self.echoes.close()
+
+    def _add(self, parsed: Sequence[events.ProtocolEvent]) -> None:
+        shown = self.echoes.filter(parsed)
+        self.visible_chars += sum(len(event.text) for event in shown if isinstance(event, events.TextArrived))
+        self.pending += shown
 
     def fail(self, error: ProviderError) -> None:
         """The response broke off or never began. Complete calls count; incomplete ones are not the model's mistake."""
-        rest = self.parser.close() if self.received else []
+        rest = [*self.echoes.filter(self.parser.close()), *self.echoes.close()] if self.received else []
         self.pending += [event for event in rest if not isinstance(event, events.CallsRejected)]
         self.worked_on = isinstance(error, StreamBroken | ProviderSilent) or bool(self.received or self.reasoning)
 
@@ -198,13 +223,16 @@ AskPerson = Callable[[str, Elicitation, Callable[[], Awaitable[None]]], Awaitabl
 DRAIN_S = 2.0  # From the end of the calls to the end of the response: the model was told to stop there
 
 _SHOWN = (events.TextArrived, events.ReplyEnded)
+_CALL_TAGS = "|".join(name for name, kind in TAG_NAMES.items() if kind is BlockKind.EXECUTE)
 _STEP_ENDS = (events.CallsArrived, events.CallsRejected)
-# The calls are complete with their JSON: the closing tag, or the rest of it, comes after them.
-_CLOSING_TAGS = tuple(f"</{name}>" for name, kind in TAG_NAMES.items() if kind is BlockKind.EXECUTE)
+# A closing tag, and perhaps another block of calls: what may still come after the calls of an answer.
+_AFTER_CALLS = regex.compile(rf"\s*(?:</(?:{_CALL_TAGS})>\s*)?(?P<more><(?:{_CALL_TAGS})\b)?", regex.IGNORECASE)
+UNREAD_CALLS = "Only the first block of calls was read. Write calls that belong together as one list, in one block."
 
 
 class Loop:
     """Runs one turn. `context` is the result of `build_context`; `save` makes progress durable before the next effect.
+    `instructions`: what of the context is not shown if the model repeats it.
 
     `explain` returns the sentence that the person reads when the model fails. For `arrived`, `ask`, `afford` and `ends`
     see the types.
@@ -227,6 +255,7 @@ class Loop:
         ends: Ends | None = None,
         explain: Callable[[ProviderError], str] = attrgetter("reason.to_person"),
         options: ports.CallOptions = ports.CallOptions(),  # noqa: B008 -- frozen
+        instructions: Instructions = Instructions(),  # noqa: B008 -- frozen
     ) -> None:
         self._turn = turn
         self._context = tuple(context)
@@ -241,6 +270,9 @@ class Loop:
         self._afford = afford
         self._ends = ends
         self._explain = explain
+        self._instructions = instructions
+        self._options = options
+        self._omitted = 0  # How often something was left out of the context, because it did not fit
         self._session = open_session(provider, options)
         self._model = provider.name
         self._handles: dict[str, None] = {}
@@ -269,7 +301,7 @@ class Loop:
                     effects.extend(
                         await self._poll_joined_messages(number)
                         or await self._end_early()
-                        or await self._call_model(number, (*self._context, *appended))
+                        or await self._call_model(number, appended)
                     )
                 case turns.SaveProgress(progress):
                     await self._save(progress)
@@ -296,12 +328,36 @@ class Loop:
         due = await self._ends(self._turn.progress) if self._ends is not None else None
         return [] if due is None else self._turn.end_early(due)
 
-    async def _call_model(self, number: int, messages: Sequence[Message]) -> list[turns.Effect]:
+    async def _call_model(self, number: int, appended: Sequence[Message]) -> list[turns.Effect]:
         await self._emit(events.IterationStarted(number))
+        while True:
+            answer, error = await self._call_once(appended)
+            if not (isinstance(error, ContextTooLong) and self._shorten(error)):
+                break
+            await self._emit(events.ModelAnswered(self._model, self._count(answer), type(error).__name__))
+        end: turns.TurnInput
+        if error is not None:
+            answer.fail(error)
+            failure, end = type(error).__name__, turns.ResponseFailed(self._explain(error))
+        else:
+            answer.complete()
+            failure = ""
+            end = turns.ResponseCompleted(answer.ended.reason if answer.ended else ports.StopReason.END)
+            if self._omitted:
+                self._turn.record_omission(texts.CONTEXT_REDUCED[self._omitted - 1])
+        await self._process_text(answer)
+        await self._emit(events.ModelAnswered(self._model, self._count(answer), failure))
+        return await self._process(_with_note(answer)) or self._turn.receive(end)
+
+    async def _call_once(self, appended: Sequence[Message]) -> tuple[ModelAnswer, ProviderError | None]:
+        """Ask the model once. Returns its answer, and the error if it failed."""
+        messages = (*self._context, *shortened_results(appended, self._omitted))
         started = (self._clock.now(), self._clock.monotonic())
-        self._turn.receive(turns.ResponseBegun(started[0]))
-        parser = Parser(tool_names=self._tools.names)
-        answer = ModelAnswer(parser, messages, started, violations=self.violations.total())
+        in_functions = self._provider.capabilities.native_calls
+        self._turn.receive(turns.ResponseBegun(started[0], in_functions))
+        parser = Parser(tool_names=self._tools.names, corrections=IN_FUNCTIONS if in_functions else IN_BLOCKS)
+        echoes = EchoFilter(self._instructions)
+        answer = ModelAnswer(parser, echoes, messages, started, violations=self.violations.total())
         try:
             async with aclosing(self._session.answer(messages)) as stream:
                 await self._read(stream, answer)
@@ -309,15 +365,24 @@ class Loop:
             self._count(answer)
             raise
         except ProviderError as error:
-            answer.fail(error)
-            failure, end = type(error).__name__, turns.ResponseFailed(self._explain(error))
-        else:
-            answer.complete()
-            failure = ""
-            end = turns.ResponseCompleted(answer.ended.reason if answer.ended else ports.StopReason.END)
-        await self._process_text(answer)
-        await self._emit(events.ModelAnswered(self._model, self._count(answer), failure))
-        return await self._process(answer.pending) or self._turn.receive(end)
+            return answer, error
+        return answer, None
+
+    def _shorten(self, error: ContextTooLong) -> bool:
+        """Leave out more of the context, if that may help: half of the history, then all of it, then memory and tools.
+
+        A service that does not say that the prompt is too long is tried once only.
+        """
+        while self._omitted < (len(texts.CONTEXT_REDUCED) if error.stated else 1):
+            self._omitted += 1
+            shorter = shortened(self._context, self._omitted)
+            if shorter == self._context:
+                continue
+            self._context = shorter
+            if self._omitted == len(texts.CONTEXT_REDUCED):
+                self._session = open_session(self._provider, replace(self._options, tools=()))
+            return True
+        return False
 
     async def _read(self, stream: AsyncGenerator[ports.ProviderEvent, None], answer: ModelAnswer) -> None:
         async for event in stream:
@@ -341,8 +406,8 @@ class Loop:
                 case ports.ModelChanged(name, why):
                     self._model = name
                     await self._emit(events.ModelSwitched(name, why))
-            if answer.is_too_long:
-                answer.ended = ports.ResponseEnded(ports.StopReason.LENGTH)
+            if (reason := answer.cut_reason) is not None:
+                answer.ended = ports.ResponseEnded(reason)
                 return None
         return None
 
@@ -354,9 +419,10 @@ class Loop:
         """After the calls, wait up to DRAIN_S for the end of the response: it holds the usage and keeps the session
         usable.
 
-        Until then only blanks and the block's closing tag may come: a model that keeps writing is cut off.
+        Until then only blanks and the block's closing tag may come: a model that keeps writing is cut off. Another
+        block of calls is told from that, for a note to the model.
         """
-        rest = ""
+        answer.unread = answer.parser.unread
         with suppress(TimeoutError):
             async with asyncio.timeout(DRAIN_S):
                 async for event in stream:
@@ -364,8 +430,8 @@ class Loop:
                         case ports.ResponseEnded():
                             answer.ended = event
                         case ports.TokensArrived(text):
-                            rest += text
-                            if not any(rest.strip() in tag for tag in _CLOSING_TAGS):
+                            answer.unread += text
+                            if _AFTER_CALLS.fullmatch(answer.unread, partial=True) is None:
                                 return
                         case ports.ReasoningArrived():
                             self._turn.receive(event)
@@ -478,6 +544,19 @@ class Loop:
         return usage
 
 
+def _with_note(answer: ModelAnswer) -> Sequence[events.ProtocolEvent]:
+    """The pending events; calls get a note if another block of calls follows them."""
+    follows = _AFTER_CALLS.match(answer.unread)
+    if follows is None or follows["more"] is None:
+        return answer.pending
+    return [
+        replace(event, note=" ".join(filter(None, [event.note, UNREAD_CALLS])))
+        if isinstance(event, events.CallsArrived)
+        else event
+        for event in answer.pending
+    ]
+
+
 # Text and reasoning together. No caller needs as much; a small model that repeats itself would never end.
 MAX_PLAIN_CHARS: Final = 100_000
 
@@ -502,13 +581,14 @@ async def complete(
 
     Raises ProviderUnavailable, ProviderRefused and StreamBroken.
     """
-    model, text, chars, ended = provider.name, list[str](), 0, None
+    model, text, chars, ended, repetition = provider.name, list[str](), 0, None, RepetitionWatch()
     try:
         async with aclosing(provider.stream(messages, options)) as stream:
             async for event in stream:
                 match event:
                     case ports.TokensArrived(piece):
                         text.append(piece)
+                        repetition.feed(piece)
                         chars += len(piece)
                     case ports.ReasoningArrived(piece):
                         chars += len(piece)
@@ -518,7 +598,7 @@ async def complete(
                         ended = event
                     case _:
                         pass
-                if chars > max_chars:
+                if chars > max_chars or repetition.repeats:
                     break
     finally:
         if chars or ended:

@@ -11,10 +11,17 @@ NO_ANSWER = "The model gave no answer. Please ask again, perhaps in other words.
 BROKEN_CALLS = "The model kept calling its tools in a way that leads nowhere, so I stopped. Please ask again."
 ROUNDS_USED = "I stopped here, because all {rounds} rounds of tools are used up. Choose *Continue*, or ask me to go on."
 SAME_CALLS = "I stopped here, because the model kept making the same call. Please ask again, perhaps in other words."
+ANSWER_REPEATS = "The model began to repeat itself, so I stopped it here. Please ask again, perhaps in other words."
 ANSWER_TOO_LONG = "The answer was cut off here by the model's length limit. Choose *Continue*, or ask me to go on."
 MAY_BE_CUT = (
     "This answer may be incomplete: the model stopped without saying that it was done. Choose *Continue*, or ask me to "
     "go on."
+)
+# By what was left out, so that the prompt fits into the model's context
+CONTEXT_REDUCED = (
+    "*The model's context is full, so this answer does not draw on the older half of this conversation.*",
+    "*The model's context is full, so this answer does not draw on the earlier messages of this conversation.*",
+    "*The model's context is full, so this answer draws on this question alone, without tools and memory.*",
 )
 PICTURES_REFUSED = "*The model refused the pictures, so this answer does not draw on them.*"
 FILTERED = "The model's provider withheld the rest of this answer."
@@ -89,6 +96,9 @@ CLOSED_CONNECTION = (
 EMPTY_REPLY = "{label} sent an empty answer; please ask again"
 IF_IT_STAYS_EMPTY = "{sentence}. If it stays so, check {setting}: {address} may be the wrong address."
 NO_STREAM = "What answers at {address} does not stream a model’s answers; check {setting}."
+CONTEXT_TOO_SMALL = (
+    "The prompt does not fit into the context of the model “{model}”; {remedy}, or choose another model."
+)
 CONVERSATION_TOO_LONG = (
     "This conversation is too long for the model “{model}”; begin a new one, or choose a larger model."
 )

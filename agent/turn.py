@@ -237,6 +237,7 @@ class TurnLimits:
     """Thoughts are stored for debugging only; their beginning is enough."""
 
 
+_CUT_SENTENCES = {StopReason.LENGTH: texts.ANSWER_TOO_LONG, StopReason.REPEATED: texts.ANSWER_REPEATS}
 EMPTY_ANSWER = "You ended without an answer. Write the answer for the person now."
 REFUSED_CALL = "refused: you marked this request as not secure"
 REPEATED_CALL = "[You have made this call before, with these arguments. Go on from what is known, or try another way.]"
@@ -542,8 +543,8 @@ class Turn:
         )
 
     def _complete_response(self, reason: StopReason) -> list[Effect]:
-        if reason is StopReason.LENGTH:
-            return self._finish(events.Outcome.CUT, texts.ANSWER_TOO_LONG)
+        if reason in _CUT_SENTENCES:
+            return self._finish(events.Outcome.CUT, _CUT_SENTENCES[reason])
         if reason is StopReason.FILTERED:
             return self._fail(texts.FILTERED)
         if not is_blank(self._step_text):

@@ -216,6 +216,7 @@ def loop_of(
         ends=ends,
         explain=explain,
         options=CallOptions(incoming.depth, cache_key(incoming.conversation), context.tools),
+        instructions=context.instructions,
     )
 
 

@@ -128,6 +128,8 @@ class StopReason(StrEnum):
     HALTED = "halted"
     LENGTH = "length"
     FILTERED = "filtered"
+    REPEATED = "repeated"
+    """The model repeated itself, and was stopped here."""
     UNKNOWN = "unknown"
     """The service gave no reason, or one that is not known to be good: the answer may be incomplete."""
 

@@ -35,6 +35,7 @@ from agent.protocol.grammar import (
     BlockKind,
     ParserLimits,
     Tag,
+    bare_name,
     read_json_start,
     read_tag,
     skip_blanks,
@@ -80,8 +81,8 @@ IN_BLOCKS = Corrections(
     no_calls="The list of calls is empty. To answer the person, write the answer without <execute>.",
     no_tag="A call outside <execute> does not run. Write <execute>, then the list of calls, then </execute>.",
     example=(
-        "A call in a code fence is an example and does not run. To make the call, write <execute> at the start of a line, "
-        "without a fence. To show an example, write the whole answer again, with an invented tool's name in it."
+        "A call in a code fence is an example and does not run. To make the call, write <execute> at the start of a "
+        "line, without a fence. To show an example, write the whole answer again, with an invented tool's name in it."
     ),
 )
 IN_FUNCTIONS = Corrections(
@@ -178,7 +179,7 @@ def _call(item: Json, reader: JsonReader) -> ToolCall:
         raise _NotCalls(f'"{args_keys[0]}" and "{args_keys[1]}" stand in one call')
     if not args_keys and (other := item.keys() - _IGNORED_KEYS - set(NAME_KEYS)):
         raise _NotCalls(f'"{min(other)[:_MAX_NAME]}" stands beside "name"; put the arguments into "args"')
-    return ToolCall(name.strip(), _args(item[args_keys[0]] if args_keys else None, reader))
+    return ToolCall(bare_name(name.strip()), _args(item[args_keys[0]] if args_keys else None, reader))
 
 
 def _beside(item: Json) -> set[str]:

@@ -3,7 +3,7 @@
 Small models copy what stands before the question: the system's section, with a person's profile and past threads, and
 sentences of the prompt. In a channel all readers would see that.
 
-Theory of operation. Two stages, each of which holds text back only while it may still be an echo.
+Theory of operation. Stages (lines, runs, lines again), each of which holds text back only while it may be an echo.
 
     lines    the section stands between two lines with a word that is random in each turn: it is removed like a block.
              Without these lines, those of its lines that nobody would write are removed (a title with its content, a
@@ -28,8 +28,13 @@ from agent.protocol.render import TITLES
 
 MIN_RUN: Final = 7  # Words. Shorter runs also occur in answers about anything
 MIN_SENTENCE: Final = 4  # Words of a sentence that counts as a whole
+# So many words of a run are shown at once, unless it begins where a sentence of the answer and one of the prompt begin:
+# nearly all of them are no echo, and a stream that pauses here must not hide the end of what was said.
+SHOWN_WORDS: Final = 2
 
 _WORD: Final = re.compile(r"\w+")
+_SENTENCE_BEGINS: Final = re.compile(r"(?:[.!?:…\n]|\A)[ \t>\-*#`\"'“„•)\]]*\Z")
+_BEFORE_CHARS: Final = 40  # Kept of what was shown, to see whether a sentence begins
 _SENTENCE_END: Final = re.compile(r"[.!?:]+(?:[\"')\]]*\s|\Z)|\n\s*\n")
 _MARKUP: Final = " \t>-*#`\"'“„•"  # May stand before a line that is copied
 _AFTER_RUN: Final = re.compile(r"[ \t]*[.,;:!?…)\]\"'”*`>}]*[ \t]*\n?")
@@ -45,8 +50,8 @@ _NUMBERED: Final = re.compile(r"(?:! )?#[\w-]{4,}")
 
 @dataclass(frozen=True, slots=True)
 class Instructions:
-    """What the model was told in a turn. `word` marks the section; `private` and `public`: texts of the prompt, of which
-    long runs of words, or only whole sentences, are echoes.
+    """What the model was told in a turn. `word` marks the section; `private` and `public`: texts of the prompt, of
+    which long runs of words, or only whole sentences, are echoes.
     """
 
     word: str = ""
@@ -62,12 +67,14 @@ class EchoFilter:
     """Filters the events of one model call. Pass them to `filter` in order, then call `close`."""
 
     def __init__(self, instructions: Instructions) -> None:
-        self._lines = _Lines(instructions) if instructions.word else None
-        self._runs = _Runs(instructions) if instructions.private or instructions.public else None
+        runs = [_Runs(instructions)] if instructions.private or instructions.public else []
+        # A second look at the lines: what a run leaves behind may begin a line.
+        lines = [_Lines(instructions) for _ in range(2)] if instructions.word else []
+        self._stages: list[_Lines | _Runs] = [*lines[:1], *runs, *lines[1:]]
         self._is_counted = False
 
     def filter(self, events: Iterable[ProtocolEvent]) -> list[ProtocolEvent]:
-        if self._lines is None and self._runs is None:
+        if not self._stages:
             return list(events)
         filtered: list[ProtocolEvent] = []
         for event in events:
@@ -81,18 +88,19 @@ class EchoFilter:
 
     def close(self) -> list[ProtocolEvent]:
         """Return what was held back."""
-        text = self._lines.close() if self._lines else ""
-        if self._runs:
-            text = self._runs.feed(text) + self._runs.close()
+        text = ""
+        for stage in self._stages:
+            text = stage.feed(text) + stage.close()
         return self._text(text)
 
     def _feed(self, text: str) -> str:
-        text = self._lines.feed(text) if self._lines else text
-        return self._runs.feed(text) if self._runs else text
+        for stage in self._stages:
+            text = stage.feed(text)
+        return text
 
     def _text(self, text: str) -> list[ProtocolEvent]:
         events: list[ProtocolEvent] = []
-        dropped = (self._lines is not None and self._lines.dropped) or (self._runs is not None and self._runs.dropped)
+        dropped = any(stage.dropped for stage in self._stages)
         if dropped and not self._is_counted:
             self._is_counted = True
             events.append(ViolationFound(Violation.PROMPT_ECHOED))
@@ -274,9 +282,14 @@ class _Runs:
     _lengths: list[int] = field(default_factory=list[int])
     """For the last word of a sentence, how many words it has; else 0."""
     _is_private: list[bool] = field(default_factory=list[bool])
+    _is_first: list[bool] = field(default_factory=list[bool])
+    """Whether the word begins a sentence."""
+    _first_beginnings: set[str] = field(default_factory=set[str])
     _places: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
     _beginnings: set[str] = field(default_factory=set[str])
-    _text: str = ""  # Held back
+    _text: str = ""  # Held back, after `_shown` characters that were shown but may still be the beginning of a run
+    _shown: int = 0
+    _before: str = ""  # The end of the text before that
     _read: int = 0  # Up to here its words were read
     _starts: list[int] = field(default_factory=list[int])
     """Where the words in `_text` begin."""
@@ -295,6 +308,8 @@ class _Runs:
         for place, word in enumerate(self._words):
             self._places.setdefault(word, []).append(place)
             self._beginnings.update(word[:length] for length in range(1, len(word)))
+            if self._is_first[place]:
+                self._first_beginnings.update(word[:length] for length in range(1, len(word) + 1))
 
     def _learn(self, text: str, *, private: bool) -> None:
         begin = 0
@@ -304,10 +319,12 @@ class _Runs:
                 self._words += words
                 self._lengths += [0] * (len(words) - 1) + [len(words)]
                 self._is_private += [private] * len(words)
+                self._is_first += [True] + [False] * (len(words) - 1)
             begin = end
         self._words.append("")  # no run goes on from one text to the next
         self._lengths.append(0)
         self._is_private.append(False)
+        self._is_first.append(False)
 
     def feed(self, text: str) -> str:
         self._text += text
@@ -328,11 +345,32 @@ class _Runs:
                 break
             self._is_cut = is_cut
             shown.append(self._add(word.start(), word.end(), plain))
-        if is_whole:
+        if is_whole or (not self._matches and word is None):
             shown.append(self._release(len(self._text)))
-        elif not self._matches and word is None:
-            shown.append(self._release(len(self._text)))
+        elif self._is_short(word):
+            shown.append(self._text[self._shown :])
+            self._shown = len(self._text)
         return "".join(shown)
+
+    def _is_short(self, unread: re.Match[str] | None) -> bool:
+        """Return whether the run at the end of the text is too short to be held. `unread`: a word that may go on."""
+        if self._drop or any(count + (unread is not None) > SHOWN_WORDS for count in self._matches.values()):
+            return False
+        if any(self._is_held(place, count) for place, count in self._matches.items()):
+            return False
+        return unread is None or not (
+            unread[0].casefold() in self._first_beginnings and self._begins_sentence(unread.start())
+        )
+
+    def _is_held(self, place: int, count: int) -> bool:
+        """Return whether the run of `count` words that ends at `place` is held from its first word on."""
+        if count > len(self._starts):
+            return False  # its beginning is gone
+        return self._is_first[place - count + 1] and self._begins_sentence(self._starts[-count])
+
+    def _begins_sentence(self, position: int) -> bool:
+        before = self._before + self._text[max(0, position - _BEFORE_CHARS) : position]
+        return _SENTENCE_BEGINS.search(before[-_BEFORE_CHARS:]) is not None
 
     def _add(self, start: int, end: int, word: str) -> str:
         """Match one more word. Returns the text that is no echo for certain."""
@@ -342,14 +380,18 @@ class _Runs:
             matches.setdefault(place, 1)
         self._matches, self._read = matches, end
         self._starts.append(start)
-        echoed = max((count for place, count in matches.items() if self._is_echo(place, count)), default=0)
+        echoed = [(count, place) for place, count in matches.items() if self._is_echo(place, count)]
         if echoed:
-            begin = self._starts[-min(echoed, len(self._starts))]
+            count, _ = max(echoed)
+            begin = self._starts[-min(count, len(self._starts))]
+            is_held = any(self._is_held(place, one) for one, place in echoed if one == count)
+            if SHOWN_WORDS < count <= len(self._starts) and not is_held:
+                begin = self._starts[SHOWN_WORDS - count]
             self._drop = (min(begin, self._drop[0]) if self._drop else begin, end)
             self.dropped = True
         longest = min(max(matches.values(), default=0), len(self._starts))
         safe = self._starts[-longest] if longest else end
-        if self._drop and self._drop[0] <= safe < self._drop[1]:
+        if self._drop and safe < self._drop[1]:
             return ""  # the run may go on
         return self._release(safe)
 
@@ -359,28 +401,29 @@ class _Runs:
         return is_sentence or (count >= MIN_RUN and self._is_private[place])
 
     def _release(self, end: int) -> str:
-        """Return the text up to `end` without the run to drop."""
-        text = self._text[:end]
+        """Return the text up to `end` without the run to drop, and without what was shown before."""
         if self._drop:
             begin, stop = self._drop
-            after = _AFTER_RUN.match(text, stop)
+            after = _AFTER_RUN.match(self._text, stop, end)
             stop = after.end() if after else stop
-            text = self._without_markup(text[:begin]) + text[stop:]
+            kept = self._without_markup(self._text[:begin]) + self._text[stop:end]
             self._drop = None
-        elif end:
+        else:
             # Marks before the first word of a line are held with it.
             line = self._text.rfind("\n", 0, end) + 1
             if end < len(self._text) and (line or self._is_line_start) and not self._text[line:end].strip(_MARKUP):
                 end = line
-                text = self._text[:end]
+            kept = self._text[:end]
+        text = kept[self._shown :]
+        self._before = (self._before + kept)[-_BEFORE_CHARS:]
+        self._is_line_start = kept.endswith("\n") if kept else self._is_line_start
         self._text = self._text[end:]
-        self._read = max(0, self._read - end)
+        self._read, self._shown = max(0, self._read - end), max(0, self._shown - end)
         self._starts = [start - end for start in self._starts if start >= end]
-        self._is_line_start = text.endswith("\n") if text else self._is_line_start
         return text
 
     def _without_markup(self, text: str) -> str:
         """Return the text without markup that stands alone on its last line."""
         line = text.rfind("\n") + 1
-        is_alone = (line or self._is_line_start) and not text[line:].strip(_MARKUP)
+        is_alone = (line or self._is_line_start) and line >= self._shown and not text[line:].strip(_MARKUP)
         return text[:line] if is_alone else text

@@ -35,7 +35,8 @@ _MARKER: Final = re.compile(
 _WORD: Final = re.compile(r"[^\W_](?:[\w.-]{0,126}\w)?")
 _AFTER_NAME: Final = re.compile(r"""["'”]?(?:\s*\.call)?\s*(?=\()""")
 _ID: Final = re.compile(r"[:#]\d{1,6}\b|\[CALL_ID\]\w{1,64}")
-# A tag with a name in an attribute, or behind "=": <invoke name="recall">, <function=recall>, <｜DSML｜parameter name="query">.
+# A tag with a name in an attribute, or behind "=": <invoke name="recall">, <function=recall>,
+# <｜DSML｜parameter name="query">.
 _ELEMENT: Final = re.compile(
     rf"<[{BARS}]?(?:\w{{1,24}}[{BARS}:]){{0,2}}(?P<tag>[\w.-]{{1,64}})"
     r"(?:\s+(?:name|key)\s*=\s*[\"']?(?P<name>[\w.-]{1,128})[\"']?|=[\"']?(?P<value>[\w.-]{1,128})[\"']?)?(?P<rest>[^<>\n]{0,400})>"
@@ -195,7 +196,7 @@ class _Reader:
         if inside.startswith(("{", "```")):
             inner = _Reader(inside, self.is_tool, self.limits)
             inner.position = inside.index("{") if "{" in inside else len(inside)
-            return inner._value()  # noqa: SLF001 -- of this class
+            return inner._value()
         return self._parameters(body)
 
     def _parameters(self, body: str, *, to_end: bool = False) -> dict[str, Json]:
@@ -206,7 +207,7 @@ class _Reader:
             self.position = len(self.text)
         if _KEYS.match(body.lstrip()):
             inner = _Reader(body.lstrip(), self.is_tool, self.limits)
-            value = inner._keys()  # noqa: SLF001 -- of this class
+            value = inner._keys()
             return value if isinstance(value, dict) else {}
         while parameter := _ELEMENT.search(body, position):
             key = parameter["name"] or parameter["value"] or parameter["tag"]
@@ -258,7 +259,7 @@ class _Reader:
             raise error from None
 
     def _whole_calls(self) -> list[Json]:
-        """Read JSON that holds whole calls; a list in Python's form ("[recall(query=…)]") is left to the names in it."""
+        """Read JSON that holds whole calls; a list in Python's form ("[recall(…)]") is left to the names in it."""
         start = self.position
         if self.text[start] == "[" and not re.match(r"\[\s*[\[{]", self.text[start : start + 64]):
             self.position += 1

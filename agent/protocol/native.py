@@ -1,7 +1,7 @@
 """Calls, thoughts and tokens in the forms that vendors train their models on: special tokens, and tags of XML. Pure.
 
-There are dozens of these forms, and each new model brings one. So this is no list of them but a reader of what they have
-in common: a *marker*, then the name of a tool, then its arguments, then perhaps a marker that ends it.
+There are dozens of these forms, and each new model brings one. So this is no list of them but a reader of what they
+have in common: a *marker*, then the name of a tool, then its arguments, then perhaps a marker that ends it.
 
     marker      <|python_tag|>  <｜tool▁calls▁begin｜>  <minimax:tool_call>  <invoke name="…">  [TOOL_CALLS]  to=  …
     name        in the marker, in the JSON behind it, or as a word: functions.recall:0, recall(, recall\\n{
@@ -134,7 +134,7 @@ _SPOKEN: Final = regex.compile(
 SPOKEN_BEGIN: Final = frozenset("tcf>A")  # The first characters of these words
 # A call without any marker: `print(recall(query="boat"))`, or recall and an object, perhaps on the next line.
 _PLAIN: Final = regex.compile(
-    r"(?P<print>print\()?(?P<name>[^\W\d][\w.-]{0,127})(?:\.call)?"
+    r"(?P<print>print\()?+(?P<name>[^\W\d][\w.-]{0,127})(?:\.call)?"
     r"(?:(?P<code>\()|[ ]{0,4}\n?\s{0,4}(?P<json>\{)\s{0,8}[\"'}])"
 )
 PLAIN_CALL_CHARS: Final = 2_000  # Of such a call; while it may be one, it is held back
@@ -231,7 +231,7 @@ def read_plain_call(
 
 
 def read_marker(text: str, start: int, is_tool: Callable[[str], bool]) -> Marker | Maybe | None:
-    """Read the special token or the tag at `text[start]`; None for a tag that has nothing to do with calls or thoughts."""
+    """Read the special token or the tag at `text[start]`; None for a tag that holds neither calls nor thoughts."""
     match text[start]:
         case "[":
             found = _BRACKETS.match(text, start, partial=True)
@@ -408,7 +408,8 @@ def _token(
 _FRAME: Final = regex.compile(r"<(answer|response|final_answer|final|output|solution|reply)>")
 # Tags that only end a message, alone on their line.
 _STRAY: Final = regex.compile(
-    r"(?:</?(?:stop|end|done|eos|eot|eom|finish(?:ed)?|complete|turn|assistant|answer|response|none|null|empty)\s?/>|</(?:stop|end|s|eos|turn|assistant)>)[ \t]{0,16}(?P<end>\n|\Z)"
+    r"(?:</?(?:stop|end|done|eos|eot|eom|finish(?:ed)?|complete|turn|assistant|answer|response|none|null|empty)\s?/>"
+    r"|</(?:stop|end|s|eos|turn|assistant)>)[ \t]{0,16}(?P<end>\n|\Z)"
 )
 
 
@@ -459,10 +460,7 @@ class NativeBlock:
         """Read from `text[start]`. The text after the returned position must be passed again, with more."""
         position = start
         while position < len(text) and not self.is_over:
-            if self._closed:
-                used = self._after_call(text, position)
-            else:
-                used = self._in_content(text, position)
+            used = self._after_call(text, position) if self._closed else self._in_content(text, position)
             if used is None:
                 break
             position = used
@@ -499,12 +497,7 @@ class NativeBlock:
             self._keep(marker.text)
             self._closed = True
             return marker.end
-        if (
-            not marker.closes
-            and marker.core in _BEGINS_MESSAGE
-            and marker.core == "start"
-            or (marker.core in _BEGINS_MESSAGE and not marker.closes)
-        ):
+        if marker.core in _BEGINS_MESSAGE and not marker.closes:
             self.is_over = True
             return position
         channel = _CHANNEL.match(text, marker.end)

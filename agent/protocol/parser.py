@@ -106,6 +106,11 @@ class Parser:
         """Whether all further text is discarded, so that the model may be stopped."""
         return self._halted
 
+    @property
+    def unread(self) -> str:
+        """The text behind the calls, as far as it came in the same piece."""
+        return self._held_back if self._halted else ""
+
     def feed(self, chunk: str) -> list[ProtocolEvent]:
         """Parse a piece. Returns the events that are certain now; adjacent text is one event."""
         if self._shortcut and chunk.isprintable():

@@ -151,6 +151,22 @@ def render_results(results: Sequence[ToolResult]) -> str:
     return f"<results>{_list(entries)}\n</results>"
 
 
+def shorten_results(message: str, limit: int) -> str:
+    """Return a message with results of tools, each cut to `limit` characters; any other message unchanged."""
+    if not message.startswith("<results>"):
+        return message
+    try:
+        entries, end = json.JSONDecoder().raw_decode(message, len("<results>"))
+        shortened = [{**entry, "content": cut_text(str(entry["content"]), limit)} for entry in entries]
+    except (ValueError, TypeError, KeyError):
+        return message
+    return f"<results>{_list(shortened)}{message[end:]}"
+
+
+def cut_text(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[:limit]} [cut]"
+
+
 def render_step(text: str, workspace: Workspace | None, calls: Sequence[ToolCall]) -> str:
     """Render the model's own output of one iteration in the correct form. A fence left open in `text` is closed."""
     text = without_tokens(text)

@@ -56,7 +56,7 @@ class Endpoint:
 
     `key_setting` and `url_setting` are the names of the settings for its key and its URL, "" if there is none. `path`
     is appended to the URL of that setting; with `own_path`, a URL with a path is already complete. `start` says how to
-    start a local server, `fetch` how to get a missing model.
+    start a local server, `fetch` how to get a missing model, `widen` how to give the model a larger context.
     """
 
     name: str
@@ -70,6 +70,7 @@ class Endpoint:
     key_header: str = "authorization"
     start: str = ""
     fetch: str = ""
+    widen: str = ""
 
     def authorisation(self, key: str | None) -> dict[str, str]:
         if not key:
@@ -170,10 +171,29 @@ OLLAMA = Endpoint(
     url_setting="OLLAMA_BASE_URL",
     start="start it with `ollama serve`",
     fetch="get it with `ollama pull {model}`",
+    widen="start Ollama with a larger OLLAMA_CONTEXT_LENGTH (the model's num_ctx)",
 )
-LLAMACPP = Endpoint("llamacpp", "llama.cpp", "http://localhost:8080/v1", start="start it with `llama-server`")
-VLLM = Endpoint("vllm", "vLLM", "http://localhost:8000/v1", start="start it with `vllm serve`")
-LMSTUDIO = Endpoint("lmstudio", "LM Studio", "http://localhost:1234/v1", start="start it with `lms server start`")
+LLAMACPP = Endpoint(
+    "llamacpp",
+    "llama.cpp",
+    "http://localhost:8080/v1",
+    start="start it with `llama-server`",
+    widen="start llama-server with a larger -c",
+)
+VLLM = Endpoint(
+    "vllm",
+    "vLLM",
+    "http://localhost:8000/v1",
+    start="start it with `vllm serve`",
+    widen="start vLLM with a larger --max-model-len",
+)
+LMSTUDIO = Endpoint(
+    "lmstudio",
+    "LM Studio",
+    "http://localhost:1234/v1",
+    start="start it with `lms server start`",
+    widen="load the model with a larger context length",
+)
 OPENROUTER = Endpoint(
     "openrouter", "OpenRouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", key_required=True
 )

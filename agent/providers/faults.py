@@ -299,7 +299,9 @@ def _service_error(fault: Fault, endpoint: Endpoint, model: str, key: str | None
     if (misconfiguration := _configuration_error(fault, endpoint, model, key)) is not None:
         return ProviderRefused(misconfiguration, person=texts.ASK_OPERATOR)
     if fault.too_long:
-        return ContextTooLong(texts.CONVERSATION_TOO_LONG.format(model=model))
+        too_long = texts.CONVERSATION_TOO_LONG.format(model=model)
+        too_small = texts.CONTEXT_TOO_SMALL.format(model=model, remedy=endpoint.widen)
+        return ContextTooLong(too_small if endpoint.widen else too_long, person=too_long)
     if status == 429:
         limited = texts.RATE_LIMITED.format(label=label, status=status, later=_later(fault))
         sentence = f"{limited} {texts.FREE_TIER}" if fault.of_free_tier else limited

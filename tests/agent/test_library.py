@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
@@ -161,8 +162,8 @@ class Endless:
         options: CallOptions = CallOptions(),  # noqa: ARG002, B008 -- the port's
     ) -> AsyncGenerator[ProviderEvent, None]:
         try:
-            while True:
-                yield TokensArrived("word ")
+            for number in count():
+                yield TokensArrived(f"word {number} ")
                 await asyncio.sleep(0)
         finally:
             self.stopped.set()

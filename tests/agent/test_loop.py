@@ -265,9 +265,10 @@ async def test_what_a_model_may_have_worked_on_is_estimated(answer: Answer) -> N
     assert (done.ended.usage.reasoning > 0) is (len(answer) > 1)
 
 
-@pytest.mark.parametrize("piece", ["word " * 2_000, ReasoningArrived("word " * 2_000)])
-async def test_a_model_that_never_ends_is_cut_off(piece: str | ReasoningArrived) -> None:
-    done = await ran([piece] * (MAX_CHARS // 10_000 + 2))
+@pytest.mark.parametrize("reasons", [False, True])
+async def test_a_model_that_never_ends_is_cut_off(*, reasons: bool) -> None:
+    pieces = [" ".join(map(str, range(start, start + 1_000))) for start in range(0, MAX_CHARS, 1_000)]
+    done = await ran([ReasoningArrived(piece) if reasons else piece for piece in pieces])
     assert done.ended.outcome is Outcome.CUT
     assert "length limit. Choose *Continue*" in done.ended.text
     assert done.ended.usage.estimated

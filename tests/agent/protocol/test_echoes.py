@@ -1,0 +1,160 @@
+"""What the model repeats of its instructions is not shown, however the stream is cut; what people may be told is."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.context import COMMANDS, LEGEND, PERSONA, PRIVATE, PUBLIC, SECURITY
+from agent.events import ProtocolEvent, TextArrived, Violation, ViolationFound
+from agent.protocol.echoes import MIN_RUN, EchoFilter, Instructions
+from agent.protocol.grammar import teach, teach_native
+from agent.protocol.parser import Parser
+from tests.agent.protocol.deviations import EXECUTE, TOOL_NAMES, WORKSPACE
+from tests.agent.protocol.test_native import CALLS
+from tests.examples import examples
+
+WORD = "81f93c"
+SECTION = f"""[system {WORD}]
+PROFILE, learned from what this person wrote:
+goals: finish the thesis
+
+IDENTITY: Ann
+
+ENVIRONMENT: Sat 2026-11-28 08:01 UTC
+
+PLACE: Terminal, in private; only Ann writes here, and reads it.
+
+FACTS:
+! #abcd12 boat: turquoise
+car: red
+
+EARLIER:
+2026-11-28 Ann: Write a haiku about rain.
+2026-11-28 you: The slicing [::-1] allows
+
+EXECUTION: round 1 of 10.
+[/system {WORD}]"""
+TOLD = Instructions(WORD, SECTION, PRIVATE, PUBLIC)
+
+
+def shown(stream: str, sizes: Sequence[int] = (1_000_000,)) -> str:
+    """Return what a person sees of the stream, cut into pieces of these sizes, again and again."""
+    parser, echoes = Parser(tool_names=TOOL_NAMES), EchoFilter(TOLD)
+    events: list[ProtocolEvent] = []
+    start, number = 0, 0
+    while start < len(stream):
+        size = sizes[number % len(sizes)]
+        events += echoes.filter(parser.feed(stream[start : start + size]))
+        start, number = start + size, number + 1
+    events += [*echoes.filter(parser.close()), *echoes.close()]
+    return "".join(event.text for event in events if isinstance(event, TextArrived))
+
+
+ECHOES = [
+    (f"{SECTION}\n\nHere it is:\n```js\nx\n```", "Here it is:\n```js\nx\n```"),
+    (f"Sure:\n{SECTION}\nDone.", "Sure:\nDone."),
+    ("Sure. " + " ".join(SECTION.split()) + "\nDone.", "Sure. Done."),
+    ("Sure:\n" + "\n".join(SECTION.splitlines()[1:-1]) + "\n\nDone.", "Sure:\nDone."),
+    (f"> {SECTION.splitlines()[4]}\nHello.", "Hello."),
+    ("EXECUTION: round 2 of 10.\nHello.", "Hello."),
+    (f"{SECTION.partition('FACTS')[0]}", ""),
+    (SECURITY, ""),
+    (LEGEND, ""),
+    (PERSONA, ""),
+    (teach(""), ""),
+    (teach_native(), ""),
+    (f"I was told: {SECURITY} And so on.", "I was told: And so on."),
+    (f"- {SECURITY}\n- More.", "- More."),
+    (f"**{SECURITY}**\nMore.", "More."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("sizes", [(1,), (4,), (1_000_000,)])
+@pytest.mark.parametrize(("stream", "rest"), ECHOES)
+def test_an_echo_is_not_shown_and_the_answer_is(stream: str, rest: str, sizes: tuple[int, ...]) -> None:
+    assert shown(stream, sizes).strip() == rest
+
+
+ANSWERS = [
+    "Hello world, the boat is blue.\n\nOk [x] yes.",
+    "FACTS:\n- one\n- two\n",
+    "- car: red\n- boat: blue\n",
+    "Your goals: finish the thesis, I think.",
+    "You can see what is remembered with `/memory`, and erase it with `/forget`.",
+    "I am Cogency, a helpful colleague.",
+    "The EXECUTION of the plan: three rounds of talks.",
+    "[system] is a tag; [system abc] another.\n",
+    "IDENTITY: a word for who somebody is.\n",
+    "An answer needs no more than that.",
+    "Half an answer",
+]
+
+
+@pytest.mark.parametrize("sizes", [(1,), (4,), (1_000_000,)])
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_what_an_answer_may_say_is_shown(answer: str, sizes: tuple[int, ...]) -> None:
+    assert shown(answer, sizes) == answer
+
+
+@pytest.mark.parametrize("answer", ["Half an answer", "It may be that you", "The boat is blue. It is"])
+def test_the_end_of_what_was_said_is_not_held_back(answer: str) -> None:
+    echoes = EchoFilter(TOLD)
+    events = [
+        event for start in range(0, len(answer), 3) for event in echoes.filter([TextArrived(answer[start : start + 3])])
+    ]
+    visible = "".join(event.text for event in events if isinstance(event, TextArrived))
+    assert answer.startswith(visible)
+    assert len(answer) - len(visible) <= len(" It is")
+
+
+def test_an_echo_is_counted_once() -> None:
+    echoes = EchoFilter(TOLD)
+    events = [*echoes.filter([TextArrived(f"{SECURITY}\n"), TextArrived(f"{SECTION}\n{LEGEND}")]), *echoes.close()]
+    assert events == [ViolationFound(Violation.PROMPT_ECHOED)]
+
+
+def test_nothing_is_filtered_without_instructions() -> None:
+    echoes = EchoFilter(Instructions())
+    assert echoes.filter([TextArrived(SECURITY)]) == [TextArrived(SECURITY)]
+    assert echoes.close() == []
+
+
+PARTS = [
+    *(SECTION, SECURITY, LEGEND, PERSONA, COMMANDS, teach(""), teach_native(), EXECUTE, WORKSPACE),
+    *SECTION.splitlines(),
+    *teach("").splitlines(),
+    *CALLS.values(),
+    *("Hello there. ", "The boat is blue.\n\n", "- item\n", "[a] b", "Well, do not ", "```\n", "\n", " ", "<", "`"),
+]
+
+
+def words(text: str) -> str:
+    return " ".join("".join(char if char.isalnum() else " " for char in text.casefold()).split())
+
+
+PRIVATE_WORDS = [words(text).split() for text in PRIVATE]
+RUNS = {
+    f" {' '.join(run[at : at + 2 * MIN_RUN])} " for run in PRIVATE_WORDS for at in range(len(run) - 2 * MIN_RUN + 1)
+}
+
+
+@given(
+    parts=st.lists(st.tuples(st.sampled_from(PARTS), st.sampled_from(["", "\n", " "])), max_size=6),
+    sizes=st.lists(st.integers(1, 30), min_size=1, max_size=5),
+)
+@settings(max_examples=examples(300, always=True), deadline=None)
+def test_nothing_of_the_prompt_or_the_section_reaches_the_person(
+    parts: list[tuple[str, str]], sizes: list[int]
+) -> None:
+    stream = "".join(part + end for part, end in parts)
+    text = shown(stream, sizes)
+    assert text == shown(stream)
+    assert f"[system {WORD}]" not in text
+    assert f"[/system {WORD}]" not in text
+    plain = f" {words(text)} "
+    assert not any(run in plain for run in RUNS)
+    for line in SECTION.splitlines():
+        if line.startswith(("IDENTITY", "ENVIRONMENT", "PLACE", "2026-11-28", "!", "EXECUTION")):
+            assert line not in text.splitlines()

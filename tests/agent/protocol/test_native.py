@@ -1,0 +1,216 @@
+"""Calls and thoughts in the forms of vendors: they run or are corrected, and are never shown; talk about them is text."""
+
+# ruff: noqa: E501 -- a stream stands on one line, as the model wrote it
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.events import CallsArrived, CallsRejected, ProtocolEvent, TextArrived, ThoughtArrived
+from agent.messages import ToolCall
+from agent.protocol.blocks import IN_BLOCKS, IN_FUNCTIONS, Corrections
+from agent.protocol.parser import Parser
+from tests.agent.protocol.deviations import BOAT, TOOL_NAMES
+from tests.examples import examples
+
+ARGS = '{"query": "boat"}'
+CALL = '{"name": "recall", "arguments": {"query": "boat"}}'
+ELEMENT = "<parameter=query>\nboat\n</parameter>\n"
+FUNCTION = f"<function=recall>\n{ELEMENT}</function>"
+
+# By the family of models that was trained on it.
+CALLS = {
+    "DeepSeek V3.2": '<｜DSML｜function_calls>\n<｜DSML｜invoke name="recall">\n<｜DSML｜parameter name="query" string="true">boat</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>',
+    "DeepSeek V3.2 with other bars": '<‖DSML‖tool_calls>\n<‖DSML‖invoke name="recall">\n<‖DSML‖parameter name="query">boat</‖DSML‖parameter>\n</‖DSML‖invoke>\n</‖DSML‖tool_calls>',
+    "MiniMax": '<minimax:tool_call>\n<invoke name="recall">\n<parameter name="query">boat</parameter>\n</invoke>\n</minimax:tool_call>\n',
+    "Kimi": f"<|tool_calls_section_begin|><|tool_call_begin|>functions.recall:0<|tool_call_argument_begin|>{ARGS}<|tool_call_end|><|tool_calls_section_end|>",
+    "Gemma 4": '<|tool_call>call:recall{query:<|"|>boat<|"|>}<tool_call|>',
+    "Gemma's functions": "<start_function_call>call:recall{query:<escape>boat<escape>}<end_function_call>",
+    "GLM": "<tool_call>recall\n<arg_key>query</arg_key>\n<arg_value>boat</arg_value>\n</tool_call>",
+    "Gemini": '```tool_code\nprint(default_api.recall(query="boat"))\n```',
+    "Llama's code": '<|python_tag|>recall.call(query="boat")',
+    "Llama's JSON": '<|python_tag|>{"name": "recall", "parameters": {"query": "boat"}}',
+    "Llama's function": f"<function=recall>{ARGS}</function>",
+    "Llama 4": '<|python_start|>[recall(query="boat")]<|python_end|>',
+    "Llama behind its header": f"<|start_header_id|>assistant<|end_header_id|>\n\n<function=recall>{ARGS}</function><|eom_id|>",
+    "Phi": f"<|tool_call|>[{CALL}]<|/tool_call|>",
+    "Command": '<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "recall", "parameters": {"query": "boat"}}]<|END_ACTION|>',
+    "InternLM": '<|action_start|><|plugin|>{"name": "recall", "parameters": {"query": "boat"}}<|action_end|>',
+    "Qwen Coder": f"<tool_call>\n{FUNCTION}\n</tool_call>",
+    "Qwen between its tokens": f"<|im_start|>assistant\n<tool_call>\n{CALL}\n</tool_call><|im_end|>",
+    "Granite": f"<|tool_call|>[{CALL}]",
+    "Granite without bars": f"<tool_call>[{CALL}]",
+    "Functionary": f">>>recall\n{ARGS}",
+    "Nemotron": f"<TOOLCALL>[{CALL}]</TOOLCALL>",
+    "FireFunction": f"functools[{CALL}]",
+    "Hunyuan": f"<tool_calls>\n<tool_call>recall\n```json\n{ARGS}\n```</tool_call>\n</tool_calls>",
+    "Seed": f"<seed:tool_call>\n{FUNCTION}\n</seed:tool_call>",
+    "Step": '<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="recall"><steptml:parameter name="query">boat</steptml:parameter></steptml:invoke><｜tool_call_end｜><｜tool_calls_end｜>',
+    "OLMo": '<function_calls>\nrecall(query="boat")\n</function_calls>',
+    "LFM": '<|tool_call_start|>[recall(query="boat")]<|tool_call_end|>',
+    "Grok": '<xai:function_call name="recall">\n<parameter name="query">boat</parameter>\n</xai:function_call>',
+    "Apertus": '<|tools_prefix|>[{"recall": {"query": "boat"}}]<|tools_suffix|>',
+    "Mistral": f"[TOOL_CALLS]recall[CALL_ID]abc123def[ARGS]{ARGS}",
+    "Mistral's list": f"[TOOL_CALLS] [{CALL}]</s>",
+    "gpt-oss without its tokens": f"commentary to=functions.recall json{ARGS}",
+    "to= and dots": f"to=recall ... {ARGS}",
+    "ReAct": f"Action: recall\nAction Input: {ARGS}",
+    "tags named like the tool": "<recall>\n<query>boat</query>\n</recall>",
+    "attributes": '<recall query="boat"/>',
+    "tool_use": f"<tool_use>\n<name>recall</name>\n<arguments>{ARGS}</arguments>\n</tool_use>",
+    "a name in an attribute": f'<tool name="recall">{ARGS}</tool>',
+    "another name in an attribute": f'<tool_call name="recall">{ARGS}</tool_call>',
+    "the arguments first": '<|tool_call|>{"arguments": {"query": "boat"}, "name": "recall"}<|/tool_call|>',
+    "call": f"<call>{CALL}</call>",
+    "tools": f"<tools>\n{CALL}\n</tools>\n\nYou can use it.",
+    "function": f"<function>{CALL}</function>",
+    "functions": f"<functions>\n{CALL}\n</functions>",
+    "an unknown token": f"<|do_call_now|>{CALL}<|/do_call_now|>",
+    "an unknown tag": f"<acme:use_tool>{CALL}</acme:use_tool>",
+}  # fmt: skip
+
+# Calls with nothing around them: they run where a model was taught none of our tags, and are corrected once elsewhere.
+UNMARKED = {
+    "Llama's list": '[recall(query="boat")]',
+    "GLM's lines": f"recall\n{ARGS}",
+    "braces of a template": '{{"name": "recall", "arguments": {"query": "boat"}}}',
+    "JSON in a fence": f"To find it, call recall:\n\n```json\n{CALL}\n```",
+    "action": '```json\n{"action": "recall", "action_input": {"query": "boat"}}\n```',
+    "tool": '{"tool": "recall", "tool_input": {"query": "boat"}}',
+    "tool_uses": '{"tool_uses": [{"recipient_name": "functions.recall", "parameters": {"query": "boat"}}]}',
+}  # fmt: skip
+
+ANSWERS = {
+    "thought": "<thought>Hm.</thought>It is blue.",
+    "antThinking": "<antThinking>Hm.</antThinking>It is blue.",
+    "GLM's box": "<|begin_of_box|>It is blue.<|end_of_box|>",
+    "Kimi K3": "<|open|>think<|sep|>Hm.<|close|>think<|sep|><|open|>response<|sep|>It is blue.<|close|>response<|sep|>",
+    "Gemma 4": "<|channel>thought\nHm.\n<channel|>It is blue.",
+    "Seed": "<seed:think>Hm.</seed:think>It is blue.",
+    "Magistral": "[THINK]Hm.[/THINK]It is blue.",
+    "Command": "<|START_THINKING|>Hm.<|END_THINKING|><|START_RESPONSE|>It is blue.<|END_RESPONSE|>",
+    "Kimi VL": "◁think▷Hm.◁/think▷It is blue.",
+    "Sky": "<|begin_of_thought|>\nHm.\n<|end_of_thought|>\n\n<|begin_of_solution|>It is blue.<|end_of_solution|>",
+    "MedGemma": "<unused94>thought\nHm.<unused95>It is blue.",
+    "a frame": "<reasoning>Hm.</reasoning><answer>It is blue.</answer>",
+    "a stray end": "It is blue.\n<stop/>",
+    "an end of Mistral's": "It is blue.\n</s>",
+}  # fmt: skip
+
+TEXTS = (
+    'Phi-4 writes `<|tool_call|>[{"name": "recall"}]<|/tool_call|>` in its answers.',
+    'Use it so:\n```xml\n<minimax:tool_call>\n<invoke name="recall">\n</invoke>\n</minimax:tool_call>\n```\nThat is how.',
+    "The <|python_tag|> token precedes code, and <tool_call> a call of recall, for example.",
+    "<tool_call> is a tag; recall is a tool. It is called by name.\n",
+    'recall(query="boat") searches, and remember(text) keeps.\n',
+    "[recall](https://x.org) is a link\n[x] done\n<function> and <call> are tags.\n",
+    "recall is a tool.\nremember: another.\n",
+    "An <action> element of a form, and <reasoning> in a log.\n",
+    "<done/> is a tag, <hr/> another.\n<hr/>\n<div>x</div>\n",
+    "if (a <b && c> d) { call(); }\n",
+    '```json\n{"name": "John", "age": 30}\n```\n',
+)  # fmt: skip
+
+FORMS = (IN_BLOCKS, IN_FUNCTIONS)
+
+
+def read(stream: str, size: int, corrections: Corrections = IN_BLOCKS) -> list[ProtocolEvent]:
+    parser = Parser(tool_names=TOOL_NAMES, corrections=corrections)
+    events = [event for start in range(0, len(stream), size) for event in parser.feed(stream[start : start + size])]
+    return [*events, *parser.close()]
+
+
+def text_of(events: list[ProtocolEvent]) -> str:
+    return "".join(event.text for event in events if isinstance(event, TextArrived))
+
+
+def calls_of(events: list[ProtocolEvent]) -> list[tuple[ToolCall, ...]]:
+    return [event.calls for event in events if isinstance(event, CallsArrived)]
+
+
+@pytest.mark.parametrize("size", [1, 5, 1_000_000])
+@pytest.mark.parametrize("corrections", FORMS, ids=["in blocks", "in functions"])
+def test_calls_in_any_vendors_form_run_and_are_not_shown(corrections: Corrections, size: int) -> None:
+    for name, stream in CALLS.items():
+        events = read(stream, size, corrections)
+        assert calls_of(events) == [(BOAT,)], name
+        assert not text_of(events).strip(), name
+
+
+@pytest.mark.parametrize("before", ["I look.\n", "<think>Hm.</think>\n", "<|channel>thought\nHm.\n<channel|>"])
+def test_calls_behind_words_or_thoughts_run(before: str) -> None:
+    for name, stream in CALLS.items():
+        events = read(before + stream, 7)
+        assert calls_of(events) == [(BOAT,)], name
+        assert text_of(events).strip() in {"I look.", ""}, name
+
+
+@pytest.mark.parametrize("stream", [f"<tool_call>\n{FUNCTION}\n</tool_call>\n", f"<tool_call>\n{CALL}\n</tool_call>\n"])
+def test_several_calls_run_together(stream: str) -> None:
+    events = read(stream * 2, 5)
+    assert calls_of(events) == [(BOAT, BOAT)]
+    assert not text_of(events).strip()
+
+
+@pytest.mark.parametrize("name", sorted(CALLS.keys() - {"Gemini", "attributes"}))  # code and a tag like any other
+def test_the_arguments_of_a_call_that_is_cut_off_are_not_shown(name: str) -> None:
+    stream = CALLS[name]
+    for end in range(stream.index("recall") + len("recall") + 4, len(stream)):
+        events = read(stream[:end], 3)
+        assert "boat" not in text_of(events), stream[:end]
+
+
+@pytest.mark.parametrize("size", [1, 5, 1_000_000])
+def test_a_call_without_a_mark_runs_as_a_function_and_is_corrected_where_blocks_are_taught(size: int) -> None:
+    for name, stream in UNMARKED.items():
+        events = read(stream, size, IN_FUNCTIONS)
+        assert calls_of(events) == [(BOAT,)], name
+        assert "query" not in text_of(events), name
+        (rejected,) = (event for event in read(stream, size) if isinstance(event, CallsRejected))
+        assert rejected.reason == IN_BLOCKS.no_tag, name
+
+
+@pytest.mark.parametrize("size", [1, 5, 1_000_000])
+@pytest.mark.parametrize("corrections", FORMS, ids=["in blocks", "in functions"])
+def test_thoughts_and_tokens_are_not_shown(corrections: Corrections, size: int) -> None:
+    for name, stream in ANSWERS.items():
+        events = read(stream, size, corrections)
+        assert text_of(events).strip() == "It is blue.", name
+        assert [event.text for event in events if isinstance(event, ThoughtArrived)] in ([], ["Hm."]), name
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("size", [1, 5, 1_000_000])
+@pytest.mark.parametrize("corrections", FORMS, ids=["in blocks", "in functions"])
+def test_what_is_only_talked_about_is_text(corrections: Corrections, size: int, text: str) -> None:
+    events = read(text, size, corrections)
+    assert text_of(events) == text
+    assert not calls_of(events)
+
+
+def test_a_correction_speaks_of_the_form_that_was_taught() -> None:
+    broken = '<|tool_call|>[{"name": "recall", "arguments": {"query": "bo'
+    (in_blocks,) = (event for event in read(broken, 5) if isinstance(event, CallsRejected))
+    (in_functions,) = (event for event in read(broken, 5, IN_FUNCTIONS) if isinstance(event, CallsRejected))
+    assert "<execute>" in in_blocks.reason
+    assert "<execute>" not in in_functions.reason
+    assert "function call" in in_functions.reason
+
+
+PARTS = [*CALLS.values(), *UNMARKED.values(), *ANSWERS.values(), *TEXTS, "\n", " ", "Hm. ", "```\n", "<", "[", "|>"]
+
+
+@given(parts=st.lists(st.sampled_from(PARTS), max_size=5), sizes=st.lists(st.integers(1, 40), min_size=1))
+@settings(max_examples=examples(120))
+def test_the_events_do_not_depend_on_how_the_stream_is_cut(parts: list[str], sizes: list[int]) -> None:
+    stream, start, number = "".join(parts), 0, 0
+    parser = Parser(tool_names=TOOL_NAMES)
+    events: list[ProtocolEvent] = []
+    while start < len(stream):
+        size = sizes[number % len(sizes)]
+        events += parser.feed(stream[start : start + size])
+        start, number = start + size, number + 1
+    events += parser.close()
+    whole = read(stream, max(1, len(stream)))
+    assert text_of(events) == text_of(whole)
+    assert calls_of(events) == calls_of(whole)
