@@ -6,10 +6,11 @@ And what it counts together with other processes.
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Hashable, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
 from cachetools import LRUCache, TLRUCache
@@ -34,12 +35,52 @@ def until_too_old(_key: object, answer: tuple[float, object], _now: float) -> fl
     return answer[0] + MAX_AGE_S
 
 
+class SingleFlight(Generic[T]):
+    """Loads once for all callers who need the same thing at the same time.
+
+    The load belongs to none of them: one who is cancelled, or does not wait so long, leaves it to the others. An error
+    is raised to all who wait, and is not kept.
+    """
+
+    def __init__(self) -> None:
+        self._loading: dict[Hashable, asyncio.Task[T]] = {}
+
+    async def load(self, key: Hashable, load: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Return the result of `load`, or of one for this key that is under way. Raises what it raises."""
+        task = self._loading.get(key)
+        if task is None:
+            task = self._loading[key] = asyncio.create_task(load())
+            task.add_done_callback(partial(self._ended, key))
+        return await asyncio.shield(task)
+
+    def drop(self, key: Hashable) -> None:
+        """Let later callers load again: what is under way may have been asked before a change."""
+        self._loading.pop(key, None)
+
+    def _ended(self, key: Hashable, task: "asyncio.Task[T]") -> None:
+        if self._loading.get(key) is task:
+            del self._loading[key]
+        if not task.cancelled():
+            task.exception()  # retrieved, also if nobody waits any more
+
+
+@dataclass(eq=False, frozen=True, slots=True)
+class _Asked:
+    """A request that is under way, and when it began."""
+
+    at: float
+
+
 class ExpiringCache(Generic[T]):
-    """Caches answers of a platform by key. `load` asks the platform; `get` calls it again once an answer is too old."""
+    """Caches answers of a platform by key. `load` asks the platform; `get` calls it again once an answer is too old.
+    Callers at the same time share one request.
+    """
 
     def __init__(self, load: Callable[[str], Awaitable[T]], clock: Clock) -> None:
         self._load = load
         self._clock = clock
+        self._flights = SingleFlight[T]()
+        self._asked: dict[str, _Asked] = {}  # What is under way
         self._known = TLRUCache[str, tuple[float, T], float](MAX_ENTRIES, until_too_old, clock.monotonic)
 
     async def get(self, key: str, max_age_s: float = MAX_AGE_S) -> T:
@@ -47,14 +88,28 @@ class ExpiringCache(Generic[T]):
         known = self._known.get(key)
         if known is not None and self._clock.monotonic() - known[0] <= max_age_s:
             return known[1]
-        asked_at = self._clock.monotonic()
-        value = await self._load(key)
-        self._known[key] = asked_at, value
+        now = self._clock.monotonic()
+        if (asked := self._asked.get(key)) is not None and now - asked.at > max_age_s:
+            self._flights.drop(key)
+        return await self._flights.load(key, partial(self._ask, key, now))
+
+    async def _ask(self, key: str, now: float) -> T:
+        asked = self._asked[key] = _Asked(now)
+        try:
+            value = await self._load(key)
+        finally:
+            is_newest = self._asked.get(key) is asked  # else it was dropped, or asked for again meanwhile
+            if is_newest:
+                del self._asked[key]
+        if is_newest:
+            self._known[key] = now, value
         return value
 
     def drop(self, key: str) -> None:
-        """Forget an answer that has changed."""
+        """Forget an answer that has changed, and one that is under way and may be older than the change."""
         self._known.pop(key, None)
+        self._asked.pop(key, None)
+        self._flights.drop(key)
 
 
 class RecentKeys(LRUCache[str, None]):

@@ -4,9 +4,10 @@ what its author can read elsewhere at that moment.
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final, assert_never
 
 from cachetools import LRUCache, TLRUCache, TTLCache
@@ -21,7 +22,7 @@ from agent.spending import Spent, workspace_of
 from bot.access import acl
 from bot.access.acl import AccessRules, Requester
 from bot.access.budgets import BudgetAccount, BudgetAllowances
-from bot.caches import Replicas, until_too_old
+from bot.caches import Replicas, SingleFlight, until_too_old
 from bot.texts import reply_texts
 from bot.texts.formatting import counted, local_moment
 
@@ -303,6 +304,7 @@ class Readers:
     written_in: WrittenIn
     clock: Clock
     platforms: dict[str, Membership] = field(default_factory=dict[str, Membership])
+    _flights: SingleFlight[Mapping[str, bool]] = field(default_factory=SingleFlight[Mapping[str, bool]])
     _known: TLRUCache[tuple[str, str], tuple[float, bool], float] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -331,11 +333,8 @@ class Readers:
         known = {place: answer[1] for place in candidates if (answer := self._known.get((person, place))) is not None}
         unknown = [place for place in candidates if place not in known]
         if unknown:
-            try:
-                async with asyncio.timeout(PATIENCE_S):
-                    answered = await membership.readable(person, unknown)
-            except TimeoutError:
-                answered = dict[str, bool]()
+            asking = partial(_answered_in_time, membership, person, unknown)
+            answered = await self._flights.load((person, *unknown), asking)
             for place in set(unknown) & answered.keys():
                 known[place] = answered[place]
                 self._known[person, place] = now, answered[place]
@@ -344,3 +343,12 @@ class Readers:
     def _membership_of(self, name: str) -> Membership | None:
         """The platform of this person or place, whose name begins with its source."""
         return next((found for source, found in self.platforms.items() if name.startswith(f"{source}:")), None)
+
+
+async def _answered_in_time(membership: Membership, person: str, places: Sequence[str]) -> Mapping[str, bool]:
+    """Return what the platform says of these places; nothing if it takes too long."""
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            return await membership.readable(person, places)
+    except TimeoutError:
+        return {}

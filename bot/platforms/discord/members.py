@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
 import discord
@@ -12,7 +13,7 @@ from cachetools import TLRUCache
 from agent.admission_terms import Authority
 from agent.errors import CogencyError
 from agent.ports import Clock
-from bot.caches import MAX_ENTRIES, Backoff, OncePerMinute, until_too_old
+from bot.caches import MAX_ENTRIES, Backoff, OncePerMinute, SingleFlight, until_too_old
 from bot.host import Choices
 from bot.platforms.discord.inbound import STRANGER, DiscordAuthor, ServerStanding
 from bot.platforms.discord.objects import standing_of
@@ -180,6 +181,9 @@ class Members:
     clock: Clock
     ranks: Ranks = field(default_factory=Ranks)
     _logged: OncePerMinute = field(default_factory=OncePerMinute)
+    _flights: SingleFlight[tuple[ServerStanding, bool]] = field(
+        default_factory=SingleFlight[tuple[ServerStanding, bool]]
+    )
     _known: TLRUCache[int, tuple[float, ServerStanding], float] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -198,6 +202,7 @@ class Members:
     async def author_now(self, author: DiscordAuthor) -> DiscordAuthor:
         """Return the author with a standing fetched from the servers now. Raises DiscordMemberUnknown."""
         self._known.pop(author.id, None)
+        self._flights.drop(author.id)
         return await self.author(replace(author, standing=STRANGER))
 
     async def author_retrying(self, author: DiscordAuthor) -> DiscordAuthor:
@@ -220,13 +225,17 @@ class Members:
         """Return the person's highest standing in these servers, by Discord's payload. Raises DiscordMemberUnknown."""
         if (cached := self._known.get(person)) is not None:
             return cached[1]
+        found, all_responded = await self._flights.load(person, partial(self._ask, person))
+        if not all_responded and found == STRANGER:
+            raise DiscordMemberUnknown
+        return found
+
+    async def _ask(self, person: int) -> tuple[ServerStanding, bool]:
         asked_at = self.clock.monotonic()
         found, all_responded = await self._look_for(person)
         if all_responded:
             self._known[person] = asked_at, found
-        elif found == STRANGER:
-            raise DiscordMemberUnknown
-        return found
+        return found, all_responded
 
     async def _look_for(self, person: int) -> tuple[ServerStanding, bool]:
         """Return the person's highest standing, and whether every server responded."""

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from datetime import timedelta
+from functools import partial
 from typing import Any, Final, cast
 
 import aiohttp
@@ -24,7 +25,7 @@ from discord.http import Route
 
 from agent.errors import StoreError
 from agent.ports import SHARD_LEASE, HeldShard, ShardSession
-from bot.caches import Backoff, Replicas
+from bot.caches import Backoff, Replicas, SingleFlight
 from bot.host import Host
 from bot.platforms.discord.client import ShardedClient
 from bot.platforms.discord.connection import Connection
@@ -248,6 +249,7 @@ class LeasedClient(ShardedClient):
         self._concurrency = 1
         self._identify_locks: dict[int, asyncio.Lock] = {}
         self._loading: dict[int, asyncio.Task[discord.Guild | None]] = {}
+        self._guild_flights = SingleFlight[discord.Guild | None]()
         self._other_guilds: LRUCache[int, tuple[float, discord.Guild | None]] = LRUCache(SERVERS_KEPT)
 
     # The leases
@@ -511,9 +513,13 @@ class LeasedClient(ShardedClient):
             return known
         asked_at, guild = self._other_guilds.get(number, (float("-inf"), None))
         if self.clock.monotonic() - asked_at > REMOTE_GUILD_S:
-            now = self.clock.monotonic()
-            guild = await self._fetch_guild(number)
-            self._other_guilds[number] = now, guild
+            return await self._guild_flights.load(number, partial(self._fetch_other, number))
+        return guild
+
+    async def _fetch_other(self, number: int) -> discord.Guild | None:
+        now = self.clock.monotonic()
+        guild = await self._fetch_guild(number)
+        self._other_guilds[number] = now, guild
         return guild
 
     async def fetch_channel(self, channel_id: int, /) -> Any:  # noqa: ANN401 -- the library's union
