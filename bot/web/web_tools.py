@@ -288,7 +288,7 @@ class WebFetchTool:
             return cached
         try:
             fetched = await self.fetcher.fetch(
-                address, lambda host: any(host in words.lower() for words in context.own_words)
+                address, lambda host: any(names_host(words, host) for words in context.own_words)
             )
             page = await self.reader.read(fetched, context.person.id)
         except WebRefused as refused:
@@ -296,6 +296,18 @@ class WebFetchTool:
         if not page.is_own and page.image is None:
             self.cache[address] = page
         return page
+
+
+def names_host(words: str, host: str) -> bool:
+    """Return whether a host stands in a text by itself: "git" does not in "digital", nor in "git.example.com"."""
+    words, start = words.lower(), -1
+    while (start := words.find(host, start + 1)) >= 0:
+        end = start + len(host)
+        before, after = words[max(start - 1, 0) : start], words[end : end + 2]
+        goes_on = after[:1].isalnum() or after[:1] in {"-", "_"} or (after[:1] == "." and after[1:].isalnum())
+        if not goes_on and not before.isalnum() and before not in {"-", "_", "."}:
+            return True
+    return False
 
 
 _SEARCH_PROPERTIES: Final[dict[str, Json]] = {

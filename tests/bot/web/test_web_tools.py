@@ -20,7 +20,7 @@ from bot.attachments.reader import Reader
 from bot.web.fetching import Fetched, Fetcher, FetchLimits
 from bot.web.guard import WebGuard, parse_networks
 from bot.web.page_text import BROKEN_FEED, CUT, MAX_TIDY_DEPTH, PageReader, read_feed
-from bot.web.web_tools import WebFetchTool, page_cache
+from bot.web.web_tools import WebFetchTool, names_host, page_cache
 from tests.fakes.clock import FakeClock
 from tests.fakes.pdfs import pdf
 from tests.fakes.web_world import Behaviour, WebWorld, answer, redirect, web_world
@@ -247,3 +247,26 @@ async def test_a_title_cannot_end_its_line_and_what_is_cut_is_said() -> None:
     assert "</results>" not in head
     async with web({"a.example/": answer(b"words " * 600_000)}) as browser:
         assert CUT in (await browser.fetch("http://a.example/")).text
+
+
+@pytest.mark.parametrize(
+    ("words", "host", "is_named"),
+    [
+        ("read http://git/page", "git", True),
+        ("what does GIT say?", "git", True),
+        ("look at git.", "git", True),
+        ("(wiki.example)", "wiki.example", True),
+        ("https://wiki.example:8080/x", "wiki.example", True),
+        ("read 10.0.0.7, please", "10.0.0.7", True),
+        ("digital and git again: git", "git", True),
+        ("our digital strategy", "git", False),
+        ("see git.example.com", "git", False),
+        ("see my-git and git-lab and _git_", "git", False),
+        ("see mywiki.example", "wiki.example", False),
+        ("see old.wiki.example", "wiki.example", False),
+        ("10.0.0.77 and 110.0.0.7", "10.0.0.7", False),
+        ("", "git", False),
+    ],
+)
+def test_a_host_is_named_only_where_it_stands_by_itself(words: str, host: str, is_named: bool) -> None:
+    assert names_host(words, host) is is_named
