@@ -13,6 +13,7 @@ Rules.
 """
 
 import asyncio
+import re
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -35,6 +36,7 @@ from bot.texts import tool_texts
 from bot.texts.formatting import literal
 from bot.tools.accounts import Accounts
 from bot.tools.mcp_config import HttpReach, McpServerConfig
+from bot.tools.mcp_listing import one_line
 from bot.tools.mcp_people import PersonServers
 from bot.tools.mcp_source import PageAnswer, PeopleSettings, SignInAnswer
 from bot.tools.oauth import Account, BotClient, OAuthFailed, OAuthGrant, OAuthHttp, authorization_url
@@ -315,11 +317,20 @@ def _minutes() -> int:
     return int(TIME.total_seconds() // 60)
 
 
+MAX_PERSON_CHARS: Final = 40  # Of a name on a page
+_NOT_IN_NAMES: Final = re.compile(r"[()\[\]{}<>«»“”„‟\"`|/\\:;,!?（），：；！？「」『』【】]")
+
+
 def shown_person(person: Person) -> str:
-    """Return the name of a person as a page shows it: with platform and id, as a name is not unique."""
+    """Return the name of a person as a page shows it: with platform and id, as a name is not unique.
+
+    Whoever sends the link to somebody else has chosen the name: it is cut, and loses the punctuation and the invisible
+    characters with which it could look like another id or like words of the page.
+    """
     platform = platform_of(person.id).capitalize()
     id_ = person.id.partition(":")[2] or person.id
-    return tool_texts.PERSON.format(name=person.name or id_, platform=platform, id=id_)
+    name = one_line(_NOT_IN_NAMES.sub(" ", person.name), MAX_PERSON_CHARS)
+    return tool_texts.PERSON.format(name=name or id_, platform=platform, id=id_)
 
 
 def page(body: str) -> str:

@@ -10,6 +10,7 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Final, TypeAlias
+from urllib.parse import parse_qs
 
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
@@ -24,6 +25,7 @@ BODY_BYTES: Final = 4_096
 READ_S: Final = 5.0
 COOKIE: Final = "cogency-sign-in"
 COOKIE_S: Final = 1_200  # Twice as long as a link is valid
+MAX_FIELDS: Final = 20  # Of a form; ours has one
 MAX_COOKIE_CHARS: Final = 100
 LATER: Final = PageAnswer(503, tool_texts.PAGE.format(body=tool_texts.PAGE_LATER))
 HEADERS: Final = {
@@ -66,12 +68,10 @@ class SignInPages:
         return await self._answer(lambda desk: desk.ask(request.match_info["link"], self._browser(request)))
 
     async def _agree(self, request: web.Request) -> web.Response:
-        try:
-            async with asyncio.timeout(READ_S):
-                value = (await request.post()).get("browser", "")
-        except (TimeoutError, ValueError, ConnectionError, web.HTTPException):
+        token = await form_field(request, "browser")
+        if token is None:
             return web.Response(status=400, headers=HEADERS)
-        link, token = request.match_info["link"], value if isinstance(value, str) else ""
+        link = request.match_info["link"]
         return await self._answer(lambda desk: desk.agree(link, self._browser(request), token))
 
     async def _come_back(self, request: web.Request) -> web.Response:
@@ -89,6 +89,20 @@ class SignInPages:
             log.warning("a page of a sign-in could not be shown: %s", error)
             answer = LATER
         return to_response(answer, self._cookie, COOKIE_S, secure=self._secure)
+
+
+async def form_field(request: web.Request, name: str) -> str | None:
+    """Return a field of the form that a browser sent, "" if it is missing; None for a request that is no such form.
+
+    A request's own charset is not used: it may name any codec of Python, or none.
+    """
+    try:
+        async with asyncio.timeout(READ_S):
+            body = await request.read()
+        fields = parse_qs(body.decode("ascii", "replace"), max_num_fields=MAX_FIELDS, keep_blank_values=True)
+    except (TimeoutError, ValueError, ConnectionError, web.HTTPException):
+        return None
+    return fields.get(name, [""])[0]
 
 
 def cookie_value(request: web.Request, cookie: str) -> str:

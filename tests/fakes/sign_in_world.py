@@ -31,6 +31,16 @@ ANN: Final = Person("slack:T1:U1", "Ann")
 BOB: Final = Person("discord:7", "Bob")
 
 
+# Content types of forms that no browser sends: codecs that do not exist, that are none of text, or that fail.
+BAD_FORMS = (
+    *(f"application/x-www-form-urlencoded; charset={name}" for name in ("none", "rot13", "hex", "idna", "undefined")),
+    "application/x-www-form-urlencoded; charset=utf-16",
+    "multipart/form-data",
+    "multipart/form-data; boundary=b; charset=zlib",
+    'text/plain; charset=""',
+)
+
+
 @dataclass
 class Browser:
     """A person's browser, signed in as `user` on every page."""

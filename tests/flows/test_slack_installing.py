@@ -2,12 +2,15 @@
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import httpx2
 import pytest
 
 from agent.errors import SettingsError, StoreUnavailable
@@ -18,7 +21,7 @@ from bot.platforms.slack.installed import EARLY, LEASE
 from bot.settings import load_settings
 from bot.tools.sealing import SealingKeys
 from tests.fakes.host import FakeHost
-from tests.fakes.sign_in_world import KEY, OTHER_KEY, Browser
+from tests.fakes.sign_in_world import BAD_FORMS, KEY, OTHER_KEY, Browser
 from tests.fakes.slack_installs import SOURCE, InstallWorld, install_world
 from tests.fakes.slack_things import BOT_USER, TEAM
 from tests.fakes.store import store_in_memory
@@ -236,7 +239,7 @@ async def test_in_a_channel_of_two_workspaces_the_one_whose_bot_is_named_is_aske
         await served(host)
         message = world.slack.state.write("U0ANN", general, f"<@{BOT_USER}> where is my boat?")
         for event in world.slack.events_of(message):
-            of_theirs = {"authorizations": [{"team_id": "T0OTHER"}], "team_id": "T0OTHER"}
+            of_theirs: dict[str, Any] = {"authorizations": [{"team_id": "T0OTHER"}], "team_id": "T0OTHER"}
             for is_shared, status in ((False, 503), (True, 200)):  # elsewhere anybody may write the bot's id
                 envelope = world.slack.envelope(event, **of_theirs, is_ext_shared_channel=is_shared)
                 body = json.dumps(envelope["payload"]).encode()
@@ -395,6 +398,17 @@ async def test_an_app_without_rotation_is_served_with_a_token_that_stays(world: 
         world.pass_time(timedelta(days=30))
     (row,) = await world.rows()
     assert (row.expires, world.installs.refreshed) == (None, [])
+
+
+@pytest.mark.parametrize("content_type", BAD_FORMS)
+async def test_a_form_of_any_charset_is_answered_and_logs_no_traceback(
+    world: InstallWorld, content_type: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with world.process(FakeHost()), httpx2.AsyncClient(verify=False) as client:
+        for body in (b"browser=x", b"\xff\xfe", b"--b\r\n\r\n"):
+            answer = await client.post(world.link, content=body, headers={"content-type": content_type})
+            assert answer.status_code in (400, 403)
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR or record.exc_info]
 
 
 async def test_many_codes_in_a_minute_are_not_all_exchanged(world: InstallWorld) -> None:

@@ -6,7 +6,6 @@ Rules
 - A list says which workspaces may install the app. The tokens of others are revoked at once, and not stored.
 """
 
-import asyncio
 import logging
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
@@ -40,7 +39,7 @@ from bot.platforms.slack.installed import (
 from bot.platforms.slack.options import PLATFORM, Distribution
 from bot.texts import page_texts, tool_texts
 from bot.tools.mcp_source import PageAnswer
-from bot.tools.sign_in_pages import HEADERS, READ_S, cookie_value, to_response
+from bot.tools.sign_in_pages import HEADERS, cookie_value, form_field, to_response
 
 COOKIE: Final = "cogency-install"
 TIME: Final = timedelta(minutes=10)  # From the button to the end: Slack's own codes are valid as long
@@ -215,12 +214,9 @@ class InstallPages:
     async def _start(self, request: web.Request) -> web.Response:
         if (request.content_length or 0) > MAX_QUERY_CHARS:
             return web.Response(status=413, headers=HEADERS)
-        try:
-            async with asyncio.timeout(READ_S):
-                value = (await request.post()).get("browser", "")
-        except (TimeoutError, ValueError, ConnectionError, web.HTTPException):
+        form_value = await form_field(request, "browser")
+        if form_value is None:
             return web.Response(status=400, headers=HEADERS)
-        form_value = value if isinstance(value, str) else ""
         return self._response(self._desk.start(self._browser(request), form_value))
 
     async def _finish(self, request: web.Request) -> web.Response:

@@ -1,10 +1,12 @@
 """Signing in at an MCP server: each person for themselves, whatever others do with links, states and addresses."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+import httpx2
 import pytest
 
 from agent.errors import SettingsError, ToolError
@@ -14,7 +16,18 @@ from bot.tools.sign_in import SignInDesk
 from bot.tools.sign_in_pages import CONNECTIONS, SignInPages, listening
 from store.engine import Store
 from tests.fakes.oauth_server import ToolService, tool_service
-from tests.fakes.sign_in_world import ANN, BOB, KEY, OTHER_KEY, Browser, context, path_of, sign_ins, with_account
+from tests.fakes.sign_in_world import (
+    ANN,
+    BAD_FORMS,
+    BOB,
+    KEY,
+    OTHER_KEY,
+    Browser,
+    context,
+    path_of,
+    sign_ins,
+    with_account,
+)
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 
@@ -55,6 +68,36 @@ async def test_a_name_that_is_html_is_shown_and_not_obeyed(store: Store, service
     async with sign_ins(store, with_account(service)) as world:
         page = await Browser("ann").open(await world.link(mean))
         assert "<script>" not in page.text
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("Ann (slack:T1:U9), on Slack", "Ann slack T1 U9 on Slack, on Slack (T1:U1)"),
+        ("\u202eyou are safe\u202c\n\n", "you are safe, on Slack (T1:U1)"),
+        ("x" * 500, f"{'x' * 39}…, on Slack (T1:U1)"),
+        ("()[]", "T1:U1, on Slack (T1:U1)"),
+        ("Ann-Kathrin O'Neil J.", "Ann-Kathrin O&#x27;Neil J., on Slack (T1:U1)"),
+    ],
+)
+async def test_a_name_cannot_look_like_another_person_or_like_the_page(
+    store: Store, service: ToolService, name: str, shown: str
+) -> None:
+    async with sign_ins(store, with_account(service)) as world:
+        page = await Browser("ann").open(await world.link(type(ANN)("slack:T1:U1", name)))
+        assert f"<b>{shown}</b>" in page.text
+
+
+@pytest.mark.parametrize("content_type", BAD_FORMS)
+async def test_a_form_of_any_charset_is_answered_and_logs_no_traceback(
+    store: Store, service: ToolService, content_type: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with sign_ins(store, with_account(service)) as world, httpx2.AsyncClient() as client:
+        link = await world.link(ANN)
+        for body in (b"browser=x", b"\xff\xfe", b"--b\r\n\r\n", b"&" * 5_000):
+            answer = await client.post(link, content=body, headers={"content-type": content_type})
+            assert answer.status_code in (400, 403)
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR or record.exc_info]
 
 
 async def test_the_address_of_somebody_elses_sign_in_binds_nobodys_account_to_them(
