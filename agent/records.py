@@ -554,6 +554,10 @@ class Receipt:
     kept_by_server: bool = False
     replies: int = 0
     """Pages of the bot's replies that are being deleted on the platform."""
+    kept: int = 0
+    """Those that stay there, because that was chosen."""
+    ephemeral: int = 0
+    """Those that stay there until their reader dismisses them: no platform lets the bot delete them."""
     related: int = 0
     """Messages that are kept and may have been derived from what is gone."""
 

@@ -306,7 +306,7 @@ class ForgetQuestions(Protocol):
         ...
 
     async def forget(
-        self, who: Forgetter, token: str, *, replies: bool = False, tell: TellProgress = untold
+        self, who: Forgetter, token: str, *, replies: bool | None = None, tell: TellProgress = untold
     ) -> ForgetAnswer:
         """Erase what an answer of `ask` described, and return the receipt; or ask again if that has changed.
 

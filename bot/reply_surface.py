@@ -113,6 +113,8 @@ class Limits:
     grows_only: bool = False
     """Whether a page can only grow until it is final, as a stream does: each of its texts then begins with the previous
     one. Only the final text may be different."""
+    only_final: bool = False
+    """Whether a page is shown once, when it is final."""
     offers: frozenset[ReplyAction] = frozenset()
     """The buttons that a page can have; pages offer no others."""
     steps: bool = False

@@ -413,12 +413,14 @@ def _add_receipts(first: Receipt, second: Receipt) -> Receipt:
         bytes_gone=first.bytes_gone and second.bytes_gone,
         kept_by_server=first.kept_by_server,
         replies=first.replies + second.replies,
+        kept=first.kept + second.kept,
+        ephemeral=first.ephemeral + second.ephemeral,
         related=second.related,
     )
 
 
 def _receipt_json(receipt: Receipt) -> dict[str, Json]:
-    copied = ("found_again", "bytes_gone", "kept_by_server", "replies", "related")
+    copied = ("found_again", "bytes_gone", "kept_by_server", "replies", "kept", "ephemeral", "related")
     erased: dict[str, Json] = dict(receipt.erased)
     result: dict[str, Json] = {"erased": erased}
     return result | {name: getattr(receipt, name) for name in copied}

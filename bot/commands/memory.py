@@ -137,7 +137,7 @@ async def _forget_words(_: CommandHost, __: Requester, given: Mapping[str, str])
 
 async def forget(call: declaration.CommandCall) -> declaration.Panel:
     """Ask for confirmation of what they named; or carry out a button of that question."""
-    words, desk, replies = call.words.strip(), call.host.forgetting, bool(call.options.get(REPLIES))
+    words, desk, keeps = call.words.strip(), call.host.forgetting, bool(call.options.get(KEEP_REPLIES))
     if call.pressed and words.startswith(_ZONE):
         subject, _, zone = words.removeprefix(_ZONE).rpartition(" ")
         if problem := await call.caller.keep_zone(zone):
@@ -157,14 +157,14 @@ async def forget(call: declaration.CommandCall) -> declaration.Panel:
                 if await desk.stop_everywhere(forgetter.person)
                 else memory_texts.NOTHING_SOUGHT
             )
-        return _question(await desk.forget(forgetter, words, replies=replies, tell=show_progress), replies=replies)
+        return _question(await desk.forget(forgetter, words, replies=not keeps, tell=show_progress), keeps=keeps)
     subject = scoped(words.removeprefix(_ASK), call.options.get("scope", ""))
     if not subject:
         text = memory_texts.FORGET_WHICH if forgetter.thread else f"{memory_texts.FORGET_WHICH} {NO_THREAD_HERE}"
         return declaration.Panel(text, (*choices(thread=bool(forgetter.thread)), KEEP))
     answer = await desk.ask(forgetter, subject, show_progress)
     zone = await call.caller.ask_zone(_ZONE + " ".join(subject.split())) if answer.by_clock else None
-    return replace(_question(answer, replies=replies), parts=(zone,) if zone else ())
+    return replace(_question(answer, keeps=keeps), parts=(zone,) if zone else ())
 
 
 def choices(*, thread: bool) -> tuple[declaration.PanelAction, ...]:
@@ -177,12 +177,12 @@ def choices(*, thread: bool) -> tuple[declaration.PanelAction, ...]:
     )
 
 
-def agreement(text: str, token: str, wider: str = "", *, replies: bool | None = None) -> declaration.Panel:
-    """Return the question whether to forget what these tokens stand for. `replies`: whether the box for the bot's
+def agreement(text: str, token: str, wider: str = "", *, keeps: bool | None = None) -> declaration.Panel:
+    """Return the question whether to forget what these tokens stand for. `keeps`: whether the box to keep the bot's
     replies is ticked; None for no box.
     """
     wider_action = (declaration.PanelAction("Forget those, too", wider, danger=True),) if wider else ()
-    boxes = {} if replies is None else {REPLIES: replies}
+    boxes = {} if keeps is None else {KEEP_REPLIES: keeps}
     return declaration.Panel(
         text, (declaration.PanelAction("Forget", token, danger=True), *wider_action, KEEP), boxes=boxes
     )
@@ -205,14 +205,14 @@ def _progress_panel(progress: ForgetProgress) -> declaration.Panel:
     return declaration.Panel(memory_texts.looking(progress.found), (STOP,))
 
 
-def _question(answer: ForgetAnswer, *, replies: bool) -> declaration.Panel:
+def _question(answer: ForgetAnswer, *, keeps: bool) -> declaration.Panel:
     if not answer.token:
         return declaration.Panel(answer.text, refused=answer.refused)
-    return agreement(answer.text, answer.token, answer.wider, replies=replies)
+    return agreement(answer.text, answer.token, answer.wider, keeps=keeps)
 
 
-REPLIES = "delete_replies"
-_DELETE_REPLIES = "Delete my replies to it here, too"
+KEEP_REPLIES = "keep_replies"
+_KEEP_REPLIES = "Keep my replies to it where they are shown"
 # The prefix of a button that asks about a subject. Other buttons hold the token of what they agree to.
 _ASK = "ask "
 _ZONE = "zone "  # The same, when a chosen time zone follows the subject
@@ -237,7 +237,7 @@ SOMETHING_ELSE = declaration.PanelForm(
             declaration.FieldKind.CHOICE,
             choices={"about": "What speaks of it", "time": "What I said in that time"},
         ),
-        declaration.FormField(REPLIES, "My replies", declaration.FieldKind.BOX, hint=_DELETE_REPLIES, optional=True),
+        declaration.FormField(KEEP_REPLIES, "My replies", declaration.FieldKind.BOX, hint=_KEEP_REPLIES, optional=True),
     ),
     words=lambda filled: scoped(filled["words"], filled["scope"]),
 )
@@ -252,7 +252,7 @@ FORGET_COMMAND = declaration.Command(
             "what", "thread, everything, 2 hours, since Monday, or about and a word", suggests=_forget_words
         ),
         declaration.Argument("scope", "Which kind of thing that is", choices=SCOPES),
-        declaration.Argument(REPLIES, _DELETE_REPLIES, declaration.ArgumentKind.FLAG),
+        declaration.Argument(KEEP_REPLIES, _KEEP_REPLIES, declaration.ArgumentKind.FLAG),
     ),
     open_to_all=True,
     also_called=("delete", "erase"),

@@ -313,9 +313,12 @@ class ForgetDesk:
         return await self._in_turn(who, tell, lambda search: self._ask(who, words, search))
 
     async def forget(
-        self, who: Forgetter, token: str, *, replies: bool = False, tell: TellProgress = untold
+        self, who: Forgetter, token: str, *, replies: bool | None = None, tell: TellProgress = untold
     ) -> ForgetAnswer:
-        """Erase what the person agreed to; ask again if it has changed since. Raises StoreError."""
+        """Erase what the person agreed to; ask again if it has changed since. Raises StoreError.
+
+        `replies`: whether to delete the bot's replies to it where they are shown; None if they are shown nowhere else.
+        """
         return await self._in_turn(who, tell, lambda search: self._forget(who, token, search, replies=replies))
 
     def stop(self, person: str) -> bool:
@@ -423,7 +426,7 @@ class ForgetDesk:
             case wish:
                 return await self._question(forgetter, wish, search)
 
-    async def _forget(self, forgetter: Forgetter, token: str, search: _Search, *, replies: bool) -> ForgetAnswer:
+    async def _forget(self, forgetter: Forgetter, token: str, search: _Search, *, replies: bool | None) -> ForgetAnswer:
         agreed = wish_of(token, self._asker(forgetter))
         if agreed is None:
             return ForgetAnswer(memory_texts.FORGET_UNREADABLE, refused=True)
@@ -434,7 +437,8 @@ class ForgetDesk:
         await self._begin_erasing(forgetter.person, search)
         for conversation in _ended_conversations(wish):
             await self.take_back(forgetter.person, conversation)
-        receipt, unrevoked = await self.erase(wish, forgetter.person, replies=replies, related=agreed.related)
+        receipt, unrevoked = await self.erase(wish, forgetter.person, replies=bool(replies), related=agreed.related)
+        receipt = receipt if replies is not None else replace(receipt, kept=0, ephemeral=0)
         return ForgetAnswer(f"{memory_texts.receipt_text(receipt)} {unrevoked}".rstrip())
 
     async def erase(

@@ -450,7 +450,7 @@ class PageReconciler:
         self._given_up: list[PageRef] = []
         self._posts = first + len(pages)
         self._uncertain = resumed
-        self._only_final = False
+        self._only_final = limits.only_final
 
     @property
     def pages(self) -> tuple[PageRef, ...]:

@@ -176,8 +176,21 @@ def receipt_text(receipt: Receipt) -> str:
         done = f"{done} {stays} elsewhere may say the same in other words: not forgotten."
     if receipt.replies:
         pages = counted(receipt.replies, "message", "messages")
-        return f"{done} I am also deleting {pages} of mine where you see them; that may take a while."
+        done = f"{done} I am also deleting {pages} of mine where you see them; that may take a while."
+    if receipt.kept:
+        done = f"{done} {_staying(receipt.kept)} where you see {_them(receipt.kept)}, as you chose."
+    if receipt.ephemeral:
+        staying = _staying(receipt.ephemeral, " that only you see")
+        done = f"{done} {staying} until you dismiss {_them(receipt.ephemeral)}."
     return done
+
+
+def _staying(messages: int, which: str = "") -> str:
+    return f"{counted(messages, 'message', 'messages')} of mine{which} {'stays' if messages == 1 else 'stay'}"
+
+
+def _them(messages: int) -> str:
+    return "it" if messages == 1 else "them"
 
 
 def _proof(receipt: Receipt) -> str:

@@ -73,16 +73,31 @@ def thread_titles(connection: Connection, plan: plans.ForgettingPlan) -> list[Sh
     return [ShownPage(source, channel, conversation, ShownReply.TITLE) for source, channel, conversation in named]
 
 
-def queue_page_deletions(connection: Connection, doomed: ErasureSet, now: datetime) -> int:
-    """Queue the deletion of erased replies' pages and of questions that the bot posted; returns how many."""
+@dataclass(frozen=True, slots=True)
+class ShownPages:
+    """How many messages of the bot show what is erased: those that are being `deleted`, those that are `kept`, and the
+    `ephemeral` ones, which platforms do not let it delete.
+    """
+
+    deleted: int = 0
+    kept: int = 0
+    ephemeral: int = 0
+
+
+def delete_pages(connection: Connection, doomed: ErasureSet, now: datetime, *, wanted: bool) -> ShownPages:
+    """Queue the deletion of erased replies' pages and of questions that the bot posted, if `wanted`."""
     answered = {item.turn for item in doomed.messages.values() if item.author == Author.BOT}
     columns = select(turn.c.source, turn.c.channel, turn.c.pages)
-    pages = _pages(rows_in(connection, columns, turn.c.id, answered), ShownReply.PAGE)
+    replies = [*rows_in(connection, columns, turn.c.id, answered)]
+    pages = _pages(replies, ShownReply.PAGE)
+    ephemeral = sum(len(rows.read_pages(stored)) for _, _, stored in replies) - len(pages)
     asked = {item.turn for item in doomed.messages.values() if item.author == Author.PERSON}
     posted = select(turn.c.source, turn.c.channel, turn.c.message_id).where(turn.c.event_id.startswith(POSTED_BY_BOT))
     pages += [ShownPage(*row) for row in rows_in(connection, posted, turn.c.id, asked)]
+    if not wanted:
+        return ShownPages(kept=len(pages), ephemeral=ephemeral)
     _queue(connection, pages, now)
-    return len(pages)
+    return ShownPages(deleted=len(pages), ephemeral=ephemeral)
 
 
 def queue_kept_lines(connection: Connection, facts: Collection[int], now: datetime) -> None:
@@ -236,7 +251,7 @@ class Erasure:
     touched: frozenset[str]
     readers: list[int]
     counts: dict[str, int] = field(default_factory=dict[str, int])
-    replies: int = 0
+    pages: ShownPages = ShownPages()
 
 
 def erase_by_plan(
@@ -250,7 +265,7 @@ def erase_by_plan(
     readers = [look(connection, *doomed.conversations) for look in (index.readers, index.places_of)]
     known = selection.documents_of(plan)
     texts += passages.texts_of(connection, known)
-    deleting = queue_page_deletions(connection, doomed, now) if wishes.replies else 0
+    pages = delete_pages(connection, doomed, now, wanted=wishes.replies)
     _keep_hashes(connection, doomed, erased_ids, now)
     for where in in_batches(turn.c.id, doomed.turns):
         calls.settle(connection, where, now)
@@ -279,7 +294,7 @@ def erase_by_plan(
         _keep_person(connection, plan.person, erased_ids, now)
     _drop_channel_settings(connection, plan, doomed)
     mark_sweep_due(connection)
-    return Erasure(doomed, texts, summaries, touched, [*chain(*readers)], counts, deleting)
+    return Erasure(doomed, texts, summaries, touched, [*chain(*readers)], counts, pages)
 
 
 def is_sweep_due(connection: Connection) -> bool:

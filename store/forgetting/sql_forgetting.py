@@ -401,7 +401,8 @@ class SqlForgetting(SqlStore):
         erasure = await self.database.write_alone(erase_by_plan, plan, self._erased_ids, now, wishes)
         receipt = Receipt(erasure.counts, await self.database.read_long(found_again, plan, erasure), bytes_gone=False)
         wiped = await self._wiped(receipt, erasure.texts, erasure.summaries)
-        return replace(wiped, replies=erasure.replies, related=len(erasure.doomed.related))
+        pages, elsewhere = erasure.pages, len(erasure.doomed.related)
+        return replace(wiped, replies=pages.deleted, kept=pages.kept, ephemeral=pages.ephemeral, related=elsewhere)
 
     async def forget_entries(self, plan: plans.EntriesPlan, now: datetime) -> Receipt:  # noqa: ARG002 -- no id is kept
         erasure, counts = await self.database.write_alone(_erase_entries, plan)

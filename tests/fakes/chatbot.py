@@ -285,7 +285,7 @@ class FakeForgetting:
         who: Forgetter,
         token: str,
         *,
-        replies: bool = False,  # noqa: ARG002 -- it shows none
+        replies: bool | None = None,  # noqa: ARG002 -- it shows none
         tell: TellProgress = untold,  # noqa: ARG002 -- it takes no time
     ) -> ForgetAnswer:
         bot, (conversation,) = self.bot, who.thread

@@ -61,7 +61,7 @@ class FakeHost:
     again: list[Incoming] = field(default_factory=list[Incoming])
     # The approved requests: the person, the token, and the messages of 'this thread'.
     forgotten: list[tuple[str, str, frozenset[str]]] = field(default_factory=list[tuple[str, str, frozenset[str]]])
-    replies_too: list[bool] = field(default_factory=list[bool])
+    replies_too: list[bool | None] = field(default_factory=list[bool | None])
     places_gone: list[tuple[str, Gone, bool]] = field(default_factory=list[tuple[str, Gone, bool]])
     narrowed: list[tuple[str, Place]] = field(default_factory=list[tuple[str, Place]])
     places_back: list[str] = field(default_factory=list[str])
@@ -258,7 +258,7 @@ class FakeHost:
         who: Forgetter,
         token: str,
         *,
-        replies: bool = False,
+        replies: bool | None = None,
         tell: TellProgress = untold,  # noqa: ARG002 -- as above
     ) -> ForgetAnswer:
         self.fail()

@@ -66,6 +66,7 @@ class FakeSlack:
     # Requests that Slack's own SDK could not have made; checked at the end.
     violations: list[str] = field(default_factory=list[str])
     url: str = ""
+    expiring: bool = False  # Whether each new `response_url` counts as older than half an hour
     installs: Installs | None = None  # The installations of a distributed app
 
     def __post_init__(self) -> None:
@@ -416,7 +417,8 @@ class FakeSlack:
 
     def _response_url(self, channel: str, user: str, whisper: FakeWhisper | None = None) -> str:
         key = f"r{next(self._numbers)}"
-        self._urls[key] = ResponseUrl(channel, user, whisper)
+        if not self.expiring:
+            self._urls[key] = ResponseUrl(channel, user, whisper)
         return f"http://{self._host}/respond/{key}"
 
     async def _respond(self, request: web.Request) -> web.Response:

@@ -20,7 +20,7 @@ NOTED: Final = "I have made a note of it. Good luck!"
 KNOWS: Final = "Your interview at the harbour office is on **Friday at ten**."
 KNOWS_NOTHING: Final = "I find nothing about an interview: neither in our conversations, nor in what I remember of you."
 QUESTION: Final = "When is my interview?"
-COMPLETED: Final = ("/forget what: ", "  delete_replies: True")  # What Discord completes while the command is typed
+COMPLETED: Final = ("/forget what: ",)  # What Discord completes while the command is typed
 TYPING_S: Final = 10.0
 DANGER: Final = 4  # Discord's number for a red button
 
@@ -100,7 +100,7 @@ class Scene:
 
     async def forget(self, about: str) -> Payload:
         """The question whether to, which Ann alone sees."""
-        called = await self.discord.command(ANN, "forget", DM_OF[ANN], what=f"about {about}", delete_replies=True)
+        called = await self.discord.command(ANN, "forget", DM_OF[ANN], what=f"about {about}")
         messages = self.discord.world.messages
         await self.discord.until(lambda: called.original and seen(messages[called.original]))
         return messages[called.original]
@@ -141,7 +141,7 @@ async def record(folder: Path, pace: Pace) -> list[Shot]:
                 await typist.type(QUESTION)
                 await scene.ask(typist.send())
                 await pace.wait(1.2)
-                await typist.type("/forget what: about interview  delete_replies: True", COMPLETED)
+                await typist.type("/forget what: about interview", COMPLETED)
                 typist.send()
                 question = await scene.forget("interview")
                 await pace.wait(3.0)

@@ -206,17 +206,18 @@ async def test_what_came_to_it_since_the_question_is_asked_about_again(tmp_path:
         assert await talk.finds("vermilion")
 
 
-@pytest.mark.parametrize("too", [True, False])
-async def test_the_bots_replies_go_from_discord_if_their_person_wants_that(tmp_path: Path, too: bool) -> None:
+@pytest.mark.parametrize("keeps", [True, False])
+async def test_the_bots_replies_go_from_discord_unless_their_person_keeps_them(tmp_path: Path, keeps: bool) -> None:
     async with talking(tmp_path) as talk:
         first = await talk.ask(ANN, "my canoe is vermilion")
         other = await talk.ask(ANN, "my kayak is turquoise")
         assert talk.fake.world.shown(first["id"]) == ["Aye."]
-        receipt = await talk.press(await talk.forget("about canoe", delete_replies=too), "Forget")
-        assert ("I am also deleting 1 message of mine" in receipt) is too
-        if too:
+        receipt = await talk.press(await talk.forget("about canoe", keep_replies=keeps), "Forget")
+        assert ("I am also deleting 1 message of mine" in receipt) is not keeps
+        assert ("1 message of mine stays where you see it, as you chose." in receipt) is keeps
+        if not keeps:
             await talk.fake.until(lambda: not talk.fake.world.shown(first["id"]))
-        assert talk.fake.world.shown(first["id"]) == ([] if too else ["Aye."])
+        assert talk.fake.world.shown(first["id"]) == (["Aye."] if keeps else [])
         assert talk.fake.world.shown(other["id"]) == ["Aye."]
 
 
@@ -226,7 +227,7 @@ async def test_an_answer_to_a_command_goes_too_if_all_see_it(tmp_path: Path) -> 
         await talk.fake.until(lambda: talk.fake.world.shown(GENERAL) == ["Aye."])
         async with asyncio.timeout(PATIENCE_S):
             await talk.host.turns.idle()
-        receipt = await talk.press(await talk.forget("about canoe", delete_replies=True), "Forget")
+        receipt = await talk.press(await talk.forget("about canoe"), "Forget")
         assert "I am also deleting 1 message of mine" in receipt
         await talk.fake.until(lambda: not talk.fake.world.shown(GENERAL))
 
@@ -237,7 +238,9 @@ async def test_an_answer_to_a_command_that_its_asker_alone_sees_is_not_claimed_t
         await talk.fake.until(lambda: any(seen(message) == "Aye." for message in by_the_bot(talk.fake)))
         async with asyncio.timeout(PATIENCE_S):
             await talk.host.turns.idle()
-        assert "deleting" not in await talk.press(await talk.forget("about canoe", delete_replies=True), "Forget")
+        receipt = await talk.press(await talk.forget("about canoe"), "Forget")
+        assert "deleting" not in receipt
+        assert "1 message of mine that only you see stays until you dismiss it." in receipt
 
 
 # Deleted and edited in Discord

@@ -102,7 +102,7 @@ async def test_who_refuses_a_tool_reads_that_it_was_not_used(tmp_path: Path) -> 
 async def agreed(page: PlayPage, question: str) -> Told:
     """The receipt, once it was agreed; what has changed meanwhile is asked about anew."""
     while (shown := page.messages[question])["panel"]:
-        await page.press(shown, "Forget", ticked=["delete_replies"])
+        await page.press(shown, "Forget")
         before = shown
 
         def answered() -> bool:

@@ -13,7 +13,7 @@ import pytest
 from agent.providers.scripted import ScriptedProvider
 from bot.hosting import BotHost
 from bot.memory.retention import SWEEP_AFTER
-from bot.texts import memory_texts
+from bot.texts import command_texts, memory_texts
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_agent import FakeSession
 from tests.fakes.slack_bot import serving
@@ -55,12 +55,16 @@ class Talk:
     async def ask(self, user: str, text: str, channel: str = "", thread: str = "") -> FakeMessage:
         """Ask, and wait for the answer."""
         channel = channel or self.general
-        before = len(self.slack.state.answers(channel))
+        before = self._begun()
         asked = await self.slack.say(user, channel, f"{ME} {text}", thread)
-        await self.slack.until(lambda: len(self.slack.state.answers(channel)) > before)
+        await self.slack.until(lambda: self._begun() > before)
         async with asyncio.timeout(PATIENCE_S):
             await self.host.turns.idle()
         return asked
+
+    def _begun(self) -> int:
+        """How many answers began so far, also those that were deleted."""
+        return sum(len(self.slack.state.called(method)) for method in ("chat.postMessage", "chat.startStream"))
 
     async def finds(self, thing: str, channel: str = "") -> bool:
         """Whether the model is given something with this in it when Ann looks for the canoe."""
@@ -206,17 +210,18 @@ async def test_who_keeps_it_keeps_it_and_a_button_is_the_askers_alone(tmp_path: 
         assert await talk.finds("vermilion")
 
 
-@pytest.mark.parametrize("too", [True, False])
-async def test_the_bots_replies_go_from_slack_if_their_person_wants_that(tmp_path: Path, too: bool) -> None:
+@pytest.mark.parametrize("keeps", [True, False])
+async def test_the_bots_replies_go_from_slack_unless_their_person_keeps_them(tmp_path: Path, keeps: bool) -> None:
     async with talking(tmp_path) as talk:
         first = await talk.ask(talk.ann, "my canoe is vermilion")
         other = await talk.ask(talk.ann, "my kayak is turquoise")
         assert talk.replies(first) == ["Aye."]
-        receipt = await talk.click(await talk.forget("about canoe"), "Forget", ticked=too)
-        assert ("I am also deleting 1 message of mine" in receipt) is too
-        if too:
+        receipt = await talk.click(await talk.forget("about canoe"), "Forget", ticked=keeps)
+        assert ("I am also deleting 1 message of mine" in receipt) is not keeps
+        assert ("1 message of mine stays where you see it, as you chose." in receipt) is keeps
+        if not keeps:
             await talk.slack.until(lambda: not talk.replies(first))
-        assert talk.replies(first) == ([] if too else ["Aye."])
+        assert talk.replies(first) == (["Aye."] if keeps else [])
         assert talk.replies(other) == ["Aye."]
 
 
@@ -275,6 +280,39 @@ async def test_an_edit_made_while_the_bot_was_away_is_followed_where_its_channel
             await talk.gone("vermilion")
             assert not await talk.finds("vermilion")
             assert await talk.finds("ochre")
+
+
+async def test_a_reply_that_was_left_when_its_words_were_forgotten_can_still_be_deleted_by_its_asker(
+    tmp_path: Path,
+) -> None:
+    async with talking(tmp_path) as talk:
+        first = await talk.ask(talk.ann, "my canoe is vermilion")
+        (left,) = talk.slack.state.answers(talk.general, first.ts)
+        await talk.click(await talk.forget("about canoe"), "Forget", ticked=True)
+        await talk.slack.click(talk.ann, left, command_texts.DELETE_BUTTON)
+        await talk.slack.until(lambda: not talk.replies(first))
+
+
+@pytest.mark.parametrize("ephemeral", [True, False])
+async def test_a_private_answer_goes_if_it_has_an_id_and_is_listed_if_not(tmp_path: Path, *, ephemeral: bool) -> None:
+    """Where Slack shows no ephemeral message any more, it is one in the asker's direct messages."""
+    async with talking(tmp_path) as talk:
+        if not ephemeral:
+            talk.slack.refusing["chat.postEphemeral", talk.general] = "user_not_in_channel"
+            talk.slack.expiring = True
+        await talk.slack.acked(
+            await talk.slack.command(talk.ann, talk.general, "/ask", "privately my canoe is vermilion")
+        )
+        async with asyncio.timeout(PATIENCE_S):
+            await talk.host.turns.idle()
+        shown = [message for message in talk.slack.state.answers(talk.dm) if message.text == "Aye."]
+        assert bool(shown) is not ephemeral
+        talk.slack.refusing.clear()
+        talk.slack.expiring = False
+        receipt = await talk.click(await talk.forget("about canoe"), "Forget")
+        assert ("1 message of mine that only you see stays until you dismiss it." in receipt) is ephemeral
+        assert ("I am also deleting 1 message of mine" in receipt) is not ephemeral
+        await talk.slack.until(lambda: not [m for m in talk.slack.state.answers(talk.dm) if m.text == "Aye."])
 
 
 # Places that go

@@ -470,8 +470,11 @@ class Ephemeral:
         self._api = api
         self._to = to
 
-    async def send(self, markdown: str, *more: Json) -> None:
-        """Show the text, and `more` blocks below it. Raises SlackError."""
+    async def send(self, markdown: str, *more: Json) -> str:
+        """Show the text, and `more` blocks below it. Raises SlackError.
+
+        Return the channel and the time stamp of the message in the person's DM ("D…/…"); "" for an ephemeral one.
+        """
         blocks: list[Json] = [{"type": "markdown", "text": markdown}, *more]
         if self._to.response_url:
             try:
@@ -486,16 +489,18 @@ class Ephemeral:
             except SlackRefused:
                 pass  # the response_url was used five times, or is older than half an hour
             else:
-                return
+                return ""
         try:
             await self._post(markdown, blocks)
         except SlackRefused:  # the bot is no member, or the person has left
-            await self._api.call(
+            posted = await self._api.call(
                 Method.POST,
                 channel=self._to.user,
                 text=mrkdwn(markdown),
                 blocks=blocks,
             )
+            return f"{api.text(posted, 'channel')}/{api.text(posted, 'ts')}"
+        return ""
 
     async def replace(self, markdown: str, *more: Json) -> None:
         """Replace the message that was clicked; if Slack no longer allows that, show a new one. Raises SlackError."""

@@ -141,12 +141,21 @@ class ReplyPresses:
         """Delete a reply. A private one is in no channel: its message is deleted by the click's `response_url`."""
         person = inbound.person_id(self.me, clicked_at.user)
         reply = await self._find_reply(click)
-        if reply is None or not await self.host.feedback.delete(click.turn, person):
+        if reply is None and click.to.user == clicked_at.user:  # it was forgotten, and this page was left
+            await self._delete_left(click, clicked_at)
+        elif reply is None or not await self.host.feedback.delete(click.turn, person):
             await self._send(clicked_at, reply_texts.NO_SUCH_REPLY)
         elif click.to.private and clicked_at.response_url:
             await self.api.respond(clicked_at.response_url, delete_original=True)
             if sum(page.startswith(EPHEMERAL_PAGE) for page in reply.pages) > 1:
                 await self._send(clicked_at, reply_texts.ONLY_THIS_PAGE)
+
+    async def _delete_left(self, click: ReplyClick, clicked_at: ReplyTo) -> None:
+        """Delete the message that was clicked: it shows its user a reply that is not stored any more."""
+        if click.to.private and clicked_at.response_url:
+            await self.api.respond(clicked_at.response_url, delete_original=True)
+        else:
+            await self.api.call(Method.DELETE, channel=clicked_at.channel, ts=clicked_at.after)
 
     async def _take_back(self, click: ReplyClick, clicked_at: ReplyTo, body: JsonObject) -> None:
         """Undo what a reply remembered, or cancel its schedule, and change the page to say so."""

@@ -407,6 +407,7 @@ PRIVATE_LIMITS = Limits(
     page_chars=11_000,
     edit_interval_s=1.0,
     offers=frozenset(ReplyAction) - {ReplyAction.STOP},
+    only_final=True,
     reader=MarkdownReader.SLACK,
     inexact_code=SLACK_FORM,
 )
@@ -416,7 +417,8 @@ class PrivateSurface:
     """A reply that only its asker sees: `bot.reply_surface.Surface` for ephemeral messages.
 
     It cannot grow: an ephemeral message has no id to edit, and a `response_url` takes up to five messages. So it is
-    shown once, complete. Where it cannot be shown in place any more, it goes to the person's DM, never to the channel.
+    shown once, complete. Where it cannot be shown in place any more, it goes to the person's DM, never to the channel:
+    a page there has an id, so that it can be deleted.
     """
 
     def __init__(
@@ -437,26 +439,31 @@ class PrivateSurface:
         return None
 
     async def post(self, key: PageKey, look: PageContent) -> PageRef:
-        page = PageRef(f"{EPHEMERAL_PAGE}/{key}")
-        await self.edit(page, look)
-        return page
+        posted = await self._send(look) if look.final else ""
+        return PageRef(posted or f"{EPHEMERAL_PAGE}/{key}")
 
-    async def edit(self, page: PageRef, look: PageContent) -> None:  # noqa: ARG002 -- it has no id to edit
-        if not look.final:
-            return
+    async def edit(self, page: PageRef, look: PageContent) -> None:  # noqa: ARG002 -- an ephemeral page has no id to edit
+        if look.final:
+            await self._send(look)
+
+    async def _send(self, look: PageContent) -> str:
+        """Return the id of the message in the person's DM; "" for an ephemeral one."""
         buttons, simpler = (
             button_rows(look.offers, look.turn, self._conversation, self._to, plain=plain) for plain in (False, True)
         )
         with message_pages.page_errors():
             try:
-                await self._ephemeral.send(look.text, *buttons)
+                return await self._ephemeral.send(look.text, *buttons)
             except SlackRefused as refused:
                 if refused.code not in message_pages.BLOCKS_REFUSED:
                     raise
-                await self._ephemeral.send(look.text, *simpler)
+                return await self._ephemeral.send(look.text, *simpler)
 
     async def delete(self, page: PageRef) -> None:
-        """Nothing was shown."""
+        """Delete a page in the person's DM; others cannot be deleted."""
+        if not page.id.startswith(EPHEMERAL_PAGE):
+            with message_pages.page_errors():
+                await attachments.delete_shown(self._api, self._to.channel, page.id)
 
     async def attach(self, key: PageKey, files: Sequence[OutFile], *, again: bool) -> tuple[PageRef, ...]:  # noqa: ARG002 -- Slack takes no key with a file
         with message_pages.page_errors():

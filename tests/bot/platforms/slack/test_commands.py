@@ -177,7 +177,7 @@ async def test_forgetting_this_thread_asks_first_and_then_shows_the_receipt(slac
         await slack.click(ANN, whisper, "Forget")
         await slack.until(lambda: whisper.text != question)
     assert host.forgotten == [(f"{TEAM}:{ANN}", "this thread", frozenset({f"{TEAM}:{GENERAL}:{root.ts}"}))]
-    assert host.replies_too == [False]
+    assert host.replies_too == [True]
     assert whisper.text == memory_texts.receipt_text(host.receipt)
 
 
@@ -218,7 +218,7 @@ async def test_something_else_is_said_in_a_window_and_shown_before_it_is_erased(
         await slack.click(ANN, whisper, "Forget", ticked=True)
         await slack.until(lambda: host.forgotten)
     assert host.forgotten == [(PERSON, "about Apollo", frozenset())]
-    assert host.replies_too == [True]
+    assert host.replies_too == [False]
 
 
 async def forgot_thread(slack: FakeSlack, host: FakeHost) -> frozenset[str]:

@@ -223,7 +223,7 @@ async def test_nothing_is_erased_before_it_was_shown_and_agreed_to(
         await ann.click("Forget", ticked=ticked)
         await ann.changed(memory_texts.receipt_text(host.receipt))
     assert host.forgotten == [(PERSON, words, frozenset())]
-    assert host.replies_too == [ticked]
+    assert host.replies_too == [not ticked]
     assert "I will forget" not in ann.text
 
 
@@ -243,7 +243,7 @@ async def test_whoever_keeps_everything_forgets_nothing(slack: FakeSlack, ann: H
     [
         ({"words": "Apollo"}, "about Apollo", False),
         ({"words": "about Apollo", "scope": "about"}, "about Apollo", False),
-        ({"words": "since Monday", "scope": "time", "delete_replies": "yes"}, "since Monday", True),
+        ({"words": "since Monday", "scope": "time", "keep_replies": "yes"}, "since Monday", True),
     ],
 )
 async def test_what_to_forget_is_said_in_a_window(

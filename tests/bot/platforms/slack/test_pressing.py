@@ -103,7 +103,7 @@ async def test_the_last_verdict_of_a_person_counts(slack: FakeSlack) -> None:
     assert host.verdicts == {(7, f"{TEAM}:{ANN}"): ReplyVerdict.BAD}
 
 
-@pytest.mark.parametrize("label", ["Good answer", "Regenerate", "Delete this reply", "Undo"])
+@pytest.mark.parametrize("label", ["Good answer", "Regenerate", "Undo"])
 async def test_what_is_not_known_any_more_is_said_to_be_so(slack: FakeSlack, label: str) -> None:
     host, shown = reply(slack, OFFERS | {ReplyAction.UNDO})
     host.replies.clear()
@@ -111,6 +111,19 @@ async def test_what_is_not_known_any_more_is_said_to_be_so(slack: FakeSlack, lab
         await slack.click(ANN, shown, label)
         await slack.until(lambda: slack.state.whispers)
     assert said_alone(slack) == [(ANN, reply_texts.NO_SUCH_REPLY)]
+
+
+@pytest.mark.parametrize("of_another", [False, True], ids=["forgotten", "of another reply now"])
+async def test_a_page_whose_reply_is_not_known_any_more_is_deleted_for_its_asker(
+    slack: FakeSlack, *, of_another: bool
+) -> None:
+    host, shown = reply(slack)
+    other = replace(host.replies[0], channel=DM, conversation=f"{TEAM}:{DM}:{ROOT}", question="My secret?")
+    host.replies = [other] if of_another else []
+    async with serving(slack, host):
+        await slack.click(ANN, shown, "Delete this reply")
+        await slack.until(lambda: shown not in slack.state.messages)
+    assert (host.deleted_replies, said_alone(slack)) == ([], [])
 
 
 async def test_the_asker_has_a_reply_deleted_after_saying_that_they_are_sure(slack: FakeSlack) -> None:
@@ -455,7 +468,7 @@ async def test_a_reply_of_which_somebody_deleted_a_page_is_forgotten(slack: Fake
     assert host.deleted_replies == [7]
 
 
-@pytest.mark.parametrize("label", ["Good answer", "Regenerate", "Delete this reply"])
+@pytest.mark.parametrize("label", ["Good answer", "Regenerate"])
 async def test_a_button_from_before_the_database_was_replaced_says_nothing_of_its_numbers_new_reply(
     slack: FakeSlack, label: str
 ) -> None:

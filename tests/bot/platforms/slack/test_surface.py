@@ -139,7 +139,8 @@ async def test_a_post_that_has_to_queue_is_told_when_its_turn_comes_and_keeps_it
 ) -> None:
     clock = FakeClock(auto=False)
     workspace = SurfaceParts(api, ME, clock)
-    one, two, three = (of_workspace(workspace, replace(to, after=after), sessions) for after in "123")
+    zero, one, two, three = (of_workspace(workspace, replace(to, after=after), sessions) for after in "0123")
+    await zero.post(KEY, PageContent("Hello.", final=True))
     await one.post(KEY, PageContent("Hello.", final=True))
     with pytest.raises(PageQueued) as queued:
         await two.post(KEY, PageContent("Hel"))
@@ -147,7 +148,7 @@ async def test_a_post_that_has_to_queue_is_told_when_its_turn_comes_and_keeps_it
     with pytest.raises(PageQueued):
         await three.post(KEY, PageContent("Hello, too.", final=True))
     await two.post(KEY, PageContent("Hello.", final=True))
-    assert [answer.text for answer in slack.state.answers(GENERAL)] == ["Hello.", "Hello."]
+    assert [answer.text for answer in slack.state.answers(GENERAL)] == ["Hello."] * 3
 
 
 async def test_a_server_that_does_not_know_markdown_text_is_sent_text(slack: FakeSlack, surface: SlackSurface) -> None:
