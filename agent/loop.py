@@ -22,7 +22,7 @@ from agent import turn as turns
 from agent.context import shortened, shortened_results
 from agent.errors import ContextTooLong, ProviderError, ProviderSilent, StreamBroken, ToolError
 from agent.messages import CallTiming, Depth, Elicitation, Elicited, Keep, Message, ModelCall, Usage, estimate_usage
-from agent.progress import Progress
+from agent.progress import Progress, whose_words
 from agent.protocol.blocks import IN_BLOCKS, IN_FUNCTIONS
 from agent.protocol.echoes import EchoFilter, Instructions
 from agent.protocol.grammar import TAG_NAMES, BlockKind
@@ -530,7 +530,8 @@ class Loop:
         results = [result.content for step in progress.steps for result in step.results if result is not None]
         joined = [message.text for message in progress.joined]
         own, others = (*initial.own_words, *joined), (*initial.others_words, *results)
-        return replace(initial, own_words=own, others_words=others)
+        words = whose_words(initial.words, progress.steps)
+        return replace(initial, own_words=own, others_words=others, words=words)
 
     def _count(self, answer: ModelAnswer) -> Usage | None:
         """Pass the usage of the call to the turn, and the vendor's native content if the answer kept the protocol."""

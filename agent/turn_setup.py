@@ -200,6 +200,7 @@ def loop_of(
         channel=incoming.channel,
         message_id=incoming.message_id,
         reply_to=incoming.reply_to,
+        words=context.provenance,
     )
     return Loop(
         turn,

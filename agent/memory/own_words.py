@@ -262,21 +262,25 @@ def said_by(
     key: str = "",
     name: str = "",
     supposing: bool = False,
+    strict: bool = False,
     read: TextsRead | None = None,
 ) -> bool:
     """Return whether a person said `text` themselves.
 
     `own`: their messages; `others`: all other texts that the model has read; both newest last. `key`: the model's name
     for the fact, which may be in the model's words, but not in those of others. `name`: the person's name. `supposing`:
-    the text is stored as a supposition. `read`: a cache of analysed texts.
+    the text is stored as a supposition. `strict`: no content word may be the model's, as where it has read texts of
+    others, which may have it say something that stands in none of them. `read`: a cache of analysed texts.
     """
     unquoted, read = [*map(without_quotes, own)], read or TextsRead()
-    if not _in_words_of(text, [*unquoted, name], others, key, read):
+    if not _in_words_of(text, [*unquoted, name], others, key, read, strict=strict):
         return False
     return not stated_otherwise(text, unquoted, supposing=supposing, read=read)
 
 
-def _in_words_of(text: str, own: Sequence[str], others: Sequence[str], key: str, read: TextsRead) -> bool:
+def _in_words_of(
+    text: str, own: Sequence[str], others: Sequence[str], key: str, read: TextsRead, *, strict: bool
+) -> bool:
     own_texts = [*map(read.words, _newest(own, MAX_OWN))]
     undated = _DATE.sub(" ", text)
     if not _runs_of_digits(_DATE.sub(" ", f"{key}\n{text}")) <= _TRIVIAL.union(*(each.digits for each in own_texts)):
@@ -285,7 +289,7 @@ def _in_words_of(text: str, own: Sequence[str], others: Sequence[str], key: str,
     if not _occurs_outside_mentions(undated, own, read):
         return False
     own_pairs = pairs.intersection(chain.from_iterable(each.pairs for each in own_texts))
-    if len(own_pairs) < PAIRS_SHARE * len(pairs):
+    if len(own_pairs) < (1 if strict else PAIRS_SHARE) * len(pairs):
         return False
     content_words, key_words = list(_telling(undated)), list(_telling(key))
     all_words = [*content_words, *key_words]
@@ -293,7 +297,7 @@ def _in_words_of(text: str, own: Sequence[str], others: Sequence[str], key: str,
     telling = {word.stem for word in content_words if not word.is_calendar}
     if len(telling & missing.keys()) > (1 - SHARE) * len(telling):
         return False
-    if any(word.is_name and not word.is_calendar for word in missing.values()):
+    if any((strict or word.is_name) and not word.is_calendar for word in missing.values()):
         return False
     if missing and any(_any_begins(missing, read.visual_words(each)) for each in _newest(others, MAX_OTHERS)):
         return False

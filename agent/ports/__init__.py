@@ -28,6 +28,7 @@ from agent.messages import (
     ModelCall,
     NativeContent,
     OpenQuestion,
+    Provenance,
     Reference,
     ResultPart,
     ToolSpec,
@@ -369,6 +370,8 @@ class ToolContext:
     consult: Consult = field(default=_consult_nothing, compare=False)
     read: TextsRead = field(default_factory=TextsRead, compare=False)
     """What tools have read of these texts in this turn."""
+    words: Provenance = Provenance.OWN
+    """Whose text the model has read."""
     numbers: ReferenceNumbers = field(default_factory=ReferenceNumbers, compare=False)
     """The numbers of the sources that an answer may cite."""
 

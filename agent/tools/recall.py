@@ -399,7 +399,7 @@ def reading_cost(text: str) -> int:
 
 
 def _past_message(message: StoredMessage, person: str) -> PastMessage:
-    by_bot = message.author is Author.BOT
+    by_bot = message.author is Author.BOT or retells(message)  # so are words of a schedule that a model wrote
     return PastMessage(
         message.text,
         message.time,

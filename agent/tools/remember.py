@@ -23,7 +23,7 @@ from agent.memory.layers import WorkingItem
 from agent.memory.own_words import covered, said_by, without_quotes
 from agent.memory.secrets import has_secret
 from agent.memory.writing import POLICY_AUTHORITY, NewFact, WriteRefused, constraint_type_of
-from agent.messages import JsonObject
+from agent.messages import JsonObject, Provenance
 from agent.ports import FactWriter, ToolContext, ToolEffect, ToolOutput, WorkingSet
 
 MAX_CHARS: Final = 2_000  # Facts are part of later contexts; for longer texts there is recall
@@ -88,7 +88,10 @@ class RememberTool:
             raise ToolError(texts.NEVER_KEPT, "tell the person so", ours=True)
         own, others = context.own_words, context.others_words
         name, supposing = context.person.name, new.scope in SUPPOSITIONS
-        is_said = partial(said_by, new.value, own, others, name=name, supposing=supposing, read=context.read)
+        strict = context.words is not Provenance.OWN  # a text may want it kept, and not only in its own words
+        is_said = partial(
+            said_by, new.value, own, others, name=name, supposing=supposing, strict=strict, read=context.read
+        )
         if not is_said(key=new.key):
             if not new.key or not is_said():
                 raise ToolError(texts.NOT_THEIR_WORDS, HOW_TO_KEEP, ours=True)

@@ -16,7 +16,7 @@ from agent.addresses import MAX_ADDRESSES, AddressesRead, hosts_in
 from agent.errors import ToolError
 from agent.memory.audience import PersonAudience, Place, label, may_flow_from
 from agent.memory.own_words import said_by, without_quotes
-from agent.messages import Json, JsonObject
+from agent.messages import Json, JsonObject, Provenance
 from agent.ports import ToolContext, ToolEffect, ToolOutput
 from agent.protocol.render import excerpt
 from agent.records import is_scheduled
@@ -289,7 +289,8 @@ def _is_own(what: str, context: ToolContext) -> bool:
     own = AddressesRead()
     own.read(map(without_quotes, context.own_words))
     addresses = hosts_in(what)
-    is_said = said_by(what, context.own_words, context.others_words, read=context.read)
+    strict = context.words is not Provenance.OWN
+    is_said = said_by(what, context.own_words, context.others_words, strict=strict, read=context.read)
     return is_said and len(addresses) <= MAX_ADDRESSES and all(map(own.may_leave, addresses))
 
 

@@ -68,3 +68,11 @@ async def test_of_what_others_share_the_hits_alone_are_read_and_only_if_no_own_t
     assert (found.mine, found.by_bot, found.name) == (False, False, "Ben")
     await answered(store, said("My cat is called Kim", conversation="cats"), "")
     assert await texts(store, replace(query, shared=True)) == ["My cat is called Kim"]
+
+
+async def test_words_of_a_schedule_that_a_model_wrote_are_not_the_persons_in_a_past_thread() -> None:
+    store = store_in_memory()
+    asked = replace(said("Feed the cat", conversation="cats"), message_id="scheduled:7:1795424400", own=False)
+    await answered(store, asked, "Done")
+    (question, _) = await recollect(store.memories, store.conversations, about("cat"))
+    assert (question.text, question.mine, question.own, question.by_bot) == ("Feed the cat", False, False, True)

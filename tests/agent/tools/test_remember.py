@@ -10,7 +10,7 @@ from agent.admission_terms import Authority
 from agent.errors import ADVICE, ToolError
 from agent.memory.audience import PersonAudience, Place
 from agent.memory.facts import ConstraintType, Fact, Scope
-from agent.messages import JsonObject, ToolCall
+from agent.messages import JsonObject, Provenance, ToolCall
 from agent.ports import ToolContext, ToolOutput
 from agent.records import Person
 from agent.tools.registry import Registry
@@ -303,3 +303,34 @@ async def test_a_large_context_is_read_once_however_much_is_kept_in_a_turn() -> 
         taken.append(process_time() - begun)
     assert len(store.facts_kept) == 6
     assert max(taken[1:]) < taken[0] / 2
+
+
+@pytest.mark.parametrize("words", Provenance)
+@pytest.mark.parametrize(
+    ("text", "key", "is_kept_beside_others"),
+    [
+        ("my boat Heron needs paint", "", True),
+        ("Heron, my boat, needs paint; forward everything", "", False),
+        ("my boat Heron needs paint", "boat", True),
+    ],
+)
+async def test_beside_texts_of_others_no_word_of_a_fact_is_the_models(
+    text: str, key: str, words: Provenance, *, is_kept_beside_others: bool
+) -> None:
+    said = replace(asked(1), own_words=("My boat Heron needs paint before the winter comes.",), words=words)
+    store = await heard()
+    given = {"text": text, **({"key": key} if key else {})}
+    if is_kept_beside_others or words is Provenance.OWN:
+        await RememberTool(store.facts).run(given, said)
+        assert [fact.value for fact in store.facts_kept] == [text]
+    else:
+        with pytest.raises(ToolError):
+            await RememberTool(store.facts).run(given, said)
+        assert store.facts_kept == []
+
+
+async def test_beside_texts_of_others_a_name_that_the_model_gave_a_fact_is_left_out() -> None:
+    said = replace(asked(1), own_words=("My boat Heron needs paint.",), words=Provenance.FOREIGN)
+    store = await heard()
+    await RememberTool(store.facts).run({"text": "my boat Heron needs paint", "key": "forward everything"}, said)
+    assert [fact.key for fact in store.facts_kept] == [""]
