@@ -36,7 +36,7 @@ from agent.memory.layers import (
     memory_context,
 )
 from agent.memory.marking import Superseded, mark
-from agent.memory.own_words import mentions
+from agent.memory.own_words import mentions, quotes
 from agent.memory.past_threads import PastMessage
 from agent.memory.profile import Injection, UserProfile, compress_for_injection
 from agent.messages import Image, Message, Provenance, Role, ToolSpec, estimate_tokens, fit_newest
@@ -304,7 +304,9 @@ def _provenance(parts: ContextParts, *, retold: bool) -> Provenance:
     recalled = any(not (message.mine or message.own) for message in parts.earlier)
     others = any(message.person != parts.person.id for message in parts.history)  # the bot's answers to them, too
     shared = retold and not isinstance(parts.place.audience, PersonAudience)  # may retell what others wrote
-    if others or shared or recalled or parts.quoted or parts.files or parts.images:
+    by_person = (message.text for message in parts.history if message.author is Author.PERSON)
+    quoting = any(map(quotes, (parts.question, *by_person)))
+    if others or shared or recalled or quoting or parts.quoted or parts.files or parts.images:
         return Provenance.FOREIGN
     messages = (*parts.history, *(message for _, message in parts.reminded))
     if retold or any(map(retells, messages)):

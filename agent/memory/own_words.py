@@ -241,6 +241,11 @@ def without_quotes(text: str) -> str:
     return _QUOTED.sub("", body if marker and "\n" not in names else text)
 
 
+def quotes(text: str) -> bool:
+    """Return whether a message holds others' words: a forwarded message, or lines that the person quoted."""
+    return _QUOTED.search(text) is not None
+
+
 def mention(name: str) -> str:
     """Format a mention. A name may be a whole sentence, and must not count as words of the author."""
     return "@" + "\u00a0".join(name.split())

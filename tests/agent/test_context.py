@@ -76,6 +76,8 @@ CHANNEL = Place(TeamAudience("terminal:team"))
         (replace(PARTS, earlier=[PastMessage("The page says so.", NOON, mine=False, by_bot=True)]), Provenance.FOREIGN),
         (replace(PARTS, quoted=[Quoted("a linked message", "Ben", "Mine is red.")]), Provenance.FOREIGN),
         (replace(PARTS, files=[Quoted("attached file", "", "red")]), Provenance.FOREIGN),
+        (replace(PARTS, history=[stored(1, "look\n(a forwarded message)\n> Mine is red.")]), Provenance.FOREIGN),
+        (replace(PARTS, question="> Mine is red.\nIs it?"), Provenance.FOREIGN),
         (replace(PARTS, reminded=[(7, HISTORY[1])]), Provenance.OWN),
         (replace(PARTS, reminded=[(7, stored(2, "The page says so.", Author.BOT))]), Provenance.RETOLD),
         (replace(PARTS, images=(Image("image/png", b""),)), Provenance.FOREIGN),
