@@ -10,6 +10,7 @@ import pytest
 from agent.errors import StoreUnavailable
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.records import Incoming, Quoted
+from bot.message_parts import UNREADABLE_LINK, UNREADABLE_REPLIED, UNREADABLE_THREAD
 from bot.platforms.discord import surroundings
 from bot.texts import reply_texts
 from tests.fakes.discord_bot import by_the_bot, serving
@@ -186,7 +187,7 @@ async def test_the_bots_role_and_a_reply_to_it_are_mentions_too() -> None:
         )
         incoming = await taken(host, 2)
         assert without_pages(incoming.quoted) == (
-            Quoted("the message that this one replies to", "Cogency", "The boat is blue."),
+            Quoted("the message that this one replies to", "Cogency", "The boat is blue.", by_bot=True),
         )
 
 
@@ -232,20 +233,23 @@ async def test_a_linked_message_is_brought_along_where_its_readers_allow_it() ->
         open_, hidden = (fake.world.message(each, BO, f"In {each}.") for each in (GENERAL, STAFF))
         links = [f"https://discord.com/channels/{GUILD}/{each['channel_id']}/{each['id']}" for each in (open_, hidden)]
         await fake.say(ANN, ASK + " ".join(links))
-        assert [each.text for each in (await taken(host)).quoted] == [f"In {GENERAL}."]
+        assert [each.text for each in (await taken(host)).quoted] == [f"In {GENERAL}.", UNREADABLE_LINK]
         await fake.write(ANN, " ".join(links))  # she owns the server, so she can read both
         assert [each.text for each in (await taken(host, 2)).quoted] == [f"In {GENERAL}.", f"In {STAFF}."]
         await fake.write(BO, " ".join(links))
-        assert [each.text for each in (await taken(host, 3)).quoted] == [f"In {GENERAL}."]
+        assert [each.text for each in (await taken(host, 3)).quoted] == [f"In {GENERAL}.", UNREADABLE_LINK]
 
 
-async def test_what_cannot_be_read_is_left_out() -> None:
+async def test_what_cannot_be_read_is_named() -> None:
     async with listening() as (fake, host):
         fake.world.start_thread(GENERAL, "7004", "closed")
         await fake.dispatch("THREAD_CREATE", fake.world.channels["7004"])
         fake.rest.fail("GET", "/messages", 403, 50001, times=2)
         await fake.say(ANN, f"{ASK}summarise", "7004")
-        assert (await taken(host)).quoted == ()
+        assert [each.text for each in (await taken(host)).quoted] == [UNREADABLE_THREAD]
+        gone = {"type": 0, "message_id": "5", "channel_id": GENERAL}
+        await fake.say(ANN, f"{ASK}why?", type=19, message_reference=gone, referenced_message=None)
+        assert [each.text for each in (await taken(host, 2)).quoted] == [UNREADABLE_REPLIED]
 
 
 class FullHost(FakeHost):

@@ -10,7 +10,7 @@ import pytest
 
 from agent.providers.scripted import ScriptedProvider
 from bot.hosting import BotHost
-from bot.message_parts import CARD, FORWARDED, UNREADABLE
+from bot.message_parts import CARD, FORWARDED, UNREADABLE, UNREADABLE_LINK
 from bot.texts import command_texts
 from tests.fakes.alerts import ON_DISCORD, Alert
 from tests.fakes.discord_bot import WINDOW_S, serving
@@ -170,7 +170,7 @@ async def test_a_link_into_an_archived_thread_of_a_channel_that_the_asker_cannot
         said = fake.world.message("7101", ANN, "the vermilion plan")
         await fake.say(BO, f"{ME} what was https://discord.com/channels/10/7101/{said['id']} about?")
         await until(lambda: host.taken)
-        assert host.taken[0].quoted == ()
+        assert [one.text for one in host.taken[0].quoted] == [UNREADABLE_LINK]
 
 
 async def test_an_edited_card_is_an_edit_of_what_is_stored() -> None:

@@ -11,6 +11,7 @@ import discord
 from agent.errors import CogencyError
 from agent.memory.audience import GroupAudience, PersonAudience, Place, may_flow
 from agent.records import AttachedMessage, Attachment, Quoted
+from bot.message_parts import NOT_IN_TIME, UNREADABLE_LINK, UNREADABLE_REPLIED, UNREADABLE_THREAD
 from bot.platforms.discord.attachments import attachments
 from bot.platforms.discord.inbound import pages_at
 from bot.platforms.discord.markup import DiscordMessageLink, message_links, readable
@@ -27,6 +28,9 @@ MAX_THREAD_CHARS = 20_000
 MAX_THREAD_FILES = 5  # The newest ones: a question about a file in a thread is usually about a recent one
 MAX_LINKS = 3  # Each costs a request or two; a question rarely refers to more
 Linkable = discord.TextChannel | discord.VoiceChannel | discord.StageChannel | discord.Thread
+EARLIER = "earlier in this thread"
+REPLIED = "the message that this one replies to"
+LINKED = "a linked message"
 SOMEBODY = "somebody"  # The author of a forwarded message, whom Discord does not name
 PATIENCE_S = 8.0  # Short, because the asker sees no response meanwhile
 
@@ -54,7 +58,7 @@ class Surroundings:
       answer is read.
     - A thread is read when the conversation with the bot begins. Of its later messages, people's are stored as they
       arrive; those of other apps, such as an alert that is resolved, are read again with each question.
-    - Everything is bounded, and what cannot be read in time is left out: the question matters more.
+    - Everything is bounded, and what cannot be read, or not in time, is named in a line: the question matters more.
     """
 
     def __init__(self, client: discord.Client) -> None:
@@ -87,8 +91,12 @@ class Surroundings:
             raise ChannelUnknown from error
 
     async def of_message(self, message: discord.Message, place: Place, *, import_thread: bool) -> ReferencedContent:
-        """Return everything that this message refers to, in reading order."""
-        return await _in_time(self._of_message(message, place, import_thread=import_thread))
+        """Return everything that this message refers to, in reading order, and what it holds beside its own words."""
+        content = content_of(message)
+        found = await _in_time(self._of_message(message, place, content.files, import_thread=import_thread))
+        names = names_of(message, content.whole)
+        enclosed = content.quotes(lambda words: readable(words, names), SOMEBODY)
+        return replace(found, quoted=(*found.quoted, *enclosed))
 
     async def of_question(
         self,
@@ -146,25 +154,29 @@ class Surroundings:
         return self._client.get_channel(number) or await self._client.fetch_channel(number)
 
     async def _of_message(
-        self, message: discord.Message, place: Place, *, import_thread: bool
+        self,
+        message: discord.Message,
+        place: Place,
+        forwarded: Sequence[discord.Attachment],
+        *,
+        import_thread: bool,
     ) -> AsyncGenerator[Quoted | Attachment, None]:
-        content = content_of(message)
         for file in attachments(message.attachments, message.author.display_name, voice=message.flags.voice):
             yield file
-        for file in attachments(content.files, SOMEBODY, "file of a forwarded message", by_bot=True):
+        for file in attachments(forwarded, SOMEBODY, "file of a forwarded message", by_bot=True):
             yield file
         if isinstance(message.channel, discord.Thread):
             for quoted in await self._thread(message.channel, before=message, apps_alone=not import_thread):
                 yield quoted
-        if (replied_to := await _replied_to(message)) is not None:
-            quoted, files = self.quote("the message that this one replies to", replied_to)
+        replied_to = await _replied_to(message)
+        if replied_to is None and _is_reply(message):
+            yield Quoted(REPLIED, "", UNREADABLE_REPLIED)
+        elif replied_to is not None:
+            quoted, files = self.quote(REPLIED, replied_to)
             yield quoted
             source = "file of the message that this one replies to"
             for file in attachments(files, quoted.author, source, by_bot=quoted.by_bot):
                 yield file
-        names = names_of(message, content.whole)
-        for quoted in content.quotes(lambda words: readable(words, names), SOMEBODY):
-            yield quoted
         async for quoted in self._linked(message.content, message.author.id, place):
             yield quoted
 
@@ -188,11 +200,11 @@ class Surroundings:
         quotes: list[Quoted] = []
         files: list[Attachment] = []
         chars = 0
-        with suppress(*UNREADABLE):
+        try:
             async for message in thread.history(limit=MAX_THREAD_MESSAGES, before=before):
                 if apps_alone and not self._is_of_other_app(message):
                     continue
-                quoted, attached = self.quote("earlier in this thread", message)
+                quoted, attached = self.quote(EARLIER, message)
                 chars += len(quoted.text)
                 if chars > MAX_THREAD_CHARS:
                     break
@@ -200,6 +212,8 @@ class Surroundings:
                     quotes.append(quoted)
                     source = "file earlier in this thread"
                     files += attachments(attached, quoted.author, source, by_bot=quoted.by_bot)
+        except UNREADABLE:
+            quotes += [] if apps_alone else [Quoted(EARLIER, "", UNREADABLE_THREAD)]
         if starts and chars <= MAX_THREAD_CHARS and isinstance(thread.parent, discord.TextChannel):
             with suppress(*UNREADABLE):
                 starter = await thread.parent.fetch_message(thread.id)
@@ -234,9 +248,10 @@ class Surroundings:
 
     async def _linked(self, text: str, asker: int, place: Place) -> AsyncGenerator[Quoted, None]:
         for link in message_links(text)[:MAX_LINKS]:
+            message = None
             with suppress(discord.InvalidData, *UNREADABLE):
-                if (message := await self._linked_message(link, asker, place)) is not None:
-                    yield self.quote("a linked message", message)[0]
+                message = await self._linked_message(link, asker, place)
+            yield Quoted(LINKED, "", UNREADABLE_LINK) if message is None else self.quote(LINKED, message)[0]
 
     async def _linked_message(self, link: DiscordMessageLink, asker: int, place: Place) -> discord.Message | None:
         """Return the message, if both the bot and the asker can read it and it may be used in this place."""
@@ -263,10 +278,14 @@ def _may_be_used(source: Place, target: Place, server: str) -> bool:
     return may_flow(source.audience, target, readable_now)
 
 
+def _is_reply(message: discord.Message) -> bool:
+    return message.type is discord.MessageType.reply
+
+
 async def _replied_to(message: discord.Message) -> discord.Message | None:
     """Return the message that this one replies to, if it is in the same channel and still exists."""
     reference = message.reference
-    if message.type is not discord.MessageType.reply or reference is None or reference.message_id is None:
+    if not _is_reply(message) or reference is None or reference.message_id is None:
         return None
     if isinstance(reference.resolved, discord.Message):
         return reference.resolved
@@ -286,6 +305,7 @@ async def _in_time(content: AsyncGenerator[Quoted | Attachment, None]) -> Refere
                 items.append(item)  # noqa: PERF401 -- items read before the timeout are kept
     except TimeoutError:
         log.info("left out some of what a message refers to: it could not be read in time")
+        items.append(Quoted("note", "", NOT_IN_TIME))
     finally:
         await content.aclose()
     return ReferencedContent(

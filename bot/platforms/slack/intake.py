@@ -20,6 +20,7 @@ from bot.commands.declaration import CommandMeant, command_meant, command_named,
 from bot.commands.talking import HELP_COMMAND as HELP
 from bot.host import Host
 from bot.message_intake import MessageFacts, QuestionToAll, decide, is_open_question, is_stop
+from bot.message_parts import NOT_IN_TIME
 from bot.platforms.slack import inbound
 from bot.platforms.slack.agent_view import AgentDesk
 from bot.platforms.slack.api import SlackError
@@ -371,7 +372,7 @@ class SlackIntake:
                 if message.direct:
                     found += await self.agent.viewed.quotes_for(message, incoming.person.name, incoming.place)
         except TimeoutError:
-            found.append(Quoted("note", self.me.name, "(more belongs to this message; it could not be read in time)"))
+            found.append(Quoted("note", self.me.name, NOT_IN_TIME))
         quoted = (*(item for item in found if isinstance(item, Quoted)), *forwarded)
         files = (*incoming.files, *(item for item in found if isinstance(item, Attachment)))
         return replace(incoming, quoted=quoted, files=files)

@@ -11,6 +11,7 @@ from agent.memory.audience import GroupAudience, PersonAudience, Place, may_flow
 from agent.messages import Json, JsonObject
 from agent.ports import Membership
 from agent.records import AttachedMessage, Attachment, Quoted
+from bot.message_parts import UNREADABLE_LINK, UNREADABLE_THREAD, bounded
 from bot.platforms.slack.api import Method, SlackApi, SlackError, first_text, items, text
 from bot.platforms.slack.inbound import (
     SOMEBODY,
@@ -85,6 +86,8 @@ class SlackNames:
 
 MAX_MESSAGES = 100  # The last ones of a thread
 
+MESSAGE_CHARS = 12_000  # Of one message in a thread: an app may post a whole log
+
 MAX_CHARS = 24_000  # About half of a turn's history budget: the rest is for the conversation that begins
 
 MAX_FILES = 5  # The last ones of a thread: a question about a file mostly means one of these
@@ -94,6 +97,7 @@ PAGE = (
     200  # Slack pages a thread from its beginning: of a thread with over a thousand messages, the newest are not read
 )
 
+EARLIER: Final = "earlier in this thread"
 LINKED = "linked message"
 MAX_LINKS = 3  # Each costs a request before the question is acknowledged
 
@@ -104,7 +108,7 @@ class Threads:
     Rules. A thread is read when the conversation with the bot begins, and within bounds: its first message and the last
     ones before the question. Of its later messages, people's are stored as they arrive; those of other apps, such as
     an alert that is resolved, are not, and are read again with each question, as they are then. A linked message is
-    read only if its channel's content may be used where the answer is read. What cannot be read is left out.
+    read only if its channel's content may be used where the answer is read. What cannot be read is named.
     """
 
     def __init__(self, api: SlackApi, me: SlackBot, people: People, places: Places, membership: Membership) -> None:
@@ -115,7 +119,7 @@ class Threads:
         self._membership = membership
 
     async def before(self, message: SlackMessage, *, apps_alone: bool = False) -> tuple[Quoted | Attachment, ...]:
-        """Return the thread before this message, the oldest first, and its last files; () if it cannot be read.
+        """Return the thread before this message, the oldest first, and its last files.
 
         `apps_alone`: only what other apps wrote there.
         """
@@ -137,10 +141,10 @@ class Threads:
                 first = first or (messages[0] if messages else {})
                 latest.extend(messages)
         except SlackError:
-            return ()
+            return () if apps_alone else (Quoted(EARLIER, "", UNREADABLE_THREAD),)
         thread = [*latest] if not latest or latest[0] is first else [first, *latest]
         shown = _bounded([(item, content_of(item)) for item in thread if is_written(item)])
-        return (*await self._quoted(shown, "earlier in this thread"), *_files(shown, self._me))
+        return (*await self._quoted(shown, EARLIER, MESSAGE_CHARS), *_files(shown, self._me))
 
     def _is_of_other_app(self, message: JsonObject) -> bool:
         return bool(text(message, "bot_id")) and self._me.bot != text(message, "bot_id")
@@ -169,13 +173,16 @@ class Threads:
         return (await self._membership.readable(person, [place])).get(place, False)
 
     async def linked(self, message: SlackMessage, target: Place) -> tuple[Quoted, ...]:
-        """Return the linked messages that may be used in an answer that is read at `target`."""
+        """Return the linked messages that may be used in an answer that is read at `target`; of each other one, a
+        line that it cannot be read, whatever the reason.
+        """
         found: list[Quoted] = []
         for link in message_links(message.text.replace("&amp;", "&"))[:MAX_LINKS]:
             if link.channel == message.channel:
-                found += await self._read(link, LINKED)
+                quoted = await self._read(link, LINKED)
             else:
-                found += await self.read_message(link, target, LINKED)
+                quoted = await self.read_message(link, target, LINKED)
+            found += quoted or (Quoted(LINKED, "", UNREADABLE_LINK),)
         return tuple(found)
 
     async def read_message(self, link: SlackMessageLink, target: Place, source: str) -> tuple[Quoted, ...]:
@@ -199,7 +206,8 @@ class Threads:
             return ()
         return await self._quoted([(message, content_of(message))] if message else [], source)
 
-    async def _quoted(self, messages: Sequence[Shown], source: str) -> tuple[Quoted, ...]:
+    async def _quoted(self, messages: Sequence[Shown], source: str, limit: int = MAX_CHARS) -> tuple[Quoted, ...]:
+        """Return messages as quotes, each up to `limit` characters."""
         users = tuple(filter(None, (text(message, "user") for message, _ in messages)))
         names = await self._names.of(*(content.whole for _, content in messages), users=users)
         return tuple(
@@ -211,7 +219,7 @@ class Threads:
                 by_bot=is_ours(message, self._me) or content.may_hold_ours,
             )
             for message, content in messages
-            if (message_text := readable(content.whole, names))
+            if (message_text := readable(bounded((content.whole,), limit), names))
         )
 
 
@@ -250,10 +258,10 @@ def _bounded(thread: Sequence[Shown]) -> list[Shown]:
     """Return the first message, and as many of the last as fit into MAX_CHARS, in their order."""
     if not thread:
         return []
-    chars = len(thread[0][1].whole)
+    chars = min(len(thread[0][1].whole), MESSAGE_CHARS)
     latest: list[Shown] = []
     for message, content in reversed(thread[1:]):
-        chars += len(content.whole)
+        chars += min(len(content.whole), MESSAGE_CHARS)
         if chars > MAX_CHARS:
             break
         latest.append((message, content))

@@ -3,6 +3,7 @@
 from typing import Any
 
 from agent.records import Incoming
+from bot.message_parts import TOO_LONG, UNREADABLE_LINK, UNREADABLE_THREAD
 from bot.platforms.slack import surroundings
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
@@ -12,6 +13,7 @@ from tests.fakes.slack_things import BOT_USER, FakeMessage
 
 ANN, BOB, GENERAL, SECRET, DM = "U0ANN", "U0BOB", "C0GENERAL", "C0SECRET", "D0ANN"
 ME = f"<@{BOT_USER}>"
+UNREAD = ("linked message", "", UNREADABLE_LINK)
 
 
 def link(message: FakeMessage) -> str:
@@ -77,10 +79,12 @@ async def test_a_thread_of_long_messages_is_bounded_too(slack: FakeSlack) -> Non
     assert told[-1].startswith("39 ")
 
 
-async def test_a_thread_that_cannot_be_read_is_left_out(slack: FakeSlack) -> None:
+async def test_a_thread_that_cannot_be_read_is_named(slack: FakeSlack) -> None:
     root = slack.state.write(BOB, GENERAL, "Shall we paint the boat?")
     slack.faults["conversations.replies"] += [Fault(error="missing_scope")] * 2
-    assert await quoted(slack, f"{ME} sum this up", thread_ts=root.ts) == []
+    assert await quoted(slack, f"{ME} sum this up", thread_ts=root.ts) == [
+        ("earlier in this thread", "", UNREADABLE_THREAD)
+    ]
 
 
 async def test_a_linked_message_of_a_public_channel_comes_along(slack: FakeSlack) -> None:
@@ -95,14 +99,14 @@ async def test_a_linked_message_of_a_public_channel_comes_along(slack: FakeSlack
 
 async def test_a_linked_message_of_a_private_channel_stays_there(slack: FakeSlack) -> None:
     secret = slack.state.write(BOB, SECRET, "the plan")
-    assert await quoted(slack, f"{ME} look: {link(secret)}") == []
+    assert await quoted(slack, f"{ME} look: {link(secret)}") == [UNREAD]
 
 
 async def test_a_linked_message_of_a_private_channel_comes_along_in_a_members_dm(slack: FakeSlack) -> None:
     secret = slack.state.write(BOB, SECRET, "the plan")
     assert await quoted(slack, f"{ME} look: {link(secret)}", DM) == [("linked message", "bob", "the plan")]
     slack.state.channels[SECRET].members.discard(ANN)
-    assert await quoted(slack, f"{ME} look: {link(secret)}", DM) == []
+    assert await quoted(slack, f"{ME} look: {link(secret)}", DM) == [UNREAD]
 
 
 async def test_a_linked_message_of_the_same_private_channel_comes_along(slack: FakeSlack) -> None:
@@ -110,7 +114,16 @@ async def test_a_linked_message_of_the_same_private_channel_comes_along(slack: F
     assert await quoted(slack, f"{ME} look: {link(secret)}", SECRET) == [("linked message", "bob", "the plan")]
 
 
-async def test_links_that_lead_nowhere_are_left_out(slack: FakeSlack) -> None:
+async def test_links_that_lead_nowhere_look_like_those_that_may_not_be_read(slack: FakeSlack) -> None:
     nowhere = "<https://fake.slack.com/archives/C0NONE/p1700000000000100>"
     gone = f"<https://fake.slack.com/archives/{GENERAL}/p1700000000000200>"
-    assert await quoted(slack, f"{ME} look: {nowhere} {gone}") == []
+    assert await quoted(slack, f"{ME} look: {nowhere} {gone}") == [UNREAD, UNREAD]
+
+
+async def test_a_long_log_of_an_app_leaves_room_for_the_messages_around_it(slack: FakeSlack) -> None:
+    root = slack.state.write(BOB, GENERAL, "the deploy failed")
+    slack.state.write(ANN, GENERAL, "KeyError since noon", root.ts)
+    slack.state.write("", GENERAL, "log line\n" * 4_000, root.ts, bot_id="B0CI", facts={"subtype": "bot_message"})
+    texts = [text for _, _, text in await quoted(slack, f"{ME} why?", thread_ts=root.ts)]
+    assert texts[:2] == ["the deploy failed", "KeyError since noon"]
+    assert texts[2].endswith(TOO_LONG)
