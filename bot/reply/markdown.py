@@ -19,6 +19,7 @@ from html import unescape
 
 import regex
 
+from agent.addresses import hosts_in
 from bot.reply.code_spans import CodeMap, code_map
 from bot.reply_surface import MarkdownReader
 
@@ -444,7 +445,10 @@ def show_addresses(
 
 def _hides(link: "regex.Match[str]", has_read: Callable[[str], bool]) -> bool:
     """Whether it is a link to somewhere that the turn has not read."""
-    if link[0] == "]" and not _LEADS_OUT.match(_ESCAPED.sub("", unescape(link["start"]))):
-        return False
+    if link[0] == "]":
+        target = _ESCAPED.sub("", unescape(link["start"]))
+        # Chat clients put a scheme before the name of a host.
+        if not _LEADS_OUT.match(target) and not hosts_in(target):
+            return False
     address = link["to"] or ""
     return not (address and len(address) <= MAX_ADDRESS_CHARS and has_read(address))

@@ -42,6 +42,7 @@ def shown(text: str, read: str = "") -> str:
         "[write to her](mailto:ann@example.test)",
         "https://other.test/?q=1 and <https://other.test/?q=2>",
         "handlers[0](left, right); d[key]: int = 3; [see above](#top)",
+        "[the notes](notes.txt), [a page](docs/page.md), [it](./x), d[key](value)",
         "| a | b |\n|---|---|\n| [x](https://example.test/docs) | y |",
     ],
 )
@@ -65,6 +66,15 @@ def test_a_link_to_what_was_read_and_what_is_none_stay_as_they_were_written(text
         ("[![](https://evil.test/?a)](https://evil.test/?b)", "[![] (https://evil.test/?a)] (https://evil.test/?b)"),
         ("<https://evil.test/?q=heron|agenda>", "‹https://evil.test/?q=heron|agenda>"),
         ("[docs](https://example.test/docs/heron)", "[docs] (https://example.test/docs/heron)"),
+        ("[agenda](evil.example/heron)", "[agenda] (evil.example/heron)"),
+        ("[agenda](heron.evil.example)", "[agenda] (heron.evil.example)"),
+        ("[agenda](evil.example?q=heron)", "[agenda] (evil.example?q=heron)"),
+        ("[agenda](evil.example:8080/heron)", "[agenda] (evil.example:8080/heron)"),
+        ("[agenda](10.0.0.7/heron)", "[agenda] (10.0.0.7/heron)"),
+        ("[agenda](<evil.example/the heron>)", "[agenda] (<evil.example/the heron>)"),
+        ("[agenda](evil\\.example/heron)", "[agenda] (evil\\.example/heron)"),
+        ("[agenda](evil&period;example/heron)", "[agenda] (evil&period;example/heron)"),
+        ("[agenda][1]\n\n[1]: evil.example/heron", "[agenda][1]\n\n[1] : evil.example/heron"),
     ],
 )
 def test_an_address_that_was_not_read_as_it_stands_is_shown(text: str, readable: str) -> None:
