@@ -49,14 +49,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Final, assert_never
-from unicodedata import category
+from unicodedata import category, normalize
 
 from agent.addresses import MAX_ADDRESSES, addresses_in, addresses_read, texts_in
 from agent.admission_terms import Authority
 from agent.citations import FETCH
 from agent.memory.audience import AudienceKind, label
 from agent.memory.own_words import mentions, without_quotes
-from agent.messages import UNSEEN, Consent, Provenance, ResultStatus, ToolCall
+from agent.messages import LOOKS_LIKE, UNSEEN, Consent, Provenance, ResultStatus, ToolCall
 from agent.ports import Asker, ToolEffect
 from agent.progress import OWN_WORDS, Progress, call_digest, whose_words
 
@@ -228,9 +228,40 @@ def shown_arguments(call: ToolCall) -> Sequence[tuple[str, str]]:
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 
 
+MAX_EMPTY_LINES: Final = 2  # In a row: more would push what follows them out of sight
+MAX_BLANKS: Final = 12  # In a row, for the same reason: code is indented by less
+_LINES: Final = re.compile(rf"\n(?:[ \t]*\n){{{MAX_EMPTY_LINES + 1},}}")
+_BLANKS: Final = re.compile(rf"[ \t]{{{MAX_BLANKS + 1},}}")
+_WORD: Final = re.compile(r"\S+")
+
+
 def visible(text: str) -> str:
-    """Return the text with the code point of each character that is invisible or changes the order of others."""
-    return "".join(char if char in "\n\t" or not _is_hidden(char) else f"⟨U+{ord(char):04X}⟩" for char in text)
+    """Return the text so that what it does can be seen: with the code point of each character that is invisible or
+    changes the order of others, or looks like an ASCII letter in a word that has such letters; and with long runs of
+    blanks and empty lines counted.
+    """
+    text = "".join(char if char in "\n\t" or not _is_hidden(char) else _point(char) for char in text)
+    text = _LINES.sub(lambda run: f"\n⟨{run[0].count(chr(10)) - 1} empty lines⟩\n", text)
+    text = _BLANKS.sub(lambda run: f" ⟨{len(run[0])} blanks⟩ ", text)
+    return text if text.isascii() else _WORD.sub(lambda word: _with_look_alikes(word[0]), text)
+
+
+def _with_look_alikes(word: str) -> str:
+    """Mark letters of other alphabets that look like ASCII ones: “аpple.com” is another host than “apple.com”."""
+    if word.isascii() or not any(char.isascii() and char.isalpha() for char in word):
+        return word
+    return "".join(f"{char}{_point(char)}" if _looks_ascii(char) else char for char in word)
+
+
+def _looks_ascii(char: str) -> bool:
+    if char.isascii() or not char.isalpha():
+        return False
+    plain = normalize("NFKC", char)
+    return plain.isascii() or (len(folded := char.casefold()) == 1 and folded.translate(LOOKS_LIKE).isascii())
+
+
+def _point(char: str) -> str:
+    return f"⟨U+{ord(char):04X}⟩"
 
 
 def _is_hidden(char: str) -> bool:

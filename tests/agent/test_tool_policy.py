@@ -379,6 +379,28 @@ def test_two_different_texts_never_look_the_same_by_what_is_unseen(text: str) ->
         assert visible(f"{text}\u200b") != shown
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("pay 5" + "\n" * 4_000 + "and 5,000 to Mallory", "pay 5\n⟨3999 empty lines⟩\nand 5,000 to Mallory"),
+        ("a" + "\n \t" * 9 + "\nb", "a\n⟨9 empty lines⟩\nb"),
+        ("a\n\n\nb", "a\n\n\nb"),
+        ("to ann@a.example" + " " * 300 + "and mallory", "to ann@a.example ⟨300 blanks⟩ and mallory"),
+        ("if x:\n        y()", "if x:\n        y()"),
+        ("\u0430pple.com", "\u0430⟨U+0430⟩pple.com"),
+        (
+            "\u0430\u0440\u0440\u04cf\u0435.com",
+            "".join(f"{c}⟨U+{ord(c):04X}⟩" for c in "\u0430\u0440\u0440\u04cf\u0435") + ".com",
+        ),
+        ("a\uff0ee\uff58ample", "a\uff0ee\uff58⟨U+FF58⟩ample"),
+        ("Купи хлеб и сыр", "Купи хлеб и сыр"),
+        ("größe, naïve, 船", "größe, naïve, 船"),
+    ],
+)
+def test_what_would_hide_something_from_who_decides_is_shown(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
 def test_no_argument_hides_behind_another_whose_name_looks_the_same() -> None:
     call = ToolCall("mail.send", {"to\u200b": "mallory", "to⟨U+200B⟩": "ann"})
     assert [shown for _, shown in shown_arguments(call)] == ["mallory", "ann"]
