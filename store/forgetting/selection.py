@@ -23,7 +23,8 @@ from store.knowledge_tables import document
 from store.memory import people
 from store.rows import ids_in, read_json, texts_in
 from store.search import index, passages
-from store.search.text import holds, index_words, stem, telling_words
+from store.search.search import speaks_of, topic_of
+from store.search.text import holds
 from store.tables import (
     fact,
     installation,
@@ -187,8 +188,7 @@ def _is_meant(plan: plans.During | plans.AboutTopic, row: Mapping[Any, Any]) -> 
     if isinstance(plan, plans.During):
         rest: Any = read_json(row["made"])
         return plan.period.since <= datetime.fromisoformat(rest["created"]) < plan.period.until
-    stems = {stem(word) for word in telling_words(plan.words)}
-    return bool(stems) and stems <= set(map(stem, index_words(row["words"])))
+    return speaks_of(row["words"], topic_of(plan.words))
 
 
 def _quoting(connection: Connection, forgotten: Mapping[int, ForgottenMessage]) -> frozenset[int]:
@@ -372,16 +372,15 @@ def _without_source(table: Table) -> ColumnElement[bool]:
 
 def _about(connection: Connection, plan: plans.AboutTopic, watch: Watch) -> Selection:
     """Messages are found by the index, which has all of the person's own; facts and entries are few enough to read."""
-    words = telling_words(plan.words)
-    stems = {stem(word) for word in words}
+    topic = topic_of(plan.words)
 
     def known(table: Table, column: Column[str]) -> frozenset[int]:
         own = select(table.c.id, table.c.key, column).where(table.c.person == plan.person)
-        found = connection.execute(own).all() if stems else ()
-        return frozenset(id_ for id_, key, text in found if stems <= set(map(stem, index_words(f"{key} {text}"))))
+        found = connection.execute(own).all() if topic else ()
+        return frozenset(id_ for id_, key, text in found if speaks_of(f"{key} {text}", topic))
 
     number = people.number_of(connection, plan.person)
-    having = false() if number is None or not words else message.c.id.in_(index.ids_having(connection, words, number))
+    having = false() if number is None or not topic else message.c.id.in_(index.ids_having(connection, topic, number))
     messages = _many_messages(connection, and_(having, message.c.person == plan.person), watch)
     return Selection(messages, entries=known(profile_entry, profile_entry.c.text), facts=known(fact, fact.c.value))
 
@@ -405,8 +404,7 @@ def _reaches(plan: plans.OneThread | plans.During | plans.AboutTopic, asked: Map
         case plans.During(_, period):
             return period.since <= datetime.fromisoformat(str(asked.get("asked"))) < period.until
         case plans.AboutTopic(_, words):
-            stems = {stem(word) for word in telling_words(words)}
-            return bool(stems) and stems <= set(map(stem, index_words(str(asked.get("text")))))
+            return speaks_of(str(asked.get("text")), topic_of(words))
         case _:
             assert_never(plan)
 

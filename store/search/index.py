@@ -136,9 +136,10 @@ class Fts5Words:
         first, last = self.entries_of(number).values()
         return self.kept.c.entry.between(first, last)
 
-    def having(self, words: list[str], number: int) -> TextualSelect:
-        """The ids that the reader may find by all of these words."""
-        bound = {"query": self.query(words, " "), **self.entries_of(number)}
+    def having(self, groups: Sequence[Sequence[str]], number: int) -> TextualSelect:
+        """The ids that the reader may find by one term of each group."""
+        wanted = " AND ".join(f"({self.query(terms, ' OR ')})" for terms in groups)
+        bound = {"query": wanted, **self.entries_of(number)}
         return self._having.bindparams(**bound).columns(Column("id", Integer))
 
     def optimize(self, connection: Connection) -> None:
@@ -221,9 +222,10 @@ class TsvectorWords:
     def has_entries(self, connection: Connection, number: int) -> bool:
         return connection.execute(select(select(self.table).where(self.table.c.reader == number).exists())).scalar_one()
 
-    def having(self, words: list[str], number: int) -> TextualSelect:
-        """The ids that the reader may find by all of these words."""
-        return self._having.bindparams(query=self.query(words, number, " & ")).columns(Column("id", Integer))
+    def having(self, groups: Sequence[Sequence[str]], number: int) -> TextualSelect:
+        """The ids that the reader may find by one term of each group."""
+        wanted = " & ".join(f"({self.query(terms, number, ' | ')})" for terms in groups)
+        return self._having.bindparams(query=wanted).columns(Column("id", Integer))
 
     def optimize(self, connection: Connection) -> None:
         """Does nothing: the server does it itself (autovacuum)."""
@@ -453,12 +455,13 @@ def remove_all(connection: Connection, number: int) -> None:
 
 def having(connection: Connection, words: list[str], number: int) -> list[int]:
     """The ids of all messages that the person with this number may find by all of these words."""
-    return list(connection.execute(ids_having(connection, words, number)).scalars()) if words else []
+    groups = [[word] for word in words]
+    return list(connection.execute(ids_having(connection, groups, number)).scalars()) if words else []
 
 
-def ids_having(connection: Connection, words: list[str], number: int) -> TextualSelect:
-    """The same as a query, for at least one word."""
-    return _engine(connection).having(words, number)
+def ids_having(connection: Connection, groups: Sequence[Sequence[str]], number: int) -> TextualSelect:
+    """The same as a query, for one term of each of these groups; at least one group."""
+    return _engine(connection).having(groups, number)
 
 
 def optimize(connection: Connection) -> None:

@@ -47,7 +47,20 @@ from store.rows import ids_in_parameter, json_rows
 from store.search import matching
 from store.search.index import PLACES
 from store.search.matching import MATCH_LIMIT, Match, nearness_of
-from store.search.text import EVER, OF_SHARED, SHARED, Range, SearchQuery, index_words, keywords, normalised, stem
+from store.search.text import (
+    EVER,
+    OF_SHARED,
+    SHARED,
+    Range,
+    SearchQuery,
+    entry_terms,
+    index_words,
+    keywords,
+    normalised,
+    stem,
+    telling_words,
+    wanted_terms,
+)
 from store.tables import message, participant, person
 
 # Ranking of the found messages. Pure.
@@ -355,6 +368,23 @@ _GROUPS: Final = {stem(form): tuple(group.split()) for group in _FORMS.split(","
 def word_forms(word: str) -> tuple[str, ...]:
     """The forms of a word in other tenses or numbers, `word` among them; most words have no irregular form."""
     return _GROUPS.get(stem(word), (word,))
+
+
+# What a text speaks of: one decision for recall, which looks for any of the words, and for `/forget about`, which takes
+# the texts with all of them.
+
+Topic: TypeAlias = tuple[tuple[str, ...], ...]  # For each word the terms of the index by which its forms are found
+
+
+def topic_of(words: str) -> Topic:
+    """Return the topic that these words name; empty if they name none."""
+    return tuple(wanted_terms(word_forms(word)) for word in telling_words(words))
+
+
+def speaks_of(text: str, topic: Topic) -> bool:
+    """Whether a text has a form of each word of the topic: what the index finds, for texts that are not in it."""
+    held = set(map(stem, entry_terms(index_words(text))))
+    return bool(topic) and all(not held.isdisjoint(map(stem, terms)) for terms in topic)
 
 
 # The newest messages of a reader that are counted; the total is estimated from the range of their ids.
