@@ -287,7 +287,7 @@ def passage_around(text: str, wanted: Sequence[str]) -> str:
     words = frozenset(word for each in wanted for word in _words(each[-MAX_READ_CHARS:]))
     parts = [part for line in text[:MAX_READ_CHARS].splitlines(keepends=True) for part in _sentences(line)]
     found = [words.intersection(_words(part)) for part in parts]
-    best, best_score, start, size = (0, 1), -1, 0, 0
+    first, last, best_score, start, size = 0, 1, -1, 0, 0
     counts = Counter[str]()
     for end, part in enumerate(parts, 1):
         counts.update(found[end - 1])
@@ -297,10 +297,10 @@ def passage_around(text: str, wanted: Sequence[str]) -> str:
             size -= len(parts[start])
             start += 1
         score = sum(count > 0 for count in counts.values())
-        if score > best_score or (score == best_score and start == best[0]):
-            best, best_score = (start, end), score
-    passage = "".join(parts[slice(*best)]).strip()
-    before, after = best[0] > 0, best[1] < len(parts) or len(text) > MAX_READ_CHARS
+        if score > best_score or (score == best_score and start == first):
+            first, last, best_score = start, end, score
+    passage = "".join(parts[first:last]).strip()
+    before, after = first > 0, last < len(parts) or len(text) > MAX_READ_CHARS
     return f"{'[…] ' if before else ''}{passage}{' […]' if after else ''}"
 
 

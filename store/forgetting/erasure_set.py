@@ -23,7 +23,9 @@ from store.forgetting.selection import (
     Watch,
     in_batches,
     messages_in,
+    questions_of,
     rows_in,
+    schedules_from,
     select_rows,
     unwatched,
     values_in,
@@ -130,6 +132,8 @@ class ErasureSet:
     related: Mapping[int, ForgottenMessage] = field(default_factory=dict[int, ForgottenMessage])
     """Messages that may repeat it; they stay unless the person decides otherwise."""
     schedules: frozenset[int] = frozenset()
+    related_schedules: frozenset[int] = frozenset()
+    """Schedules that turns of `related` messages made; they stay with these."""
 
     @property
     def conversations(self) -> frozenset[str]:
@@ -164,11 +168,16 @@ def find_erasure_set(
     fresh = KnownErasures(
         messages, facts_of(connection, messages, named.facts), named.entries | entries_reached(connection, messages)
     )
-    facts, entries = fresh.facts, fresh.entries
+    facts, entries, schedules = fresh.facts, fresh.entries, named.schedules
+    keeps_schedules = isinstance(plan, plans.Expired | plans.OneReply)  # nobody wants what they say to be forgotten
     while fresh.messages or fresh.facts or fresh.entries:
         found = retellings.of(fresh, messages)
         related_messages |= found.related
         new = found.erased | (found.related if related else {})
+        if not keeps_schedules:
+            made = (found.schedules | schedules_from(connection, {**fresh.messages, **new})) - schedules
+            schedules |= made
+            new |= questions_of(connection, made)
         new |= _replies(connection, new)
         new = {id_: item for id_, item in new.items() if id_ not in messages}
         retold |= new
@@ -179,6 +188,7 @@ def find_erasure_set(
         facts, entries = facts | fresh.facts, entries | fresh.entries
     turns, trimmed = _emptied(connection, messages)
     doubtful = {id_: item for id_, item in related_messages.items() if id_ not in messages}
+    doubtful = _with_derived(connection, retellings, doubtful, messages)
     return ErasureSet(
         messages,
         turns=turns | named.turns,
@@ -188,8 +198,9 @@ def find_erasure_set(
         complete=named.complete,
         scratch=scratch,
         retold=frozenset(retold),
-        schedules=named.schedules,
-        related=_with_derived(connection, retellings, doubtful, messages),
+        schedules=schedules,
+        related=doubtful,
+        related_schedules=frozenset() if keeps_schedules else schedules_from(connection, doubtful) - schedules,
     )
 
 

@@ -20,7 +20,8 @@ Rules
   person decides. The person's own messages in such turns that share a rare word are related as well: they may repeat a
   reply.
   In other people's threads only the bot's replies are erased, never what those people wrote.
-  Facts that such a turn remembered are erased like its reply, unless its own question says the same.
+  Facts and schedules that such a turn made are erased like its reply, unless its own question says the same.
+  A reply to another person in the same conversation that shares a telling passage or word is related.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -32,7 +33,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, Final
 
-from sqlalchemy import Column, ColumnElement, Connection, select
+from sqlalchemy import Column, Connection, Select, and_, select
 
 from agent.records import Author
 from store import rows
@@ -40,7 +41,7 @@ from store.forgetting.selection import ForgottenMessage, Watch, messages_in, row
 from store.memory import fact_store, people
 from store.search import index
 from store.search.text import PIECE_CHARS, index_words, is_telling, passages, plain_words, stem
-from store.tables import RUNNING, WAITING, fact, message, profile_entry, profile_source, turn, working_item
+from store.tables import RUNNING, WAITING, fact, message, profile_entry, profile_source, schedule, turn, working_item
 
 # Whether words that two texts share prove that one was drawn from the other, or are only common phrases.
 #
@@ -187,6 +188,10 @@ class _Origin(Enum):
     HISTORY = auto()
 
 
+# The message in which a schedule was asked for.
+_ASKED_FOR: Final = and_(message.c.channel == schedule.c.channel, message.c.message_id == schedule.c.message)
+
+
 class _Verdict(Enum):
     ERASED = auto()
     RELATED = auto()
@@ -215,14 +220,15 @@ class KnownErasures:
 
 @dataclass(frozen=True, slots=True)
 class Retold:
-    """Replies that are erased with it (`erased`), messages that may repeat it (`related`), and the facts and items of
-    working sets that turns have drawn from it.
+    """Replies that are erased with it (`erased`), messages that may repeat it (`related`), and the facts, items of
+    working sets and schedules that turns have drawn from it.
     """
 
     erased: dict[int, ForgottenMessage]
     related: dict[int, ForgottenMessage]
     facts: frozenset[int]
     scratch: frozenset[int]
+    schedules: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,7 +353,7 @@ class Retellings:
         for item in messages.values():
             self._add_wording(item)
         erased = _ErasedTexts({id_: [item] for id_, item in messages.items()}, {}, dict(messages))
-        return self._remembered(filter(erased.is_in_context_of, self._reached_turns), erased)
+        return self._remembered(filter(erased.is_in_context_of, self._reached_turns), erased)[:2]
 
     def _follow(self, messages: Collection[int], facts: Collection[int]) -> None:
         """Find the turns that may be drawn from these through any number of turns. All turns are read once, in batches,
@@ -384,34 +390,36 @@ class Retellings:
 
     def _remembered(
         self, affected: Iterable[TurnGrounds], erased: _ErasedTexts
-    ) -> tuple[frozenset[int], frozenset[int]]:
+    ) -> tuple[frozenset[int], frozenset[int], frozenset[int]]:
         by_turn = {item.turn: item for item in (*affected, *filter(erased.is_in_context_of, running(self._connection)))}
         messages = messages_in(self._connection, message.c.turn, by_turn)
         by_message = {id_: by_turn[item.turn] for id_, item in messages.items()}
-        scratch = working_item.c.key + " " + working_item.c.value
+        scratch = select(working_item.c.id, working_item.c.message, working_item.c.key + " " + working_item.c.value)
+        asked_for = select(schedule.c.id, message.c.id, schedule.c.words).join_from(schedule, message, _ASKED_FOR)
         return (
             self._drawn_facts(by_message, messages, erased),
-            self._drawn_rows(working_item.c.message, scratch, by_message, messages, erased),
+            self._drawn_rows(scratch, working_item.c.message, by_message, messages, erased),
+            self._drawn_rows(asked_for, message.c.id, by_message, messages, erased),
         )
 
     def _drawn_facts(
         self, by_message: Mapping[int, TurnGrounds], messages: Mapping[int, ForgottenMessage], erased: _ErasedTexts
     ) -> frozenset[int]:
-        text = fact.c.key + " " + fact.c.value
-        return self._drawn_rows(fact.c.source_message, text, by_message, messages, erased)
+        facts = select(fact.c.id, fact.c.source_message, fact.c.key + " " + fact.c.value)
+        return self._drawn_rows(facts, fact.c.source_message, by_message, messages, erased)
 
     def _drawn_rows(
         self,
+        columns: Select[Any, Any, str],
         source: Column[Any],
-        words: ColumnElement[str],
         by_message: Mapping[int, TurnGrounds],
         messages: Mapping[int, ForgottenMessage],
         erased: _ErasedTexts,
     ) -> frozenset[int]:
         """The ids of rows that these turns have drawn from erased texts and that say more than their questions.
-        `by_message` and `messages`: the turns and the questions, by the ids of the questions.
+        `columns`: the row's id, its question's and its text; `by_message` and `messages`: the turns and the questions,
+        by the ids of the questions (`source`).
         """
-        columns = select(source.table.c.id, source, words)
         found = list(rows_in(self._connection, columns, source, by_message.keys()))
         ids = set[int]()
         for id_, message_id, text in found:
@@ -444,7 +452,8 @@ class Retellings:
         if any(item.origin is _Origin.GIVEN for item in drawn):
             return _Verdict.ERASED
         carried = [item for item in drawn if item.origin is _Origin.CARRIED]
-        history = [item for item in drawn if item.origin is _Origin.HISTORY and item.person == person]
+        in_history = [item for item in drawn if item.origin is _Origin.HISTORY]
+        history = [item for item in in_history if item.person == person]
         by_clue = {Clue.CERTAIN: _Verdict.ERASED, Clue.DOUBT: doubt}
         found = by_clue.get(self._passages(text, person, [*carried, *history], asked))
         if found is _Verdict.ERASED:
@@ -453,6 +462,11 @@ class Retellings:
             return by_clue.get(self._words(text, person, carried, asked), _Verdict.RELATED)
         if found is None and person == self._asker:
             found = _Verdict.RELATED if self._words(text, person, history, asked) is not Clue.NONE else None
+        if found is None and self._asker and person != self._asker:
+            says_again = max(
+                self._passages(text, person, in_history, asked), self._words(text, person, in_history, asked)
+            )
+            found = _Verdict.RELATED if says_again is not Clue.NONE else None
         return found or _Verdict.UNRELATED
 
     def _passages(self, text: str, person: str, drawn: Iterable[_Drawn], asked: Collection[str]) -> Clue:

@@ -20,7 +20,7 @@ from agent.memory.audience import AudienceKind, PersonAudience, label
 from agent.messages import Json
 from agent.records import SCHEDULED, UNASKED, Author, Incoming
 from store.knowledge_tables import document
-from store.memory import people
+from store.memory import fact_store, people
 from store.rows import ids_in, read_json, texts_in
 from store.search import index, passages
 from store.search.search import speaks_of, topic_of
@@ -127,12 +127,31 @@ def select_rows(
     schedule_ids = _schedules(connection, plan, named.messages)
     if not schedule_ids:
         return named
-    begun = [turn.c.event_id.startswith(f"{SCHEDULED}{id_}:", autoescape=True) for id_ in sorted(schedule_ids)]
-    asked = [and_(message.c.turn.in_(select(turn.c.id).where(condition)), _BY_PERSON) for condition in begun]
     if isinstance(plan, plans.Everything | plans.Gone):  # these name all messages themselves, or keep them
-        asked = []
-    questions = [messages_where(connection, condition) for condition in asked]
-    return replace(named, messages=dict(ChainMap(named.messages, *questions)), schedules=schedule_ids)
+        return replace(named, schedules=schedule_ids)
+    questions = questions_of(connection, schedule_ids)
+    return replace(named, messages=dict(ChainMap(named.messages, questions)), schedules=schedule_ids)
+
+
+def questions_of(connection: Connection, schedules: Collection[int]) -> dict[int, ForgottenMessage]:
+    """The questions of the turns that these schedules began."""
+    begun = [turn.c.event_id.startswith(f"{SCHEDULED}{id_}:", autoescape=True) for id_ in sorted(schedules)]
+    asked = [and_(message.c.turn.in_(select(turn.c.id).where(condition)), _BY_PERSON) for condition in begun]
+    return dict(ChainMap({}, *(messages_where(connection, condition) for condition in asked)))
+
+
+def schedules_from(connection: Connection, messages: Mapping[int, ForgottenMessage]) -> frozenset[int]:
+    """The schedules that were asked for in these messages, and those that the turns of these replies made, unless the
+    question's own words say the same.
+    """
+    asked_for = and_(message.c.channel == schedule.c.channel, message.c.message_id == schedule.c.message)
+    made = select(schedule.c.id, schedule.c.words, message.c.id.label("question"), message.c.text).join_from(
+        schedule, message, asked_for
+    )
+    answered = {item.turn for item in messages.values() if item.author == Author.BOT}
+    found = rows_in(connection, made.where(_BY_PERSON), message.c.turn, answered)
+    derived = {row.id for row in found if not fact_store.is_covered_by(row.words, row.text)}
+    return frozenset(derived | {row.id for row in rows_in(connection, made, message.c.id, messages.keys())})
 
 
 _BY_PERSON: Final = message.c.author == Author.PERSON

@@ -251,6 +251,11 @@ def preview(connection: Connection, plan: plans.Wish, watch: selection.Watch = s
         counts["schedules"] = len(doomed.schedules)
     retold = _sample([doomed.messages[id_] for id_ in doomed.retold], plan.person)
     related = _sample(doomed.related.values(), plan.person)
+    own = select(schedule.c.words).where(schedule.c.person == plan.person).order_by(schedule.c.id).limit(LINES)
+    may_repeat = [
+        row[0][:LINE_CHARS] for row in selection.rows_in(connection, own, schedule.c.id, doomed.related_schedules)
+    ]
+    related = plans.Sample(related.count + len(doomed.related_schedules), (*related.lines, *may_repeat)[:LINES])
     return plans.Preview(counts, tuple(line[:LINE_CHARS] for line in lines), _name(doomed), retold, related)
 
 
@@ -278,7 +283,7 @@ def _known(connection: Connection, doomed: ErasureSet, person: str) -> Iterator[
 def _name(doomed: ErasureSet) -> str:
     """A name of the erasure set, the same for the same rows."""
     ids = [sorted(ids_) for ids_ in (doomed.messages, doomed.turns, doomed.facts, doomed.entries, doomed.related)]
-    ids += [sorted(doomed.schedules)] if doomed.schedules else []
+    ids += [sorted(of_kind) for of_kind in (doomed.schedules, doomed.related_schedules) if of_kind]
     return blake2s(repr(ids).encode(), digest_size=NAME_BYTES).hexdigest()
 
 
@@ -401,7 +406,8 @@ class SqlForgetting(SqlStore):
         erasure = await self.database.write_alone(erase_by_plan, plan, self._erased_ids, now, wishes)
         receipt = Receipt(erasure.counts, await self.database.read_long(found_again, plan, erasure), bytes_gone=False)
         wiped = await self._wiped(receipt, erasure.texts, erasure.summaries)
-        pages, elsewhere = erasure.pages, len(erasure.doomed.related)
+        pages, doomed = erasure.pages, erasure.doomed
+        elsewhere = len(doomed.related) + len(doomed.related_schedules)
         return replace(wiped, replies=pages.deleted, kept=pages.kept, ephemeral=pages.ephemeral, related=elsewhere)
 
     async def forget_entries(self, plan: plans.EntriesPlan, now: datetime) -> Receipt:  # noqa: ARG002 -- no id is kept

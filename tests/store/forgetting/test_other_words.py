@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place, label
-from agent.memory.forgetting_plans import OneThread
+from agent.memory.forgetting_plans import AboutTopic, OneThread
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.memory.writing import NewFact, Written
-from agent.records import Closing, Receipt
+from agent.records import Closing, Incoming, Receipt
+from agent.schedules import NewSchedule, Schedule, ScheduleKind, Timing
 from store.engine import Store, open_store
 from tests.contracts.steps import answered, claimed, proved
 from tests.examples import examples
@@ -192,6 +193,21 @@ async def test_a_word_that_the_person_uses_all_the_time_proves_nothing(either: S
     assert "A doctor." in await texts(either)
 
 
+async def test_an_answer_to_another_person_in_a_shared_thread_that_says_it_again_is_listed(either: Store) -> None:
+    await either.ledger.accept(said(ILL, conversation="health", place=CLUB))
+    claim = await claimed(either)
+    await either.ledger.finish(claim, Closing(Outcome.ANSWERED, "noted"), claim.incoming.time)
+    await either.ledger.accept(said("What is wrong with Ann?", conversation="health", person="ben", place=CLUB))
+    asked = await claimed(either)
+    reply = Closing(Outcome.ANSWERED, "The doctor found hepatitis in her blood.", context_messages=(claim.message,))
+    await either.ledger.finish(asked, reply, asked.incoming.time)
+    plan = AboutTopic("ann", "hepatitis")
+    assert (await either.forgetting.preview(plan)).related.count >= 1
+    receipt = await either.forgetting.forget(plan, START, related=True)
+    assert proved(receipt)
+    assert "The doctor found hepatitis in her blood." not in await texts(either, "health")
+
+
 Way = Literal["tool", "carried", "fact", "none"]
 
 
@@ -215,6 +231,7 @@ class Life:
     facts: list[str] = field(default_factory=list[str])
     came_of: dict[str, str] = field(default_factory=dict[str, str])
     threads: dict[str, OneThread] = field(default_factory=dict[str, OneThread])
+    reminders: dict[str, OneThread] = field(default_factory=dict[str, OneThread])
 
     async def live(self, talk: Talk) -> None:
         number = len(self.markers) // 2
@@ -246,6 +263,27 @@ class Life:
         written = await self.store.facts.write(replace(new, source_message=claim.message))
         assert isinstance(written, Written)
         self.facts.append(written.fact.id)
+        await self._remind(incoming, number, made)
+
+    async def _remind(self, incoming: Incoming, number: int, made: str) -> None:
+        """In every turn a reminder is made, in words of its own."""
+        words = f"reminder{number:03}lemon"
+        timing = Timing("UTC", at=START + timedelta(days=30))
+        new = NewSchedule(
+            incoming.person.id,
+            incoming.source,
+            incoming.channel,
+            incoming.place,
+            ScheduleKind.REMINDER,
+            words,
+            timing,
+            incoming.time,
+            conversation=incoming.conversation,
+            message=incoming.message_id,
+        )
+        assert isinstance(await self.store.schedules.add(new), Schedule)
+        self.reminders[words] = self.threads[made]
+        self.came_of[words] = made
 
     def _drawn(self, talk: Talk, conversation: str, made: str) -> tuple[tuple[int, ...], tuple[str, ...]]:
         if not self.markers or talk.way == "none":
@@ -333,8 +371,11 @@ async def test_each_way_of_being_told_is_found(way: Way) -> None:
             await life.live(talk)
         plan = OneThread("ann", frozenset({"club"}))
         preview = await store.forgetting.preview(plan)
-        assert (preview.retold.count, preview.related.count) == ((1, 0) if way == "tool" else (0, 1))
+        assert (preview.retold.count, preview.related.count) == ((1, 0) if way == "tool" else (0, 2))
+        assert preview.counts["schedules"] == (2 if way == "tool" else 1)
+        assert way == "tool" or "reminder001lemon" in preview.related.lines
         await store.forgetting.forget(plan, START, related=True)
-        assert life.markers[3] not in await store.database.read(words_in_rows)
+        held = await store.database.read(words_in_rows)
+        assert [one for one in (life.markers[3], "reminder000lemon", "reminder001lemon") if one in held] == []
     finally:
         await store.close()
