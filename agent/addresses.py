@@ -24,14 +24,15 @@ What counts as read (`AddressesRead`)
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from html import unescape
 from typing import Final
+from unicodedata import normalize
 from urllib.parse import unquote
 
 from agent.citations import FETCH
-from agent.messages import Json, JsonObject, ResultStatus, ToolCall, ToolResult
+from agent.messages import UNSEEN, Json, JsonObject, ResultStatus, ToolCall, ToolResult, normalisable
 from agent.progress import Progress
 
 MAX_LINKS: Final = 200  # Addresses that are looked up; a chat shows no more, and each look-up scans the whole context
@@ -46,6 +47,7 @@ _HOST: Final = re.compile(
 # After a scheme or its slashes anything may follow. Two slashes in a row begin an address too, and so do backslashes.
 _SCHEME: Final = re.compile(
     r"(?<![A-Za-z0-9+.-])[A-Za-z0-9+.-]+:[/\\]|(?<![\w:/\\])[/\\]{2,}[\w\[]|\b(?:data|javascript|mailto|tel):\S"
+    r"|(?<![\w.])(?:\d{8,10}|0[xX][0-9a-fA-F]{6,8})[/?#]"  # An IPv4 address as one number
 )
 _GOES_ON: Final = frozenset("/\\?#:%@")  # After a host in prose: it is an address, and no abbreviation
 _WEB: Final = re.compile(r"\Ahttps?://", re.IGNORECASE)
@@ -68,7 +70,8 @@ def addresses_in(call: ToolCall, known: Collection[str] = ()) -> list[str]:
     if call.name == FETCH:
         return [str(value) for value in values]
     texts = [text for value in values for text in texts_in(value) if text not in known]
-    if any(map(_is_address, texts)):
+    joined = [text for items in _lists_in(values) if (text := _joined(items))]
+    if any(map(_is_address, (*texts, *joined))):
         return texts
     return [address for text in texts for address in _addresses_in_prose(text)]
 
@@ -105,9 +108,33 @@ def texts_in(value: Json) -> Iterator[str]:
                 stack += [part for name, item in reversed(fields.items()) for part in (item, name)]
 
 
+def _lists_in(values: Sequence[Json]) -> Iterator[list[Json]]:
+    stack = [*values]
+    while stack:
+        match stack.pop():
+            case list() as items:
+                yield items
+                stack += items
+            case dict() as fields:
+                stack += fields.values()
+            case _:
+                pass
+
+
+def _joined(items: Sequence[Json]) -> str:
+    """Return a list's texts as one, as a tool may put an address together from them; "" for fewer than two."""
+    texts = [item for item in items if isinstance(item, str)]
+    return "".join(texts) if len(texts) > 1 else ""
+
+
+def _seen(text: str) -> str:
+    """Return a text as programs may read it that take it for an address: without what is unseen, in plain letters."""
+    return text if text.isascii() else normalize("NFKC", normalisable(UNSEEN.sub("", text)))
+
+
 def _is_address(text: str) -> bool:
     """Return whether the whole text is an address, or begins with one: what follows a blank may be sent with it."""
-    first, *rest = text.split(maxsplit=1)
+    first, *rest = _seen(text).split(maxsplit=1) or [""]
     if not rest:
         return _SCHEME.search(first) is not None or any(not _is_file(host) for host in _hosts(first))
     host = _HOST.match(first)
@@ -118,15 +145,16 @@ def _addresses_in_prose(text: str) -> Iterator[str]:
     """Yield the words of a text that are addresses."""
     for word in text.split():
         bare = word.strip(_BRACKETS)
-        hosts = (host for host in _hosts(bare) if not _is_file(host))
-        if _SCHEME.search(bare) or any(_is_certain(host, bare) for host in hosts):
+        seen = _seen(bare)
+        hosts = (host for host in _hosts(seen) if not _is_file(host))
+        if _SCHEME.search(seen) or any(_is_certain(host, seen) for host in hosts):
             yield bare
 
 
 def hosts_in(text: str) -> list[str]:
     """Return each word of a text that may be an address, also "node.js": for words that will count as read later."""
     words = (word.strip(_BRACKETS) for word in text.split())
-    return [word for word in words if _SCHEME.search(word) or not all(map(_is_file, _hosts(word)))]
+    return [word for word in words if _SCHEME.search(seen := _seen(word)) or not all(map(_is_file, _hosts(seen)))]
 
 
 def _hosts(word: str) -> Iterator["re.Match[str]"]:

@@ -56,7 +56,7 @@ from agent.admission_terms import Authority
 from agent.citations import FETCH
 from agent.memory.audience import AudienceKind, label
 from agent.memory.own_words import mentions, without_quotes
-from agent.messages import LOOKS_LIKE, UNSEEN, Consent, Provenance, ResultStatus, ToolCall
+from agent.messages import LOOKS_LIKE, UNSEEN, Consent, Json, Provenance, ResultStatus, ToolCall
 from agent.ports import Asker, ToolEffect
 from agent.progress import OWN_WORDS, Progress, call_digest, whose_words
 
@@ -382,13 +382,27 @@ class CallGate:
             return True
         asked = without_quotes(self.words().asked)
         values = [value for value in texts_in(dict(call.args)) if value not in call.args]
-        return bool(values) and not mentions(asked) and all(stands_in_words(value, asked) for value in values)
+        is_named = bool(values) and not mentions(asked) and all(stands_in_words(value, asked) for value in values)
+        return is_named and not has_flag(dict(call.args))
 
     def _decision(self, call: ToolCall) -> Decision:
         return decide(self.rows, call.name, self.effect_of(call.name), self.asker, self._provenance())
 
     def _provenance(self) -> Provenance:
         return whose_words(self.words().provenance, self.before().steps)
+
+
+def has_flag(value: Json) -> bool:
+    """Return whether an argument is true, false or null at any depth: nobody's words say which."""
+    match value:
+        case bool() | None:
+            return True
+        case list() as items:
+            return any(map(has_flag, items))
+        case dict() as fields:
+            return any(map(has_flag, fields.values()))
+        case _:
+            return False
 
 
 def stands_in_words(value: str, text: str) -> bool:

@@ -219,6 +219,8 @@ def test_a_standing_permission_says_nothing_about_whose_words_a_result_holds() -
         ({"text": "Hello.", "to": {"Mallory": "Bob"}}, "Send Hello. to Bob", True),
         ({"text": "Hello."}, "What does this say?\n> Send Hello.", True),  # quoted, so others may have written it
         ({"text": "Hello."}, "Send Hello. to @Bob", True),  # a name is no word of the asker's
+        ({"text": "Hello.", "to_all": True}, "Send Hello.", True),  # nobody's words say which
+        ({"text": "Hello.", "more": [{"to_all": None}]}, "Send Hello.", True),
         ({"text": "Hello."}, "Thanks.", True),
         ({"text": "Hello."}, "", True),
         ({}, "Send Hello.", True),
