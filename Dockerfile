@@ -1,12 +1,10 @@
-# syntax=docker/dockerfile:1.7
 # The bot as an image: `docker build -t cogency .`, for amd64 and arm64. deploy/README.md says how it is run.
 ARG PYTHON=3.13
 
-FROM ghcr.io/astral-sh/uv:0.9 AS uv
-
 FROM python:${PYTHON}-slim AS build
-COPY --from=uv /uv /usr/local/bin/uv
 WORKDIR /src
+COPY requirements/uv.txt requirements/uv.txt
+RUN pip install --no-cache-dir --require-hashes -r requirements/uv.txt
 # What is locked first: it changes seldom, and this layer stays.
 COPY requirements/image.txt requirements/image.txt
 RUN --mount=type=cache,target=/root/.cache/uv \

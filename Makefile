@@ -129,6 +129,10 @@ lock:
 	  pyproject.toml --extra mcp --extra otel --group build --constraint requirements/dev.txt -o requirements/image.txt
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	  --group docs --constraint requirements/dev.txt -o requirements/docs.txt
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	  --group uv --group build --group release -o requirements/release.txt
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	  --group uv --constraint requirements/release.txt -o requirements/uv.txt
 
 clean:
 	rm -rf .venv build $(NODE_TOOLS) $(FONTS)

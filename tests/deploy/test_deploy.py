@@ -173,3 +173,53 @@ def test_the_wheel_is_whole_without_the_repository(tmp_path: Path) -> None:
 
     assert yaml.safe_load(started("slack", "manifest"))["display_information"]["name"] == "Cogency"
     assert json.loads(started("ask", "--json", "hello"))["answer"]
+
+
+def jobs() -> Iterator[tuple[str, dict[str, str], list[dict[str, str]]]]:
+    """Each job of the workflows: its name, its rights, and its steps."""
+    for file in WORKFLOWS:
+        workflow = yaml.safe_load(file.read_text(encoding="utf-8"))
+        for name, job in workflow["jobs"].items():
+            yield f"{file.stem}.{name}", job.get("permissions", workflow.get("permissions", {})), job["steps"]
+
+
+# Commands that run code of the project or of its dependencies.
+RUNS_DEPENDENCIES: Final = re.compile(
+    r"^\s*(?:\.ci/run|make|uvx|uv (?:tool|run)|docker run|(?:\S*/)?cogency)\b|requirements/(?:run|dev|docs|image)\.txt",
+    re.MULTILINE,
+)
+
+
+def test_what_is_new_or_of_others_runs_without_a_right_to_write() -> None:
+    may_write = [(name, steps) for name, rights, steps in jobs() if "write" in rights.values()]
+    assert may_write
+    for name, steps in may_write:
+        for step in steps:
+            assert RUNS_DEPENDENCIES.search(step.get("run", "")) is None, (name, step)
+
+
+def test_every_tool_of_a_workflow_is_installed_by_its_hash_and_every_action_by_its_commit() -> None:
+    for name, _, steps in jobs():
+        for step in steps:
+            assert "uvx" not in step.get("run", ""), name
+            for line in step.get("run", "").splitlines():
+                if "pip install" in line:
+                    assert "--require-hashes" in line or "--no-deps dist/" in line, (name, line)
+            if "uses" in step:
+                assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", step["uses"]), (name, step["uses"])
+
+
+def test_secrets_that_the_deployment_asks_for_are_not_committed() -> None:
+    ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+    assert {".env", "deploy/secrets/"} <= {*ignored}
+    for file in COMPOSED:
+        secrets = (yaml.safe_load(file.read_text(encoding="utf-8")).get("secrets") or {}).values()
+        assert all(str(secret["file"]).startswith("secrets/") for secret in secrets)
+
+
+def test_the_locks_of_tools_have_a_hash_for_each_version() -> None:
+    for name in ("release.txt", "uv.txt"):
+        text = (ROOT / "requirements" / name).read_text(encoding="utf-8")
+        packages = re.findall(r"^[\w.-]+==\S+.*?(?=^[\w.-]+==|\Z)", text, re.MULTILINE | re.DOTALL)
+        assert packages
+        assert all("--hash=sha256:" in package for package in packages), name
