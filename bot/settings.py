@@ -203,8 +203,9 @@ class Settings:
 
     max_iterations: int = setting("COGENCY_MAX_ITERATIONS", parsers.whole(1, 100), 10)
     """Model calls in one turn. A larger task is better asked again, with what was found."""
-    lease_s: float = setting("COGENCY_LEASE_S", parsers.seconds(600), 30.0)
-    """How long a silent process keeps its turns from others: longer than a busy machine's pauses."""
+    lease_s: float = setting("COGENCY_LEASE_S", parsers.seconds(600), 9.0)
+    """How long a silent process keeps its turns from others: longer than a busy machine's pauses. After a kill another
+    process continues its answers within a second more."""
     tool_timeout_s: float = setting("COGENCY_TOOL_TIMEOUT_S", parsers.seconds(600), 20.0)
     """A person who watches a status line gives up at about this time."""
     history_messages: int = setting("COGENCY_HISTORY_MESSAGES", parsers.whole(1, 10_000), 200)

@@ -98,6 +98,7 @@ MORE_THAN_FITS = "(There is more of this than fits here.)"
 # When the store, a model or a tool fails
 
 # While an answer waits for the store.
+CONTINUING = "Continuing my answer…"
 UNSTORED = "I cannot store anything at the moment; I will go on as soon as I can."
 KEPT_WAITING = "I cannot store anything at the moment. Your message is not lost: I will answer it as soon as I can."
 # What is wrong with the database, and where it lies, is for whoever runs the bot: it stands in the log.

@@ -47,8 +47,8 @@ from bot.turns.runner import ANSWERED, TurnRunner, is_reminder
 # woke after another one had taken its turn over, would post a second message, or overwrite the finished text with an
 # old one. So each write to a platform starts only while the lease certainly holds.
 
-RENEWALS: Final = 3  # Per length of a lease, so that one may fail
-SAFE_SHARE: Final = 2 / 3  # Of a lease: a write that starts within it has the rest of the lease to reach the platform
+RENEWALS: Final = 4  # Per length of a lease, so that one may fail
+SAFE_SHARE: Final = 1 / 2  # Of a lease: a write that starts within it has the rest of the lease to reach the platform
 
 
 class Lease:
@@ -211,7 +211,7 @@ class Answering:
         ended = False
         try:
             if running.claim.epoch > FIRST_EPOCH:
-                await _show_status(surface, "")
+                await _show_status(surface, reply_texts.CONTINUING)
             outcome = await self._answer_on(surface, running, stopped)
             ended = True
         except StoreUnavailable:

@@ -72,7 +72,7 @@ class TurnsLimits:
     max_attempts: int = 10
     """Claims of a turn without progress, before it is given up: a question must not crash the process without end.
     There are several, because a crash also interrupts turns that did not cause it."""
-    lease: timedelta = timedelta(seconds=30)
+    lease: timedelta = timedelta(seconds=9)
     """How long a worker that does not renew keeps its turn; also how long a takeover takes."""
     sweep_s: float = 1.0
     """How often the ledger is read without a notification: this finds leases that ran out, and lost notifications."""

@@ -5,12 +5,18 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from agent.providers.scripted import Part, ScriptPause
+from agent.records import Claiming
 from benchmarks.skipping_loop import run_skipping
+from bot.platforms.slack.agent_view import status_of
 from bot.platforms.slack.api import TIMEOUT_S
+from bot.texts import reply_texts
+from bot.turns.worker import TurnsLimits
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_bot import serving
 from tests.fakes.slack_faults import HANGS, HANGS_LATER, Fault
 from tests.fakes.slack_things import BOT_USER, FakeMessage
+from tests.fakes.turns_host import turns_host
 from tests.flows.test_slack_replies import World
 
 ME = f"<@{BOT_USER}>"
@@ -88,3 +94,28 @@ def test_a_stream_that_is_never_answered_ends_as_a_message(method: str, fault: F
     complete = [message for message in states(world) if "49 word" in message.text]
     assert len(complete) == 1
     assert len(states(world)) == 1
+
+
+@pytest.mark.parametrize("door", [mention, write])
+def test_another_process_goes_on_within_ten_seconds_after_a_kill_and_shows_it(door: Play) -> None:
+    """The killed one had claimed the turn, and neither renews nor returns it."""
+
+    async def run() -> None:
+        async with FakeSlack(FastClock(speed=1.0)) as slack:
+            world = World(slack, [[ScriptPause(2.0), "Blue."]])
+            clock, store = slack.clock, world.store
+            host = turns_host(store, world.model, clock, limits=TurnsLimits())
+            async with serving(slack, host):
+                await door(world)
+                await slack.until(lambda: store.turns)
+                claim = await store.ledger.claim(Claiming("killed", clock.now(), TurnsLimits().lease))
+                assert claim is not None
+                began = clock.monotonic()
+                async with host.turns.serving():
+                    await slack.until(lambda: slack.state.statuses)
+                    assert clock.monotonic() - began <= 10.0
+                    await world.answered()
+            assert slack.state.statuses[0][2] == status_of(reply_texts.CONTINUING)
+            assert [message.text for message in states(world)] == ["Blue."]
+
+    run_skipping(run(), lambda: 0.0)

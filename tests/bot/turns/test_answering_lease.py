@@ -46,7 +46,7 @@ async def claimed(ledger: AskedLedger, clock: FakeClock) -> tuple[Lease, Claim]:
 async def test_a_fresh_claim_is_sure_without_asking() -> None:
     ledger, clock = asked_ledger(), FakeClock(auto=False)
     lease, claim = await claimed(ledger, clock)
-    await clock.advance(19)
+    await clock.advance(14)
     await lease.ensure(claim)
     assert ledger.renewals == 0
 
