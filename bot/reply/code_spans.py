@@ -13,7 +13,7 @@ Where readers differ:
 - Tildes open a block in CommonMark only. Indentation alone never counts as code here.
 - On Discord a block ends at the first three backticks, wherever they are, and there is none without them. A span goes
   on over lines and paragraphs. Emphasis, spoilers, links and addresses that begin earlier swallow its markers: so all
-  of these have to be balanced before it.
+  of these have to end before it, on their line, and before a page can be cut.
 - HTML is text for some and markup for others, in which backticks mean nothing; cells of a table end inside of spans.
 """
 
@@ -26,7 +26,7 @@ import regex
 
 from bot.reply_surface import MarkdownReader
 
-MAX_SPAN_CHARS: Final = 1_000  # Of inline code: no page is cut inside of a shorter one
+MAX_SPAN_CHARS: Final = 200  # Of inline code, and of emphasis on Discord: no page is cut inside of a shorter one
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,8 @@ _HTML: Final = regex.compile(r"</?[A-Za-z]")
 _TOKEN: Final = regex.compile(r"\\.|`++|<(?=[A-Za-z/!?])")
 _RUN: Final = regex.compile(r"`++")
 
+_EMPHASIS: Final = regex.compile(rf"(\*{{1,3}}+|_{{1,2}}+|~~|\|\|)(?=\S)[^\n]{{1,{MAX_SPAN_CHARS}}}?(?<=\S)\1")
+_MARKS: Final = regex.compile(r"[*_~|]")
 _ESCAPE: Final = regex.compile(r"\\[^0-9A-Za-z\s]")
 _STAR: Final = regex.compile(r"(?<=\S)\*|\*(?=\S)")
 _UNDERSCORE: Final = regex.compile(r"(?<!\w)_|_(?!\w)")
@@ -91,6 +93,7 @@ class _Balance:
     stars: int = 0
     double_stars: int = 0
     underscores: int = 0
+    double_underscores: int = 0
     tildes: int = 0
     bars: int = 0
     brackets: int = 0
@@ -99,15 +102,16 @@ class _Balance:
         prose = _ESCAPE.sub("", prose)
         self.double_stars += prose.count("**")
         self.stars += len(_STAR.findall(prose.replace("**", "")))
-        self.underscores += len(_UNDERSCORE.findall(prose))
+        self.double_underscores += prose.count("__")
+        self.underscores += len(_UNDERSCORE.findall(prose.replace("__", "")))
         self.tildes += prose.count("~~")
         self.bars += prose.count("||")
         for bracket in _BRACKET.findall(prose):
             self.brackets = self.brackets + 1 if bracket == "[" else max(0, self.brackets - 1)
 
     def holds(self) -> bool:
-        counts = (self.stars, self.double_stars, self.underscores, self.tildes, self.bars)
-        return not (self.brackets or any(count % 2 for count in counts))
+        pairs = (self.stars, self.double_stars, self.underscores, self.double_underscores, self.tildes, self.bars)
+        return not (self.brackets or any(count % 2 for count in pairs))
 
 
 @dataclass(slots=True)
@@ -240,7 +244,7 @@ class _Scanner:
                 continue
             if token[0] == "<":
                 tag_end = content.find(">", token.end())
-                if tag_end < 0 or "`" in content[token.end() : tag_end]:
+                if content[token.end()] in "!?" or tag_end < 0 or "`" in content[token.end() : tag_end]:
                     self._blur(offset + token.start(), whole=whole)
                     return
                 continue
@@ -251,17 +255,29 @@ class _Scanner:
                 self._blur(offset + token.start(), whole=whole)
                 return
             end = candidates[closing] + size
-            self._balance.add(f"{'`' if at else ''}{content[at : token.start()]}`")
+            self._prose(content[at : token.start()])
             if not self._is_certain(content, at, token.start(), end, size):
                 self._blurred = True
                 self.lost = self.lost or self._is_discord
                 return
-            self._add(offset + token.start(), offset + end)
+            if not self._is_discord or self._balance.holds():
+                self._add(offset + token.start(), offset + end)
             at = end
             if self._is_discord and size > 3:
                 self.lost = True
                 return
-        self._balance.add(f"{'`' if at else ''}{content[at:]}")
+        self._prose(content[at:])
+        if self._is_discord and whole and not self._ends_emphasis(content):
+            self.lost = True
+
+    def _prose(self, prose: str) -> None:
+        self._balance.add(f"`{prose}`")  # what is beside code is no blank
+
+    def _ends_emphasis(self, content: str) -> bool:
+        """Whether all emphasis of a line ends on it, too soon for a page to be cut inside."""
+        if not self._balance.holds():
+            return False
+        return len(content) <= MAX_SPAN_CHARS or _MARKS.search(_EMPHASIS.sub("", _ESCAPE.sub("", content))) is None
 
     def _is_certain(self, content: str, at: int, start: int, end: int, size: int) -> bool:
         """Whether the markers at `start` and before `end` hold a span for every reader; `at`: the end of the last."""
@@ -271,7 +287,7 @@ class _Scanner:
         if "://" in word or "www." in word:  # the address goes on behind the marker
             self.lost = True
             return False
-        return not self._is_discord or self._balance.holds()
+        return not self._is_discord or self._balance.holds() or _MARKS.search(content, start, end) is None
 
     def _blur(self, position: int, *, whole: bool) -> None:
         """No span begins from here on before the next blank line; an unfinished line may still bring its end."""

@@ -8,6 +8,7 @@ Where dialects of Markdown differ, we follow what models write and chat platform
   at least as often, indented by at most three columns more than it opened. It also ends with its quote.
 - A table is a line with "|", then a separator with "|", then lines with "|". Only the first ROW_CHARS of a line are
   searched for "|", so that a line's kind is known before its end.
+- In a fence for a table (TABLE_INFO) the first two lines are its head, which is repeated like a table's.
 - A fence's opening line, or a table's header and separator together, of more than `max_line` characters is ordinary
   text: it could not be repeated on the next page.
 """
@@ -24,6 +25,8 @@ from bot.reply.code_spans import CodeMap, code_map
 from bot.reply_surface import MarkdownReader
 
 ROW_CHARS = 300
+TABLE_INFO = "table"  # Of a fence with aligned columns, as `bot.reply.tables` writes it; nobody highlights it
+HEAD_LINES = 2
 
 _OPENING = regex.compile(
     r"(?P<prefix>(?:[ \t]|>|(?:[-*+]|\d{1,9}[.)])[ \t])*+)"
@@ -139,7 +142,9 @@ def is_separator(line: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class LineBlock:
-    """The block of a line. `table`: its header and separator. `header`: the line before, if a table may follow it."""
+    """The block of a line. `table`: its header and separator, or the head of a fence for a table. `header`: the line
+    before, if a table may follow it.
+    """
 
     fence: CodeFence | None = None
     table: str = ""
@@ -153,7 +158,10 @@ def block_after(block: LineBlock, line: str, max_line: int) -> LineBlock:
     """Return the block that the line after `line` is in. `line` includes its newline, if any."""
     if block.fence is not None and not block.fence.left_by(line):
         closed = len(line.rstrip("\r\n")) <= max_line and block.fence.closed_by(line)
-        return LineBlock() if closed else block
+        if closed:
+            return LineBlock()
+        in_head = block.fence.info == TABLE_INFO and block.table.count("\n") < HEAD_LINES
+        return replace(block, table=block.table + line) if in_head else block
     if len(line.rstrip("\r\n")) <= max_line and (fence := fence_opening(line)) is not None:
         return LineBlock(fence)
     if not is_row(line):

@@ -14,6 +14,7 @@ import regex
 
 from agent.messages import MAX_FILES, SharedFile
 from bot.reply.markdown import (
+    HEAD_LINES,
     CodeFence,
     LineBlock,
     block_after,
@@ -106,7 +107,9 @@ class _Line:
 
     @property
     def heads_table(self) -> bool:
-        """Whether the line is a table's separator."""
+        """Whether the line is a table's separator, or the last line of a head in a fence."""
+        if self.after.fence is not None:
+            return self.after.table != self.before.table and self.after.table.count("\n") == HEAD_LINES
         return bool(self.after.table) and not self.before.table
 
 
@@ -166,7 +169,7 @@ class Cutter:
             return Cut(position, f"\n{fence.closer} ", Carry(block, inside_line=True, opener=opener))
         block = line.before if position == line.start else line.after
         if block.fence is not None:
-            return Cut(position, block.fence.closer, Carry(block, opener=f"{block.fence.opener}\n"))
+            return Cut(position, block.fence.closer, Carry(block, opener=f"{block.fence.opener}\n{block.table}"))
         following = self._rest[position : position + LOOKAHEAD]
         table_continues = not following or is_row(following.partition("\n")[0])
         return Cut(position, "", Carry(block, opener=block.table if table_continues else ""))
@@ -307,9 +310,9 @@ class Pager:
     - A good cut that leaves at least MIN_LAST_CHARS for the last page is preferred to a later one.
     - No cut is inside a link, an address, inline code, short emphasis or a table's head, unless it alone is longer than
       a page; never inside a line that opens or closes a fence.
-    - A fence that continues is closed, and opened again with the same marker and info. The closer is the marker on a
-      line of its own. Inside a code line, a newline is put before the closer and a blank behind it: the blank marks
-      that the newline is not part of the text.
+    - A fence that continues is closed, and opened again with the same marker and info, and with the head of a table
+      in it. The closer is the marker on a line of its own. Inside a code line, a newline is put before the closer and
+      a blank behind it: the blank marks that the newline is not part of the text.
     - A table that continues at the start of a line has its header and separator repeated.
     - A cut does not depend on text more than LOOKAHEAD characters behind the page; in plain text, more than
       MIN_LAST_CHARS. So a full page never changes and is never read again.

@@ -3,13 +3,13 @@
 Rules.
 - A table becomes a code block with aligned columns; widths count what is displayed, so that CJK and emoji fit. One that
   is wider than `width`, or that has links, becomes a list: a heading for each row, and a line for each of its cells.
-- A long table is several blocks, each with the header, so that a page can end between them.
+- A page may end between two rows: the next one repeats the header (`bot.reply.markdown.TABLE_INFO`).
 - The text only grows: a table is held back until it is complete, or has SAMPLE_CHARS. Its form and widths follow from
   these first rows alone; a later cell that is wider pushes the others of its row.
 - In the columns markup is left out, as a code block would show it; the words stay.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from itertools import zip_longest
@@ -20,10 +20,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from rich.cells import cell_len
 
-from bot.reply.markdown import HELD_CHARS, ROW_CHARS, LineBlock, block_after, cells, is_row, may_separate
+from bot.reply.markdown import HELD_CHARS, ROW_CHARS, TABLE_INFO, LineBlock, block_after, cells, is_row, may_separate
 
 SAMPLE_CHARS: Final = 1_500  # Of a table's source: what a model writes of it in a few seconds
-BLOCK_CHARS: Final = 1_500  # Of one code block: it fits a page with some text above it
 MAX_CELL_CHARS: Final = 10_000  # A longer cell is shown as it is written
 NO_NAME: Final = "–"  # The heading of a row whose first cell is empty
 _MAX_LINE: Final = 1_000_000
@@ -82,6 +81,24 @@ def plain_cells(line: str) -> tuple[str, ...]:
     return tuple(map(_plain, cells(line)))
 
 
+def column_widths(rows: Iterable[Sequence[str]]) -> list[int]:
+    """Return the width of each column as it is displayed, in cells of a terminal."""
+    return [max(map(cell_len, column)) for column in zip_longest(*rows, fillvalue="")]
+
+
+def aligned(row: Sequence[str], widths: Sequence[int], to_right: Sequence[bool] = ()) -> str:
+    """Return the cells of a row as one line, each in its column; a wider one pushes those behind it."""
+    padded = list[str]()
+    for column, cell in enumerate(row):
+        room = " " * max(0, (widths[column] if column < len(widths) else 0) - cell_len(cell))
+        padded.append(room + cell if column < len(to_right) and to_right[column] else cell + room)
+    return "  ".join(padded).rstrip()
+
+
+def underline(widths: Iterable[int]) -> str:
+    return "  ".join("-" * width for width in widths)
+
+
 def _plain(cell: str) -> str:
     cell = _BREAK.sub(" / ", cell)
     if len(cell) > MAX_CELL_CHARS or not _MARKUP.search(cell):
@@ -132,32 +149,18 @@ class _Table:
             yield from self._in_columns(ended=ended)
 
     def _widths(self) -> list[int]:
-        columns = zip_longest(*map(plain_cells, [self.header, *self.rows[: self._sample]]), fillvalue="")
-        return [max(map(cell_len, column)) for column in columns]
+        return column_widths([plain_cells(line) for line in (self.header, *self.rows[: self._sample])])
 
     def _in_columns(self, *, ended: bool) -> Iterator[str]:
         widths = self._widths()
         to_right = [mark.endswith(":") and not mark.startswith(":") for mark in cells(self.separator)]
-        head = [self._line(self.header, widths, to_right), "  ".join("-" * width for width in widths)]
-        opening = [f"{self.margin}```\n", *(f"{self.margin}{line}\n" for line in head)]
-        head_chars = chars = sum(map(len, opening))
-        yield from opening
+        yield f"{self.margin}```{TABLE_INFO}\n"
+        yield f"{self.margin}{aligned(plain_cells(self.header), widths, to_right)}\n"
+        yield f"{self.margin}{underline(widths)}\n"
         for row in self.rows:
-            line = f"{self.margin}{self._line(row, widths, to_right)}\n"
-            if chars + len(line) > BLOCK_CHARS and chars > head_chars:
-                yield from (f"{self.margin}```\n", f"{self.margin}\n", *opening)
-                chars = head_chars
-            chars += len(line)
-            yield line
+            yield f"{self.margin}{aligned(plain_cells(row), widths, to_right)}\n"
         if ended:
             yield f"{self.margin}```\n"
-
-    def _line(self, line: str, widths: Sequence[int], to_right: Sequence[bool]) -> str:
-        padded = list[str]()
-        for column, cell in enumerate(plain_cells(line)):
-            room = " " * max(0, (widths[column] if column < len(widths) else 0) - cell_len(cell))
-            padded.append(room + cell if column < len(to_right) and to_right[column] else cell + room)
-        return "  ".join(padded).rstrip()
 
     def _as_list(self) -> Iterator[str]:
         titles = [title.replace("**", "") for title in cells(self.header)]

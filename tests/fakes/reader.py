@@ -22,6 +22,7 @@ class Place:
 
     fence: tuple[str, str, str] | None = None
     table: str = ""
+    head: str = ""  # The first two lines of a fence for a table
 
 
 def read_back(shown: Sequence[str], limit: int) -> str:
@@ -44,6 +45,7 @@ def _without_opener(text: str, page: str, limit: int) -> str:
     if place.fence:
         prefix, marker, info = place.fence
         opener = f"{prefix}{marker}{info}\n" + (prefix if inside_line and ">" in prefix else "")
+        opener += "" if inside_line else place.head
         assert page.startswith(opener), "a fence that goes on is opened again"
         return page.removeprefix(opener)
     return page if inside_line else page.removeprefix(place.table)
@@ -70,6 +72,8 @@ def place_after(text: str, limit: int) -> Place:
         if place.fence and not _leaves_quote(line, place.fence):
             if short and _closes(line, place.fence):
                 place = Place()
+            elif place.fence[2] == "table" and place.head.count("\n") < 2:
+                place = Place(place.fence, head=f"{place.head}{whole}\n")
             continue
         if short and (opened := _OPENING.fullmatch(line)):
             prefix = re.sub(r"[^>\s]", " ", opened[1])

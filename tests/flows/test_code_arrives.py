@@ -8,7 +8,7 @@ import pytest
 from bot.platforms.slack.surface import LIMITS, STREAM_LIMITS
 from bot.reply.split import LONG_LINES
 from tests.fakes.clock import FakeClock
-from tests.fakes.discord_bot import pings
+from tests.fakes.discord_bot import on_discord, pings
 from tests.fakes.discord_world import ANN, DM_OF
 from tests.fakes.reader import read_back
 from tests.fakes.slack_things import BOT_USER, FakeMessage
@@ -128,3 +128,19 @@ async def test_no_trick_notifies_anybody_on_discord(trick: str) -> None:
         await answered(fake, host)
         assert fake.world.shown(DM_OF[ANN])
         assert pings(fake) == []
+
+
+@pytest.mark.parametrize("rows", [3, 120])
+async def test_a_table_on_discord_never_shows_its_pipes_while_it_grows(rows: int) -> None:
+    table = "".join(f"| boat {row} | {row} m | 海鷗 |\n" for row in range(rows))
+    text = f"The boats:\n\n| Boat | Length | Name |\n|---|---:|---|\n{table}\nThat is all."
+    async with talking([slowly(text, 4.0)]) as (fake, host):
+        await fake.write(ANN, "boats?")
+        await answered(fake, host)
+        shown = [call.body["content"] for call in fake.calls if "content" in call.body]
+        assert len(shown) > 2
+        assert not any("|" in page for page in shown)
+        assert all(page.count("```") % 2 == 0 for page in shown)
+        pages = fake.world.shown(DM_OF[ANN])
+        assert all(page.count("Boat") == page.count("```") // 2 for page in pages)
+        assert read_back(pages, PAGE) == on_discord(text)

@@ -18,6 +18,7 @@ from markdown_it.tree import SyntaxTreeNode as Node
 
 from agent.memory.own_words import mention
 from bot.reply.code_spans import code_map
+from bot.reply.tables import aligned, column_widths, underline
 from bot.reply_surface import MarkdownReader
 
 _TOKEN = re.compile(r"<([^<>\n]*)>")
@@ -276,9 +277,9 @@ def _code(content: str) -> str:
 
 def _table(node: Node) -> str:
     rows = [[_plain(cell) for cell in row.children] for part in node.children for row in part.children]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])
+    widths = column_widths(rows)
+    head, *lines = (aligned(row, widths) for row in rows)
+    return "\n".join([head, underline(widths), *lines])
 
 
 def _inline(node: Node, *, bold: bool = True) -> str:

@@ -9,14 +9,15 @@ from rich.cells import cell_len
 
 from agent.events import ReplyEnded, TextArrived
 from bot.reply.pages import Draft, Frames
-from bot.reply.tables import BLOCK_CHARS, SAMPLE_CHARS, show_tables
+from bot.reply.split import pages
+from bot.reply.tables import SAMPLE_CHARS, show_tables
 from bot.reply_surface import Limits, MarkdownReader
 from tests.examples import examples
 from tests.fakes.answers import answers
 
 WIDTH = 40
 BOATS = "| Boat | Length | Colour |\n|:---|---:|:---:|\n| Möwe | 9 m | **blue** |\n| 海鷗 | 12 m | `red` |\n"
-SHOWN = "```\nBoat  Length  Colour\n----  ------  ------\nMöwe     9 m  blue\n海鷗    12 m  red\n```\n"
+SHOWN = "```table\nBoat  Length  Colour\n----  ------  ------\nMöwe     9 m  blue\n海鷗    12 m  red\n```\n"
 
 
 def shown(text: str, *, complete: bool = True) -> str:
@@ -82,22 +83,21 @@ def test_what_is_no_table_stays_as_it_is(text: str) -> None:
     assert shown(text) == text
 
 
-def test_a_long_table_is_several_blocks_each_with_its_header() -> None:
+def test_each_page_of_a_long_table_begins_with_its_header() -> None:
     rows = [f"| boat {number} | {number} m | blue |" for number in range(200)]
-    text = shown("\n".join(["| Boat | Length | Colour |", "|---|---|---|", *rows]))
-    blocks = text.split("\n\n")
-    assert len(blocks) > 3
-    assert all(
-        block.startswith("```\nBoat") and block.endswith("```") and len(block) <= BLOCK_CHARS + 4 for block in blocks
-    )
-    assert [line.split()[1] for line in text.splitlines() if line.startswith("boat ")] == [str(n) for n in range(200)]
+    found = pages(shown("\n".join(["| Boat | Length | Colour |", "|---|---|---|", *rows])), 2_000)
+    assert len(found) > 2
+    head = "```table\nBoat     Length  Colour\n-------  ------  ------\nboat "
+    assert all(page.text.startswith(head) and page.text.rstrip().endswith("```") for page in found)
+    names = [line.split()[1] for page in found for line in page.text.splitlines() if line.startswith("boat ")]
+    assert names == [str(number) for number in range(200)]
 
 
 def test_a_growing_table_is_shown_when_it_is_complete_or_long() -> None:
     assert shown(f"Boats:\n\n{BOATS}", complete=False) == "Boats:\n\n"
     assert shown(f"Boats:\n\n{BOATS[:30]}", complete=False) == "Boats:\n\n"
     assert shown(f"{BOATS}\nThat", complete=False) == f"{SHOWN}\nThat"
-    assert shown(BOATS + "| x | y | z |\n" * SAMPLE_CHARS, complete=False).startswith("```\nBoat  Length")
+    assert shown(BOATS + "| x | y | z |\n" * SAMPLE_CHARS, complete=False).startswith("```table\nBoat  Length")
 
 
 rows = st.lists(st.sampled_from(["1", "blue", "船", "👍🏽", "`a`", "a longer cell", r"\|", ""]), min_size=1, max_size=4)
@@ -140,7 +140,7 @@ def _readable(page: str) -> None:
     """Check that a page has whole blocks that begin with the header, and no row of a table elsewhere."""
     parts = page.split("```")
     assert len(parts) % 2 == 1
-    assert all(code.startswith("\na") for code in parts[1::2])
+    assert all(code.startswith("table\na") for code in parts[1::2])
     assert not any("|" in prose for prose in parts[::2])
 
 
