@@ -7,6 +7,7 @@ State           not a type here: a turn is a state machine (`agent.turn`), its r
                 input of its context is `ContextParts`
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
@@ -42,9 +43,16 @@ class SituationSummary:
     def merged(self, update: Mapping[str, object]) -> "SituationSummary":
         """Return a copy with each known, non-empty text of `update`, cut to the limit of its field; ignore everything
         else (seed 002, "State Update Logic").
+
+        Names and numbers of the former text that the new one lacks are kept behind it, as many as fit: one bad summary
+        must not lose what a person said once.
         """
         known = {field_.name for field_ in fields(self)}
-        texts = {k: bounded(k, v) for k, v in update.items() if k in known and isinstance(v, str) and v.strip()}
+        texts = {
+            name: _with_earlier(name, getattr(self, name), text)
+            for name, text in update.items()
+            if name in known and isinstance(text, str) and text.strip()
+        }
         return replace(self, **texts)
 
 
@@ -52,9 +60,52 @@ FIELD_CHARS: Final = 350
 FINDINGS_CHARS: Final = 1_000  # Together some 600 tokens in every later context of the conversation
 
 
-def bounded(name: str, text: str) -> str:
-    """The text of a summary's field, cut to the limit of that field."""
-    limit = FINDINGS_CHARS if name == "key_findings" else FIELD_CHARS
+EARLIER_CHARS: Final = 200  # Of a field, for names and numbers that its former text had: some twenty of them
+_EARLIER: Final = re.compile(r"\s?\(earlier: (?P<terms>[^()]*)\)$")
+# A number with the word before it, a code, or a word with a capital letter inside a sentence.
+_TERM: Final = re.compile(
+    r"(?:[^\W\d_]{1,30} )?(?<![\w.,])\d[\w.,:/%-]{0,30}|\b[^\W\d_]{1,20}[-_]?\d\w{0,20}(?:-\w{1,20}){0,3}"
+    r"|(?<=[^\s.!?:;(] )[A-ZÀ-ÖØ-ÞА-Я]\w{1,40}(?:[- ][A-ZÀ-ÖØ-ÞА-Я]\w{1,40}){0,3}|\b[A-Z]{2,20}\b"
+)
+
+
+def telling_terms(text: str) -> list[str]:
+    """Return the names, codes and numbers of a text, each once, in order."""
+    return list(dict.fromkeys(match.group().rstrip(".,:-") for match in _TERM.finditer(text)))
+
+
+def _with_earlier(name: str, former: str, text: str) -> str:
+    """Return the new text of a field, with the names and numbers of the former one that it lacks behind it."""
+    old_list = _EARLIER.search(former)
+    old_terms = old_list["terms"].split(" | ") if old_list else []
+    text = _EARLIER.sub("", text)
+    body = former[: old_list.start()] if old_list else former
+    folded = text.casefold()
+    missing = [term for term in dict.fromkeys([*old_terms, *telling_terms(body)]) if term.casefold() not in folded]
+    kept: list[str] = []
+    room = EARLIER_CHARS
+    for term in missing:
+        room -= len(term) + len(" | ")
+        if room < 0:
+            break
+        kept.append(term.translate(_NO_LIST))
+    if not kept:
+        return bounded(name, text)
+    suffix = f" (earlier: {' | '.join(kept)})"
+    return bounded(name, text, less=len(suffix)) + suffix
+
+
+_NO_LIST: Final = str.maketrans("()|", "   ")
+
+
+def without_earlier(text: str) -> str:
+    """Return the text of a field without the names and numbers that were kept behind it."""
+    return _EARLIER.sub("", text)
+
+
+def bounded(name: str, text: str, *, less: int = 0) -> str:
+    """The text of a summary's field, cut to the limit of that field, and to `less` characters fewer."""
+    limit = (FINDINGS_CHARS if name == "key_findings" else FIELD_CHARS) - less
     return text if len(text) <= limit else f"{text[: limit - 1].rstrip()}…"
 
 

@@ -11,7 +11,7 @@ What people wrote is data: the prompt says so, and each message is one JSON stri
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,7 +19,7 @@ from agent.memory.secrets import without_secrets
 from agent.memory.synthesizer import object_in
 from agent.messages import Message, Role, estimate_tokens, is_too_deep
 from agent.records import Author, StoredMessage
-from agent.state import SituationSummary
+from agent.state import SituationSummary, telling_terms, without_earlier
 
 SUMMARY: Final = "summary"  # The kind of the jobs that summarise, and of their model calls
 DUE_SHARE: Final = 0.6  # Share of the window: when uncovered messages fill more, a summary is made
@@ -135,7 +135,8 @@ def extracted(
     before: SituationSummary, messages: Sequence[StoredMessage], names: Mapping[str, str]
 ) -> SituationSummary:
     """Update the summary without a model: with people's statements, the first and the newest."""
-    known = before.key_findings.split("; ") if before.key_findings else []
+    findings = without_earlier(before.key_findings)
+    known = findings.split("; ") if findings else []
     # No line contains the separator of the notes, so no line can begin a note of another person.
     lines = [*known, *(line.replace(";", ",") for _, line in summary_digest(messages, names))]
     return before.merged({"key_findings": "; ".join(_both_ends(list(dict.fromkeys(lines)), DIGEST_CHARS))})
@@ -154,18 +155,30 @@ def summary_digest(
 
 
 def _statement(message: StoredMessage) -> str:
-    """Return the first sentence that is no question, on one line; "" for messages of the bot and for questions only."""
+    """Return the first sentence that is no question, on one line, and of the others the one with the most names and
+    numbers; "" for messages of the bot and for questions only.
+    """
     if message.author is Author.BOT:
         return ""
-    text, start = message.text[:MESSAGE_CHARS], 0
+    statements = [*_statements(message.text[:MESSAGE_CHARS])]
+    if len(statements) < 2:
+        return "".join(statements)
+    first, *others = statements
+    telling = max(others, key=lambda sentence: len(telling_terms(sentence)))
+    if not telling_terms(telling) or len(first) + len(telling) >= 2 * LINE_CHARS:
+        return first
+    return f"{first} … {telling}"
+
+
+def _statements(text: str) -> Iterator[str]:
+    start = 0
     while start < len(text):
         end = _SENTENCE_END.search(text, start)
         stop = end.end() if end else len(text)
         sentence = " ".join(text[start:stop].split())
         if sentence and sentence[-1] not in "?？":
-            return without_secrets(sentence[:LINE_CHARS])
+            yield without_secrets(sentence[:LINE_CHARS])
         start = stop
-    return ""
 
 
 def _both_ends(lines: Sequence[str], chars: int) -> list[str]:

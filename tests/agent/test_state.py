@@ -5,7 +5,7 @@ from dataclasses import asdict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.state import SituationSummary
+from agent.state import FIELD_CHARS, FINDINGS_CHARS, SituationSummary
 
 BEFORE = SituationSummary("paint the boat", "bought paint", "two coats", "it is wood", "sand it")
 KEYS = ["goal", "progress", "current_approach", "key_findings", "next_focus"]
@@ -37,3 +37,26 @@ def test_seed_002_a_field_holds_its_old_text_or_a_text_of_the_update(update: dic
     for key in KEYS:
         new = update.get(key)
         assert after[key] == (new if isinstance(new, str) and new.strip() else before[key])
+
+
+def test_a_code_word_of_the_first_message_outlives_twenty_updates_that_do_not_name_it() -> None:
+    summary = SituationSummary(key_findings="The door code is Zebra-47 and the contact is Olga Petrova.")
+    for number in range(20):
+        summary = summary.merged({"key_findings": f"We compared the offers of round {number}, nothing is decided yet."})
+    assert "Zebra-47" in summary.key_findings
+    assert "Olga Petrova" in summary.key_findings
+    assert len(summary.key_findings) <= FINDINGS_CHARS
+
+
+def test_what_the_new_text_names_is_not_repeated_behind_it() -> None:
+    summary = SituationSummary(goal="Paint the 3 boats of Anna.").merged({"goal": "Sell the 3 boats of Anna."})
+    assert summary.goal == "Sell the 3 boats of Anna."
+
+
+@given(st.lists(st.text(max_size=600), min_size=1, max_size=8))
+def test_a_field_stays_within_its_limit_whatever_it_is_updated_with(texts: list[str]) -> None:
+    summary = SituationSummary()
+    for text in texts:
+        summary = summary.merged({"goal": text, "key_findings": text})
+    assert len(summary.goal) <= FIELD_CHARS
+    assert len(summary.key_findings) <= FINDINGS_CHARS
