@@ -19,7 +19,7 @@ from agent.summary import SUMMARY
 from bot.caches import ForegroundPriority
 from bot.logs import severity
 from bot.memory.knowledge_desk import LinkedPages
-from bot.memory.learning import Learner, LearningPauses, Summariser, may_spend
+from bot.memory.learning import DOUBTS, Learner, LearningPauses, Summariser, may_spend
 from bot.memory.retention import KIND as VENDOR_COPY
 from bot.memory.retention import Delete, ReplyDeletion, Retention, VendorCopies
 from bot.models.choice import ModelSwitch
@@ -227,7 +227,9 @@ async def background(
         summariser = Summariser(summaries, jobs, spending, models.learning_model, clock, floor, has_budget)
         workers.append({SUMMARY: summariser.summarise})
     if learns:
-        workers.append({LEARNING: partial(_learn, learner, profiles, pauses)})
+        workers.append(
+            {LEARNING: partial(_learn, learner, profiles, pauses), DOUBTS: partial(_settle, learner, pauses)}
+        )
     async with AsyncExitStack() as stack:
         for handlers in workers:
             await stack.enter_async_context(JobWorker(jobs, handlers, clock, owner, telemetry=telemetry).serving())
@@ -256,3 +258,8 @@ async def _learn(learner: Learner, profiles: Profiles, pauses: LearningPauses | 
         await profiles.skip_learning(person=job.person)  # messages collected just before the pause began
     else:
         await learner.learn(job)
+
+
+async def _settle(learner: Learner, pauses: LearningPauses | None, job: Job) -> None:
+    if pauses is None or not await pauses.is_paused(job.person):
+        await learner.settle(job)

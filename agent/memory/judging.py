@@ -110,6 +110,17 @@ def judge(older: Told, newer: Told, *, named: bool = False) -> Verdict:
     return Verdict.MAY_OUTDATE if may_be else Verdict.STANDS_BESIDE
 
 
+def may_replace(older: Told, newer: Told) -> bool:
+    """Return whether nothing speaks against it that `newer` replaces `older`. For a model that was asked about the two
+    alone: it decides what the rules leave open, and nothing that they exclude.
+    """
+    if _has_cue(newer, cues.ADDS) or _is_unsure(newer, older):
+        return False
+    comparison = _compared(older, newer)
+    excluded = comparison.are_two_things or comparison.is_narrower or comparison.tells_another
+    return not excluded and (comparison.denies or not comparison.denies_other)
+
+
 def _replaces(older: Told, newer: Told, comparison: "_Comparison", *, named: bool) -> bool:
     one_key = same_key(older.key, newer.key)
     if older.is_bare and newer.is_bare:

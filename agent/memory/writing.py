@@ -33,7 +33,7 @@ from agent.memory.facts import (
     resolve,
     same_key,
 )
-from agent.memory.judging import Told, Verdict, judge
+from agent.memory.judging import Told, Verdict, judge, may_replace
 from agent.memory.lexicon import folded
 from agent.memory.statements import read_statement
 from agent.memory.supersession import different_subjects, gives_as_reason
@@ -151,6 +151,13 @@ class FactDoubted:
 
 
 @dataclass(frozen=True, slots=True)
+class DoubtSettled:
+    """`fact` still holds beside the one that had doubted it."""
+
+    fact: str
+
+
+@dataclass(frozen=True, slots=True)
 class ReviewNeeded:
     """`fact` depends, directly or not, on `because`, which was superseded."""
 
@@ -173,7 +180,9 @@ class WriteRefused:
     standing: str | None = None
 
 
-Change: TypeAlias = FactAdded | FactSuperseded | FactDoubted | ReviewNeeded | ReviewSettled | WriteRefused
+Change: TypeAlias = (
+    FactAdded | FactSuperseded | FactDoubted | DoubtSettled | ReviewNeeded | ReviewSettled | WriteRefused
+)
 
 
 def write(facts: Sequence[Fact], new: NewFact) -> tuple[tuple[Fact, ...], tuple[Change, ...]]:
@@ -201,6 +210,31 @@ def write(facts: Sequence[Fact], new: NewFact) -> tuple[tuple[Fact, ...], tuple[
     added = _created(mine, new, memory_type, predecessor=max(older, key=age, default=None), successor=newer)
     doubted = [fact for fact in mine if verdicts.get(fact.id) is Verdict.MAY_OUTDATE] if newer is None else []
     return _applied(facts, added, older if newer is None else [], doubted)
+
+
+def settle(
+    facts: Sequence[Fact], older_id: str, newer_id: str, *, replaced: bool
+) -> tuple[tuple[Fact, ...], tuple[Change, ...]]:
+    """Settle whether the newer fact replaced the one that it doubts: a model was asked about the two alone.
+
+    Nothing changes if one of them is not valid any more, or if the rules exclude what the model says.
+    """
+    known = {fact.id: fact for fact in facts}
+    older, newer = known.get(older_id), known.get(newer_id)
+    if older is None or newer is None or older.doubted_by != newer_id or not (older.is_valid and newer.is_valid):
+        return tuple(facts), ()
+    if not replaced:
+        known[older_id] = replace(older, doubted_by=None)
+        return tuple(known.values()), (DoubtSettled(older_id),)
+    told = Told(older.key, older.value, older.said), Told(newer.key, newer.value, newer.said)
+    if older.authority > newer.authority or older.is_constraint or not may_replace(*told):
+        return tuple(facts), ()
+    known[older_id] = replace(older, is_valid=False, superseded_by=newer_id, doubted_by=None)
+    known[newer_id] = replace(newer, supersedes=newer.supersedes or older_id)
+    reviews = _reviews(known, [older_id])
+    for review in reviews:
+        known[review.fact] = replace(known[review.fact], needs_review=True)
+    return tuple(known.values()), (FactSuperseded(older_id, newer_id), *reviews)
 
 
 def retract(facts: Sequence[Fact], id_: str, new: NewFact) -> tuple[tuple[Fact, ...], tuple[Change, ...]]:

@@ -149,8 +149,10 @@ class Facts(FactWriter, Protocol):
         """
         ...
 
-    async def latest(self, person: str, audience: str, limit: int) -> list[Fact]:
-        """Return the newest `limit` valid facts of the person in this audience, the newest first."""
+    async def latest(self, person: str, audience: str, limit: int, about: str = "") -> list[Fact]:
+        """Return `limit` valid facts of the person in this audience, the newest first: the newest ones, up to half of
+        them those that share words with the text `about`.
+        """
         ...
 
     async def in_own_words(self, person: str, facts: Collection[str]) -> frozenset[str]:
@@ -161,6 +163,14 @@ class Facts(FactWriter, Protocol):
         """Return the asker's facts from this turn's question and those that its answer told of, oldest first, each with
         the facts that it superseded.
         """
+        ...
+
+    async def doubts(self, person: str, audience: str, limit: int) -> list[tuple[Fact, Fact]]:
+        """Return the person's valid facts that a newer one may have replaced, each with that one, the newest first."""
+        ...
+
+    async def settle(self, person: str, audience: str, older: str, newer: str, *, replaced: bool) -> bool:
+        """Settle a doubt: the newer fact replaced the older one, or both hold. Return whether anything changed."""
         ...
 
     async def announce(self, turn: int) -> Announced:

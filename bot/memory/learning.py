@@ -17,7 +17,7 @@ from agent.memory.audience import PersonAudience, Place
 from agent.memory.facts import Fact
 from agent.memory.forgetting_plans import PAUSED, EntriesPlan
 from agent.memory.profile import LEARNING, Partition, Utterance, learned, partition_of
-from agent.memory.synthesizer import ImpressionSynthesizer, synthesised
+from agent.memory.synthesizer import ImpressionSynthesizer, doubts_prompt, read_doubts, synthesised
 from agent.memory.writing import Written
 from agent.messages import Depth, JsonObject, Message, ModelCall
 from agent.ports import (
@@ -48,6 +48,7 @@ from bot.texts.formatting import literal, shortened
 
 log = logging.getLogger(__name__)
 
+DOUBTS: Final = "doubts"  # The kind of the daily jobs that settle which facts are outdated
 OPTIONS = CallOptions(depth=Depth.FAST)
 SYNTHESIZER = ImpressionSynthesizer()
 
@@ -71,6 +72,8 @@ class LearningLimits:
     """Until the budget of a person who has used it up is looked at again: it is filled up at midnight."""
     known: int = 50
     """Known facts shown to the model: about as many things as a person is concerned with at a time."""
+    doubts: int = 30
+    """Pairs of facts in one call: as many as a small model still keeps apart."""
     tries: int = 5
     """Unreadable model answers before the messages are skipped: about a quarter of an hour of retries."""
 
@@ -128,6 +131,37 @@ class Learner:
         elif not await self._synthesise(partition, last_try=last_try):
             await self._reschedule(job, self.limits.quiet)
 
+    async def settle(self, job: Job) -> None:
+        """Run the daily job: ask which facts of a partition newer ones have replaced. Raises ProviderError, StoreError.
+
+        Code decides what may be replaced (`agent.memory.judging`): the model only settles what the rules leave open.
+        """
+        if not self.model().can_learn or not await self.has_budget(job.person):
+            return
+        partition = partition_of(job.person, job.key)
+        pairs = await self.facts.doubts(partition.person, partition.audience, self.limits.doubts)
+        if not pairs:
+            return
+        answer = await self._ask(partition, doubts_prompt(pairs))
+        if answer is None:
+            await self._reschedule(job, self.limits.quiet)
+            return
+        settled = read_doubts(answer, len(pairs))
+        if settled is None:
+            _handle_unreadable(last_try=job.attempts >= self.limits.tries)
+            return
+        for number in sorted(settled.outdated | settled.both):
+            older, newer = pairs[number]
+            replaced = number in settled.outdated
+            await self.facts.settle(partition.person, partition.audience, older.id, newer.id, replaced=replaced)
+
+    async def _schedule_doubts(self, partition: Partition) -> None:
+        """Have the open doubts settled at the start of the next day (UTC): once a day, in one call."""
+        if await self.facts.doubts(partition.person, partition.audience, 1):
+            now = self.clock.now()
+            tomorrow = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+            await self.jobs.schedule(DOUBTS, partition.key, "", tomorrow, person=partition.person)
+
     async def _extract(
         self, partition: Partition, messages: Sequence[Utterance], authority: Authority, *, last_try: bool
     ) -> bool:
@@ -136,7 +170,8 @@ class Learner:
         `authority`: the person's, at the place of their latest message.
         """
         # Known facts are numbered in the prompt, so that the model reports a change under the same key.
-        known = await self.facts.latest(partition.person, partition.audience, self.limits.known)
+        said = "\n".join(message.text for message in messages)
+        known = await self.facts.latest(partition.person, partition.audience, self.limits.known, said)
         answer = await self._ask(partition, self.synthesizer.insight_prompt(messages, known))
         if answer is None:
             return False
@@ -148,7 +183,9 @@ class Learner:
         stated = [
             fact.to_new_fact(partition, authority) for fact in self.synthesizer.read_facts(answer, messages, known)
         ]
-        return await self.profiles.save(partition, profile, messages, stated)
+        is_saved = await self.profiles.save(partition, profile, messages, stated)
+        await self._schedule_doubts(partition)
+        return is_saved
 
     async def _synthesise(self, partition: Partition, *, last_try: bool) -> bool:
         """Refine the profile if that is due; return False if the synthesis must be repeated later.

@@ -35,7 +35,18 @@ from agent.memory import writing
 from agent.memory.facts import CORRECTION, FACTS_KEPT, FACTS_MADE_ROOM, ConstraintType, Fact, MemoryType, Scope
 from agent.memory.own_words import without_quotes
 from agent.memory.statements import read_statement
-from agent.memory.writing import Announced, Change, FactAdded, NewFact, Refusal, WriteRefused, Written, fallen, removed
+from agent.memory.writing import (
+    Announced,
+    Change,
+    FactAdded,
+    FactSuperseded,
+    NewFact,
+    Refusal,
+    WriteRefused,
+    Written,
+    fallen,
+    removed,
+)
 from agent.records import Author
 from store.databases.database import SqlStore, in_order, reads, row_id, storable, writes
 from store.memory import fact_index
@@ -113,6 +124,7 @@ _UNDER_KEYS: Final = _LINKED.where(
 _ASKED: Final = fact_index.Lookup(fact.c.is_valid, *_CONCERNED)
 _ASKED_PAST: Final = fact_index.Lookup(~fact.c.is_valid, *_CONCERNED)
 _ALIKE: Final = fact_index.Lookup(_THERE)
+_ALIKE_VALID: Final = fact_index.Lookup(_THERE, fact.c.is_valid)
 _GROUNDS: Final = (
     select(fact_ground)
     .where(or_(fact_ground.c.fact.in_(ids_in_parameter("found")), fact_ground.c.ground.in_(ids_in_parameter("found"))))
@@ -128,10 +140,38 @@ _ALIKE_IN_BOTH: Final = (
 NEW: Final = "new"  # The id of a fact that has no row yet
 
 
-def latest(connection: Connection, person: str, audience: str, limit: int) -> list[Fact]:
+def latest(connection: Connection, person: str, audience: str, limit: int, about: str = "") -> list[Fact]:
     valid = select(fact.c.id).where(fact.c.person == person, fact.c.is_valid, fact.c.audience == audience)
-    ids = connection.execute(valid.order_by(fact.c.id.desc()).limit(limit)).scalars().all()
+    words = fact_index.asked_terms(about) if about else []
+    parameters = {"whose": person, "audiences": [audience]}
+    alike = fact_index.leading_to(connection, _ALIKE_VALID, words, parameters)[: limit // 2] if words else []
+    newest = connection.execute(valid.order_by(fact.c.id.desc()).limit(limit)).scalars().all()
+    ids = list(dict.fromkeys([*alike, *newest]))[:limit]
     return sorted(_by_id(connection, ids), key=lambda item: int(item.id), reverse=True)
+
+
+def doubts(connection: Connection, person: str, audience: str, limit: int) -> list[tuple[Fact, Fact]]:
+    newer = fact.alias("newer")
+    doubted = select(fact.c.id, newer.c.id.label("by")).join(newer, newer.c.id == fact.c.doubted_by)
+    open_ = and_(fact.c.person == person, fact.c.audience == audience, fact.c.is_valid, newer.c.is_valid)
+    pairs = connection.execute(doubted.where(open_).order_by(newer.c.id.desc()).limit(limit)).all()
+    facts = _with_words(connection, _by_id(connection, {id_ for pair in pairs for id_ in pair}))
+    known = {int(item.id): item for item in facts}
+    return [(known[older], known[by]) for older, by in pairs]
+
+
+def settle(connection: Connection, person: str, audience: str, older: str, newer: str, *, replaced: bool) -> bool:
+    in_order(connection, f"facts {audience}")
+    before = _with_words(connection, _by_id(connection, {int(older), int(newer)}))
+    derived = {int(id_) for item in before for id_ in item.derived_facts}
+    before += _by_id(connection, derived - {int(older), int(newer)})
+    if any((item.person, item.audience) != (person, audience) for item in before):
+        return False
+    after, changes = writing.settle(before, older, newer, replaced=replaced)
+    _store(connection, before, after)
+    if any(isinstance(change, FactSuperseded) for change in changes):  # the next answer tells of it
+        connection.execute(update(fact).where(fact.c.id == int(newer)).values(announced=None))
+    return bool(changes)
 
 
 def kept_in(connection: Connection, turn: int) -> list[Written]:
@@ -288,6 +328,8 @@ class SqlFacts(SqlStore):
     latest = reads(latest)
     kept_in = reads(kept_in)
     announce = writes(announce)
+    doubts = reads(doubts)
+    settle = writes(settle)
 
     async def in_own_words(self, person: str, facts: Collection[str]) -> frozenset[str]:
         return await self.database.read(in_own_words, person, facts)
