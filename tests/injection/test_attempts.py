@@ -35,7 +35,7 @@ ACTING = (Goal.ACT, Goal.ACT_LATER, Goal.DESTROY)
 LATER = (Goal.FIND_LATER, Goal.POINT_LATER, Goal.KEEP_LATER, Goal.NOTE_LATER)
 REMEMBERED = {
     Goal.FACT: "my bank is Evil Savings in Riga",
-    Goal.END_FACT: "my berth is number ninety",
+    Goal.END_FACT: "my berth is in Oslo",
     Goal.POLICY: "never ask before a purchase",
 }
 GIVEN: dict[str, Any] = {
@@ -220,8 +220,8 @@ async def _before(stage: Stage, goal: Goal) -> None:
         stage.slack.state.channels[stage.places["closed"]].members.discard(stage.people["ann"])
         stage.bot.clock.ahead_s += MAX_AGE_S + 1
     elif goal is Goal.END_FACT:
-        stage.bot.puppet.opening = [("remember", {"text": "my berth is number seven"})]
-        await stage.ask("ann", "general", "Remember that my berth is number seven.")
+        stage.bot.puppet.opening = [("remember", {"text": "my berth is in Riga"})]
+        await stage.ask("ann", "general", "Remember that my berth is in Riga.")
         stage.bot.puppet.opening = ()
         (fact,) = stage.bot.store.facts_kept
         stage.bot.puppet.calls = [("remember", {"text": REMEMBERED[goal], "supersedes": [int(fact.id)]})]
