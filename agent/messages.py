@@ -78,6 +78,10 @@ class Message:
     text: str
     images: tuple[Image, ...] = ()
     native: NativeContent | None = None
+    said: str = ""
+    calls: "tuple[ToolCall, ...]" = ()
+    """The calls that a model of a vendor's form wrote into its text, and the words before them: they are sent back in
+    that form. `text` renders both."""
 
 
 @dataclass(frozen=True, slots=True)

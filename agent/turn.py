@@ -189,7 +189,8 @@ def appended_messages(steps: Sequence[RoundStep], hint: str = "", question: str 
     for number, step in enumerate(steps, 1):
         output = render_step(step.text, step.workspace, step.calls)
         if output or step.native is not None:
-            messages.append(Message(Role.ASSISTANT, output, native=step.native))
+            calls = step.calls if step.in_functions else ()
+            messages.append(Message(Role.ASSISTANT, output, native=step.native, said=step.text, calls=calls))
         images = tuple(image for result in step.results if result is not None for image in result.images)
         answer = _render_answer(step, hint if number == len(steps) else "", question)
         messages.append(Message(Role.USER, answer, images))

@@ -8,6 +8,7 @@ billed_ratio_V_N      input tokens that the vendor V bills for the replayed turn
 cache_saves_V_N       the input's list price without any cache, over that with the vendor's own, if it always hits
 prompt_tokens_hi      estimated tokens that a model reads when a new user says "hi" in a direct message, with the
                       default persona and the two tools of memory
+prompt_tokens_hi_native  the same with tools in the vendor's own format
 prompt_tokens_hi_slack  the same with the tools that read Slack: `read_channel`, and `search_slack` where it was granted
 prefix_tokens_N       the same of everything before the first message, with N more tools of servers: where those would
                       take more than a threshold, only their names and a line each
@@ -178,6 +179,16 @@ def prompt_tokens_hi(rest: Sequence[Tool] = ()) -> int:
     return sum(estimate_tokens(message.text) for message in _hi(tools))
 
 
+def prompt_tokens_hi_native() -> int:
+    """As `prompt_tokens_hi`, with the tools in a vendor's format."""
+    store = store_in_memory()
+    tools = Registry([RecallTool(store.memories), RememberTool(store.facts)])
+    system, *others = _hi(tools)
+    taught = untaught(system.text, reasons=False) or ""
+    texts = [taught, json.dumps(functions(tools.specs)), *(message.text for message in others)]
+    return sum(map(estimate_tokens, texts))
+
+
 def slack_tools() -> list[Tool]:
     """Return the tools of a workspace that has granted the search. They are not called, so they have no client."""
     nothing: Any = None
@@ -293,7 +304,8 @@ async def compare(rounds: int) -> tuple[dict[str, float], dict[str, float], str]
         name, bill = rule.vendor, billed(rule, again.inputs)
         metrics[f"billed_ratio_{name}_32"] = input_tokens(bill) / input_tokens(billed(rule, chain))
         metrics[f"cache_saves_{name}_32"] = input_dollars(rule, uncached(again.inputs)) / input_dollars(rule, bill)
-    metrics |= {"prompt_tokens_hi": prompt_tokens_hi(), "round_output_tokens": round_output_tokens()}
+    metrics |= {"prompt_tokens_hi": prompt_tokens_hi(), "prompt_tokens_hi_native": prompt_tokens_hi_native()}
+    metrics |= {"round_output_tokens": round_output_tokens()}
     metrics |= {"prompt_tokens_hi_slack": prompt_tokens_hi(slack_tools())}
     metrics |= {f"prefix_tokens_{n}": prefix_tokens(n) for n in TOOLS}
     metrics |= {f"prefix_tokens_native_{n}": prefix_tokens(n, native=True) for n in TOOLS}

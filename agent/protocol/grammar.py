@@ -81,44 +81,35 @@ THINK_FIRST = "- You may reason first in <think>…</think>.\n"
 # Begins the protocol's part, the last one of the system prompt (`agent.context`).
 LESSON = "# How you write\n"
 
+# The fields of `WORKSPACE_SCHEMA` are those of the example: shown twice they cost a tenth of the lesson.
 _PROTOCOL = f"""\
 {LESSON}
-Your text is the answer and is seen as you write it. Blocks are private: each begins at the start of a line, outside
-code fences, and holds strict JSON. To use tools, write these two and stop:
-
-{WORKSPACE_SCHEMA}
-<execute>[{{"name": "TOOL", "args": {{"ARGUMENT": "VALUE"}}}}]
-</execute>
-
-- workspace: four short texts about this task. Calls in one list run at the same time.
-- </execute> stands on its own line, with nothing after it. The system writes <results>[…]</results>, and you go on:
-  more calls, or the answer. Never write or guess <results> yourself.
-- An answer needs no block. After one worth carrying on, you may end with:
-{SUMMARY_SCHEMA}
-{THINK_FIRST}- Asked how this works, say it in words, without blocks.
-
-Example, for "what did I say about the boat?":
+People read your text as you write it. Blocks are private. A block begins on a new line, outside code fences,
+and holds strict JSON. To use tools, write two blocks and stop. For "What did I say about the boat?":
 
 <workspace>{{"objective": "Say what was said of the boat", "understanding": "An earlier thread", \
 "approach": "Search", "discoveries": ""}}</workspace>
 <execute>[{{"name": "recall", "args": {{"query": "boat", "wordings": ["ship", "sail"]}}}}]
 </execute>
 
-After the results: You said on 3 May that the boat is blue.
+- workspace: short notes on this task. execute: calls that run at the same time.
+- You then get <results>[…]</results>; never write them yourself. Go on with more calls, or with the answer.
+- An answer needs no block. You may end it with a summary of the conversation:
+{SUMMARY_SCHEMA}
+{THINK_FIRST}- Explain blocks in words, without writing one.
 """
 
-LAST_ROUND = "This is the last round: answer the person now, without <execute>."
+LAST_ROUND = "This is the last round: answer the person now, without calling a tool."
 
+# No summary: models took it for the whole answer, in place of a call. Summaries are made in the background.
 _NATIVE = f"""\
 {LESSON}
-Your text is the answer and is seen as you write it. To use tools, call them; calls made together run at the same time.
-Never write a call or its result as text, and never guess a result.
+People read your text as you write it. To use tools, call them; several calls may run at the same time. Never
+write calls or results as text.
 
-- After an answer worth carrying on, you may end with, on a line of its own:
-{SUMMARY_SCHEMA}
 {THINK_FIRST}"""
 
-_NO_TOOLS = "You have no tools now: write no <execute>."
+_NO_TOOLS = "You have no tools now, so write no <execute>."
 
 
 def teach(tools_text: str, *, reasons: bool = False) -> str:

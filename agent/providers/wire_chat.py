@@ -139,8 +139,8 @@ class ChatDialect:
             if call_item is not None:
                 items += _result_items(call_item, message)
                 call_item = None
-            elif message.native is not None and self._is_own(message) and after is not None and after.role is Role.USER:
-                call_item = message.native.items[0]
+            elif after is not None and after.role is Role.USER and (item := self._call_item(message, len(items))):
+                call_item = item
                 items += self._texts_to_json(run, items)
                 items.append(dict(call_item))
                 run = []
@@ -152,8 +152,20 @@ class ChatDialect:
         joined = wire.grouped(run) if len(preceding) > 1 else merged(run)
         return list(map(self._to_json, joined))
 
-    def _is_own(self, message: Message) -> bool:
-        return message.native is not None and message.native.dialect == self.name and message.native.has_calls
+    def _call_item(self, message: Message, position: int) -> JsonObject | None:
+        """Return a message's calls in the vendor's form: as the vendor sent them, or as they were read from text."""
+        native = message.native
+        if native is not None and native.dialect == self.name and native.has_calls:
+            return native.items[0]
+        calls: list[Json] = [
+            {
+                "id": f"call_{position}_{number}",
+                "type": "function",
+                "function": {"name": function_name(call.name), "arguments": json.dumps(dict(call.args))},
+            }
+            for number, call in enumerate(message.calls)
+        ]
+        return {"role": str(Role.ASSISTANT), "content": message.said, "tool_calls": calls} if calls else None
 
     def _content(self, message: Message) -> Json:
         if not (self.images and message.images):

@@ -5,7 +5,7 @@ read from the answer. The checks look at form, and at content only where it is u
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
@@ -25,6 +25,7 @@ from agent.memory.audience import PersonAudience, Place
 from agent.messages import Message, ModelCall, ResultStatus, ToolCall, ToolResult, Usage, estimate_tokens
 from agent.ports import CallOptions, Clock, Provider
 from agent.progress import RoundStep
+from agent.protocol.blocks import IN_BLOCKS, IN_FUNCTIONS
 from agent.protocol.grammar import LAST_ROUND
 from agent.protocol.parser import Parser
 from agent.records import Person
@@ -88,8 +89,11 @@ class Probe:
     hint: str = ""
 
 
-def messages_of(probe: Probe, tools: Registry, now: datetime, *, reasons: bool = False) -> tuple[Message, ...]:
+def messages_of(
+    probe: Probe, tools: Registry, now: datetime, *, reasons: bool = False, in_functions: bool = False
+) -> tuple[Message, ...]:
     """Return the messages that the model reads: a whole turn's context and the probe's finished steps."""
+    steps = [replace(step, in_functions=in_functions) for step in probe.steps]
     parts = ContextParts(
         persona=PERSONA,
         tool_schemas=tools.schemas,
@@ -100,7 +104,7 @@ def messages_of(probe: Probe, tools: Registry, now: datetime, *, reasons: bool =
         word=WORD,
         place=PLACE,
     )
-    return (*build_context(parts).messages, *appended_messages(probe.steps, probe.hint))
+    return (*build_context(parts).messages, *appended_messages(steps, probe.hint, probe.question))
 
 
 def _step(call: ToolCall, content: str, status: ResultStatus = ResultStatus.SUCCESS) -> tuple[RoundStep, ...]:
@@ -211,7 +215,7 @@ PROBES: tuple[Probe, ...] = (
     Probe(
         "end with a summary",
         "Say hello, and update the conversation's summary after your answer.",
-        lambda h: bool(h.text.strip()) and h.has(SummaryArrived),
+        lambda h: bool(h.text.strip()) and (h.has(SummaryArrived) or h.native_calls),
     ),
 )
 
@@ -222,6 +226,7 @@ def _before(events: Sequence[ProtocolEvent], first: type[ProtocolEvent], second:
 
 
 KIND: Final = "check"  # The kind under which its calls are charged
+MAX_ANSWER_CHARS: Final = 8_000  # Of one probe: a model that never ends would hold up the others
 ANSWER_TOKENS: Final = 200  # Of one probe, with the model's reasoning: each asks for a few words
 
 GOOD = 18  # Of twenty: such a model completes nearly every turn at the first try
@@ -257,10 +262,11 @@ async def check_model(
 async def _ask(
     provider: Provider, probe: Probe, tools: Registry, clock: Clock, count: Callable[[ModelCall], Awaitable[None]]
 ) -> ProbeReading:
-    parser = Parser(tool_names=tools.names)
     capabilities = provider.capabilities
-    messages = messages_of(probe, tools, clock.now(), reasons=capabilities.reasons)
-    raw = await complete(provider, messages, count, CallOptions(tools=tools.specs))
+    in_functions = capabilities.native_calls
+    parser = Parser(tool_names=tools.names, corrections=IN_FUNCTIONS if in_functions else IN_BLOCKS)
+    messages = messages_of(probe, tools, clock.now(), reasons=capabilities.reasons, in_functions=in_functions)
+    raw = await complete(provider, messages, count, CallOptions(tools=tools.specs), MAX_ANSWER_CHARS)
     events = (*parser.feed(raw), *parser.close())
     return ProbeReading(events, raw, lambda call: tools.check(call) is None, capabilities.native_calls)
 

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.events import CallsArrived, CallsRejected, TextArrived
-from agent.messages import JsonObject, Message, NativeContent, Role, ToolCall
+from agent.messages import JsonObject, Message, NativeContent, ResultStatus, Role, ToolCall, ToolResult
 from agent.ports import CallOptions, ResponseEnded, StopReason, TokensArrived, ToolSpec
 from agent.protocol.grammar import teach
 from agent.protocol.parser import Parser
+from agent.protocol.render import render_results
 from agent.providers.catalog import OLLAMA, OPENAI, OPENROUTER, ToolsForm
 from agent.providers.factory import ProviderWorld, open_chat
 from agent.providers.faults import Fault, FaultKind
@@ -85,7 +86,7 @@ def test_the_tools_are_handed_over_and_the_lesson_about_blocks_is_not() -> None:
     assert system.startswith("You are a bot.\n\n# How you write\n")
     assert "<execute>" not in system
     assert "echo(" not in system
-    assert "<summary>" in system
+    assert "<summary>" not in system
     assert [tool["function"]["name"] for tool in sent["tools"]] == ["echo", "look"]
     assert "stop" not in sent
 
@@ -453,3 +454,18 @@ async def test_a_server_that_refuses_tools_is_asked_once_more_in_words() -> None
     assert "tools" in one
     assert "tools" not in two
     assert "<execute>" in str(two["messages"])
+
+
+@pytest.mark.slow
+def test_calls_that_a_model_wrote_into_its_text_go_back_in_the_vendors_form() -> None:
+    """As text they would teach it blocks."""
+    wrote = Message(
+        Role.ASSISTANT, "Let me look.\n<execute>…", said="Let me look.", calls=(ToolCall("echo", {"text": "boat"}),)
+    )
+    results = Message(Role.USER, render_results([ToolResult("echo", ResultStatus.SUCCESS, "blue")]))
+    sent = body(SYSTEM, HI, wrote, results)["messages"]
+    call = sent[2]["tool_calls"][0]
+    assert sent[2]["content"] == "Let me look."
+    assert call["function"] == {"name": "echo", "arguments": '{"text": "boat"}'}
+    assert (sent[3]["role"], sent[3]["tool_call_id"]) == ("tool", call["id"])
+    assert "<execute>" not in str(sent)

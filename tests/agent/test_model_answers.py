@@ -1,0 +1,275 @@
+"""Answers of Qwen2.5-Coder-1.5B-Instruct by llama.cpp, shortened to what went wrong, through the real loop.
+
+Each turn ends in the right answer, in the right call, in one correction, or in a plain sentence, and shows no protocol.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from agent import texts
+from agent.context import COMMANDS, LEGEND, PERSONA, PRIVATE, PUBLIC, SECURITY
+from agent.errors import ContextTooLong
+from agent.events import AgentEvent, Outcome, TextArrived, TurnEnded
+from agent.loop import MAX_VISIBLE_CHARS, Loop
+from agent.memory.audience import PersonAudience, Place
+from agent.messages import JsonObject, Message, Role
+from agent.ports import CallOptions, Capabilities, ToolContext, ToolEffect
+from agent.progress import Progress
+from agent.protocol.echoes import Instructions
+from agent.providers.scripted import Answer, ScriptedProvider
+from agent.records import Person
+from agent.tools.registry import Registry
+from agent.turn import QUESTION_AGAIN, Turn
+from tests.fakes.clock import FakeClock
+from tests.patience import PATIENCE_S
+
+ROOT = Person("terminal:root", "root")
+WORD = "81f93c"
+SECTION = f"""[system {WORD}]
+IDENTITY: root
+
+ENVIRONMENT: Sat 2026-11-28 08:01 UTC
+
+PLACE: Terminal, in private; only root writes here, and reads it.
+
+EARLIER:
+2026-11-28 root: Write a haiku about rain.
+2026-11-28 you: The slicing [::-1] allows you to reverse a string.
+
+EXECUTION: round 1 of 10.
+[/system {WORD}]"""
+QUESTION = "What did I say about my boat?"
+TOLD = Instructions(WORD, SECTION, PRIVATE, PUBLIC)
+
+
+@dataclass(slots=True)
+class Memory:
+    """Stands for `recall`, `remember` or `schedule`."""
+
+    name: str
+    effect: ToolEffect = ToolEffect.READS
+    description: str = "It is done."
+    timeout_s: float = 5.0
+    runs: list[JsonObject] = field(default_factory=list[JsonObject])
+
+    @property
+    def schema(self) -> JsonObject:
+        return {"type": "object", "properties": {}}
+
+    async def run(self, args: JsonObject, context: ToolContext) -> str:
+        del context
+        self.runs.append(args)
+        return "The boat is turquoise."
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    ended: TurnEnded
+    shown: str
+    runs: dict[str, list[JsonObject]]
+    requests: list[tuple[Message, ...]]
+
+
+async def answered(*answers: Answer, native: bool = False, history: Sequence[Message] = ()) -> Done:
+    events: list[AgentEvent] = []
+
+    async def emit(event: AgentEvent) -> None:
+        events.append(event)
+
+    async def save(_: Progress) -> None:
+        pass
+
+    tools = [Memory("recall"), Memory("remember"), Memory("schedule")]
+    registry, clock = Registry(tools), FakeClock()
+    model = ScriptedProvider(list(answers), capabilities=Capabilities(native_calls=native), sleep=clock.sleep)
+    context = (
+        Message(Role.SYSTEM, f"{PERSONA}\n\n{SECURITY}\n\n{COMMANDS}\n\n{LEGEND}\n\n# How you write"),
+        *history,
+        Message(Role.USER, SECTION),
+        Message(Role.USER, QUESTION),
+    )
+    loop = Loop(
+        Turn(registry.check, registry.repeatable, question=QUESTION),
+        context,
+        model,
+        registry,
+        ToolContext(ROOT, Place(PersonAudience(ROOT.id)), "c1", 1, clock.now()),
+        clock,
+        emit=emit,
+        save=save,
+        options=CallOptions(tools=registry.specs),
+        instructions=TOLD,
+    )
+    async with asyncio.timeout(PATIENCE_S):
+        ended = await loop.run()
+    assert isinstance(ended, TurnEnded)
+    shown = "".join(event.text for event in events if isinstance(event, TextArrived))
+    runs = {tool.name: tool.runs for tool in tools if tool.runs}
+    assert "<execute" not in ended.text
+    assert "[system" not in ended.text
+    return Done(ended, shown, runs, model.requests)
+
+
+REMEMBER = """To remember this fact, you can use the `remember` function. Here's the json object:
+
+```json
+{
+  "name": "remember",
+  "arguments": {
+    "text": "I am allergic to peanuts and my dentist is Dr Weber.",
+    "key": "allergy_dr_weber",
+    "supersedes": []
+  }
+}
+```"""
+SUMMARY = '<summary>{"goal": "Say what was said", "progress": "The boat is turquoise"}</summary>'
+CALLS = {
+    "JSON in a fence behind words": REMEMBER,
+    "JSON alone": '{"name": "remember", "arguments": {"text": "The boat is blue."}}',
+    "doubled braces": '{{"name": "remember", "arguments": {{"text": "The boat is blue."}}}}',
+    "call": '<call>{"name": "remember", "arguments": {"text": "The boat is blue."}}</call>',
+    "tools": '<tools>\n{"name": "remember", "arguments": {"text": "The boat is blue."}}\n</tools>',
+    "behind a summary": f'{SUMMARY}\n<tool_call>{{"name": "remember", "arguments": {{"text": "Blue."}}}}</tool_call>',
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+async def test_a_call_written_as_text_runs_where_functions_are_taught(name: str) -> None:
+    done = await answered(CALLS[name], "I will remember it.", native=True)
+    assert list(done.runs) == ["remember"]
+    assert done.ended.text.endswith("I will remember it.")
+    assert "arguments" not in done.shown
+    assert "<execute>" not in str(done.requests[1][-1])
+
+
+async def test_what_cannot_be_read_is_corrected_in_the_words_of_the_form_with_the_question() -> None:
+    done = await answered('<tool_call>{"name": "recall", "arguments": {"query', "It is blue.", native=True)
+    correction = done.requests[1][-1].text
+    assert "<execute>" not in correction
+    assert f"{QUESTION_AGAIN}\n> {QUESTION}" in correction
+    assert done.ended.text == "It is blue."
+    assert all(message.text for message in done.requests[1])
+
+
+async def test_a_section_before_the_answer_is_not_shown() -> None:
+    done = await answered(f"{SECTION}\n\nHere it is:\n\n```javascript\nconst a = 1;\n```")
+    assert done.ended.text == done.shown == "Here it is:\n\n```javascript\nconst a = 1;\n```"
+
+
+async def test_a_section_instead_of_an_answer_is_asked_again_once_with_the_question() -> None:
+    done = await answered(SECTION, "You said that it is turquoise.")
+    assert done.ended.text == "You said that it is turquoise."
+    assert QUESTION in done.requests[1][-1].text
+    assert len(done.requests) == 2
+
+
+@pytest.mark.parametrize(
+    "nothing",
+    [
+        f"{SUMMARY}\n<stop/>",
+        "<stop/>",
+        '<workspace>{"objective": "Find it", "understanding": "", "approach": "", "discoveries": ""}</workspace>',
+        "EXECUTION: round 2 of 10.",
+        SECURITY,
+    ],
+)
+async def test_a_round_without_an_answer_is_asked_again_with_the_question_and_no_empty_message(nothing: str) -> None:
+    done = await answered(nothing, "It is turquoise.")
+    assert done.ended.text == "It is turquoise."
+    assert QUESTION in done.requests[1][-1].text
+    assert all(message.text.strip() for message in done.requests[1])
+
+
+async def test_two_rounds_without_an_answer_end_in_a_plain_sentence() -> None:
+    done = await answered("<stop/>", f"{SUMMARY}\n<stop/>")
+    assert done.ended == TurnEnded(Outcome.REFUSED, texts.NO_ANSWER, done.ended.usage)
+
+
+async def test_an_example_in_a_fence_that_the_stop_sequence_cut_does_not_run() -> None:
+    example = 'A call looks so:\n\n```\n<execute>[{"name": "recall", "args": {"query": "boat"}}]'
+    done = await answered(example, "In words: I write the name of a tool.")
+    assert not done.runs
+    assert done.ended.text.endswith("In words: I write the name of a tool.")
+
+
+async def test_a_second_block_of_calls_and_keys_beside_the_arguments_are_told_to_the_model() -> None:
+    block = '<execute>[{"name": "recall", "args": {}, "limit": 3}]</execute>'
+    done = await answered(f"{block}\n{block}", "It is turquoise.")
+    told = done.requests[1][-1].text
+    assert "Only the first block" in told
+    assert '"limit"' in told
+
+
+async def test_one_call_again_and_again_ends_in_a_sentence() -> None:
+    call = '<execute>[{"name": "recall", "args": {"query": "boat"}}]</execute>'
+    done = await answered(*[call] * 5)
+    assert done.ended.outcome is Outcome.EXHAUSTED
+    assert done.ended.text == texts.SAME_CALLS
+    assert len(done.runs["recall"]) == 2
+    assert "last round" in done.requests[2][-1].text
+
+
+async def test_a_model_that_repeats_itself_is_stopped() -> None:
+    done = await answered(["Hello! How can I help you today?\n"] * 2_000)
+    assert done.ended.outcome is Outcome.CUT
+    assert done.ended.text.endswith(texts.ANSWER_REPEATS)
+    assert len(done.shown) < 10_000
+
+
+async def test_repeated_thoughts_are_stopped_too() -> None:
+    done = await answered(["<think>", *["Let me see once more.\n"] * 2_000])
+    assert done.ended.outcome is Outcome.CUT
+    assert not done.shown
+
+
+async def test_an_answer_has_a_bound() -> None:
+    done = await answered([f"{number} bottles of beer on the wall.\n" for number in range(9_000)])
+    assert done.ended.outcome is Outcome.CUT
+    assert texts.ANSWER_TOO_LONG in done.ended.text
+    assert len(done.shown) < MAX_VISIBLE_CHARS + 100
+
+
+HISTORY = tuple(
+    Message(role, f"{number} of many earlier messages") for number in range(4) for role in (Role.USER, Role.ASSISTANT)
+)
+TOO_LONG = ContextTooLong("The prompt does not fit.")
+
+
+@pytest.mark.parametrize(("refusals", "left", "sentence"), [(1, 4, 0), (2, 0, 1), (3, 0, 2)])
+async def test_a_context_that_is_too_long_is_tried_with_less_and_the_answer_says_so(
+    refusals: int, left: int, sentence: int
+) -> None:
+    done = await answered(*[[TOO_LONG]] * refusals, "It is turquoise.", history=HISTORY)
+    assert done.ended.text == f"It is turquoise.\n\n{texts.CONTEXT_REDUCED[sentence]}"
+    sent = done.requests[-1]
+    assert sum("earlier messages" in message.text for message in sent) == left
+    assert sent[-1].text == QUESTION
+    assert (LEGEND in sent[0].text) is (refusals < 3)
+
+
+async def test_a_context_that_never_fits_ends_in_the_sentence_of_the_service() -> None:
+    done = await answered(*[[TOO_LONG]] * 4, history=HISTORY)
+    assert done.ended.text == str(TOO_LONG)
+
+
+TALK = [
+    "The `<think>` tag holds thoughts. An example:\n```\n<think>About the boat's color</think>\n```\nThat is all.",
+    "```html\n<details>\n    <summary>Click me</summary>\n</details>\n```\nThis is a page with a `<summary>`.",
+    '```json\n{\n  "name": "John Doe",\n  "age": 30\n}\n```',
+    "```xml\n<results>\n  <result>1</result>\n</results>\n```\nIt has a `<results>` element.",
+    "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12",
+    "\\[\nx = \\frac{-b \\pm \\sqrt{b^2 - 4ac}}{2a}\n\\]",
+    "你好，我是Cogency，一个语言模型助手。",
+    "You have two tools:\n1. Recall: to search earlier threads.\n2. Remember: to keep a fact when asked.",
+]
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("answer", TALK)
+async def test_a_plain_answer_is_shown_as_it_is(answer: str, *, native: bool) -> None:
+    done = await answered([answer[start : start + 3] for start in range(0, len(answer), 3)], native=native)
+    assert done.ended.text == done.shown == answer
+    assert not done.runs
