@@ -3,10 +3,11 @@
 Each decision is a value that the parser acts on, or MAYBE if the text ends too early to decide.
 """
 
+import re
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from enum import Enum, auto
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from agent.events import (
     CallsArrived,
@@ -410,6 +411,9 @@ class _TrialPhase(Enum):
     AFTER = auto()
 
 
+_CLOSERS: Final = re.compile(r"(?:`{3,8}|~{3,8})(?=[ \t]{0,8}(?:\n|\Z))|[}\])]{1,8}")
+
+
 class Trial:
     """Decides whether misplaced blocks are meant. `raw` is the text so far, `events` are the events of its blocks.
 
@@ -479,6 +483,10 @@ class Trial:
         if tag is grammar.MAYBE:
             return MisplacedVerdict.WAIT, start
         has_calls = self._has_calls
+        if has_calls and (rest := _CLOSERS.match(text, start)) is not None:
+            # Models close more than they opened. At the end of a piece, a fence may still be one that opens.
+            is_open = rest.end() == len(text) and text[start] in "`~" and not self._openings.is_whole
+            return (MisplacedVerdict.WAIT, start) if is_open else (MisplacedVerdict.GO_ON, rest.end())
         if tag or not (has_calls or reply_begun):
             return MisplacedVerdict.MEANT, start
         fence = grammar.read_fence(text, start, self._limits) if not has_calls else None

@@ -74,6 +74,7 @@ UNMARKED = {
     "Llama's list": '[recall(query="boat")]',
     "GLM's lines": f"recall\n{ARGS}",
     "braces of a template": '{{"name": "recall", "arguments": {"query": "boat"}}}',
+    "braces and a fence too many": f"{{{CALL}}}}}\n```",
     "JSON in a fence": f"To find it, call recall:\n\n```json\n{CALL}\n```",
     "action": '```json\n{"action": "recall", "action_input": {"query": "boat"}}\n```',
     "tool": '{"tool": "recall", "tool_input": {"query": "boat"}}',
