@@ -131,7 +131,8 @@ class LiveReply:
         self._draft = Draft()
         self._reconciler = PageReconciler(surface.limits, turn, pages, resumed=resumed)
         self._pace = Pace(surface.limits)
-        self._shown_status = ""
+        # Who resumes a reply shows that it goes on, before this begins.
+        self._shown_status = self._draft.status = reply_texts.CONTINUING if resumed else ""
         self._shown_questions = 0
         self._turn = turn
         self._backoff = Backoff()

@@ -194,6 +194,8 @@ class Answering:
         claim = running.claim
         while True:
             await self.clock.sleep(running.lease.pause_s)
+            if running.put_aside:  # it is held no more; its asker is still being shown what it waits for
+                return
             try:
                 await running.lease.renew(claim)
             except LeaseLost:
