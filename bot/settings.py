@@ -38,6 +38,7 @@ from bot.setting_sources import (
     Keychain,
     from_keychain,
     is_in_keychain,
+    is_in_repository,
     named_file,
     read_dotenv,
     system_keychain,
@@ -440,8 +441,10 @@ def load_settings(
     run_commands = [name for name in RUN_COMMANDS if name in from_dotenv and name not in given]
     if TOOLS in from_dotenv and TOOLS not in given and any(name.endswith(".py") for name in settings.tools):
         run_commands.append(TOOLS)
-    if exposed and "COGENCY_DATABASE_URL" in from_dotenv.keys() - given.keys() and settings.plugin_list.exists():
+    if "COGENCY_DATABASE_URL" in from_dotenv.keys() - given.keys() and settings.plugin_list.exists():
         run_commands.append("COGENCY_DATABASE_URL")
+    if run_commands and dotenv is not None and is_in_repository(dotenv):
+        raise SettingsError(setup_texts.CODE_FROM_A_REPOSITORY.format(name=run_commands[0], dotenv=dotenv))
     if exposed and run_commands:
         raise SettingsError(_exposure_sentence(run_commands[0], dotenv, exposed))
     exposed = [name for name in PASSWORDS if name in given]

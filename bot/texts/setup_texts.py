@@ -172,6 +172,11 @@ KEY_FROM_ELSEWHERE = (
     "{name} comes from {dotenv}, but {others} from the environment or another file, so the key could go where you did "
     "not send it: set both in the environment, or write both into {dotenv}."
 )
+CODE_FROM_A_REPOSITORY = (
+    "{name} in {dotenv} decides which code runs here, and that file is part of a git repository, so somebody else may "
+    "have written it. Set {name} in the environment, or take the file out of the repository with "
+    "`git rm --cached {dotenv}`."
+)
 PLUGIN_LIST_UNREADABLE = (
     "{file}, the list of plug-ins, cannot be read: make it a text file with one folder on each line, or remove it."
 )

@@ -4,6 +4,8 @@ import grp
 import os
 import pwd
 import re
+import shutil
+import subprocess
 from dataclasses import FrozenInstanceError, fields
 from itertools import pairwise
 from pathlib import Path
@@ -687,3 +689,46 @@ def test_where_the_model_for_meaning_is_installed_recall_uses_it_by_default(
 ) -> None:
     settings = load_settings({"COGENCY_EMBEDDINGS": written}, has_static_embeddings=lambda: installed)
     assert settings.embeddings == used
+
+
+def git(folder: Path, *words: str) -> None:
+    subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True)  # noqa: S603, S607 -- git of this machine
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="without git nothing is cloned")
+@pytest.mark.parametrize("version", ["2", "3", "4"])
+@pytest.mark.parametrize("folder", ["", "sub/folder"])
+def test_a_file_that_came_with_a_clone_runs_nothing(tmp_path: Path, version: str, folder: str) -> None:
+    repository, place = tmp_path, tmp_path / folder
+    place.mkdir(parents=True, exist_ok=True)
+    git(repository, "init", "--quiet")
+    git(repository, "config", "index.version", version)
+    dotenv = dotenv_with(place, "COGENCY_MCP=mcp.json\n")
+    assert load_settings({}, dotenv).mcp == "mcp.json"
+    for name in (".editorconfig", ".env.example", "a.txt", "z" * 200):
+        (place / name).write_text("x")
+    git(repository, "add", "--all", "--", ":!*.env")
+    assert load_settings({}, dotenv).mcp == "mcp.json", "an own file beside a repository's"
+    git(repository, "add", "--force", str(dotenv))
+    if version == "3":
+        git(repository, "update-index", "--skip-worktree", str(dotenv))  # makes entries longer
+    for setting in ("COGENCY_MCP=mcp.json", "COGENCY_PLUGINS=/srv/one", "COGENCY_TOOLS=my_tools.py"):
+        dotenv_with(place, f"{setting}\n")
+        assert "that file is part of a git repository" in refusal({}, dotenv)
+        name, _, value = setting.partition("=")
+        assert load_settings({name: value}, dotenv)
+    dotenv_with(place, "COGENCY_LANGUAGE=de\n")
+    assert load_settings({}, dotenv), "what runs no code may come with it"
+    if version == "3":
+        git(repository, "update-index", "--no-skip-worktree", str(dotenv))
+    git(repository, "rm", "--cached", "--quiet", "--force", str(dotenv))
+    dotenv_with(place, "COGENCY_MCP=mcp.json\n")
+    assert load_settings({}, dotenv).mcp == "mcp.json"
+
+
+@pytest.mark.parametrize("index", [b"", b"DIRC\0\0\0\x09\0\0\0\x01", b"DIRC\0\0\0\x02\0\0\0\x05short"])
+def test_a_repository_that_cannot_be_read_is_no_proof_that_a_file_is_ones_own(tmp_path: Path, index: bytes) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git/index").write_bytes(index)
+    dotenv = dotenv_with(tmp_path, "COGENCY_MCP=mcp.json\n")
+    assert "that file is part of a git repository" in refusal({}, dotenv)

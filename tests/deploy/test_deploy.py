@@ -213,8 +213,9 @@ def test_secrets_that_the_deployment_asks_for_are_not_committed() -> None:
     ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
     assert {".env", "deploy/secrets/"} <= {*ignored}
     for file in COMPOSED:
-        secrets = (yaml.safe_load(file.read_text(encoding="utf-8")).get("secrets") or {}).values()
-        assert all(str(secret["file"]).startswith("secrets/") for secret in secrets)
+        composed: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
+        secrets: dict[str, dict[str, str]] = composed.get("secrets") or {}
+        assert all(secret["file"].startswith("secrets/") for secret in secrets.values())
 
 
 def test_the_locks_of_tools_have_a_hash_for_each_version() -> None:
