@@ -61,9 +61,12 @@ BODY_BYTES: Final = 4_096
 BODY_S: Final = 5.0
 FIELDS: Final = 20
 SEEN_INTERVAL: Final = timedelta(minutes=1)  # The least time between two updates of a session's last use
-PER_S, AT_ONCE = 20.0, 100.0  # Requests of one client: a page takes two. Behind a proxy all browsers are one client.
-# Sign-in links that one client may open: each takes a query, while 256 bits cannot be guessed anyway.
-TRIES_PER_S, TRIES_AT_ONCE = 0.2, 20.0
+# Requests of one client: a page takes two. Links have no limit of their own, with which strangers could use up that of
+# an operator behind the same proxy: a try takes a query, and 256 bits are not guessed.
+PER_S, AT_ONCE = 20.0, 100.0
+# Requests of all clients that a proxy names, in case it passes on names that clients give themselves.
+PROXIED_PER_S, PROXIED_AT_ONCE = 200.0, 1_000.0
+MAX_CLIENT_CHARS: Final = 100  # Of a name of a client in a header
 MOST_CLIENTS: Final = 1_000
 
 
@@ -182,7 +185,7 @@ class OperatorSite:
         self._templates = templates()
         self._static = _static()
         self._requests = TokenBuckets(clock, PER_S, AT_ONCE)
-        self._tries = TokenBuckets(clock, TRIES_PER_S, TRIES_AT_ONCE)
+        self._proxied = TokenBuckets(clock, PROXIED_PER_S, PROXIED_AT_ONCE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -194,10 +197,9 @@ class OperatorSite:
         await response(scope, receive, send)
 
     async def _answer(self, request: Request) -> Response:
-        client = request.client.host if request.client else ""
-        if not self._requests.take(client):
-            return _refuse(429, page_texts.PAGE_TOO_FAST, {"Retry-After": "5"})
         host = request.headers.get("host", "").lower()
+        if not self._may_ask(request, is_proxied=bool(self._host) and host == self._host):
+            return _refuse(429, page_texts.PAGE_TOO_FAST, {"Retry-After": "5"})
         if not host or (host != self._host and not LOCAL.fullmatch(host)):
             return _refuse(421, page_texts.PAGE_OTHER_HOST)
         if request.method not in {"GET", "HEAD", "POST"}:
@@ -205,17 +207,29 @@ class OperatorSite:
         if (static_file := self._static.get(request.url.path)) is not None:
             caching = {"Cache-Control": "private, max-age=86400, immutable"}
             return Response(static_file[1], headers={"Content-Type": static_file[0], **caching})
-        browser = _Browser(request, is_secure=host == self._host and self._origin.startswith("https:"), client=client)
+        browser = _Browser(request, is_secure=host == self._host and self._origin.startswith("https:"))
         try:
             return await (self._post(browser, host) if request.method == "POST" else self._get(browser))
         except StoreError as error:
             log.log(severity(error), "a page for operators could not be shown: %s", error)
             return self._page(ViewAnswer("sorry.html", {"says": page_texts.PAGE_STORE_AWAY}, 503))
 
+    def _may_ask(self, request: Request, *, is_proxied: bool) -> bool:
+        """Count a request for its client: the sender, or whom the proxy before the page names last in X-Forwarded-For.
+
+        What stands before that a client may have written itself.
+        """
+        sender = request.client.host if request.client else ""
+        named = request.headers.getlist("x-forwarded-for") if is_proxied else []
+        if not named:
+            return self._requests.take(sender)
+        client = named[-1].rpartition(",")[2].strip()[:MAX_CLIENT_CHARS]
+        return self._proxied.take(sender) and self._requests.take(f"{sender} {client}")
+
     async def _get(self, browser: "_Browser") -> Response:
         path = browser.request.url.path
         if path.startswith(ENTER):
-            return await self._show_link(browser, path.removeprefix(ENTER))
+            return await self._show_link(path.removeprefix(ENTER))
         session = await self._session(browser)
         if session is None:
             return self._page(ViewAnswer("sign_in.html", status=403))
@@ -224,8 +238,8 @@ class OperatorSite:
             return self._page(ViewAnswer("sorry.html", {"says": page_texts.PAGE_NOT_THERE}, 404), browser)
         return self._page(await view.show(query), browser)
 
-    async def _show_link(self, browser: "_Browser", token: str) -> Response:
-        if not await self._is_offered(browser, token):
+    async def _show_link(self, token: str) -> Response:
+        if not await self._is_offered(token):
             return self._page(ViewAnswer("sorry.html", {"says": page_texts.PAGE_LINK_OVER}, 404))
         return self._page(
             ViewAnswer(
@@ -238,8 +252,8 @@ class OperatorSite:
             )
         )
 
-    async def _is_offered(self, browser: "_Browser", token: str) -> bool:
-        if not TOKEN.fullmatch(token) or not self._tries.take(browser.client):
+    async def _is_offered(self, token: str) -> bool:
+        if not TOKEN.fullmatch(token):
             return False
         return await self._sessions.is_offered(hashed(token), self._clock.now())
 
@@ -270,7 +284,7 @@ class OperatorSite:
 
     async def _enter(self, browser: "_Browser", token: str) -> Response:
         session, now = self._secret(), self._clock.now()
-        if not await self._is_offered(browser, token) or not await self._sessions.open(
+        if not await self._is_offered(token) or not await self._sessions.open(
             hashed(token), hashed(session), now, now + SESSION_LASTS
         ):
             return self._page(ViewAnswer("sorry.html", {"says": page_texts.PAGE_LINK_OVER}, 404))
@@ -312,7 +326,6 @@ class _Browser:
 
     request: Request
     is_secure: bool
-    client: str
 
     @property
     def cookie(self) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from agent.machine import new_secret
 from bot.health import LINK_LASTS, SESSION_IDLE, SESSION_LASTS, OperatorLinks
-from bot.pages.frame import AT_ONCE, BODY_BYTES, HEADERS, TRIES_AT_ONCE, OperatorView, ViewAnswer, visible
+from bot.pages.frame import AT_ONCE, BODY_BYTES, HEADERS, PROXIED_AT_ONCE, OperatorView, ViewAnswer, visible
 from store.engine import Store
 from tests.fakes.clock import FakeClock
 from tests.fakes.operator_site import HERE, OperatorBrowser, operator_site
@@ -225,11 +225,41 @@ async def test_one_client_waits_when_it_asks_too_much_and_others_do_not(
 
 async def test_links_are_not_guessed_at(store: Store, clock: FakeClock, browser: OperatorBrowser) -> None:
     link = await new_link(store, clock)
-    for _ in range(int(TRIES_AT_ONCE)):
-        assert (await browser.get(f"/enter/{new_secret()}")).status_code == 404
-    assert (await browser.get(link)).status_code == 404
-    await clock.advance(10)
-    assert (await browser.get(link)).status_code == 200
+    statuses = [(await browser.get(f"/enter/{new_secret()}")).status_code for _ in range(int(AT_ONCE))]
+    assert statuses == [404] * int(AT_ONCE)
+    assert (await browser.get(link)).status_code == 429
+    await clock.advance(1)
+    assert (await browser.get(link)).status_code == 200, "tries use up no link"
+
+
+ADDRESS = "https://operate.example.com"
+
+
+async def test_strangers_behind_the_same_proxy_do_not_keep_an_operators_link_from_working(
+    store: Store, clock: FakeClock
+) -> None:
+    site = operator_site(store, clock, address=ADDRESS)
+    operator, stranger = OperatorBrowser(site, ADDRESS), OperatorBrowser(site, ADDRESS)
+    link = await new_link(store, clock)
+    for number in range(int(AT_ONCE)):
+        forged = f"198.51.100.{number}, 203.0.113.7"  # the proxy adds the last one
+        assert (await stranger.get(f"/enter/{new_secret()}", x_forwarded_for=forged)).status_code == 404
+    assert (await operator.get(link, x_forwarded_for="203.0.113.8")).status_code == 200
+    assert (await stranger.get(link, x_forwarded_for="203.0.113.7")).status_code == 429
+
+
+async def test_a_client_cannot_name_itself_anew_with_each_request(store: Store, clock: FakeClock) -> None:
+    proxied = OperatorBrowser(operator_site(store, clock, address=ADDRESS), ADDRESS)
+    statuses = [
+        (await proxied.get("/", x_forwarded_for=f"203.0.113.{number}")).status_code
+        for number in range(int(PROXIED_AT_ONCE) + 5)
+    ]
+    assert statuses.count(429) == 5
+    direct = OperatorBrowser(operator_site(store, clock))
+    statuses = [
+        (await direct.get("/", x_forwarded_for=f"203.0.113.{number}")).status_code for number in range(int(AT_ONCE) + 5)
+    ]
+    assert statuses.count(429) == 5, "without a proxy the header says nothing"
 
 
 async def test_a_form_is_small_and_a_form(store: Store, clock: FakeClock, browser: OperatorBrowser) -> None:
