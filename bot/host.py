@@ -337,8 +337,9 @@ class ForgettingDesk(ForgetQuestions, Protocol):
         """The bot is in these places: cancel their erasure."""
         ...
 
-    async def amend(self, channel: str, message_id: str, text: str) -> bool:
-        """A message was edited. A question that waits is answered in its new words; otherwise what was derived from the
+    async def amend(self, channel: str, message_id: str, text: str, alone: str | None = None) -> bool:
+        """A message was edited. `text`: all that it shows; `alone`: the same without what it forwards, which is how a
+        question is stored. A question that waits is answered in its new words; otherwise what was derived from the
         old words is erased, and the new words are learned from. False if there was nothing to do.
         """
         ...

@@ -35,14 +35,13 @@ FileT = TypeVar("FileT")
 class Enclosed:
     """Words in a message beside those that its author wrote. `source`: FORWARDED or CARD. `author`: "" if unknown.
 
-    `pages`: see `agent.records.Quoted`. `own`: the author is an app, whose card this is.
+    `pages`: see `agent.records.Quoted`.
     """
 
     source: str
     author: str
     text: str
     pages: tuple[str, ...] = ()
-    own: bool = False
 
     @property
     def may_be_ours(self) -> bool:
@@ -51,9 +50,7 @@ class Enclosed:
 
     @property
     def quotation(self) -> str:
-        """The words, each line quoted unless they are the app's own, so that nobody takes them for the sender's."""
-        if self.own:
-            return self.text
+        """The words, each line quoted, so that nobody takes them for the sender's."""
         author = f" by {self.author}" if self.author else ""
         return "\n".join((f"({self.source}{author})", *(f"> {line}" for line in self.text.splitlines())))
 
@@ -81,6 +78,11 @@ class MessageContent(Generic[FileT]):
             Quoted(part.source, readable(part.author) or somebody, readable(part.text), part.pages, part.may_be_ours)
             for part in self.enclosed
         )
+
+
+def shows_enclosed(whole: str) -> bool:
+    """Whether this is the whole of a message that encloses something."""
+    return any(f"({source}" in whole for source in (FORWARDED, CARD))
 
 
 def bounded(lines: Iterable[str], limit: int = MAX_CHARS) -> str:

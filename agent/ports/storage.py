@@ -320,6 +320,10 @@ class Forgetting(Protocol):
         """Return the author of a platform's message; None if unknown: most edited messages were not for the bot."""
         ...
 
+    async def text(self, channel: str, message_id: str) -> str | None:
+        """Return the stored text of a platform's message; None if unknown."""
+        ...
+
     async def update_text(
         self,
         channel: str,

@@ -19,6 +19,7 @@ from bot.access.admission import RateCounter
 from bot.caches import FairTurns
 from bot.host import ForgetAnswer, ForgetProgress, Forgetter, TellProgress, untold
 from bot.memory.retention import BATCH, DELETED, GONE, sweep_soon
+from bot.message_parts import shows_enclosed
 from bot.texts import memory_texts
 from bot.texts.formatting import zone_of
 
@@ -460,10 +461,12 @@ class ForgetDesk:
         await self._delete_pages([*titles, *(home for home in homes if person.startswith(f"{home.source}:"))])
         return receipt, unrevoked
 
-    async def amend(self, channel: str, message_id: str, text: str) -> bool:
+    async def amend(self, channel: str, message_id: str, text: str, alone: str | None = None) -> bool:
         person, now = await self.forgetting.author(channel, message_id), self.clock.now()
         if person is None:
             return False
+        if alone not in (None, text) and not shows_enclosed(await self.forgetting.text(channel, message_id) or ""):
+            text = alone or text  # it is a question, or what it encloses came later: that is kept with no question
         if self.is_exempt(person) or await self.edits.obstacle(person, channel, now) is None:
             return await self._store_edit(channel, message_id, text)
         key, payload = post_key(channel, message_id), json.dumps([channel, message_id, text])

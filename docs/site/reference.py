@@ -496,6 +496,7 @@ _DISCORD_READS: Final = """\
 | Polls | question, answers and votes |
 | Stickers | their name |
 | Files | [their content](files.md) |
+| Previews of links | nothing; the model can open the link |
 | Links to messages | the message, also in an archived thread, if the asker can read it |
 | Replies of apps to commands, results of polls | like other messages |
 | Discord's notices ("joined the server") | nothing |

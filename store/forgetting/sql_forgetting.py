@@ -339,6 +339,11 @@ def _author(connection: Connection, channel: str, message_id: str) -> str | None
     return next((item.person for item in messages.values()), None)
 
 
+def _text(connection: Connection, channel: str, message_id: str) -> str | None:
+    messages = selection.select_rows(connection, plans.Deleted(channel, frozenset({message_id}))).messages
+    return next((item.text for item in messages.values()), None)
+
+
 def _doomed(connection: Connection, found: Mapping[int, selection.ForgottenMessage]) -> ErasureSet:
     """The rows to erase as if these messages were. `turns`: theirs that run or wait for the asker, and continue."""
     retold, scratch = Retellings(connection, "", earliest(found), min(found)).remembered(found)
@@ -385,6 +390,7 @@ class SqlForgetting(SqlStore):
     undo = writes_alone(entries.restore)
     titles = reads_long(thread_titles)
     author = reads(_author)
+    text = reads(_text)
 
     def __init__(self, database: Database, erased_ids: selection.ErasedIds) -> None:
         super().__init__(database)

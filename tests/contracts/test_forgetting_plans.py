@@ -150,6 +150,8 @@ async def test_an_edited_message_is_known_by_its_new_words_and_what_came_of_the_
     assert not await store.forgetting.update_text(asked.channel, "unknown", "hello", START)
     assert await store.forgetting.author(asked.channel, asked.message_id) == "ann"
     assert await store.forgetting.author(asked.channel, "unknown") is None
+    assert await store.forgetting.text(asked.channel, asked.message_id) == "my train is red"
+    assert await store.forgetting.text(asked.channel, "unknown") is None
 
 
 async def edit_job(store: Store, channel: str, message_id: str, text: str) -> Job:

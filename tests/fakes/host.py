@@ -291,10 +291,11 @@ class FakeHost:
         self.stopped.append(conversation)
         return conversation in self.running
 
-    async def amend(self, channel: str, message_id: str, text: str) -> bool:
+    async def amend(self, channel: str, message_id: str, text: str, alone: str | None = None) -> bool:
         if not self._holds(message_id):
             return False
-        self.amended.append((channel, message_id, text))
+        is_question = any(message.message_id == message_id for message in self.taken)
+        self.amended.append((channel, message_id, text if alone is None or not is_question else alone))
         self.arrived.set()
         return True
 

@@ -143,14 +143,17 @@ async def test_polls_and_stickers_are_the_words_of_their_sender_and_cards_are_no
     async with listening() as (fake, host):
         await fake.write(ANN, "", sticker_items=[{"id": "5", "name": "Wave", "format_type": 1}])
         await fake.write(ANN, "", poll=poll)
-        await fake.write(ANN, "see https://example.org", embeds=[preview, card("Build 471 failed")])
-        await until(lambda: len(host.taken) == 3)
+        await fake.write(ANN, "see https://example.org", embeds=[preview, card("a post")])
+        await fake.write(ANN, "what is this?", embeds=[card("Build 471 failed")])
+        await until(lambda: len(host.taken) == 4)
         assert [one.text for one in host.taken] == [
             "(sticker: Wave)",
             "(poll: Which day?, open until 2026-11-28 10:00 UTC)\n- Monday (0 votes)",
             "see https://example.org",
+            "what is this?",
         ]
-        assert [(one.source, one.text) for one in host.taken[2].quoted] == [(CARD, "Build 471 failed")]
+        assert host.taken[2].quoted == ()
+        assert [(one.source, one.text) for one in host.taken[3].quoted] == [(CARD, "Build 471 failed")]
 
 
 async def test_a_link_into_an_archived_thread_is_read() -> None:
@@ -186,6 +189,25 @@ async def test_an_edited_card_is_an_edit_of_what_is_stored() -> None:
         await fake.change(alert, "")
         await until(lambda: host.amended)
         assert host.amended == [(GENERAL, alert["id"], "[RESOLVED] DiskFull")]
+
+
+async def test_what_discord_changes_about_a_question_with_a_forwarded_message_is_no_edit(tmp_path: Path) -> None:
+    """Discord reports a message once more when a thread is started from it: what the answer made stays."""
+    clock, model = LeapingClock(speed=1.0), ScriptedProvider(looks_up)
+    async with (
+        running_discord(clock, window_s=1.0) as fake,
+        forgetting_host(tmp_path, model, clock) as host,
+        serving(fake, host),
+    ):
+        asked = await fake.say(ANN, f"{ME} note my canoe is red", message_snapshots=[snapshot("hm")], **FORWARD)
+        await given(model, host, 2)
+        assert not holds(tmp_path, "> hm")
+        asked["flags"] = 1 << 5
+        await fake.dispatch("MESSAGE_UPDATE", fake.world.of_guild(asked))
+        await fake.say(ANN, f"{ME} hello")
+        await given(model, host, 3)
+        assert not holds(tmp_path, "> hm")
+        assert holds(tmp_path, "my canoe is red")
 
 
 async def test_the_menu_asks_about_all_that_a_message_shows() -> None:

@@ -199,6 +199,18 @@ async def test_an_edit_of_attachments_alone_is_an_edit_and_a_preview_is_none() -
         assert host.amended == [(GENERAL, alert.ts, "[RESOLVED] DiskFull")]
 
 
+async def test_an_edit_of_a_question_with_a_forwarded_message_changes_its_words_alone() -> None:
+    async with listening() as (slack, host):
+        forwarded = {"attachments": [shared("Invoice 471")]}
+        asked = await slack.say(ANN, DM, "what is this?", facts=forwarded)
+        await slack.settled()
+        event = {"type": "message", "subtype": "message_changed", "channel": DM}
+        now = {**asked.wire(), "text": "who paid it?"}
+        await slack.deliver(slack.envelope({**event, "message": now, "previous_message": asked.wire()}))
+        await slack.settled()
+        assert host.amended == [(DM, asked.ts, "who paid it?")]
+
+
 async def test_the_shortcut_asks_about_all_that_a_message_shows() -> None:
     alert = next(one for one in ON_SLACK if one.service == "PagerDuty")
     async with listening() as (slack, host):

@@ -127,9 +127,9 @@ class DiscordIntake:
         post, me = objects.post_of(message, self._connection.clock.now()), self._me(message.guild)
         if (changed := inbound.read_post(post, me, ReplyMode.IN_PLACE)) is not None:
             files = attachments(message.attachments, "", voice=message.flags.voice)
-            new_text = naming(inbound.read_context(post, changed, me).text, files)
+            whole, alone = (naming(one.text, files) for one in (inbound.read_context(post, changed, me), changed))
             for message_id in (changed.message_id, *repeats_of(changed.message_id)):
-                known = await self._host.forgetting.amend(changed.channel, message_id, new_text)
+                known = await self._host.forgetting.amend(changed.channel, message_id, whole, alone)
                 if not known and message_id != changed.message_id:
                     return
 

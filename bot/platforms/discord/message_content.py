@@ -2,10 +2,9 @@
 
 Rules
 - The result is in Discord's own markup, like a message's content: `markup.readable` turns it into words and names.
-- Embeds of an app are its own words. Those in a message of a user, which only Discord can add, and forwarded messages
-  are other people's (`Enclosed`).
+- Embeds of an app are its own words. Other embeds, and forwarded messages, are other people's (`Enclosed`).
 - Previews of links are not read: Discord adds them a moment after the message, and they say nothing that the link does
-  not lead to.
+  not lead to. Users cannot write embeds: with a link in their text, all of them are previews, also "rich" ones.
 - What cannot be read is named in one line. Components that discord.py does not know are not in its messages.
 - Time is linear in the size of the message; the depth and the length of what is read are limited.
 """
@@ -48,12 +47,13 @@ _CARRIER: Final = (discord.ActionRow, components.SectionComponent, components.Co
 def content_of(message: discord.Message) -> Content:
     """Return what a person sees of a message."""
     by_app = message.author.bot or message.webhook_id is not None
-    own = [message.content, *_own_parts(message)]
-    if message.poll is not None:
-        own += _poll(message.poll)
+    own = [message.content, *_own_parts(message), *(() if message.poll is None else _poll(message.poll))]
     if message.flags.components_v2 and not any(own):
         own.append(UNREADABLE_PART.format(kind=UNKNOWN_COMPONENTS))
-    enclosed = [Enclosed(CARD, "", words, own=by_app) for words in _cards(message.embeds)]
+    is_linking = not by_app and "://" in message.content
+    cards = [] if is_linking else [*_cards(message.embeds)]
+    own += cards if by_app else []
+    enclosed = [] if by_app else [Enclosed(CARD, "", words) for words in cards]
     snapshots = message.message_snapshots
     enclosed += [_forwarded(message, snapshot) for snapshot in snapshots]
     if _is_forward(message) and not snapshots:

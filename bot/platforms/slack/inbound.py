@@ -433,12 +433,15 @@ TOMBSTONE = "tombstone"
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A message was edited, or deleted (`text` None). `text`: all that it shows. `ours`: the bot had written it."""
+    """A message was edited, or deleted (`text` None). `text`: all that it shows; `alone`: without what it
+    forwards, if it does. `ours`: the bot had written it.
+    """
 
     channel: str
     ts: str
     text: str | None
     ours: bool = False
+    alone: str | None = None
     files: tuple[Attachment, ...] = ()
 
 
@@ -460,7 +463,8 @@ def read_change(body: JsonObject, me: SlackBot) -> Changed | None:
             content = content_of(now)
             if content == content_of(before):
                 return None
-            return Changed(channel, text(now, "ts"), content.whole, files=attachments(now, me, content))
+            alone = content.text if content.enclosed else None
+            return Changed(channel, text(now, "ts"), content.whole, alone=alone, files=attachments(now, me, content))
         case "message_deleted" if is_ts(text(event, "deleted_ts")):
             return Changed(channel, text(event, "deleted_ts"), None, ours)
         case _:

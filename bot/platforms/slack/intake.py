@@ -311,13 +311,15 @@ class SlackIntake:
             if change.ours:
                 await self.desk.replies.page_deleted(change.channel, change.ts)
             return
-        text = (await self._parse_question(change.text))[1]
-        amended_text = naming(text, change.files)
-        await self.host.forgetting.amend(change.channel, change.ts, amended_text)
+        whole = alone = (await self._parse_question(change.text))[1]
+        if change.alone is not None:
+            alone = (await self._parse_question(change.alone))[1]
+        asked = naming(alone, change.files)
+        await self.host.forgetting.amend(change.channel, change.ts, naming(whole, change.files), asked)
         private = inbound.private_message_id(f"{change.channel}:{change.ts}")
-        await self._amend_known(change.channel, repeats, amended_text)
-        alone = naming(inbound.private_question(text), change.files)
-        await self._amend_known(change.channel, (private, *repeats_of(private)), alone)
+        await self._amend_known(change.channel, repeats, asked)
+        asked_privately = naming(inbound.private_question(alone), change.files)
+        await self._amend_known(change.channel, (private, *repeats_of(private)), asked_privately)
 
     async def _amend_known(self, channel: str, messages: Iterable[str], text: str) -> None:
         """Amend these messages up to the first that is not stored: repeats of a question are stored in their order."""

@@ -58,21 +58,23 @@ def _content(message: JsonObject, depth: int) -> Content:
     own, enclosed, files = [_words(message, depth, by_app=by_app)], list[Enclosed](), list[JsonObject]()
     room = MAX_CHARS
     for attachment in items(message, "attachments"):
+        words = ""
         if room < 0:
             own.append(TOO_LONG)
             break
         if _is_shared(attachment):
             original = _shared(attachment, depth + 1)
+            words = original.whole
             enclosed.append(_forwarded(attachment, original))
             files += original.files
         elif not _is_unfurled(attachment):
             words = bounded(_attachment(attachment, depth + 1))
             files += items(attachment, "files")
-            if _is_pasted(attachment) and not by_app:
+            if by_app or _is_pasted(attachment):
                 own.append(words)
             elif words:
-                enclosed.append(Enclosed(CARD, "", words, own=by_app))
-        room -= len(enclosed[-1].text) if enclosed else 0
+                enclosed.append(Enclosed(CARD, "", words))
+        room -= len(words)
     return Content(bounded(own), tuple(enclosed), tuple(files))
 
 

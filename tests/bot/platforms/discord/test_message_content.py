@@ -85,8 +85,15 @@ def test_the_alert_of_a_service_is_read_with_its_fields(alert: Alert, webhook: P
 def test_the_cards_of_an_app_are_its_own_words_and_those_of_a_user_are_not() -> None:
     card = {"type": "rich", "title": "Build 471 failed", "description": "linker error, <@42>"}
     assert read(OTHER_BOT, "look", embeds=[card]) == "look\nBuild 471 failed\nlinker error, @Bo"
-    assert content(OTHER_BOT, "look", embeds=[card]).text == "look"
+    assert content(OTHER_BOT, "look", embeds=[card]).enclosed == ()
+    assert content(ANN, "look", embeds=[card]).text == "look"
     assert read(ANN, "look", embeds=[card]) == f"look\n({CARD})\n> Build 471 failed\n> linker error, @Bo"
+
+
+def test_what_a_link_in_a_users_text_unfolds_to_is_a_preview_of_whatever_type() -> None:
+    unfolded = {"type": "rich", "url": "https://example.org/1", "description": "a post", "footer": {"text": "Site"}}
+    assert read(ANN, "see https://example.org/1", embeds=[unfolded]) == "see https://example.org/1"
+    assert "a post" in read(OTHER_BOT, "see https://example.org/1", embeds=[unfolded])
 
 
 @pytest.mark.parametrize("kind", ["article", "link", "image", "video", "gifv"])
@@ -209,12 +216,11 @@ def test_a_forwarded_message_is_read_as_others_words_with_its_cards_and_files() 
     original = snapshot("look", embeds=[card], components=[text("more")], attachments=[FILE])
     shown = content(ANN, "what is this?", message_snapshots=[original], **FORWARD)
     assert shown.text == "what is this?"
-    assert [(part.source, part.text, part.pages, part.own) for part in shown.enclosed] == [
+    assert [(part.source, part.text, part.pages) for part in shown.enclosed] == [
         (
             FORWARDED,
             "look\nmore\nBuild 471 failed\nbranch: carts\n(attached file a.log)",
             pages_at(21, 5),
-            False,
         )
     ]
     assert [file.filename for file in shown.files] == ["a.log"]
@@ -262,4 +268,4 @@ def test_every_word_of_a_message_is_read_once(words: str, parts: list[Payload], 
     shown = content(OTHER_BOT, words, components=parts, embeds=cards)
     for piece in [words, *(card.get("description", "") for card in cards if card["type"] in ("rich", "unheard of"))]:
         assert piece.strip("\n") in shown.whole
-    assert all(part.own for part in shown.enclosed)
+    assert shown.enclosed == ()

@@ -347,9 +347,11 @@ def test_the_text_of_an_app_is_read_where_slack_shows_it() -> None:
     assert read(bot_id="B1", text="A summary for notifications", blocks=[header]) == "Deploy failed"
     actions = {"type": "actions", "elements": [BUTTON]}
     assert read(bot_id="B1", text="Deploy failed", blocks=[actions]) == "Deploy failed\n(button: Retry)"
-    card = content(bot_id="B1", text="Deploy failed", attachments=[{"text": "code 137", "fallback": "f"}])
-    assert [(part.source, part.text, part.own) for part in card.enclosed] == [(CARD, "code 137", True)]
-    assert card.whole == "Deploy failed\ncode 137"
+    attachment = {"text": "code 137", "fallback": "f"}
+    card = content(bot_id="B1", text="Deploy failed", attachments=[attachment])
+    assert (card.text, card.enclosed) == ("Deploy failed\ncode 137", ())
+    of_user = content(user="U1", text="look", attachments=[attachment])
+    assert (of_user.text, of_user.whole) == ("look", f"look\n({CARD})\n> code 137")
 
 
 def test_the_fallback_of_an_attachment_is_read_where_nothing_else_has_words() -> None:
@@ -392,8 +394,11 @@ def test_a_long_message_is_read_to_a_length_and_says_so() -> None:
     assert len(by_app(*lines)) <= MAX_CHARS + len(TOO_LONG) + 1
     cards = [{"text": "word " * 500} for _ in range(1_000)]
     many = content(bot_id="B1", attachments=cards)
-    assert many.text == TOO_LONG
-    assert sum(len(part.text) for part in many.enclosed) <= MAX_CHARS + 2_500
+    assert many.text.endswith(TOO_LONG)
+    assert len(many.text) <= MAX_CHARS + len(TOO_LONG) + 1
+    forwards = content(user="U1", attachments=[{**SHARED, "text": "word " * 500}] * 1_000)
+    assert forwards.text == TOO_LONG
+    assert sum(len(part.text) for part in forwards.enclosed) <= MAX_CHARS + 2_500
 
 
 KEYS: Final = sorted(
